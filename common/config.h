@@ -1,0 +1,126 @@
+/* config: every setting of the program, from one table: flag beats environment beats
+ * file beats default. The same table makes --help, `config show` and the check of the
+ * sample. */
+#ifndef LEDGERLOCK_CONFIG_H
+#define LEDGERLOCK_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "common/err.h"
+
+enum { CONFIG_TEXT = 256, CONFIG_RETRIES = 16, CONFIG_JOBS = 8 };
+
+/* Effective values. Text is owned by the struct; times are milliseconds unless named.
+ */
+struct config {
+    char postgres_url[CONFIG_TEXT];           /* postgres.url */
+    char postgres_password_file[CONFIG_TEXT]; /* postgres.password_file */
+    char redis_url[CONFIG_TEXT];              /* redis.url:
+                                                 redis://[user[:password]@]host[:port][/db],
+                                                 unix:///path */
+    char redis_password_file[CONFIG_TEXT];    /* redis.password_file */
+    char lock_mode[CONFIG_TEXT];   /* locks.mode: "redis" or "database-only" (no Redis
+                                      lock is held, in words) */
+    char lock_prefix[CONFIG_TEXT]; /* locks.prefix, default "lock:" */
+    int64_t lease_ms;              /* locks.lease_ms: 1000 .. 600000, default 10000 */
+    int64_t workers;               /* pool.workers: 1 .. 256, default 4; flag -w */
+    int64_t batch;    /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
+    int64_t poll_ms;  /* pool.poll_ms: 10 .. 60000, default 1000: pause when nothing is
+                         due */
+    int64_t grace_ms; /* pool.grace_ms: 100 .. 60000, default 8000: longest drain after
+                         TERM */
+    char jobs[CONFIG_TEXT];        /* pool.jobs: comma list of job names, default
+                                      "billing,orders"; flag --jobs */
+    char retry_after[CONFIG_TEXT]; /* billing.retry_after: "1d,3d,5d,7d": pauses after a
+                                      decline; units s m h d */
+    char currency[CONFIG_TEXT];  /* import.currency: ISO code of imported money, default
+                                    "USD" */
+    char log_level[CONFIG_TEXT]; /* log.level: debug, info, warn, error */
+    char log_format[CONFIG_TEXT]; /* log.format: auto, logfmt, human */
+
+    /* derived by config_check, not options of their own */
+    int64_t retry_s[CONFIG_RETRIES]; /* retry_after in seconds */
+    size_t retry_ct;
+
+    unsigned char origin[64]; /* per row of the table: where the value came from */
+};
+
+/* Where a value came from, weakest first. */
+enum config_origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENV, ORIGIN_FLAG };
+
+/* One row of the option table. */
+struct config_option {
+    const char *key; /* "pool.workers", as in the file */
+
+    enum { OPTION_TEXT, OPTION_INT, OPTION_CHOICE } type;
+
+    size_t offset;
+    const char *fallback; /* default as text */
+    int64_t min, max;     /* OPTION_INT */
+    const char *choices;  /* OPTION_CHOICE: "redis|database-only" */
+    const char *env;      /* LEDGERLOCK_POOL_WORKERS */
+    const char *flag;     /* long flag without dashes */
+    char letter;          /* short flag or 0 */
+    unsigned flags;       /* OPTION_SECRET: masked when shown (passwords inside URLs) */
+    const char *help;
+};
+
+enum { OPTION_SECRET = 1, OPTION_RELOAD = 2 };
+
+extern const struct config_option config_options[];
+extern const size_t config_option_ct;
+
+/* Fills defaults. (Not config_init: libconfig exports that name.) */
+void config_defaults(struct config *c);
+
+/* Reads a libconfig file. An unknown key, a wrong type or a value out of bounds is
+ * ERR_CONFIG with file and line. */
+MUST_CHECK int config_load_file(struct config *c, const char *path, struct err *e);
+
+/* Reads the environment. An unknown LEDGERLOCK_ variable is an error, except
+ * LEDGERLOCK_CONFIG and LEDGERLOCK_TEST_*. */
+MUST_CHECK int config_load_env(struct config *c, struct err *e);
+
+/* Sets one option (row of the table) from text with an origin; checks type and bounds.
+ */
+MUST_CHECK int config_set(struct config *c,
+                          size_t row,
+                          const char *value,
+                          enum config_origin origin,
+                          const char *where,
+                          struct err *e);
+
+/* Checks what concerns several values (retry list parses, lease against timeouts, known
+ * job names are checked by the caller) and fills the derived fields. */
+MUST_CHECK int config_check(struct config *c, struct err *e);
+
+/* Prints "key = value   # origin" for every option; secrets masked. */
+void config_print(const struct config *c, FILE *out);
+
+/* Value of one option as text, secrets masked; returns buf. */
+const char *config_text(const struct config *c, size_t row, char *buf, size_t size);
+
+/* Copies a URL or connection string with its password replaced by ***, fit for
+ * messages; returns buf. */
+const char *config_mask(const char *url, char *buf, size_t size);
+
+/* Reads the first line of a password file. ERR_CONFIG when it cannot be read, is empty
+ * or too long, or when group or others may read it, except under /run/secrets, where
+ * containers mount secrets for everyone. */
+MUST_CHECK int
+config_read_secret(const char *path, char *buf, size_t size, struct err *e);
+
+/* What is meant by a misspelt word: the nearest of ct candidates (the i-th comes from
+ * name(i)), or NULL when none is near. */
+const char *config_nearest(const char *word, size_t ct, const char *(*name)(size_t i));
+
+/* ERR_CONFIG for a key (is_env: a variable) that is in no row, with what was meant. */
+int config_unknown(struct err *e, const char *where, const char *word, bool is_env);
+
+/* Where the value of an option came from, for messages; returns buf. */
+const char *config_where(const struct config *c, size_t row, char *buf, size_t size);
+
+#endif

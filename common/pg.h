@@ -1,0 +1,110 @@
+/* pg: the only includer of libpq. One connection, prepared statements by id, binary
+ * parameters and results, a client-side deadline on every answer.
+ *
+ * Every statement is a file in sql/queries; its stem is its id, its prepared name and
+ * its name in logs. A connection on which an answer was late or lost is broken: close
+ * it and open a new one; nothing else is done with it. */
+#ifndef LEDGERLOCK_PG_H
+#define LEDGERLOCK_PG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/err.h"
+#include "sql_gen.h"
+
+struct pg;
+struct pg_result;
+
+/* How to connect. All strings are borrowed during pg_open only. */
+struct pg_options {
+    const char *url;           /* libpq connection string or URL */
+    const char *password_file; /* first line is the password; NULL: none */
+    const char *name;          /* application_name */
+    int64_t answer_ms;         /* longest wait for any one answer; > 0 */
+    int64_t statement_ms;      /* statement_timeout of the session; 0: the server's */
+    int64_t lock_ms;           /* lock_timeout; 0: the server's */
+    int64_t idle_ms; /* idle_in_transaction_session_timeout; 0: the server's */
+};
+
+/* Opens a connection, sets UTC and the timeouts. On failure *out is NULL; ERR_CONN,
+ * ERR_TIMEOUT, ERR_DENIED (password, missing database) with a sentence that says what
+ * to do. Caller closes with pg_close. */
+MUST_CHECK int
+pg_open(struct pg **out, const struct pg_options *options, struct err *e);
+
+/* Closes and frees; accepts NULL. Never waits. */
+void pg_close(struct pg *pg);
+
+/* Whether the connection may still be used. */
+bool pg_is_usable(const struct pg *pg);
+
+/* One parameter of a statement. Build with the functions below; arrays and text are
+ * borrowed until the call that uses them returns. */
+struct pg_param {
+    enum { PG_NULL, PG_INT8, PG_TEXT, PG_INT8_ARRAY } type;
+
+    int64_t int8;
+    const char *text;
+    const int64_t *array;
+    size_t n;
+};
+
+struct pg_param pg_null(void);
+struct pg_param pg_int8(int64_t value);
+struct pg_param pg_text(const char *text); /* NULL becomes SQL null */
+struct pg_param pg_int8_array(const int64_t *values, size_t n);
+
+/* Runs a statement of sql/queries, prepared at its first use on this connection. With
+ * res != NULL the rows are handed over (free with pg_result_free); *res is NULL on
+ * error. Errors: by SQLSTATE class (ERR_CONFLICT, ERR_CONSTRAINT, ERR_TIMEOUT,
+ * ERR_DENIED, ERR_SCHEMA, ERR_BUG); ERR_CONN and a client-side ERR_TIMEOUT leave the
+ * connection broken and the effect of the statement unknown. */
+MUST_CHECK int pg_exec(struct pg *pg,
+                       enum sql_id id,
+                       const struct pg_param *params,
+                       size_t n,
+                       struct pg_result **res,
+                       struct err *e);
+
+/* Prepares a statement without running it, so that a typo or a missing table is found
+ * at start. */
+MUST_CHECK int pg_prepare(struct pg *pg, enum sql_id id, struct err *e);
+
+/* Runs text that may hold several statements (migrations, audit files); rows of the
+ * last one are handed over in text format if res is not NULL. */
+MUST_CHECK int
+pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e);
+
+/* Transactions. pg_commit returns ERR_UNKNOWN when COMMIT was sent and no answer came.
+ */
+MUST_CHECK int pg_begin(struct pg *pg, struct err *e);
+MUST_CHECK int pg_begin_snapshot(struct pg *pg,
+                                 struct err *e); /* repeatable read, read only */
+MUST_CHECK int pg_commit(struct pg *pg, struct err *e);
+void pg_rollback(
+    struct pg *pg); /* best effort; a broken connection rolls back by itself */
+
+/* Rows. Values are views into the result and live until pg_result_free. Integers are
+ * read from int2, int4, int8 or bool columns; text from any column that is text. Null
+ * reads as 0 or "". */
+size_t pg_rows(const struct pg_result *res);
+size_t pg_columns(const struct pg_result *res);
+bool pg_is_null(const struct pg_result *res, size_t row, size_t column);
+int64_t pg_get_int8(const struct pg_result *res, size_t row, size_t column);
+const char *pg_get_text(const struct pg_result *res, size_t row, size_t column);
+const char *pg_column_name(const struct pg_result *res, size_t column);
+void pg_result_free(struct pg_result *res);
+
+/* COPY ... FROM STDIN, text format: begin, put any number of chunks, end. pg_copy_end
+ * with a reason cancels. All of it belongs to the transaction around it. */
+MUST_CHECK int pg_copy_begin(struct pg *pg, enum sql_id id, struct err *e);
+MUST_CHECK int pg_copy_put(struct pg *pg, const char *data, size_t n, struct err *e);
+MUST_CHECK int pg_copy_end(struct pg *pg, const char *cancel_reason, struct err *e);
+
+/* Server version as 150004; process id of the backend. */
+int pg_server_version(const struct pg *pg);
+int pg_backend_pid(const struct pg *pg);
+
+#endif

@@ -1,0 +1,12 @@
+-- audit_begin: the instant that counts as now, and how this session plans the audit.
+-- $1 text: now, null for the start of the transaction. $2 int8: lag in seconds.
+-- Columns: now as text, whether it is finite. Sets ledgerlock.now and ledgerlock.lag, which files of
+-- sql/audit may read, until the transaction ends. Every join of the audit is over whole tables: nested loops,
+-- just-in-time compiling and small sorts only cost there. Locks: none.
+SELECT to_char(at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS now, isfinite(at) AS is_finite,
+       set_config('ledgerlock.now', at::text, true) AS set_now,
+       set_config('ledgerlock.lag', $2::int8 || ' seconds', true) AS set_lag,
+       set_config('work_mem', '64MB', true) AS set_work_mem,
+       set_config('enable_nestloop', 'off', true) AS set_nestloop,
+       set_config('jit', 'off', true) AS set_jit
+  FROM (SELECT coalesce($1::text::timestamptz, now()) AS at) AS wanted;

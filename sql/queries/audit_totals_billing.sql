@@ -1,0 +1,43 @@
+-- audit_totals_billing: what should have been charged, counted from the anchors, and what was.
+-- $1 text: now. Columns per currency: periods_due, charged, charged_minor, declined, declined_minor, still_to_do.
+-- Due are periods that start at or before now and before cancel_at. Period k of months starts in the anchor's
+-- month plus k steps: counting whole steps between the two months and checking the last start is exact. Locks: none.
+WITH until AS (
+  SELECT subscription_id, currency, amount_minor, state, anchor_at, unit, every,
+         least($1::text::timestamptz, cancel_at - interval '1 microsecond') AS at
+    FROM ledgerlock.subscriptions
+), estimate AS (
+  SELECT *, CASE
+       WHEN unit IN ('day', 'week') THEN
+         floor(extract(epoch FROM at - anchor_at)
+               / (every * CASE unit WHEN 'day' THEN 86400 ELSE 604800 END))
+       ELSE floor(((extract(year FROM at) - extract(year FROM anchor_at)) * 12
+                   + extract(month FROM at) - extract(month FROM anchor_at))
+                  / (every * CASE unit WHEN 'month' THEN 1 ELSE 12 END)) END::int8 AS last_no
+    FROM until
+), due AS (
+  SELECT subscription_id, currency, amount_minor, state,
+         CASE WHEN at < anchor_at THEN 0
+              WHEN ledgerlock.period_start(anchor_at, unit, every, last_no) <= at THEN last_no + 1
+              ELSE last_no END AS periods
+    FROM estimate
+), captured AS (
+  SELECT subscription_id, count(*) AS periods, sum(charges) AS charges, sum(minor) AS minor
+    FROM (SELECT subscription_id, count(*) AS charges, sum(amount_minor) AS minor
+            FROM ledgerlock.charges WHERE state = 'captured'
+           GROUP BY subscription_id, period_no) AS period
+   GROUP BY subscription_id
+), total AS (
+  SELECT currency, amount_minor, due.periods, captured.charges, captured.minor,
+         greatest(due.periods - coalesce(captured.periods, 0), 0) AS open,
+         state IN ('past_due', 'unpaid') AS is_behind
+    FROM due LEFT JOIN captured USING (subscription_id)
+)
+SELECT currency,
+       sum(periods)::int8 AS periods_due,
+       coalesce(sum(charges), 0)::int8 AS charged,
+       coalesce(sum(minor), 0)::int8 AS charged_minor,
+       coalesce(sum(open) FILTER (WHERE is_behind), 0)::int8 AS declined,
+       coalesce(sum(open * amount_minor) FILTER (WHERE is_behind), 0)::int8 AS declined_minor,
+       coalesce(sum(open) FILTER (WHERE NOT is_behind), 0)::int8 AS still_to_do
+  FROM total GROUP BY currency ORDER BY currency;

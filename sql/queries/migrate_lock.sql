@@ -1,0 +1,4 @@
+-- migrate_lock: one migration at a time in this database; the others wait here.
+-- The key is the text 'ledgerlk' read as a number; nothing else of ledgerlock takes advisory locks.
+-- No parameters. Column: done. Lock: session-level advisory lock, freed by migrate_unlock or the end of the session.
+SELECT 1 AS done FROM pg_catalog.pg_advisory_lock(7810759523990400107);

@@ -1,0 +1,2 @@
+-- The epoch in force. Columns: epoch. Locks: none.
+SELECT epoch FROM ledgerlock.lock_epoch

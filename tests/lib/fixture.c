@@ -1,0 +1,493 @@
+/* fixture: databases by libpq, the program by fork and exec, Redis by its own process.
+ */
+#define _XOPEN_SOURCE 700 /* nftw */
+#include "tests/lib/fixture.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <libpq-fe.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { MAX_WORDS = 32, MAX_EXTRA = 16, REDIS_SECONDS = 10 };
+
+static char extra_env[MAX_EXTRA][2][512];
+static size_t extra_ct;
+
+static void pause_ms(long ms)
+{
+    struct timespec ts = {ms / 1000, ms % 1000 * 1000000L};
+
+    (void)nanosleep(&ts, NULL);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* ---- SQL ------------------------------------------------------------------- */
+
+static PGconn *connect_to(const char *url)
+{
+    PGconn *conn = PQconnectdb(url);
+
+    if (PQstatus(conn) != CONNECTION_OK)
+        fail_msg("%s: %s", url, PQerrorMessage(conn));
+    return conn;
+}
+
+static void ignore_notice(void *arg, const PGresult *res)
+{
+    (void)arg;
+    (void)res;
+}
+
+const char *fixture_sqlstate(const char *url, const char *sql, char state[6])
+{
+    PGconn *conn = connect_to(url);
+    const char *code;
+    PGresult *res;
+
+    (void)PQsetNoticeReceiver(conn, ignore_notice, NULL);
+    res = PQexec(conn, sql);
+    code = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    (void)snprintf(state, 6, "%s", code != NULL ? code : "00000");
+    PQclear(res);
+    PQfinish(conn);
+    return state;
+}
+
+void fixture_exec(const char *url, const char *sql)
+{
+    PGconn *conn = connect_to(url);
+    PGresult *res;
+
+    (void)PQsetNoticeReceiver(conn, ignore_notice, NULL);
+    res = PQexec(conn, sql);
+    if (PQresultStatus(res) != PGRES_COMMAND_OK &&
+        PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
+    PQclear(res);
+    PQfinish(conn);
+}
+
+void fixture_query_text(const char *url, const char *sql, char *buf, size_t size)
+{
+    PGconn *conn = connect_to(url);
+    PGresult *res = PQexec(conn, sql);
+
+    if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
+        fail_msg("%s: %s", sql,
+                 PQntuples(res) == 0 ? "no row" : PQresultErrorMessage(res));
+    (void)snprintf(buf, size, "%s", PQgetvalue(res, 0, 0));
+    PQclear(res);
+    PQfinish(conn);
+}
+
+int64_t fixture_query_int8(const char *url, const char *sql)
+{
+    char text[64];
+
+    fixture_query_text(url, sql, text, sizeof text);
+    return strcmp(text, "t") == 0 ? 1 : strtoll(text, NULL, 10);
+}
+
+/* ---- databases ------------------------------------------------------------- */
+
+static const char *super_url(void)
+{
+    return getenv("LEDGERLOCK_TEST_PG");
+}
+
+void fixture_need_servers(void)
+{
+    if (super_url() != NULL && getenv("LEDGERLOCK_TEST_REDIS") != NULL)
+        return;
+    (void)printf("skipped: LEDGERLOCK_TEST_PG and LEDGERLOCK_TEST_REDIS are not set; "
+                 "scripts/test starts servers and sets them\n");
+    exit(77);
+}
+
+/* Server, port and nothing else of the superuser's URL; database and role are ours. */
+static void make_url(const char *database, const char *role, char *url, size_t size)
+{
+    PQconninfoOption *options = PQconninfoParse(super_url(), NULL);
+    size_t n = (size_t)snprintf(url, size, "postgresql:///%s?user=%s", database, role);
+
+    assert_non_null(options);
+    for (PQconninfoOption *o = options; o->keyword != NULL; o++) {
+        bool is_place =
+            strcmp(o->keyword, "host") == 0 || strcmp(o->keyword, "port") == 0;
+
+        if (is_place && o->val != NULL && n < size)
+            n += (size_t)snprintf(url + n, size - n, "&%s=%s", o->keyword, o->val);
+    }
+    PQconninfoFree(options);
+    assert_true(n < size);
+}
+
+void fixture_url_as(const struct fixture *f, const char *role, char *url, size_t size)
+{
+    make_url(f->database, role, url, size);
+}
+
+void fixture_become(struct fixture *f, const char *role)
+{
+    fixture_url_as(f, role, f->url, sizeof f->url);
+}
+
+void fixture_open(struct fixture *f)
+{
+    static unsigned count;
+    char sql[256];
+
+    memset(f, 0, sizeof *f);
+    extra_ct = 0;
+    (void)snprintf(f->database, sizeof f->database, "lltest_%ld_%u", (long)getpid(),
+                   ++count);
+    (void)snprintf(f->prefix, sizeof f->prefix, "%s:", f->database);
+    (void)snprintf(f->redis_url, sizeof f->redis_url, "%s",
+                   getenv("LEDGERLOCK_TEST_REDIS"));
+    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s OWNER ledgerlock_owner",
+                   f->database);
+    fixture_exec(super_url(), sql);
+    fixture_become(f, "ledgerlock_owner");
+}
+
+void fixture_open_migrated(struct fixture *f)
+{
+    fixture_open(f);
+    fixture_migrate(f);
+}
+
+void fixture_close(struct fixture *f)
+{
+    char sql[256];
+
+    extra_ct = 0;
+    if (f->database[0] == '\0')
+        return;
+    (void)snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %s WITH (FORCE)",
+                   f->database);
+    fixture_exec(super_url(), sql);
+    f->database[0] = '\0';
+}
+
+void fixture_migrate(const struct fixture *f)
+{
+    struct fixture owner = *f;
+    static struct fixture_output o;
+
+    fixture_become(&owner, "ledgerlock_owner");
+    if (fixture_run(&owner, &o, "migrate", NULL) != 0)
+        fail_msg("migrate: exit %d: %s", o.code, o.err);
+}
+
+/* ---- the program ----------------------------------------------------------- */
+
+const char *fixture_program(void)
+{
+    static char path[4096];
+    const char *bin = getenv("LEDGERLOCK_TEST_BIN");
+    ssize_t n;
+    char *slash;
+
+    if (bin != NULL && bin[0] != '\0')
+        return bin;
+    n = readlink("/proc/self/exe", path, sizeof path - sizeof "/ledgerlock");
+    assert_true(n > 0);
+    path[n] = '\0';
+    slash = strrchr(path, '/');
+    (void)strcpy(slash, "/ledgerlock");
+    return path;
+}
+
+void fixture_env(const char *name, const char *value)
+{
+    assert_true(extra_ct < MAX_EXTRA);
+    (void)snprintf(extra_env[extra_ct][0], sizeof extra_env[0][0], "%s", name);
+    (void)snprintf(extra_env[extra_ct][1], sizeof extra_env[0][1], "%s",
+                   value != NULL ? value : "\n");
+    extra_ct++;
+}
+
+static void clean_environment(void)
+{
+    static char names[64][128];
+    size_t n = 0;
+
+    for (char **p = environ; *p != NULL && n < 64; p++) {
+        size_t len = strcspn(*p, "=");
+
+        if (strncmp(*p, "LEDGERLOCK_", 11) == 0 &&
+            strncmp(*p, "LEDGERLOCK_TEST_", 16) != 0 && len < sizeof names[0])
+            (void)snprintf(names[n++], sizeof names[0], "%.*s", (int)len, *p);
+    }
+    while (n > 0)
+        (void)unsetenv(names[--n]);
+}
+
+static void set_environment(const struct fixture *f)
+{
+    clean_environment();
+    (void)setenv("NO_COLOR", "1", 1);
+    if (f != NULL) {
+        (void)setenv("LEDGERLOCK_POSTGRES_URL", f->url, 1);
+        (void)setenv("LEDGERLOCK_REDIS_URL", f->redis_url, 1);
+        (void)setenv("LEDGERLOCK_LOCKS_PREFIX", f->prefix, 1);
+    }
+    for (size_t i = 0; i < extra_ct; i++) {
+        if (extra_env[i][1][0] == '\n')
+            (void)unsetenv(extra_env[i][0]);
+        else
+            (void)setenv(extra_env[i][0], extra_env[i][1], 1);
+    }
+}
+
+static int temporary(void)
+{
+    char path[] = "/tmp/ledgerlock-test.XXXXXX";
+    int fd = mkstemp(path);
+
+    assert_true(fd >= 0);
+    (void)unlink(path);
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+    return fd;
+}
+
+static void
+start(struct fixture_child *child, const struct fixture *f, const char *const *words)
+{
+    const char *bin = fixture_program();
+
+    child->out_fd = temporary();
+    child->err_fd = temporary();
+    (void)fflush(NULL);
+    child->pid = fork();
+    assert_true(child->pid >= 0);
+    if (child->pid > 0)
+        return;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    set_environment(f);
+    (void)dup2(child->out_fd, STDOUT_FILENO);
+    (void)dup2(child->err_fd, STDERR_FILENO);
+    (void)execv(bin, (char *const *)(uintptr_t)words);
+    (void)fprintf(stderr, "%s: %s\n", bin, strerror(errno));
+    _exit(127);
+}
+
+static void collect_words(const char **words, va_list ap)
+{
+    size_t n = 0;
+
+    words[n++] = "ledgerlock";
+    do {
+        assert_true(n < MAX_WORDS);
+        words[n] = va_arg(ap, const char *);
+    } while (words[n++] != NULL);
+}
+
+static void slurp(int fd, char *buf, size_t size)
+{
+    ssize_t n = pread(fd, buf, size - 1, 0);
+
+    buf[n > 0 ? n : 0] = '\0';
+}
+
+/* Exit code of a child, killed after `seconds`: then -1. */
+static int reap(pid_t pid, int seconds)
+{
+    int64_t deadline = now_ms() + (int64_t)seconds * 1000;
+    int status = 0;
+
+    while (waitpid(pid, &status, WNOHANG) == 0) {
+        if (now_ms() > deadline) {
+            (void)kill(pid, SIGKILL);
+            (void)waitpid(pid, &status, 0);
+            return -1;
+        }
+        pause_ms(5);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+int fixture_wait(struct fixture_child *child, int seconds, struct fixture_output *o)
+{
+    int code = reap(child->pid, seconds);
+
+    if (o != NULL) {
+        o->code = code;
+        slurp(child->out_fd, o->out, sizeof o->out);
+        slurp(child->err_fd, o->err, sizeof o->err);
+    }
+    (void)close(child->out_fd);
+    (void)close(child->err_fd);
+    child->pid = 0;
+    return code;
+}
+
+void fixture_spawn(const struct fixture *f, struct fixture_child *child, ...)
+{
+    const char *words[MAX_WORDS];
+    va_list ap;
+
+    va_start(ap, child);
+    collect_words(words, ap);
+    va_end(ap);
+    start(child, f, words);
+}
+
+int fixture_run(const struct fixture *f, struct fixture_output *o, ...)
+{
+    const char *words[MAX_WORDS];
+    struct fixture_child child;
+    va_list ap;
+
+    va_start(ap, o);
+    collect_words(words, ap);
+    va_end(ap);
+    start(&child, f, words);
+    return fixture_wait(&child, FIXTURE_RUN_SECONDS, o);
+}
+
+void fixture_assert_contains(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("expected \"%s\" in: %s", part, text);
+}
+
+/* ---- Redis ----------------------------------------------------------------- */
+
+static bool redis_answers(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval limit = {1, 0};
+    char reply[16] = "";
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+        write(fd, "PING\r\n", 6) != 6 || read(fd, reply, sizeof reply - 1) < 5)
+        reply[0] = '\0';
+    (void)close(fd);
+    return strncmp(reply, "+PONG", 5) == 0 || strncmp(reply, "-NOAUTH", 7) == 0;
+}
+
+static void exec_redis(const struct fixture_redis *r, va_list ap)
+{
+    const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
+    const char *bin = given != NULL && given[0] != '\0' ? given : "redis-server";
+    const char *words[MAX_WORDS] = {bin,
+                                    "--port",
+                                    "0",
+                                    "--unixsocket",
+                                    r->url + strlen("unix://"),
+                                    "--save",
+                                    "",
+                                    "--appendonly",
+                                    "no",
+                                    "--dir",
+                                    r->dir,
+                                    "--logfile",
+                                    "redis.log"};
+    size_t n = 13;
+
+    while (n + 1 < MAX_WORDS && (words[n] = va_arg(ap, const char *)) != NULL)
+        n++;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)execvp(bin, (char *const *)(uintptr_t)words);
+    _exit(127);
+}
+
+void fixture_redis_start(struct fixture_redis *r, ...)
+{
+    int64_t deadline = now_ms() + REDIS_SECONDS * 1000;
+    va_list ap;
+
+    if (r->dir[0] == '\0') {
+        (void)strcpy(r->dir, "/tmp/ledgerlock-redis.XXXXXX");
+        assert_non_null(mkdtemp(r->dir));
+        (void)snprintf(r->url, sizeof r->url, "unix://%s/redis.sock", r->dir);
+    }
+    (void)fflush(NULL);
+    va_start(ap, r);
+    r->pid = fork();
+    assert_true(r->pid >= 0);
+    if (r->pid == 0)
+        exec_redis(r, ap);
+    va_end(ap);
+    while (!redis_answers(r->url + strlen("unix://"))) {
+        if (now_ms() > deadline)
+            fail_msg("redis-server in %s did not start", r->dir);
+        pause_ms(10);
+    }
+}
+
+static void end_redis(struct fixture_redis *r, int signal)
+{
+    if (r->pid <= 0)
+        return;
+    (void)kill(r->pid, signal);
+    (void)reap(r->pid, REDIS_SECONDS);
+    r->pid = 0;
+}
+
+void fixture_redis_stop(struct fixture_redis *r)
+{
+    end_redis(r, SIGTERM);
+}
+
+void fixture_redis_kill(struct fixture_redis *r)
+{
+    end_redis(r, SIGKILL);
+}
+
+static int
+remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+void fixture_redis_close(struct fixture_redis *r)
+{
+    end_redis(r, SIGTERM);
+    if (r->dir[0] != '\0')
+        (void)nftw(r->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    r->dir[0] = '\0';
+}
+
+/* ---- files
+ * --------------------------------------------------------------------------- */
+
+void fixture_file(char *path, size_t size, const char *text, unsigned mode)
+{
+    int fd;
+
+    (void)snprintf(path, size, "/tmp/ledgerlock-file.XXXXXX");
+    fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    assert_int_equal(fchmod(fd, (mode_t)mode), 0);
+    (void)close(fd);
+}

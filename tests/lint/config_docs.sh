@@ -1,0 +1,24 @@
+#!/bin/sh
+# Every option of the table stands in the sample file, and the sample holds nothing else.
+set -eu
+cd "$(dirname "$0")/../.."
+
+table=$(sed -n 's/^    {"\([a-z]*\.[a-z_]*\)", ROW_.*/\1/p' common/config.c | sort)
+sample=$(awk '
+  /^[a-z_]+: *\{/ { group = $1; sub(/:.*/, "", group) }
+  /^ +[a-z_]+ *=/ { print group "." $1 }
+' config/ledgerlock.cfg | sort)
+[ -n "$table" ] || { echo "config_docs: no option found in common/config.c" && exit 1; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+printf '%s\n' "$table" >"$work/table"
+printf '%s\n' "$sample" >"$work/sample"
+bad=0
+for key in $(comm -23 "$work/table" "$work/sample"); do
+  echo "config_docs: $key is an option but not in config/ledgerlock.cfg" && bad=1
+done
+for key in $(comm -13 "$work/table" "$work/sample"); do
+  echo "config_docs: $key is in config/ledgerlock.cfg but no option" && bad=1
+done
+exit $bad

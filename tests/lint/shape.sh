@@ -1,0 +1,40 @@
+#!/bin/sh
+# Sizes that keep a file readable in one sitting, and a tree that speaks only of itself.
+set -eu
+cd "$(dirname "$0")/../.."
+max_function=60
+max_file=450
+bad=0
+
+say() {
+  printf 'shape: %s\n' "$1"
+  bad=1
+}
+
+sources=$(find common worker tests -name '*.[ch]' | sort)
+for file in $sources; do
+  lines=$(wc -l <"$file")
+  [ "$lines" -le "$max_file" ] || say "$file has $lines lines, more than $max_file"
+  long=$(awk -v max="$max_function" '
+    /^\{/ { start = NR }
+    /^\}/ { if (start && NR - start + 1 > max) print FILENAME ":" start ": a function of " NR - start + 1 " lines"; start = 0 }
+  ' "$file")
+  [ -z "$long" ] || say "$long, more than $max_function"
+  case $(head -n 1 "$file") in
+    "/* "*) ;;
+    *) say "$file does not start with a comment that says what it is" ;;
+  esac
+done
+
+main=$(wc -l <worker/main.c)
+[ "$main" -le 80 ] || say "worker/main.c has $main lines, more than 80"
+
+# Whoever reads this tree has this tree only: no way of working, no place on somebody's machine.
+found=$(find . \( -name .git -o -name build \) -prune -o -type f ! -path ./tests/lint/shape.sh -print0 |
+  xargs -0 grep -nIE '/work/|shared/(design|style|reference)|issues show|design\.md|style\.md' || true)
+[ -z "$found" ] || say "speaks of something outside the tree: $found"
+found=$(find common worker sql config tests scripts -type f ! -path tests/lint/shape.sh -print0 |
+  xargs -0 grep -nIE 'TODO|FIXME|XXX|HACK' | grep -v 'XXXXXX' || true)
+[ -z "$found" ] || say "left undone: $found"
+
+exit $bad

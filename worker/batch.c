@@ -1,0 +1,179 @@
+/* batch: from pulled rows to sorted, distinct keys, and back to workable items. */
+#include "worker/batch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_names[] = {
+#define KIND_NAME(name, claim, fence) #name,
+    RESOURCE_KINDS(KIND_NAME)
+#undef KIND_NAME
+};
+
+static int compare(const void *left, const void *right)
+{
+    const struct batch_key *a = left;
+    const struct batch_key *b = right;
+
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+struct batch_key *batch_find(struct batch *b, enum resource_kind kind, int64_t id)
+{
+    struct batch_key key = {.id = id, .kind = kind};
+
+    return bsearch(&key, b->keys, b->key_ct, sizeof b->keys[0], compare);
+}
+
+/* Distinct keys of the first n items, in order. */
+static size_t collect_keys(struct batch *b)
+{
+    size_t refs = b->first_ref[b->n];
+    size_t k = 0;
+
+    for (size_t i = 0; i < refs; i++) {
+        b->keys[i] = (struct batch_key){.id = b->refs[i].id, .kind = b->refs[i].kind};
+    }
+    qsort(b->keys, refs, sizeof b->keys[0], compare);
+    for (size_t i = 0; i < refs; i++) {
+        if (k == 0 || compare(&b->keys[k - 1], &b->keys[i]) != 0)
+            b->keys[k++] = b->keys[i];
+    }
+    return k;
+}
+
+static void name_keys(struct batch *b)
+{
+    for (size_t i = 0; i < b->key_ct; i++) {
+        struct batch_key *key = &b->keys[i];
+
+        b->names[i].name = key->name;
+        b->names[i].len = (size_t)snprintf(key->name, sizeof key->name, "%s:%" PRId64,
+                                           kind_names[key->kind], key->id);
+    }
+    for (size_t i = 0; i < b->first_ref[b->n]; i++)
+        b->refs[i].key =
+            (size_t)(batch_find(b, b->refs[i].kind, b->refs[i].id) - b->keys);
+}
+
+/* Groups the rows (item, kind, id) by item; stops where the refs are full. */
+static void take_rows(struct batch *b, const struct pg_result *res)
+{
+    size_t refs = 0;
+
+    b->n = 0;
+    for (size_t row = 0; row < pg_rows(res); row++) {
+        int64_t item = pg_get_int8(res, row, 0);
+
+        if (b->n == 0 || b->items[b->n - 1] != item) {
+            if (b->n == BATCH_MAX)
+                break;
+            b->first_ref[b->n] = refs;
+            b->items[b->n++] = item;
+        }
+        if (refs == BATCH_REFS) {
+            b->n--; /* this item is incomplete: next time */
+            break;
+        }
+        b->refs[refs].kind = (enum resource_kind)pg_get_int8(res, row, 1);
+        b->refs[refs].id = pg_get_int8(res, row, 2);
+        refs++;
+        b->first_ref[b->n] = refs;
+    }
+}
+
+int batch_pull(struct worker *w,
+               const struct job_type *job,
+               int64_t bucket,
+               int64_t *too_large,
+               struct err *e)
+{
+    struct batch *b = w->batch;
+    const struct pg_param params[] = {pg_int8(bucket), pg_text(w->now),
+                                      pg_int8(w->config->batch)};
+    struct pg_result *res;
+
+    *too_large = 0;
+    b->key_ct = 0;
+    if (pg_exec(w->pg, job->pull, params, 3, &res, e) != 0)
+        return (int)e->code;
+    take_rows(b, res);
+    if (b->n == 0 && pg_rows(res) > 0)
+        *too_large = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    while (b->n > 0) {
+        size_t keys = collect_keys(b);
+
+        if (keys <= LL_KEYS_MAX) {
+            b->key_ct = keys;
+            name_keys(b);
+            break;
+        }
+        if (b->n == 1)
+            *too_large = b->items[0];
+        b->n = b->n == 1 ? 0 : b->n * LL_KEYS_MAX / (keys + LL_KEYS_MAX / 10);
+        b->n = b->n == 0 && *too_large == 0 ? 1 : b->n;
+    }
+    return 0;
+}
+
+static bool is_workable(const struct batch *b, size_t item, bool claimed)
+{
+    for (size_t r = b->first_ref[item]; r < b->first_ref[item + 1]; r++) {
+        const struct batch_key *key = &b->keys[b->refs[r].key];
+
+        if (!key->granted || (claimed && !key->claimed))
+            return false;
+    }
+    return true;
+}
+
+size_t batch_workable(struct batch *b, bool claimed, int64_t only)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        if ((only == 0 || b->items[i] == only) && is_workable(b, i, claimed))
+            b->work[n++] = b->items[i];
+    }
+    return n;
+}
+
+static void mark_wanted(struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        if (!is_workable(b, i, false))
+            continue;
+        for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++)
+            b->keys[b->refs[r].key].wanted = true;
+    }
+}
+
+void batch_mark_granted(struct batch *b, const struct ll_lock *lock)
+{
+    for (size_t i = 0; i < b->key_ct; i++)
+        b->keys[i].granted = ll_key_code(lock, i) == LL_OK;
+    mark_wanted(b);
+}
+
+void batch_mark_all(struct batch *b)
+{
+    for (size_t i = 0; i < b->key_ct; i++)
+        b->keys[i].granted = true;
+    mark_wanted(b);
+}
+
+size_t batch_wanted(struct batch *b, enum resource_kind kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->key_ct; i++) {
+        if (b->keys[i].wanted && b->keys[i].kind == kind)
+            b->ids[n++] = b->keys[i].id;
+    }
+    return n;
+}

@@ -1,0 +1,70 @@
+/* batch: rows that were pulled together, and the keys that they need. */
+#ifndef LEDGERLOCK_BATCH_H
+#define LEDGERLOCK_BATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/lock/lock.h"
+#include "worker/worker.h"
+
+enum { BATCH_REFS = 16384, KEY_NAME = 32 };
+
+/* A row that must be locked: in Redis under `name`, in PostgreSQL by its kind's claim.
+ */
+struct batch_key {
+    int64_t id;
+    enum resource_kind kind;
+    bool granted; /* Redis lock held */
+    bool wanted;  /* some item of ours can be worked only with it */
+    bool claimed; /* row locked in the transaction, with a fence not above our token */
+    char name[KEY_NAME];
+};
+
+struct batch {
+    size_t n; /* items */
+    int64_t items[BATCH_MAX];
+    size_t first_ref[BATCH_MAX +
+                     1]; /* item i needs refs first_ref[i] .. first_ref[i + 1] */
+
+    struct {
+        int64_t id;
+        enum resource_kind kind;
+        size_t key; /* index into keys */
+    } refs[BATCH_REFS];
+
+    size_t key_ct; /* sorted by kind and id, none twice */
+    struct batch_key keys[BATCH_REFS];
+    struct ll_key names[LL_KEYS_MAX];
+    int64_t ids[BATCH_REFS]; /* scratch: ids of one kind */
+    int64_t work[BATCH_MAX]; /* items whose every key is granted and claimed */
+};
+
+/* Pulls up to config.batch due rows of a bucket and collects their keys; fewer rows
+ * when their keys would not fit into one lock call. An item that alone needs more is
+ * left out and handed back in *too_large (0: none). */
+MUST_CHECK int batch_pull(struct worker *w,
+                          const struct job_type *job,
+                          int64_t bucket,
+                          int64_t *too_large,
+                          struct err *e);
+
+/* Takes the answer of the lock: marks granted keys, then the keys that workable items
+ * want. */
+void batch_mark_granted(struct batch *b, const struct ll_lock *lock);
+
+/* The same without Redis locks: everything is granted. */
+void batch_mark_all(struct batch *b);
+
+/* Ids of wanted keys of a kind, in order, into b->ids; returns how many. */
+size_t batch_wanted(struct batch *b, enum resource_kind kind);
+
+/* Items whose every key is granted (and claimed, if `claimed`), into b->work; how many.
+ * only: just this item, 0: all. */
+size_t batch_workable(struct batch *b, bool claimed, int64_t only);
+
+/* Finds a key; NULL if the batch has no such. */
+struct batch_key *batch_find(struct batch *b, enum resource_kind kind, int64_t id);
+
+#endif

@@ -1,0 +1,82 @@
+/* epoch: raise in PostgreSQL first, install in Redis second, one worker at a time. */
+#include "worker/epoch.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "worker/journal.h"
+
+static const int64_t counters_per_epoch = INT64_C(1) << 40;
+
+int64_t epoch_of(int64_t token)
+{
+    return token / counters_per_epoch;
+}
+
+static int query_int8(struct worker *w,
+                      enum sql_id id,
+                      const struct pg_param *params,
+                      size_t n,
+                      int64_t *value,
+                      struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(w->pg, id, params, n, &res, e) != 0)
+        return (int)e->code;
+    *value = pg_rows(res) == 1 ? pg_get_int8(res, 0, 0) : 0;
+    pg_result_free(res);
+    return 0;
+}
+
+int epoch_token_without_locks(struct worker *w, int64_t *token, struct err *e)
+{
+    int64_t epoch = 0;
+
+    if (query_int8(w, SQL_POOL_READ_EPOCH, NULL, 0, &epoch, e) != 0)
+        return (int)e->code;
+    *token = (epoch + 1) * counters_per_epoch - 1;
+    return 0;
+}
+
+static int redis_error(struct worker *w, int code, struct err *e)
+{
+    return err_set(e, ERR_REDIS, "%s: %s", ll_strerror(code), ll_error(w->locks));
+}
+
+/* With the advisory lock held: looks whether it is still needed, commits, installs. */
+static int raise_one(struct worker *w, int64_t floor, const char *why, struct err *e)
+{
+    int64_t in_redis, epoch = 0;
+    struct pg_param param;
+    char detail[200];
+    int code = ll_check_epoch(w->locks, &in_redis);
+
+    if (code == LL_OK && in_redis > floor)
+        return 0; /* another worker was faster */
+    if (code != LL_OK && code != LL_E_EPOCH)
+        return redis_error(w, code, e);
+    param = pg_int8(in_redis > floor ? in_redis : floor);
+    if (query_int8(w, SQL_POOL_RAISE_EPOCH, &param, 1, &epoch, e) != 0)
+        return err_wrap(e, "raise the epoch");
+    code = ll_install_epoch(w->locks, epoch, &in_redis);
+    if (code != LL_OK)
+        return redis_error(w, code, e);
+    worker_count(w, METRIC_epoch_bumps, 1);
+    (void)snprintf(detail, sizeof detail, "epoch %" PRId64 ": %s", epoch, why);
+    journal(w, "epoch_bump", "acquire", "epoch", epoch * counters_per_epoch, 0, detail);
+    return 0;
+}
+
+int epoch_raise(struct worker *w, int64_t floor, const char *why, struct err *e)
+{
+    struct err ignored = {0};
+    int code;
+
+    if (pg_exec(w->pg, SQL_POOL_LOCK_EPOCH, NULL, 0, NULL, e) != 0)
+        return err_wrap(e, "wait for the turn to raise the epoch");
+    code = raise_one(w, floor, why, e);
+    if (pg_exec(w->pg, SQL_POOL_UNLOCK_EPOCH, NULL, 0, NULL, &ignored) != 0)
+        pg_rollback(w->pg); /* the end of the session unlocks it as well */
+    return code;
+}

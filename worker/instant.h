@@ -1,0 +1,34 @@
+/* instant: points in time as microseconds since 1970-01-01 UTC, and the calendar in UTC
+ * as PostgreSQL counts it. For files that come in and data that is made; what is due is
+ * decided by the database. */
+#ifndef LEDGERLOCK_INSTANT_H
+#define LEDGERLOCK_INSTANT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INSTANT_SECOND INT64_C(1000000)
+#define INSTANT_DAY (INT64_C(86400) * INSTANT_SECOND)
+
+/* Buffer that instant_format always fits into. */
+enum { INSTANT_TEXT = 48 };
+
+/* Reads ISO 8601: "2010-12-01", "2010-12-01 08:26", "2010-12-01T08:26:00.5Z",
+ * "... +01:00"; UTC when no zone is given; years 1900 to 9999. False if it is none. */
+bool instant_parse(const char *text, int64_t *us);
+
+/* "2010-12-01 08:26:00.000000+00", which PostgreSQL reads; returns buf. */
+const char *instant_format(int64_t us, char *buf, size_t size);
+
+/* Day of the month, 1 to 31. */
+int instant_day(int64_t us);
+
+/* Days of the month that lies `months` from the month of us. */
+int instant_month_days(int64_t us, int64_t months);
+
+/* The same day and time `months` later (or earlier), or the last day of that month if
+ * it has no such day: 31 Jan + 1 is 28 or 29 Feb. */
+int64_t instant_add_months(int64_t us, int64_t months);
+
+#endif

@@ -1,0 +1,32 @@
+/* jdoc: result rows as JSON, for the verbs that print both JSON and text. */
+#ifndef LEDGERLOCK_JDOC_H
+#define LEDGERLOCK_JDOC_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+#include "common/err.h"
+#include "common/pg.h"
+
+/* Puts value under key and takes it over, also when it fails. NULL for a value means
+ * that making it failed: ERR_NOMEM. */
+MUST_CHECK int jdoc_put(json_t *object, const char *key, json_t *value, struct err *e);
+
+/* Appends value to the array and takes it over, likewise. */
+MUST_CHECK int jdoc_append(json_t *array, json_t *value, struct err *e);
+
+/* One row as an object, in the order of its columns: those before `first` are left out,
+ * the next `text_ct` are text, the rest integers. NULL when out of memory. */
+json_t *
+jdoc_object(const struct pg_result *res, size_t row, size_t first, size_t text_ct);
+
+/* Rows of (name, count) as one object. NULL when out of memory. */
+json_t *jdoc_pairs(const struct pg_result *res);
+
+/* Integer under a key; 0 where there is none. */
+long long jdoc_int(const json_t *doc, const char *key);
+
+/* Text under a key; "" where there is none. */
+const char *jdoc_text(const json_t *doc, const char *key);
+
+#endif

@@ -1,0 +1,472 @@
+/* pool: fork, wait, restart, drain. Signals are blocked and fetched one by one, so
+ * nothing happens between two lines of this file that is not written in it. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS, gethostname */
+#include "worker/pool.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "worker/loop.h"
+
+enum {
+    TICK_MS = 200,
+    PROGRESS_MS = 5000,
+    QUICK_DEATHS_MAX = 10,
+    RESTART_BASE_MS = 100,
+    RESTART_CAP_MS = 10000
+};
+
+/* What the supervisor alone knows of a slot. */
+struct post {
+    pid_t pid;             /* 0: nobody there */
+    int64_t start_at_ms;   /* not before this */
+    unsigned quick_deaths; /* in a row, before the worker got anywhere */
+    bool finished;         /* ended with 0: found nothing due, or drained */
+    bool replacing;        /* told to stop so that a new configuration can start */
+    int64_t kill_at_ms;    /* 0: not told to stop */
+};
+
+struct pool {
+    const struct pool_order *order;
+    struct config config;
+    unsigned jobs;
+    struct slot *slots; /* shared with the workers */
+    struct post *posts;
+    size_t n;
+    size_t size; /* slots mapped */
+    pid_t owner;
+    char name[24];
+    char host[64];
+    sigset_t signals;
+    sigset_t before; /* the mask that workers get back */
+    bool draining;
+    bool postgres_down, redis_down;
+    int64_t started_ms, progress_ms;
+    struct metrics progress;
+    enum exit_code code;
+};
+
+/* ---- workers
+ * ------------------------------------------------------------------------- */
+
+static void become_worker(struct pool *p, size_t i)
+{
+    struct worker w = {
+        .config = &p->config,
+        .now = p->order->now,
+        .once = p->order->once,
+        .jobs = p->jobs,
+        .index = (int)i,
+        .peers = (int)p->n,
+        .slot = &p->slots[i],
+    };
+    char title[48];
+    enum exit_code code;
+
+    /* A worker must not outlive its supervisor: told by the kernel, and asked once in
+     * case the supervisor died before we told the kernel. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != p->owner)
+        _exit(EXIT_BUG);
+    (void)snprintf(title, sizeof title, "ledgerlock:w%zu", i);
+    (void)prctl(PR_SET_NAME, title);
+    (void)snprintf(w.pool, sizeof w.pool, "%s", p->name);
+    (void)snprintf(w.host, sizeof w.host, "%s", p->host);
+    (void)snprintf(w.name, sizeof w.name, "%s.%zu.%" PRId64, p->name, i,
+                   w.slot->incarnation);
+    log_context("worker=%zu", i);
+    (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
+    code = loop_run(&w);
+    (void)fflush(NULL);
+    _exit((int)code);
+}
+
+static void start_worker(struct pool *p, size_t i)
+{
+    struct post *post = &p->posts[i];
+    struct slot *slot = &p->slots[i];
+    pid_t pid;
+
+    slot->has_worked = 0;
+    slot->postgres = slot->redis = SLOT_UNKNOWN;
+    slot->incarnation++;
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        become_worker(p, i);
+    if (pid < 0) {
+        log_error("pool.fork_failed", "err=\"%s\"", strerror(errno));
+        post->start_at_ms = clk_ms() + RESTART_CAP_MS;
+        return;
+    }
+    slot->pid = pid;
+    post->pid = pid;
+    post->kill_at_ms = 0;
+    post->replacing = false;
+}
+
+static void start_due(struct pool *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct post *post = &p->posts[i];
+
+        if (post->pid == 0 && !post->finished && !p->draining &&
+            clk_ms() >= post->start_at_ms)
+            start_worker(p, i);
+    }
+}
+
+static void stop_worker(struct pool *p, size_t i)
+{
+    struct post *post = &p->posts[i];
+
+    if (post->pid == 0 || post->kill_at_ms != 0)
+        return;
+    (void)kill(post->pid, SIGTERM);
+    post->kill_at_ms = clk_ms() + p->config.grace_ms;
+}
+
+static void kill_late(struct pool *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct post *post = &p->posts[i];
+
+        if (post->pid != 0 && post->kill_at_ms != 0 && clk_ms() >= post->kill_at_ms) {
+            log_warn("pool.killed",
+                     "slot=%zu pid=%ld reason=\"did not drain within the grace\"", i,
+                     (long)post->pid);
+            (void)kill(post->pid, SIGKILL);
+            post->kill_at_ms = clk_ms() + p->config.grace_ms;
+        }
+    }
+}
+
+/* ---- deaths
+ * -------------------------------------------------------------------------- */
+
+static void drain(struct pool *p)
+{
+    p->draining = true;
+    for (size_t i = 0; i < p->n; i++)
+        stop_worker(p, i);
+}
+
+/* Exit codes that a new process would only repeat. */
+static bool is_final(int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+
+    return code == EXIT_CONFIG || code == EXIT_REFUSED;
+}
+
+static void schedule_restart(struct pool *p, size_t i, int status)
+{
+    struct post *post = &p->posts[i];
+    int64_t delay_ms;
+
+    post->quick_deaths = p->slots[i].has_worked ? 0 : post->quick_deaths + 1;
+    p->slots[i].counters.value[METRIC_restarts]++;
+    if (post->quick_deaths >= QUICK_DEATHS_MAX) {
+        log_error("pool.giving_up",
+                  "slot=%zu reason=\"died %d times before it got anywhere\"", i,
+                  QUICK_DEATHS_MAX);
+        p->code = EXIT_BUG;
+        drain(p);
+        return;
+    }
+    delay_ms =
+        post->quick_deaths == 0
+            ? 0
+            : RESTART_BASE_MS / 2 +
+                  clk_backoff_ms(post->quick_deaths, RESTART_BASE_MS, RESTART_CAP_MS);
+    post->start_at_ms = clk_ms() + delay_ms;
+    if (WIFSIGNALED(status))
+        log_warn("pool.worker_died",
+                 "slot=%zu pid=%ld signal=%d restart_in_ms=%" PRId64, i,
+                 (long)p->slots[i].pid, WTERMSIG(status), delay_ms);
+    else
+        log_warn("pool.worker_died", "slot=%zu pid=%ld exit=%d restart_in_ms=%" PRId64,
+                 i, (long)p->slots[i].pid, WEXITSTATUS(status), delay_ms);
+}
+
+static void bury(struct pool *p, size_t i, int status)
+{
+    struct post *post = &p->posts[i];
+    bool clean = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OK;
+
+    post->pid = 0;
+    if (post->replacing && !p->draining) {
+        post->start_at_ms = 0;
+    } else if (clean || p->draining) {
+        post->finished = true;
+    } else if (is_final(status)) {
+        post->finished = true;
+        p->code = (enum exit_code)WEXITSTATUS(status);
+        log_error("pool.giving_up", "slot=%zu exit=%d", i, WEXITSTATUS(status));
+        drain(p);
+    } else {
+        schedule_restart(p, i, status);
+    }
+}
+
+/* As process 1 we also get the orphans of others: reaped and forgotten. */
+static void reap(struct pool *p)
+{
+    int status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        for (size_t i = 0; i < p->n; i++) {
+            if (p->posts[i].pid == pid)
+                bury(p, i, status);
+        }
+    }
+}
+
+/* ---- signals
+ * ------------------------------------------------------------------------- */
+
+static void on_stop(struct pool *p, int sig)
+{
+    const char *name = sig == SIGINT ? "INT" : "TERM";
+
+    if (!p->draining) {
+        log_info("pool.draining", "signal=%s grace_ms=%" PRId64, name,
+                 p->config.grace_ms);
+        drain(p);
+        return;
+    }
+    log_warn("pool.stopping_at_once", "signal=%s", name);
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->posts[i].pid != 0)
+            (void)kill(p->posts[i].pid, SIGKILL);
+    }
+}
+
+/* The new configuration is checked as a whole before the first worker is replaced. */
+static void on_reload(struct pool *p)
+{
+    struct config fresh;
+    struct err e = {0};
+    unsigned jobs;
+    char quoted[400];
+
+    if (p->order->reload == NULL || p->draining)
+        return;
+    if (p->order->reload(&fresh, &jobs, &e) != 0) {
+        log_error("pool.reload_refused", "err=%s",
+                  log_quote(quoted, sizeof quoted, e.msg));
+        return;
+    }
+    if ((size_t)fresh.workers != p->n) {
+        log_warn("pool.reload", "reason=\"the number of workers needs a restart\"");
+        fresh.workers = (int64_t)p->n;
+    }
+    p->config = fresh;
+    p->jobs = jobs;
+    for (size_t i = 0; i < p->n; i++) {
+        p->posts[i].replacing = p->posts[i].pid != 0;
+        p->posts[i].finished = false;
+    }
+    log_info("pool.reloaded", "workers=%zu", p->n);
+}
+
+/* One worker at a time, so that the others keep working. */
+static void replace_next(struct pool *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->posts[i].replacing && p->posts[i].pid != 0) {
+            stop_worker(p, i);
+            return;
+        }
+    }
+}
+
+static void handle_signals(struct pool *p)
+{
+    static const struct timespec tick = {0, TICK_MS * 1000000L};
+    int sig = sigtimedwait(&p->signals, NULL, &tick);
+
+    if (sig == SIGTERM || sig == SIGINT)
+        on_stop(p, sig);
+    else if (sig == SIGHUP)
+        on_reload(p);
+    reap(p);
+}
+
+/* ---- what it says
+ * -------------------------------------------------------------------- */
+
+static void say_server(struct pool *p,
+                       const char *name,
+                       bool *was_down,
+                       size_t down,
+                       size_t up,
+                       const char *trouble)
+{
+    char event[32], quoted[300];
+
+    if (!*was_down && down > 0) {
+        *was_down = true;
+        (void)snprintf(event, sizeof event, "pool.%s_down", name);
+        log_warn(event, "workers_waiting=%zu err=%s", down,
+                 log_quote(quoted, sizeof quoted, trouble));
+    } else if (*was_down && down == 0 && up > 0) {
+        *was_down = false;
+        (void)snprintf(event, sizeof event, "pool.%s_up", name);
+        log_info(event, "workers=%zu", p->n);
+    }
+}
+
+/* A server that goes away is said once by the pool, not once by each worker. */
+static void watch_servers(struct pool *p)
+{
+    size_t postgres[3] = {0}, redis[3] = {0};
+    const char *trouble = "";
+
+    for (size_t i = 0; i < p->n; i++) {
+        const struct slot *slot = &p->slots[i];
+
+        if (p->posts[i].pid == 0)
+            continue;
+        postgres[slot->postgres]++;
+        redis[slot->redis]++;
+        if (slot->postgres == SLOT_DOWN || slot->redis == SLOT_DOWN)
+            trouble = slot->trouble;
+    }
+    say_server(p, "postgres", &p->postgres_down, postgres[SLOT_DOWN], postgres[SLOT_UP],
+               trouble);
+    say_server(p, "redis", &p->redis_down, redis[SLOT_DOWN], redis[SLOT_UP], trouble);
+}
+
+static struct metrics total(const struct pool *p)
+{
+    struct metrics sum = {{0}};
+
+    for (size_t i = 0; i < p->n; i++)
+        metrics_add(&sum, &p->slots[i].counters);
+    return sum;
+}
+
+static void say_totals(const struct pool *p,
+                       const char *event,
+                       int64_t since_ms,
+                       const struct metrics *since)
+{
+    struct metrics sum = total(p);
+    int64_t ms = clk_ms() - since_ms;
+    int64_t charged = sum.value[METRIC_charged] - since->value[METRIC_charged];
+    int64_t fulfilled = sum.value[METRIC_fulfilled] - since->value[METRIC_fulfilled];
+    int64_t rejected = sum.value[METRIC_rejected] - since->value[METRIC_rejected];
+
+    log_info(event,
+             "charged=%" PRId64 " declined=%" PRId64 " fulfilled=%" PRId64
+             " rejected=%" PRId64 " keys_busy=%" PRId64 " restarts=%" PRId64
+             " seconds=%" PRId64 ".%" PRId64 " charges_per_s=%" PRId64
+             " orders_per_s=%" PRId64,
+             sum.value[METRIC_charged], sum.value[METRIC_declined],
+             sum.value[METRIC_fulfilled], sum.value[METRIC_rejected],
+             sum.value[METRIC_busy], sum.value[METRIC_restarts], ms / 1000,
+             ms / 100 % 10, ms > 0 ? charged * 1000 / ms : 0,
+             ms > 0 ? (fulfilled + rejected) * 1000 / ms : 0);
+}
+
+static void say_progress(struct pool *p)
+{
+    struct metrics sum = total(p);
+
+    if (clk_ms() - p->progress_ms < PROGRESS_MS)
+        return;
+    if (memcmp(&sum, &p->progress, sizeof sum) != 0)
+        say_totals(p, "pool.progress", p->progress_ms, &p->progress);
+    p->progress_ms = clk_ms();
+    p->progress = sum;
+}
+
+/* ---- life
+ * ---------------------------------------------------------------------------- */
+
+static bool is_over(const struct pool *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->posts[i].pid != 0 || !(p->posts[i].finished || p->draining))
+            return false;
+    }
+    return true;
+}
+
+static bool open_pool(struct pool *p, const struct pool_order *order)
+{
+    unsigned char raw[5] = {0};
+
+    p->order = order;
+    p->config = *order->config;
+    p->jobs = order->jobs;
+    p->n = (size_t)p->config.workers;
+    p->owner = getpid();
+    p->code = EXIT_OK;
+    (void)!getrandom(raw, sizeof raw, 0);
+    (void)snprintf(p->name, sizeof p->name, "%02x%02x%02x%02x%02x", raw[0], raw[1],
+                   raw[2], raw[3], raw[4]);
+    if (gethostname(p->host, sizeof p->host - 1) != 0)
+        (void)snprintf(p->host, sizeof p->host, "unknown");
+    p->size = p->n * sizeof *p->slots;
+    p->slots =
+        mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    p->posts = calloc(p->n, sizeof *p->posts);
+    (void)sigemptyset(&p->signals);
+    (void)sigaddset(&p->signals, SIGTERM);
+    (void)sigaddset(&p->signals, SIGINT);
+    (void)sigaddset(&p->signals, SIGHUP);
+    (void)sigaddset(&p->signals, SIGCHLD);
+    (void)sigprocmask(SIG_BLOCK, &p->signals, &p->before);
+    p->started_ms = p->progress_ms = clk_ms();
+    return p->slots != MAP_FAILED && p->posts != NULL;
+}
+
+static void close_pool(struct pool *p)
+{
+    if (p->slots != MAP_FAILED)
+        (void)munmap(p->slots, p->size);
+    free(p->posts);
+    (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
+}
+
+enum exit_code pool_run(const struct pool_order *order)
+{
+    static const struct metrics nothing;
+    struct pool p = {0};
+
+    log_context("pool");
+    if (!open_pool(&p, order)) {
+        log_error("pool.failed", "err=\"out of memory\"");
+        close_pool(&p);
+        return EXIT_BUG;
+    }
+    log_info("pool.started",
+             "name=%s workers=%zu jobs=%s batch=%" PRId64 " locks=%s", p.name,
+             p.n, (long)p.owner, p.config.jobs, p.config.batch, p.config.lock_mode);
+    while (!is_over(&p)) {
+        start_due(&p);
+        handle_signals(&p);
+        kill_late(&p);
+        replace_next(&p);
+        watch_servers(&p);
+        say_progress(&p);
+    }
+    say_totals(&p, p.code == EXIT_OK ? "pool.done" : "pool.stopped", p.started_ms,
+               &nothing);
+    close_pool(&p);
+    return p.code;
+}

@@ -1,0 +1,122 @@
+/* run: the verb that starts the pool, after everything was looked at once. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "worker/cli.h"
+#include "worker/loop.h"
+#include "worker/migrate.h"
+#include "worker/pool.h"
+
+static struct {
+    bool once;
+    const char *now;
+} flags;
+
+static const struct cli_flag flag_rows[] = {
+    {"once", CLI_BOOL, offsetof(__typeof__(flags), once), 0, 0,
+     "until nothing is due, then exit 0"},
+    {"now", CLI_TEXT, offsetof(__typeof__(flags), now), 0, 0,
+     "the instant that counts as now (ISO 8601) instead of the database's clock"},
+    {NULL, CLI_BOOL, 0, 0, 0, NULL},
+};
+
+static int check_now(struct pg *pg, const char *now, struct err *e)
+{
+    const struct pg_param param = pg_text(now);
+
+    if (now == NULL)
+        return 0;
+    if (pg_exec(pg, SQL_POOL_CHECK_INSTANT, &param, 1, NULL, e) != 0)
+        return err_set(e, ERR_INVALID,
+                       "--now %s is no instant; write 2026-01-31T00:00:00Z", now);
+    return 0;
+}
+
+static int check_redis(struct worker *w, struct err *e)
+{
+    int code;
+
+    if (loop_open_locks(w, e) != 0)
+        return (int)e->code;
+    if (w->locks == NULL)
+        return 0;
+    code = ll_connect(w->locks);
+    if (code == LL_E_EVICTING)
+        return err_set(e, ERR_REFUSED, "%s", ll_error(w->locks));
+    if (code != LL_OK)
+        return err_set(e, ERR_REDIS, "%s (redis.url %s)", ll_error(w->locks),
+                       "see `ledgerlock config show`");
+    return 0;
+}
+
+/* Looks at both servers once, so that what is wrong is said here and not by every
+ * worker. */
+static int preflight(const struct config *c, unsigned jobs, struct err *e)
+{
+    struct worker w = {.config = c, .jobs = jobs, .name = "preflight"};
+    int code = loop_open_postgres(&w, e);
+
+    if (code == ERR_SCHEMA) { /* a statement did not prepare: say what is missing */
+        struct pg *pg;
+        struct err why = {0};
+
+        if (cli_connect(c, "run", &pg, &why) == 0 && migrate_check(pg, &why) != 0)
+            *e = why;
+        pg_close(pg);
+        code = (int)e->code;
+    }
+    if (code == 0)
+        code = migrate_check(w.pg, e);
+    if (code == 0)
+        code = check_now(w.pg, flags.now, e);
+    if (code == 0)
+        code = check_redis(&w, e);
+    loop_close(&w);
+    return code;
+}
+
+static int prepare(const struct config *c, unsigned *jobs, struct err *e)
+{
+    if (job_parse_list(c->jobs, jobs, e) != 0)
+        return (int)e->code;
+    return preflight(c, *jobs, e);
+}
+
+static int reload(struct config *fresh, unsigned *jobs, struct err *e)
+{
+    if (cli_reload(fresh, e) != 0)
+        return (int)e->code;
+    return prepare(fresh, jobs, e);
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct config own = *c;
+    struct pool_order order = {
+        .config = &own, .now = flags.now, .once = flags.once, .reload = reload};
+    struct err e = {0};
+
+    (void)argv;
+    if (argc > 0) {
+        (void)err_set(&e, ERR_INVALID, "run takes flags only; see ledgerlock run -h");
+        return cli_fail(&e);
+    }
+    if (prepare(&own, &order.jobs, &e) != 0)
+        return cli_fail(&e);
+    if (strcmp(own.lock_mode, "database-only") == 0)
+        log_warn("pool.no_locks",
+                 "reason=\"locks.mode is database-only: no Redis lock is held; "
+                 "fences and constraints alone keep the totals\"");
+    return pool_run(&order);
+}
+
+const struct cli_verb verb_run = {
+    .name = "run",
+    .sentence =
+        "the pool: workers that charge due subscriptions and serve pending orders",
+    .example = "ledgerlock run -w 4 --once",
+    .flags = flag_rows,
+    .values = &flags,
+    .run = run,
+};

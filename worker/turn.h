@@ -1,0 +1,28 @@
+/* turn: one batch from pull to release. */
+#ifndef LEDGERLOCK_TURN_H
+#define LEDGERLOCK_TURN_H
+
+#include "worker/worker.h"
+
+/* What became of it. */
+enum turn {
+    TURN_EMPTY,  /* nothing due in this bucket */
+    TURN_BUSY,   /* something due, every row's key is with somebody else */
+    TURN_WORKED, /* something was committed or settled; come again */
+};
+
+/* Pulls from one bucket, locks, applies in one transaction, releases. Errors: ERR_REDIS
+ * (nothing was charged), ERR_UNKNOWN (noted; settle_pending on a new connection),
+ * ERR_CONN and ERR_TIMEOUT (rolled back by the server), ERR_CONFLICT (rolled back, try
+ * again). */
+MUST_CHECK int turn_run(struct worker *w,
+                        const struct job_type *job,
+                        int64_t bucket,
+                        enum turn *turn,
+                        struct err *e);
+
+/* Releases the tenure; a loss noticed here is counted and journaled. Nothing to release
+ * is fine. */
+void turn_release(struct worker *w);
+
+#endif

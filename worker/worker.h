@@ -1,0 +1,52 @@
+/* worker: one worker process: its connections, its name, what it is working on. */
+#ifndef LEDGERLOCK_WORKER_H
+#define LEDGERLOCK_WORKER_H
+
+#include <stdbool.h>
+
+#include "common/config.h"
+#include "common/lock/lock.h"
+#include "common/pg.h"
+#include "worker/job.h"
+#include "worker/slot.h"
+
+enum { WORKER_NAME = 48, BATCH_MAX = LL_KEYS_MAX };
+
+/* A COMMIT whose answer was lost, until it is known what became of it. */
+struct unknown {
+    bool pending;
+    const struct job_type *job;
+    int64_t token;
+    int64_t xid;
+    size_t n;
+    int64_t items[BATCH_MAX];
+    struct metrics counted; /* added up if it turns out committed */
+};
+
+struct worker {
+    const struct config *config;
+    const char *now; /* NULL: the database's clock */
+    bool once;
+    unsigned jobs; /* bits of the registry */
+    int index;     /* slot number in the pool */
+    int peers;     /* workers of the pool */
+    char pool[24];
+    char host[64];
+    char name[WORKER_NAME]; /* pool.slot.incarnation: never used twice */
+    struct slot *slot;
+    struct pg *pg;
+    struct ll_client *locks; /* NULL: locks.mode is database-only */
+    struct ll_lock *lock;
+    struct batch *batch;
+    struct unknown unknown;
+    int64_t reported_ms; /* when the counters were last written to the workers table */
+    struct metrics reported;
+};
+
+/* Adds to one of the worker's counters. */
+static inline void worker_count(struct worker *w, enum metric m, int64_t n)
+{
+    w->slot->counters.value[m] += n;
+}
+
+#endif
