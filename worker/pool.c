@@ -456,7 +456,7 @@ enum exit_code pool_run(const struct pool_order *order)
     }
     log_info("pool.started",
              "name=%s workers=%zu jobs=%s batch=%" PRId64 " locks=%s", p.name,
-             p.n, (long)p.owner, p.config.jobs, p.config.batch, p.config.lock_mode);
+             p.n, p.config.jobs, p.config.batch, p.config.lock_mode);
     while (!is_over(&p)) {
         start_due(&p);
         handle_signals(&p);

@@ -5,29 +5,25 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <libpq-fe.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/time.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 extern char **environ;
 
-enum { MAX_WORDS = 32, MAX_EXTRA = 16, REDIS_SECONDS = 10 };
+enum { MAX_WORDS = 32, MAX_EXTRA = 16 };
 
 static char extra_env[MAX_EXTRA][2][512];
 static size_t extra_ct;
 
-static void pause_ms(long ms)
+void fixture_pause_ms(long ms)
 {
     struct timespec ts = {ms / 1000, ms % 1000 * 1000000L};
 
@@ -311,8 +307,7 @@ static void slurp(int fd, char *buf, size_t size)
     buf[n > 0 ? n : 0] = '\0';
 }
 
-/* Exit code of a child, killed after `seconds`: then -1. */
-static int reap(pid_t pid, int seconds)
+int fixture_reap(pid_t pid, int seconds)
 {
     int64_t deadline = now_ms() + (int64_t)seconds * 1000;
     int status = 0;
@@ -323,14 +318,14 @@ static int reap(pid_t pid, int seconds)
             (void)waitpid(pid, &status, 0);
             return -1;
         }
-        pause_ms(5);
+        fixture_pause_ms(5);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 int fixture_wait(struct fixture_child *child, int seconds, struct fixture_output *o)
 {
-    int code = reap(child->pid, seconds);
+    int code = fixture_reap(child->pid, seconds);
 
     if (o != NULL) {
         o->code = code;
@@ -371,110 +366,6 @@ void fixture_assert_contains(const char *text, const char *part)
 {
     if (strstr(text, part) == NULL)
         fail_msg("expected \"%s\" in: %s", part, text);
-}
-
-/* ---- Redis ----------------------------------------------------------------- */
-
-static bool redis_answers(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval limit = {1, 0};
-    char reply[16] = "";
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    (void)snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
-    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    if (connect(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
-        write(fd, "PING\r\n", 6) != 6 || read(fd, reply, sizeof reply - 1) < 5)
-        reply[0] = '\0';
-    (void)close(fd);
-    return strncmp(reply, "+PONG", 5) == 0 || strncmp(reply, "-NOAUTH", 7) == 0;
-}
-
-static void exec_redis(const struct fixture_redis *r, va_list ap)
-{
-    const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
-    const char *bin = given != NULL && given[0] != '\0' ? given : "redis-server";
-    const char *words[MAX_WORDS] = {bin,
-                                    "--port",
-                                    "0",
-                                    "--unixsocket",
-                                    r->url + strlen("unix://"),
-                                    "--save",
-                                    "",
-                                    "--appendonly",
-                                    "no",
-                                    "--dir",
-                                    r->dir,
-                                    "--logfile",
-                                    "redis.log"};
-    size_t n = 13;
-
-    while (n + 1 < MAX_WORDS && (words[n] = va_arg(ap, const char *)) != NULL)
-        n++;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)execvp(bin, (char *const *)(uintptr_t)words);
-    _exit(127);
-}
-
-void fixture_redis_start(struct fixture_redis *r, ...)
-{
-    int64_t deadline = now_ms() + REDIS_SECONDS * 1000;
-    va_list ap;
-
-    if (r->dir[0] == '\0') {
-        (void)strcpy(r->dir, "/tmp/ledgerlock-redis.XXXXXX");
-        assert_non_null(mkdtemp(r->dir));
-        (void)snprintf(r->url, sizeof r->url, "unix://%s/redis.sock", r->dir);
-    }
-    (void)fflush(NULL);
-    va_start(ap, r);
-    r->pid = fork();
-    assert_true(r->pid >= 0);
-    if (r->pid == 0)
-        exec_redis(r, ap);
-    va_end(ap);
-    while (!redis_answers(r->url + strlen("unix://"))) {
-        if (now_ms() > deadline)
-            fail_msg("redis-server in %s did not start", r->dir);
-        pause_ms(10);
-    }
-}
-
-static void end_redis(struct fixture_redis *r, int signal)
-{
-    if (r->pid <= 0)
-        return;
-    (void)kill(r->pid, signal);
-    (void)reap(r->pid, REDIS_SECONDS);
-    r->pid = 0;
-}
-
-void fixture_redis_stop(struct fixture_redis *r)
-{
-    end_redis(r, SIGTERM);
-}
-
-void fixture_redis_kill(struct fixture_redis *r)
-{
-    end_redis(r, SIGKILL);
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-void fixture_redis_close(struct fixture_redis *r)
-{
-    end_redis(r, SIGTERM);
-    if (r->dir[0] != '\0')
-        (void)nftw(r->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    r->dir[0] = '\0';
 }
 
 /* ---- files

@@ -86,6 +86,11 @@ void fixture_spawn(const struct fixture *f, struct fixture_child *child, ...)
  * NULL. Returns the exit code. */
 int fixture_wait(struct fixture_child *child, int seconds, struct fixture_output *o);
 
+/* Waits for any child of the test; the same codes and the same killing. */
+int fixture_reap(pid_t pid, int seconds);
+
+void fixture_pause_ms(long ms);
+
 /* Adds NAME=VALUE for the runs that follow (NULL: removes it); until fixture_open. */
 void fixture_env(const char *name, const char *value);
 

@@ -13,7 +13,7 @@ say() {
 found=$(grep -nE '"[[:space:]]*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE|ALTER|DROP|TRUNCATE|COPY|GRANT)[[:space:]]' \
   common/*.[ch] worker/*.[ch] || true)
 [ -z "$found" ] || say "SQL text in C: $found"
-found=$(grep -nE '"[[:space:]]*(BEGIN|COMMIT|ROLLBACK|SAVEPOINT|SET)([[:space:]]|")' common/*.[ch] worker/*.[ch] |
+found=$(grep -nE '"[[:space:]]*((BEGIN|SAVEPOINT|SET)[[:space:]]|(BEGIN|COMMIT|ROLLBACK)[";])' common/*.[ch] worker/*.[ch] |
   grep -vE '^common/pg[a-z_]*\.c:' || true)
 [ -z "$found" ] || say "transaction control outside common/pg: $found"
 
