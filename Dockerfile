@@ -18,8 +18,8 @@ FROM debian:trixie-slim
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
       libconfig11 libhiredis1.1.0 libjansson4 libpq5 \
- && rm -rf /var/lib/apt/lists/* \
- && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin ledgerlock
+ && apt-get clean && rm -rf /var/lib/apt/lists/* \
+ && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin ledgerlock
 COPY --from=builder /build/ledgerlock /usr/local/bin/ledgerlock
 USER ledgerlock
 ENTRYPOINT ["ledgerlock"]

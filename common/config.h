@@ -114,8 +114,11 @@ MUST_CHECK int
 config_read_secret(const char *path, char *buf, size_t size, struct err *e);
 
 /* What is meant by a misspelt word: the nearest of ct candidates (the i-th comes from
- * name(i)), or NULL when none is near. */
-const char *config_nearest(const char *word, size_t ct, const char *(*name)(size_t i));
+ * name(i, ctx)), or NULL when none is near. */
+const char *config_nearest(const char *word,
+                           size_t ct,
+                           const char *(*name)(size_t i, const void *ctx),
+                           const void *ctx);
 
 /* ERR_CONFIG for a key (is_env: a variable) that is in no row, with what was meant. */
 int config_unknown(struct err *e, const char *where, const char *word, bool is_env);

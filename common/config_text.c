@@ -37,36 +37,41 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-const char *config_nearest(const char *word, size_t ct, const char *(*name)(size_t i))
+const char *config_nearest(const char *word,
+                           size_t ct,
+                           const char *(*name)(size_t i, const void *ctx),
+                           const void *ctx)
 {
     const char *nearest = NULL;
     size_t best = strlen(word) / 3 + 2; /* two typos in four letters are another word */
 
     for (size_t i = 0; i < ct; i++) {
-        size_t d = distance(word, name(i));
+        size_t d = distance(word, name(i, ctx));
 
         if (d < best) {
             best = d;
-            nearest = name(i);
+            nearest = name(i, ctx);
         }
     }
     return nearest;
 }
 
-static const char *key_of(size_t row)
+static const char *key_of(size_t row, const void *ctx)
 {
+    (void)ctx;
     return config_options[row].key;
 }
 
-static const char *env_of(size_t row)
+static const char *env_of(size_t row, const void *ctx)
 {
+    (void)ctx;
     return config_options[row].env;
 }
 
 int config_unknown(struct err *e, const char *where, const char *word, bool is_env)
 {
     const char *nearest =
-        config_nearest(word, config_option_ct, is_env ? env_of : key_of);
+        config_nearest(word, config_option_ct, is_env ? env_of : key_of, NULL);
 
     if (nearest != NULL)
         return err_set(e, ERR_CONFIG, "%s: unknown setting %s, did you mean %s?", where,

@@ -184,9 +184,22 @@ static enum exit_code set_letter(struct parsed *p, int letter, const char *value
     return EXIT_OK;
 }
 
-static const char *flag_name(size_t row)
+static size_t verb_flag_ct(const struct cli_verb *verb)
 {
-    return config_options[row].flag;
+    size_t n = 0;
+
+    while (verb->flags != NULL && verb->flags[n].name != NULL)
+        n++;
+    return n;
+}
+
+/* The flags of a verb first, then those of the settings. */
+static const char *flag_name(size_t i, const void *ctx)
+{
+    const struct cli_verb *verb = ctx;
+    size_t own = verb_flag_ct(verb);
+
+    return i < own ? verb->flags[i].name : config_options[i - own].flag;
 }
 
 static enum exit_code bad_flag(const struct cli_verb *verb, const char *word)
@@ -198,7 +211,8 @@ static enum exit_code bad_flag(const struct cli_verb *verb, const char *word)
     if (optopt != 0)
         return cli_usage(verb->name, "unknown flag -%c", optopt);
     if (strncmp(word, "--", 2) == 0)
-        nearest = config_nearest(word + 2, config_option_ct, flag_name);
+        nearest = config_nearest(word + 2, verb_flag_ct(verb) + config_option_ct,
+                                 flag_name, verb);
     if (nearest != NULL)
         return cli_usage(verb->name, "unknown flag %s, did you mean --%s?", word,
                          nearest);
@@ -295,14 +309,15 @@ static void start_log(const struct config *c)
 /* What the program was called with; kept for cli_reload. */
 static struct parsed invocation;
 
-static const char *verb_name(size_t i)
+static const char *verb_name(size_t i, const void *ctx)
 {
+    (void)ctx;
     return cli_verbs[i]->name;
 }
 
 static enum exit_code unknown_verb(const char *word)
 {
-    const char *nearest = config_nearest(word, cli_verb_ct, verb_name);
+    const char *nearest = config_nearest(word, cli_verb_ct, verb_name, NULL);
 
     if (word[0] == '-')
         return cli_usage(NULL, "the verb comes first, flags follow it");

@@ -39,6 +39,24 @@ int epoch_token_without_locks(struct worker *w, int64_t *token, struct err *e)
     return 0;
 }
 
+int epoch_catch_up(struct worker *w, struct err *e)
+{
+    int64_t in_redis, epoch = 0;
+    int code;
+
+    if (w->locks == NULL || w->caught_up)
+        return 0;
+    code = ll_check_epoch(w->locks, &in_redis);
+    if (code != LL_OK && code != LL_E_EPOCH)
+        return 0; /* the first batch will meet the same trouble and say so */
+    w->caught_up = true;
+    if (query_int8(w, SQL_POOL_READ_EPOCH, NULL, 0, &epoch, e) != 0)
+        return (int)e->code;
+    if (in_redis <= epoch)
+        return 0;
+    return epoch_raise(w, in_redis, "Redis was ahead of this database", e);
+}
+
 static int redis_error(struct worker *w, int code, struct err *e)
 {
     return err_set(e, ERR_REDIS, "%s: %s", ll_strerror(code), ll_error(w->locks));

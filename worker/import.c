@@ -13,6 +13,9 @@ static struct {
     const char *orders, *subscriptions, *stock, *rejects, *deposit, *now;
 } flags;
 
+/* So that the deposits of millions of users add up. */
+#define DEPOSIT_MAX INT64_C(1000000000000)
+
 #define FLAG(f) offsetof(__typeof__(flags), f)
 
 static int fill(struct import *im, const struct config *c, char *now, struct err *e)
@@ -30,8 +33,9 @@ static int fill(struct import *im, const struct config *c, char *now, struct err
     if (flags.deposit != NULL &&
         money_parse(flags.deposit, c->currency, &im->deposit_minor, e) != 0)
         return err_wrap(e, "--deposit");
-    if (im->deposit_minor < 0)
-        return err_set(e, ERR_INVALID, "--deposit is negative");
+    if (im->deposit_minor < 0 || im->deposit_minor > DEPOSIT_MAX)
+        return err_set(e, ERR_INVALID, "--deposit is %s",
+                       im->deposit_minor < 0 ? "negative" : "too large");
     if (flags.now != NULL && !instant_parse(flags.now, &us))
         return err_set(e, ERR_INVALID, "--now is not a time like 2010-12-01T08:26:00Z");
     im->now = flags.now != NULL ? instant_format(us, now, INSTANT_TEXT) : NULL;

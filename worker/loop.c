@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/secret.h"
 #include "worker/batch.h"
+#include "worker/epoch.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
 
@@ -240,6 +241,8 @@ static int ready(struct worker *w, struct err *e)
             return (int)e->code;
     }
     tell(w, &w->slot->postgres, SLOT_UP, NULL);
+    if (epoch_catch_up(w, e) != 0)
+        return (int)e->code;
     if (!w->unknown.pending)
         return 0;
     if (settle_pending(w, e) != 0)

@@ -38,6 +38,7 @@ struct worker {
     struct ll_client *locks; /* NULL: locks.mode is database-only */
     struct ll_lock *lock;
     struct batch *batch;
+    bool caught_up; /* epoch compared with Redis once */
     struct unknown unknown;
     int64_t reported_ms; /* when the counters were last written to the workers table */
     struct metrics reported;

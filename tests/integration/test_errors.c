@@ -201,7 +201,7 @@ static void unreachable_redis_stops_run_at_start(void **state)
     (void)state;
     (void)strcpy(f.redis_url, "redis://:s3cret@127.0.0.1:1");
     assert_int_equal(fixture_run(&f, &o, "run", "--once", NULL), 5);
-    fixture_assert_contains(o.err, "127.0.0.1:1");
+    fixture_assert_contains(o.err, "127.0.0.1");
     assert_null(strstr(o.err, "s3cret"));
 }
 

@@ -167,12 +167,6 @@ void fixture_open(struct fixture *f)
     fixture_become(f, "ledgerlock_owner");
 }
 
-void fixture_open_migrated(struct fixture *f)
-{
-    fixture_open(f);
-    fixture_migrate(f);
-}
-
 void fixture_close(struct fixture *f)
 {
     char sql[256];
@@ -186,14 +180,32 @@ void fixture_close(struct fixture *f)
     f->database[0] = '\0';
 }
 
-void fixture_migrate(const struct fixture *f)
+static int migrate(const struct fixture *f, struct fixture_output *o)
 {
     struct fixture owner = *f;
-    static struct fixture_output o;
 
     fixture_become(&owner, "ledgerlock_owner");
-    if (fixture_run(&owner, &o, "migrate", NULL) != 0)
+    return fixture_run(&owner, o, "migrate", NULL);
+}
+
+void fixture_migrate(const struct fixture *f)
+{
+    static struct fixture_output o;
+
+    if (migrate(f, &o) != 0)
         fail_msg("migrate: exit %d: %s", o.code, o.err);
+}
+
+/* A setup that fails gets no teardown from cmocka. */
+void fixture_open_migrated(struct fixture *f)
+{
+    static struct fixture_output o;
+
+    fixture_open(f);
+    if (migrate(f, &o) == 0)
+        return;
+    fixture_close(f);
+    fail_msg("migrate: exit %d: %s", o.code, o.err);
 }
 
 /* ---- the program ----------------------------------------------------------- */

@@ -66,6 +66,8 @@ static void unknown_flag_suggests_and_fails(void **state)
     assert_int_equal(fixture_run(NULL, &o, "config", "show", "--wrokers", "3", NULL),
                      2);
     fixture_assert_contains(o.err, "unknown flag --wrokers, did you mean --workers?");
+    assert_int_equal(fixture_run(NULL, &o, "version", "--josn", NULL), 2);
+    fixture_assert_contains(o.err, "did you mean --json?");
     assert_int_equal(fixture_run(NULL, &o, "config", "show", "-x", NULL), 2);
     fixture_assert_contains(o.err, "unknown flag -x");
 }
