@@ -1,11 +1,12 @@
 /* config: the option table, its environment and the checks of its values. */
-#define _DEFAULT_SOURCE /* explicit_bzero */
 #include "common/config.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/secret.h"
 
 extern char **environ;
 
@@ -75,7 +76,7 @@ static_assert(sizeof config_options / sizeof config_options[0] <=
                   sizeof((struct config *)NULL)->origin,
               "origin has a place for every option");
 
-/* ---- setting one value ----------------------------------------------------- */
+/* ---- setting one value ---- */
 
 static void *member(struct config *c, size_t row)
 {
@@ -161,7 +162,7 @@ void config_defaults(struct config *c)
     }
 }
 
-/* ---- the environment ------------------------------------------------------- */
+/* ---- the environment ---- */
 
 static bool is_ours_but_no_option(const char *name)
 {
@@ -197,8 +198,7 @@ int config_load_env(struct config *c, struct err *e)
     return 0;
 }
 
-/* ---- values that concern several
- * ----------------------------------------------------- */
+/* ---- values that concern several ---- */
 
 static size_t row_of(const char *key)
 {
@@ -273,10 +273,9 @@ static bool is_printable(const char *text)
 static int check_secret(const char *path, struct err *e)
 {
     char password[CONFIG_TEXT];
-    int code =
-        path[0] == '\0' ? 0 : config_read_secret(path, password, sizeof password, e);
+    int code = path[0] == '\0' ? 0 : secret_read(path, password, sizeof password, e);
 
-    explicit_bzero(password, sizeof password);
+    secret_wipe(password, sizeof password);
     return code;
 }
 

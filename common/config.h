@@ -107,12 +107,6 @@ const char *config_text(const struct config *c, size_t row, char *buf, size_t si
  * messages; returns buf. */
 const char *config_mask(const char *url, char *buf, size_t size);
 
-/* Reads the first line of a password file. ERR_CONFIG when it cannot be read, is empty
- * or too long, or when group or others may read it, except under /run/secrets, where
- * containers mount secrets for everyone. */
-MUST_CHECK int
-config_read_secret(const char *path, char *buf, size_t size, struct err *e);
-
 /* What is meant by a misspelt word: the nearest of ct candidates (the i-th comes from
  * name(i, ctx)), or NULL when none is near. */
 const char *config_nearest(const char *word,

@@ -94,8 +94,7 @@ const char *config_where(const struct config *c, size_t row, char *buf, size_t s
     return buf;
 }
 
-/* ---- printing
- * ------------------------------------------------------------------------ */
+/* ---- printing ---- */
 
 /* Start of the password at p, or NULL; its end goes to *end. */
 static const char *secret_in_words(const char *p, const char **end)

@@ -20,7 +20,7 @@ struct csv {
     char text[CSV_RECORD_MAX + 2]; /* unquoted fields of the record */
 };
 
-/* ---- window ---------------------------------------------------------------- */
+/* ---- window ---- */
 
 /* Makes at least one longest record available, unless the file ends before. */
 static int fill(struct csv *csv, struct err *e)
@@ -85,7 +85,7 @@ void csv_close(struct csv *csv)
     free(csv);
 }
 
-/* ---- UTF-8 ----------------------------------------------------------------- */
+/* ---- UTF-8 ---- */
 
 /* Length of the sequence at p, 0 if it is none: overlong forms, surrogates and what
  * lies beyond U+10FFFF are none, as in PostgreSQL. */
@@ -126,7 +126,7 @@ static const char *fault_of_bytes(const char *raw, size_t raw_len)
     return NULL;
 }
 
-/* ---- records --------------------------------------------------------------- */
+/* ---- records ---- */
 
 struct scan {
     const char *p;   /* next byte */

@@ -12,7 +12,7 @@
     X(batches,        "batches committed")                                               \
     X(charged,        "periods captured")                                                \
     X(declined,       "periods declined: too little balance")                            \
-    X(cancelled,      "subscriptions ended at their cancel date")                        \
+    X(cancelled,      "rows ended at their cancel date")                        \
     X(fulfilled,      "orders fulfilled")                                                \
     X(rejected,       "orders rejected")                                                 \
     X(deferred,       "rows left for the next batch, behind an undecided one")           \

@@ -5,25 +5,45 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+
+static int check_mode(int fd, const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        return err_set(e, ERR_CONFIG, "password file %s is no regular file", path);
+    if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 &&
+        strncmp(path, "/run/secrets/", strlen("/run/secrets/")) != 0)
+        return err_set(e, ERR_CONFIG,
+                       "password file %s may be read by others; run: chmod 600 %s",
+                       path, path);
+    return 0;
+}
 
 int secret_read(const char *path, char *buf, size_t size, struct err *e)
 {
     FILE *f = fopen(path, "re");
-    size_t n;
+    size_t n = 0;
+    int code;
 
     if (f == NULL)
         return err_set(e, ERR_CONFIG, "cannot read password file %s: %s", path,
                        strerror(errno));
+    code = check_mode(fileno(f), path, e);
     (void)setvbuf(f, NULL, _IONBF, 0); /* no second copy of the password in a buffer */
-    n = fread(buf, 1, size - 1, f);
+    if (code == 0)
+        n = fread(buf, 1, size - 1, f);
     (void)fclose(f);
+    if (code != 0)
+        return code;
     buf[n] = '\0';
-    if (n == size - 1 && strpbrk(buf, "\r\n") == NULL)
-        return err_set(e, ERR_CONFIG, "the password in %s is longer than %zu bytes",
+    n = strcspn(buf, "\r\n");
+    if (n == 0 || n == size - 1)
+        return err_set(e, ERR_CONFIG,
+                       "password file %s: its first line must have 1 to %zu characters",
                        path, size - 2);
-    buf[strcspn(buf, "\r\n")] = '\0';
-    if (buf[0] == '\0')
-        return err_set(e, ERR_CONFIG, "password file %s is empty", path);
+    buf[n] = '\0';
     return 0;
 }
 

@@ -7,7 +7,7 @@
 
 enum { EXAMPLES = 3, SENTENCE = 256 };
 
-/* ---- invariants ------------------------------------------------------------ */
+/* ---- invariants ---- */
 
 /* The first sentence of the comment that heads a file. */
 static void read_sentence(const char *text, char sentence[SENTENCE])
@@ -103,7 +103,7 @@ static int check_all(struct pg *pg, json_t *doc, bool *ok, struct err *e)
     return 0;
 }
 
-/* ---- totals ---------------------------------------------------------------- */
+/* ---- totals ---- */
 
 /* What a query of totals returns: one row of counters, or rows of (name, count). */
 enum shape { SHAPE_ROW, SHAPE_PAIRS };
@@ -234,7 +234,7 @@ static int add_totals(struct pg *pg, const char *now, json_t *totals, struct err
     return code;
 }
 
-/* ---- the whole ------------------------------------------------------------- */
+/* ---- the whole ---- */
 
 static int
 begin(struct pg *pg, const struct audit_request *request, json_t *doc, struct err *e)

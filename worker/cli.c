@@ -25,7 +25,7 @@ struct parsed {
     char **argv;
 };
 
-/* ---- messages -------------------------------------------------------------- */
+/* ---- messages ---- */
 
 enum exit_code cli_usage(const char *verb, const char *fmt, ...)
 {
@@ -115,7 +115,7 @@ int cli_connect(const struct config *c,
     return 0;
 }
 
-/* ---- flags ----------------------------------------------------------------- */
+/* ---- flags ---- */
 
 struct flag_table {
     struct option longs[MAX_FLAGS];
@@ -258,7 +258,7 @@ static enum exit_code parse(struct parsed *p, int argc, char **argv)
     return code;
 }
 
-/* ---- configuration --------------------------------------------------------- */
+/* ---- configuration ---- */
 
 static int load_flags(const struct parsed *p, struct config *c, struct err *e)
 {
@@ -304,7 +304,7 @@ static void start_log(const struct config *c)
     log_init((enum log_level)level, (enum log_format)format);
 }
 
-/* ---- the program ----------------------------------------------------------- */
+/* ---- the program ---- */
 
 /* What the program was called with; kept for cli_reload. */
 static struct parsed invocation;

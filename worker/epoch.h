@@ -10,9 +10,9 @@
 MUST_CHECK int
 epoch_raise(struct worker *w, int64_t floor, const char *why, struct err *e);
 
-/* At the start of a worker: a Redis that is ahead of this database (it served another one,
- * or the database was restored) would hand out tokens that the database's epoch knows
- * nothing of. Raises the epoch above it. Redis being away is no error here. */
+/* At the start of a worker: a Redis that is ahead of this database (it served another
+ * one, or the database was restored) would hand out tokens that the database's epoch
+ * knows nothing of. Raises the epoch above it. Redis being away is no error here. */
 MUST_CHECK int epoch_catch_up(struct worker *w, struct err *e);
 
 /* The token of a batch when no Redis lock is held (locks.mode database-only): the

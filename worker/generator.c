@@ -8,7 +8,7 @@
 
 enum kind { KIND_USER = 1, KIND_SUBSCRIPTION, KIND_SKU, KIND_ORDER };
 
-/* ---- random numbers -------------------------------------------------------- */
+/* ---- random numbers ---- */
 
 static uint64_t mix(uint64_t z)
 {
@@ -35,7 +35,7 @@ static int64_t below(uint64_t *s, int64_t n)
     return (int64_t)(next(s) % (uint64_t)n);
 }
 
-/* ---- subscriptions --------------------------------------------------------- */
+/* ---- subscriptions ---- */
 
 struct plan {
     const char *name;
@@ -146,7 +146,7 @@ struct gen_subscription generator_subscription(const struct generator *g, int64_
     return s;
 }
 
-/* ---- stock and orders ------------------------------------------------------ */
+/* ---- stock and orders ---- */
 
 int64_t generator_hot_ct(const struct generator *g)
 {
@@ -221,7 +221,7 @@ struct gen_order generator_order(const struct generator *g, int64_t id)
     return o;
 }
 
-/* ---- users ----------------------------------------------------------------- */
+/* ---- users ---- */
 
 /* Nineteen of twenty can pay everything; the others run dry on the way. */
 struct gen_user generator_user(const struct generator *g, int64_t id)
@@ -238,7 +238,7 @@ struct gen_user generator_user(const struct generator *g, int64_t id)
                                               (deposit % 100 > 0 ? 100 : 0)};
 }
 
-/* ---- open and close -------------------------------------------------------- */
+/* ---- open and close ---- */
 
 static void weigh(struct generator *g)
 {

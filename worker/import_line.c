@@ -164,7 +164,7 @@ bool import_line_read(const struct import_kind *kind,
     return true;
 }
 
-/* ---- header ---------------------------------------------------------------- */
+/* ---- header ---- */
 
 static int header_error(const struct import_kind *kind,
                         const char *what,

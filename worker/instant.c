@@ -57,7 +57,7 @@ static struct date month_from(struct date d, int64_t months)
     return d;
 }
 
-/* ---- text ------------------------------------------------------------------ */
+/* ---- text ---- */
 
 /* Exactly n digits; moves *p behind them. */
 static bool digits(const char **p, int n, int64_t *value)
@@ -173,7 +173,7 @@ const char *instant_format(int64_t us, char *buf, size_t size)
     return buf;
 }
 
-/* ---- calendar -------------------------------------------------------------- */
+/* ---- calendar ---- */
 
 int instant_day(int64_t us)
 {

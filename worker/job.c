@@ -1,6 +1,7 @@
 /* job: the registry. */
 #include "worker/job.h"
 
+#include <stdio.h>
 #include <string.h>
 
 const struct job_type *const job_types[] = {
@@ -10,6 +11,20 @@ const struct job_type *const job_types[] = {
 };
 
 const size_t job_type_ct = sizeof job_types / sizeof job_types[0];
+
+static int unknown_job(const char *name, int n, struct err *e)
+{
+    char known[128] = "";
+
+    for (size_t i = 0; i < job_type_ct; i++) {
+        size_t at = strlen(known);
+
+        (void)snprintf(known + at, sizeof known - at, "%s%s", i > 0 ? ", " : "",
+                       job_types[i]->name);
+    }
+    return err_set(e, ERR_CONFIG, "pool.jobs: no job is called \"%.*s\"; there are: %s", n,
+                   name, known);
+}
 
 int job_parse_list(const char *list, unsigned *bits, struct err *e)
 {
@@ -24,8 +39,7 @@ int job_parse_list(const char *list, unsigned *bits, struct err *e)
                                    strncmp(job_types[i]->name, p, n) != 0))
             i++;
         if (i == job_type_ct)
-            return err_set(e, ERR_CONFIG, "pool.jobs: there is no job named \"%.*s\"",
-                           (int)n, p);
+            return unknown_job(p, (int)n, e);
         *bits |= 1u << i;
         p += n;
         p += *p == ',' ? 1 : 0;

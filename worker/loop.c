@@ -44,8 +44,7 @@ static void pause_ms(int64_t ms)
     }
 }
 
-/* ---- connections
- * --------------------------------------------------------------------- */
+/* ---- connections ---- */
 
 static bool belongs_to_worker(const struct worker *w, const char *stem)
 {
@@ -134,8 +133,7 @@ void loop_close(struct worker *w)
     w->batch = NULL;
 }
 
-/* ---- what the supervisor sees
- * -------------------------------------------------------- */
+/* ---- what the supervisor sees ---- */
 
 static void tell(struct worker *w,
                  volatile sig_atomic_t *server,
@@ -170,8 +168,7 @@ static void report(struct worker *w, bool at_once)
         log_debug("worker.report_failed", "err=\"%s\"", e.msg);
 }
 
-/* ---- work
- * ---------------------------------------------------------------------------- */
+/* ---- work ---- */
 
 static int due_buckets(struct worker *w,
                        const struct job_type *job,

@@ -37,7 +37,7 @@ static struct piece piece_at(size_t i)
                           (const char *)function_texts[i].text};
 }
 
-/* ---- what was applied ------------------------------------------------------ */
+/* ---- what was applied ---- */
 
 /* *applied is NULL when nothing was ever applied. */
 static int read_applied(struct pg *pg, struct pg_result **applied, struct err *e)
@@ -112,8 +112,7 @@ static int edited(const struct piece *p, const char *was, const char *is, struct
         p->name, was, is);
 }
 
-/* ---- applying
- * ------------------------------------------------------------------------ */
+/* ---- applying ---- */
 
 static int record(
     struct pg *pg, const struct piece *p, const char *hash, bool first, struct err *e)
@@ -210,7 +209,7 @@ static int migrate_all(struct pg *pg, bool dry_run, size_t *todo, struct err *e)
     return dry_run ? 0 : pg_exec(pg, SQL_MIGRATE_UNLOCK, NULL, 0, NULL, e);
 }
 
-/* ---- checking -------------------------------------------------------------- */
+/* ---- checking ---- */
 
 static int
 check_piece(struct pg *pg, const struct pg_result *applied, size_t i, struct err *e)
@@ -252,7 +251,7 @@ int migrate_check(struct pg *pg, struct err *e)
     return code;
 }
 
-/* ---- the verb -------------------------------------------------------------- */
+/* ---- the verb ---- */
 
 static struct {
     bool dry_run;

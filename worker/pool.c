@@ -57,8 +57,7 @@ struct pool {
     enum exit_code code;
 };
 
-/* ---- workers
- * ------------------------------------------------------------------------- */
+/* ---- workers ---- */
 
 static void become_worker(struct pool *p, size_t i)
 {
@@ -152,8 +151,7 @@ static void kill_late(struct pool *p)
     }
 }
 
-/* ---- deaths
- * -------------------------------------------------------------------------- */
+/* ---- deaths ---- */
 
 static void drain(struct pool *p)
 {
@@ -234,8 +232,7 @@ static void reap(struct pool *p)
     }
 }
 
-/* ---- signals
- * ------------------------------------------------------------------------- */
+/* ---- signals ---- */
 
 static void on_stop(struct pool *p, int sig)
 {
@@ -305,8 +302,7 @@ static void handle_signals(struct pool *p)
     reap(p);
 }
 
-/* ---- what it says
- * -------------------------------------------------------------------- */
+/* ---- what it says ---- */
 
 static void say_server(struct pool *p,
                        const char *name,
@@ -394,8 +390,7 @@ static void say_progress(struct pool *p)
     p->progress = sum;
 }
 
-/* ---- life
- * ---------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 static bool is_over(const struct pool *p)
 {
@@ -454,9 +449,8 @@ enum exit_code pool_run(const struct pool_order *order)
         close_pool(&p);
         return EXIT_BUG;
     }
-    log_info("pool.started",
-             "name=%s workers=%zu jobs=%s batch=%" PRId64 " locks=%s", p.name,
-             p.n, p.config.jobs, p.config.batch, p.config.lock_mode);
+    log_info("pool.started", "name=%s workers=%zu jobs=%s batch=%" PRId64 " locks=%s",
+             p.name, p.n, p.config.jobs, p.config.batch, p.config.lock_mode);
     while (!is_over(&p)) {
         start_due(&p);
         handle_signals(&p);

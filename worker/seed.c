@@ -31,8 +31,7 @@ struct seed {
 
 enum { PROGRESS_ROWS = 8192 };
 
-/* ---- rows
- * ---------------------------------------------------------------------------- */
+/* ---- rows ---- */
 
 static void put_user(struct rows *r, struct seed *s, int64_t id)
 {
@@ -136,8 +135,7 @@ static void put_order_lines(struct rows *r, struct seed *s, int64_t id)
     }
 }
 
-/* ---- steps
- * --------------------------------------------------------------------------- */
+/* ---- steps ---- */
 
 typedef void put_fn(struct rows *r, struct seed *s, int64_t id);
 
@@ -217,8 +215,7 @@ static int store(struct seed *s, struct err *e)
     return run(s, SQL_SEED_ANALYZE, e);
 }
 
-/* ---- before
- * --------------------------------------------------------------------------- */
+/* ---- before ---- */
 
 static int refuse_filled(struct seed *s, struct err *e)
 {
@@ -322,11 +319,11 @@ static enum exit_code run_verb(const struct config *c, int argc, char **argv)
 
 /* clang-format off */
 static const struct cli_flag flag_table[] = {
-    {"users",         CLI_INT,  FLAG(users),         1, 50000000,  "how many users (default 5000)"},
-    {"subscriptions", CLI_INT,  FLAG(subscriptions), 0, 500000000, "how many subscriptions (default 20000)"},
-    {"skus",          CLI_INT,  FLAG(skus),          0, 5000000,   "how many SKUs (default 200)"},
-    {"orders",        CLI_INT,  FLAG(orders),        0, 100000000, "how many orders (default 5000)"},
-    {"seed",          CLI_INT,  FLAG(seed),          0, INT64_MAX, "the number that everything is made from (default 1)"},
+    {"users",         CLI_INT,  FLAG(users),         1, 50000000,  "how many users"},
+    {"subscriptions", CLI_INT,  FLAG(subscriptions), 0, 500000000, "how many subscriptions"},
+    {"skus",          CLI_INT,  FLAG(skus),          0, 5000000,   "how many SKUs"},
+    {"orders",        CLI_INT,  FLAG(orders),        0, 100000000, "how many orders"},
+    {"seed",          CLI_INT,  FLAG(seed),          0, INT64_MAX, "the number that everything is made from"},
     {"now",           CLI_TEXT, FLAG(now),           0, 0,         "time that counts as now (default: today, by the database's clock)"},
     {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, when there is data"},
     {NULL,            CLI_BOOL, 0,                   0, 0,         NULL},

@@ -25,7 +25,7 @@ static const struct cli_flag flags[] = {
 
 /* clang-format on */
 
-/* ---- gathering ------------------------------------------------------------- */
+/* ---- gathering ---- */
 
 /* All rows as an array of objects under key, the first text_ct columns as text. */
 static int add_rows(struct pg *pg,
@@ -134,7 +134,7 @@ static int gather(struct pg *pg, json_t *doc, struct err *e)
     return add_incidents(pg, doc, e);
 }
 
-/* ---- printing -------------------------------------------------------------- */
+/* ---- printing ---- */
 
 static void print_backlog(FILE *out, bool has_colour, const json_t *doc)
 {
@@ -223,8 +223,7 @@ static void print(const json_t *doc, FILE *out)
     (void)fflush(out);
 }
 
-/* ---- the verb
- * ------------------------------------------------------------------------ */
+/* ---- the verb ---- */
 
 static int show(struct pg *pg, struct err *e)
 {

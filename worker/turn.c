@@ -22,8 +22,7 @@ static const struct kind_row kinds[] = {
 #undef KIND_ROW
 };
 
-/* ---- lock
- * ---------------------------------------------------------------------------- */
+/* ---- lock ---- */
 
 static int lock_fault(struct worker *w, int code, struct err *e)
 {
@@ -80,8 +79,7 @@ void turn_release(struct worker *w)
     }
 }
 
-/* ---- claim
- * --------------------------------------------------------------------------- */
+/* ---- claim ---- */
 
 static int claim_kind(struct worker *w,
                       enum resource_kind kind,
@@ -136,8 +134,7 @@ static size_t count_fenced(const struct batch *b, size_t *first)
     return n;
 }
 
-/* ---- transaction
- * --------------------------------------------------------------------- */
+/* ---- transaction ---- */
 
 /* Before COMMIT is sent: is the lease still ours by our own clock? */
 static int check_lease(struct worker *w, int64_t token, int64_t xid, struct err *e)
@@ -256,8 +253,7 @@ static int transact_each(struct worker *w,
     return 0;
 }
 
-/* ---- after
- * --------------------------------------------------------------------------- */
+/* ---- after ---- */
 
 /* Rows with a newer fence than our token. If Redis says the key was ours all the time,
  * it is the tokens that went back, not we who lost: raise the epoch above what was

@@ -42,8 +42,7 @@ const char *ll_error(const struct ll_client *c)
     return c->error;
 }
 
-/* ---- URL
- * ----------------------------------------------------------------------------- */
+/* ---- URL ---- */
 
 static int hex_digit(char ch)
 {
@@ -162,8 +161,7 @@ static const char *parse_url(struct ll_client *c, const char *url)
     return "a Redis URL begins with redis:// or unix://";
 }
 
-/* ---- client
- * -------------------------------------------------------------------------- */
+/* ---- client ---- */
 
 static int refuse(struct ll_client *c, const char *reason, char *why, size_t why_size)
 {
@@ -222,8 +220,7 @@ void ll_close(struct ll_client *c)
     free(c);
 }
 
-/* ---- lock objects
- * -------------------------------------------------------------------- */
+/* ---- lock objects ---- */
 
 struct ll_lock *ll_new(struct ll_client *c)
 {

@@ -23,8 +23,7 @@ int64_t ll_now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- I/O
- * ----------------------------------------------------------------------------- */
+/* ---- I/O ---- */
 
 /* Waits for the socket: 0, or an errno (ETIMEDOUT when the deadline passes). */
 static int wait_socket(int fd, short events, int64_t deadline_ms)
@@ -154,8 +153,7 @@ int ll_reply_code(struct ll_client *c, const redisReply *reply)
     return code;
 }
 
-/* ---- handshake
- * ----------------------------------------------------------------------- */
+/* ---- handshake ---- */
 
 static int simple(struct ll_client *c,
                   int64_t deadline_ms,
@@ -347,8 +345,7 @@ void ll_disconnect(struct ll_client *c)
     c->conn = NULL;
 }
 
-/* ---- scripts
- * ------------------------------------------------------------------------- */
+/* ---- scripts ---- */
 
 int ll_script(struct ll_client *c,
               enum lua_id id,

@@ -90,8 +90,7 @@ enum ll_mode { LL_ANY, LL_ALL };
 /* The sentence of a code. */
 const char *ll_strerror(int code);
 
-/* ---- client
- * -------------------------------------------------------------------------- */
+/* ---- client ---- */
 
 /* Parses the options; opens no connection. LL_E_INVAL, LL_E_NOMEM leave *out NULL; the
  * reason of LL_E_INVAL is put into why (may be NULL). */
@@ -122,8 +121,7 @@ int ll_install_epoch(struct ll_client *c, int64_t epoch, int64_t *current);
  * LL_E_EPOCH with the record's epoch (0: none) in *current. */
 int ll_check_epoch(struct ll_client *c, int64_t *current);
 
-/* ---- locks
- * --------------------------------------------------------------------------- */
+/* ---- locks ---- */
 
 /* An empty lock, reusable for any number of tenures; NULL when out of memory. */
 struct ll_lock *ll_new(struct ll_client *c);

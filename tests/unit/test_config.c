@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/config.h"
+#include "common/secret.h"
 #include "sample_gen.h"
 #include "tests/lib/fixture.h"
 
@@ -54,7 +55,7 @@ static const char *mask(const char *url)
     return config_mask(url, buf, sizeof buf);
 }
 
-/* ---- sources --------------------------------------------------------------- */
+/* ---- sources ---- */
 
 static void defaults_are_good(void **state)
 {
@@ -125,8 +126,7 @@ static void table_names_follow_from_the_keys(void **state)
     }
 }
 
-/* ---- the file
- * ------------------------------------------------------------------------ */
+/* ---- the file ---- */
 
 static void file_with_unknown_key_names_line_and_neighbour(void **state)
 {
@@ -194,8 +194,7 @@ static void file_that_is_missing_or_a_folder_is_refused(void **state)
     fixture_assert_contains(e.msg, "is a folder");
 }
 
-/* ---- values
- * -------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 static void number_with_rubbish_is_refused(void **state)
 {
@@ -270,8 +269,7 @@ static void check_refuses_urls_prefixes_and_currencies(void **state)
     assert_int_equal(config_check(&c, &e), ERR_CONFIG);
 }
 
-/* ---- secrets
- * ------------------------------------------------------------------------- */
+/* ---- secrets ---- */
 
 static void mask_hides_password_of_url(void **state)
 {
@@ -325,7 +323,7 @@ static void secret_file_gives_its_first_line(void **state)
 
     (void)state;
     fixture_file(path, sizeof path, "s3cret\r\nmore\n", 0600);
-    assert_int_equal(config_read_secret(path, password, sizeof password, &e), 0);
+    assert_int_equal(secret_read(path, password, sizeof password, &e), 0);
     (void)unlink(path);
     assert_string_equal(password, "s3cret");
 }
@@ -336,7 +334,7 @@ static void secret_file_that_others_read_is_refused(void **state)
 
     (void)state;
     fixture_file(path, sizeof path, "s3cret\n", 0640);
-    assert_int_equal(config_read_secret(path, password, sizeof password, &e),
+    assert_int_equal(secret_read(path, password, sizeof password, &e),
                      ERR_CONFIG);
     (void)unlink(path);
     fixture_assert_contains(e.msg, "run: chmod 600 /tmp/");
@@ -348,10 +346,10 @@ static void secret_file_that_is_empty_or_missing_is_refused(void **state)
 
     (void)state;
     fixture_file(path, sizeof path, "\nx\n", 0600);
-    assert_int_equal(config_read_secret(path, password, sizeof password, &e),
+    assert_int_equal(secret_read(path, password, sizeof password, &e),
                      ERR_CONFIG);
     (void)unlink(path);
-    assert_int_equal(config_read_secret(path, password, sizeof password, &e),
+    assert_int_equal(secret_read(path, password, sizeof password, &e),
                      ERR_CONFIG);
     fixture_assert_contains(e.msg, "No such file");
 }

@@ -1,0 +1,55 @@
+/* pg_private: what the files of pg share. */
+#ifndef LEDGERLOCK_PG_PRIVATE_H
+#define LEDGERLOCK_PG_PRIVATE_H
+
+#include <libpq-fe.h>
+
+#include "common/pg.h"
+
+enum { PG_MAX_PARAMS = 16 };
+
+struct pg {
+    PGconn *conn;
+    int64_t answer_ms;
+    bool broken;
+    bool prepared[SQL_COUNT + 1];
+    unsigned char *scratch; /* binary parameters of the statement being sent */
+    size_t scratch_size;
+};
+
+struct pg_result {
+    PGresult *res;
+};
+
+/* Parameters as libpq wants them; values point into pg->scratch and borrowed text. */
+struct pg_wire {
+    const char *values[PG_MAX_PARAMS];
+    int lengths[PG_MAX_PARAMS];
+    int formats[PG_MAX_PARAMS];
+};
+
+MUST_CHECK int pg_encode(struct pg *pg,
+                         const struct pg_param *params,
+                         size_t n,
+                         struct pg_wire *w,
+                         struct err *e);
+
+/* Marks the connection broken; ERR_CONN with libpq's own words. */
+int pg_conn_error(struct pg *pg, struct err *e, const char *what);
+
+/* The error of a result, classed by SQLSTATE. */
+int pg_result_error(struct pg *pg, const PGresult *res, struct err *e);
+
+/* Waits for the socket: 0, or ERR_TIMEOUT at the deadline with the connection broken.
+ */
+MUST_CHECK int
+pg_wait_socket(struct pg *pg, short events, int64_t deadline, struct err *e);
+
+/* Sends what is buffered. */
+MUST_CHECK int pg_flush(struct pg *pg, int64_t deadline, struct err *e);
+
+/* Collects the whole answer: the last rows, or the first error. A COPY start ends it.
+ */
+MUST_CHECK int pg_collect(struct pg *pg, PGresult **last, struct err *e);
+
+#endif

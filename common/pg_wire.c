@@ -1,0 +1,172 @@
+/* pg_wire: parameters and rows in PostgreSQL's binary form. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/pg_private.h"
+
+/* ---- parameters ---- */
+
+struct pg_param pg_null(void)
+{
+    return (struct pg_param){.type = PG_NULL};
+}
+
+struct pg_param pg_int8(int64_t value)
+{
+    return (struct pg_param){.type = PG_INT8, .int8 = value};
+}
+
+struct pg_param pg_text(const char *text)
+{
+    if (text == NULL)
+        return pg_null();
+    return (struct pg_param){.type = PG_TEXT, .text = text};
+}
+
+struct pg_param pg_int8_array(const int64_t *values, size_t n)
+{
+    return (struct pg_param){.type = PG_INT8_ARRAY, .array = values, .n = n};
+}
+
+enum { INT8_OID = 20, ARRAY_HEAD = 20, ARRAY_ITEM = 12 };
+
+static unsigned char *put4(unsigned char *p, uint32_t v)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        *p++ = (unsigned char)(v >> shift);
+    return p;
+}
+
+static unsigned char *put8(unsigned char *p, int64_t v)
+{
+    p = put4(p, (uint32_t)((uint64_t)v >> 32));
+    return put4(p, (uint32_t)(uint64_t)v);
+}
+
+static size_t array_size(size_t n)
+{
+    return n == 0 ? 12 : ARRAY_HEAD + n * ARRAY_ITEM;
+}
+
+/* int8[] on the wire: dimensions, has-null flag, element type, then per dimension its
+ * length and lower bound, then every element with its length before it. */
+static unsigned char *put_array(unsigned char *p, const int64_t *values, size_t n)
+{
+    p = put4(p, n == 0 ? 0 : 1);
+    p = put4(p, 0);
+    p = put4(p, INT8_OID);
+    if (n == 0)
+        return p;
+    p = put4(p, (uint32_t)n);
+    p = put4(p, 1);
+    for (size_t i = 0; i < n; i++) {
+        p = put4(p, 8);
+        p = put8(p, values[i]);
+    }
+    return p;
+}
+
+static size_t param_size(const struct pg_param *p)
+{
+    if (p->type == PG_INT8)
+        return 8;
+    return p->type == PG_INT8_ARRAY ? array_size(p->n) : 0;
+}
+
+static int
+reserve_scratch(struct pg *pg, const struct pg_param *params, size_t n, struct err *e)
+{
+    size_t need = 1;
+    unsigned char *bigger;
+
+    for (size_t i = 0; i < n; i++)
+        need += param_size(&params[i]);
+    if (need <= pg->scratch_size)
+        return 0;
+    bigger = realloc(pg->scratch, need);
+    if (bigger == NULL)
+        return err_set(e, ERR_NOMEM, "out of memory");
+    pg->scratch = bigger;
+    pg->scratch_size = need;
+    return 0;
+}
+
+int pg_encode(struct pg *pg,
+              const struct pg_param *params,
+              size_t n,
+              struct pg_wire *w,
+              struct err *e)
+{
+    unsigned char *p;
+
+    if (n > PG_MAX_PARAMS)
+        return err_set(e, ERR_BUG, "too many parameters");
+    if (reserve_scratch(pg, params, n, e) != 0)
+        return (int)e->code;
+    p = pg->scratch;
+    for (size_t i = 0; i < n; i++) {
+        const struct pg_param *param = &params[i];
+
+        w->formats[i] = param->type != PG_TEXT;
+        w->lengths[i] = (int)param_size(param);
+        w->values[i] = param->type == PG_NULL ? NULL : (const char *)p;
+        if (param->type == PG_TEXT)
+            w->values[i] = param->text;
+        else if (param->type == PG_INT8)
+            p = put8(p, param->int8);
+        else if (param->type == PG_INT8_ARRAY)
+            p = put_array(p, param->array, param->n);
+    }
+    return 0;
+}
+
+/* ---- rows ---- */
+
+size_t pg_rows(const struct pg_result *res)
+{
+    return (size_t)PQntuples(res->res);
+}
+
+size_t pg_columns(const struct pg_result *res)
+{
+    return (size_t)PQnfields(res->res);
+}
+
+bool pg_is_null(const struct pg_result *res, size_t row, size_t column)
+{
+    return PQgetisnull(res->res, (int)row, (int)column) == 1;
+}
+
+int64_t pg_get_int8(const struct pg_result *res, size_t row, size_t column)
+{
+    const char *value = PQgetvalue(res->res, (int)row, (int)column);
+    int n = PQgetlength(res->res, (int)row, (int)column);
+    uint64_t v;
+
+    if (pg_is_null(res, row, column))
+        return 0;
+    if (PQfformat(res->res, (int)column) == 0)
+        return strtoll(value, NULL, 10);
+    v = n > 0 && ((unsigned char)value[0] & 0x80) != 0 ? UINT64_MAX : 0;
+    for (int i = 0; i < n; i++)
+        v = v << 8 | (unsigned char)value[i];
+    return (int64_t)v;
+}
+
+const char *pg_get_text(const struct pg_result *res, size_t row, size_t column)
+{
+    return PQgetvalue(res->res, (int)row, (int)column);
+}
+
+const char *pg_column_name(const struct pg_result *res, size_t column)
+{
+    return PQfname(res->res, (int)column);
+}
+
+void pg_result_free(struct pg_result *res)
+{
+    if (res == NULL)
+        return;
+    PQclear(res->res);
+    free(res);
+}
