@@ -22,8 +22,8 @@ static int unknown_job(const char *name, int n, struct err *e)
         (void)snprintf(known + at, sizeof known - at, "%s%s", i > 0 ? ", " : "",
                        job_types[i]->name);
     }
-    return err_set(e, ERR_CONFIG, "pool.jobs: no job is called \"%.*s\"; there are: %s", n,
-                   name, known);
+    return err_set(e, ERR_CONFIG, "pool.jobs: no job is called \"%.*s\"; there are: %s",
+                   n, name, known);
 }
 
 int job_parse_list(const char *list, unsigned *bits, struct err *e)

@@ -18,10 +18,11 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "worker/loop.h"
+#include "worker/watch.h"
 
 enum {
     TICK_MS = 200,
-    PROGRESS_MS = 5000,
+
     QUICK_DEATHS_MAX = 10,
     RESTART_BASE_MS = 100,
     RESTART_CAP_MS = 10000
@@ -51,9 +52,7 @@ struct pool {
     sigset_t signals;
     sigset_t before; /* the mask that workers get back */
     bool draining;
-    bool postgres_down, redis_down;
-    int64_t started_ms, progress_ms;
-    struct metrics progress;
+    struct watch watch;
     enum exit_code code;
 };
 
@@ -226,8 +225,10 @@ static void reap(struct pool *p)
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
         for (size_t i = 0; i < p->n; i++) {
-            if (p->posts[i].pid == pid)
+            if (p->posts[i].pid == pid) {
                 bury(p, i, status);
+                p->slots[i].pid = 0;
+            }
         }
     }
 }
@@ -302,94 +303,6 @@ static void handle_signals(struct pool *p)
     reap(p);
 }
 
-/* ---- what it says ---- */
-
-static void say_server(struct pool *p,
-                       const char *name,
-                       bool *was_down,
-                       size_t down,
-                       size_t up,
-                       const char *trouble)
-{
-    char event[32], quoted[300];
-
-    if (!*was_down && down > 0) {
-        *was_down = true;
-        (void)snprintf(event, sizeof event, "pool.%s_down", name);
-        log_warn(event, "workers_waiting=%zu err=%s", down,
-                 log_quote(quoted, sizeof quoted, trouble));
-    } else if (*was_down && down == 0 && up > 0) {
-        *was_down = false;
-        (void)snprintf(event, sizeof event, "pool.%s_up", name);
-        log_info(event, "workers=%zu", p->n);
-    }
-}
-
-/* A server that goes away is said once by the pool, not once by each worker. */
-static void watch_servers(struct pool *p)
-{
-    size_t postgres[3] = {0}, redis[3] = {0};
-    const char *trouble = "";
-
-    for (size_t i = 0; i < p->n; i++) {
-        const struct slot *slot = &p->slots[i];
-
-        if (p->posts[i].pid == 0)
-            continue;
-        postgres[slot->postgres]++;
-        redis[slot->redis]++;
-        if (slot->postgres == SLOT_DOWN || slot->redis == SLOT_DOWN)
-            trouble = slot->trouble;
-    }
-    say_server(p, "postgres", &p->postgres_down, postgres[SLOT_DOWN], postgres[SLOT_UP],
-               trouble);
-    say_server(p, "redis", &p->redis_down, redis[SLOT_DOWN], redis[SLOT_UP], trouble);
-}
-
-static struct metrics total(const struct pool *p)
-{
-    struct metrics sum = {{0}};
-
-    for (size_t i = 0; i < p->n; i++)
-        metrics_add(&sum, &p->slots[i].counters);
-    return sum;
-}
-
-static void say_totals(const struct pool *p,
-                       const char *event,
-                       int64_t since_ms,
-                       const struct metrics *since)
-{
-    struct metrics sum = total(p);
-    int64_t ms = clk_ms() - since_ms;
-    int64_t charged = sum.value[METRIC_charged] - since->value[METRIC_charged];
-    int64_t fulfilled = sum.value[METRIC_fulfilled] - since->value[METRIC_fulfilled];
-    int64_t rejected = sum.value[METRIC_rejected] - since->value[METRIC_rejected];
-
-    log_info(event,
-             "charged=%" PRId64 " declined=%" PRId64 " fulfilled=%" PRId64
-             " rejected=%" PRId64 " keys_busy=%" PRId64 " restarts=%" PRId64
-             " seconds=%" PRId64 ".%" PRId64 " charges_per_s=%" PRId64
-             " orders_per_s=%" PRId64,
-             sum.value[METRIC_charged], sum.value[METRIC_declined],
-             sum.value[METRIC_fulfilled], sum.value[METRIC_rejected],
-             sum.value[METRIC_busy], sum.value[METRIC_restarts], ms / 1000,
-             ms / 100 % 10, ms > 0 ? charged * 1000 / ms : 0,
-             ms > 0 ? (fulfilled + rejected) * 1000 / ms : 0);
-}
-
-static void say_progress(struct pool *p)
-{
-    struct metrics sum = total(p);
-
-    if (clk_ms() - p->progress_ms < PROGRESS_MS)
-        return;
-    if (memcmp(&sum, &p->progress, sizeof sum) != 0)
-        say_totals(p, "pool.progress", p->progress_ms, &p->progress);
-    p->progress_ms = clk_ms();
-    p->progress = sum;
-}
-
 /* ---- life ---- */
 
 static bool is_over(const struct pool *p)
@@ -426,7 +339,7 @@ static bool open_pool(struct pool *p, const struct pool_order *order)
     (void)sigaddset(&p->signals, SIGHUP);
     (void)sigaddset(&p->signals, SIGCHLD);
     (void)sigprocmask(SIG_BLOCK, &p->signals, &p->before);
-    p->started_ms = p->progress_ms = clk_ms();
+    watch_start(&p->watch);
     return p->slots != MAP_FAILED && p->posts != NULL;
 }
 
@@ -440,7 +353,6 @@ static void close_pool(struct pool *p)
 
 enum exit_code pool_run(const struct pool_order *order)
 {
-    static const struct metrics nothing;
     struct pool p = {0};
 
     log_context("pool");
@@ -456,11 +368,11 @@ enum exit_code pool_run(const struct pool_order *order)
         handle_signals(&p);
         kill_late(&p);
         replace_next(&p);
-        watch_servers(&p);
-        say_progress(&p);
+        watch_servers(&p.watch, p.slots, p.n);
+        watch_progress(&p.watch, p.slots, p.n);
     }
-    say_totals(&p, p.code == EXIT_OK ? "pool.done" : "pool.stopped", p.started_ms,
-               &nothing);
+    watch_totals(&p.watch, p.slots, p.n,
+                 p.code == EXIT_OK ? "pool.done" : "pool.stopped");
     close_pool(&p);
     return p.code;
 }

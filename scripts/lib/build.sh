@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # Builds one build type into its folder; silent unless it fails. Needs servers.sh and the private folder.
 
-ll_build() { # folder, build type, options of cmake...
-  local dir=$1 type=$2 log=$LL_DIR/build.log
-  shift 2
+ll_build() { # folder, build type, target, options of cmake...
+  local dir=$1 type=$2 target=$3 log=$LL_DIR/build.log
+  shift 3
   mkdir -p "$LL_ROOT/build"
   # The lock: two scripts started at once in one checkout share the folder.
   if ! ll_run flock "$LL_ROOT/build/.lock" cmake -S "$LL_ROOT" -B "$dir" -DCMAKE_BUILD_TYPE="$type" "$@" >"$log" 2>&1 ||
-    ! ll_run flock "$LL_ROOT/build/.lock" cmake --build "$dir" --parallel "$(nproc)" >>"$log" 2>&1; then
+    ! ll_run flock "$LL_ROOT/build/.lock" cmake --build "$dir" --target "$target" \
+      --parallel "$(nproc)" >>"$log" 2>&1; then
     ll_show_log "$log" 60
     return 1
   fi

@@ -2,17 +2,17 @@
 -- $1 text: now. Columns per currency: periods_due, charged, charged_minor, declined, declined_minor, still_to_do.
 -- Due are periods that start at or before now and before cancel_at. Period k of months starts in the anchor's
 -- month plus k steps: counting whole steps between the two months and checking the last start is exact. Locks: none.
-WITH until AS (
+WITH until AS MATERIALIZED ( -- or the planner copies its expressions into every use
   SELECT subscription_id, currency, amount_minor, state, anchor_at, unit, every,
-         least($1::text::timestamptz, cancel_at - interval '1 microsecond') AS at
+         least((SELECT $1::text::timestamptz), cancel_at - interval '1 microsecond') AS at
     FROM ledgerlock.subscriptions
-), estimate AS (
+), estimate AS MATERIALIZED (
   SELECT *, CASE
        WHEN unit IN ('day', 'week') THEN
-         floor(extract(epoch FROM at - anchor_at)
+         floor(date_part('epoch', at - anchor_at)
                / (every * CASE unit WHEN 'day' THEN 86400 ELSE 604800 END))
-       ELSE floor(((extract(year FROM at) - extract(year FROM anchor_at)) * 12
-                   + extract(month FROM at) - extract(month FROM anchor_at))
+       ELSE floor(((date_part('year', at) - date_part('year', anchor_at)) * 12
+                   + date_part('month', at) - date_part('month', anchor_at))
                   / (every * CASE unit WHEN 'month' THEN 1 ELSE 12 END)) END::int8 AS last_no
     FROM until
 ), due AS (
@@ -21,11 +21,10 @@ WITH until AS (
               WHEN ledgerlock.period_start(anchor_at, unit, every, last_no) <= at THEN last_no + 1
               ELSE last_no END AS periods
     FROM estimate
-), captured AS (
-  SELECT subscription_id, count(*) AS periods, sum(charges) AS charges, sum(minor) AS minor
-    FROM (SELECT subscription_id, count(*) AS charges, sum(amount_minor) AS minor
-            FROM ledgerlock.charges WHERE state = 'captured'
-           GROUP BY subscription_id, period_no) AS period
+), captured AS MATERIALIZED ( -- once, not in every parallel worker
+  SELECT subscription_id, least(count(*), max(period_no) + 1) AS periods, -- without those charged twice
+         count(*) AS charges, sum(amount_minor) AS minor
+    FROM ledgerlock.charges WHERE state = 'captured'
    GROUP BY subscription_id
 ), total AS (
   SELECT currency, amount_minor, due.periods, captured.charges, captured.minor,

@@ -7,5 +7,5 @@ SELECT wanted.at::text AS now,
            AND (s.cancel_at IS NULL
                 OR ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no) < s.cancel_at))
          AS subscriptions,
-       (SELECT count(*) FROM ledgerlock.orders WHERE state = 'pending') AS orders
+       (SELECT count(*) FROM ledgerlock.orders WHERE state = 'pending' AND placed_at <= wanted.at) AS orders
   FROM (SELECT coalesce($1::text::timestamptz, now()) AS at) AS wanted;

@@ -5,4 +5,5 @@ SELECT to_char(now(), 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS now,
        pending.n AS pending, coalesce(extract(epoch FROM now() - pending.oldest), 0)::int8 AS oldest_pending_s
   FROM (SELECT count(*) AS n, min(next_due_at) AS oldest FROM ledgerlock.subscriptions
          WHERE state IN ('active', 'past_due') AND next_due_at <= now()) AS due,
-       (SELECT count(*) AS n, min(placed_at) AS oldest FROM ledgerlock.orders WHERE state = 'pending') AS pending;
+       (SELECT count(*) AS n, min(placed_at) AS oldest FROM ledgerlock.orders
+         WHERE state = 'pending' AND placed_at <= now()) AS pending;

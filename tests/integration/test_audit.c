@@ -21,7 +21,7 @@ static struct fixture world, loose;
 
 enum { PLANTS = sizeof plants / sizeof plants[0] };
 
-/* ---- helpers --------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 /* A copy of another test's database, to be closed like any fixture. */
 static void copy_world(struct fixture *copy, const struct fixture *from)
@@ -92,7 +92,8 @@ static int open_worlds(void **state)
 {
     (void)state;
     fixture_open_migrated(&world);
-    fixture_exec(world.url, audit_world);
+    fixture_exec(world.url, audit_world[0]);
+    fixture_exec(world.url, audit_world[1]);
     copy_world(&loose, &world);
     fixture_exec(
         loose.url,
@@ -113,7 +114,7 @@ static int close_worlds(void **state)
     return 0;
 }
 
-/* ---- tests ----------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void audit_of_sound_world_holds_with_totals_as_counted(void **state)
 {

@@ -51,7 +51,7 @@ static void assert_refused(const char *sql, const char *expected)
 #define PLACE(user, key, lines)                                                        \
     "SELECT ledgerlock.place_order(" user ", '" key "', '" lines "')"
 
-/* ---- place_order ----------------------------------------------------------- */
+/* ---- place_order ---- */
 
 static void order_with_same_key_and_lines_is_the_same_order(void **state)
 {
@@ -145,8 +145,7 @@ static void order_lines_that_are_null_are_refused(void **state)
                    "LL002");
 }
 
-/* ---- the others
- * ---------------------------------------------------------------------- */
+/* ---- the others ---- */
 
 static void deposit_with_same_number_counts_once(void **state)
 {

@@ -44,8 +44,7 @@ static int run_with_file(const char *text)
     return code;
 }
 
-/* ---- use and configuration
- * ----------------------------------------------------------- */
+/* ---- use and configuration ---- */
 
 static void unknown_verb_is_wrong_use(void **state)
 {
@@ -128,8 +127,7 @@ static void password_file_that_others_read_is_refused(void **state)
     fixture_assert_contains(o.err, "run: chmod 600 /tmp/");
 }
 
-/* ---- PostgreSQL
- * ---------------------------------------------------------------------- */
+/* ---- PostgreSQL ---- */
 
 static void unreachable_postgres_names_its_place_without_password(void **state)
 {
@@ -193,8 +191,7 @@ static void missing_table_is_named(void **state)
     fixture_assert_contains(o.err, "\"ledgerlock.charges\" does not exist");
 }
 
-/* ---- Redis
- * --------------------------------------------------------------------------- */
+/* ---- Redis ---- */
 
 static void unreachable_redis_stops_run_at_start(void **state)
 {
@@ -225,8 +222,7 @@ static void redis_that_wants_a_password_says_so(void **state)
     fixture_assert_contains(o.err, "NOAUTH");
 }
 
-/* ---- output
- * -------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 static void result_that_cannot_be_written_is_an_error(void **state)
 {

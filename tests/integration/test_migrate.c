@@ -52,8 +52,7 @@ static int check_as(const char *role, struct err *e)
     return code;
 }
 
-/* ---- applying
- * ------------------------------------------------------------------------ */
+/* ---- applying ---- */
 
 static void migrate_of_empty_database_applies_everything(void **state)
 {
@@ -139,8 +138,7 @@ static void migrate_as_wrong_role_says_whose_work_it_is(void **state)
     fixture_assert_contains(o.err, "migrate as the owner of the database");
 }
 
-/* ---- refusing
- * ------------------------------------------------------------------------ */
+/* ---- refusing ---- */
 
 static void migrate_with_edited_history_is_refused(void **state)
 {

@@ -12,7 +12,8 @@ static int open_world(void **state)
 {
     (void)state;
     fixture_open_migrated(&world);
-    fixture_exec(world.url, audit_world);
+    fixture_exec(world.url, audit_world[0]);
+    fixture_exec(world.url, audit_world[1]);
     fixture_become(&world, "ledgerlock_worker");
     return 0;
 }

@@ -9,7 +9,8 @@
 #define AUDIT_NOW "2024-04-10 00:00Z"
 
 /* clang-format off */
-static const char *const audit_world =
+/* In two parts: a literal may have 4,095 characters. Run both, in this order. */
+static const char *const audit_world[2] = {
 "SET search_path = ledgerlock;"
 "INSERT INTO users (user_id, external_ref, balance_minor, currency, fence) VALUES"
 " (1, 'ann', 5700, 'USD', 1099511627785), (2, 'bob', 500, 'USD', 1099511627782),"
@@ -28,7 +29,8 @@ static const char *const audit_world =
 "       period_start(anchor_at, unit, every, no) + interval '1 second'"
 "  FROM (VALUES (1, 0, 2, 'captured'), (2, 0, 1, 'captured'), (3, 0, 0, 'captured'), (3, 1, 1, 'declined'),"
 "               (4, 0, 1, 'captured'), (5, 0, 0, 'captured'), (6, 0, 0, 'declined')) AS c (id, low, high, state)"
-"  JOIN subscriptions AS s ON s.subscription_id = c.id, generate_series(low, high) AS no;"
+"  JOIN subscriptions AS s ON s.subscription_id = c.id, generate_series(low, high) AS no;",
+"SET search_path = ledgerlock;"
 "INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency, fence) VALUES"
 " (1, 'A', 10, 13, 250, 'USD', 1099511627781), (2, 'B', 2, 1, 400, 'USD', 1099511627781),"
 " (3, 'C', 5, 1, 100, 'EUR', 1099511627784), (4, 'D', 3, 2, 0, 'USD', 1099511627785);"
@@ -63,7 +65,7 @@ static const char *const audit_world =
 " ('pool', 0, 'host', 10, now(), now(), '{\"granted\": 7, \"busy\": 2, \"charged\": 5, \"batches\": 3}'),"
 " ('pool', 1, 'host', 11, now(), now() - interval '1 minute', '{\"granted\": 4, \"restarts\": 1, \"fulfilled\": 3}');"
 "INSERT INTO lock_incidents (resource, token, worker, kind, phase)"
-" VALUES ('lock:user:1', 7, 'pool-0', 'fenced', 'claim');";
+" VALUES ('lock:user:1', 7, 'pool-0', 'fenced', 'claim');"};
 
 static const char *const audit_world_totals =
 "{\"billing\": {\"periods_due\": 13, \"charged\": 9, \"declined\": 3, \"still_to_do\": 1, \"charged_twice\": 0,"

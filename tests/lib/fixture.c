@@ -38,7 +38,7 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- SQL ------------------------------------------------------------------- */
+/* ---- SQL ---- */
 
 static PGconn *connect_to(const char *url)
 {
@@ -105,7 +105,7 @@ int64_t fixture_query_int8(const char *url, const char *sql)
     return strcmp(text, "t") == 0 ? 1 : strtoll(text, NULL, 10);
 }
 
-/* ---- databases ------------------------------------------------------------- */
+/* ---- databases ---- */
 
 static const char *super_url(void)
 {
@@ -208,7 +208,7 @@ void fixture_open_migrated(struct fixture *f)
     fail_msg("migrate: exit %d: %s", o.code, o.err);
 }
 
-/* ---- the program ----------------------------------------------------------- */
+/* ---- the program ---- */
 
 const char *fixture_program(void)
 {
@@ -380,8 +380,7 @@ void fixture_assert_contains(const char *text, const char *part)
         fail_msg("expected \"%s\" in: %s", part, text);
 }
 
-/* ---- files
- * --------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 void fixture_file(char *path, size_t size, const char *text, unsigned mode)
 {

@@ -54,7 +54,7 @@ void fixture_become(struct fixture *f, const char *role);
 /* Runs `ledgerlock migrate` as ledgerlock_owner and asserts that it worked. */
 void fixture_migrate(const struct fixture *f);
 
-/* ---- the program ----------------------------------------------------------- */
+/* ---- the program ---- */
 
 /* What a run left behind; longer output is cut. */
 struct fixture_output {
@@ -100,8 +100,7 @@ const char *fixture_program(void);
 /* Asserts that text contains part, and prints both when it does not. */
 void fixture_assert_contains(const char *text, const char *part);
 
-/* ---- SQL beside the program
- * ---------------------------------------------------------- */
+/* ---- SQL beside the program ---- */
 
 /* Runs statements; any error fails the test. */
 void fixture_exec(const char *url, const char *sql);
@@ -114,8 +113,7 @@ void fixture_query_text(const char *url, const char *sql, char *buf, size_t size
  * Returns state. */
 const char *fixture_sqlstate(const char *url, const char *sql, char state[6]);
 
-/* ---- a Redis of the test's own
- * ------------------------------------------------------- */
+/* ---- a Redis of the test's own ---- */
 
 /* Zero it before the first start. */
 struct fixture_redis {
@@ -135,8 +133,7 @@ void fixture_redis_stop(struct fixture_redis *r);
 void fixture_redis_kill(struct fixture_redis *r);
 void fixture_redis_close(struct fixture_redis *r);
 
-/* ---- files
- * ----------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 /* Writes a temporary file with this mode and puts its path into path; the test unlinks
  * it. */

@@ -17,8 +17,7 @@
 
 enum { ANSWER_S = 10 };
 
-/* ---- addresses
- * ------------------------------------------------------------------------ */
+/* ---- addresses ---- */
 
 /* A path, or "a.b.c.d:port". */
 static socklen_t make_address(const char *text, struct sockaddr_storage *address)
@@ -56,8 +55,7 @@ static int listen_at(const char *text)
     return fd;
 }
 
-/* ---- the test's side
- * ------------------------------------------------------------------ */
+/* ---- the test's side ---- */
 
 static void start(struct proxy *p, int listener, const char *behind)
 {

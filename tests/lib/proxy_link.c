@@ -49,8 +49,7 @@ void proxy_unlock_cut(struct proxy_shared *s)
     atomic_flag_clear(&s->cut_lock);
 }
 
-/* ---- links
- * --------------------------------------------------- */
+/* ---- links ---- */
 
 static void unlink_pair(struct link *l)
 {
@@ -213,8 +212,7 @@ static void serve(struct proxy_shared *s, struct link *l, short client, short se
         unlink_pair(l);
 }
 
-/* ---- loop
- * ----------------------------------------------------------------------------- */
+/* ---- loop ---- */
 
 struct watch {
     struct pollfd fds[1 + 2 * PROXY_LINKS];

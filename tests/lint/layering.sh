@@ -37,7 +37,7 @@ lock="$(ls common/lock/*.[ch])"
 {
   forbid "only common/lock includes hiredis" "$include<hiredis" $sources $(ls common/lock/*.h)
   forbid "only common/pg includes libpq" "$include<(libpq-fe|postgres)" \
-    $(not_these "$(echo common/pg*.c)" $sources) $lock
+    $(not_these "$(echo common/pg*.[ch])" $sources) $lock
   forbid "only common/config_file.c includes libconfig" "$include<libconfig" \
     $(not_these common/config_file.c $sources) $lock
   forbid "common never includes worker" "$include\"worker/" common/*.[ch] $lock

@@ -334,8 +334,7 @@ static void secret_file_that_others_read_is_refused(void **state)
 
     (void)state;
     fixture_file(path, sizeof path, "s3cret\n", 0640);
-    assert_int_equal(secret_read(path, password, sizeof password, &e),
-                     ERR_CONFIG);
+    assert_int_equal(secret_read(path, password, sizeof password, &e), ERR_CONFIG);
     (void)unlink(path);
     fixture_assert_contains(e.msg, "run: chmod 600 /tmp/");
 }
@@ -346,11 +345,9 @@ static void secret_file_that_is_empty_or_missing_is_refused(void **state)
 
     (void)state;
     fixture_file(path, sizeof path, "\nx\n", 0600);
-    assert_int_equal(secret_read(path, password, sizeof password, &e),
-                     ERR_CONFIG);
+    assert_int_equal(secret_read(path, password, sizeof password, &e), ERR_CONFIG);
     (void)unlink(path);
-    assert_int_equal(secret_read(path, password, sizeof password, &e),
-                     ERR_CONFIG);
+    assert_int_equal(secret_read(path, password, sizeof password, &e), ERR_CONFIG);
     fixture_assert_contains(e.msg, "No such file");
 }
 

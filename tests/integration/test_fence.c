@@ -1,0 +1,399 @@
+/* fence: what happens when a lock did not do what a lock should. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/world.h"
+#include "worker/epoch.h"
+#include "worker/loop.h"
+
+static const char now[] = "2024-01-05T00:00:00Z";
+
+#define EPOCH INT64_C(1099511627776)
+
+/* Five users with a wallet, a due subscription and a pending order each. */
+static int open_pairs(void **state)
+{
+    world_open(state);
+    world_do("INSERT INTO users (user_id, currency) SELECT 64 * n, 'USD' FROM "
+             "generate_series(1, 5) AS n; SELECT deposit(64 * n, 1, 1000) FROM "
+             "generate_series(1, 5) AS n; INSERT INTO subscriptions (subscription_id, "
+             "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) "
+             "SELECT n, 64 * n, 'p', 100, 'USD', at, 'month', at FROM "
+             "generate_series(1, 5) AS n, (VALUES ('2024-01-01Z'::timestamptz)) AS t "
+             "(at)");
+    world_sku(64, "A", 100, 10);
+    world_do("SELECT place_order(64 * n, 'k', '[{\"sku\":\"A\",\"qty\":1}]', "
+             "'2024-01-01Z') FROM generate_series(1, 5) AS n");
+    return 0;
+}
+
+static int64_t incidents(const char *kind)
+{
+    return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
+}
+
+static const char done[] =
+    "SELECT concat_ws(' ', (SELECT count(*) FROM charges WHERE state = 'captured'), "
+    "(SELECT count(*) FROM orders WHERE state = 'fulfilled'), (SELECT "
+    "sum(balance_minor) FROM users), (SELECT sum(on_hand) FROM stock))";
+
+/* ---- the fence ---------------------------------------------------------------------
+ */
+
+/* A database that a pool has worked before: the token record of its prefix is there. */
+static void settle_in(void)
+{
+    world_user(9, 10);
+    world_subscription(9, 9, 10, "2023-11-30Z");
+    world_run("2023-12-01T00:00:00Z");
+    assert_int_equal(incidents("epoch_bump"), 1);
+    assert_int_equal(world_ask("SELECT epoch FROM lock_epoch"), 2);
+}
+
+static void fence_above_every_token_raises_the_epoch_and_the_work_is_done(void **state)
+{
+    (void)state;
+    settle_in();
+    world_do("UPDATE users SET fence = 7 * %" PRId64 " + 5 WHERE user_id = 128", EPOCH);
+    world_run(now);
+    world_expect("6 5 4450 95", done);
+    assert_int_equal(incidents("fenced"), 1);
+    assert_int_equal(incidents("epoch_bump"), 2);
+    assert_int_equal(world_ask("SELECT epoch FROM lock_epoch"), 8);
+    world_expect("user:128 claim 2",
+                 "SELECT concat_ws(' ', resource, phase, token / 1099511627776) FROM "
+                 "lock_incidents WHERE kind = 'fenced'");
+    assert_true(world_ask("SELECT fence > 8 * %" PRId64 " FROM users WHERE user_id = "
+                          "128",
+                          EPOCH));
+    world_audit(now, NULL);
+}
+
+static void fence_of_stock_above_every_token_is_healed_too(void **state)
+{
+    (void)state;
+    settle_in();
+    world_do("UPDATE stock SET fence = 7 * %" PRId64, EPOCH);
+    world_run(now);
+    world_expect("6 5 4450 95", done);
+    world_expect("sku:64", "SELECT resource FROM lock_incidents WHERE kind = 'fenced'");
+    assert_int_equal(incidents("epoch_bump"), 2);
+    world_audit(now, NULL);
+}
+
+/* ---- apply, called by hand ---------------------------------------------------------
+ */
+
+/* A worker of the test's own, connected as the pool connects. */
+struct hand {
+    struct config config;
+    struct slot slot;
+    struct worker w;
+};
+
+static void hand_open(struct hand *h, int64_t lease_ms)
+{
+    struct err e = {0};
+
+    memset(h, 0, sizeof *h);
+    config_defaults(&h->config);
+    (void)snprintf(h->config.postgres_url, CONFIG_TEXT, "%.255s", world.f.url);
+    (void)snprintf(h->config.redis_url, CONFIG_TEXT, "%.255s", world.f.redis_url);
+    (void)snprintf(h->config.lock_prefix, CONFIG_TEXT, "%.255s", world.f.prefix);
+    h->config.lease_ms = lease_ms;
+    assert_int_equal(config_check(&h->config, &e), 0);
+    h->w = (struct worker){
+        .config = &h->config, .slot = &h->slot, .jobs = 3, .name = "by-hand"};
+    if (loop_open_postgres(&h->w, &e) != 0 || loop_open_locks(&h->w, &e) != 0)
+        fail_msg("%s", e.msg);
+}
+
+static int hand_apply(struct hand *h,
+                      const struct job_type *job,
+                      int64_t token,
+                      struct metrics *counted)
+{
+    static const int64_t items[] = {1, 2, 3, 4, 5};
+    const struct job_batch b = {
+        .pg = h->w.pg,
+        .token = token,
+        .worker = "by-hand",
+        .now = now,
+        .items = items,
+        .n = 5,
+        .retry_s = h->config.retry_s,
+        .retry_ct = h->config.retry_ct,
+    };
+    struct err e = {0};
+    int code;
+
+    assert_int_equal(pg_begin(h->w.pg, &e), 0);
+    code = job->apply(&b, counted, &e);
+    if (code != 0)
+        pg_rollback(h->w.pg);
+    else
+        assert_int_equal(pg_commit(h->w.pg, &e), 0);
+    return code;
+}
+
+static void apply_with_a_token_older_than_the_fence_writes_nothing(void **state)
+{
+    struct metrics counted = {{0}}, nothing = {{0}};
+    char before[1024];
+    struct hand h;
+
+    (void)state;
+    hand_open(&h, 10000);
+    world_do("UPDATE users SET fence = 100");
+    (void)snprintf(before, sizeof before, "%s", world_totals());
+    assert_int_equal(hand_apply(&h, &job_billing, 99, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 99, &counted), 0);
+    assert_memory_equal(&counted, &nothing, sizeof counted);
+    assert_string_equal(world_totals(), before);
+    assert_int_equal(hand_apply(&h, &job_billing, 100, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 100, &counted), 0);
+    world_expect("5 5 4450 95", done);
+    loop_close(&h.w);
+}
+
+static void apply_leaves_only_the_fenced_user_out(void **state)
+{
+    struct metrics counted = {{0}};
+    struct hand h;
+
+    (void)state;
+    hand_open(&h, 10000);
+    world_do("UPDATE users SET fence = 100 WHERE user_id = 128");
+    assert_int_equal(hand_apply(&h, &job_billing, 99, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 99, &counted), 0);
+    assert_int_equal(counted.value[METRIC_charged], 4);
+    assert_int_equal(counted.value[METRIC_fulfilled], 4);
+    world_expect("100 1000", "SELECT fence || ' ' || balance_minor FROM users WHERE "
+                             "user_id = 128");
+    world_expect("99 890", "SELECT fence || ' ' || balance_minor FROM users WHERE "
+                           "user_id = 64");
+    loop_close(&h.w);
+}
+
+/* Decided, but not all written: an order is never paid whose stock did not move. */
+static void apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back(void **state)
+{
+    struct metrics counted = {{0}};
+    char before[1024];
+    struct hand h;
+
+    (void)state;
+    hand_open(&h, 10000);
+    world_do("UPDATE stock SET fence = 100");
+    (void)snprintf(before, sizeof before, "%s", world_totals());
+    assert_int_equal(hand_apply(&h, &job_orders, 99, &counted), ERR_BUG);
+    assert_string_equal(world_totals(), before);
+    assert_int_equal(counted.value[METRIC_fulfilled], 0);
+    loop_close(&h.w);
+}
+
+static void apply_twice_with_one_token_writes_once(void **state)
+{
+    struct metrics counted = {{0}};
+    char once[1024];
+    struct hand h;
+
+    (void)state;
+    hand_open(&h, 10000);
+    assert_int_equal(hand_apply(&h, &job_billing, 5, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 5, &counted), 0);
+    (void)snprintf(once, sizeof once, "%s", world_totals());
+    assert_int_equal(hand_apply(&h, &job_billing, 5, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 5, &counted), 0);
+    assert_string_equal(world_totals(), once);
+    assert_int_equal(counted.value[METRIC_charged], 5);
+    assert_int_equal(counted.value[METRIC_fulfilled], 5);
+    loop_close(&h.w);
+}
+
+/* ---- broken invariants -------------------------------------------------------------
+ */
+
+static void charge_that_is_there_already_parks_only_its_subscription(void **state)
+{
+    (void)state;
+    world_do(
+        "INSERT INTO charges VALUES (3, 0, 192, '2024-01-01Z', '2024-02-01Z', 100, "
+        "'captured', 1, 0, 'planted', '2024-01-01Z')");
+    world_run(now);
+    world_expect("active active parked active active",
+                 "SELECT string_agg(state, ' ' ORDER BY subscription_id) FROM "
+                 "subscriptions");
+    world_expect("5 5 4550 95", done);
+    world_expect("subscription:3 apply", "SELECT resource || ' ' || phase FROM "
+                                         "lock_incidents WHERE kind = 'parked'");
+    fixture_assert_contains(
+        world_text("SELECT detail FROM lock_incidents WHERE kind = 'parked'"),
+        "one_charge_per_period");
+    world_do("DELETE FROM charges WHERE worker = 'planted'");
+    world_audit(now, "nothing_parked");
+}
+
+static void movement_that_is_there_already_parks_only_its_order(void **state)
+{
+    (void)state;
+    world_do("INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at) "
+             "VALUES (64, 'sale', 2, -1, 0, '2024-01-01Z')");
+    world_run(now);
+    world_expect("fulfilled parked fulfilled fulfilled fulfilled",
+                 "SELECT string_agg(state, ' ' ORDER BY order_id) FROM orders");
+    world_expect("5 4 4460 96", done);
+    assert_int_equal(incidents("parked"), 1);
+    fixture_assert_contains(
+        world_text("SELECT detail FROM lock_incidents WHERE kind = 'parked'"),
+        "one_movement_per_source");
+    world_do("DELETE FROM stock_movements WHERE source = 2");
+    world_audit(now, "nothing_parked");
+}
+
+static void parked_subscription_that_is_mended_is_resumed_and_charged(void **state)
+{
+    (void)state;
+    world_do(
+        "INSERT INTO charges VALUES (3, 0, 192, '2024-01-01Z', '2024-02-01Z', 100, "
+        "'captured', 1, 0, 'planted', '2024-01-01Z')");
+    world_run(now);
+    world_do("DELETE FROM charges WHERE worker = 'planted'");
+    assert_true(world_ask("SELECT resume_subscription(3)"));
+    world_run(now);
+    world_expect("5 5 4450 95", done);
+    world_audit(now, NULL);
+}
+
+/* ---- a worker that stops in the middle ---------------------------------------------
+ */
+
+static bool has_session(int pid)
+{
+    return world_ask("SELECT count(*) FROM pg_stat_activity WHERE pid = %d", pid) > 0;
+}
+
+static void worker_idle_in_transaction_ends_before_its_lease(void **state)
+{
+    struct err e = {0};
+    struct hand h;
+    int64_t users[] = {64}, epoch;
+    struct pg_param claim[] = {pg_int8(0), pg_int8_array(users, 1)};
+
+    (void)state;
+    settle_in();
+    hand_open(&h, 4000);
+    assert_int_equal(ll_install_epoch(h.w.locks, 1, &epoch), LL_OK);
+    assert_int_equal(ll_try(h.w.lock, "user:64", 4000), LL_OK);
+    claim[0] = pg_int8(ll_token(h.w.lock));
+    assert_int_equal(pg_begin(h.w.pg, &e), 0);
+    assert_int_equal(pg_exec(h.w.pg, SQL_POOL_CLAIM_USERS, claim, 2, NULL, &e), 0);
+    while (has_session(pg_backend_pid(h.w.pg)))
+        fixture_pause_ms(20);
+    assert_true(ll_valid(h.w.lock, 0));
+    assert_int_not_equal(pg_commit(h.w.pg, &e), 0);
+    world_run(now);
+    world_expect("6 5 4450 95", done);
+    assert_int_equal(incidents("fenced"), 0);
+    loop_close(&h.w);
+}
+
+/* ---- without Redis -----------------------------------------------------------------
+ */
+
+static void open_without_redis(void)
+{
+    fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
+    fixture_env("LEDGERLOCK_REDIS_URL", "unix:///nowhere/redis.sock");
+}
+
+static void database_only_works_without_redis_and_says_so(void **state)
+{
+    (void)state;
+    open_without_redis();
+    world_run(now);
+    fixture_assert_contains(world.o.err, "no Redis lock is held");
+    world_expect("5 5 4450 95", done);
+    world_audit(now, NULL);
+}
+
+static void run_with_locks_after_database_only_heals_by_an_epoch(void **state)
+{
+    (void)state;
+    settle_in();
+    fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
+    world_run(now);
+    world_expect("6 5 4450 95", done);
+    fixture_env("LEDGERLOCK_LOCKS_MODE", NULL);
+    world_run("2024-02-05T00:00:00Z");
+    assert_int_equal(world_ask("SELECT count(*) FROM charges WHERE period_no = 1 AND "
+                               "subscription_id <= 5"),
+                     5);
+    assert_int_equal(incidents("epoch_bump"), 2);
+    assert_true(incidents("fenced") >= 1);
+    world_audit("2024-02-05T00:00:00Z", NULL);
+}
+
+/* Wallets that last and orders of one unit: whoever is first, the totals are the same.
+ */
+static void plant_crowd(void)
+{
+    world_do(
+        "INSERT INTO users (user_id, currency) SELECT n, 'USD' FROM "
+        "generate_series(1, 400) AS n; SELECT deposit(n, 1, 100000) FROM "
+        "generate_series(1, 400) AS n; INSERT INTO subscriptions (user_id, plan, "
+        "amount_minor, currency, anchor_at, unit, next_due_at) SELECT n, 'p' || p, "
+        "100 + p, 'USD', at, 'week', at FROM generate_series(1, 400) AS n, "
+        "generate_series(1, 2) AS p, (VALUES ('2023-12-01Z'::timestamptz)) AS t "
+        "(at); INSERT INTO stock (sku_id, sku, initial_qty, on_hand, "
+        "unit_price_minor, currency) SELECT 64 * n, 'S' || n, 20 * n, 20 * n, n, "
+        "'USD' FROM generate_series(1, 8) AS n; SELECT place_order(n, 'k' || k, "
+        "jsonb_build_array(jsonb_build_object('sku', 'S' || 1 + (n * k) %% 8, "
+        "'qty', 1)), '2024-01-01Z') FROM generate_series(1, 400) AS n, "
+        "generate_series(1, 3) AS k");
+}
+
+static void
+database_only_with_eight_workers_has_the_totals_of_a_run_with_locks(void **state)
+{
+    char with_locks[1024];
+
+    plant_crowd();
+    world_run_pool("4", now);
+    (void)snprintf(with_locks, sizeof with_locks, "%s", world_totals());
+    world_close(state);
+    world_open(state);
+    plant_crowd();
+    open_without_redis();
+    world_run_pool("8", now);
+    assert_string_equal(world_totals(), with_locks);
+    assert_int_equal(world_ask("SELECT count(*) FROM charges"), 800 * 6);
+    assert_int_equal(incidents("parked"), 0);
+    world_audit(now, NULL);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pairs, world_close)
+#define EMPTY(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(fence_above_every_token_raises_the_epoch_and_the_work_is_done),
+        TEST(fence_of_stock_above_every_token_is_healed_too),
+        TEST(apply_with_a_token_older_than_the_fence_writes_nothing),
+        TEST(apply_leaves_only_the_fenced_user_out),
+        TEST(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back),
+        TEST(apply_twice_with_one_token_writes_once),
+        TEST(charge_that_is_there_already_parks_only_its_subscription),
+        TEST(movement_that_is_there_already_parks_only_its_order),
+        TEST(parked_subscription_that_is_mended_is_resumed_and_charged),
+        TEST(worker_idle_in_transaction_ends_before_its_lease),
+        TEST(database_only_works_without_redis_and_says_so),
+        TEST(run_with_locks_after_database_only_heals_by_an_epoch),
+        EMPTY(database_only_with_eight_workers_has_the_totals_of_a_run_with_locks),
+    };
+
+    fixture_need_servers();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

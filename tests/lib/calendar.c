@@ -1,0 +1,46 @@
+/* calendar: days since 1970 counted over years that start in March. */
+#include "tests/lib/calendar.h"
+
+static int64_t days(int64_t year, int64_t month, int64_t day)
+{
+    int64_t y = month <= 2 ? year - 1 : year;
+    int64_t m = month <= 2 ? month + 9 : month - 3; /* from March */
+    int64_t leap = y / 4 - y / 100 + y / 400;
+
+    return 365 * y + leap + (153 * m + 2) / 5 + day - 1 - 719468;
+}
+
+static int64_t days_in(int64_t year, int64_t month)
+{
+    return month == 12 ? 31 : days(year, month + 1, 1) - days(year, month, 1);
+}
+
+int64_t calendar_seconds(int64_t year, int64_t month, int64_t day)
+{
+    return days(year, month, day) * 86400;
+}
+
+int64_t calendar_start(const struct calendar *c, int64_t k)
+{
+    int64_t n = k * c->every;
+    int64_t months = c->year * 12 + c->month - 1;
+    int64_t year, month, last;
+
+    if (c->unit == 'd' || c->unit == 'w')
+        return calendar_seconds(c->year, c->month, c->day) + c->second +
+               n * (c->unit == 'w' ? 7 : 1) * 86400;
+    months += n * (c->unit == 'y' ? 12 : 1);
+    year = months / 12;
+    month = months % 12 + 1;
+    last = days_in(year, month);
+    return calendar_seconds(year, month, c->day < last ? c->day : last) + c->second;
+}
+
+int64_t calendar_count(const struct calendar *c, int64_t until)
+{
+    int64_t k = 0;
+
+    while (calendar_start(c, k) <= until)
+        k++;
+    return k;
+}

@@ -1,0 +1,288 @@
+/* pool_world: rows by generate_series, processes by /proc, the log by reading it again.
+ */
+#include "tests/lib/pool_world.h"
+
+#include <hiredis/hiredis.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { DEPOSIT = 1000000, AMOUNT = 100, PRICE = 250, LOG_SIZE = 1 << 20 };
+
+int64_t pool_now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* ---- work ---- */
+
+void pool_work_put(const struct fixture *f, const struct pool_work *work)
+{
+    char sql[2048], url[FIXTURE_URL];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "SET search_path = ledgerlock; "
+        "INSERT INTO users (user_id, balance_minor, currency)"
+        " SELECT g, %d, 'USD' FROM generate_series(1, %d) AS g; "
+        "INSERT INTO transfers (kind, source, leg, user_id, debit, credit,"
+        " amount_minor, currency, moved_at)"
+        " SELECT 'deposit', g, 1, g, 'cash', 'wallet', %d, 'USD', '2024-01-01Z'"
+        " FROM generate_series(1, %d) AS g; "
+        "INSERT INTO subscriptions (user_id, plan, amount_minor, currency, anchor_at,"
+        " unit, every, next_due_at)"
+        " SELECT g, 'p', %d, 'USD', '2024-01-01Z', 'day', 1, '2024-01-01Z'"
+        " FROM generate_series(1, %d) AS g WHERE %d > 0; "
+        "INSERT INTO stock (sku, initial_qty, on_hand, unit_price_minor, currency)"
+        " VALUES ('hot', %d, %d, %d, 'USD'); "
+        "SELECT place_order(1 + g %% %d, 'k' || g, '[{\"sku\": \"hot\", \"qty\": 1}]',"
+        " '2024-01-01Z') FROM generate_series(1, %d) AS g; ANALYZE",
+        DEPOSIT, work->users, DEPOSIT, work->users, AMOUNT, work->users, work->periods,
+        work->units, work->units, PRICE, work->users, work->orders);
+    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
+    fixture_exec(url, sql);
+}
+
+const char *pool_work_now(const struct pool_work *work)
+{
+    static char text[32];
+    time_t instant = 1704067200 + (work->periods - 1) * 86400 + 43200;
+    struct tm tm;
+
+    (void)gmtime_r(&instant, &tm);
+    (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    return text;
+}
+
+static int64_t query(const struct fixture *f, const char *sql)
+{
+    char url[FIXTURE_URL];
+
+    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
+    return fixture_query_int8(url, sql);
+}
+
+int64_t pool_work_done(const struct fixture *f)
+{
+    return query(f,
+                 "SELECT (SELECT count(*) FROM ledgerlock.charges) + (SELECT count(*)"
+                 " FROM ledgerlock.orders WHERE state <> 'pending')");
+}
+
+int64_t pool_work_all(const struct pool_work *work)
+{
+    return (int64_t)work->users * work->periods + work->orders;
+}
+
+void pool_work_wait(const struct fixture *f, int64_t done, int seconds)
+{
+    int64_t deadline = pool_now_ms() + seconds * 1000;
+
+    while (pool_work_done(f) < done) {
+        if (pool_now_ms() > deadline)
+            fail_msg("after %d s only %" PRId64 " of %" PRId64 " are done", seconds,
+                     pool_work_done(f), done);
+        fixture_pause_ms(20);
+    }
+}
+
+static void assert_count(const struct fixture *f, int64_t expected, const char *sql)
+{
+    int64_t found = query(f, sql);
+
+    if (found != expected)
+        fail_msg("expected %" PRId64 ", found %" PRId64 ": %s", expected, found, sql);
+}
+
+static void assert_audit_holds(const struct fixture *f, const char *now)
+{
+    static struct fixture_output o;
+    struct fixture owner = *f;
+
+    fixture_become(&owner, "ledgerlock_owner");
+    if (fixture_run(&owner, &o, "audit", "--now", now, "--lag", "0s", NULL) != 0)
+        fail_msg("audit: exit %d: %s%s", o.code, o.out, o.err);
+}
+
+void pool_work_assert_exact(const struct fixture *f, const struct pool_work *work)
+{
+    int64_t charged = (int64_t)work->users * work->periods;
+    int64_t sold = work->orders < work->units ? work->orders : work->units;
+
+    assert_count(f, charged,
+                 "SELECT count(*) FROM ledgerlock.charges WHERE state = 'captured'");
+    assert_count(f, charged,
+                 "SELECT count(DISTINCT (source, leg)) FROM ledgerlock.transfers"
+                 " WHERE kind = 'charge'");
+    assert_count(f, charged * AMOUNT,
+                 "SELECT coalesce(sum(amount_minor), 0)::bigint FROM"
+                 " ledgerlock.transfers WHERE kind = 'charge'");
+    assert_count(f, sold,
+                 "SELECT count(*) FROM ledgerlock.orders WHERE state = 'fulfilled'");
+    assert_count(f, work->orders - sold,
+                 "SELECT count(*) FROM ledgerlock.orders WHERE state = 'rejected' AND"
+                 " reason = 'out_of_stock'");
+    assert_count(f, work->units - sold, "SELECT on_hand FROM ledgerlock.stock");
+    assert_count(f, (int64_t)work->users * DEPOSIT - charged * AMOUNT - sold * PRICE,
+                 "SELECT sum(balance_minor)::bigint FROM ledgerlock.users");
+    assert_audit_holds(f, pool_work_now(work));
+}
+
+int64_t pool_incidents(const struct fixture *f, const char *kind, const char *detail)
+{
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM ledgerlock.lock_incidents WHERE kind = '%s'"
+                   " AND position('%s' IN detail) > 0",
+                   kind, detail);
+    return query(f, sql);
+}
+
+int64_t pool_counter(const struct fixture *f, const char *name)
+{
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT coalesce(sum((counters ->> '%s')::bigint), 0)::bigint"
+                   " FROM ledgerlock.workers",
+                   name);
+    return query(f, sql);
+}
+
+/* ---- processes ---- */
+
+size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN])
+{
+    char path[64];
+    long child;
+    size_t n = 0;
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)pid,
+                   (long)pid);
+    file = fopen(path, "r");
+    if (file == NULL)
+        return 0;
+    while (n < POOL_CHILDREN && fscanf(file, "%ld", &child) == 1)
+        pids[n++] = (pid_t)child;
+    (void)fclose(file);
+    return n;
+}
+
+void pool_wait_children(pid_t pid, size_t n, int seconds)
+{
+    int64_t deadline = pool_now_ms() + seconds * 1000;
+    pid_t pids[POOL_CHILDREN];
+
+    while (pool_children(pid, pids) != n) {
+        if (pool_now_ms() > deadline)
+            fail_msg("process %ld has %zu children, not %zu", (long)pid,
+                     pool_children(pid, pids), n);
+        fixture_pause_ms(5);
+    }
+}
+
+bool pool_is_alive(pid_t pid)
+{
+    char path[64], state = 'X';
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
+        state = 'X';
+    (void)fclose(file);
+    return state != 'X' && state != 'Z';
+}
+
+/* ---- the log of a run ---- */
+
+static const char *read_log(const struct fixture_child *child)
+{
+    static char text[LOG_SIZE];
+    ssize_t n = pread(child->err_fd, text, sizeof text - 1, 0);
+
+    text[n > 0 ? n : 0] = '\0';
+    return text;
+}
+
+unsigned pool_log_count(const struct fixture_child *child, const char *text)
+{
+    unsigned n = 0;
+
+    for (const char *p = read_log(child); (p = strstr(p, text)) != NULL; p++)
+        n++;
+    return n;
+}
+
+void pool_log_wait(const struct fixture_child *child, const char *text, int seconds)
+{
+    int64_t deadline = pool_now_ms() + seconds * 1000;
+
+    while (pool_log_count(child, text) == 0) {
+        if (pool_now_ms() > deadline)
+            fail_msg("no \"%s\" within %d s: %s", text, seconds, read_log(child));
+        fixture_pause_ms(10);
+    }
+}
+
+void pool_assert_ends(struct fixture_child *child, int code, int seconds)
+{
+    int got = fixture_reap(child->pid, seconds);
+
+    if (got != code)
+        fail_msg("exit %d, not %d, within %d s: %s", got, code, seconds,
+                 read_log(child));
+    child->pid = 0;
+}
+
+/* ---- Redis ---- */
+
+static void to_text(const redisReply *r, char *reply, size_t size)
+{
+    reply[0] = '\0';
+    if (r->type == REDIS_REPLY_INTEGER)
+        (void)snprintf(reply, size, "%lld", r->integer);
+    else if (r->type == REDIS_REPLY_ARRAY)
+        (void)snprintf(reply, size, "%zu", (size_t)r->elements);
+    else if (r->str != NULL)
+        (void)snprintf(reply, size, "%s", r->str);
+}
+
+void pool_redis(const char *url, char *reply, size_t size, const char *command)
+{
+    static const struct timeval limit = {2, 0};
+    redisContext *c = redisConnectUnixWithTimeout(url + strlen("unix://"), limit);
+    char words[256];
+    const char *argv[16];
+    int argc = 0;
+    redisReply *r;
+
+    assert_true(c != NULL && c->err == 0);
+    (void)snprintf(words, sizeof words, "%s", command);
+    for (char *w = strtok(words, " "); w != NULL && argc < 16; w = strtok(NULL, " "))
+        argv[argc++] = w;
+    r = redisCommandArgv(c, argc, argv, NULL);
+    assert_non_null(r);
+    to_text(r, reply, size);
+    freeReplyObject(r);
+    redisFree(c);
+}
+
+int64_t pool_lock_keys(const struct fixture *f)
+{
+    char command[128], reply[32];
+
+    (void)snprintf(command, sizeof command, "KEYS %s[us]*", f->prefix);
+    pool_redis(f->redis_url, reply, sizeof reply, command);
+    return strtoll(reply, NULL, 10);
+}

@@ -1,0 +1,78 @@
+/* pool_world: work for a pool whose outcome is known beforehand, and eyes on the
+ * processes, the log and the locks of a running one. */
+#ifndef LEDGERLOCK_POOL_WORLD_H
+#define LEDGERLOCK_POOL_WORLD_H
+
+#include "tests/lib/fixture.h"
+
+/* ---- work ---- */
+
+/* `users` with one daily subscription each, of which `periods` are due, and money
+ * enough for all; `orders` for one piece each of one SKU, of which there are `units`.
+ */
+struct pool_work {
+    int users, periods, orders, units;
+};
+
+/* Puts it into a migrated database, as its owner. */
+void pool_work_put(const struct fixture *f, const struct pool_work *work);
+
+/* The instant for --now at which that much is due. Overwritten by the next call. */
+const char *pool_work_now(const struct pool_work *work);
+
+/* Periods charged and orders decided so far. */
+int64_t pool_work_done(const struct fixture *f);
+
+/* How much pool_work_done is when nothing is left. */
+int64_t pool_work_all(const struct pool_work *work);
+
+/* Waits until at least so much is done; fails after `seconds`. */
+void pool_work_wait(const struct fixture *f, int64_t done, int seconds);
+
+/* Asserts that every row is what the numbers of `work` say: nothing twice, nothing
+ * missed; and that the audit holds. */
+void pool_work_assert_exact(const struct fixture *f, const struct pool_work *work);
+
+/* Counts incidents: kind, and a part of the detail ("" for any). */
+int64_t pool_incidents(const struct fixture *f, const char *kind, const char *detail);
+
+/* Sum of one counter over all workers, as they have reported it. */
+int64_t pool_counter(const struct fixture *f, const char *name);
+
+/* ---- processes ---- */
+
+enum { POOL_CHILDREN = 32 };
+
+/* Children of a process; returns how many. */
+size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN]);
+
+/* Waits for exactly n of them; fails after `seconds`. */
+void pool_wait_children(pid_t pid, size_t n, int seconds);
+
+/* Whether a process is there and no zombie. */
+bool pool_is_alive(pid_t pid);
+
+/* Milliseconds on the monotonic clock. */
+int64_t pool_now_ms(void);
+
+/* ---- the log of a run ---- */
+
+/* How often a text stands in it. */
+unsigned pool_log_count(const struct fixture_child *child, const char *text);
+
+/* Waits until it stands there; fails after `seconds` and prints the log. */
+void pool_log_wait(const struct fixture_child *child, const char *text, int seconds);
+
+/* Asserts that the run ends with this code within `seconds`, and prints its log when it
+ * does not. */
+void pool_assert_ends(struct fixture_child *child, int code, int seconds);
+
+/* ---- Redis ---- */
+
+/* Sends a command given as words; the answer as text, of an array its length. */
+void pool_redis(const char *url, char *reply, size_t size, const char *command);
+
+/* Number of lock keys of this test. */
+int64_t pool_lock_keys(const struct fixture *f);
+
+#endif

@@ -1,0 +1,171 @@
+/* world: thin words over the fixture. */
+#include "tests/lib/world.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+struct world world;
+
+int world_open(void **state)
+{
+    (void)state;
+    fixture_open_migrated(&world.f);
+    memcpy(world.owner, world.f.url, sizeof world.owner);
+    fixture_become(&world.f, "ledgerlock_worker");
+    return 0;
+}
+
+int world_close(void **state)
+{
+    (void)state;
+    fixture_close(&world.f);
+    return 0;
+}
+
+/* ---- SQL ---------------------------------------------------------------------------
+ */
+
+static char statement[1 << 14];
+
+static const char *compose(const char *fmt, va_list ap)
+{
+    static const char path[] = "SET search_path = ledgerlock; ";
+    size_t n = sizeof path - 1;
+    int length;
+
+    memcpy(statement, path, n);
+    length = vsnprintf(statement + n, sizeof statement - n, fmt, ap);
+    assert_true(length >= 0 && (size_t)length < sizeof statement - n);
+    return statement;
+}
+
+void world_do(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    fixture_exec(world.owner, compose(fmt, ap));
+    va_end(ap);
+}
+
+int64_t world_ask(const char *fmt, ...)
+{
+    int64_t answer;
+    va_list ap;
+
+    va_start(ap, fmt);
+    answer = fixture_query_int8(world.owner, compose(fmt, ap));
+    va_end(ap);
+    return answer;
+}
+
+const char *world_text(const char *fmt, ...)
+{
+    static char text[1 << 16];
+    va_list ap;
+
+    va_start(ap, fmt);
+    fixture_query_text(world.owner, compose(fmt, ap), text, sizeof text);
+    va_end(ap);
+    return text;
+}
+
+void world_expect(const char *expected, const char *sql)
+{
+    assert_string_equal(world_text("%s", sql), expected);
+}
+
+/* ---- filling -----------------------------------------------------------------------
+ */
+
+void world_deposit(int64_t user, int64_t number, int64_t amount_minor)
+{
+    (void)world_ask("SELECT deposit(%" PRId64 ", %" PRId64 ", %" PRId64
+                    ", '2020-01-01Z')",
+                    user, number, amount_minor);
+}
+
+void world_user(int64_t user, int64_t balance_minor)
+{
+    world_do("INSERT INTO users (user_id, currency) VALUES (%" PRId64 ", 'USD')", user);
+    if (balance_minor > 0)
+        world_deposit(user, 1, balance_minor);
+}
+
+void world_subscription(int64_t id, int64_t user, int64_t amount, const char *anchor)
+{
+    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, "
+             "currency, anchor_at, unit, next_due_at) VALUES (%" PRId64 ", %" PRId64
+             ", 'plan %" PRId64 "', %" PRId64 ", 'USD', '%s', 'month', '%s')",
+             id, user, id, amount, anchor, anchor);
+}
+
+void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_minor)
+{
+    world_do("INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, "
+             "currency) VALUES (%" PRId64 ", '%s', %" PRId64 ", %" PRId64 ", %" PRId64
+             ", 'USD')",
+             id, sku, qty, qty, unit_price_minor);
+}
+
+int64_t world_order(int64_t user, const char *key, const char *lines)
+{
+    return world_ask("SELECT place_order(%" PRId64 ", '%s', '%s', '2024-01-01Z')", user,
+                     key, lines);
+}
+
+/* ---- running -----------------------------------------------------------------------
+ */
+
+void world_run_pool(const char *workers, const char *now)
+{
+    (void)fixture_run(&world.f, &world.o, "run", "-w", workers, "--once", "--now", now,
+                      NULL);
+    if (world.o.code != 0)
+        fail_msg("run: exit %d: %s", world.o.code, world.o.err);
+}
+
+void world_run(const char *now)
+{
+    world_run_pool("1", now);
+}
+
+void world_audit(const char *now, const char *broken)
+{
+    json_t *doc, *row;
+    size_t i;
+
+    (void)fixture_run(&world.f, &world.o, "audit", "--json", "--now", now, "--lag",
+                      "0s", NULL);
+    doc = json_loads(world.o.out, 0, NULL);
+    if (doc == NULL)
+        fail_msg("audit: exit %d: %s", world.o.code, world.o.err);
+    json_array_foreach(json_object_get(doc, "invariants"), i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "name"));
+        bool expected = broken == NULL || strcmp(name, broken) != 0;
+
+        if (json_is_true(json_object_get(row, "holds")) != expected)
+            fail_msg("%s %s", name, expected ? "is broken" : "holds");
+    }
+    assert_int_equal(world.o.code, broken == NULL ? 0 : 1);
+    json_decref(doc);
+}
+
+const char *world_totals(void)
+{
+    return world_text(
+        "SELECT concat_ws(' ',"
+        " (SELECT concat_ws('/', count(*), sum(amount_minor), sum(tries),"
+        "   count(*) FILTER (WHERE state = 'declined')) FROM charges),"
+        " (SELECT concat_ws('/', sum(next_period_no), sum(retries),"
+        "   string_agg(DISTINCT state, ',')) FROM subscriptions),"
+        " (SELECT concat_ws('/', count(*), sum(amount_minor)) FROM transfers),"
+        " (SELECT concat_ws('/', count(*), sum(qty)) FROM stock_movements),"
+        " (SELECT sum(balance_minor) FROM users), (SELECT sum(on_hand) FROM stock),"
+        " (SELECT concat_ws('/', count(*) FILTER (WHERE state = 'fulfilled'),"
+        "   count(*) FILTER (WHERE state = 'rejected'),"
+        "   count(*) FILTER (WHERE state = 'pending')) FROM orders))");
+}
