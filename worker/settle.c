@@ -61,7 +61,7 @@ int settle_pending(struct worker *w, struct err *e)
     struct unknown *u = &w->unknown;
     int64_t deadline = clk_ms() + w->config->lease_ms;
     bool running = true;
-    int64_t found;
+    int64_t found = 0;
     char detail[120];
 
     if (!u->pending)

@@ -66,9 +66,10 @@ static int write_some(redisContext *conn, int *done)
 /* Throws the connection away. sent: whether the server may have seen the command. */
 static int drop(struct ll_client *c, bool sent, const char *why)
 {
+    /* why may live in the context: say it before that is freed */
+    (void)ll_fail(c, 0, "Redis at %s: %s", c->host, why);
     ll_disconnect(c);
-    return ll_fail(c, sent ? LL_E_UNCERTAIN : LL_E_UNAVAILABLE, "Redis at %s: %s",
-                   c->host, why);
+    return sent ? LL_E_UNCERTAIN : LL_E_UNAVAILABLE;
 }
 
 int ll_command(struct ll_client *c,

@@ -9,6 +9,7 @@ ll_build() { # folder, build type, target, options of cmake...
   if ! ll_run flock "$LL_ROOT/build/.lock" cmake -S "$LL_ROOT" -B "$dir" -DCMAKE_BUILD_TYPE="$type" "$@" >"$log" 2>&1 ||
     ! ll_run flock "$LL_ROOT/build/.lock" cmake --build "$dir" --target "$target" \
       --parallel "$(nproc)" >>"$log" 2>&1; then
+    sed -i '/^\[ *[0-9]*%\]/d' "$log" # the progress of what went well
     ll_show_log "$log" 60
     return 1
   fi
