@@ -40,12 +40,12 @@ static int set_session(struct pg *pg, const struct pg_options *o, struct err *e)
 {
     char text[256];
 
-    (void)snprintf(text, sizeof text,
-                   "SET timezone TO 'UTC'; SET client_min_messages TO warning; SET jit TO off; "
-                   "SET statement_timeout TO %lld; SET lock_timeout TO %lld; "
-                   "SET idle_in_transaction_session_timeout TO %lld",
-                   (long long)o->statement_ms, (long long)o->lock_ms,
-                   (long long)o->idle_ms);
+    (void)snprintf(
+        text, sizeof text,
+        "SET timezone TO 'UTC'; SET client_min_messages TO warning; SET jit TO off; "
+        "SET statement_timeout TO %lld; SET lock_timeout TO %lld; "
+        "SET idle_in_transaction_session_timeout TO %lld",
+        (long long)o->statement_ms, (long long)o->lock_ms, (long long)o->idle_ms);
     return pg_exec_text(pg, text, NULL, e);
 }
 

@@ -62,27 +62,57 @@ static int redis_error(struct worker *w, int code, struct err *e)
     return err_set(e, ERR_REDIS, "%s: %s", ll_strerror(code), ll_error(w->locks));
 }
 
+/* Commits an epoch above the floor and above the one in force. */
+static int commit_higher(struct worker *w, int64_t floor, int64_t *epoch, struct err *e)
+{
+    const struct pg_param param = pg_int8(floor);
+
+    if (query_int8(w, SQL_POOL_RAISE_EPOCH, &param, 1, epoch, e) != 0)
+        return err_wrap(e, "raise the epoch");
+    worker_count(w, METRIC_epoch_bumps, 1);
+    return 0;
+}
+
+static void journal_epoch(struct worker *w, int64_t epoch, const char *why)
+{
+    char detail[200];
+
+    (void)snprintf(detail, sizeof detail, "epoch %" PRId64 ": %s", epoch, why);
+    journal(w, "epoch_bump", "acquire", "epoch", epoch * counters_per_epoch, 0, detail);
+}
+
 /* With the advisory lock held: looks whether it is still needed, commits, installs. */
 static int raise_one(struct worker *w, int64_t floor, const char *why, struct err *e)
 {
     int64_t in_redis, epoch = 0;
-    struct pg_param param;
-    char detail[200];
     int code = ll_check_epoch(w->locks, &in_redis);
 
     if (code == LL_OK && in_redis > floor)
         return 0; /* another worker was faster */
     if (code != LL_OK && code != LL_E_EPOCH)
         return redis_error(w, code, e);
-    param = pg_int8(in_redis > floor ? in_redis : floor);
-    if (query_int8(w, SQL_POOL_RAISE_EPOCH, &param, 1, &epoch, e) != 0)
-        return err_wrap(e, "raise the epoch");
+    if (commit_higher(w, in_redis > floor ? in_redis : floor, &epoch, e) != 0)
+        return (int)e->code;
     code = ll_install_epoch(w->locks, epoch, &in_redis);
     if (code != LL_OK)
         return redis_error(w, code, e);
-    worker_count(w, METRIC_epoch_bumps, 1);
-    (void)snprintf(detail, sizeof detail, "epoch %" PRId64 ": %s", epoch, why);
-    journal(w, "epoch_bump", "acquire", "epoch", epoch * counters_per_epoch, 0, detail);
+    journal_epoch(w, epoch, why);
+    return 0;
+}
+
+/* Without Redis the epoch in force is the token itself. */
+static int
+raise_without_locks(struct worker *w, int64_t floor, const char *why, struct err *e)
+{
+    int64_t epoch = 0;
+
+    if (query_int8(w, SQL_POOL_READ_EPOCH, NULL, 0, &epoch, e) != 0)
+        return (int)e->code;
+    if (epoch > floor)
+        return 0;
+    if (commit_higher(w, floor, &epoch, e) != 0)
+        return (int)e->code;
+    journal_epoch(w, epoch, why);
     return 0;
 }
 
@@ -93,7 +123,8 @@ int epoch_raise(struct worker *w, int64_t floor, const char *why, struct err *e)
 
     if (pg_exec(w->pg, SQL_POOL_LOCK_EPOCH, NULL, 0, NULL, e) != 0)
         return err_wrap(e, "wait for the turn to raise the epoch");
-    code = raise_one(w, floor, why, e);
+    code = w->locks == NULL ? raise_without_locks(w, floor, why, e)
+                            : raise_one(w, floor, why, e);
     if (pg_exec(w->pg, SQL_POOL_UNLOCK_EPOCH, NULL, 0, NULL, &ignored) != 0)
         pg_rollback(w->pg); /* the end of the session unlocks it as well */
     return code;

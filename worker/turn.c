@@ -255,35 +255,64 @@ static int transact_each(struct worker *w,
 
 /* ---- after ---- */
 
+static int
+read_fence(struct worker *w, const struct batch_key *key, int64_t *fence, struct err *e)
+{
+    const struct pg_param param = pg_int8_array(&key->id, 1);
+    struct pg_result *res;
+
+    if (pg_exec(w->pg, kinds[key->kind].fence, &param, 1, &res, e) != 0)
+        return (int)e->code;
+    *fence = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return 0;
+}
+
+/* A fence that no token can ever reach: only a damaged row has one. What needs it is
+ * set aside for a person. */
+static int
+park_behind(struct worker *w, const struct job_type *job, size_t key, struct err *e)
+{
+    struct batch *b = w->batch;
+
+    for (size_t i = 0; i < b->n; i++) {
+        for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++) {
+            if (b->refs[r].key == key &&
+                park(w, job, b->items[i], 0,
+                     "its row carries a fence beyond every token", e) != 0)
+                return (int)e->code;
+        }
+    }
+    return 0;
+}
+
 /* Rows with a newer fence than our token. If Redis says the key was ours all the time,
  * it is the tokens that went back, not we who lost: raise the epoch above what was
  * seen. */
-static int report_fenced(struct worker *w, int64_t token, struct err *e)
+static int report_fenced(struct worker *w,
+                         const struct job_type *job,
+                         int64_t token,
+                         struct err *e)
 {
     struct batch *b = w->batch;
     size_t first = 0;
     size_t fenced = count_fenced(b, &first);
-    enum resource_kind kind = b->keys[first].kind;
-    struct pg_param param;
-    struct pg_result *res;
-    int64_t fence;
+    int64_t fence = 0;
     char detail[120];
 
     if (fenced == 0)
         return 0;
     worker_count(w, METRIC_fenced, (int64_t)fenced);
-    b->ids[0] = b->keys[first].id;
-    param = pg_int8_array(b->ids, 1);
-    if (pg_exec(w->pg, kinds[kind].fence, &param, 1, &res, e) != 0)
+    if (read_fence(w, &b->keys[first], &fence, e) != 0)
         return (int)e->code;
-    fence = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
     (void)snprintf(detail, sizeof detail,
                    "%zu rows carry a newer fence, the first %" PRId64, fenced, fence);
     journal(w, "fenced", "claim", b->keys[first].name, token, 0, detail);
-    if (w->locks != NULL && ll_key_code(w->lock, first) == LL_OK && fence > token)
-        return epoch_raise(w, epoch_of(fence), "tokens had gone back", e);
-    return 0;
+    if (fence <= token || (w->locks != NULL && ll_key_code(w->lock, first) != LL_OK))
+        return 0;
+    if (epoch_of(fence) >= LL_EPOCH_MAX)
+        return park_behind(w, job, first, e);
+    return epoch_raise(w, epoch_of(fence), "tokens had gone back", e);
 }
 
 static int work(struct worker *w,
@@ -309,7 +338,7 @@ static int work(struct worker *w,
         code = 0;
     } else if (code == 0) {
         *turn = TURN_WORKED;
-        code = report_fenced(w, token, e);
+        code = report_fenced(w, job, token, e);
     }
     return code;
 }

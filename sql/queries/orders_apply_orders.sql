@@ -35,7 +35,7 @@ WITH instant AS (
 ), decided AS MATERIALIZED (
   SELECT a.order_id, a.user_id, a.total_minor, a.currency, short.skus,
          CASE WHEN short.order_id IS NOT NULL OR a.total_minor > a.balance_minor THEN 'rejected'
-              WHEN p.wallet_lasts AND stock_lasts.lasts THEN 'fulfilled' END AS verdict,
+              WHEN p.wallet_lasts AND coalesce(stock_lasts.lasts, true) THEN 'fulfilled' END AS verdict,
          CASE WHEN short.order_id IS NOT NULL THEN 'out_of_stock'
               WHEN a.total_minor > a.balance_minor THEN 'insufficient_funds' END AS reason
     FROM asked AS a

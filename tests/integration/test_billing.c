@@ -7,8 +7,7 @@
 #include "tests/lib/calendar.h"
 #include "tests/lib/world.h"
 
-/* ---- periods -----------------------------------------------------------------------
- */
+/* ---- periods ------------------------------------------------------------- */
 
 static void plant(int64_t id, const struct calendar *c)
 {
@@ -128,8 +127,7 @@ static void period_is_due_at_its_start_and_not_before(void **state)
     assert_int_equal(world_ask("SELECT balance_minor FROM users"), 400);
 }
 
-/* ---- wallet ------------------------------------------------------------------------
- */
+/* ---- wallet -------------------------------------------------------------- */
 
 static const char states[] =
     "SELECT string_agg(subscription_id || ' ' || state || ' ' || next_period_no, ', ' "
@@ -180,24 +178,22 @@ static void amounts_near_the_limit_do_not_overflow(void **state)
     char code[6];
 
     (void)state;
-    for (int64_t user = 1; user <= 2; user++) {
-        world_user(user, INT64_MAX);
-        world_subscription(user, user, INT64_MAX, "2024-01-01Z");
-        world_subscription(user + 2, user, INT64_MAX, "2024-01-02Z");
-    }
+    world_user(1, INT64_MAX);
+    world_subscription(1, 1, INT64_MAX, "2024-01-01Z");
+    world_subscription(2, 1, INT64_MAX, "2024-01-02Z");
     assert_string_equal(
         fixture_sqlstate(world.owner, "SELECT ledgerlock.deposit(1, 2, 1)", code),
         "22003");
     world_run("2024-01-05T00:00:00Z");
-    world_expect("1 active 1, 2 active 1, 3 past_due 0, 4 past_due 0", states);
-    assert_int_equal(world_ask("SELECT sum(balance_minor) FROM users"), 0);
+    world_expect("1 active 1, 2 past_due 0", states);
+    assert_int_equal(world_ask("SELECT balance_minor FROM users"), 0);
     assert_int_equal(world_ask("SELECT count(*) FROM lock_incidents WHERE kind = "
                                "'parked'"),
                      0);
+    world_audit("2024-01-05T00:00:00Z", NULL);
 }
 
-/* ---- declines ----------------------------------------------------------------------
- */
+/* ---- declines ------------------------------------------------------------ */
 
 /* State, tries, next look at it: the life of subscription 1. */
 static const char life[] =
@@ -274,8 +270,7 @@ static void retry_that_is_paid_turns_the_declined_row_and_goes_on(void **state)
     world_audit("2024-03-01T07:00:00Z", NULL);
 }
 
-/* ---- cancel ------------------------------------------------------------------------
- */
+/* ---- cancel -------------------------------------------------------------- */
 
 static void cancel_bills_up_to_the_boundary_and_nothing_from_it_on(void **state)
 {
@@ -332,8 +327,7 @@ static void cancelled_one_does_not_eat_the_wallet_of_those_behind(void **state)
     assert_int_equal(world_ask("SELECT sum(tries) FROM charges"), 1);
 }
 
-/* ---- runs --------------------------------------------------------------------------
- */
+/* ---- runs ---------------------------------------------------------------- */
 
 static void run_once_with_nothing_due_ends_without_a_pause(void **state)
 {

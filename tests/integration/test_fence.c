@@ -1,11 +1,12 @@
 /* fence: what happens when a lock did not do what a lock should. */
 #include <inttypes.h>
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "tests/lib/hand.h"
 #include "tests/lib/world.h"
-#include "worker/epoch.h"
-#include "worker/loop.h"
 
 static const char now[] = "2024-01-05T00:00:00Z";
 
@@ -38,8 +39,7 @@ static const char done[] =
     "(SELECT count(*) FROM orders WHERE state = 'fulfilled'), (SELECT "
     "sum(balance_minor) FROM users), (SELECT sum(on_hand) FROM stock))";
 
-/* ---- the fence ---------------------------------------------------------------------
- */
+/* ---- the fence ----------------------------------------------------------- */
 
 /* A database that a pool has worked before: the token record of its prefix is there. */
 static void settle_in(void)
@@ -82,60 +82,7 @@ static void fence_of_stock_above_every_token_is_healed_too(void **state)
     world_audit(now, NULL);
 }
 
-/* ---- apply, called by hand ---------------------------------------------------------
- */
-
-/* A worker of the test's own, connected as the pool connects. */
-struct hand {
-    struct config config;
-    struct slot slot;
-    struct worker w;
-};
-
-static void hand_open(struct hand *h, int64_t lease_ms)
-{
-    struct err e = {0};
-
-    memset(h, 0, sizeof *h);
-    config_defaults(&h->config);
-    (void)snprintf(h->config.postgres_url, CONFIG_TEXT, "%.255s", world.f.url);
-    (void)snprintf(h->config.redis_url, CONFIG_TEXT, "%.255s", world.f.redis_url);
-    (void)snprintf(h->config.lock_prefix, CONFIG_TEXT, "%.255s", world.f.prefix);
-    h->config.lease_ms = lease_ms;
-    assert_int_equal(config_check(&h->config, &e), 0);
-    h->w = (struct worker){
-        .config = &h->config, .slot = &h->slot, .jobs = 3, .name = "by-hand"};
-    if (loop_open_postgres(&h->w, &e) != 0 || loop_open_locks(&h->w, &e) != 0)
-        fail_msg("%s", e.msg);
-}
-
-static int hand_apply(struct hand *h,
-                      const struct job_type *job,
-                      int64_t token,
-                      struct metrics *counted)
-{
-    static const int64_t items[] = {1, 2, 3, 4, 5};
-    const struct job_batch b = {
-        .pg = h->w.pg,
-        .token = token,
-        .worker = "by-hand",
-        .now = now,
-        .items = items,
-        .n = 5,
-        .retry_s = h->config.retry_s,
-        .retry_ct = h->config.retry_ct,
-    };
-    struct err e = {0};
-    int code;
-
-    assert_int_equal(pg_begin(h->w.pg, &e), 0);
-    code = job->apply(&b, counted, &e);
-    if (code != 0)
-        pg_rollback(h->w.pg);
-    else
-        assert_int_equal(pg_commit(h->w.pg, &e), 0);
-    return code;
-}
+/* ---- apply, called by hand ----------------------------------------------- */
 
 static void apply_with_a_token_older_than_the_fence_writes_nothing(void **state)
 {
@@ -147,12 +94,12 @@ static void apply_with_a_token_older_than_the_fence_writes_nothing(void **state)
     hand_open(&h, 10000);
     world_do("UPDATE users SET fence = 100");
     (void)snprintf(before, sizeof before, "%s", world_totals());
-    assert_int_equal(hand_apply(&h, &job_billing, 99, &counted), 0);
-    assert_int_equal(hand_apply(&h, &job_orders, 99, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_billing, 99, now, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 99, now, &counted), 0);
     assert_memory_equal(&counted, &nothing, sizeof counted);
     assert_string_equal(world_totals(), before);
-    assert_int_equal(hand_apply(&h, &job_billing, 100, &counted), 0);
-    assert_int_equal(hand_apply(&h, &job_orders, 100, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_billing, 100, now, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 100, now, &counted), 0);
     world_expect("5 5 4450 95", done);
     loop_close(&h.w);
 }
@@ -165,8 +112,8 @@ static void apply_leaves_only_the_fenced_user_out(void **state)
     (void)state;
     hand_open(&h, 10000);
     world_do("UPDATE users SET fence = 100 WHERE user_id = 128");
-    assert_int_equal(hand_apply(&h, &job_billing, 99, &counted), 0);
-    assert_int_equal(hand_apply(&h, &job_orders, 99, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_billing, 99, now, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 99, now, &counted), 0);
     assert_int_equal(counted.value[METRIC_charged], 4);
     assert_int_equal(counted.value[METRIC_fulfilled], 4);
     world_expect("100 1000", "SELECT fence || ' ' || balance_minor FROM users WHERE "
@@ -187,7 +134,7 @@ static void apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back(void **s
     hand_open(&h, 10000);
     world_do("UPDATE stock SET fence = 100");
     (void)snprintf(before, sizeof before, "%s", world_totals());
-    assert_int_equal(hand_apply(&h, &job_orders, 99, &counted), ERR_BUG);
+    assert_int_equal(hand_apply(&h, &job_orders, 99, now, &counted), ERR_BUG);
     assert_string_equal(world_totals(), before);
     assert_int_equal(counted.value[METRIC_fulfilled], 0);
     loop_close(&h.w);
@@ -201,19 +148,69 @@ static void apply_twice_with_one_token_writes_once(void **state)
 
     (void)state;
     hand_open(&h, 10000);
-    assert_int_equal(hand_apply(&h, &job_billing, 5, &counted), 0);
-    assert_int_equal(hand_apply(&h, &job_orders, 5, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_billing, 5, now, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 5, now, &counted), 0);
     (void)snprintf(once, sizeof once, "%s", world_totals());
-    assert_int_equal(hand_apply(&h, &job_billing, 5, &counted), 0);
-    assert_int_equal(hand_apply(&h, &job_orders, 5, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_billing, 5, now, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 5, now, &counted), 0);
     assert_string_equal(world_totals(), once);
     assert_int_equal(counted.value[METRIC_charged], 5);
     assert_int_equal(counted.value[METRIC_fulfilled], 5);
     loop_close(&h.w);
 }
 
-/* ---- broken invariants -------------------------------------------------------------
- */
+static void apply_reads_again_what_is_due(void **state)
+{
+    struct metrics counted = {{0}}, nothing = {{0}};
+    struct hand h;
+
+    (void)state;
+    hand_open(&h, 10000);
+    assert_int_equal(hand_apply(&h, &job_billing, 5, "2023-12-31T23:59:59Z", &counted),
+                     0);
+    world_do("UPDATE subscriptions SET state = 'unpaid'; UPDATE orders SET state = "
+             "'parked'");
+    assert_int_equal(hand_apply(&h, &job_billing, 5, now, &counted), 0);
+    assert_int_equal(hand_apply(&h, &job_orders, 5, now, &counted), 0);
+    assert_memory_equal(&counted, &nothing, sizeof counted);
+    world_expect("0 0 5000 100", done);
+    loop_close(&h.w);
+}
+
+static pid_t fork_billing(void)
+{
+    struct metrics counted = {{0}};
+    static struct hand h;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid > 0)
+        return pid;
+    hand_open(&h, 60000);
+    _exit(hand_apply(&h, &job_billing, 5, now, &counted));
+}
+
+/* The claim waits for whoever holds the row; only then is the wallet looked at. */
+static void claim_that_had_to_wait_decides_on_what_was_committed_meanwhile(void **state)
+{
+    PGconn *other = PQconnectdb(world.owner);
+    pid_t pid;
+
+    (void)state;
+    PQclear(PQexec(other, "BEGIN"));
+    PQclear(PQexec(other, "UPDATE ledgerlock.users SET balance_minor = 50 WHERE "
+                          "user_id = 64"));
+    pid = fork_billing();
+    world_wait(world_blocked);
+    PQclear(PQexec(other, "COMMIT"));
+    PQfinish(other);
+    assert_int_equal(fixture_reap(pid, 30), 0);
+    world_expect("past_due active active active active",
+                 "SELECT string_agg(state, ' ' ORDER BY subscription_id) FROM "
+                 "subscriptions");
+}
+
+/* ---- broken invariants --------------------------------------------------- */
 
 static void charge_that_is_there_already_parks_only_its_subscription(void **state)
 {
@@ -266,19 +263,14 @@ static void parked_subscription_that_is_mended_is_resumed_and_charged(void **sta
     world_audit(now, NULL);
 }
 
-/* ---- a worker that stops in the middle ---------------------------------------------
- */
-
-static bool has_session(int pid)
-{
-    return world_ask("SELECT count(*) FROM pg_stat_activity WHERE pid = %d", pid) > 0;
-}
+/* ---- a worker that stops in the middle ----------------------------------- */
 
 static void worker_idle_in_transaction_ends_before_its_lease(void **state)
 {
     struct err e = {0};
     struct hand h;
     int64_t users[] = {64}, epoch;
+    char gone[80];
     struct pg_param claim[] = {pg_int8(0), pg_int8_array(users, 1)};
 
     (void)state;
@@ -289,8 +281,10 @@ static void worker_idle_in_transaction_ends_before_its_lease(void **state)
     claim[0] = pg_int8(ll_token(h.w.lock));
     assert_int_equal(pg_begin(h.w.pg, &e), 0);
     assert_int_equal(pg_exec(h.w.pg, SQL_POOL_CLAIM_USERS, claim, 2, NULL, &e), 0);
-    while (has_session(pg_backend_pid(h.w.pg)))
-        fixture_pause_ms(20);
+    (void)snprintf(gone, sizeof gone,
+                   "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = %d",
+                   pg_backend_pid(h.w.pg));
+    world_wait(gone);
     assert_true(ll_valid(h.w.lock, 0));
     assert_int_not_equal(pg_commit(h.w.pg, &e), 0);
     world_run(now);
@@ -299,8 +293,7 @@ static void worker_idle_in_transaction_ends_before_its_lease(void **state)
     loop_close(&h.w);
 }
 
-/* ---- without Redis -----------------------------------------------------------------
- */
+/* ---- without Redis ------------------------------------------------------- */
 
 static void open_without_redis(void)
 {
@@ -316,6 +309,33 @@ static void database_only_works_without_redis_and_says_so(void **state)
     fixture_assert_contains(world.o.err, "no Redis lock is held");
     world_expect("5 5 4450 95", done);
     world_audit(now, NULL);
+}
+
+static void database_only_heals_a_fence_above_its_epoch(void **state)
+{
+    (void)state;
+    settle_in();
+    fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
+    world_do("UPDATE users SET fence = 7 * %" PRId64 " WHERE user_id = 128", EPOCH);
+    world_run(now);
+    world_expect("6 5 4450 95", done);
+    assert_int_equal(incidents("epoch_bump"), 2);
+    fixture_env("LEDGERLOCK_LOCKS_MODE", NULL);
+    world_audit(now, NULL);
+}
+
+static void fence_beyond_every_token_parks_its_rows_and_the_rest_flows(void **state)
+{
+    (void)state;
+    settle_in();
+    world_do("UPDATE users SET fence = 9000 * %" PRId64 " WHERE user_id = 128", EPOCH);
+    world_run(now);
+    assert_true(incidents("parked") >= 1);
+    world_expect(
+        "t", "SELECT bool_and(state = 'parked') FROM subscriptions WHERE user_id = 128");
+    world_expect("0",
+                 "SELECT count(*) FROM charges WHERE user_id = 128 AND period_no > 0");
+    assert_true(world_ask("SELECT count(*) FROM charges WHERE user_id <> 128") > 0);
 }
 
 static void run_with_locks_after_database_only_heals_by_an_epoch(void **state)
@@ -385,11 +405,15 @@ int main(void)
         TEST(apply_leaves_only_the_fenced_user_out),
         TEST(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back),
         TEST(apply_twice_with_one_token_writes_once),
+        TEST(apply_reads_again_what_is_due),
+        TEST(claim_that_had_to_wait_decides_on_what_was_committed_meanwhile),
         TEST(charge_that_is_there_already_parks_only_its_subscription),
         TEST(movement_that_is_there_already_parks_only_its_order),
         TEST(parked_subscription_that_is_mended_is_resumed_and_charged),
         TEST(worker_idle_in_transaction_ends_before_its_lease),
         TEST(database_only_works_without_redis_and_says_so),
+        TEST(database_only_heals_a_fence_above_its_epoch),
+        TEST(fence_beyond_every_token_parks_its_rows_and_the_rest_flows),
         TEST(run_with_locks_after_database_only_heals_by_an_epoch),
         EMPTY(database_only_with_eight_workers_has_the_totals_of_a_run_with_locks),
     };

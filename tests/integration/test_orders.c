@@ -31,8 +31,7 @@ static const char left[] =
     "SELECT (SELECT string_agg(sku || on_hand, ' ' ORDER BY sku) FROM stock) || ' ' || "
     "(SELECT string_agg(balance_minor::text, ' ' ORDER BY user_id) FROM users)";
 
-/* ---- one order ---------------------------------------------------------------------
- */
+/* ---- one order ----------------------------------------------------------- */
 
 static void order_that_fits_moves_every_line_and_is_paid(void **state)
 {
@@ -138,8 +137,7 @@ static void order_whose_sum_overflows_is_set_aside_and_the_rest_flows(void **sta
     world_expect("A5 B4 C0 9990 1000", left);
 }
 
-/* ---- several in one batch ----------------------------------------------------------
- */
+/* ---- several in one batch ------------------------------------------------ */
 
 static void orders_of_one_user_end_where_the_wallet_ends(void **state)
 {
@@ -261,8 +259,7 @@ static void sku_wanted_by_ten_times_more_sells_every_unit_once(void **state)
     world_audit(now, NULL);
 }
 
-/* ---- the door, twice at once -------------------------------------------------------
- */
+/* ---- the door, twice at once --------------------------------------------- */
 
 static const char same_order[] =
     "SELECT ledgerlock.place_order(1, 'k', '[{\"sku\":\"A\",\"qty\":1}]', "
@@ -306,10 +303,7 @@ static void place_twice(const char *ended, int64_t *first, int64_t *second)
     *first = answer(a);
     assert_null(PQgetResult(a));
     assert_true(PQsendQuery(b, same_order));
-    while (world_ask("SELECT count(*) FROM pg_stat_activity WHERE pid = %d AND "
-                     "wait_event_type = 'Lock'",
-                     PQbackendPID(b)) == 0)
-        fixture_pause_ms(5);
+    world_wait(world_blocked);
     command(a, ended);
     *second = answer(b);
     PQfinish(a);

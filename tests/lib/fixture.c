@@ -89,9 +89,10 @@ void fixture_query_text(const char *url, const char *sql, char *buf, size_t size
     PGconn *conn = connect_to(url);
     PGresult *res = PQexec(conn, sql);
 
-    if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
-        fail_msg("%s: %s", sql,
-                 PQntuples(res) == 0 ? "no row" : PQresultErrorMessage(res));
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
+    if (PQntuples(res) == 0)
+        fail_msg("%s: no row", sql);
     (void)snprintf(buf, size, "%s", PQgetvalue(res, 0, 0));
     PQclear(res);
     PQfinish(conn);

@@ -84,8 +84,7 @@ static int64_t order_id(const struct shop *s, size_t order)
     return (int64_t)(1 + s->bucket * ORDERS + order);
 }
 
-/* ---- planting ----------------------------------------------------------------------
- */
+/* ---- planting ------------------------------------------------------------ */
 
 static void add(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -149,8 +148,7 @@ void order_model_start(void)
     sql_size = 0;
 }
 
-/* ---- serving -----------------------------------------------------------------------
- */
+/* ---- serving ------------------------------------------------------------- */
 
 struct verdict {
     bool is_short;

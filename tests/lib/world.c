@@ -24,8 +24,7 @@ int world_close(void **state)
     return 0;
 }
 
-/* ---- SQL ---------------------------------------------------------------------------
- */
+/* ---- SQL ----------------------------------------------------------------- */
 
 static char statement[1 << 14];
 
@@ -77,8 +76,23 @@ void world_expect(const char *expected, const char *sql)
     assert_string_equal(world_text("%s", sql), expected);
 }
 
-/* ---- filling -----------------------------------------------------------------------
- */
+const char world_blocked[] =
+    "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND "
+    "wait_event_type = 'Lock'";
+
+void world_wait(const char *sql)
+{
+    char url[FIXTURE_URL];
+
+    fixture_url_as(&world.f, "postgres", url, sizeof url);
+    for (int i = 0; fixture_query_int8(url, sql) == 0; i++) {
+        if (i == 3000)
+            fail_msg("waited in vain: %s", sql);
+        fixture_pause_ms(10);
+    }
+}
+
+/* ---- filling ------------------------------------------------------------- */
 
 void world_deposit(int64_t user, int64_t number, int64_t amount_minor)
 {
@@ -116,8 +130,7 @@ int64_t world_order(int64_t user, const char *key, const char *lines)
                      key, lines);
 }
 
-/* ---- running -----------------------------------------------------------------------
- */
+/* ---- running ------------------------------------------------------------- */
 
 void world_run_pool(const char *workers, const char *now)
 {

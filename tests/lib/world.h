@@ -18,8 +18,7 @@ extern struct world world;
 int world_open(void **state);
 int world_close(void **state);
 
-/* ---- SQL as the owner, with search_path ledgerlock --------------------------------
- */
+/* ---- SQL as the owner, with search_path ledgerlock ----------------------- */
 
 void world_do(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int64_t world_ask(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -30,8 +29,14 @@ const char *world_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)
 /* Asserts that the query answers this text. */
 void world_expect(const char *expected, const char *sql);
 
-/* ---- filling ----------------------------------------------------------------------
- */
+/* Asks as the superuser, who sees every session, until the answer is true; fails the
+ * test after half a minute. */
+void world_wait(const char *sql);
+
+/* Whether a session of this database waits for a row. */
+extern const char world_blocked[];
+
+/* ---- filling ------------------------------------------------------------- */
 
 /* A user with a wallet in USD; deposit number 1 unless balance is 0. */
 void world_user(int64_t user, int64_t balance_minor);
@@ -45,8 +50,7 @@ void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_mino
 /* place_order on 1 January 2024 with lines as JSON; returns the order. */
 int64_t world_order(int64_t user, const char *key, const char *lines);
 
-/* ---- running ----------------------------------------------------------------------
- */
+/* ---- running ------------------------------------------------------------- */
 
 /* `run -w 1 --once --now NOW`; asserts exit 0. */
 void world_run(const char *now);
