@@ -13,6 +13,19 @@ enum { CONNECT_MS = 5000 };
 
 /* ---- open and close ---- */
 
+/* What libpq says of a URL that it cannot read may quote the password. */
+static int check_url(const char *url, struct err *e)
+{
+    PQconninfoOption *options = PQconninfoParse(url, NULL);
+
+    if (options == NULL)
+        return err_set(e, ERR_CONFIG,
+                       "postgres.url cannot be read by libpq: write "
+                       "postgresql://user@host:port/database or key=value words");
+    PQconninfoFree(options);
+    return 0;
+}
+
 static int finish_connect(struct pg *pg, struct err *e)
 {
     int64_t deadline = clk_ms() + CONNECT_MS;
@@ -73,7 +86,8 @@ int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
     if (pg == NULL)
         return err_set(e, ERR_NOMEM, "out of memory");
     pg->answer_ms = o->answer_ms;
-    if (o->password_file != NULL && o->password_file[0] != '\0') {
+    code = check_url(o->url, e);
+    if (code == 0 && o->password_file != NULL && o->password_file[0] != '\0') {
         code = secret_read(o->password_file, password, sizeof password, e);
         values[5] = password;
     }

@@ -145,27 +145,50 @@ static void tell(struct worker *w,
     *server = state;
 }
 
-/* Counters into the workers table, at most once a second; every five when idle. */
-static void report(struct worker *w, bool at_once)
+static void write_counters(struct worker *w)
 {
+    struct metrics now = w->slot->counters;
     char counters[1024];
     struct err e = {0};
-    int64_t now = clk_ms();
-    bool changed = memcmp(&w->reported, &w->slot->counters, sizeof w->reported) != 0;
-    struct pg_param params[5];
+    const struct pg_param params[] = {
+        pg_text(w->pool),
+        pg_int8(w->index),
+        pg_text(w->host),
+        pg_int8(getpid()),
+        pg_text(metrics_json(&now, counters, sizeof counters)),
+    };
 
-    if (!at_once && now - w->reported_ms < (changed ? REPORT_MS : 5 * REPORT_MS))
-        return;
-    w->reported_ms = now;
-    w->reported = w->slot->counters;
-    params[0] = pg_text(w->pool);
-    params[1] = pg_int8(w->index);
-    params[2] = pg_text(w->host);
-    params[3] = pg_int8(getpid());
-    params[4] = pg_text(metrics_json(&w->reported, counters, sizeof counters));
-    if (pg_is_usable(w->pg) &&
+    if (!pg_is_usable(w->pg) ||
         pg_exec(w->pg, SQL_POOL_REPORT_WORKER, params, 5, NULL, &e) != 0)
         log_debug("worker.report_failed", "err=\"%s\"", e.msg);
+    else
+        w->reported = now;
+}
+
+/* Counters into the workers table, at most once a second; every five when idle. */
+static void report(struct worker *w)
+{
+    int64_t now = clk_ms();
+    bool changed = memcmp(&w->reported, &w->slot->counters, sizeof w->reported) != 0;
+
+    if (now - w->reported_ms < (changed ? REPORT_MS : 5 * REPORT_MS))
+        return;
+    w->reported_ms = now;
+    write_counters(w);
+}
+
+/* The last counters of the process, over a new connection if the old one broke. */
+static void report_last(struct worker *w)
+{
+    struct err e = {0};
+
+    if (!pg_is_usable(w->pg)) {
+        pg_close(w->pg);
+        w->pg = NULL;
+        if (loop_open_postgres(w, &e) != 0)
+            return;
+    }
+    write_counters(w);
 }
 
 /* ---- work ---- */
@@ -210,9 +233,11 @@ static int sweep_job(struct worker *w,
         if (turn_run(w, job, buckets[(first + i) % n], &turn, e) != 0)
             return (int)e->code;
         *worked = *worked || turn == TURN_WORKED;
+        if (turn == TURN_WORKED)
+            w->slot->has_worked = 1;
         if (turn != TURN_EMPTY)
             tell(w, &w->slot->redis, SLOT_UP, NULL);
-        report(w, false);
+        report(w);
     }
     return 0;
 }
@@ -226,6 +251,14 @@ static int sweep(struct worker *w, bool *seen, bool *worked, struct err *e)
             return err_wrap(e, "%s", job_types[i]->name);
     }
     return 0;
+}
+
+/* A worker that finds nothing due asks for no lock: it looks whether Redis is back. */
+static void look_for_redis(struct worker *w)
+{
+    if (w->locks != NULL && w->slot->redis == SLOT_DOWN &&
+        ll_connect(w->locks) == LL_OK)
+        tell(w, &w->slot->redis, SLOT_UP, NULL);
 }
 
 /* A usable connection and nothing unsettled, or an error. */
@@ -290,13 +323,14 @@ static enum exit_code live(struct worker *w)
         }
         failures = 0;
         w->slot->has_worked = 1;
-        report(w, false);
+        report(w);
         if (w->once && !seen)
             break;
         idle = worked ? 0 : idle + 1;
-        if (!seen)
+        if (!seen) {
+            look_for_redis(w);
             pause_ms(w->config->poll_ms);
-        else if (!worked) /* all that is due is with others: step back, do not spin */
+        } else if (!worked) /* all that is due is with others: step back, do not spin */
             pause_ms(1 + clk_backoff_ms(idle, 5, w->config->poll_ms));
     }
     if (w->unknown.pending) {
@@ -321,7 +355,7 @@ enum exit_code loop_run(struct worker *w)
     w->batch = malloc(sizeof *w->batch);
     if (w->batch != NULL && loop_open_locks(w, &e) == 0) {
         code = live(w);
-        report(w, true);
+        report_last(w);
     } else {
         log_error("worker.failed", "err=%s",
                   log_quote(quoted, sizeof quoted,

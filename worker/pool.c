@@ -204,6 +204,7 @@ static void bury(struct pool *p, size_t i, int status)
 
     post->pid = 0;
     if (post->replacing && !p->draining) {
+        post->replacing = false;
         post->start_at_ms = 0;
     } else if (clean || p->draining) {
         post->finished = true;
@@ -280,12 +281,26 @@ static void on_reload(struct pool *p)
     log_info("pool.reloaded", "workers=%zu", p->n);
 }
 
+/* Whether every worker that was replaced already has its connection. */
+static bool are_replacements_up(const struct pool *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const struct post *post = &p->posts[i];
+
+        if (!post->finished && !post->replacing &&
+            (post->pid == 0 || p->slots[i].postgres != SLOT_UP))
+            return false;
+    }
+    return true;
+}
+
 /* One worker at a time, so that the others keep working. */
 static void replace_next(struct pool *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         if (p->posts[i].replacing && p->posts[i].pid != 0) {
-            stop_worker(p, i);
+            if (p->posts[i].kill_at_ms == 0 && are_replacements_up(p))
+                stop_worker(p, i);
             return;
         }
     }
@@ -355,7 +370,7 @@ enum exit_code pool_run(const struct pool_order *order)
 {
     struct pool p = {0};
 
-    log_context("pool");
+    log_context("worker=pool");
     if (!open_pool(&p, order)) {
         log_error("pool.failed", "err=\"out of memory\"");
         close_pool(&p);

@@ -30,15 +30,16 @@ void settle_note(struct worker *w,
 }
 
 /* Whether the transaction still runs. One that the server cannot tell about is over. */
-static int is_running(struct worker *w, bool *running, struct err *e)
+static int is_running(struct worker *w, bool *running, bool *committed, struct err *e)
 {
     const struct pg_param param = pg_int8(w->unknown.xid);
     struct pg_result *res;
 
-    *running = false;
+    *running = *committed = false;
     if (pg_exec(w->pg, SQL_POOL_XACT_STATUS, &param, 1, &res, e) != 0)
         return pg_is_usable(w->pg) ? 0 : (int)e->code;
     *running = strcmp(pg_get_text(res, 0, 0), "in progress") == 0;
+    *committed = strcmp(pg_get_text(res, 0, 0), "committed") == 0;
     pg_result_free(res);
     return 0;
 }
@@ -56,18 +57,27 @@ static int find_effects(struct worker *w, int64_t *found, struct err *e)
     return 0;
 }
 
+/* Whether the batch decided anything that carries its token; ending a subscription at
+ * its cancel date does not. */
+static bool has_effects(const struct metrics *counted)
+{
+    return counted->value[METRIC_charged] + counted->value[METRIC_declined] +
+               counted->value[METRIC_fulfilled] + counted->value[METRIC_rejected] >
+           0;
+}
+
 int settle_pending(struct worker *w, struct err *e)
 {
     struct unknown *u = &w->unknown;
     int64_t deadline = clk_ms() + w->config->lease_ms;
-    bool running = true;
+    bool running = true, committed = false;
     int64_t found = 0;
     char detail[120];
 
     if (!u->pending)
         return 0;
     while (running) {
-        if (is_running(w, &running, e) != 0)
+        if (is_running(w, &running, &committed, e) != 0)
             return (int)e->code;
         if (running && clk_ms() > deadline)
             return err_set(e, ERR_TIMEOUT,
@@ -77,11 +87,12 @@ int settle_pending(struct worker *w, struct err *e)
     }
     if (find_effects(w, &found, e) != 0)
         return (int)e->code;
-    if (found > 0)
+    committed = found > 0 || (committed && !has_effects(&u->counted));
+    if (committed)
         metrics_add(&w->slot->counters, &u->counted);
     u->pending = false;
     (void)snprintf(detail, sizeof detail, "settled: %s, %" PRId64 " effects found",
-                   found > 0 ? "committed" : "rolled back", found);
+                   committed ? "committed" : "rolled back", found);
     journal(w, "commit_unknown", "commit", u->job->name, u->token, u->xid, detail);
     return 0;
 }

@@ -332,7 +332,8 @@ static void fence_beyond_every_token_parks_its_rows_and_the_rest_flows(void **st
     world_run(now);
     assert_true(incidents("parked") >= 1);
     world_expect(
-        "t", "SELECT bool_and(state = 'parked') FROM subscriptions WHERE user_id = 128");
+        "t",
+        "SELECT bool_and(state = 'parked') FROM subscriptions WHERE user_id = 128");
     world_expect("0",
                  "SELECT count(*) FROM charges WHERE user_id = 128 AND period_no > 0");
     assert_true(world_ask("SELECT count(*) FROM charges WHERE user_id <> 128") > 0);

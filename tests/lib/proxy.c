@@ -174,6 +174,11 @@ void proxy_swallow(struct proxy *p, bool on)
     settle(p);
 }
 
+void proxy_swallow_at(struct proxy *p, const char *bytes, size_t size)
+{
+    set_cut(p, CUT_SWALLOW, bytes, size, 1);
+}
+
 void proxy_refuse(struct proxy *p, bool on)
 {
     atomic_store(&p->shared->refuse, on);

@@ -61,6 +61,10 @@ void proxy_delay(struct proxy *p, unsigned ms);
  * nothing. Off again: what was held back goes on, late. */
 void proxy_swallow(struct proxy *p, bool on);
 
+/* The black hole begins with the next occurrence of `bytes` from a client, which are
+ * held back as well. */
+void proxy_swallow_at(struct proxy *p, const char *bytes, size_t size);
+
 /* Closes every connection now, and while on every new one at once: a server that is
  * down. */
 void proxy_refuse(struct proxy *p, bool on);

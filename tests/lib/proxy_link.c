@@ -176,6 +176,12 @@ static bool from_client(struct proxy_shared *s, struct link *l)
         atomic_fetch_add(&s->count[PROXY_CUTS_BEFORE], 1);
         return false;
     }
+    if (cut == CUT_SWALLOW) { /* stays in l->up until the black hole ends */
+        l->was_swallowed = true;
+        atomic_store(&s->swallow, true);
+        atomic_fetch_add(&s->count[PROXY_SWALLOWED], 1);
+        return true;
+    }
     l->cut_at_answer = l->cut_at_answer || cut == CUT_AFTER;
     return pour(l->server, &l->up);
 }

@@ -9,7 +9,7 @@
 
 enum { PROXY_LINKS = 128, PROXY_PATTERN = 64 };
 
-enum cut { CUT_NONE, CUT_BEFORE, CUT_AFTER };
+enum cut { CUT_NONE, CUT_BEFORE, CUT_AFTER, CUT_SWALLOW };
 
 /* Written by the test while the proxy stands still in front of `asked`. */
 struct proxy_shared {
