@@ -41,7 +41,7 @@ const struct config_option config_options[] = {
      "LEDGERLOCK_LOCKS_LEASE_MS", "lease-ms", 0, OPTION_RELOAD,
      "how long a lock lasts; PostgreSQL's timeouts are kept below it"},
     {"pool.workers", ROW_INT(workers), "4", 1, 256, NULL,
-     "LEDGERLOCK_POOL_WORKERS", "workers", 'w', OPTION_RELOAD,
+     "LEDGERLOCK_POOL_WORKERS", "workers", 'w', 0,
      "worker processes"},
     {"pool.batch", ROW_INT(batch), "500", 1, 1000, NULL,
      "LEDGERLOCK_POOL_BATCH", "batch", 0, OPTION_RELOAD,
@@ -292,4 +292,23 @@ int config_check(struct config *c, struct err *e)
     if (strspn(c->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
         return wrong(c, "import.currency", "be three capital letters such as EUR", e);
     return 0;
+}
+
+static bool
+is_same(const struct config *a, const struct config *b, const struct config_option *o)
+{
+    const char *x = (const char *)a + o->offset, *y = (const char *)b + o->offset;
+
+    return o->type == OPTION_INT ? memcmp(x, y, sizeof(int64_t)) == 0
+                                 : strcmp(x, y) == 0;
+}
+
+const char *config_needs_restart(const struct config *old, const struct config *fresh)
+{
+    for (size_t i = 0; i < config_option_ct; i++) {
+        if ((config_options[i].flags & OPTION_RELOAD) == 0 &&
+            !is_same(old, fresh, &config_options[i]))
+            return config_options[i].key;
+    }
+    return NULL;
 }

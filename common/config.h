@@ -97,6 +97,10 @@ MUST_CHECK int config_set(struct config *c,
  * job names are checked by the caller) and fills the derived fields. */
 MUST_CHECK int config_check(struct config *c, struct err *e);
 
+/* Key of the first option that differs and cannot change while the program runs; NULL:
+ * none does. */
+const char *config_needs_restart(const struct config *old, const struct config *fresh);
+
 /* Prints "key = value   # origin" for every option; secrets masked. */
 void config_print(const struct config *c, FILE *out);
 

@@ -20,7 +20,7 @@ static enum err_code class_of(const char *state)
         {"28", ERR_DENIED},     {"42501", ERR_DENIED},   {"3D", ERR_DENIED},
         {"42P01", ERR_SCHEMA},  {"42703", ERR_SCHEMA},   {"42883", ERR_SCHEMA},
         {"3F000", ERR_SCHEMA},  {"25P03", ERR_CONN},     {"57P", ERR_CONN},
-        {"53", ERR_CONN},       {"08", ERR_CONN},        {"25006", ERR_REFUSED},
+        {"53", ERR_CONN},       {"08", ERR_CONN},        {"25006", ERR_CONN},
         {"58", ERR_CONN},
     };
 

@@ -39,6 +39,7 @@ struct batch {
     struct ll_key names[LL_KEYS_MAX];
     int64_t ids[BATCH_REFS]; /* scratch: ids of one kind */
     int64_t work[BATCH_MAX]; /* items whose every key is granted and claimed */
+    size_t worked;           /* items that went through a transaction in this turn */
 };
 
 /* Pulls up to config.batch due rows of a bucket and collects their keys; fewer rows

@@ -42,30 +42,39 @@ enum exit_code cli_usage(const char *verb, const char *fmt, ...)
     return EXIT_USAGE;
 }
 
-static enum exit_code exit_of(enum err_code code)
-{
-    static const struct {
-        enum err_code code;
-        enum exit_code exit;
-    } table[] = {
-        {ERR_CONFIG, EXIT_CONFIG},    {ERR_CONN, EXIT_POSTGRES},
-        {ERR_TIMEOUT, EXIT_POSTGRES}, {ERR_DENIED, EXIT_POSTGRES},
-        {ERR_REDIS, EXIT_REDIS},      {ERR_REFUSED, EXIT_REFUSED},
-        {ERR_SCHEMA, EXIT_REFUSED},   {ERR_INVALID, EXIT_USAGE},
-    };
+struct ending {
+    enum err_code code;
+    enum exit_code exit;
+    const char *advice; /* behind the message */
+};
 
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (table[i].code == code)
-            return table[i].exit;
-    }
-    return EXIT_BUG;
-}
+/* clang-format off */
+static const struct ending endings[] = {
+    {ERR_CONFIG,   EXIT_CONFIG,   ""},
+    {ERR_CONN,     EXIT_POSTGRES, ""},
+    {ERR_TIMEOUT,  EXIT_POSTGRES, ""},
+    {ERR_DENIED,   EXIT_POSTGRES, ""},
+    {ERR_CONFLICT, EXIT_POSTGRES, "; try again"},
+    {ERR_UNKNOWN,  EXIT_POSTGRES, "; whether it was stored is unknown: run it again, that is safe"},
+    {ERR_REDIS,    EXIT_REDIS,    ""},
+    {ERR_REFUSED,  EXIT_REFUSED,  ""},
+    {ERR_SCHEMA,   EXIT_REFUSED,  ""},
+    {ERR_INVALID,  EXIT_USAGE,    ""},
+};
+
+/* clang-format on */
 
 enum exit_code cli_fail(const struct err *e)
 {
+    const struct ending *end = NULL;
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (endings[i].code == e->code)
+            end = &endings[i];
+    }
     (void)fflush(stdout);
-    (void)fprintf(stderr, "ledgerlock: %s\n", e->msg);
-    return exit_of(e->code);
+    (void)fprintf(stderr, "ledgerlock: %s%s\n", e->msg, end != NULL ? end->advice : "");
+    return end != NULL ? end->exit : EXIT_BUG;
 }
 
 static bool has_progress(void)
@@ -359,7 +368,10 @@ static enum exit_code finish(enum exit_code code)
 
 int cli_reload(struct config *fresh, struct err *e)
 {
-    return load(&invocation, fresh, e);
+    if (load(&invocation, fresh, e) != 0)
+        return (int)e->code;
+    start_log(fresh);
+    return 0;
 }
 
 enum exit_code cli_main(int argc, char **argv)

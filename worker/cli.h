@@ -56,11 +56,11 @@ void cli_help_verb(const struct cli_verb *verb);
 enum exit_code cli_main(int argc, char **argv);
 
 /* Loads the configuration again as the program was called: file, environment, the same
- * flags. *fresh is whole only when it returns 0. */
+ * flags. *fresh is whole only when it returns 0; then the log follows it. */
 MUST_CHECK int cli_reload(struct config *fresh, struct err *e);
 
-/* Prints "ledgerlock: <message>" on stderr and returns the exit code of the error
- * class. */
+/* Prints "ledgerlock: <message>" on stderr, with what to do when its class says so
+ * (COMMIT unknown, conflict), and returns the exit code of the class. */
 enum exit_code cli_fail(const struct err *e);
 
 /* Prints "ledgerlock: <message>" for wrong use, points to the help, returns EXIT_USAGE.

@@ -4,7 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "common/clock.h"
+#include "common/log.h"
 #include "worker/journal.h"
+
+enum { RAISES_MAX = 10, RAISE_WINDOW_MS = 60000 };
 
 static const int64_t counters_per_epoch = INT64_C(1) << 40;
 
@@ -29,13 +33,28 @@ static int query_int8(struct worker *w,
     return 0;
 }
 
+/* The epoch in force; with `number` also one that no other batch gets. */
+static int read_epoch(struct worker *w, int64_t *epoch, int64_t *number, struct err *e)
+{
+    const struct pg_param param = pg_int8(number != NULL ? 1 : 0);
+    struct pg_result *res;
+
+    if (pg_exec(w->pg, SQL_POOL_READ_EPOCH, &param, 1, &res, e) != 0)
+        return (int)e->code;
+    *epoch = pg_get_int8(res, 0, 0);
+    if (number != NULL)
+        *number = pg_get_int8(res, 0, 1);
+    pg_result_free(res);
+    return 0;
+}
+
 int epoch_token_without_locks(struct worker *w, int64_t *token, struct err *e)
 {
-    int64_t epoch = 0;
+    int64_t epoch = 0, number = 0;
 
-    if (query_int8(w, SQL_POOL_READ_EPOCH, NULL, 0, &epoch, e) != 0)
+    if (read_epoch(w, &epoch, &number, e) != 0)
         return (int)e->code;
-    *token = (epoch + 1) * counters_per_epoch - 1;
+    *token = epoch * counters_per_epoch + counters_per_epoch / 2 + number;
     return 0;
 }
 
@@ -50,7 +69,7 @@ int epoch_catch_up(struct worker *w, struct err *e)
     if (code != LL_OK && code != LL_E_EPOCH)
         return 0; /* the first batch will meet the same trouble and say so */
     w->caught_up = true;
-    if (query_int8(w, SQL_POOL_READ_EPOCH, NULL, 0, &epoch, e) != 0)
+    if (read_epoch(w, &epoch, NULL, e) != 0)
         return (int)e->code;
     if (in_redis <= epoch)
         return 0;
@@ -67,8 +86,15 @@ static int commit_higher(struct worker *w, int64_t floor, int64_t *epoch, struct
 {
     const struct pg_param param = pg_int8(floor);
 
-    if (query_int8(w, SQL_POOL_RAISE_EPOCH, &param, 1, epoch, e) != 0)
+    if (query_int8(w, SQL_POOL_RAISE_EPOCH, &param, 1, epoch, e) != 0) {
+        if (e->code == ERR_CONSTRAINT)
+            return err_set(
+                e, ERR_REFUSED,
+                "every epoch up to %d is used up; docs/decisions.md tells how to "
+                "begin again",
+                LL_EPOCH_MAX);
         return err_wrap(e, "raise the epoch");
+    }
     worker_count(w, METRIC_epoch_bumps, 1);
     return 0;
 }
@@ -106,7 +132,7 @@ raise_without_locks(struct worker *w, int64_t floor, const char *why, struct err
 {
     int64_t epoch = 0;
 
-    if (query_int8(w, SQL_POOL_READ_EPOCH, NULL, 0, &epoch, e) != 0)
+    if (read_epoch(w, &epoch, NULL, e) != 0)
         return (int)e->code;
     if (epoch > floor)
         return 0;
@@ -116,11 +142,32 @@ raise_without_locks(struct worker *w, int64_t floor, const char *why, struct err
     return 0;
 }
 
+/* Raising again and again means that two sources of tokens work on one database. Epochs
+ * are few: step back and say it, rather than use them up. */
+static bool is_too_often(struct worker *w)
+{
+    int64_t now = clk_ms();
+
+    if (now - w->raised_since_ms > RAISE_WINDOW_MS) {
+        w->raised_since_ms = now;
+        w->raised_ct = 0;
+    }
+    if (++w->raised_ct == RAISES_MAX + 1)
+        log_error(
+            "epoch.too_often",
+            "reason=\"two Redis servers, prefixes or lock modes work on this database; "
+            "no more epochs for a minute\"");
+    return w->raised_ct > RAISES_MAX;
+}
+
 int epoch_raise(struct worker *w, int64_t floor, const char *why, struct err *e)
 {
     struct err ignored = {0};
     int code;
 
+    if (floor > 0 &&
+        is_too_often(w)) /* with no record in Redis there is no other way */
+        return err_set(e, ERR_CONFLICT, "the epoch was raised too often");
     if (pg_exec(w->pg, SQL_POOL_LOCK_EPOCH, NULL, 0, NULL, e) != 0)
         return err_wrap(e, "wait for the turn to raise the epoch");
     code = w->locks == NULL ? raise_without_locks(w, floor, why, e)

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "common/money.h"
 #include "worker/cli.h"
@@ -42,6 +43,25 @@ static int fill(struct import *im, const struct config *c, char *now, struct err
     return 0;
 }
 
+/* The rejects file replaces what stands there: never an input, by whatever name. */
+static int check_rejects(const struct import *im, struct err *e)
+{
+    struct stat rejects, input;
+
+    if (flags.rejects == NULL || stat(flags.rejects, &rejects) != 0 ||
+        !S_ISREG(rejects.st_mode))
+        return 0;
+    for (size_t i = 0; i < IMPORT_KINDS; i++) {
+        if (im->files[i] != NULL && stat(im->files[i], &input) == 0 &&
+            input.st_dev == rejects.st_dev && input.st_ino == rejects.st_ino)
+            return err_set(e, ERR_INVALID,
+                           "--rejects %.200s is the file that --%s reads; name another "
+                           "file for the bad lines",
+                           flags.rejects, import_kinds[i].name);
+    }
+    return 0;
+}
+
 static int prepare(struct import *im, struct err *e)
 {
     static const enum sql_id steps[] = {
@@ -68,12 +88,13 @@ static int judge(struct import *im, struct err *e)
             "%zu bad line%s, so nothing was imported; correct them, or put them "
             "aside with --rejects FILE",
             im->report.bad_ct, im->report.bad_ct == 1 ? "" : "s");
-    return import_report_publish(&im->report, e);
+    return import_report_write(&im->report, e);
 }
 
 static int import(struct import *im, const struct config *c, struct err *e)
 {
-    if (import_report_open(&im->report, flags.rejects, e) != 0 ||
+    if (check_rejects(im, e) != 0 ||
+        import_report_open(&im->report, flags.rejects, e) != 0 ||
         cli_connect(c, "import", &im->pg, e) != 0 || migrate_check(im->pg, e) != 0 ||
         pg_begin(im->pg, e) != 0 || prepare(im, e) != 0)
         return (int)e->code;
@@ -81,9 +102,9 @@ static int import(struct import *im, const struct config *c, struct err *e)
         if (import_stage(im, (enum import_kind_id)id, e) != 0)
             return (int)e->code;
     }
-    if (import_store(im, e) != 0 || judge(im, e) != 0)
+    if (import_store(im, e) != 0 || judge(im, e) != 0 || pg_commit(im->pg, e) != 0)
         return (int)e->code;
-    return pg_commit(im->pg, e);
+    return import_report_publish(&im->report, e);
 }
 
 static const char *format_money(const struct import *im, int64_t minor, char buf[48])

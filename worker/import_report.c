@@ -1,9 +1,13 @@
 /* import_report: rejects gather in a nameless file and get their name at the end, so
  * that an import that failed leaves the last rejects file alone. */
+#define _XOPEN_SOURCE 700 /* realpath */
 #include "worker/import_report.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 int import_report_open(struct import_report *r, const char *rejects_path, struct err *e)
 {
@@ -80,23 +84,84 @@ static int copy_file(FILE *from, FILE *to)
     return ferror(from) != 0 ? -1 : 0;
 }
 
-int import_report_publish(struct import_report *r, struct err *e)
+static int cannot_write(const struct import_report *r, struct err *e)
+{
+    return err_set(e, ERR_INVALID, "cannot write the rejects file %s: %s",
+                   r->rejects_path, strerror(errno));
+}
+
+/* What fopen would give a new file. */
+static mode_t usual_mode(void)
+{
+    mode_t mask = umask(0);
+
+    (void)umask(mask);
+    return 0666 & ~mask;
+}
+
+/* Makes a file beside the target, with the mode of what it will replace. */
+static int open_beside(struct import_report *r, const struct stat *old)
+{
+    size_t size = strlen(r->target) + sizeof ".XXXXXX";
+    char *path = malloc(size);
+    int fd;
+
+    if (path == NULL)
+        return -1;
+    (void)snprintf(path, size, "%s.XXXXXX", r->target);
+    fd = mkstemp(path);
+    if (fd < 0) {
+        free(path);
+        return -1;
+    }
+    r->written = path;
+    (void)fchmod(fd, old != NULL ? old->st_mode & 0777 : usual_mode());
+    return fd;
+}
+
+static FILE *open_out(struct import_report *r)
+{
+    struct stat st;
+    bool is_there = stat(r->rejects_path, &st) == 0;
+    int fd;
+
+    if (is_there && !S_ISREG(st.st_mode))
+        return fopen(r->rejects_path, "we");
+    r->target = is_there ? realpath(r->rejects_path, NULL) : strdup(r->rejects_path);
+    fd = r->target != NULL ? open_beside(r, is_there ? &st : NULL) : -1;
+    return fd >= 0 ? fdopen(fd, "w") : NULL;
+}
+
+int import_report_write(struct import_report *r, struct err *e)
 {
     FILE *out;
-    int failed;
+    bool failed;
 
     if (r->kept == NULL)
         return 0;
-    failed = fflush(r->kept) != 0 || ferror(r->kept) != 0;
-    out = failed ? NULL : fopen(r->rejects_path, "we");
-    if (out != NULL) {
-        failed = copy_file(r->kept, out);
-        failed = fclose(out) != 0 || failed;
-    }
-    if (out == NULL || failed)
-        return err_set(e, ERR_INVALID, "cannot write the rejects file %s: %s",
-                       r->rejects_path, strerror(errno));
-    return 0;
+    if (fflush(r->kept) != 0 || ferror(r->kept) != 0 || (out = open_out(r)) == NULL)
+        return cannot_write(r, e);
+    failed = copy_file(r->kept, out) != 0;
+    failed = fclose(out) != 0 || failed;
+    return failed ? cannot_write(r, e) : 0;
+}
+
+/* By then the import is stored, so rejects that cannot be renamed stay where they are.
+ */
+int import_report_publish(struct import_report *r, struct err *e)
+{
+    int code = 0;
+
+    if (r->written == NULL)
+        return 0;
+    if (rename(r->written, r->target) != 0)
+        code = err_set(e, ERR_INVALID,
+                       "the import is stored, its bad lines are in %.200s: cannot "
+                       "rename it to %.200s: %s",
+                       r->written, r->target, strerror(errno));
+    free(r->written);
+    r->written = NULL;
+    return code;
 }
 
 void import_report_close(struct import_report *r)
@@ -104,4 +169,9 @@ void import_report_close(struct import_report *r)
     if (r->kept != NULL)
         (void)fclose(r->kept);
     r->kept = NULL;
+    if (r->written != NULL)
+        (void)unlink(r->written);
+    free(r->written);
+    free(r->target);
+    r->written = r->target = NULL;
 }

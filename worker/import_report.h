@@ -13,11 +13,14 @@ enum { IMPORT_TOLD_MAX = 20 };
 /* Zeroed, then opened. */
 struct import_report {
     const char *rejects_path; /* borrowed; NULL: none wanted */
-    FILE *kept;          /* nameless file: nothing is left behind by an interruption */
+    char *target;             /* where it stands, links followed; owned */
+    char *written; /* name beside it, from _write to _publish; NULL: none; owned */
+    FILE *kept;    /* nameless file: nothing is left behind by an interruption */
     const char *section; /* file whose header was written last */
     size_t bad_ct;
 };
 
+/* Opens nothing for writing that has a name. */
 MUST_CHECK int
 import_report_open(struct import_report *r, const char *rejects_path, struct err *e);
 
@@ -34,10 +37,15 @@ void import_report_bad(struct import_report *r,
 /* "and 123 more bad lines" if not all were told. */
 void import_report_end(const struct import_report *r);
 
-/* Writes the rejects file, empty when no line was bad. */
+/* Before COMMIT: writes the rejects, none when no line was bad, under another name
+ * beside the rejects file; what is no regular file (a pipe, a terminal) gets them at
+ * once. */
+MUST_CHECK int import_report_write(struct import_report *r, struct err *e);
+
+/* After COMMIT: gives the rejects their name. */
 MUST_CHECK int import_report_publish(struct import_report *r, struct err *e);
 
-/* Accepts a half-built one. */
+/* Removes what was written and not published. Accepts a half-built one. */
 void import_report_close(struct import_report *r);
 
 #endif

@@ -80,6 +80,7 @@ static int refuse_lines(struct import *im, struct err *e)
 {
     if (run_in_currency(im, SQL_IMPORT_REFUSE_SUBSCRIPTIONS, e) != 0 ||
         run_in_currency(im, SQL_IMPORT_REFUSE_CURRENCY, e) != 0 ||
+        run(im, SQL_IMPORT_REFUSE_LARGE, e) != 0 ||
         run(im, SQL_IMPORT_MAKE_HEADS, e) != 0 ||
         run(im, SQL_IMPORT_ANALYZE_HEADS, e) != 0 ||
         run(im, SQL_IMPORT_REFUSE_ORDERS, e) != 0)

@@ -19,6 +19,7 @@
 enum {
     BUCKETS = 64,
     REPORT_MS = 1000,
+    COMPLAIN_MS = 10000,
     PAUSE_SLICE_MS = 100,
     RETRY_BASE_MS = 50,
     RETRY_CAP_MS = 2000
@@ -211,7 +212,24 @@ static int due_buckets(struct worker *w,
     return 0;
 }
 
-/* One batch from every due bucket, beginning at this worker's own place. */
+/* A timeout or a deadlock that ended one transaction and nothing else. Said once in a
+ * while: the work stays due, and somebody should know why. */
+static bool is_collision(struct worker *w, const struct err *e)
+{
+    char quoted[400];
+
+    if ((e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT) || !pg_is_usable(w->pg))
+        return false;
+    worker_count(w, METRIC_conflicts, 1);
+    if (clk_ms() - w->complained_ms > COMPLAIN_MS) {
+        w->complained_ms = clk_ms();
+        log_warn("worker.collided", "err=%s", log_quote(quoted, sizeof quoted, e->msg));
+    }
+    return true;
+}
+
+/* One batch from every due bucket, beginning at this worker's own place; several pools
+ * begin at different ones. */
 static int sweep_job(struct worker *w,
                      const struct job_type *job,
                      bool *seen,
@@ -219,7 +237,7 @@ static int sweep_job(struct worker *w,
                      struct err *e)
 {
     int64_t buckets[BUCKETS];
-    int64_t place = (int64_t)w->index * BUCKETS / w->peers;
+    int64_t place = ((int64_t)w->index * BUCKETS / w->peers + w->pool[0]) % BUCKETS;
     size_t n, first = 0;
 
     if (due_buckets(w, job, buckets, &n, e) != 0)
@@ -230,8 +248,11 @@ static int sweep_job(struct worker *w,
     for (size_t i = 0; i < n && !stopping; i++) {
         enum turn turn;
 
-        if (turn_run(w, job, buckets[(first + i) % n], &turn, e) != 0)
-            return (int)e->code;
+        if (turn_run(w, job, buckets[(first + i) % n], &turn, e) != 0) {
+            if (!is_collision(w, e))
+                return (int)e->code;
+            turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
+        }
         *worked = *worked || turn == TURN_WORKED;
         if (turn == TURN_WORKED)
             w->slot->has_worked = 1;
@@ -352,6 +373,7 @@ enum exit_code loop_run(struct worker *w)
 
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
+    (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
     w->batch = malloc(sizeof *w->batch);
     if (w->batch != NULL && loop_open_locks(w, &e) == 0) {
         code = live(w);

@@ -258,6 +258,7 @@ static void on_reload(struct pool *p)
 {
     struct config fresh;
     struct err e = {0};
+    const char *key;
     unsigned jobs;
     char quoted[400];
 
@@ -268,9 +269,11 @@ static void on_reload(struct pool *p)
                   log_quote(quoted, sizeof quoted, e.msg));
         return;
     }
-    if ((size_t)fresh.workers != p->n) {
-        log_warn("pool.reload", "reason=\"the number of workers needs a restart\"");
-        fresh.workers = (int64_t)p->n;
+    key = config_needs_restart(&p->config, &fresh);
+    if (key != NULL) {
+        log_error("pool.reload_refused", "err=\"%s cannot change while the pool runs\"",
+                  key);
+        return;
     }
     p->config = fresh;
     p->jobs = jobs;
@@ -353,6 +356,9 @@ static bool open_pool(struct pool *p, const struct pool_order *order)
     (void)sigaddset(&p->signals, SIGINT);
     (void)sigaddset(&p->signals, SIGHUP);
     (void)sigaddset(&p->signals, SIGCHLD);
+    (void)signal(
+        SIGCHLD,
+        SIG_DFL); /* ignored by whom started us, no child could be waited for */
     (void)sigprocmask(SIG_BLOCK, &p->signals, &p->before);
     watch_start(&p->watch);
     return p->slots != MAP_FAILED && p->posts != NULL;

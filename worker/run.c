@@ -4,6 +4,7 @@
 
 #include "common/log.h"
 #include "worker/cli.h"
+#include "worker/instant.h"
 #include "worker/loop.h"
 #include "worker/migrate.h"
 #include "worker/pool.h"
@@ -21,15 +22,18 @@ static const struct cli_flag flag_rows[] = {
     {NULL, CLI_BOOL, 0, 0, 0, NULL},
 };
 
-static int check_now(struct pg *pg, const char *now, struct err *e)
+/* Fixed once, so that every statement of the run counts the same instant as now. */
+static int fix_now(struct err *e)
 {
-    const struct pg_param param = pg_text(now);
+    static char fixed[INSTANT_TEXT];
+    int64_t us;
 
-    if (now == NULL)
+    if (flags.now == NULL)
         return 0;
-    if (pg_exec(pg, SQL_POOL_CHECK_INSTANT, &param, 1, NULL, e) != 0)
+    if (!instant_parse(flags.now, &us))
         return err_set(e, ERR_INVALID,
-                       "--now %s is no instant; write 2026-01-31T00:00:00Z", now);
+                       "--now %s is no instant; write 2026-01-31T00:00:00Z", flags.now);
+    flags.now = instant_format(us, fixed, sizeof fixed);
     return 0;
 }
 
@@ -56,7 +60,11 @@ static int preflight(const struct config *c, unsigned jobs, struct err *e)
 {
     struct worker w = {.config = c, .jobs = jobs, .name = "preflight"};
     int code = loop_open_postgres(&w, e);
+    char url[CONFIG_TEXT];
 
+    if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
+        return err_wrap(e, "postgres.url %s",
+                        config_mask(c->postgres_url, url, sizeof url));
     if (code == ERR_SCHEMA) { /* a statement did not prepare: say what is missing */
         struct pg *pg;
         struct err why = {0};
@@ -68,8 +76,6 @@ static int preflight(const struct config *c, unsigned jobs, struct err *e)
     }
     if (code == 0)
         code = migrate_check(w.pg, e);
-    if (code == 0)
-        code = check_now(w.pg, flags.now, e);
     if (code == 0)
         code = check_redis(&w, e);
     loop_close(&w);
@@ -83,11 +89,13 @@ static int prepare(const struct config *c, unsigned *jobs, struct err *e)
     return preflight(c, *jobs, e);
 }
 
+/* What names a server does not change on reload, so no server is asked: the supervisor
+ * must not wait while its workers may need it. */
 static int reload(struct config *fresh, unsigned *jobs, struct err *e)
 {
     if (cli_reload(fresh, e) != 0)
         return (int)e->code;
-    return prepare(fresh, jobs, e);
+    return job_parse_list(fresh->jobs, jobs, e);
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
@@ -102,8 +110,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         (void)err_set(&e, ERR_INVALID, "run takes flags only; see ledgerlock run -h");
         return cli_fail(&e);
     }
-    if (prepare(&own, &order.jobs, &e) != 0)
+    if (fix_now(&e) != 0 || prepare(&own, &order.jobs, &e) != 0)
         return cli_fail(&e);
+    order.now = flags.now;
     if (strcmp(own.lock_mode, "database-only") == 0)
         log_warn("pool.no_locks",
                  "reason=\"locks.mode is database-only: no Redis lock is held; "

@@ -121,19 +121,6 @@ static int claim_all(struct worker *w, int64_t token, int64_t *xid, struct err *
     return 0;
 }
 
-static size_t count_fenced(const struct batch *b, size_t *first)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < b->key_ct; i++) {
-        if (!b->keys[i].wanted || b->keys[i].claimed)
-            continue;
-        *first = n == 0 ? i : *first;
-        n++;
-    }
-    return n;
-}
-
 /* ---- transaction ---- */
 
 /* Before COMMIT is sent: is the lease still ours by our own clock? */
@@ -193,6 +180,7 @@ static int transact(struct worker *w,
         return (int)e->code;
     }
     jb.n = batch_workable(b, true, only);
+    b->worked += jb.n;
     if (jb.n == 0) {
         pg_rollback(w->pg);
         return 0;
@@ -255,17 +243,16 @@ static int transact_each(struct worker *w,
 
 /* ---- after ---- */
 
-static int
-read_fence(struct worker *w, const struct batch_key *key, int64_t *fence, struct err *e)
+/* Ids of a kind that were wanted and not returned by the claim, into b->ids. */
+static size_t unclaimed(struct batch *b, enum resource_kind kind)
 {
-    const struct pg_param param = pg_int8_array(&key->id, 1);
-    struct pg_result *res;
+    size_t n = 0;
 
-    if (pg_exec(w->pg, kinds[key->kind].fence, &param, 1, &res, e) != 0)
-        return (int)e->code;
-    *fence = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
+    for (size_t i = 0; i < b->key_ct; i++) {
+        if (b->keys[i].wanted && !b->keys[i].claimed && b->keys[i].kind == kind)
+            b->ids[n++] = b->keys[i].id;
+    }
+    return n;
 }
 
 /* A fence that no token can ever reach: only a damaged row has one. What needs it is
@@ -286,33 +273,57 @@ park_behind(struct worker *w, const struct job_type *job, size_t key, struct err
     return 0;
 }
 
-/* Rows with a newer fence than our token. If Redis says the key was ours all the time,
+/* A row with a newer fence than our token. If Redis says the key was ours all the time,
  * it is the tokens that went back, not we who lost: raise the epoch above what was
  * seen. */
-static int report_fenced(struct worker *w,
-                         const struct job_type *job,
-                         int64_t token,
-                         struct err *e)
+static int heal_fence(struct worker *w,
+                      const struct job_type *job,
+                      const struct batch_key *first,
+                      int64_t fence,
+                      struct err *e)
 {
-    struct batch *b = w->batch;
-    size_t first = 0;
-    size_t fenced = count_fenced(b, &first);
-    int64_t fence = 0;
-    char detail[120];
+    size_t key = (size_t)(first - w->batch->keys);
 
-    if (fenced == 0)
-        return 0;
-    worker_count(w, METRIC_fenced, (int64_t)fenced);
-    if (read_fence(w, &b->keys[first], &fence, e) != 0)
-        return (int)e->code;
-    (void)snprintf(detail, sizeof detail,
-                   "%zu rows carry a newer fence, the first %" PRId64, fenced, fence);
-    journal(w, "fenced", "claim", b->keys[first].name, token, 0, detail);
-    if (fence <= token || (w->locks != NULL && ll_key_code(w->lock, first) != LL_OK))
+    if (w->locks != NULL && ll_key_code(w->lock, key) != LL_OK)
         return 0;
     if (epoch_of(fence) >= LL_EPOCH_MAX)
-        return park_behind(w, job, first, e);
+        return park_behind(w, job, key, e);
     return epoch_raise(w, epoch_of(fence), "tokens had gone back", e);
+}
+
+/* What the claim did not return: fenced, or held by another session (then it is busy,
+ * and its work stays due). */
+static int report_unclaimed(struct worker *w,
+                            const struct job_type *job,
+                            enum resource_kind kind,
+                            int64_t token,
+                            struct err *e)
+{
+    struct batch *b = w->batch;
+    size_t n = unclaimed(b, kind);
+    const struct pg_param params[] = {pg_int8(token), pg_int8_array(b->ids, n)};
+    const struct batch_key *first;
+    struct pg_result *res;
+    int64_t fence;
+    size_t fenced;
+    char detail[120];
+
+    if (n == 0)
+        return 0;
+    if (pg_exec(w->pg, kinds[kind].fence, params, 2, &res, e) != 0)
+        return (int)e->code;
+    fenced = pg_rows(res);
+    fence = fenced > 0 ? pg_get_int8(res, 0, 1) : 0;
+    first = fenced > 0 ? batch_find(b, kind, pg_get_int8(res, 0, 0)) : NULL;
+    pg_result_free(res);
+    worker_count(w, METRIC_busy, (int64_t)(n - fenced));
+    if (first == NULL)
+        return 0;
+    worker_count(w, METRIC_fenced, (int64_t)fenced);
+    (void)snprintf(detail, sizeof detail,
+                   "%zu rows carry a newer fence, up to %" PRId64, fenced, fence);
+    journal(w, "fenced", "claim", first->name, token, 0, detail);
+    return heal_fence(w, job, first, fence, e);
 }
 
 static int work(struct worker *w,
@@ -321,10 +332,12 @@ static int work(struct worker *w,
                 enum turn *turn,
                 struct err *e)
 {
+    struct batch *b = w->batch;
     int code;
 
     *turn = TURN_BUSY;
-    if (batch_workable(w->batch, false, 0) == 0) {
+    b->worked = 0;
+    if (batch_workable(b, false, 0) == 0) {
         turn_release(w);
         return 0;
     }
@@ -334,12 +347,11 @@ static int work(struct worker *w,
     if (code == ERR_UNKNOWN)
         return code; /* the locks stay until it is known what became of it */
     turn_release(w);
-    if (code == ERR_LOST) {
-        code = 0;
-    } else if (code == 0) {
-        *turn = TURN_WORKED;
-        code = report_fenced(w, job, token, e);
-    }
+    if (code == ERR_LOST)
+        return 0;
+    *turn = code == 0 && b->worked > 0 ? TURN_WORKED : TURN_BUSY;
+    for (int kind = 0; code == 0 && kind < RESOURCE_KIND_COUNT; kind++)
+        code = report_unclaimed(w, job, (enum resource_kind)kind, token, e);
     return code;
 }
 

@@ -40,6 +40,9 @@ struct worker {
     struct batch *batch;
     bool caught_up; /* epoch compared with Redis once */
     struct unknown unknown;
+    int64_t raised_since_ms; /* epochs raised in the present minute */
+    int raised_ct;
+    int64_t complained_ms; /* when a collision was last said */
     int64_t reported_ms; /* when the counters were last written to the workers table */
     struct metrics reported;
 };

@@ -11,7 +11,7 @@ BEGIN
   IF p_amount_minor IS NULL OR p_amount_minor <= 0 THEN
     RAISE EXCEPTION 'a deposit must be above zero' USING ERRCODE = 'LL002';
   END IF;
-  SELECT currency, balance_minor INTO v_currency, v_balance FROM users WHERE user_id = p_user_id FOR UPDATE;
+  SELECT currency, balance_minor INTO v_currency, v_balance FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % does not exist', p_user_id USING ERRCODE = 'LL002';
   END IF;

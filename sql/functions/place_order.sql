@@ -23,6 +23,10 @@ BEGIN
                 OR NOT (l ->> 'qty') ~ '^[1-9][0-9]{0,9}$') THEN
     RAISE EXCEPTION 'every line needs a sku (text) and a qty (whole number from 1)' USING ERRCODE = 'LL002';
   END IF;
+  IF (SELECT count(DISTINCT l ->> 'sku') FROM jsonb_array_elements(p_lines) AS l) > 999 THEN
+    RAISE EXCEPTION 'an order has at most 999 different SKUs' USING ERRCODE = 'LL002',
+      HINT = 'A batch locks the user and every SKU of an order in one call of at most 1000 keys.';
+  END IF;
   SELECT currency INTO v_currency FROM users WHERE user_id = p_user_id;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % does not exist', p_user_id USING ERRCODE = 'LL002';
@@ -59,7 +63,8 @@ BEGIN
   INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty)
   SELECT v_order.order_id, s.sku_id, s.unit_price_minor, sum((l ->> 'qty')::bigint)
     FROM jsonb_array_elements(p_lines) AS l JOIN stock AS s ON s.sku = l ->> 'sku'
-   GROUP BY s.sku_id, s.unit_price_minor;
+   GROUP BY s.sku_id, s.unit_price_minor
+   ORDER BY s.sku_id; -- foreign keys lock the stock rows: in the order that everybody locks them
   RETURN v_order.order_id;
 END $$;
 COMMENT ON FUNCTION ledgerlock.place_order IS

@@ -10,7 +10,7 @@ BEGIN
   IF p_qty IS NULL OR p_qty <= 0 THEN
     RAISE EXCEPTION 'a delivery must be above zero' USING ERRCODE = 'LL002';
   END IF;
-  SELECT * INTO v_stock FROM stock WHERE sku = p_sku FOR UPDATE;
+  SELECT * INTO v_stock FROM stock WHERE sku = p_sku FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'SKU "%" does not exist', p_sku USING ERRCODE = 'LL002';
   END IF;

@@ -5,7 +5,7 @@ CREATE OR REPLACE FUNCTION ledgerlock.resume_subscription(
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledgerlock, pg_temp AS $$
 BEGIN
   PERFORM FROM users JOIN subscriptions USING (user_id)
-    WHERE subscription_id = p_subscription_id FOR UPDATE OF users;
+    WHERE subscription_id = p_subscription_id FOR NO KEY UPDATE OF users;
   UPDATE subscriptions
      SET state = CASE WHEN retries > 0 THEN 'past_due' ELSE 'active' END,
          next_due_at = CASE WHEN retries > 0 THEN p_at

@@ -32,3 +32,4 @@ GRANT INSERT ON ledgerlock.stock_movements, ledgerlock.transfers, ledgerlock.loc
 GRANT UPDATE (epoch) ON ledgerlock.lock_epoch TO ledgerlock_worker;
 GRANT INSERT, UPDATE ON ledgerlock.workers TO ledgerlock_worker;
 GRANT EXECUTE ON FUNCTION ledgerlock.period_start TO ledgerlock_worker;
+GRANT USAGE ON SEQUENCE ledgerlock.lock_tokens TO ledgerlock_worker;

@@ -294,7 +294,7 @@ static void cancel_by_the_client_ends_with_the_charged_period(void **state)
     world_user(1, 10000);
     world_subscription(1, 1, 100, "2024-01-31Z");
     world_run("2024-02-10T00:00:00Z");
-    world_expect("2024-02-29", "SELECT cancel_subscription(1)::date");
+    world_expect("2024-02-29", "SELECT cancel_subscription(1, '2024-02-10Z')::date");
     world_run("2024-02-28T23:59:59Z");
     world_expect("1 active 1", states);
     world_run("2024-02-29T00:00:00Z");
@@ -303,16 +303,18 @@ static void cancel_by_the_client_ends_with_the_charged_period(void **state)
     assert_int_equal(world_ask("SELECT count(*) FROM charges"), 1);
 }
 
-static void cancel_while_past_due_ends_without_another_try(void **state)
+static void cancel_while_past_due_still_owes_the_period_that_has_begun(void **state)
 {
     (void)state;
     open_declined("1h");
     world_deposit(1, 2, 1000);
-    (void)world_text("SELECT cancel_subscription(1)");
+    (void)world_text("SELECT cancel_subscription(1, '2024-01-01T12:00:00Z')");
     world_run("2024-02-01T00:00:00Z");
-    world_expect("cancelled declined 1 01-01 10:00:00", life);
-    assert_int_equal(world_ask("SELECT balance_minor FROM users"), 1099);
-    world_audit("2024-02-01T00:00:00Z", NULL);
+    world_expect("active captured 2 02-01 08:00:00", life);
+    world_run("2024-02-01T08:00:00Z");
+    world_expect("cancelled captured 2 02-01 08:00:00", life);
+    assert_int_equal(world_ask("SELECT balance_minor FROM users"), 999);
+    world_audit("2024-02-01T08:00:00Z", NULL);
 }
 
 static void cancelled_one_does_not_eat_the_wallet_of_those_behind(void **state)
@@ -321,7 +323,7 @@ static void cancelled_one_does_not_eat_the_wallet_of_those_behind(void **state)
     world_user(1, 100);
     world_subscription(1, 1, 100, "2024-01-01Z");
     world_subscription(2, 1, 100, "2024-01-02Z");
-    (void)world_text("SELECT cancel_subscription(1)");
+    (void)world_text("SELECT cancel_subscription(1, '2023-12-31Z')");
     world_run("2024-01-05T00:00:00Z");
     world_expect("1 cancelled 0, 2 active 1", states);
     assert_int_equal(world_ask("SELECT sum(tries) FROM charges"), 1);
@@ -382,7 +384,7 @@ int main(void)
         TEST(retry_that_is_paid_turns_the_declined_row_and_goes_on),
         TEST(cancel_bills_up_to_the_boundary_and_nothing_from_it_on),
         TEST(cancel_by_the_client_ends_with_the_charged_period),
-        TEST(cancel_while_past_due_ends_without_another_try),
+        TEST(cancel_while_past_due_still_owes_the_period_that_has_begun),
         TEST(cancelled_one_does_not_eat_the_wallet_of_those_behind),
         TEST(run_once_with_nothing_due_ends_without_a_pause),
         TEST(run_again_over_the_same_data_charges_nothing),

@@ -168,9 +168,37 @@ static void deposit_with_same_number_and_other_amount_is_refused(void **state)
     assert_int_equal(ask("SELECT sum(balance_minor) FROM ledgerlock.users"), 100);
 }
 
-static void cancel_stops_after_the_last_charged_period(void **state)
+static void order_of_a_thousand_skus_is_refused_at_the_door(void **state)
 {
-    const char *cancel = "SELECT ledgerlock.cancel_subscription(1) = '2024-02-29Z'";
+    (void)state;
+    assert_refused("SELECT ledgerlock.place_order(1, 'big', (SELECT jsonb_agg("
+                   "jsonb_build_object('sku', 'N' || n, 'qty', 1)) FROM "
+                   "generate_series(1, 1000) AS n))",
+                   "LL002");
+}
+
+static void order_status_tells_its_own_user_only(void **state)
+{
+    (void)state;
+    assert_int_equal(call("SELECT ledgerlock.place_order(1, 'status', "
+                          "'[{\"sku\": \"nowhere\", \"qty\": 1}]') > 0"),
+                     1);
+    assert_int_equal(
+        call("SELECT state = 'rejected' AND reason = 'unknown_sku' FROM "
+             "ledgerlock.order_status(1, ledgerlock.place_order(1, 'status', "
+             "'[{\"sku\": \"nowhere\", \"qty\": 1}]'))"),
+        1);
+    assert_int_equal(
+        call("SELECT count(*) FROM ledgerlock.order_status(2, "
+             "ledgerlock.place_order(1, 'status', '[{\"sku\": \"nowhere\", "
+             "\"qty\": 1}]'))"),
+        0);
+}
+
+static void cancel_stops_after_the_period_that_is_running(void **state)
+{
+    const char *cancel =
+        "SELECT ledgerlock.cancel_subscription(1, '2024-02-10Z') = '2024-02-29Z'";
 
     (void)state;
     assert_int_equal(call(cancel), 1);
@@ -221,7 +249,9 @@ int main(void)
         TEST(order_lines_that_are_null_are_refused),
         TEST(deposit_with_same_number_counts_once),
         TEST(deposit_with_same_number_and_other_amount_is_refused),
-        TEST(cancel_stops_after_the_last_charged_period),
+        TEST(order_of_a_thousand_skus_is_refused_at_the_door),
+        TEST(order_status_tells_its_own_user_only),
+        TEST(cancel_stops_after_the_period_that_is_running),
         TEST(resume_gives_an_unpaid_subscription_one_more_try),
         TEST(delivery_with_same_number_arrives_once),
     };

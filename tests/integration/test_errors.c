@@ -77,6 +77,18 @@ static void bad_job_name_is_refused(void **state)
     fixture_assert_contains(o.err, "billing");
 }
 
+static void now_that_is_no_fixed_instant_is_refused(void **state)
+{
+    static const char *const texts[] = {"infinity", "tomorrow", "now", "01/02/2024"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
+        assert_int_equal(fixture_run(&f, &o, "run", "--once", "--now", texts[i], NULL),
+                         2);
+        fixture_assert_contains(o.err, texts[i]);
+    }
+}
+
 static void bad_environment_value_is_configuration(void **state)
 {
     (void)state;
@@ -124,7 +136,8 @@ static void password_file_that_others_read_is_refused(void **state)
     fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", path);
     assert_int_equal(fixture_run(&f, &o, "status", NULL), 3);
     (void)unlink(path);
-    fixture_assert_contains(o.err, "run: chmod 600 /tmp/");
+    fixture_assert_contains(o.err, "run: chmod 600 /");
+    fixture_assert_contains(o.err, path);
 }
 
 /* ---- PostgreSQL ---- */
@@ -250,6 +263,7 @@ int main(void)
         EMPTY(unknown_flag_is_wrong_use),
         EMPTY(bad_flag_value_is_wrong_use),
         MIGRATED(bad_job_name_is_refused),
+        EMPTY(now_that_is_no_fixed_instant_is_refused),
         EMPTY(bad_environment_value_is_configuration),
         EMPTY(unknown_environment_variable_is_configuration),
         EMPTY(bad_file_names_file_and_line),

@@ -177,37 +177,46 @@ static void apply_reads_again_what_is_due(void **state)
     loop_close(&h.w);
 }
 
-static pid_t fork_billing(void)
-{
-    struct metrics counted = {{0}};
-    static struct hand h;
-    pid_t pid = fork();
-
-    assert_true(pid >= 0);
-    if (pid > 0)
-        return pid;
-    hand_open(&h, 60000);
-    _exit(hand_apply(&h, &job_billing, 5, now, &counted));
-}
-
-/* The claim waits for whoever holds the row; only then is the wallet looked at. */
-static void claim_that_had_to_wait_decides_on_what_was_committed_meanwhile(void **state)
+/* A row that another session holds is busy: the rest flows, nobody waits inside a
+ * transaction, and the wallet is looked at when the row is free. */
+static void row_held_by_another_session_is_left_and_worked_when_it_is_free(void **state)
 {
     PGconn *other = PQconnectdb(world.owner);
-    pid_t pid;
+    struct fixture_child pool;
 
     (void)state;
     PQclear(PQexec(other, "BEGIN"));
     PQclear(PQexec(other, "UPDATE ledgerlock.users SET balance_minor = 50 WHERE "
                           "user_id = 64"));
-    pid = fork_billing();
-    world_wait(world_blocked);
+    fixture_spawn(&world.f, &pool, "run", "-w", "1", "--once", "--now", now, NULL);
+    world_wait("SELECT count(*) = 4 FROM ledgerlock.charges");
+    world_wait("SELECT bool_and(state = 'fulfilled') FROM ledgerlock.orders WHERE "
+               "user_id <> 64");
     PQclear(PQexec(other, "COMMIT"));
     PQfinish(other);
-    assert_int_equal(fixture_reap(pid, 30), 0);
+    assert_int_equal(fixture_wait(&pool, 30, NULL), 0);
     world_expect("past_due active active active active",
                  "SELECT string_agg(state, ' ' ORDER BY subscription_id) FROM "
                  "subscriptions");
+}
+
+/* place_order holds key shares of its user and its SKUs until its client commits. */
+static void client_idle_after_place_order_holds_nobody_back(void **state)
+{
+    PGconn *other = PQconnectdb(world.owner);
+    PGresult *res;
+
+    (void)state;
+    PQclear(PQexec(other, "BEGIN"));
+    res = PQexec(other,
+                 "SELECT ledgerlock.place_order(64, 'idle', (SELECT jsonb_agg("
+                 "jsonb_build_object('sku', sku, 'qty', 1)) FROM ledgerlock.stock), "
+                 "'2024-01-01Z')");
+    assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
+    PQclear(res);
+    world_run(now);
+    world_expect("5 5 4450 95", done);
+    PQfinish(other);
 }
 
 /* ---- broken invariants --------------------------------------------------- */
@@ -407,7 +416,8 @@ int main(void)
         TEST(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back),
         TEST(apply_twice_with_one_token_writes_once),
         TEST(apply_reads_again_what_is_due),
-        TEST(claim_that_had_to_wait_decides_on_what_was_committed_meanwhile),
+        TEST(row_held_by_another_session_is_left_and_worked_when_it_is_free),
+        TEST(client_idle_after_place_order_holds_nobody_back),
         TEST(charge_that_is_there_already_parks_only_its_subscription),
         TEST(movement_that_is_there_already_parks_only_its_order),
         TEST(parked_subscription_that_is_mended_is_resumed_and_charged),

@@ -93,9 +93,9 @@ static void pool_after_int_finishes_its_batches_and_exits_0(void **state)
     assert_signal_drains(SIGINT, "signal=INT grace_ms=8000");
 }
 
-/* A session that holds the rows of all users, so that every batch hangs in its claim.
- */
-static PGconn *hold_users(void)
+/* A session that holds the table of transfers, so that every batch hangs in its
+ * effects. */
+static PGconn *hold_transfers(void)
 {
     char url[FIXTURE_URL];
     PGconn *conn;
@@ -103,13 +103,14 @@ static PGconn *hold_users(void)
 
     fixture_url_as(&f, "ledgerlock_owner", url, sizeof url);
     conn = PQconnectdb(url);
-    res = PQexec(conn, "BEGIN; SELECT FROM ledgerlock.users FOR UPDATE");
-    assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
+    res =
+        PQexec(conn, "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
+    assert_int_equal(PQresultStatus(res), PGRES_COMMAND_OK);
     PQclear(res);
     return conn;
 }
 
-static void wait_for_hanging_claim(void)
+static void wait_for_hanging_batch(void)
 {
     for (int i = 0; i < 500; i++) {
         if (fixture_query_int8(f.url, "SELECT count(*) FROM pg_stat_activity WHERE"
@@ -118,7 +119,7 @@ static void wait_for_hanging_claim(void)
             return;
         fixture_pause_ms(10);
     }
-    fail_msg("no worker hangs in a claim");
+    fail_msg("no worker hangs");
 }
 
 static void pool_after_second_signal_ends_at_once(void **state)
@@ -127,10 +128,10 @@ static void pool_after_second_signal_ends_at_once(void **state)
     int64_t at;
 
     (void)state;
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "3000"); /* claims hang up to 750 ms */
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "3000"); /* it hangs up to 750 ms */
     start_midway(&large);
-    holder = hold_users();
-    wait_for_hanging_claim();
+    holder = hold_transfers();
+    wait_for_hanging_batch();
     (void)kill(pool.pid, SIGTERM);
     fixture_pause_ms(50);
     assert_true(pool_is_alive(pool.pid)); /* it waits for the batch in flight */

@@ -118,6 +118,28 @@ static void hup_with_good_file_replaces_workers_one_by_one(void **state)
     (void)unlink(path);
 }
 
+static void hup_takes_over_level_and_format_of_the_log(void **state)
+{
+    char path[64];
+
+    (void)state;
+    fixture_file(path, sizeof path, "log: { level = \"warn\"; };\n", 0600);
+    fixture_spawn(&f, &pool, "run", "-w", "2", "--now", pool_work_now(&small), "-c",
+                  path, NULL);
+    pool_work_wait(&f, pool_work_all(&small), 20);
+    assert_int_equal(pool_log_count(&pool, "level=info"), 0);
+    write_config(path, "log: { level = \"info\"; };\n");
+    (void)kill(pool.pid, SIGHUP);
+    pool_log_wait(&pool, "event=pool.reloaded", 5);
+    write_config(path, "log: { level = \"info\"; format = \"human\"; };\n");
+    (void)kill(pool.pid, SIGHUP);
+    pool_log_wait(&pool, " info  pool.reloaded ", 5);
+    assert_int_equal(pool_log_count(&pool, "event=pool.reloaded"), 1);
+    (void)kill(pool.pid, SIGTERM);
+    pool_assert_ends(&pool, 0, 15);
+    (void)unlink(path);
+}
+
 /* ---- given up ---- */
 
 static void pool_whose_rights_are_taken_gives_up_with_6(void **state)
@@ -142,6 +164,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RELOAD_TEST(hup_with_broken_file_keeps_the_old_configuration),
         RELOAD_TEST(hup_with_good_file_replaces_workers_one_by_one),
+        RELOAD_TEST(hup_takes_over_level_and_format_of_the_log),
         RELOAD_TEST(pool_whose_rights_are_taken_gives_up_with_6),
     };
 

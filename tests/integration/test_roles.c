@@ -166,8 +166,8 @@ static void client_can_use_only_the_doors(void **state)
         "WHERE pronamespace = 'ledgerlock'::regnamespace "
         "AND has_function_privilege('ledgerlock_client', oid, 'EXECUTE')",
         names, sizeof names);
-    assert_string_equal(names, "cancel_subscription deposit place_order receive_stock "
-                               "resume_subscription");
+    assert_string_equal(names, "cancel_subscription deposit order_status place_order "
+                               "receive_stock resume_order resume_subscription");
 }
 
 static void everybody_else_may_nothing(void **state)
