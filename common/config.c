@@ -65,7 +65,7 @@ const struct config_option config_options[] = {
      "LEDGERLOCK_LOG_LEVEL", "log-level", 0, OPTION_RELOAD,
      "least important events that are written"},
     {"log.format", ROW_CHOICE(log_format), "auto", 0, 0, "auto|logfmt|human",
-     "LEDGERLOCK_LOG_FORMAT", "log-format", 0, 0,
+     "LEDGERLOCK_LOG_FORMAT", "log-format", 0, OPTION_RELOAD,
      "auto is human on a terminal and logfmt elsewhere"},
 };
 /* clang-format on */

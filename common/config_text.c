@@ -5,6 +5,8 @@
 
 enum { WORD_MAX = 64 };
 
+#define BLANKS " \t\n\r\f\v"
+
 static size_t least(size_t a, size_t b, size_t c)
 {
     size_t ab = a < b ? a : b;
@@ -96,67 +98,84 @@ const char *config_where(const struct config *c, size_t row, char *buf, size_t s
 
 /* ---- printing ---- */
 
-/* Start of the password at p, or NULL; its end goes to *end. */
-static const char *secret_in_words(const char *p, const char **end)
+/* End of a value of libpq's keyword form: quoted or up to a blank, with backslashes. */
+static const char *end_of_word(const char *p)
 {
-    const char *word = strstr(p, "password=");
+    bool is_quoted = *p == '\'';
 
-    if (word == NULL)
-        return NULL;
-    word += strlen("password=");
-    if (*word != '\'') {
-        *end = word + strcspn(word, "& \t");
-        return word;
+    for (p += is_quoted; *p != '\0'; p++) {
+        if (is_quoted ? *p == '\'' : strchr(BLANKS, *p) != NULL)
+            return p + is_quoted;
+        if (*p == '\\' && p[1] != '\0')
+            p++;
     }
-    *end = word + 1;
-    while (**end != '\0' && **end != '\'')
-        *end += **end == '\\' && (*end)[1] != '\0' ? 2 : 1;
-    *end += **end == '\'';
-    return word;
+    return p;
 }
 
-static const char *secret_in_authority(const char *url, const char **end)
+/* Start of the next value at or behind p whose name ends in "password", or NULL; its
+ * end goes to *end. */
+static const char *secret_in_words(const char *p, bool is_url, const char **end)
 {
-    const char *slashes = strstr(url, "://");
-    const char *colon, *stop;
-
-    if (slashes == NULL)
-        return NULL;
-    colon = strchr(slashes + 3, ':');
-    stop = slashes + strcspn(slashes, "?");
-    /* The last @ counts: a password with an unescaped @ or / must not leak its tail. */
-    for (*end = stop; colon != NULL && *end > colon; (*end)--) {
-        if (**end == '@')
-            return colon + 1;
+    while ((p = strstr(p, "password")) != NULL) {
+        p += strlen("password");
+        p += strspn(p, BLANKS);
+        if (*p != '=')
+            continue;
+        p++;
+        if (is_url) {
+            *end = p + strcspn(p, "&");
+            return p;
+        }
+        p += strspn(p, BLANKS);
+        *end = end_of_word(p);
+        return p;
     }
     return NULL;
 }
 
-static size_t append(char *buf, size_t size, size_t n, const char *text, size_t len)
+/* From the first colon to the last @: whatever a password holds unescaped (@ / ? :),
+ * too much is hidden rather than its tail shown. */
+static const char *secret_in_authority(const char *url, const char **end)
 {
-    if (n >= size)
-        return n;
-    (void)snprintf(buf + n, size - n, "%.*s", (int)len, text);
-    return n + len;
+    const char *slashes = strstr(url, "://");
+    const char *colon = slashes != NULL ? strchr(slashes + 3, ':') : NULL;
+
+    *end = colon != NULL ? strrchr(colon, '@') : NULL;
+    return *end != NULL ? colon + 1 : NULL;
+}
+
+/* Secrets may overlap, as in a query's password with a colon and an @ in it. */
+static bool is_secret(const char *url, const char *at)
+{
+    bool is_url = strstr(url, "://") != NULL;
+    const char *end;
+    const char *start = secret_in_authority(url, &end);
+
+    if (start != NULL && at >= start && at < end)
+        return true;
+    start = secret_in_words(url, is_url, &end);
+    while (start != NULL && at >= end)
+        start = secret_in_words(end, is_url, &end);
+    return start != NULL && at >= start;
 }
 
 const char *config_mask(const char *url, char *buf, size_t size)
 {
-    const char *p = url, *end = NULL;
-    const char *secret = secret_in_authority(url, &end);
+    bool was_secret = false;
     size_t n = 0;
 
     if (size == 0)
         return "";
-    buf[0] = '\0';
-    if (secret == NULL)
-        secret = secret_in_words(p, &end);
-    for (; secret != NULL; secret = secret_in_words(p, &end)) {
-        n = append(buf, size, n, p, (size_t)(secret - p));
-        n = append(buf, size, n, "***", 3);
-        p = end;
+    for (const char *p = url; *p != '\0'; p++) {
+        bool hide = is_secret(url, p);
+
+        for (int stars = 3; hide && !was_secret && stars > 0 && n + 1 < size; stars--)
+            buf[n++] = '*';
+        if (!hide && n + 1 < size)
+            buf[n++] = *p;
+        was_secret = hide;
     }
-    (void)append(buf, size, n, p, strlen(p));
+    buf[n] = '\0';
     return buf;
 }
 

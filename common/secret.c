@@ -3,9 +3,10 @@
 #include "common/secret.h"
 
 #include <errno.h>
-#include <stdio.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static int check_mode(int fd, const char *path, struct err *e)
 {
@@ -23,18 +24,22 @@ static int check_mode(int fd, const char *path, struct err *e)
 
 int secret_read(const char *path, char *buf, size_t size, struct err *e)
 {
-    FILE *f = fopen(path, "re");
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO must not block */
     size_t n = 0;
+    ssize_t got = 0;
     int code;
 
-    if (f == NULL)
+    if (fd < 0)
         return err_set(e, ERR_CONFIG, "cannot read password file %s: %s", path,
                        strerror(errno));
-    code = check_mode(fileno(f), path, e);
-    (void)setvbuf(f, NULL, _IONBF, 0); /* no second copy of the password in a buffer */
-    if (code == 0)
-        n = fread(buf, 1, size - 1, f);
-    (void)fclose(f);
+    code = check_mode(fd, path, e);
+    /* Without stdio: no second copy of the password in a buffer. */
+    while (code == 0 && n < size - 1 && (got = read(fd, buf + n, size - 1 - n)) > 0)
+        n += (size_t)got;
+    if (got < 0)
+        code = err_set(e, ERR_CONFIG, "cannot read password file %s: %s", path,
+                       strerror(errno));
+    (void)close(fd);
     if (code != 0)
         return code;
     buf[n] = '\0';

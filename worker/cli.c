@@ -315,8 +315,9 @@ static void start_log(const struct config *c)
 
 /* ---- the program ---- */
 
-/* What the program was called with; kept for cli_reload. */
+/* What the program was called with and what it read then; kept for cli_reload. */
 static struct parsed invocation;
+static struct config started;
 
 static const char *verb_name(size_t i, const void *ctx)
 {
@@ -351,6 +352,7 @@ static enum exit_code run_verb(struct parsed *p, int argc, char **argv)
     if (load(p, &c, &e) != 0)
         return cli_fail(&e);
     start_log(&c);
+    started = c;
     return p->verb->run(&c, p->argc, p->argv);
 }
 
@@ -370,7 +372,8 @@ int cli_reload(struct config *fresh, struct err *e)
 {
     if (load(&invocation, fresh, e) != 0)
         return (int)e->code;
-    start_log(fresh);
+    if (config_needs_restart(&started, fresh) == NULL)
+        start_log(fresh); /* else the caller refuses it as a whole */
     return 0;
 }
 

@@ -56,7 +56,8 @@ void cli_help_verb(const struct cli_verb *verb);
 enum exit_code cli_main(int argc, char **argv);
 
 /* Loads the configuration again as the program was called: file, environment, the same
- * flags. *fresh is whole only when it returns 0; then the log follows it. */
+ * flags. *fresh is whole only when it returns 0; then the log follows it, unless it
+ * changes what needs a restart. */
 MUST_CHECK int cli_reload(struct config *fresh, struct err *e);
 
 /* Prints "ledgerlock: <message>" on stderr, with what to do when its class says so

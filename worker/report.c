@@ -140,7 +140,7 @@ static void print_billing(FILE *out, bool has_colour, json_t *totals)
     parts(out, states);
     report_line(out, "periods due", jdoc_int(of, "periods_due"), "");
     amounts(out, "charged", jdoc_int(of, "charged"), money, "charged");
-    amounts(out, "declined", jdoc_int(of, "declined"), money, "declined");
+    amounts(out, "declined, owed", jdoc_int(of, "declined"), money, "declined");
     report_line(out, "still to do", jdoc_int(of, "still_to_do"), "");
     report_line(out, "charged twice", jdoc_int(of, "charged_twice"), "");
 }

@@ -205,6 +205,7 @@ static void report_for_people_fits_80_columns_without_colour(void **state)
                             "  nothing_due_left                      BROKEN 2\n");
     fixture_assert_contains(o.out, "\naudit: 32 of 33 invariants hold\n");
     fixture_assert_contains(o.out, "\nMONEY in USD\n");
+    fixture_assert_contains(o.out, "\n  declined, owed  ");
     assert_null(strchr(o.out, '\033'));
     for (char *line = strtok(o.out, "\n"); line != NULL; line = strtok(NULL, "\n")) {
         if (strlen(line) > 80)

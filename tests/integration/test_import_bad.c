@@ -1,5 +1,7 @@
 /* import: bad lines and files are told with place and reason, and nothing is half
  * imported. */
+#include <glob.h>
+
 #include "tests/lib/import_world.h"
 
 /* The file with this one bad line is refused with this reason. */
@@ -97,6 +99,95 @@ static void import_with_rejects_keeps_bad_lines_and_takes_the_others(void **stat
               "4,u,torn,\"the line has 3 fields, not 6\"\n");
 }
 
+static void assert_file(const char *path, const char *expected)
+{
+    char text[1024];
+    FILE *file = fopen(path, "r");
+
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    (void)fclose(file);
+    assert_string_equal(text, expected);
+}
+
+static void assert_rejects_into_input_refused(const char *path)
+{
+    assert_int_equal(
+        fixture_run(&f, &o, "import", "--stock", stock, "--rejects", path, NULL), 2);
+    fixture_assert_contains(o.err, "is the file that --stock reads");
+    assert_file(stock, THREE_SKUS);
+}
+
+static void import_with_rejects_into_its_input_is_refused(void **state)
+{
+    (void)state;
+    assert_rejects_into_input_refused(stock);
+    assert_int_equal(symlink(stock, rejects), 0);
+    assert_rejects_into_input_refused(rejects);
+    (void)unlink(rejects);
+    assert_int_equal(link(stock, rejects), 0);
+    assert_rejects_into_input_refused(rejects);
+    assert_empty();
+}
+
+/* Nothing beside the rejects file: what was written under another name is gone. */
+static void assert_alone(const char *path)
+{
+    char pattern[160];
+    glob_t found;
+
+    (void)snprintf(pattern, sizeof pattern, "%s.*", path);
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+    globfree(&found);
+}
+
+static void write_rejects(const char *text)
+{
+    FILE *file = fopen(rejects, "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void import_whose_commit_fails_leaves_the_rejects_file_alone(void **state)
+{
+    (void)state;
+    fixture_exec(f.url,
+                 "CREATE FUNCTION public.refuse() RETURNS trigger LANGUAGE plpgsql AS "
+                 "$$BEGIN RAISE EXCEPTION 'not today'; END$$;"
+                 "CREATE CONSTRAINT TRIGGER late AFTER INSERT ON " L "stock DEFERRABLE "
+                 "INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.refuse()");
+    write_rejects("from yesterday\n");
+    write_file(stock, STOCK "A,1,1\nB,-1,1\n");
+    assert_int_not_equal(
+        fixture_run(&f, &o, "import", "--stock", stock, "--rejects", rejects, NULL), 0);
+    fixture_assert_contains(o.err, "not today");
+    assert_file(rejects, "from yesterday\n");
+    assert_alone(rejects);
+    assert_empty();
+}
+
+static void import_replaces_the_rejects_file_and_keeps_its_mode(void **state)
+{
+    struct stat st;
+
+    (void)state;
+    write_rejects("from yesterday\n");
+    assert_int_equal(chmod(rejects, 0640), 0);
+    assert_int_equal(
+        fixture_run(&f, &o, "import", "--stock", stock, "--rejects", rejects, NULL), 0);
+    assert_file(rejects, "");
+    assert_alone(rejects);
+    assert_int_equal(stat(rejects, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+    assert_int_equal(
+        fixture_run(&f, &o, "import", "--stock", stock, "--rejects", "/dev/null", NULL),
+        0);
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+}
+
 static void import_of_corrected_rejects_works(void **state)
 {
     (void)state;
@@ -152,6 +243,38 @@ static void import_in_another_currency_is_refused(void **state)
                      2);
     fixture_assert_contains(o.err,
                             ":2: customer \"ann\" has a wallet in EUR, not in USD");
+}
+
+/* One order with this many lines, each of a SKU of its own, and a small order. */
+static void write_order_of(int skus)
+{
+    FILE *file;
+
+    write_file(orders, ORDERS "1,u,A,1,2.50,2024-01-01\n");
+    file = fopen(orders, "a");
+    assert_non_null(file);
+    for (int i = 0; i < skus; i++)
+        (void)fprintf(file, "2,u,S%d,1,2.50,2024-01-01\n", i);
+    (void)fprintf(file, "2,u,S0,5,2.50,2024-01-01\n"); /* none of its own */
+    assert_int_equal(fclose(file), 0);
+}
+
+static void import_of_order_with_more_skus_than_a_batch_locks_is_refused(void **state)
+{
+    (void)state;
+    write_order_of(1000);
+    assert_int_equal(
+        fixture_run(&f, &o, "import", "--stock", stock, "--orders", orders, NULL), 2);
+    fixture_assert_contains(o.err, ":3: order \"2\" of customer \"u\" has 1000 "
+                                   "different SKUs, at most 999 fit into one order\n");
+    fixture_assert_contains(o.err, "1001 bad lines, so nothing was imported");
+    assert_int_equal(fixture_run(&f, &o, "import", "--stock", stock, "--orders", orders,
+                                 "--rejects", rejects, NULL),
+                     0);
+    fixture_assert_contains(o.out, "orders: 1 new");
+    write_order_of(999);
+    assert_int_equal(fixture_run(&f, &o, "import", "--orders", orders, NULL), 0);
+    fixture_assert_contains(o.out, "orders: 1 new, 1 already there");
 }
 
 static void import_tells_the_first_twenty_bad_lines(void **state)
@@ -210,10 +333,14 @@ int main(void)
         TEST(import_of_bad_order_lines_tells_file_line_and_reason),
         TEST(import_of_bad_subscription_lines_tells_the_reason),
         TEST(import_with_rejects_keeps_bad_lines_and_takes_the_others),
+        TEST(import_with_rejects_into_its_input_is_refused),
+        TEST(import_whose_commit_fails_leaves_the_rejects_file_alone),
+        TEST(import_replaces_the_rejects_file_and_keeps_its_mode),
         TEST(import_of_corrected_rejects_works),
         TEST(import_of_same_order_with_other_lines_is_refused),
         TEST(import_of_contradictions_is_refused),
         TEST(import_in_another_currency_is_refused),
+        TEST(import_of_order_with_more_skus_than_a_batch_locks_is_refused),
         TEST(import_tells_the_first_twenty_bad_lines),
         TEST(import_of_wrong_header_says_what_it_needs),
         TEST(import_of_nothing_or_nowhere_is_usage),

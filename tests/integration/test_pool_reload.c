@@ -118,7 +118,13 @@ static void hup_with_good_file_replaces_workers_one_by_one(void **state)
     (void)unlink(path);
 }
 
-static void hup_takes_over_level_and_format_of_the_log(void **state)
+static void reload_with(const char *path, const char *text)
+{
+    write_config(path, text);
+    (void)kill(pool.pid, SIGHUP);
+}
+
+static void hup_takes_over_the_level_of_the_log_unless_refused(void **state)
 {
     char path[64];
 
@@ -128,14 +134,12 @@ static void hup_takes_over_level_and_format_of_the_log(void **state)
                   path, NULL);
     pool_work_wait(&f, pool_work_all(&small), 20);
     assert_int_equal(pool_log_count(&pool, "level=info"), 0);
-    write_config(path, "log: { level = \"info\"; };\n");
-    (void)kill(pool.pid, SIGHUP);
+    reload_with(path, "log: { level = \"info\"; };\n");
     pool_log_wait(&pool, "event=pool.reloaded", 5);
-    write_config(path, "log: { level = \"info\"; format = \"human\"; };\n");
-    (void)kill(pool.pid, SIGHUP);
-    pool_log_wait(&pool, " info  pool.reloaded ", 5);
-    assert_int_equal(pool_log_count(&pool, "event=pool.reloaded"), 1);
+    reload_with(path, "log: { level = \"error\"; };\nimport: { currency = \"EUR\"; };");
+    pool_log_wait(&pool, "event=pool.reload_refused", 5);
     (void)kill(pool.pid, SIGTERM);
+    pool_log_wait(&pool, "event=pool.draining", 5);
     pool_assert_ends(&pool, 0, 15);
     (void)unlink(path);
 }
@@ -164,7 +168,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RELOAD_TEST(hup_with_broken_file_keeps_the_old_configuration),
         RELOAD_TEST(hup_with_good_file_replaces_workers_one_by_one),
-        RELOAD_TEST(hup_takes_over_level_and_format_of_the_log),
+        RELOAD_TEST(hup_takes_over_the_level_of_the_log_unless_refused),
         RELOAD_TEST(pool_whose_rights_are_taken_gives_up_with_6),
     };
 

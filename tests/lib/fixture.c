@@ -272,9 +272,11 @@ static void set_environment(const struct fixture *f)
 
 static int temporary(void)
 {
-    char path[] = "/tmp/ledgerlock-test.XXXXXX";
-    int fd = mkstemp(path);
+    char path[256];
+    int fd;
 
+    fixture_temporary(path, sizeof path, "test");
+    fd = mkstemp(path);
     assert_true(fd >= 0);
     (void)unlink(path);
     (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
@@ -383,11 +385,22 @@ void fixture_assert_contains(const char *text, const char *part)
 
 /* ---- files ---- */
 
+void fixture_temporary(char *path, size_t size, const char *name)
+{
+    const char *base = getenv("LEDGERLOCK_TEST_TMP");
+    int n = -1;
+
+    if (base != NULL && base[0] != '\0')
+        n = snprintf(path, size, "%s/%s.XXXXXX", base, name);
+    if (n < 0 || (size_t)n >= size)
+        (void)snprintf(path, size, "/tmp/ledgerlock-%s.XXXXXX", name);
+}
+
 void fixture_file(char *path, size_t size, const char *text, unsigned mode)
 {
     int fd;
 
-    (void)snprintf(path, size, "/tmp/ledgerlock-file.XXXXXX");
+    fixture_temporary(path, size, "file");
     fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));

@@ -6,7 +6,9 @@
  * postgresql:///postgres?host=DIR&user=postgres LEDGERLOCK_TEST_REDIS         URL of a
  * shared Redis, unix:///...; keys are kept apart by prefix LEDGERLOCK_TEST_BIN the
  * program; else `ledgerlock` beside the test LEDGERLOCK_TEST_REDIS_SERVER  redis-server
- * binary; else found in PATH Without LEDGERLOCK_TEST_PG a test says so and ends with
+ * binary; else found in PATH
+ *   LEDGERLOCK_TEST_TMP           folder of temporary files; else /tmp
+ * Without LEDGERLOCK_TEST_PG a test says so and ends with
  * 77: skipped. Whatever else goes wrong in here fails the test at once (cmocka), so
  * nothing returns an error code. */
 #ifndef LEDGERLOCK_FIXTURE_H
@@ -134,6 +136,11 @@ void fixture_redis_kill(struct fixture_redis *r);
 void fixture_redis_close(struct fixture_redis *r);
 
 /* ---- files ---- */
+
+/* Puts a template for mkstemp or mkdtemp into path: name and six letters in
+ * LEDGERLOCK_TEST_TMP, which scripts/test removes however it ends, or in /tmp when it
+ * is not set or too long for size. */
+void fixture_temporary(char *path, size_t size, const char *name);
 
 /* Writes a temporary file with this mode and puts its path into path; the test unlinks
  * it. */

@@ -64,7 +64,7 @@ void fixture_redis_start(struct fixture_redis *r, ...)
     va_list ap;
 
     if (r->dir[0] == '\0') {
-        (void)strcpy(r->dir, "/tmp/ledgerlock-redis.XXXXXX");
+        fixture_temporary(r->dir, sizeof r->dir, "redis"); /* short: socket inside */
         assert_non_null(mkdtemp(r->dir));
         (void)snprintf(r->url, sizeof r->url, "unix://%s/redis.sock", r->dir);
     }

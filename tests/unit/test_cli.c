@@ -1,8 +1,10 @@
 /* cli: the program as a process, without servers: verbs, flags, help, exit codes. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "tests/lib/fixture.h"
+#include "worker/cli.h"
 
 static struct fixture_output o;
 
@@ -144,6 +146,48 @@ static void version_works_with_broken_configuration(void **state)
     fixture_assert_contains(o.out, "\"version\": \"");
 }
 
+/* What cli_fail says of an error of this class, and the exit code it gives. */
+static enum exit_code told(enum err_code code, char *text, size_t size)
+{
+    int saved = dup(STDERR_FILENO);
+    FILE *file = tmpfile();
+    struct err e = {0};
+    enum exit_code exit;
+    ssize_t n;
+
+    assert_non_null(file);
+    (void)err_set(&e, code, "commit: it went");
+    (void)dup2(fileno(file), STDERR_FILENO);
+    exit = cli_fail(&e);
+    (void)dup2(saved, STDERR_FILENO);
+    (void)close(saved);
+    n = pread(fileno(file), text, size - 1, 0);
+    text[n > 0 ? n : 0] = '\0';
+    (void)fclose(file);
+    return exit;
+}
+
+static void commit_without_answer_is_postgres_and_says_run_it_again(void **state)
+{
+    char text[256];
+
+    (void)state;
+    assert_int_equal(told(ERR_UNKNOWN, text, sizeof text), EXIT_POSTGRES);
+    assert_string_equal(text, "ledgerlock: commit: it went; whether it was stored is "
+                              "unknown: run it again, that is safe\n");
+}
+
+static void conflict_is_postgres_and_says_try_again(void **state)
+{
+    char text[256];
+
+    (void)state;
+    assert_int_equal(told(ERR_CONFLICT, text, sizeof text), EXIT_POSTGRES);
+    assert_string_equal(text, "ledgerlock: commit: it went; try again\n");
+    assert_int_equal(told(ERR_BUG, text, sizeof text), EXIT_BUG);
+    assert_string_equal(text, "ledgerlock: commit: it went\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +205,8 @@ int main(void)
         cmocka_unit_test(config_sample_checks_out),
         cmocka_unit_test(config_without_word_is_wrong_use),
         cmocka_unit_test(version_works_with_broken_configuration),
+        cmocka_unit_test(commit_without_answer_is_postgres_and_says_run_it_again),
+        cmocka_unit_test(conflict_is_postgres_and_says_try_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/config.h"
@@ -292,6 +293,38 @@ static void mask_hides_password_of_words_and_query(void **state)
                         "postgresql://u:***@h/d?sslpassword=***");
 }
 
+static void mask_hides_password_with_blanks_around_the_sign(void **state)
+{
+    (void)state;
+    assert_string_equal(mask("host=h password = s3cret user=u"),
+                        "host=h password = *** user=u");
+    assert_string_equal(mask("password =\t'a b' user=u"), "password =\t*** user=u");
+    assert_string_equal(mask("password='s3 cret"), "password=***");
+    assert_string_equal(mask("password=a&b\\ c user=u"), "password=*** user=u");
+    assert_string_equal(mask("password user=u"), "password user=u");
+}
+
+static void mask_hides_password_with_signs_of_a_url(void **state)
+{
+    (void)state;
+    assert_string_equal(mask("postgresql://u:a?b@h/d"), "postgresql://u:***@h/d");
+    assert_string_equal(mask("postgresql://u:a?b/c@d:e@h/d?x=y"),
+                        "postgresql://u:***@h/d?x=y");
+    assert_string_equal(mask("postgresql://h:5/d?password=a@b&user=u"),
+                        "postgresql://h:***&user=u");
+    assert_string_equal(mask("postgresql://u@h/d?password=a:b@c&user=u"),
+                        "postgresql://u@h/d?password=***&user=u");
+}
+
+static void mask_cuts_at_the_size_of_the_buffer(void **state)
+{
+    char buf[12];
+
+    (void)state;
+    assert_string_equal(config_mask("redis://:s3cret@h", buf, sizeof buf),
+                        "redis://:**");
+}
+
 static void mask_leaves_urls_without_password_alone(void **state)
 {
     static const char *const plain[] = {
@@ -336,7 +369,8 @@ static void secret_file_that_others_read_is_refused(void **state)
     fixture_file(path, sizeof path, "s3cret\n", 0640);
     assert_int_equal(secret_read(path, password, sizeof password, &e), ERR_CONFIG);
     (void)unlink(path);
-    fixture_assert_contains(e.msg, "run: chmod 600 /tmp/");
+    fixture_assert_contains(e.msg, "run: chmod 600 /");
+    fixture_assert_contains(e.msg, path);
 }
 
 static void secret_file_that_is_empty_or_missing_is_refused(void **state)
@@ -349,6 +383,21 @@ static void secret_file_that_is_empty_or_missing_is_refused(void **state)
     (void)unlink(path);
     assert_int_equal(secret_read(path, password, sizeof password, &e), ERR_CONFIG);
     fixture_assert_contains(e.msg, "No such file");
+}
+
+static void secret_file_that_is_a_fifo_is_refused_at_once(void **state)
+{
+    char path[64], password[64];
+
+    (void)state;
+    fixture_file(path, sizeof path, "", 0600);
+    (void)unlink(path);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    (void)alarm(5); /* opening it for reading would wait for a writer */
+    assert_int_equal(secret_read(path, password, sizeof password, &e), ERR_CONFIG);
+    (void)alarm(0);
+    (void)unlink(path);
+    fixture_assert_contains(e.msg, "is no regular file");
 }
 
 #define TEST(name) cmocka_unit_test_setup(name, start_clean)
@@ -379,11 +428,15 @@ int main(void)
         TEST(check_refuses_urls_prefixes_and_currencies),
         TEST(mask_hides_password_of_url),
         TEST(mask_hides_password_of_words_and_query),
+        TEST(mask_hides_password_with_blanks_around_the_sign),
+        TEST(mask_hides_password_with_signs_of_a_url),
+        TEST(mask_cuts_at_the_size_of_the_buffer),
         TEST(mask_leaves_urls_without_password_alone),
         TEST(print_shows_origin_and_hides_secret),
         TEST(secret_file_gives_its_first_line),
         TEST(secret_file_that_others_read_is_refused),
         TEST(secret_file_that_is_empty_or_missing_is_refused),
+        TEST(secret_file_that_is_a_fifo_is_refused_at_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
