@@ -27,10 +27,20 @@ const struct config_option config_options[] = {
      "file whose first line is the PostgreSQL password"},
     {"redis.url", ROW_TEXT(redis_url), "redis://127.0.0.1:6379", 1, 255, NULL,
      "LEDGERLOCK_REDIS_URL", "redis-url", 0, OPTION_SECRET,
-     "Redis: redis://[user[:password]@]host[:port][/db] or unix:///path"},
+     "Redis: redis://[user[:password]@]host[:port][/db], rediss://, unix:///path or "
+     "redis+sentinel://host,host/name"},
     {"redis.password_file", ROW_TEXT(redis_password_file), "", 0, 255, NULL,
      "LEDGERLOCK_REDIS_PASSWORD_FILE", "redis-password-file", 0, 0,
      "file whose first line is the Redis password"},
+    {"redis.tls_ca", ROW_TEXT(redis_tls_ca), "", 0, 255, NULL,
+     "LEDGERLOCK_REDIS_TLS_CA", "redis-tls-ca", 0, 0,
+     "file of trusted certificates for rediss://; empty: the system's"},
+    {"redis.replicas", ROW_INT(redis_replicas), "0", 0, 100, NULL,
+     "LEDGERLOCK_REDIS_REPLICAS", "redis-replicas", 0, 0,
+     "replicas that must have a lock before it counts; too few: it is given back"},
+    {"redis.scripts", ROW_CHOICE(redis_scripts), "lua", 0, 0, "lua|none",
+     "LEDGERLOCK_REDIS_SCRIPTS", "redis-scripts", 0, 0,
+     "none: the server forbids scripts, locks use WATCH/MULTI/EXEC (slower)"},
     {"locks.mode", ROW_CHOICE(lock_mode), "redis", 0, 0, "redis|database-only",
      "LEDGERLOCK_LOCKS_MODE", "lock-mode", 0, 0,
      "where locks are held; database-only relies on fences and constraints alone"},
@@ -279,14 +289,28 @@ static int check_secret(const char *path, struct err *e)
     return code;
 }
 
+/* A quorum (several URLs) gives every key a token of its own; a batch has one. */
+static bool is_redis_url(const char *url)
+{
+    static const char sentinel[] = "redis+sentinel://";
+
+    if (strncmp(url, sentinel, sizeof sentinel - 1) == 0)
+        return true;
+    return strchr(url, ',') == NULL &&
+           (strncmp(url, "redis://", 8) == 0 || strncmp(url, "rediss://", 9) == 0 ||
+            strncmp(url, "unix:///", 8) == 0);
+}
+
 int config_check(struct config *c, struct err *e)
 {
     if (check_retries(c, e) != 0 || check_secret(c->postgres_password_file, e) != 0 ||
         check_secret(c->redis_password_file, e) != 0)
         return (int)e->code;
-    if (strncmp(c->redis_url, "redis://", 8) != 0 &&
-        strncmp(c->redis_url, "unix:///", 8) != 0)
-        return wrong(c, "redis.url", "start with redis:// or unix:///", e);
+    if (!is_redis_url(c->redis_url))
+        return wrong(c, "redis.url",
+                     "name one server and start with redis://, rediss://, unix:/// or "
+                     "redis+sentinel://",
+                     e);
     if (!is_printable(c->lock_prefix))
         return wrong(c, "locks.prefix", "be printable ASCII without blanks", e);
     if (strspn(c->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)

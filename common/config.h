@@ -22,6 +22,9 @@ struct config {
                                                  redis://[user[:password]@]host[:port][/db],
                                                  unix:///path */
     char redis_password_file[CONFIG_TEXT];    /* redis.password_file */
+    char redis_tls_ca[CONFIG_TEXT];           /* redis.tls_ca */
+    char redis_scripts[CONFIG_TEXT];          /* redis.scripts: "lua" or "none" */
+    int64_t redis_replicas;                   /* redis.replicas: 0 .. 100 */
     char lock_mode[CONFIG_TEXT];   /* locks.mode: "redis" or "database-only" (no Redis
                                       lock is held, in words) */
     char lock_prefix[CONFIG_TEXT]; /* locks.prefix, default "lock:" */

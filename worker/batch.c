@@ -1,15 +1,12 @@
 /* batch: from pulled rows to sorted, distinct keys, and back to workable items. */
 #include "worker/batch.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-static const char *const kind_names[] = {
-#define KIND_NAME(name, claim, fence) #name,
-    RESOURCE_KINDS(KIND_NAME)
-#undef KIND_NAME
+static size_t (*const name_key[])(char *buf, size_t size, int64_t id) = {
+#define KIND_KEY(name, claim, fence) key_##name,
+    RESOURCE_KINDS(KIND_KEY)
+#undef KIND_KEY
 };
 
 static int compare(const void *left, const void *right)
@@ -52,8 +49,7 @@ static void name_keys(struct batch *b)
         struct batch_key *key = &b->keys[i];
 
         b->names[i].name = key->name;
-        b->names[i].len = (size_t)snprintf(key->name, sizeof key->name, "%s:%" PRId64,
-                                           kind_names[key->kind], key->id);
+        b->names[i].len = name_key[key->kind](key->name, sizeof key->name, key->id);
     }
     for (size_t i = 0; i < b->first_ref[b->n]; i++)
         b->refs[i].key =

@@ -7,9 +7,10 @@
 #include <stdint.h>
 
 #include "common/lock/lock.h"
+#include "worker/key.h"
 #include "worker/worker.h"
 
-enum { BATCH_REFS = 16384, KEY_NAME = 32 };
+enum { BATCH_REFS = 16384 };
 
 /* A row that must be locked: in Redis under `name`, in PostgreSQL by its kind's claim.
  */

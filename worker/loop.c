@@ -103,6 +103,9 @@ int loop_open_locks(struct worker *w, struct err *e)
         .url = c->redis_url,
         .prefix = c->lock_prefix,
         .reply_ms = (uint32_t)(c->lease_ms / 4),
+        .replicas = (uint32_t)c->redis_replicas,
+        .no_scripts = strcmp(c->redis_scripts, "none") == 0,
+        .tls_ca = c->redis_tls_ca[0] != '\0' ? c->redis_tls_ca : NULL,
     };
     int code;
 
@@ -115,7 +118,7 @@ int loop_open_locks(struct worker *w, struct err *e)
     }
     code = ll_open(&w->locks, &options, why, sizeof why);
     secret_wipe(password, sizeof password);
-    if (code == LL_E_INVAL)
+    if (code == LL_E_INVAL || code == LL_E_TLS)
         return err_set(e, ERR_CONFIG, "redis.url or locks.prefix: %s", why);
     if (code == LL_OK)
         w->lock = ll_new(w->locks);

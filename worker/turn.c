@@ -33,7 +33,6 @@ static int lock_fault(struct worker *w, int code, struct err *e)
     (void)snprintf(words, sizeof words, "%s", ll_error(w->locks));
     if (code == LL_E_UNCERTAIN) {
         worker_count(w, METRIC_uncertain, 1);
-        (void)ll_release(w->lock);
         journal(w, "uncertain", "acquire", w->batch->keys[0].name, 0, 0, words);
     }
     return err_set(e, ERR_REDIS, "%s (%s)", ll_strerror(code), words);
@@ -76,6 +75,7 @@ void turn_release(struct worker *w)
                 ll_strerror(code));
     } else if (code < 0) {
         log_debug("lock.left_to_lease", "err=\"%s\"", ll_error(w->locks));
+        ll_abandon(w->lock);
     }
 }
 

@@ -1,7 +1,8 @@
--- KEYS: record, lock ...  ARGV: nonce, lease_ms, ident, not_after_ms, mode ('any' or 'all')
+-- KEYS: record, lock ...  ARGV: nonce, lease_ms, ident, not_after_ms, mode ('any' or 'all'), marks (may be missing)
 -- Answers {'ok', token, i, pttl, ...} with the busy keys by index; {'busy', i, pttl, ...};
 -- {'late', now_ms} when it runs after not_after_ms; {'epoch', record_epoch}.
 -- The same nonce again gets the same token and what it holds, with the time that is left.
+-- 'busy' marks the first `marks` busy keys as waited for, so that their release pushes a wake-up.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now > tonumber(ARGV[4]) then return {'late', string.format('%.0f', now)} end
@@ -23,6 +24,12 @@ for i = 1, #held do
   end
 end
 
+-- A repeat adds nothing to what its first run took: its token may be lower by now than one a free key has seen.
+if token and ARGV[5] == 'any' then
+  for _, i in ipairs(free) do busy[#busy + 1] = i end
+  free = {}
+end
+
 local function answer(head)
   for _, i in ipairs(busy) do
     head[#head + 1] = i
@@ -30,7 +37,19 @@ local function answer(head)
   end
   return head
 end
-if #busy > 0 and (ARGV[5] == 'all' or #busy == #held) then return answer({'busy'}) end
+local function refuse()
+  redis.call('HDEL', KEYS[1], '') -- changes nothing; a demoted primary must say READONLY, not what it last knew
+  local marks = math.min(tonumber(ARGV[6] or '0'), #busy)
+  if marks > 0 then
+    local prefix = string.sub(KEYS[1], 1, -7) -- the record is <prefix>!fence
+    redis.call('SET', prefix .. '!waiters', 1, 'PX', 1000)
+    for i = 1, marks do
+      redis.call('SET', prefix .. '!wait:' .. string.sub(KEYS[busy[i] + 1], #prefix + 1), 1, 'PX', 1000)
+    end
+  end
+  return answer({'busy'})
+end
+if #busy > 0 and (ARGV[5] == 'all' or #busy == #held) then return refuse() end
 
 if not token then
   local n = redis.call('HINCRBY', KEYS[1], 'n', 1)
@@ -48,6 +67,6 @@ for _, i in ipairs(free) do
 end
 if #busy > 0 and (ARGV[5] == 'all' or #busy == #held) then
   if #taken > 0 then redis.call('DEL', unpack(taken)) end
-  return answer({'busy'})
+  return refuse()
 end
 return answer({'ok', token})

@@ -1,19 +1,15 @@
-/* conn: one connection to Redis with its own deadlines; a context that failed is thrown
- * away. Also the handshake: AUTH, SELECT, scripts, who the server is. */
-#define _DEFAULT_SOURCE /* explicit_bzero */
+/* conn: commands on one or several nodes at once, with their own deadlines. A
+ * connection that failed is thrown away. */
 #include <errno.h>
 #include <hiredis/hiredis.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/lock/internal.h"
+#include "common/lock/tls.h"
 
 int64_t ll_now_ms(void)
 {
@@ -23,330 +19,297 @@ int64_t ll_now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- I/O ---- */
-
-/* Waits for the socket: 0, or an errno (ETIMEDOUT when the deadline passes). */
-static int wait_socket(int fd, short events, int64_t deadline_ms)
+void ll_node_disconnect(struct ll_node *node)
 {
-    struct pollfd p = {.fd = fd, .events = events};
+    if (node->conn == NULL)
+        return;
+    redisFree(node->conn); /* closes our descriptor only: nothing is sent */
+    node->conn = NULL;
+}
 
-    for (;;) {
-        int64_t left = deadline_ms - ll_now_ms();
-        int n;
+/* ---- one call ---- */
 
+static void finish(struct ll_call *call, int code)
+{
+    if (call->command != NULL && call->replies == NULL)
+        redisFreeCommand(call->command);
+    call->command = NULL;
+    call->is_open = false;
+    call->code = code;
+}
+
+/* Throws the connection away: what comes late must not answer the next question. */
+static void drop(struct ll_client *c, struct ll_call *call, const char *why)
+{
+    /* why may live in the context: say it before that is freed */
+    (void)ll_fail(c, 0, "Redis at %s: %s", call->node->address.host, why);
+    ll_node_disconnect(call->node);
+    finish(call, call->sent > 0 ? LL_E_UNCERTAIN : LL_E_UNAVAILABLE);
+}
+
+static void start(struct ll_client *c, struct ll_call *call)
+{
+    long long size = call->replies != NULL
+                         ? (long long)call->size
+                         : redisFormatCommandArgv(&call->command, call->argc,
+                                                  call->argv, call->lens);
+
+    call->reply = NULL;
+    call->sent = 0;
+    call->is_flushing = false;
+    if (size < 0) {
+        call->command = NULL;
+        (void)ll_fail(c, 0, "out of memory");
+        finish(call, LL_E_NOMEM);
+        return;
+    }
+    call->size = (size_t)size;
+    call->is_open = true;
+}
+
+static void write_some(struct ll_client *c, struct ll_call *call)
+{
+    redisContext *conn = call->node->conn;
+    const char *data = call->command + call->sent;
+    size_t left = call->size - call->sent;
+    ssize_t n;
+
+    if (call->node->address.is_tls) {
+        call->sent = call->size; /* some of it may have left whatever comes */
+        if (ll_tls_write(conn, data, left, &call->is_flushing) != REDIS_OK)
+            drop(c, call, conn->errstr);
+        return;
+    }
+    n = send(conn->fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0)
+        call->sent += (size_t)n;
+    else if (errno != EAGAIN && errno != EINTR)
+        drop(c, call, strerror(errno));
+}
+
+static void take_reply(struct ll_client *c, struct ll_call *call)
+{
+    void *got = NULL;
+
+    do {
+        if (redisReaderGetReply(call->node->conn->reader, &got) != REDIS_OK) {
+            drop(c, call, call->node->conn->reader->errstr);
+        } else if (got != NULL && call->replies == NULL) {
+            call->reply = got;
+            finish(call, LL_OK);
+        } else if (got != NULL) {
+            call->replies[call->reply_ct++] = got;
+            if (call->reply_ct == call->wanted)
+                finish(call, LL_OK);
+        }
+    } while (got != NULL && call->is_open);
+}
+
+static void read_some(struct ll_client *c, struct ll_call *call)
+{
+    redisContext *conn = call->node->conn;
+    bool is_tls = call->node->address.is_tls;
+    size_t before;
+
+    do { /* poll does not see what waits inside the TLS layer: until nothing comes */
+        before = conn->reader->len;
+        if ((is_tls ? ll_tls_read(conn) : redisBufferRead(conn)) != REDIS_OK) {
+            drop(c, call, conn->errstr);
+            return;
+        }
+        is_tls = is_tls && conn->reader->len > before;
+        take_reply(c, call);
+    } while (is_tls && call->is_open);
+}
+
+/* ---- all calls ---- */
+
+static bool is_writing(const struct ll_call *call)
+{
+    return call->sent < call->size || call->is_flushing;
+}
+
+static nfds_t collect(struct ll_call *calls, size_t n, struct pollfd *fds)
+{
+    nfds_t open = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        fds[i].fd = calls[i].is_open ? calls[i].node->conn->fd : -1;
+        fds[i].events = is_writing(&calls[i]) ? POLLOUT : POLLIN;
+        fds[i].revents = 0;
+        open += calls[i].is_open ? 1 : 0;
+    }
+    return open;
+}
+
+static void step(struct ll_client *c,
+                 struct ll_call *calls,
+                 size_t n,
+                 struct pollfd *fds,
+                 int64_t deadline_ms)
+{
+    int64_t left = deadline_ms - ll_now_ms();
+    int ready = left <= 0 ? 0 : poll(fds, (nfds_t)n, left > 60000 ? 60000 : (int)left);
+
+    for (size_t i = 0; i < n; i++) {
+        if (!calls[i].is_open)
+            continue;
         if (left <= 0)
-            return ETIMEDOUT;
-        n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
-        if (n > 0)
-            return 0;
-        if (n < 0 && errno != EINTR)
-            return errno;
+            drop(c, &calls[i], "no answer in time");
+        else if (ready > 0 && fds[i].revents != 0 && is_writing(&calls[i]))
+            write_some(c, &calls[i]);
+        else if (ready > 0 && fds[i].revents != 0)
+            read_some(c, &calls[i]);
     }
 }
 
-/* Writes what is buffered without dying of SIGPIPE, whatever the program does with that
- * signal: it is blocked here, and taken back if our write raised it. */
-static int write_some(redisContext *conn, int *done)
+/* One call alone waits in its read, which the socket itself ends after LL_TICK_MS:
+ * asking poll first costs a fifth of a short round trip. */
+static void read_at_once(struct ll_client *c, struct ll_call *call, int64_t deadline_ms)
 {
-    static const struct timespec at_once = {0, 0};
-    sigset_t pipe, before, pending;
-    int code;
-
-    (void)sigemptyset(&pipe);
-    (void)sigaddset(&pipe, SIGPIPE);
-    (void)sigpending(&pending);
-    (void)pthread_sigmask(SIG_BLOCK, &pipe, &before);
-    code = redisBufferWrite(conn, done);
-    if (code != REDIS_OK && sigismember(&pending, SIGPIPE) == 0)
-        (void)sigtimedwait(&pipe, NULL, &at_once);
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return code;
+    if (call->is_open && call->sent == call->size && !call->node->address.is_tls &&
+        ll_now_ms() + LL_TICK_MS < deadline_ms)
+        read_some(c, call);
 }
 
-/* Throws the connection away. sent: whether the server may have seen the command. */
-static int drop(struct ll_client *c, bool sent, const char *why)
+void ll_exchange(struct ll_client *c,
+                 struct ll_call *calls,
+                 size_t n,
+                 int64_t deadline_ms)
 {
-    /* why may live in the context: say it before that is freed */
-    (void)ll_fail(c, 0, "Redis at %s: %s", c->host, why);
-    ll_disconnect(c);
-    return sent ? LL_E_UNCERTAIN : LL_E_UNAVAILABLE;
+    struct pollfd fds[LL_NODES_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        start(c, &calls[i]);
+        if (calls[i].is_open)
+            write_some(c, &calls[i]); /* it nearly always fits: no need to ask first */
+    }
+    if (n == 1)
+        read_at_once(c, &calls[0], deadline_ms);
+    while (collect(calls, n, fds) > 0)
+        step(c, calls, n, fds, deadline_ms);
 }
 
 int ll_command(struct ll_client *c,
+               struct ll_node *node,
                int argc,
                const char **argv,
                const size_t *lens,
                int64_t deadline_ms,
                redisReply **reply)
 {
-    int done = 0;
-    void *got = NULL;
-    bool sent = false;
+    struct ll_call call = {.node = node, .argc = argc, .argv = argv, .lens = lens};
 
-    *reply = NULL;
-    if (redisAppendCommandArgv(c->conn, argc, argv, lens) != REDIS_OK)
-        return drop(c, false, c->conn->errstr);
-    while (done == 0) {
-        int e = wait_socket(c->conn->fd, POLLOUT, deadline_ms);
-
-        if (e != 0)
-            return drop(c, sent, e == ETIMEDOUT ? "no answer in time" : strerror(e));
-        sent = true;
-        if (write_some(c->conn, &done) != REDIS_OK)
-            return drop(c, true, c->conn->errstr);
-    }
-    while (got == NULL) {
-        int e;
-
-        if (redisGetReplyFromReader(c->conn, &got) != REDIS_OK)
-            return drop(c, true, c->conn->errstr);
-        if (got != NULL)
-            break;
-        e = wait_socket(c->conn->fd, POLLIN, deadline_ms);
-        if (e != 0)
-            return drop(c, true, e == ETIMEDOUT ? "no answer in time" : strerror(e));
-        if (redisBufferRead(c->conn) != REDIS_OK)
-            return drop(c, true, c->conn->errstr);
-    }
-    *reply = got;
-    return LL_OK;
+    ll_exchange(c, &call, 1, deadline_ms);
+    *reply = call.reply;
+    return call.code;
 }
 
-int ll_reply_code(struct ll_client *c, const redisReply *reply)
+/* ---- answers ---- */
+
+int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *reply)
 {
     static const struct {
-        const char *prefix;
+        const char *part;
+        bool anywhere; /* errors out of a script carry the word further on */
         int code;
     } table[] = {
-        {"READONLY", LL_E_READONLY},
-        {"LOADING", LL_E_UNAVAILABLE},
-        {"BUSY ", LL_E_UNAVAILABLE},
-        {"MASTERDOWN", LL_E_UNAVAILABLE},
-        {"MISCONF", LL_E_UNAVAILABLE},
-        {"NOREPLICAS", LL_E_UNAVAILABLE},
-        {"CLUSTERDOWN", LL_E_UNAVAILABLE},
-        {"NOAUTH", LL_E_AUTH},
-        {"WRONGPASS", LL_E_AUTH},
-        {"NOPERM", LL_E_AUTH},
-        {"ERR invalid password", LL_E_AUTH},
-        {"ERR Client sent AUTH", LL_E_AUTH},
-        {"ERR AUTH", LL_E_AUTH},
-        {"OOM", LL_E_OOM},
+        {"READONLY", true, LL_E_READONLY},
+        {"OOM command not allowed", true, LL_E_OOM},
+        {"LOADING", false, LL_E_UNAVAILABLE},
+        {"BUSY ", false, LL_E_UNAVAILABLE},
+        {"MASTERDOWN", false, LL_E_UNAVAILABLE},
+        {"MISCONF", true, LL_E_UNAVAILABLE},
+        {"NOREPLICAS", true, LL_E_UNAVAILABLE},
+        {"CLUSTERDOWN", false, LL_E_UNAVAILABLE},
+        {"NOAUTH", false, LL_E_AUTH},
+        {"WRONGPASS", false, LL_E_AUTH},
+        {"NOPERM", true, LL_E_AUTH},
+        {"ERR invalid password", false, LL_E_AUTH},
+        {"ERR AUTH", false, LL_E_AUTH},
+        {"ERR Client sent AUTH", false, LL_E_AUTH},
     };
 
     int code = LL_E_PROTO;
 
     if (reply->type != REDIS_REPLY_ERROR)
-        return ll_fail(c, code, "Redis gave an answer of the wrong type (%d)",
-                       reply->type);
+        return ll_fail(c, code, "Redis at %s gave an answer of the wrong type (%d)",
+                       node->address.host, reply->type);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (strncmp(reply->str, table[i].prefix, strlen(table[i].prefix)) == 0)
+        const char *at = strstr(reply->str, table[i].part);
+
+        if (at != NULL && (table[i].anywhere || at == reply->str)) {
             code = table[i].code;
+            break;
+        }
     }
-    if (strstr(reply->str, "-READONLY") != NULL ||
-        strstr(reply->str, "READONLY You") != NULL)
-        code = LL_E_READONLY;
-    if (strstr(reply->str, "OOM command not allowed") != NULL)
-        code = LL_E_OOM;
-    (void)ll_fail(c, code, "Redis: %s", reply->str);
+    (void)ll_fail(c, code, "Redis at %s: %s", node->address.host, reply->str);
     if (code == LL_E_READONLY)
-        ll_disconnect(c); /* it was a primary when we connected: ask who is one now */
+        ll_node_disconnect(node); /* it was a primary when we connected: look again */
     return code;
 }
 
-/* ---- handshake ---- */
-
-static int simple(struct ll_client *c,
-                  int64_t deadline_ms,
-                  redisReply **reply,
-                  int argc,
-                  const char **argv)
+int ll_words(struct ll_client *c,
+             struct ll_node *node,
+             int64_t deadline_ms,
+             redisReply **reply,
+             int argc,
+             const char **argv)
 {
-    size_t lens[4];
+    size_t lens[8];
     int code;
 
     for (int i = 0; i < argc; i++)
         lens[i] = strlen(argv[i]);
-    code = ll_command(c, argc, argv, lens, deadline_ms, reply);
+    code = ll_command(c, node, argc, argv, lens, deadline_ms, reply);
     if (code == LL_OK && (*reply)->type == REDIS_REPLY_ERROR) {
-        code = ll_reply_code(c, *reply);
+        code = ll_reply_code(c, node, *reply);
         freeReplyObject(*reply);
         *reply = NULL;
     }
-    return code == LL_E_UNCERTAIN ? LL_E_UNAVAILABLE : code;
-}
-
-static int run(struct ll_client *c, int64_t deadline_ms, int argc, const char **argv)
-{
-    redisReply *reply;
-    int code = simple(c, deadline_ms, &reply, argc, argv);
-
-    if (code == LL_OK)
-        freeReplyObject(reply);
     return code;
 }
 
-static int authenticate(struct ll_client *c, int64_t deadline_ms)
-{
-    char number[16];
-    int code = LL_OK;
+/* ---- scripts ---- */
 
-    if (c->password != NULL && c->user != NULL)
-        code = run(c, deadline_ms, 3, (const char *[]){"AUTH", c->user, c->password});
-    else if (c->password != NULL)
-        code = run(c, deadline_ms, 2, (const char *[]){"AUTH", c->password});
-    if (code == LL_OK && c->db != 0) {
-        (void)snprintf(number, sizeof number, "%d", c->db);
-        code = run(c, deadline_ms, 2, (const char *[]){"SELECT", number});
-    }
-    return code;
-}
-
-/* Copies the value of "name:value\r\n" of an INFO text. */
-static bool info_field(const char *info, const char *name, char *buf, size_t size)
-{
-    const char *p = info;
-    size_t n = strlen(name);
-
-    while ((p = strstr(p, name)) != NULL) {
-        if ((p == info || p[-1] == '\n') && p[n] == ':') {
-            size_t len = strcspn(p + n + 1, "\r\n");
-
-            (void)snprintf(buf, size, "%.*s", (int)len, p + n + 1);
-            return true;
-        }
-        p += n;
-    }
-    return false;
-}
-
-static int read_info(struct ll_client *c, const char *info)
-{
-    char run_id[48], replid[48], role[16], policy[32];
-
-    if (!info_field(info, "run_id", run_id, sizeof run_id) ||
-        !info_field(info, "master_replid", replid, sizeof replid) ||
-        !info_field(info, "role", role, sizeof role))
-        return ll_fail(c, LL_E_PROTO,
-                       "Redis: INFO names no run_id, master_replid or role");
-    if (strcmp(role, "master") != 0)
-        return ll_fail(c, LL_E_READONLY,
-                       "Redis at %s is a replica (role:%s): connect to the primary",
-                       c->host, role);
-    if (info_field(info, "maxmemory_policy", policy, sizeof policy) &&
-        strcmp(policy, "noeviction") != 0)
-        return ll_fail(
-            c, LL_E_EVICTING,
-            "Redis at %s has maxmemory-policy %s and may throw locks away: set "
-            "maxmemory-policy noeviction",
-            c->host, policy);
-    (void)snprintf(c->ident, sizeof c->ident, "%s:%s", run_id, replid);
-    return LL_OK;
-}
-
-static int identify(struct ll_client *c, int64_t deadline_ms)
-{
-    redisReply *reply;
-    int code = simple(c, deadline_ms, &reply, 1, (const char *[]){"INFO"});
-
-    if (code != LL_OK)
-        return code;
-    code = reply->str != NULL ? read_info(c, reply->str) : ll_reply_code(c, reply);
-    freeReplyObject(reply);
-    return code;
-}
-
-/* Server wall clock against our boot clock. Half the round trip stays as an error; the
- * clock is only used to refuse commands that run far too late. */
-static int read_clock(struct ll_client *c, int64_t deadline_ms)
-{
-    redisReply *reply;
-    int64_t before = ll_now_ms();
-    int code = simple(c, deadline_ms, &reply, 1, (const char *[]){"TIME"});
-
-    if (code != LL_OK)
-        return code;
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2) {
-        int64_t server = strtoll(reply->element[0]->str, NULL, 10) * 1000 +
-                         strtoll(reply->element[1]->str, NULL, 10) / 1000;
-
-        c->server_ahead_ms = server - (before + ll_now_ms()) / 2;
-    } else {
-        code = ll_reply_code(c, reply);
-    }
-    freeReplyObject(reply);
-    return code;
-}
-
-static int load_script(struct ll_client *c, enum lua_id id, int64_t deadline_ms)
+int ll_load_script(struct ll_client *c,
+                   struct ll_node *node,
+                   enum lua_id id,
+                   int64_t deadline_ms)
 {
     redisReply *reply;
     int code =
-        simple(c, deadline_ms, &reply, 3,
-               (const char *[]){"SCRIPT", "LOAD", (const char *)lua_texts[id].text});
+        ll_words(c, node, deadline_ms, &reply, 3,
+                 (const char *[]){"SCRIPT", "LOAD", (const char *)lua_texts[id].text});
 
     if (code != LL_OK)
         return code;
     if (reply->str != NULL && reply->len == 40)
-        (void)snprintf(c->sha[id], sizeof c->sha[id], "%s", reply->str);
+        (void)snprintf(node->sha[id], sizeof node->sha[id], "%s", reply->str);
     else
-        code = ll_reply_code(c, reply);
+        code = ll_reply_code(c, node, reply);
     freeReplyObject(reply);
     return code;
 }
 
-static int socket_ready(struct ll_client *c, int64_t deadline_ms)
+/* A connection that the server closed while it was idle is noticed only now: nothing of
+ * the command has left, so it may go over a new one. */
+static int command_once_more(struct ll_client *c,
+                             int argc,
+                             const char **argv,
+                             const size_t *lens,
+                             int64_t deadline_ms,
+                             redisReply **reply)
 {
-    int error = 0;
-    socklen_t size = sizeof error;
-    int e;
+    int code = ll_command(c, &c->nodes[0], argc, argv, lens, deadline_ms, reply);
 
-    if (c->conn == NULL)
-        return ll_fail(c, LL_E_NOMEM, "out of memory");
-    if (c->conn->err != 0)
-        return drop(c, false, c->conn->errstr);
-    e = wait_socket(c->conn->fd, POLLOUT, deadline_ms);
-    if (e == 0 && getsockopt(c->conn->fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0)
-        e = error;
-    if (e != 0)
-        return drop(c, false, e == ETIMEDOUT ? "no connection in time" : strerror(e));
-    return LL_OK;
-}
-
-int ll_connect(struct ll_client *c)
-{
-    int64_t deadline_ms = ll_now_ms() + c->connect_ms;
-    int code;
-
-    if (c->owner != getpid())
-        return ll_fail(c, LL_E_FORKED, "%s", ll_strerror(LL_E_FORKED));
-    if (c->conn != NULL)
-        return LL_OK;
-    c->conn = c->is_unix ? redisConnectUnixNonBlock(c->host)
-                         : redisConnectNonBlock(c->host, c->port);
-    code = socket_ready(c, deadline_ms);
-    if (code == LL_OK)
-        code = authenticate(c, deadline_ms);
-    if (code == LL_OK)
-        code = identify(c, deadline_ms);
-    if (code == LL_OK)
-        code = read_clock(c, deadline_ms);
-    for (int id = 0; code == LL_OK && id < LUA_COUNT; id++)
-        code = load_script(c, (enum lua_id)id, deadline_ms);
+    if (code != LL_E_UNAVAILABLE)
+        return code;
+    code = ll_connect(c);
     if (code != LL_OK)
-        ll_disconnect(c);
-    return code;
+        return code;
+    return ll_command(c, &c->nodes[0], argc, argv, lens, deadline_ms, reply);
 }
-
-void ll_disconnect(struct ll_client *c)
-{
-    if (c->conn == NULL)
-        return;
-    redisFree(c->conn); /* closes our descriptor only: nothing is sent */
-    c->conn = NULL;
-}
-
-/* ---- scripts ---- */
 
 int ll_script(struct ll_client *c,
               enum lua_id id,
@@ -356,6 +319,7 @@ int ll_script(struct ll_client *c,
               size_t *lens,
               redisReply **reply)
 {
+    struct ll_node *node = &c->nodes[0];
     int64_t deadline_ms = ll_now_ms() + c->reply_ms;
     char count[16];
     int code = LL_OK;
@@ -364,21 +328,21 @@ int ll_script(struct ll_client *c,
     argv[2] = count;
     argv[0] = "EVALSHA";
     lens[0] = 7;
+    argv[1] = node->sha[id];
+    lens[1] = 40;
     for (int attempt = 0; attempt < 2; attempt++) {
-        argv[1] = c->sha[id];
-        lens[1] = 40;
-        code = ll_command(c, argc, argv, lens, deadline_ms, reply);
+        code = command_once_more(c, argc, argv, lens, deadline_ms, reply);
         if (code != LL_OK || (*reply)->type != REDIS_REPLY_ERROR)
             return code;
         if (attempt == 1 || strncmp((*reply)->str, "NOSCRIPT", 8) != 0)
             break;
         freeReplyObject(*reply);
         *reply = NULL;
-        code = load_script(c, id, deadline_ms);
+        code = ll_load_script(c, node, id, deadline_ms);
         if (code != LL_OK)
             return code;
     }
-    code = ll_reply_code(c, *reply);
+    code = ll_reply_code(c, node, *reply);
     freeReplyObject(*reply);
     *reply = NULL;
     return code;

@@ -8,7 +8,7 @@
 static int ask(struct ll_client *c, int64_t epoch, int64_t *current)
 {
     char record[LL_PREFIX_MAX + 8], number[24];
-    const char *argv[6] = {NULL, NULL, NULL, record, number, c->ident};
+    const char *argv[6] = {NULL, NULL, NULL, record, number, c->nodes[0].ident};
     size_t lens[6];
     redisReply *reply;
     int code = ll_connect(c);
@@ -16,9 +16,13 @@ static int ask(struct ll_client *c, int64_t epoch, int64_t *current)
     *current = 0;
     if (code != LL_OK)
         return code;
+    if (c->node_ct > 1)
+        return ll_fail(c, LL_E_INVAL, "a quorum has no epoch; see ll_seed");
+    if (c->no_scripts)
+        return ll_plain_epoch(c, epoch, current);
     lens[3] = (size_t)snprintf(record, sizeof record, "%s!fence", c->prefix);
     lens[4] = (size_t)snprintf(number, sizeof number, "%lld", (long long)epoch);
-    lens[5] = strlen(c->ident);
+    lens[5] = strlen(c->nodes[0].ident);
     code = ll_script(c, LUA_EPOCH, 1, 6, argv, lens, &reply);
     if (code != LL_OK)
         return code;
@@ -27,7 +31,7 @@ static int ask(struct ll_client *c, int64_t epoch, int64_t *current)
         if (reply->element[0]->integer != 1)
             code = ll_fail(c, LL_E_EPOCH, "%s", ll_strerror(LL_E_EPOCH));
     } else {
-        code = ll_reply_code(c, reply);
+        code = ll_reply_code(c, &c->nodes[0], reply);
     }
     freeReplyObject(reply);
     return code;

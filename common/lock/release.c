@@ -1,23 +1,10 @@
-/* release: compare-and-delete of a whole tenure in one script call. */
+/* release: compare-and-delete of a whole tenure, or of some of its keys. */
 #include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/lock/internal.h"
-
-/* Puts the keys that this tenure was granted at argv[3...]; returns how many. */
-static int granted_keys(struct ll_lock *l)
-{
-    int keys = 0;
-
-    for (size_t i = 0; i < l->n; i++) {
-        if (l->slots[i].code == LL_BUSY)
-            continue;
-        l->lens[3 + keys] = l->offsets[i + 1] - l->offsets[i];
-        l->argv[3 + keys] = l->names + l->offsets[i];
-        keys++;
-    }
-    return keys;
-}
 
 /* An answer character to the code of its key. A key found gone although we may have
  * deleted it a moment ago, in a try whose answer was lost, was ours until then. */
@@ -30,57 +17,135 @@ static int code_of(char answer, bool asked_before)
     return answer == '-' ? LL_NOT_OWNER : LL_E_PROTO;
 }
 
-static int
-read_answer(struct ll_lock *l, const redisReply *reply, int keys, bool asked_before)
-{
-    int worst = LL_OK;
-    int k = 0;
-
-    if (reply->str == NULL || reply->len != (size_t)keys)
-        return ll_fail(l->client, LL_E_PROTO, "the release script answered nonsense");
-    for (size_t i = 0; i < l->n; i++) {
-        if (l->slots[i].code == LL_BUSY)
-            continue;
-        l->slots[i].code = code_of(reply->str[k++], asked_before);
-        if (l->slots[i].code > worst)
-            worst = l->slots[i].code;
-    }
-    return worst;
-}
-
-static int ask(struct ll_lock *l, bool asked_before)
+static int ask(struct ll_lock *l, const size_t *index, size_t n, bool asked_before)
 {
     redisReply *reply;
-    int keys;
+    int argc = 3;
     int code = ll_connect(l->client);
 
     if (code != LL_OK)
         return code;
-    keys = granted_keys(l);
-    l->argv[3 + keys] = l->mark;
-    l->lens[3 + keys] = strlen(l->mark);
-    code = ll_script(l->client, LUA_RELEASE, keys, keys + 4, l->argv, l->lens, &reply);
+    for (size_t i = 0; i < n; i++, argc++)
+        l->argv[argc] = ll_name(l, index[i], &l->lens[argc]);
+    l->argv[argc] = l->mark;
+    l->lens[argc++] = strlen(l->mark);
+    l->argv[argc] = l->client->prefix;
+    l->lens[argc++] = l->client->prefix_len;
+    code = ll_script(l->client, LUA_RELEASE, (int)n, argc, l->argv, l->lens, &reply);
     if (code != LL_OK)
         return code;
-    code = read_answer(l, reply, keys, asked_before);
+    if (reply->str == NULL || reply->len != n)
+        code = ll_fail(l->client, LL_E_PROTO, "the release script answered nonsense");
+    for (size_t i = 0; code == LL_OK && i < n; i++)
+        l->slots[index[i]].code = code_of(reply->str[i], asked_before);
     freeReplyObject(reply);
     return code;
 }
 
-int ll_release(struct ll_lock *l)
+static int
+release_chunk(struct ll_lock *l, const size_t *index, size_t n, bool was_valid)
 {
-    bool was_valid = ll_valid(l, 0);
     int code;
 
+    if (l->client->node_ct > 1)
+        return ll_quorum_release(l, index, n);
+    if (l->client->no_scripts)
+        return ll_plain_release(l, index, n);
+    code = ask(l, index, n, false);
+    return code == LL_E_UNCERTAIN ? ask(l, index, n, was_valid) : code;
+}
+
+/* LL_OK when every chunk was answered; the keys' own codes are in their slots. */
+static int release_keys(struct ll_lock *l, const size_t *index, size_t n)
+{
+    bool was_valid = ll_valid(l, 0);
+    int code = LL_OK;
+
+    for (size_t at = 0; at < n && code >= 0; at += LL_KEYS_MAX)
+        code = release_chunk(l, index + at, n - at < LL_KEYS_MAX ? n - at : LL_KEYS_MAX,
+                             was_valid);
+    return code < 0 ? code : LL_OK;
+}
+
+static int worst_of(const struct ll_lock *l, const size_t *index, size_t n)
+{
+    int worst = LL_OK;
+
+    for (size_t i = 0; i < n; i++) {
+        int code = l->slots[index[i]].code;
+
+        worst = code > worst ? code : worst;
+    }
+    return worst;
+}
+
+static size_t *held_keys(const struct ll_lock *l, size_t *n)
+{
+    size_t *index = calloc(l->n + 1, sizeof *index);
+
+    *n = 0;
+    for (size_t i = 0; index != NULL && i < l->n; i++) {
+        if (l->slots[i].code != LL_BUSY)
+            index[(*n)++] = i;
+    }
+    return index;
+}
+
+int ll_release(struct ll_lock *l)
+{
+    size_t *index;
+    size_t n;
+    int code = ll_check_owner(l->client);
+
+    if (code != LL_OK)
+        return code;
     if (l->released)
         return l->release_code;
+    if (l->holds > 1) {
+        l->holds--;
+        return LL_OK;
+    }
     if (l->granted == 0 && !l->uncertain)
         return LL_GONE;
-    code = ask(l, false);
-    if (code == LL_E_UNCERTAIN)
-        code = ask(l, was_valid);
-    if (code >= 0) {
+    ll_renew_forget(l);
+    index = held_keys(l, &n);
+    if (index == NULL)
+        return ll_fail(l->client, LL_E_NOMEM, "out of memory");
+    code = release_keys(l, index, n);
+    if (code == LL_OK) {
+        code = worst_of(l, index, n);
         l->released = true;
+        l->holds = 0;
+        l->release_code = code;
+    }
+    free(index);
+    return code;
+}
+
+int ll_release_some(struct ll_lock *l, const size_t *index, size_t n)
+{
+    int code = ll_check_owner(l->client);
+
+    if (code != LL_OK)
+        return code;
+    for (size_t i = 0; i < n; i++) {
+        if (index[i] >= l->n || l->slots[index[i]].code != LL_OK || l->released)
+            return ll_fail(l->client, LL_E_INVAL, "key %zu is not held", index[i]);
+    }
+    if (l->renewer != NULL)
+        return ll_fail(l->client, LL_E_INVAL,
+                       "stop the renewal before a part is released");
+    code = release_keys(l, index, n);
+    if (code != LL_OK)
+        return code;
+    code = worst_of(l, index, n);
+    for (size_t i = 0; i < n; i++) { /* what is left behaves as if never granted */
+        l->slots[index[i]].code = LL_BUSY;
+        l->granted--;
+    }
+    if (l->granted == 0) {
+        l->released = true;
+        l->holds = 0;
         l->release_code = code;
     }
     return code;

@@ -1,5 +1,5 @@
--- KEYS: lock ...  ARGV: mark ("nonce|")
--- Deletes the keys whose value begins with the mark. Answers one character a key: 1 deleted, 0 gone, - somebody else's.
+-- KEYS: lock ...  ARGV: mark ("nonce|"), prefix (may be missing: nobody is woken)
+-- Deletes the keys whose value begins with the mark, and pushes one wake-up for each that is waited for. Answers one character a key: 1 deleted, 0 gone, - somebody else's.
 local held = redis.call('MGET', unpack(KEYS))
 local mark, mine, answer = ARGV[1], {}, {}
 for i = 1, #held do
@@ -11,4 +11,21 @@ for i = 1, #held do
   end
 end
 if #mine > 0 then redis.call('DEL', unpack(mine)) end
+
+local prefix = ARGV[2]
+if #mine > 0 and prefix and redis.call('EXISTS', prefix .. '!waiters') == 1 then
+  local marks = {}
+  for i = 1, #mine do
+    mine[i] = string.sub(mine[i], #prefix + 1)
+    marks[i] = prefix .. '!wait:' .. mine[i]
+  end
+  marks = redis.call('MGET', unpack(marks))
+  for i = 1, #mine do
+    local list = prefix .. '!wake:' .. mine[i]
+    if marks[i] and redis.call('EXISTS', list) == 0 then
+      redis.call('LPUSH', list, 1)
+      redis.call('PEXPIRE', list, 1000)
+    end
+  end
+end
 return table.concat(answer)

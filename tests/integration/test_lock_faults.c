@@ -59,10 +59,12 @@ static void restart_from_an_old_snapshot_asks_for_a_new_epoch(void **state)
     fixture_redis_stop(&own); /* saves: the record is in the dump */
     fixture_redis_start(&own, "--save", "3600 1", NULL);
     before = ll_token(l);
+    ll_abandon(l);
     assert_int_equal(ll_try(l, "user:2", 60000), LL_E_EPOCH);
     lock_install_epoch(c, 2);
     assert_int_equal(ll_try(l, "user:2", 60000), LL_OK);
     assert_true(ll_token(l) > before);
+    ll_abandon(l);
     assert_int_equal(ll_try(l, "user:1", 60000),
                      LL_BUSY); /* the old key came back too */
     ll_free(l);
@@ -230,7 +232,7 @@ static void lost_answer_of_acquire_is_asked_for_again(void **state)
     proxy_close(&p);
 }
 
-static void answer_lost_twice_is_uncertain_and_release_cleans_up(void **state)
+static void answer_lost_twice_is_uncertain_and_given_back(void **state)
 {
     struct lock_world *w = *state;
     struct proxy p = {0};
@@ -243,8 +245,8 @@ static void answer_lost_twice_is_uncertain_and_release_cleans_up(void **state)
     assert_int_equal(ll_connect(c), LL_OK);
     proxy_cut_after(&p, "EVALSHA", 7, 2);
     assert_int_equal(ll_try(l, "user:1", 60000), LL_E_UNCERTAIN);
-    assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 1);
-    assert_int_equal(ll_release(l), LL_OK);
+    assert_int_equal(proxy_count(&p, PROXY_CUTS_AFTER), 2);
+    assert_false(ll_valid(l, 0));
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 0);
     ll_free(l);
     ll_close(c);
@@ -273,9 +275,8 @@ static void child_of_a_holder_gets_its_own_answer(void **state)
 static void bad_urls_are_refused_with_a_reason(void **state)
 {
     static const char *const urls[] = {
-        "http://x",          "redis://h:0x",  "unix://relative",
-        "redis://h:99999",   "redis://[::1",  "unix:///s?x=1",
-        "redis://h/notanum", "redis://h?a=b", "rediss://h"};
+        "http://x",     "redis://h:0x",  "unix://relative",   "redis://h:99999",
+        "redis://[::1", "unix:///s?x=1", "redis://h/notanum", "redis://h?a=b"};
 
     (void)state;
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
@@ -296,7 +297,7 @@ int main(void)
         LOCK_TEST(lower_epoch_never_replaces_a_higher_one),
         LOCK_TEST(script_flush_is_not_seen_by_the_caller),
         LOCK_TEST(lost_answer_of_acquire_is_asked_for_again),
-        LOCK_TEST(answer_lost_twice_is_uncertain_and_release_cleans_up),
+        LOCK_TEST(answer_lost_twice_is_uncertain_and_given_back),
         LOCK_TEST(child_of_a_holder_gets_its_own_answer),
         cmocka_unit_test(restart_from_an_old_snapshot_asks_for_a_new_epoch),
         cmocka_unit_test(server_that_is_not_there_is_unavailable_not_busy),

@@ -8,15 +8,26 @@
  * asks. */
 struct fixture_redis lock_server;
 
-struct ll_client *lock_client(const char *url, uint32_t reply_ms)
+static struct ll_client *open_client(const char *url, uint32_t reply_ms, bool plain)
 {
-    struct ll_options o = {.size = sizeof o, .url = url, .reply_ms = reply_ms};
+    struct ll_options o = {
+        .size = sizeof o, .url = url, .reply_ms = reply_ms, .no_scripts = plain};
     struct ll_client *c;
     char why[160] = "";
 
     if (ll_open(&c, &o, why, sizeof why) != LL_OK)
         fail_msg("ll_open: %s", why);
     return c;
+}
+
+struct ll_client *lock_client(const char *url, uint32_t reply_ms)
+{
+    return open_client(url, reply_ms, false);
+}
+
+struct ll_client *lock_plain_client(const char *url, uint32_t reply_ms)
+{
+    return open_client(url, reply_ms, true);
 }
 
 void lock_install_epoch(struct ll_client *c, int64_t epoch)
@@ -49,19 +60,29 @@ long long lock_raw_integer(struct lock_world *w, const char *command)
     return v;
 }
 
-int lock_open_world(void **state)
+static int open_world(void **state, bool plain)
 {
     struct lock_world *w = calloc(1, sizeof *w);
 
     w->raw = lock_raw_connection(lock_server.url);
     lock_raw_do(w, "FLUSHALL");
-    w->a = lock_client(lock_server.url, 0);
-    w->b = lock_client(lock_server.url, 0);
+    w->a = open_client(lock_server.url, 0, plain);
+    w->b = open_client(lock_server.url, 0, plain);
     w->la = ll_new(w->a);
     w->lb = ll_new(w->b);
     lock_install_epoch(w->a, 1);
     *state = w;
     return 0;
+}
+
+int lock_open_world(void **state)
+{
+    return open_world(state, false);
+}
+
+int lock_open_plain_world(void **state)
+{
+    return open_world(state, true);
 }
 
 int lock_close_world(void **state)
@@ -81,6 +102,14 @@ int lock_start_server(void **state)
 {
     (void)state;
     fixture_redis_start(&lock_server, NULL);
+    return 0;
+}
+
+int lock_start_plain_server(void **state)
+{
+    (void)state;
+    fixture_redis_start(&lock_server, "--user", "default", "on", "nopass", "~*", "&*",
+                        "+@all", "-@scripting", NULL);
     return 0;
 }
 

@@ -27,8 +27,16 @@ int lock_close_world(void **state);
 #define LOCK_TEST(test)                                                                \
     cmocka_unit_test_setup_teardown(test, lock_open_world, lock_close_world)
 
-/* A client of its own; reply_ms 0: the default. */
+/* The same on a server where scripts are forbidden, with clients that do without. */
+int lock_start_plain_server(void **state);
+int lock_open_plain_world(void **state);
+
+#define PLAIN_TEST(test)                                                               \
+    cmocka_unit_test_setup_teardown(test, lock_open_plain_world, lock_close_world)
+
+/* A client of its own; reply_ms 0: the default. plain: without scripts. */
 struct ll_client *lock_client(const char *url, uint32_t reply_ms);
+struct ll_client *lock_plain_client(const char *url, uint32_t reply_ms);
 void lock_install_epoch(struct ll_client *c, int64_t epoch);
 redisContext *lock_raw_connection(const char *url);
 

@@ -260,7 +260,7 @@ static void retry_list_that_is_wrong_is_refused(void **state)
 static void check_refuses_urls_prefixes_and_currencies(void **state)
 {
     (void)state;
-    assert_int_equal(set("redis.url", "rediss://x"), 0);
+    assert_int_equal(set("redis.url", "redis://a,redis://b,redis://c"), 0);
     assert_int_equal(config_check(&c, &e), ERR_CONFIG);
     assert_int_equal(set("redis.url", "unix:///x"), 0);
     assert_int_equal(set("locks.prefix", "a b"), 0);

@@ -1,0 +1,35 @@
+/* bare: what plain hiredis does with the same work, for the benchmark to stand beside.
+ * Part of the program, not of the installed library. Blocking, no deadlines, no checks.
+ */
+#ifndef LEDGERLOCK_LOCK_BARE_H
+#define LEDGERLOCK_LOCK_BARE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct bare;
+
+/* NULL when the server cannot be reached; unix:// and redis://HOST:PORT only. */
+struct bare *bare_open(const char *url);
+void bare_close(struct bare *b);
+
+/* The library's own acquire and release scripts on one key, turn after turn; the prefix
+ * is that of a client that has installed an epoch. Returns microseconds, -1 on an
+ * error. */
+int64_t bare_scripts(struct bare *b, const char *prefix, size_t turns);
+
+/* SET NX PX of n keys in one pipeline, then DEL of the n in another, turn after turn.
+ */
+int64_t bare_pipeline(struct bare *b, const char *prefix, size_t n, size_t turns);
+
+/* How many scripts and blocking pops clients have sent so far (not what scripts call
+ * inside): all that a waiter sends. -1 on an error. */
+int64_t bare_commands(struct bare *b);
+
+/* Deletes the token record of a prefix that was only there for measuring. */
+void bare_forget(struct bare *b, const char *prefix);
+
+/* "7.0.15", or "unknown". */
+void bare_version(struct bare *b, char *buf, size_t size);
+
+#endif

@@ -1,0 +1,98 @@
+#!/bin/sh
+# Installs the lock library alone and uses it as another program would: run.sh BUILD-FOLDER
+set -eu
+build=$1
+here=$(cd "$(dirname "$0")" && pwd)
+server=${LEDGERLOCK_TEST_REDIS_SERVER:-redis-server}
+command -v "$server" >/dev/null || { echo "skipped: no redis-server" && exit 77; }
+! grep -q '^CMAKE_BUILD_TYPE:STRING=Asan' "$build/CMakeCache.txt" ||
+  { echo "skipped: the library of this build needs the sanitizer's runtime" && exit 77; }
+
+work=$(mktemp -d)
+pid=
+finish() {
+  [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
+  rm -rf "$work"
+}
+trap finish EXIT
+die() {
+  echo "install: $1" >&2
+  exit 1
+}
+
+# ---- what is installed, and what it shows -----------------------------------------------
+prefix=$work/prefix
+cmake --install "$build" --prefix "$prefix" --component lock >"$work/install.log"
+so=$(find "$prefix" -name libledgerlock.so)
+static=$(find "$prefix" -name libledgerlock.a)
+pc=$(dirname "$(find "$prefix" -name ledgerlock.pc)")
+counter=$(find "$prefix" -name counter.c)
+[ -n "$so" ] && [ -n "$static" ] && [ -n "$pc" ] && [ -n "$counter" ] || die "something is missing"
+[ -f "$prefix/share/man/man3/ledgerlock-lock.3" ] || die "no man page"
+[ ! -e "$prefix/bin" ] || die "the component brings a program"
+libs=$(dirname "$so")
+readelf -d "$so" | grep -q 'SONAME.*\[libledgerlock\.so\.0\]' || die "the soname is not libledgerlock.so.0"
+
+# Exactly the functions of the header, nothing of the inside.
+grep -ohE '^[a-z].*[ *]ll_[a-z_]+\(' "$prefix/include/ledgerlock/lock.h" |
+  sed 's/.*[ *]\(ll_[a-z_]*\)($/\1/' | sort -u >"$work/declared"
+nm -D --defined-only "$so" | awk '{ print $3 }' | sed 's/@.*//' | sort -u >"$work/exported"
+[ -s "$work/declared" ] || die "no function found in the header"
+diff "$work/declared" "$work/exported" >&2 || die "header (<) and exported symbols (>) differ"
+for word in $(cat "$work/declared") $(sed -n 's/^    X(\(LL_[A-Z_]*\),.*/\1/p' "$prefix/include/ledgerlock/lock.h"); do
+  grep -q "$word" "$prefix/share/man/man3/ledgerlock-lock.3" || die "the man page does not tell of $word"
+done
+foreign=$(nm -g --defined-only "$static" | awk 'NF == 3 && $3 !~ /^ll_/ { print $3 }')
+[ -z "$foreign" ] || die "the static library defines $foreign"
+needed=$(readelf -d "$so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
+for one in $needed; do
+  case $one in
+    libhiredis*.so.* | libssl.so.* | libcrypto.so.* | libc.so.* | ld-linux*) ;;
+    *) die "the library needs $one" ;;
+  esac
+done
+
+# ---- three ways to build against it ------------------------------------------------------
+cp "$counter" "$work/counter.c"
+cd "$work"
+export PKG_CONFIG_PATH="$pc"
+cflags="-std=c11 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags ledgerlock)"
+# shellcheck disable=SC2086,SC2046
+{
+  cc $cflags counter.c $(pkg-config --libs ledgerlock) -o pc_shared
+  cc $cflags counter.c -Wl,-Bstatic $(pkg-config --libs ledgerlock) -Wl,-Bdynamic \
+    $(pkg-config --static --libs ledgerlock | sed 's/-lledgerlock//') -o pc_static
+}
+cmake -S "$here" -B cmake -DCMAKE_PREFIX_PATH="$prefix" -DCOUNTER="$work/counter.c" >cmake.log
+cmake --build cmake >>cmake.log
+readelf -d pc_static cmake/counter_static | grep -q 'NEEDED.*ledgerlock' && die "static is not static"
+if command -v c++ >/dev/null; then
+  echo '#include <ledgerlock/lock.h>
+int main() { return ll_strerror(0) == 0; }' >header.cc
+  # shellcheck disable=SC2046
+  c++ -Wall -Wextra -Wpedantic -Werror header.cc $(pkg-config --cflags --libs ledgerlock) -o header
+fi
+
+# ---- and run it --------------------------------------------------------------------------
+"$server" --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" \
+  --logfile redis.log &
+pid=$!
+for _ in $(seq 100); do [ -S redis.sock ] && break || sleep 0.05; done
+export LD_LIBRARY_PATH="$libs"
+last=0
+: >number
+for program in ./pc_shared ./pc_static ./cmake/counter_shared ./cmake/counter_static; do
+  $program number "unix://$work/redis.sock" >out || die "$program failed"
+  token=$(sed 's/.*token //' out)
+  [ "$token" -gt "$last" ] || die "$program: token $token is not above $last"
+  last=$token
+done
+workers=
+for _ in 1 2 3 4 5 6 7 8; do
+  ./pc_shared number "unix://$work/redis.sock" >/dev/null &
+  workers="$workers $!"
+done
+for one in $workers; do wait "$one" || die "one of eight at once failed"; done
+[ "$(cut -d' ' -f1 number)" = 12 ] || die "twelve turns made $(cat number)"
+! ./pc_shared number unix:///nowhere >/dev/null 2>err || die "no server, and no failure"
+grep -q unreachable err || die "no server, and no word of it: $(cat err)"

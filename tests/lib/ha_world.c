@@ -1,0 +1,219 @@
+/* ha_world: starts and ends the servers of the tests on high availability. */
+#define _XOPEN_SOURCE 700
+#include "tests/lib/ha_world.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { WAIT_MS = 15000, STEP_MS = 20 };
+
+int ha_free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    (void)close(fd);
+    return ntohs(address.sin_port);
+}
+
+/* ---- servers ---- */
+
+void ha_start(struct ha_server *s, int primary_port)
+{
+    char port[8], primary[8];
+
+    s->port = ha_free_port();
+    (void)snprintf(port, sizeof port, "%d", s->port);
+    (void)snprintf(primary, sizeof primary, "%d", primary_port);
+    (void)snprintf(s->url, sizeof s->url, "redis://127.0.0.1:%d", s->port);
+    if (primary_port == 0)
+        fixture_redis_start(&s->redis, "--port", port, "--bind", "127.0.0.1",
+                            "--repl-diskless-sync-delay", "0", NULL);
+    else
+        fixture_redis_start(&s->redis, "--port", port, "--bind", "127.0.0.1",
+                            "--repl-diskless-sync-delay", "0", "--replicaof",
+                            "127.0.0.1", primary, NULL);
+}
+
+void ha_kill(struct ha_server *s)
+{
+    fixture_redis_kill(&s->redis);
+}
+
+void ha_close(struct ha_server *s)
+{
+    fixture_redis_close(&s->redis);
+}
+
+/* On a connection of its own: a failover closes those of all clients. */
+static redisReply *command(struct ha_server *s, const char *text)
+{
+    redisContext *raw = lock_raw_connection(s->redis.url);
+    redisReply *reply = redisCommand(raw, text);
+
+    if (reply == NULL)
+        fail_msg("%s: %s", text, raw->errstr);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s: %s", text, reply->str);
+    redisFree(raw);
+    return reply;
+}
+
+void ha_do(struct ha_server *s, const char *text)
+{
+    freeReplyObject(command(s, text));
+}
+
+long long ha_integer(struct ha_server *s, const char *text)
+{
+    redisReply *reply = command(s, text);
+    long long v = reply->integer;
+
+    freeReplyObject(reply);
+    return v;
+}
+
+void ha_wait_integer(struct ha_server *s, const char *text, long long wanted)
+{
+    for (int left_ms = WAIT_MS; ha_integer(s, text) != wanted; left_ms -= STEP_MS) {
+        if (left_ms <= 0)
+            fail_msg("%s: %s is not %lld", s->url, text, wanted);
+        fixture_pause_ms(STEP_MS);
+    }
+}
+
+void ha_wait_info(struct ha_server *s, const char *text)
+{
+    bool is_there = false;
+
+    for (int left_ms = WAIT_MS; !is_there; left_ms -= STEP_MS) {
+        redisReply *reply = command(s, "INFO");
+
+        is_there = strstr(reply->str, text) != NULL;
+        freeReplyObject(reply);
+        if (!is_there && left_ms <= 0)
+            fail_msg("%s: no %s", s->url, text);
+        if (!is_there)
+            fixture_pause_ms(STEP_MS);
+    }
+}
+
+/* For a second after its first synchronisation a replica may leave a question for its
+ * acknowledgement unanswered: it must confirm at once for longer than that. */
+void ha_wait_replicas(struct ha_server *primary, int n)
+{
+    redisContext *raw = lock_raw_connection(primary->redis.url);
+    int in_a_row = 0;
+
+    for (int i = 0; i < 300 && in_a_row < 24; i++) {
+        redisReply *reply;
+
+        freeReplyObject(redisCommand(raw, "SET mark 1"));
+        reply = redisCommand(raw, "WAIT %d 100", n);
+        in_a_row = reply->integer >= n ? in_a_row + 1 : 0;
+        freeReplyObject(reply);
+        fixture_pause_ms(50);
+    }
+    redisFree(raw);
+    assert_int_equal(in_a_row, 24);
+}
+
+void ha_wait_linked(struct ha_server *replica)
+{
+    ha_wait_info(replica, "master_link_status:up");
+}
+
+/* ---- Sentinels ---- */
+
+static void write_sentinel_file(const struct ha_sentinel *s, int primary_port)
+{
+    char path[96];
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/sentinel.conf", s->dir);
+    f = fopen(path, "w");
+    assert_non_null(f);
+    (void)fprintf(f,
+                  "port %d\nbind 127.0.0.1\ndir %s\nlogfile %s/sentinel.log\n"
+                  "sentinel monitor " HA_NAME " 127.0.0.1 %d 1\n"
+                  "sentinel down-after-milliseconds " HA_NAME " 500\n"
+                  "sentinel failover-timeout " HA_NAME " 5000\n",
+                  s->port, s->dir, s->dir, primary_port);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void exec_sentinel(const struct ha_sentinel *s)
+{
+    const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
+    const char *bin = given != NULL && given[0] != '\0' ? given : "redis-server";
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "%s/sentinel.conf", s->dir);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)execlp(bin, bin, path, "--sentinel", (char *)NULL);
+    _exit(127);
+}
+
+/* Number of replicas that the Sentinel knows and finds usable; -1: it does not answer.
+ */
+static long known_replicas(const struct ha_sentinel *s)
+{
+    redisContext *raw = redisConnect("127.0.0.1", s->port);
+    redisReply *reply = NULL;
+    long n = -1;
+
+    if (raw != NULL && raw->err == 0)
+        reply = redisCommand(raw, "SENTINEL REPLICAS " HA_NAME);
+    if (reply != NULL && reply->type == REDIS_REPLY_ARRAY)
+        n = (long)reply->elements;
+    if (reply != NULL)
+        freeReplyObject(reply);
+    if (raw != NULL)
+        redisFree(raw);
+    return n;
+}
+
+void ha_sentinel_start(struct ha_sentinel *s, int primary_port, size_t replicas)
+{
+    (void)strcpy(s->dir, "/tmp/ledgerlock-sentinel.XXXXXX");
+    assert_non_null(mkdtemp(s->dir));
+    s->port = ha_free_port();
+    write_sentinel_file(s, primary_port);
+    (void)fflush(NULL);
+    s->pid = fork();
+    assert_true(s->pid >= 0);
+    if (s->pid == 0)
+        exec_sentinel(s);
+    for (int left_ms = WAIT_MS; known_replicas(s) < (long)replicas;
+         left_ms -= STEP_MS) {
+        if (left_ms <= 0)
+            fail_msg("the Sentinel in %s does not know %zu replicas", s->dir, replicas);
+        fixture_pause_ms(STEP_MS);
+    }
+}
+
+void ha_sentinel_close(struct ha_sentinel *s)
+{
+    char path[96];
+
+    if (s->pid <= 0)
+        return;
+    (void)kill(s->pid, SIGKILL);
+    (void)fixture_reap(s->pid, 10);
+    s->pid = 0;
+    (void)snprintf(path, sizeof path, "%s/sentinel.conf", s->dir);
+    (void)unlink(path);
+    (void)snprintf(path, sizeof path, "%s/sentinel.log", s->dir);
+    (void)unlink(path);
+    (void)rmdir(s->dir);
+}

@@ -1,0 +1,83 @@
+/* tls_world: openssl by its program, so the tests need no header of it. */
+#define _XOPEN_SOURCE 700
+#include "tests/lib/tls_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct fixture_redis tls_server;
+int tls_port;
+char tls_ca[64];
+
+static char dir[32];
+
+static bool shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static bool shell(const char *format, ...)
+{
+    char command[1024];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(command, sizeof command, format, ap);
+    va_end(ap);
+    return system(command) == 0;
+}
+
+bool tls_is_possible(void)
+{
+    const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
+    const char *bin = given != NULL && given[0] != '\0' ? given : "redis-server";
+
+    return shell("grep -qa tls-auth-clients \"$(command -v %s)\"", bin) &&
+           shell("openssl version >/dev/null");
+}
+
+#define NEW_KEY                                                                        \
+    "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 "
+
+/* NAME.crt and NAME.key, made out to `to`, signed by our own authority. */
+static void make_certificate(const char *name, const char *to)
+{
+    assert_true(
+        shell("cd %s && " NEW_KEY "-CA ca.crt -CAkey ca.key -subj /CN=server "
+              "-keyout %s.key -out %s.crt -addext subjectAltName=%s 2>>openssl.log",
+              dir, name, name, to));
+}
+
+void tls_start(struct fixture_redis *r, int port, const char *certificate)
+{
+    char text[8], crt[64], key[64];
+
+    (void)snprintf(text, sizeof text, "%d", port);
+    (void)snprintf(crt, sizeof crt, "%s/%s.crt", dir, certificate);
+    (void)snprintf(key, sizeof key, "%s/%s.key", dir, certificate);
+    fixture_redis_start(r, "--tls-port", text, "--tls-cert-file", crt, "--tls-key-file",
+                        key, "--tls-ca-cert-file", tls_ca, "--tls-auth-clients", "no",
+                        NULL);
+}
+
+int tls_start_server(void **state)
+{
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "/tmp/ledgerlock-tls.XXXXXX");
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(tls_ca, sizeof tls_ca, "%s/ca.crt", dir);
+    assert_true(shell("cd %s && " NEW_KEY
+                      "-subj /CN=ca -keyout ca.key -out ca.crt 2>openssl.log",
+                      dir));
+    make_certificate("good", "DNS:localhost,IP:127.0.0.1");
+    make_certificate("other", "DNS:other.example");
+    tls_port = ha_free_port();
+    tls_start(&tls_server, tls_port, "good");
+    return 0;
+}
+
+int tls_stop_server(void **state)
+{
+    (void)state;
+    fixture_redis_close(&tls_server);
+    assert_true(shell("rm -r %s", dir));
+    return 0;
+}
