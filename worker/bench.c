@@ -77,11 +77,12 @@ static void print(const json_t *doc)
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
     struct err e = {0};
-    json_t *doc = json_object();
+    json_t *doc;
     int code;
 
     if (argc != 1 || strcmp(argv[0], "locks") != 0)
         return cli_usage("bench", "say what to measure: locks");
+    doc = json_object();
     code = doc == NULL ? err_set(&e, ERR_NOMEM, "out of memory") : add_machine(doc, &e);
     if (code == 0)
         code = bench_locks(c, &flags, doc, &e);

@@ -206,8 +206,10 @@ static int acquire_chunk(
                                      : ask(l, first, n, mode, ttl_ms);
         unanswered = unanswered || code == LL_E_UNCERTAIN;
         l->unreachable = code == LL_E_UNAVAILABLE;
-        if (code == LATE)
-            ll_disconnect(l->client); /* the clocks moved apart: compare them again */
+        if (code == LATE || code == LL_E_EPOCH)
+            ll_disconnect(
+                l->client); /* the clocks moved apart, or the server has another
+                               replication id since we asked who it is */
         else if (code != LL_E_UNCERTAIN)
             break;
     }
