@@ -165,7 +165,7 @@ static int bring_up(struct pg *pg,
                     const struct pg_result *applied,
                     size_t i,
                     bool dry_run,
-                    size_t *todo,
+                    size_t *missing_ct,
                     struct err *e)
 {
     struct piece p = piece_at(i);
@@ -178,14 +178,14 @@ static int bring_up(struct pg *pg,
         return 0;
     if (recorded != NULL && is_migration(&p))
         return edited(&p, recorded, hash, e);
-    (*todo)++;
+    (*missing_ct)++;
     if (!dry_run)
         return apply(pg, &p, hash, applied == NULL && i == 0, e);
     (void)printf("would apply %s %s\n", p.kind, p.name);
     return 0;
 }
 
-static int bring_all_up(struct pg *pg, bool dry_run, size_t *todo, struct err *e)
+static int bring_all_up(struct pg *pg, bool dry_run, size_t *missing_ct, struct err *e)
 {
     struct pg_result *applied;
     int code = read_applied(pg, &applied, e);
@@ -193,18 +193,18 @@ static int bring_all_up(struct pg *pg, bool dry_run, size_t *todo, struct err *e
     if (code == 0)
         code = check_not_newer(applied, e);
     for (size_t i = 0; code == 0 && i < PIECES; i++)
-        code = bring_up(pg, applied, i, dry_run, todo, e);
+        code = bring_up(pg, applied, i, dry_run, missing_ct, e);
     pg_result_free(applied);
     return code;
 }
 
 /* The lock is taken before the record is read: who waited finds the work done. It ends
  * with the session, so an early return or a death needs no unlock. */
-static int migrate_all(struct pg *pg, bool dry_run, size_t *todo, struct err *e)
+static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct err *e)
 {
     if (!dry_run && pg_exec(pg, SQL_MIGRATE_LOCK, NULL, 0, NULL, e) != 0)
         return err_wrap(e, "waiting for another migration");
-    if (bring_all_up(pg, dry_run, todo, e) != 0)
+    if (bring_all_up(pg, dry_run, missing_ct, e) != 0)
         return (int)e->code;
     return dry_run ? 0 : pg_exec(pg, SQL_MIGRATE_UNLOCK, NULL, 0, NULL, e);
 }
@@ -266,18 +266,18 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 {
     struct err e = {0};
     struct pg *pg;
-    size_t todo = 0;
+    size_t missing_ct = 0;
     int code;
 
     (void)argc;
     (void)argv;
     if (cli_connect(c, "migrate", &pg, &e) != 0)
         return cli_fail(&e);
-    code = migrate_all(pg, values.dry_run, &todo, &e);
+    code = migrate_all(pg, values.dry_run, &missing_ct, &e);
     pg_close(pg);
     if (code != 0)
         return cli_fail(&e);
-    if (todo == 0)
+    if (missing_ct == 0)
         (void)printf("schema is up to date (%d migrations, %d functions)\n",
                      (int)MIGRATION_COUNT, (int)FUNCTION_COUNT);
     return EXIT_OK;
