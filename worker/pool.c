@@ -348,8 +348,9 @@ static bool open_pool(struct pool *p, const struct pool_order *order)
     if (gethostname(p->host, sizeof p->host - 1) != 0)
         (void)snprintf(p->host, sizeof p->host, "unknown");
     p->size = p->n * sizeof *p->slots;
-    p->slots =
-        mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    p->slots = order->slots != NULL ? order->slots
+                                    : mmap(NULL, p->size, PROT_READ | PROT_WRITE,
+                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     p->posts = calloc(p->n, sizeof *p->posts);
     (void)sigemptyset(&p->signals);
     (void)sigaddset(&p->signals, SIGTERM);
@@ -366,7 +367,7 @@ static bool open_pool(struct pool *p, const struct pool_order *order)
 
 static void close_pool(struct pool *p)
 {
-    if (p->slots != MAP_FAILED)
+    if (p->slots != MAP_FAILED && p->slots != p->order->slots)
         (void)munmap(p->slots, p->size);
     free(p->posts);
     (void)sigprocmask(SIG_SETMASK, &p->before, NULL);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "worker/batch.h"
 #include "worker/epoch.h"
@@ -243,6 +244,16 @@ static int transact_each(struct worker *w,
 
 /* ---- after ---- */
 
+static void note_pace(struct pace *pace, int64_t start_us)
+{
+    int64_t now = clk_us();
+
+    if (pace->first_us == 0)
+        pace->first_us = start_us;
+    pace->last_us = now;
+    histogram_record(&pace->batch_us, now - start_us);
+}
+
 /* Ids of a kind that were wanted and not returned by the claim, into b->ids. */
 static size_t unclaimed(struct batch *b, enum resource_kind kind)
 {
@@ -361,7 +372,9 @@ int turn_run(struct worker *w,
              enum turn *turn,
              struct err *e)
 {
+    int64_t start_us = clk_us();
     int64_t too_large, token;
+    int code;
 
     *turn = TURN_EMPTY;
     if (batch_pull(w, job, bucket, &too_large, e) != 0)
@@ -376,5 +389,8 @@ int turn_run(struct worker *w,
     *turn = TURN_BUSY;
     if (take_locks(w, &token, e) != 0)
         return (int)e->code;
-    return token == 0 ? 0 : work(w, job, token, turn, e);
+    code = token == 0 ? 0 : work(w, job, token, turn, e);
+    if (*turn == TURN_WORKED)
+        note_pace(&w->slot->pace, start_us);
+    return code;
 }
