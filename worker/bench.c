@@ -17,6 +17,7 @@ static const struct cli_flag rows[] = {
     {"rows",        CLI_INT,  offsetof(struct bench_flags, rows),        100, 100000000, "subscriptions, orders or buyers that are made"},
     {"seconds",     CLI_INT,  offsetof(struct bench_flags, seconds),     1, 3600, "length of a timed part (default 10, locks 3), or most of a burn-down (default 600)"},
     {"steady",      CLI_BOOL, offsetof(struct bench_flags, steady),      0, 0,   "billing: every row is many periods behind, for --seconds; else burn down one each"},
+    {"load-only",   CLI_BOOL, offsetof(struct bench_flags, load_only),   0, 0,   "wipe and fill, for something else to measure on"},
     {"no-audit",    CLI_BOOL, offsetof(struct bench_flags, no_audit),    0, 0,   "leave out the proof at the end"},
     {"repetitions", CLI_INT,  offsetof(struct bench_flags, repetitions), 1, 99,  "locks: medians are over this many"},
     {"quorum",      CLI_TEXT, offsetof(struct bench_flags, quorum),      0, 0,   "locks: three Redis URLs, by commas: also measure a quorum"},
@@ -88,8 +89,8 @@ static void print(const json_t *doc)
 
 static enum exit_code wrong_flags(const struct bench_mode *mode)
 {
-    if (mode == NULL && (flags.rows != 0 || flags.steady))
-        return cli_usage("bench", "locks takes neither --rows nor --steady");
+    if (mode == NULL && (flags.rows != 0 || flags.steady || flags.load_only))
+        return cli_usage("bench", "locks takes no --rows, --steady or --load-only");
     if (mode != NULL && flags.steady && strcmp(mode->job, "billing") != 0)
         return cli_usage("bench", "--steady is for billing: an order is served once");
     return EXIT_OK;

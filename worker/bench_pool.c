@@ -273,7 +273,9 @@ int bench_pool(const struct config *c,
 
     m.rows = f->rows != 0 ? f->rows : mode->rows;
     (void)snprintf(own.jobs, sizeof own.jobs, "%s", mode->job);
-    if (prepare(&m, doc, e) != 0 || bench_run_pool(&own, f, &m.run, e) != 0)
+    if (prepare(&m, doc, e) != 0 || f->load_only)
+        return (int)e->code;
+    if (bench_run_pool(&own, f, &m.run, e) != 0)
         return (int)e->code;
     return conclude(&m, doc, held, e);
 }
