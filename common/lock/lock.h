@@ -57,7 +57,8 @@ extern "C" {
     X(LL_E_NO_QUORUM,    -12, "fewer than a majority of the nodes granted it")           \
     X(LL_E_AMNESIA,      -13, "a majority of the nodes has lost its memory: seed them")  \
     X(LL_E_NOT_REPLICATED, -14, "too few replicas confirmed the lock; it was given back") \
-    X(LL_E_TLS,          -15, "TLS is not available in this build or failed")
+    X(LL_E_TLS,          -15, "TLS is not available in this build or failed")            \
+    X(LL_E_CLUSTER,      -16, "Redis Cluster is not offered: use one server or a quorum")
 
 /* clang-format on */
 
@@ -132,8 +133,9 @@ int ll_open(struct ll_client **out,
 /* Closes and frees; accepts NULL. Locks of the client must be freed before. */
 void ll_close(struct ll_client *c);
 
-/* Connects where there is no connection, checks that the server is a primary and does
- * not evict. Every other call does this by itself; this one is for a check at start. */
+/* Connects where there is no connection, checks that the server is a primary, does not
+ * evict and is no node of a cluster. Every other call does this by itself; this one is
+ * for a check at start. */
 int ll_connect(struct ll_client *c);
 
 /* Drops the connections; the next call makes new ones. */
