@@ -331,11 +331,11 @@ int ll_script(struct ll_client *c,
     lens[0] = 7;
     argv[1] = node->sha[id];
     lens[1] = 40;
-    for (int attempt = 0; attempt < 2; attempt++) {
+    for (;;) { /* somebody may flush the scripts between the loading and the call */
         code = command_once_more(c, argc, argv, lens, deadline_ms, reply);
         if (code != LL_OK || (*reply)->type != REDIS_REPLY_ERROR)
             return code;
-        if (attempt == 1 || strncmp((*reply)->str, "NOSCRIPT", 8) != 0)
+        if (strncmp((*reply)->str, "NOSCRIPT", 8) != 0 || ll_now_ms() >= deadline_ms)
             break;
         freeReplyObject(*reply);
         *reply = NULL;

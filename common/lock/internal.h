@@ -64,6 +64,7 @@ struct ll_slot {
     int code;
     int64_t busy_ms;
     int64_t token;
+    bool given_back;              /* deleted, perhaps by a try whose answer was lost */
     int64_t grants[LL_NODES_MAX]; /* quorum: what each node granted; 0: nothing */
     unsigned acks;                /* quorum: nodes whose counter has reached token */
 };
@@ -180,7 +181,7 @@ int ll_load_script(struct ll_client *c,
                    enum lua_id id,
                    int64_t deadline_ms);
 
-/* Runs a script by its hash on the one server, loading it once if the server forgot it.
+/* Runs a script by its hash on the one server, loading it when the server forgot it.
  * The caller fills argv and lens from index 3 on: keys, then arguments; argc counts the
  * first three too. */
 int ll_script(struct ll_client *c,

@@ -218,7 +218,8 @@ int ll_verify(struct ll_lock *l, int64_t *left_ms);
 
 /* Deletes the granted keys that still carry our nonce. LL_OK: all were ours until now;
  * LL_GONE: at least one had run out; LL_NOT_OWNER: at least one is somebody else's.
- * ll_key_code tells of each. Any number of times, same answer. */
+ * ll_key_code tells of each. Any number of times, same answer; after a fault it may be
+ * asked again, and what a try whose answer was lost deleted counts as ours. */
 int ll_release(struct ll_lock *l);
 
 /* Forgets the tenure without a word to the server: its keys end with their lease. For a

@@ -43,32 +43,40 @@ static int end(struct ll_plain *p, int code, int unanswered)
 
 /* Codes of the keys; ours are LL_OK. A key found gone although a try before, with its
  * answer lost, may have deleted it was ours until then. */
-static size_t sort_out(struct ll_plain *p, const redisReply *values, bool asked_before)
+static size_t sort_out(struct ll_plain *p, const redisReply *values)
 {
     size_t ours = 0;
 
     for (size_t i = 0; i < p->n; i++) {
+        struct ll_slot *slot = ll_plain_slot(p, i);
         char who = ll_plain_whose(p, values->element[i]);
 
-        ll_plain_slot(p, i)->code = who == '1'   ? LL_OK
-                                    : who == '-' ? LL_NOT_OWNER
-                                                 : LL_GONE;
+        if (who == '1' || (who == '0' && slot->given_back))
+            slot->code = LL_OK;
+        else
+            slot->code = who == '-' ? LL_NOT_OWNER : LL_GONE;
         ours += who == '1' ? 1 : 0;
-    }
-    for (size_t i = 0; asked_before && i < p->n; i++) {
-        if (ll_plain_slot(p, i)->code == LL_GONE)
-            ll_plain_slot(p, i)->code = LL_OK;
     }
     return ours;
 }
 
-static int try_release(struct ll_plain *p, bool asked_before)
+static void note_given_back(struct ll_plain *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct ll_slot *slot = ll_plain_slot(p, i);
+
+        slot->given_back = slot->given_back || slot->code == LL_OK;
+    }
+}
+
+static int try_release(struct ll_plain *p)
 {
     const redisReply *values;
     struct ll_pipe looked;
+    bool was_valid = ll_valid(p->l, 0);
     int code = look(p, false, &values);
 
-    if (code != LL_OK || sort_out(p, values, asked_before) == 0)
+    if (code != LL_OK || sort_out(p, values) == 0)
         return code;
     looked = p->pipe; /* values are read while the next commands are put together */
     p->pipe = (struct ll_pipe){0};
@@ -78,6 +86,8 @@ static int try_release(struct ll_plain *p, bool asked_before)
             ll_plain_add_key(p, "DEL", i);
     }
     code = ll_plain_change(p);
+    if (code == LL_OK || (code == LL_E_UNCERTAIN && was_valid))
+        note_given_back(p);
     ll_pipe_free(&looked);
     return code;
 }
@@ -85,7 +95,6 @@ static int try_release(struct ll_plain *p, bool asked_before)
 int ll_plain_release(struct ll_lock *l, const size_t *index, size_t n)
 {
     struct ll_plain p = ll_plain_begin(l->client);
-    bool was_valid = ll_valid(l, 0);
     int unanswered = 0;
     int code;
 
@@ -93,7 +102,7 @@ int ll_plain_release(struct ll_lock *l, const size_t *index, size_t n)
     p.index = index;
     p.n = n;
     do {
-        code = try_release(&p, unanswered > 0 && was_valid);
+        code = try_release(&p);
     } while (once_more(&p, code, &unanswered));
     return end(&p, code, unanswered);
 }

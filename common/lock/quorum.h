@@ -30,7 +30,8 @@ struct ll_quorum_round {
     /* what came of it: the answer, or NULL and the code why not */
     struct redisReply *replies[LL_NODES_MAX];
     int codes[LL_NODES_MAX];
-    bool twice[LL_NODES_MAX]; /* it was asked before, and that answer got lost */
+    bool twice[LL_NODES_MAX];  /* it was asked before, and that answer got lost */
+    bool forgot[LL_NODES_MAX]; /* it had not got the script: it is sent whole */
     /* the command that is being made */
     const char **argv;
     size_t *lens;

@@ -28,15 +28,17 @@ void ll_quorum_number(struct ll_quorum_round *r, int64_t value)
 
 static void make_command(struct ll_quorum_round *r, size_t node, struct ll_pipe *pipe)
 {
+    bool whole = r->forgot[node];
     char count[16];
     int keys;
 
     r->argc = HEAD_WORDS;
     r->number_ct = 0;
     keys = r->fill(r, node);
-    r->argv[0] = "EVALSHA";
-    r->lens[0] = 7;
-    r->argv[1] = r->c->nodes[node].sha[r->script];
+    r->argv[0] = whole ? "EVAL" : "EVALSHA";
+    r->argv[1] = whole ? (const char *)lua_texts[r->script].text
+                       : r->c->nodes[node].sha[r->script];
+    r->lens[0] = strlen(r->argv[0]);
     r->lens[1] = strlen(r->argv[1]);
     r->argv[2] = count;
     r->lens[2] = (size_t)snprintf(count, sizeof count, "%d", keys);
@@ -113,8 +115,9 @@ static bool mend(struct ll_quorum_round *r, size_t i, bool in_time)
 {
     struct ll_node *node = &r->c->nodes[i];
 
-    if (has_no_script(r->replies[i]))
-        return ll_load_script(r->c, node, r->script, ll_now_ms() + r->node_ms) == LL_OK;
+    r->forgot[i] = has_no_script(r->replies[i]);
+    if (r->forgot[i])
+        return true;
     if (is_late(r->replies[i]))
         ll_node_disconnect(node); /* the clocks moved apart: compare them again */
     return node->conn == NULL && (r->codes[i] != LL_E_UNCERTAIN || in_time);

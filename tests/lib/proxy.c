@@ -162,6 +162,13 @@ void proxy_cut_after(struct proxy *p, const char *bytes, size_t size, unsigned t
     set_cut(p, CUT_AFTER, bytes, size, times);
 }
 
+void proxy_late(
+    struct proxy *p, const char *bytes, size_t size, unsigned times, unsigned ms)
+{
+    atomic_store(&p->shared->late_ms, ms);
+    set_cut(p, CUT_LATE, bytes, size, times);
+}
+
 void proxy_delay(struct proxy *p, unsigned ms)
 {
     atomic_store(&p->shared->delay_ms, ms);

@@ -54,6 +54,11 @@ void proxy_cut_before(struct proxy *p, const char *bytes, size_t size, unsigned 
  * then both sides are closed. */
 void proxy_cut_after(struct proxy *p, const char *bytes, size_t size, unsigned times);
 
+/* The next `times` occurrences of `bytes` from a client are passed on only after ms,
+ * also when the client has given up and gone meanwhile; other connections pass. */
+void proxy_late(
+    struct proxy *p, const char *bytes, size_t size, unsigned times, unsigned ms);
+
 /* Every answer of the server waits this long; 0: none does. */
 void proxy_delay(struct proxy *p, unsigned ms);
 
@@ -84,6 +89,8 @@ enum proxy_count {
     PROXY_DELAYED,    /* pieces of answers */
     PROXY_SWALLOWED,  /* connections on which a byte waited in the black hole */
     PROXY_REFUSED,    /* connections closed by proxy_refuse or proxy_cut_all */
+    PROXY_LATE,       /* commands of proxy_late that have gone to the server */
+    PROXY_TURNS,      /* round trips: a client speaks first, or after an answer */
     PROXY_COUNTS
 };
 

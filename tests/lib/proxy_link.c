@@ -28,6 +28,8 @@ struct link {
     size_t tail_n;
     bool cut_at_answer;
     bool was_swallowed;
+    bool is_late;   /* what is in `up` waits for its time */
+    bool is_asking; /* the client spoke last */
 };
 
 int64_t proxy_now_ms(void)
@@ -165,12 +167,28 @@ static bool pour(int fd, struct hose *h)
     return true;
 }
 
+/* Passes on what the client said, unless its time has not come. */
+static bool pour_up(struct proxy_shared *s, struct link *l)
+{
+    bool had = l->up.n > 0;
+    bool ok = pour(l->server, &l->up);
+
+    if (ok && l->is_late && had && l->up.n == 0) {
+        l->is_late = false;
+        atomic_fetch_add(&s->count[PROXY_LATE], 1);
+    }
+    return ok;
+}
+
 static bool from_client(struct proxy_shared *s, struct link *l)
 {
     enum cut cut;
 
     if (!fill(l->client, &l->up))
         return false;
+    if (l->up.n > 0 && !l->is_asking)
+        atomic_fetch_add(&s->count[PROXY_TURNS], 1);
+    l->is_asking = l->is_asking || l->up.n > 0;
     cut = match(s, l);
     if (cut == CUT_BEFORE) {
         atomic_fetch_add(&s->count[PROXY_CUTS_BEFORE], 1);
@@ -182,8 +200,12 @@ static bool from_client(struct proxy_shared *s, struct link *l)
         atomic_fetch_add(&s->count[PROXY_SWALLOWED], 1);
         return true;
     }
+    if (cut == CUT_LATE) {
+        l->is_late = true;
+        l->up.due_ms = proxy_now_ms() + atomic_load(&s->late_ms);
+    }
     l->cut_at_answer = l->cut_at_answer || cut == CUT_AFTER;
-    return pour(l->server, &l->up);
+    return pour_up(s, l);
 }
 
 static bool from_server(struct proxy_shared *s, struct link *l)
@@ -194,6 +216,7 @@ static bool from_server(struct proxy_shared *s, struct link *l)
         return false;
     if (l->down.n == 0)
         return true;
+    l->is_asking = false;
     if (l->cut_at_answer) {
         atomic_fetch_add(&s->count[PROXY_CUTS_AFTER], 1);
         return false;
@@ -208,7 +231,7 @@ static bool from_server(struct proxy_shared *s, struct link *l)
 static void serve(struct proxy_shared *s, struct link *l, short client, short server)
 {
     const short in = POLLIN | POLLHUP | POLLERR;
-    bool ok = pour(l->server, &l->up) && pour(l->client, &l->down);
+    bool ok = pour_up(s, l) && pour(l->client, &l->down);
 
     if (ok && (client & in) != 0 && l->up.n == 0)
         ok = from_client(s, l);
