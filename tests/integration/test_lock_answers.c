@@ -189,7 +189,7 @@ static void mix_up(struct lock_world *w, bool plain)
     assert_int_equal(ll_try(w->lb, "held", 60000), LL_OK);
     for (int i = 0; i < 3; i++) {
         struct late late;
-        char name[16];
+        char name[24];
 
         (void)snprintf(name, sizeof name, "free:%d", i);
         begin_late(&late, &r.proxy);
