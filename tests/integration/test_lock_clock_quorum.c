@@ -1,0 +1,156 @@
+/* The clock of one node of three jumps, or the client's: who holds the lock, and that
+ * tokens only grow. */
+#include "tests/lib/quorum_world.h"
+
+#include <stdlib.h>
+
+#include "tests/lib/clock_world.h"
+
+enum { LEASE_MS = 10000, SHORT_MS = 300 };
+
+static int open_world(void **state)
+{
+    int code = quorum_open_shared(state);
+    struct quorum_world *w = *state;
+
+    for (size_t i = 0; i < w->n; i++)
+        clock_mend_server(&w->servers[i]);
+    return code;
+}
+
+static int close_world(void **state)
+{
+    clock_mend_own();
+    return quorum_close_shared(state);
+}
+
+/* Takes and frees another key with both clients in turn; every token must be higher. */
+static int64_t churn(struct quorum_world *w, int64_t last)
+{
+    struct ll_lock *locks[] = {ll_new(w->a), ll_new(w->b)};
+
+    for (int i = 0; i < 6; i++) {
+        struct ll_lock *l = locks[i % 2];
+
+        assert_int_equal(ll_try(l, "churn", LEASE_MS), LL_OK);
+        assert_true(ll_token(l) > last);
+        last = ll_token(l);
+        assert_int_equal(ll_release(l), LL_OK);
+    }
+    ll_free(locks[0]);
+    ll_free(locks[1]);
+    return last;
+}
+
+/* The node forgets the key early; the two others hold it. */
+static void clock_jump_quorum_node_forward(void **state)
+{
+    struct quorum_world *w = *state;
+    int64_t last = churn(w, 0);
+
+    assert_int_equal(ll_try(w->la, "k", LEASE_MS), LL_OK);
+    clock_jump_server(&w->servers[1], CLOCK_HOUR_MS);
+    assert_int_equal(quorum_copies(w, "k"), 2);
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_BUSY);
+    assert_int_equal(quorum_copies(w, "k"), 2); /* what it granted was given back */
+    assert_int_equal(ll_extend(w->la, LEASE_MS), LL_OK);
+    assert_int_equal(ll_release(w->la), LL_OK);
+    last = churn(w, last);
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_OK);
+    assert_true(ll_token(w->lb) > last);
+    assert_int_equal(quorum_copies(w, "k"), 3); /* it votes, by its new clock */
+}
+
+/* The node keeps the key too long: it costs its vote, not the lock. */
+static void clock_jump_quorum_node_back(void **state)
+{
+    struct quorum_world *w = *state;
+    int64_t last = churn(w, 0);
+
+    assert_int_equal(ll_try(w->la, "k", SHORT_MS), LL_OK);
+    last = ll_token(w->la) > last ? ll_token(w->la) : last;
+    clock_jump_server(&w->servers[1], -CLOCK_HOUR_MS);
+    fixture_pause_ms(SHORT_MS + 50);
+    assert_false(ll_valid(w->la, 0));
+    assert_int_equal(quorum_copies(w, "k"), 1);
+    assert_true(quorum_ask(w, 1, "PTTL %sk") > CLOCK_HOUR_MS - 10000);
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_OK); /* the two others */
+    assert_true(ll_token(w->lb) > last);
+    assert_int_equal(ll_release(w->la), LL_NOT_OWNER);
+    assert_int_equal(quorum_copies(w, "k"), 2); /* and the leftover is gone */
+    assert_true(churn(w, ll_token(w->lb)) > last);
+}
+
+/* Two tenures that share only the node that jumped: both are granted, and the counter
+ * of that node puts the later one above the earlier one. Counters are planted so that
+ * the nodes disagree, and neither clock makes the token. */
+static void clock_jump_quorum_shared_node_forward(void **state)
+{
+    struct quorum_world *w = *state;
+
+    (void)quorum_plant_skew(w);
+    proxy_refuse(&w->proxies[2], true); /* a sees nodes 0 and 1 */
+    assert_int_equal(ll_try(w->la, "k", LEASE_MS), LL_OK);
+    assert_int_equal(quorum_copies(w, "k"), 2);
+    clock_jump_server(&w->servers[1], CLOCK_HOUR_MS);
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_OK); /* nodes 1 and 2 */
+    assert_int_equal(quorum_copies(w, "k"), 3);
+    assert_true(ll_valid(w->la, 0)); /* two holders: the fence decides */
+    assert_true(ll_token(w->lb) > ll_token(w->la));
+    assert_int_equal(ll_extend(w->la, LEASE_MS), LL_LOST);
+    assert_false(ll_valid(w->la, 0));
+    assert_int_equal(ll_extend(w->lb, LEASE_MS), LL_OK);
+}
+
+/* Tokens follow the client's clock only as far as the nodes' own allow. */
+static void clock_jump_quorum_client_wall(void **state)
+{
+    struct quorum_world *w = *state;
+    int64_t right_us = quorum_now_us();
+    int64_t last = churn(w, 0);
+
+    assert_int_equal(ll_try(w->la, "k", LEASE_MS), LL_OK);
+    clock_jump_wall(CLOCK_HOUR_MS);
+    assert_true(ll_valid(w->la, LEASE_MS / 2));
+    assert_int_equal(ll_extend(w->la, LEASE_MS), LL_OK);
+    last = churn(w, last);
+    assert_true(last < right_us + INT64_C(60000000)); /* not an hour ahead */
+    clock_jump_wall(-2 * CLOCK_HOUR_MS);
+    assert_true(ll_valid(w->la, LEASE_MS / 2));
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_BUSY);
+    last = churn(w, last);
+    clock_mend_own();
+    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_true(churn(w, last) > last);
+}
+
+static void clock_jump_quorum_suspend(void **state)
+{
+    struct quorum_world *w = *state;
+
+    assert_int_equal(ll_try(w->la, "k", LEASE_MS), LL_OK);
+    clock_jump_boot(2 * LEASE_MS);
+    assert_false(ll_valid(w->la, 0));
+    for (size_t i = 0; i < w->n; i++)
+        clock_jump_server(&w->servers[i], 2 * LEASE_MS);
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_OK);
+    assert_true(ll_token(w->lb) > ll_token(w->la));
+    assert_int_equal(ll_release(w->la), LL_NOT_OWNER);
+}
+
+#define CLOCK_TEST(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CLOCK_TEST(clock_jump_quorum_node_forward),
+        CLOCK_TEST(clock_jump_quorum_node_back),
+        CLOCK_TEST(clock_jump_quorum_shared_node_forward),
+        CLOCK_TEST(clock_jump_quorum_client_wall),
+        CLOCK_TEST(clock_jump_quorum_suspend),
+    };
+
+    fixture_need_servers();
+    fixture_movable_clocks = true;
+    return cmocka_run_group_tests(tests, quorum_start_servers, quorum_stop_servers);
+}
