@@ -2,6 +2,7 @@
  * lock then still promises. */
 #include "tests/lib/renew_world.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,48 @@ static void clock_jump_server_back_leftover_can_be_forced(void **state)
     assert_int_equal(ll_force_release(w->b, "k"), LL_OK);
     assert_int_equal(ll_try(w->lb, "k", SHORT_MS), LL_OK);
     assert_true(ll_token(w->lb) > before);
+}
+
+/* A connection compares the clocks when it is made. One that went back since would let
+ * a command run an hour after its time. */
+static void clock_jump_server_back_late_command_grants_nothing(void **state)
+{
+    struct lock_world *w = *state;
+    struct ll_client *c = lock_client(lock_server.url, 200);
+    struct ll_lock *l = ll_new(c);
+
+    assert_int_equal(ll_connect(c), LL_OK);
+    lock_raw_do(w, "CONFIG RESETSTAT");
+    clock_jump_server(&lock_server, -CLOCK_HOUR_MS);
+    assert_int_equal(kill(lock_server.pid, SIGSTOP), 0);
+    assert_int_equal(ll_try(l, "k", LEASE_MS), LL_E_UNCERTAIN);
+    fixture_pause_ms(SLACK_MS);
+    assert_int_equal(kill(lock_server.pid, SIGCONT), 0);
+    fixture_pause_ms(SLACK_MS);
+    assert_true(waiters_calls(w, "evalsha") >= 1); /* it did run */
+    assert_int_equal(lock_raw_integer(w, "EXISTS lock:k"), 0);
+    ll_free(l);
+    ll_close(c);
+}
+
+static void clock_jump_server_back_late_renewal_lengthens_nothing(void **state)
+{
+    struct lock_world *w = *state;
+    struct told told = {0};
+    struct ll_renewer *r = open_renewer(w->a, &told, 50);
+
+    assert_int_equal(ll_try(w->la, "old", LEASE_MS), LL_OK);
+    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    fixture_pause_ms(SHORT_MS); /* the renewer's connection knows the clock of before */
+    clock_jump_server(&lock_server, -CLOCK_HOUR_MS);
+    ll_renew_stop(r, w->la);
+    assert_int_equal(ll_try(w->lb, "k", 4000), LL_OK);
+    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+    assert_int_equal(kill(lock_server.pid, SIGSTOP), 0);
+    assert_int_equal(read_losses(r, 5000), 1);
+    assert_int_equal(kill(lock_server.pid, SIGCONT), 0);
+    assert_true(lock_raw_integer(w, "PTTL lock:k") < 1500); /* of 4000 ms */
+    ll_renewer_close(r);
 }
 
 static long long blocked_clients(struct lock_world *w)
@@ -313,6 +356,8 @@ int main(void)
         CLOCK_TEST(clock_jump_server_forward_within_the_lease_keeps_the_lock),
         CLOCK_TEST(clock_jump_server_back),
         CLOCK_TEST(clock_jump_server_back_leftover_can_be_forced),
+        CLOCK_TEST(clock_jump_server_back_late_command_grants_nothing),
+        CLOCK_TEST(clock_jump_server_back_late_renewal_lengthens_nothing),
         CLOCK_TEST(clock_jump_server_back_waiter_ends_one_answer_late),
         CLOCK_TEST(clock_jump_server_back_release_wakes_the_waiter),
         CLOCK_TEST(clock_jump_server_back_waiter_sees_a_key_that_is_free),

@@ -2,11 +2,24 @@
  * tokens only grow. */
 #include "tests/lib/quorum_world.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/lib/clock_world.h"
 
 enum { LEASE_MS = 10000, SHORT_MS = 300 };
+
+/* Calls of scripts on a node since its figures were reset. */
+static long long scripts_run(struct quorum_world *w, size_t node)
+{
+    redisReply *info = redisCommand(w->raw[node], "INFO commandstats");
+    const char *at = strstr(info->str, "cmdstat_evalsha:calls=");
+    long long n = at == NULL ? 0 : strtoll(strchr(at, '=') + 1, NULL, 10);
+
+    freeReplyObject(info);
+    return n;
+}
 
 static int open_world(void **state)
 {
@@ -81,6 +94,23 @@ static void clock_jump_quorum_node_back(void **state)
     assert_true(churn(w, ll_token(w->lb)) > last);
 }
 
+static void clock_jump_quorum_node_back_late_command_grants_nothing(void **state)
+{
+    struct quorum_world *w = *state;
+
+    (void)churn(w, 0); /* connected */
+    (void)quorum_ask(w, 1, "CONFIG RESETSTAT");
+    clock_jump_server(&w->servers[1], -CLOCK_HOUR_MS);
+    assert_int_equal(kill(w->servers[1].pid, SIGSTOP), 0);
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_OK);
+    fixture_pause_ms(SHORT_MS);
+    assert_int_equal(kill(w->servers[1].pid, SIGCONT), 0);
+    fixture_pause_ms(SHORT_MS);
+    assert_true(scripts_run(w, 1) >= 1); /* it did run */
+    assert_int_equal(quorum_copies(w, "k"), 2);
+    assert_int_equal(quorum_ask(w, 1, "EXISTS %sk"), 0);
+}
+
 /* Two tenures that share only the node that jumped: both are granted, and the counter
  * of that node puts the later one above the earlier one. Counters are planted so that
  * the nodes disagree, and neither clock makes the token. */
@@ -145,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CLOCK_TEST(clock_jump_quorum_node_forward),
         CLOCK_TEST(clock_jump_quorum_node_back),
+        CLOCK_TEST(clock_jump_quorum_node_back_late_command_grants_nothing),
         CLOCK_TEST(clock_jump_quorum_shared_node_forward),
         CLOCK_TEST(clock_jump_quorum_client_wall),
         CLOCK_TEST(clock_jump_quorum_suspend),
