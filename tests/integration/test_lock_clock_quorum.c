@@ -132,6 +132,22 @@ static void clock_jump_quorum_shared_node_forward(void **state)
     assert_int_equal(ll_extend(w->lb, LEASE_MS), LL_OK);
 }
 
+/* A node that forgot has to wait until the leases of before are over, by its own clock:
+ * twenty seconds here. It then begins at the others' highest counter all the same. */
+static void clock_jump_quorum_wait_is_cut_short(void **state)
+{
+    struct quorum_world *w = *state;
+    int64_t last = churn(w, 0);
+
+    (void)quorum_ask(w, 1, "FLUSHALL");
+    last = churn(w, last);
+    assert_int_equal(quorum_ask(w, 1, "EXISTS %s!node"), 0);
+    clock_jump_server(&w->servers[1], CLOCK_HOUR_MS);
+    last = churn(w, last);
+    assert_int_equal(quorum_ask(w, 1, "EXISTS %s!node"), 1);
+    assert_true(quorum_ask(w, 1, "HGET %s!node c") >= last);
+}
+
 /* Tokens follow the client's clock only as far as the nodes' own allow. */
 static void clock_jump_quorum_client_wall(void **state)
 {
@@ -177,6 +193,7 @@ int main(void)
         CLOCK_TEST(clock_jump_quorum_node_back),
         CLOCK_TEST(clock_jump_quorum_node_back_late_command_grants_nothing),
         CLOCK_TEST(clock_jump_quorum_shared_node_forward),
+        CLOCK_TEST(clock_jump_quorum_wait_is_cut_short),
         CLOCK_TEST(clock_jump_quorum_client_wall),
         CLOCK_TEST(clock_jump_quorum_suspend),
     };
