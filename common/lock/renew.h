@@ -34,8 +34,9 @@ struct ll_segment {
     char ttl[12], count[12]; /* as the script is told */
 };
 
-/* head, not_after, and of each key its name and at most a mark, a ttl and a count */
-enum { LL_RENEW_WORDS = 4 + 4 * LL_KEYS_MAX };
+/* head, not_before, not_after, and of each key its name and at most a mark, a ttl and a
+ * count */
+enum { LL_RENEW_WORDS = 5 + 4 * LL_KEYS_MAX };
 
 /* Memory of the thread, kept from round to round. */
 struct ll_round {

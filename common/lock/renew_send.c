@@ -101,9 +101,14 @@ static void add_names(struct ll_round *round, int *argc, const struct ll_segment
         round->argv[*argc] = ll_name(l, i, &round->lens[*argc]);
 }
 
+/* Milliseconds of the server's clock between which a call may run, as text. */
+struct window {
+    char not_before[24], not_after[24];
+};
+
 static void add_call(struct ll_round *round,
                      const char *sha,
-                     const char *not_after,
+                     const struct window *window,
                      size_t first,
                      size_t n,
                      size_t keys)
@@ -117,7 +122,8 @@ static void add_call(struct ll_round *round,
     add_word(round, &argc, count);
     for (size_t i = first; i < first + n; i++)
         add_names(round, &argc, &round->segments[i]);
-    add_word(round, &argc, not_after);
+    add_word(round, &argc, window->not_before);
+    add_word(round, &argc, window->not_after);
     for (size_t i = first; i < first + n; i++) {
         add_word(round, &argc, round->segments[i].item->lock->mark);
         add_word(round, &argc, round->segments[i].ttl);
@@ -130,19 +136,23 @@ static int send_calls(struct ll_renewer *r, int64_t limit_ms)
 {
     struct ll_round *round = &r->round;
     struct ll_node *node = &r->client->nodes[0];
-    int64_t slack_ms = (limit_ms - ll_now_ms()) / 8;
-    char not_after[24];
+    int64_t now_ms = ll_now_ms();
+    int64_t most_ms = (limit_ms - now_ms) / 8 * 7;
+    struct window window;
     size_t keys;
 
     /* What comes to the server after we stopped waiting must not lengthen anything; the
-     * clocks were compared with an error of some milliseconds. */
-    (void)snprintf(not_after, sizeof not_after, "%lld",
-                   (long long)(limit_ms - slack_ms + node->server_ahead_ms));
+     * clocks were compared with an error of some milliseconds. By a clock that went
+     * back since, it would not be seen to be late. */
+    (void)snprintf(window.not_before, sizeof window.not_before, "%lld",
+                   (long long)(now_ms - most_ms + node->server_ahead_ms));
+    (void)snprintf(window.not_after, sizeof window.not_after, "%lld",
+                   (long long)(now_ms + most_ms + node->server_ahead_ms));
     ll_pipe_clear(&round->pipe);
     for (size_t first = 0; first < round->segment_ct;) {
         size_t n = call_at(round, first, &keys);
 
-        add_call(round, node->sha[LUA_RENEW], not_after, first, n, keys);
+        add_call(round, node->sha[LUA_RENEW], &window, first, n, keys);
         first += n;
     }
     r->round_trips++;
