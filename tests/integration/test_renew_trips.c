@@ -86,10 +86,14 @@ static void without_scripts_a_lock_that_is_changed_takes_no_other_with_it(void *
     struct told told = {0};
     struct ll_renewer *r = open_renewer(w->a, &told, INTERVAL_MS);
     struct ll_renew_figures f;
+    int64_t until_ms;
 
     hold_many(w->a, r, locks, LOCKS, LEASE_MS);
-    for (f = figures_of(r); f.round_trips < 3 * f.rounds + 10; f = figures_of(r))
+    until_ms = ll_now_ms() + 20000;
+    for (f = figures_of(r); f.round_trips < 3 * f.rounds + 10; f = figures_of(r)) {
         lock_raw_do(w, "PEXPIRE lock:many:7 2900"); /* aborts an EXEC in the end */
+        assert_true(ll_now_ms() < until_ms);
+    }
     fixture_pause_ms(LEASE_MS);
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:many:7"), 1);
     lock_raw_do(w, "SET lock:many:7 somebody PX 5000");
