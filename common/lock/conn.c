@@ -179,6 +179,7 @@ void ll_exchange(struct ll_client *c,
 {
     struct pollfd fds[LL_NODES_MAX];
 
+    c->exchanges++;
     for (size_t i = 0; i < n; i++) {
         start(c, &calls[i]);
         if (calls[i].is_open)

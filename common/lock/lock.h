@@ -287,8 +287,9 @@ void ll_renewer_close(struct ll_renewer *r);
  * it stays ours until its lease has run out, which is then told like any other loss,
  * and the keys are free at the latest one lease (and tolerance) after the limit.
  *
- * Every lock of the renewer in one or two round trips, earliest deadline first, at
- * lease/3, each with its own lease; without scripts, and with a quorum, one by one. A
+ * Every lock of the renewer in one round trip (without scripts two), earliest deadline
+ * first, at lease/3, each with its own lease; a script that the server forgot costs two
+ * more, and without scripts a key that somebody changed meanwhile two a lock. A
  * transient error is retried until shortly before the local deadline. A lock that was
  * released is never extended and never told as lost: ll_release and ll_renew_stop wait
  * for a renewal that is on its way (one command, ended by its deadline).

@@ -171,7 +171,12 @@ void proxy_late(
 
 void proxy_delay(struct proxy *p, unsigned ms)
 {
-    atomic_store(&p->shared->delay_ms, ms);
+    proxy_delay_us(p, ms * 1000);
+}
+
+void proxy_delay_us(struct proxy *p, unsigned us)
+{
+    atomic_store(&p->shared->delay_us, us);
     settle(p);
 }
 
@@ -200,7 +205,7 @@ void proxy_cut_all(struct proxy *p)
 
 void proxy_pass(struct proxy *p)
 {
-    atomic_store(&p->shared->delay_ms, 0);
+    atomic_store(&p->shared->delay_us, 0);
     atomic_store(&p->shared->swallow, false);
     atomic_store(&p->shared->refuse, false);
     set_cut(p, CUT_NONE, "-", 1, 0);

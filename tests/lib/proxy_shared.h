@@ -19,7 +19,7 @@ struct proxy_shared {
     unsigned cut_times;
     size_t cut_size;
     char cut_bytes[PROXY_PATTERN];
-    atomic_uint delay_ms, late_ms;
+    atomic_uint delay_us, late_ms;
     atomic_bool swallow, refuse;
     atomic_uint cut_all; /* raised for each proxy_cut_all */
     atomic_uint asked;   /* raised by the test after a change */
