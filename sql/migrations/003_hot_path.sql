@@ -29,6 +29,8 @@ END $$;
 COMMENT ON FUNCTION ledgerlock.names_a_sku IS
   'Trigger: the SKU of a new row exists. SQLSTATE 23503 otherwise.';
 
+REVOKE ALL ON FUNCTION ledgerlock.names_a_wallet, ledgerlock.names_a_sku FROM PUBLIC;
+
 CREATE TRIGGER names_a_wallet AFTER INSERT ON ledgerlock.subscriptions
   FOR EACH ROW EXECUTE FUNCTION ledgerlock.names_a_wallet();
 CREATE TRIGGER names_a_wallet AFTER INSERT ON ledgerlock.orders
@@ -60,8 +62,8 @@ ALTER INDEX ledgerlock.subscriptions_pkey SET (fillfactor = 50);
 -- Neighbours in one bucket: a batch then finds its rows, and their places in every index, close together.
 ALTER TABLE ledgerlock.subscriptions DROP COLUMN bucket;
 ALTER TABLE ledgerlock.subscriptions
-  ADD COLUMN bucket smallint GENERATED ALWAYS AS ((user_id / 256 % 64)::smallint) STORED;
+  ADD COLUMN bucket smallint GENERATED ALWAYS AS ((user_id / 32 % 64)::smallint) STORED;
 COMMENT ON COLUMN ledgerlock.subscriptions.bucket IS
-  'Keeps workers apart: each walks the buckets from its own place. Runs of 256 users share one. A hint, never a guarantee.';
+  'Keeps workers apart: each walks the buckets from its own place. Runs of 32 users share one. A hint, never a guarantee.';
 CREATE INDEX subscriptions_due ON ledgerlock.subscriptions (bucket, next_due_at)
   WHERE state IN ('active', 'past_due');
