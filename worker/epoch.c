@@ -119,11 +119,9 @@ static int raise_one(struct worker *w, int64_t floor, const char *why, struct er
         return redis_error(w, code, e);
     if (commit_higher(w, in_redis > floor ? in_redis : floor, &epoch, e) != 0)
         return (int)e->code;
+    journal_epoch(w, epoch, why); /* it is raised, whatever comes */
     code = ll_install_epoch(w->locks, epoch, &in_redis);
-    if (code != LL_OK)
-        return redis_error(w, code, e);
-    journal_epoch(w, epoch, why);
-    return 0;
+    return code == LL_OK ? 0 : redis_error(w, code, e);
 }
 
 /* Without Redis the epoch in force is the token itself. */

@@ -94,10 +94,8 @@ static int store_users(struct import *im, struct err *e)
     const struct pg_param params[] = {pg_text(im->currency), pg_int8(im->deposit_minor),
                                       pg_text(im->now)};
 
-    if (run_counting(im, SQL_IMPORT_MAKE_USERS, params, 3, &im->counts.users_new, 1,
-                     e) != 0)
-        return (int)e->code;
-    return run(im, SQL_IMPORT_HOLD_USERS, e);
+    return run_counting(im, SQL_IMPORT_MAKE_USERS, params, 3, &im->counts.users_new, 1,
+                        e);
 }
 
 static int store_subscriptions(struct import *im, struct err *e)
@@ -118,8 +116,7 @@ static int store_orders(struct import *im, struct err *e)
     struct import_counts *n = &im->counts;
     int64_t orders[2] = {0}, lines[3] = {0};
 
-    if (run(im, SQL_IMPORT_HOLD_STOCK, e) != 0 ||
-        run_counting(im, SQL_IMPORT_PUT_ORDERS, params, 2, orders, 2, e) != 0 ||
+    if (run_counting(im, SQL_IMPORT_PUT_ORDERS, params, 2, orders, 2, e) != 0 ||
         run_counting(im, SQL_IMPORT_PUT_LINES, NULL, 0, lines, 3, e) != 0)
         return (int)e->code;
     n->orders_new = orders[0];

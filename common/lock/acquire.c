@@ -162,9 +162,15 @@ ask(struct ll_lock *l, size_t first, size_t n, enum ll_mode mode, uint32_t ttl_m
 {
     struct ll_client *c = l->client;
     char record[LL_PREFIX_MAX + 8], ttl[16], not_after[24], marks[16];
-    const char *args[] = {
-        l->nonce, ttl, c->nodes[0].ident, not_after, mode == LL_ALL ? "all" : "any",
-        marks};
+    char not_before[24];
+    const char *args[] = {l->nonce,
+                          ttl,
+                          c->nodes[0].ident,
+                          not_after,
+                          mode == LL_ALL ? "all" : "any",
+                          marks,
+                          not_before};
+    int64_t server_ms;
     int argc = 3;
     redisReply *reply;
     int code = ll_connect(c);
@@ -172,15 +178,17 @@ ask(struct ll_lock *l, size_t first, size_t n, enum ll_mode mode, uint32_t ttl_m
     if (code != LL_OK)
         return code;
     (void)snprintf(ttl, sizeof ttl, "%u", ttl_ms);
-    (void)snprintf(
-        not_after, sizeof not_after, "%lld",
-        (long long)(ll_now_ms() + c->nodes[0].server_ahead_ms + c->reply_ms));
+    server_ms = ll_now_ms() + c->nodes[0].server_ahead_ms;
+    (void)snprintf(not_after, sizeof not_after, "%lld",
+                   (long long)(server_ms + c->reply_ms));
+    (void)snprintf(not_before, sizeof not_before, "%lld",
+                   (long long)(server_ms - c->reply_ms));
     l->argv[argc] = record;
     l->lens[argc++] = (size_t)snprintf(record, sizeof record, "%s!fence", c->prefix);
     for (size_t i = first; i < first + n; i++, argc++)
         l->argv[argc] = ll_name(l, i, &l->lens[argc]);
     (void)snprintf(marks, sizeof marks, "%u", l->marks);
-    for (int i = 0; i < 6; i++, argc++) {
+    for (int i = 0; i < 7; i++, argc++) {
         l->argv[argc] = args[i];
         l->lens[argc] = strlen(args[i]);
     }

@@ -1,11 +1,13 @@
--- KEYS: record, lock ...  ARGV: nonce, lease_ms, ident, not_after_ms, mode ('any' or 'all'), marks (may be missing)
+-- KEYS: record, lock ...  ARGV: nonce, lease_ms, ident, not_after_ms, mode ('any' or 'all'),
+-- marks, not_before_ms (both may be missing)
 -- Answers {'ok', token, i, pttl, ...} with the busy keys by index; {'busy', i, pttl, ...};
--- {'late', now_ms} when it runs after not_after_ms; {'epoch', record_epoch}.
+-- {'late', now_ms} when it runs after not_after_ms, or before not_before_ms: the clock went back, and
+-- not_after_ms means nothing; {'epoch', record_epoch}.
 -- The same nonce again gets the same token and what it holds, with the time that is left.
 -- 'busy' marks the first `marks` busy keys as waited for, so that their release pushes a wake-up.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if now > tonumber(ARGV[4]) then return {'late', string.format('%.0f', now)} end
+if now > tonumber(ARGV[4]) or now < tonumber(ARGV[7] or '0') then return {'late', string.format('%.0f', now)} end
 
 local record = redis.call('HMGET', KEYS[1], 'epoch', 'ident')
 if record[2] ~= ARGV[3] then return {'epoch', record[1] or '0'} end

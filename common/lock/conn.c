@@ -179,6 +179,7 @@ void ll_exchange(struct ll_client *c,
 {
     struct pollfd fds[LL_NODES_MAX];
 
+    c->exchanges++;
     for (size_t i = 0; i < n; i++) {
         start(c, &calls[i]);
         if (calls[i].is_open)
@@ -221,7 +222,8 @@ int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *r
         {"MASTERDOWN", false, LL_E_UNAVAILABLE},
         {"MISCONF", true, LL_E_UNAVAILABLE},
         {"NOREPLICAS", true, LL_E_UNAVAILABLE},
-        {"CLUSTERDOWN", false, LL_E_UNAVAILABLE},
+        {"NOSCRIPT", false, LL_E_UNAVAILABLE},
+        {"ERR SELECT is not allowed in cluster mode", false, LL_E_CLUSTER},
         {"NOAUTH", false, LL_E_AUTH},
         {"WRONGPASS", false, LL_E_AUTH},
         {"NOPERM", true, LL_E_AUTH},
@@ -330,11 +332,11 @@ int ll_script(struct ll_client *c,
     lens[0] = 7;
     argv[1] = node->sha[id];
     lens[1] = 40;
-    for (int attempt = 0; attempt < 2; attempt++) {
+    for (;;) { /* somebody may flush the scripts between the loading and the call */
         code = command_once_more(c, argc, argv, lens, deadline_ms, reply);
         if (code != LL_OK || (*reply)->type != REDIS_REPLY_ERROR)
             return code;
-        if (attempt == 1 || strncmp((*reply)->str, "NOSCRIPT", 8) != 0)
+        if (strncmp((*reply)->str, "NOSCRIPT", 8) != 0 || ll_now_ms() >= deadline_ms)
             break;
         freeReplyObject(*reply);
         *reply = NULL;

@@ -81,11 +81,26 @@ static bool info_field(const char *info, const char *name, char *buf, size_t siz
     return false;
 }
 
+/* The keys of one tenure would lie on several servers, and no script reaches them all.
+ */
+static bool is_cluster(const char *info)
+{
+    char mode[16];
+
+    return info_field(info, "redis_mode", mode, sizeof mode) &&
+           strcmp(mode, "cluster") == 0;
+}
+
 static int read_info(struct ll_client *c, struct ll_node *node, const char *info)
 {
     char run_id[48], replid[48], role[16], policy[32];
     const char *host = node->address.host;
 
+    if (is_cluster(info))
+        return ll_fail(c, LL_E_CLUSTER,
+                       "Redis at %s runs in cluster mode, which spreads the keys of a "
+                       "tenure over servers: use one server or a quorum",
+                       host);
     if (!info_field(info, "run_id", run_id, sizeof run_id) ||
         !info_field(info, "master_replid", replid, sizeof replid) ||
         !info_field(info, "role", role, sizeof role))

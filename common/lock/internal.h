@@ -55,6 +55,7 @@ struct ll_client {
     uint32_t replicas;
     int64_t last_token;    /* quorum: highest that this client was given */
     int64_t readmit_at_ms; /* quorum: nobody is let in again before */
+    uint64_t exchanges;    /* of commands and answers, with any number of nodes */
     pid_t owner;
     char error[LL_ERROR_MAX];
 };
@@ -64,6 +65,7 @@ struct ll_slot {
     int code;
     int64_t busy_ms;
     int64_t token;
+    bool given_back;              /* deleted, perhaps by a try whose answer was lost */
     int64_t grants[LL_NODES_MAX]; /* quorum: what each node granted; 0: nothing */
     unsigned acks;                /* quorum: nodes whose counter has reached token */
 };
@@ -180,7 +182,7 @@ int ll_load_script(struct ll_client *c,
                    enum lua_id id,
                    int64_t deadline_ms);
 
-/* Runs a script by its hash on the one server, loading it once if the server forgot it.
+/* Runs a script by its hash on the one server, loading it when the server forgot it.
  * The caller fills argv and lens from index 3 on: keys, then arguments; argc counts the
  * first three too. */
 int ll_script(struct ll_client *c,
@@ -246,6 +248,36 @@ int64_t ll_deadline(uint32_t lease_ms);
 
 /* Prefixed name of key i, and its length. */
 const char *ll_name(const struct ll_lock *l, size_t i, size_t *len);
+
+/* Granted keys of one lock that stand together in a call: n of them, the first is
+ * `from`.
+ */
+struct ll_part {
+    const struct ll_lock *l;
+    size_t from, n;
+    uint32_t ttl_ms;
+    char ttl[12], count[12]; /* ttl_ms and n as scripts are told */
+    int code;                /* what came of it: LL_OK, LL_LOST, or the fault */
+};
+
+/* The next granted key from i on; l->n when there is none. */
+size_t ll_next_granted(const struct ll_lock *l, size_t i);
+
+/* Cuts off at most `room` granted keys from *at on, and moves *at behind them. */
+struct ll_part
+ll_part_cut(const struct ll_lock *l, size_t *at, size_t room, uint32_t ttl_ms);
+
+/* Lengthens the parts of any locks, each of which is LL_LOST, and as it was, if one of
+ * its keys is not ours: every node is asked for all in one round trip, a server without
+ * scripts in two. Returns LL_OK when every part has its code, else the fault. */
+int ll_quorum_keep(struct ll_client *c,
+                   struct ll_part *parts,
+                   size_t n,
+                   int64_t node_ms);
+int ll_plain_keep(struct ll_client *c,
+                  struct ll_part *parts,
+                  size_t n,
+                  int64_t until_ms);
 
 /* The same three beats for servers without scripts (plain.c) and for a quorum
  * (quorum.c). */

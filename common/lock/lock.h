@@ -57,7 +57,8 @@ extern "C" {
     X(LL_E_NO_QUORUM,    -12, "fewer than a majority of the nodes granted it")           \
     X(LL_E_AMNESIA,      -13, "a majority of the nodes has lost its memory: seed them")  \
     X(LL_E_NOT_REPLICATED, -14, "too few replicas confirmed the lock; it was given back") \
-    X(LL_E_TLS,          -15, "TLS is not available in this build or failed")
+    X(LL_E_TLS,          -15, "TLS is not available in this build or failed")            \
+    X(LL_E_CLUSTER,      -16, "Redis Cluster is not offered: use one server or a quorum")
 
 /* clang-format on */
 
@@ -132,8 +133,9 @@ int ll_open(struct ll_client **out,
 /* Closes and frees; accepts NULL. Locks of the client must be freed before. */
 void ll_close(struct ll_client *c);
 
-/* Connects where there is no connection, checks that the server is a primary and does
- * not evict. Every other call does this by itself; this one is for a check at start. */
+/* Connects where there is no connection, checks that the server is a primary, does not
+ * evict and is no node of a cluster. Every other call does this by itself; this one is
+ * for a check at start. */
 int ll_connect(struct ll_client *c);
 
 /* Drops the connections; the next call makes new ones. */
@@ -216,7 +218,8 @@ int ll_verify(struct ll_lock *l, int64_t *left_ms);
 
 /* Deletes the granted keys that still carry our nonce. LL_OK: all were ours until now;
  * LL_GONE: at least one had run out; LL_NOT_OWNER: at least one is somebody else's.
- * ll_key_code tells of each. Any number of times, same answer. */
+ * ll_key_code tells of each. Any number of times, same answer; after a fault it may be
+ * asked again, and what a try whose answer was lost deleted counts as ours. */
 int ll_release(struct ll_lock *l);
 
 /* Forgets the tenure without a word to the server: its keys end with their lease. For a
@@ -284,8 +287,9 @@ void ll_renewer_close(struct ll_renewer *r);
  * it stays ours until its lease has run out, which is then told like any other loss,
  * and the keys are free at the latest one lease (and tolerance) after the limit.
  *
- * Every lock of the renewer in one or two round trips, earliest deadline first, at
- * lease/3, each with its own lease; without scripts, and with a quorum, one by one. A
+ * Every lock of the renewer in one round trip (without scripts two), earliest deadline
+ * first, at lease/3, each with its own lease; a script that the server forgot costs two
+ * more, and without scripts a key that somebody changed meanwhile two a lock. A
  * transient error is retried until shortly before the local deadline. A lock that was
  * released is never extended and never told as lost: ll_release and ll_renew_stop wait
  * for a renewal that is on its way (one command, ended by its deadline).

@@ -118,24 +118,32 @@ bool ll_plain_again(struct ll_plain *p, int code)
     return true;
 }
 
+bool ll_plain_once_more(struct ll_plain *p, int code)
+{
+    if (code != LL_E_UNCERTAIN)
+        return ll_plain_again(p, code);
+    p->until_ms = ll_now_ms() + p->c->reply_ms;
+    return ++p->unanswered == 1;
+}
+
 int ll_plain_end(struct ll_plain *p, int code)
 {
     ll_pipe_free(&p->pipe);
     if (code == LL_PLAIN_AGAIN)
-        return ll_fail(p->c, LL_E_UNAVAILABLE,
+        code = ll_fail(p->c, LL_E_UNAVAILABLE,
                        "others changed the same keys all the time");
-    return code;
+    return code == LL_E_UNAVAILABLE && p->unanswered > 0 ? LL_E_UNCERTAIN : code;
 }
 
 /* ---- values ---- */
 
-char ll_plain_whose(const struct ll_plain *p, const redisReply *value)
+char ll_plain_whose(const struct ll_lock *l, const redisReply *value)
 {
-    size_t len = strlen(p->l->mark);
+    size_t len = strlen(l->mark);
 
     if (value->str == NULL)
         return '0';
-    return value->len >= len && memcmp(value->str, p->l->mark, len) == 0 ? '1' : '-';
+    return value->len >= len && memcmp(value->str, l->mark, len) == 0 ? '1' : '-';
 }
 
 int ll_plain_check(struct ll_plain *p, const redisReply *values)

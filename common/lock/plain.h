@@ -16,6 +16,7 @@ struct ll_plain {
     struct ll_pipe pipe;
     int64_t until_ms; /* tries end */
     int64_t pause_ms;
+    int unanswered; /* tries whose change may have been made */
 };
 
 struct ll_plain ll_plain_begin(struct ll_client *c);
@@ -39,14 +40,17 @@ int ll_plain_change(struct ll_plain *p);
 /* The last reply: EXEC's, after ll_plain_change answered LL_OK. */
 const struct redisReply *ll_plain_exec(const struct ll_plain *p);
 
-/* '1' ours, '0' nobody's, '-' somebody else's, by the value of a key. */
-char ll_plain_whose(const struct ll_plain *p, const struct redisReply *value);
+/* '1' the lock's, '0' nobody's, '-' somebody else's, by the value of a key. */
+char ll_plain_whose(const struct ll_lock *l, const struct redisReply *value);
 
 /* Whether a reply is the values of all keys: LL_OK or LL_E_PROTO. */
 int ll_plain_check(struct ll_plain *p, const struct redisReply *values);
 
 /* Whether to look once more, after a short pause. */
 bool ll_plain_again(struct ll_plain *p, int code);
+
+/* The same where doing it twice does no harm: also after the first lost answer. */
+bool ll_plain_once_more(struct ll_plain *p, int code);
 
 /* Frees the pipe; the code for the caller. */
 int ll_plain_end(struct ll_plain *p, int code);

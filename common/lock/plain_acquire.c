@@ -39,7 +39,7 @@ static size_t sort_out(struct ll_plain *p, const redisReply *values, int64_t *ou
     for (size_t i = 0; i < p->n; i++) {
         struct ll_slot *slot = ll_plain_slot(p, i);
         const redisReply *value = values->element[i];
-        char who = ll_plain_whose(p, value);
+        char who = ll_plain_whose(p->l, value);
 
         *slot = (struct ll_slot){.code = who == '-' ? LL_BUSY : LL_OK};
         if (who == '1')

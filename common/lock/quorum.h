@@ -16,22 +16,28 @@ enum { LL_QUORUM_RETRY_MS = 1000 };
 /* Half of what Lua's numbers count exactly: microseconds for another 90 years. */
 #define LL_QUORUM_FLOOR_MAX (INT64_C(1) << 52)
 
-/* The same script on every connected node, all at once, each with its own words. */
+/* The same script on every connected node, all at once, each with its own words; once,
+ * or command_ct times in one go. */
 struct ll_quorum_round {
     /* what to do */
     struct ll_client *c;
     enum lua_id script;
     int64_t node_ms;                                     /* the nodes' time to answer */
+    size_t command_ct;                                   /* 0 is 1 */
     int (*fill)(struct ll_quorum_round *r, size_t node); /* adds keys and arguments;
                                                             returns how many are keys */
     const void *arg;
     bool skip[LL_NODES_MAX];
     size_t word_max; /* most words that fill adds */
-    /* what came of it: the answer, or NULL and the code why not */
-    struct redisReply *replies[LL_NODES_MAX];
+    /* what came of it: answer k of node i at [i * command_ct + k], or NULL and the
+     * code why not */
+    struct redisReply **replies;
+    struct redisReply *one_each[LL_NODES_MAX]; /* where they are when there is one */
     int codes[LL_NODES_MAX];
-    bool twice[LL_NODES_MAX]; /* it was asked before, and that answer got lost */
-    /* the command that is being made */
+    bool twice[LL_NODES_MAX];  /* it was asked before, and that answer got lost */
+    bool forgot[LL_NODES_MAX]; /* it had not got the script: it is sent whole */
+    /* the command that is being made, and which one it is */
+    size_t at;
     const char **argv;
     size_t *lens;
     int argc;
@@ -46,6 +52,9 @@ int ll_quorum_run(struct ll_quorum_round *r);
 
 /* Frees the answers and the words; also after a failure. */
 void ll_quorum_done(struct ll_quorum_round *r);
+
+/* What a node said of key j of n, or 0 when it said nothing that makes sense. */
+char ll_quorum_said(const struct redisReply *reply, size_t j, size_t n);
 
 /* For fill: borrowed text, a number, the name of a record of the node. */
 void ll_quorum_word(struct ll_quorum_round *r, const char *text, size_t len);

@@ -1,11 +1,13 @@
--- KEYS: node record, amnesia note, lock ...  ARGV: nonce, lease_ms, ident, not_after_ms, mode ('any' or 'all'), client's clock_us, least token
+-- KEYS: node record, amnesia note, lock ...  ARGV: nonce, lease_ms, ident, not_after_ms, mode ('any' or 'all'), client's clock_us,
+-- least token, not_before_ms
 -- Answers {'ok', token, i, x, ...}: every key is granted with token, except key i: x is the time its holder has left
 -- (integer), or the token that this nonce has there already (text); {'busy', i, pttl, ...}; {'late'} when it runs after
--- not_after_ms; {'amnesia', ms since that was first seen}: the node has no record of its own and does not vote.
+-- not_after_ms, or before not_before_ms: the node's clock went back, and not_after_ms means nothing;
+-- {'amnesia', ms since that was first seen}: the node has no record of its own and does not vote.
 local time = redis.call('TIME')
 local now_us = time[1] * 1000000 + time[2]
 local now = math.floor(now_us / 1000)
-if now > tonumber(ARGV[4]) then return {'late'} end
+if now > tonumber(ARGV[4]) or now < tonumber(ARGV[8]) then return {'late'} end
 
 local record = redis.call('HMGET', KEYS[1], 'ident', 'c')
 if record[1] ~= ARGV[3] then

@@ -46,6 +46,7 @@ static int fill_grant(struct ll_quorum_round *r, size_t node)
 {
     const struct ll_quorum_attempt *a = r->arg;
     const struct ll_node *at = &r->c->nodes[node];
+    int64_t node_time_ms = ll_now_ms() + at->server_ahead_ms;
 
     put_text(r, a->records.node);
     put_text(r, a->records.note);
@@ -53,10 +54,11 @@ static int fill_grant(struct ll_quorum_round *r, size_t node)
     put_text(r, a->l->nonce);
     ll_quorum_number(r, a->ttl_ms);
     put_text(r, at->ident);
-    ll_quorum_number(r, ll_now_ms() + at->server_ahead_ms + a->node_ms);
+    ll_quorum_number(r, node_time_ms + a->node_ms);
     put_text(r, a->mode == LL_ALL ? "all" : "any");
     ll_quorum_number(r, a->clock_us);
     ll_quorum_number(r, r->c->last_token + 1);
+    ll_quorum_number(r, node_time_ms - a->node_ms);
     return (int)a->n + 2;
 }
 

@@ -1,4 +1,4 @@
-/* quorum_release: gives a tenure back on every node, and keeps it on a majority. */
+/* quorum_release: gives a tenure back on every node. */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,8 +10,6 @@ struct keys {
     struct ll_lock *l;
     const size_t *index;
     size_t n;
-    uint32_t ttl_ms;
-    struct ll_quorum_records records;
 };
 
 static void put_keys(struct ll_quorum_round *r, const struct keys *k)
@@ -23,8 +21,6 @@ static void put_keys(struct ll_quorum_round *r, const struct keys *k)
         ll_quorum_word(r, name, len);
     }
 }
-
-/* ---- giving back ---- */
 
 static int fill_release(struct ll_quorum_round *r, size_t node)
 {
@@ -111,13 +107,6 @@ int ll_quorum_give_back(struct ll_lock *l, const size_t *index, size_t n)
     return code;
 }
 
-/* What a node said of key j of n, or 0 when it said nothing that makes sense. */
-static char said(const redisReply *reply, size_t j, size_t n)
-{
-    return reply != NULL && reply->str != NULL && reply->len == n ? reply->str[j]
-                                                                  : '\0';
-}
-
 /* Code of key j. A node that deleted it before, in a try that was repeated, or that is
  * silent about a grant whose lease is running, counts as ours. */
 static int
@@ -127,7 +116,7 @@ code_of(const struct ll_quorum_round *r, const struct keys *k, size_t j, bool va
     size_t ours = 0, foreign = 0, silent = 0;
 
     for (size_t i = 0; i < r->c->node_ct; i++) {
-        char answer = said(r->replies[i], j, k->n);
+        char answer = ll_quorum_said(r->replies[i], j, k->n);
         bool had = slot->grants[i] == LL_GIVEN_BACK ||
                    (r->twice[i] && valid && slot->grants[i] > 0);
 
@@ -160,7 +149,7 @@ int ll_quorum_release(struct ll_lock *l, const size_t *index, size_t n)
         (void)ll_quorum_gather(l->client, ll_quorum_node_ms(l->client, l->lease_ms));
     code = give_back(&r, &k);
     for (size_t i = 0; i < r.c->node_ct; i++)
-        answers += said(r.replies[i], 0, n) != '\0' ? 1 : 0;
+        answers += ll_quorum_said(r.replies[i], 0, n) != '\0' ? 1 : 0;
     for (size_t j = 0; code == LL_OK && j < n; j++) {
         int key_code = code_of(&r, &k, j, valid);
 
@@ -171,96 +160,5 @@ int ll_quorum_release(struct ll_lock *l, const size_t *index, size_t n)
         code = ll_fail(r.c, LL_E_NO_QUORUM, "%zu of %zu nodes answered the release",
                        answers, r.c->node_ct);
     ll_quorum_done(&r);
-    return code;
-}
-
-/* ---- keeping ---- */
-
-static int fill_extend(struct ll_quorum_round *r, size_t node)
-{
-    const struct keys *k = r->arg;
-    const struct ll_node *at = &r->c->nodes[node];
-
-    ll_quorum_word(r, k->records.node, strlen(k->records.node));
-    put_keys(r, k);
-    ll_quorum_word(r, at->ident, strlen(at->ident));
-    ll_quorum_number(r, k->ttl_ms);
-    ll_quorum_number(r, 0);
-    ll_quorum_word(r, k->l->mark, strlen(k->l->mark));
-    for (size_t i = 0; i < k->n; i++) {
-        int64_t grant = k->l->slots[k->index[i]].grants[node];
-
-        ll_quorum_number(r, grant > 0 ? grant : 0);
-    }
-    return (int)k->n + 1;
-}
-
-/* A node without memory (an empty answer) has nothing of ours any more. */
-static int read_extend(const struct ll_quorum_round *r, const struct keys *k)
-{
-    size_t majority = ll_quorum_majority(r->c);
-    int code = LL_OK;
-
-    for (size_t j = 0; j < k->n; j++) {
-        size_t ours = 0, not_ours = 0;
-
-        for (size_t i = 0; i < r->c->node_ct; i++) {
-            const redisReply *reply = r->replies[i];
-            char answer = said(reply, j, k->n);
-
-            ours += answer == '1' ? 1 : 0;
-            if ((answer != '\0' && answer != '1') ||
-                (reply != NULL && reply->len == 0) ||
-                k->l->slots[k->index[j]].grants[i] <= 0)
-                not_ours++;
-        }
-        if (not_ours > r->c->node_ct - majority)
-            return LL_LOST;
-        if (ours < majority)
-            code = LL_E_NO_QUORUM;
-    }
-    return code;
-}
-
-static int extend_chunk(const struct keys *k, uint32_t patience_ms)
-{
-    struct ll_client *c = k->l->client;
-    struct ll_quorum_round r = {.c = c,
-                                .script = LUA_QUORUM_HOLD,
-                                .node_ms = ll_quorum_node_ms(c, patience_ms),
-                                .fill = fill_extend,
-                                .arg = k,
-                                .word_max = 2 * k->n + 8};
-    int code = ll_quorum_run(&r);
-
-    if (code == LL_OK)
-        code = read_extend(&r, k);
-    if (code == LL_E_NO_QUORUM)
-        code =
-            ll_fail(c, code, "fewer than a majority of the nodes confirmed the lock");
-    ll_quorum_done(&r);
-    return code;
-}
-
-int ll_quorum_extend(struct ll_lock *l, uint32_t ttl_ms)
-{
-    struct ll_client *c = l->client;
-    size_t index[LL_KEYS_MAX];
-    struct keys k = {.l = l, .index = index, .ttl_ms = ttl_ms};
-    uint32_t patience_ms = ttl_ms > 0 ? ttl_ms : l->lease_ms;
-    int code;
-
-    if (ttl_ms > c->max_lease_ms)
-        return ll_fail(c, LL_E_INVAL, "the lease is longer than max_lease_ms");
-    ll_quorum_records(c, &k.records);
-    code = ll_quorum_gather(c, ll_quorum_node_ms(c, patience_ms));
-    for (size_t i = 0; i < l->n && code == LL_OK; i++) {
-        if (l->slots[i].code == LL_OK)
-            index[k.n++] = i;
-        if (k.n == LL_KEYS_MAX || (i + 1 == l->n && k.n > 0)) {
-            code = extend_chunk(&k, patience_ms);
-            k.n = 0;
-        }
-    }
     return code;
 }

@@ -6,18 +6,21 @@
 
 #include "common/lock/internal.h"
 
-/* An answer character to the code of its key. A key found gone although we may have
- * deleted it a moment ago, in a try whose answer was lost, was ours until then. */
-static int code_of(char answer, bool asked_before)
+/* Takes the answer character of a key. One found gone although we may have deleted it
+ * before, in a try whose answer was lost, was ours until then. */
+static void read_answer(struct ll_slot *slot, char answer)
 {
     if (answer == '1')
-        return LL_OK;
-    if (answer == '0')
-        return asked_before ? LL_OK : LL_GONE;
-    return answer == '-' ? LL_NOT_OWNER : LL_E_PROTO;
+        slot->given_back = true;
+    if (answer == '1' || (answer == '0' && slot->given_back))
+        slot->code = LL_OK;
+    else if (answer == '0')
+        slot->code = LL_GONE;
+    else
+        slot->code = answer == '-' ? LL_NOT_OWNER : LL_E_PROTO;
 }
 
-static int ask(struct ll_lock *l, const size_t *index, size_t n, bool asked_before)
+static int ask(struct ll_lock *l, const size_t *index, size_t n)
 {
     redisReply *reply;
     int argc = 3;
@@ -37,7 +40,7 @@ static int ask(struct ll_lock *l, const size_t *index, size_t n, bool asked_befo
     if (reply->str == NULL || reply->len != n)
         code = ll_fail(l->client, LL_E_PROTO, "the release script answered nonsense");
     for (size_t i = 0; code == LL_OK && i < n; i++)
-        l->slots[index[i]].code = code_of(reply->str[i], asked_before);
+        read_answer(&l->slots[index[i]], reply->str[i]);
     freeReplyObject(reply);
     return code;
 }
@@ -51,8 +54,13 @@ release_chunk(struct ll_lock *l, const size_t *index, size_t n, bool was_valid)
         return ll_quorum_release(l, index, n);
     if (l->client->no_scripts)
         return ll_plain_release(l, index, n);
-    code = ask(l, index, n, false);
-    return code == LL_E_UNCERTAIN ? ask(l, index, n, was_valid) : code;
+    code = ask(l, index, n);
+    if (code != LL_E_UNCERTAIN)
+        return code;
+    for (size_t i = 0; was_valid && i < n; i++)
+        l->slots[index[i]].given_back = true;
+    code = ask(l, index, n);
+    return code == LL_E_UNAVAILABLE ? LL_E_UNCERTAIN : code;
 }
 
 /* LL_OK when every chunk was answered; the keys' own codes are in their slots. */

@@ -142,7 +142,7 @@ void ll_renewer_close(struct ll_renewer *r)
         ll_close(r->client);
         ll_pipe_free(&r->round.pipe);
         free(r->round.items);
-        free(r->round.segments);
+        free(r->round.parts);
     }
     free(r);
 }

@@ -26,23 +26,16 @@ struct ll_renewal {
     int64_t deadline_ms; /* of the lease that was asked for */
 };
 
-/* n granted keys of one lock, the first of them `from`: what stands together in a call.
- */
-struct ll_segment {
-    struct ll_renewal *item;
-    size_t from, n;
-    char ttl[12], count[12]; /* as the script is told */
-};
-
-/* head, not_after, and of each key its name and at most a mark, a ttl and a count */
-enum { LL_RENEW_WORDS = 4 + 4 * LL_KEYS_MAX };
+/* head, not_before, not_after, and of each key its name and at most a mark, a ttl and a
+ * count */
+enum { LL_RENEW_WORDS = 5 + 4 * LL_KEYS_MAX };
 
 /* Memory of the thread, kept from round to round. */
 struct ll_round {
     struct ll_renewal **items; /* earliest deadline first */
     size_t n, size;
-    struct ll_segment *segments;
-    size_t segment_ct, segment_size;
+    struct ll_part *parts; /* of their keys, in the same order */
+    size_t part_ct, part_size;
     struct ll_pipe pipe;
     const char *argv[LL_RENEW_WORDS];
     size_t lens[LL_RENEW_WORDS];
@@ -75,8 +68,8 @@ void *ll_renewer_run(void *renewer);
 /* How long after a renewal the next one is due. */
 int64_t ll_renew_interval(const struct ll_renewer *r, uint32_t lease_ms);
 
-/* Extends every lock of r->round over the connected client, in one round trip, until
- * limit_ms at most; items[i]->code says what came of each. */
+/* Extends every lock of r->round over the connected client, in one round trip (without
+ * scripts two), until limit_ms at most; items[i]->code says what came of each. */
 void ll_renew_send(struct ll_renewer *r, int64_t limit_ms);
 
 #endif

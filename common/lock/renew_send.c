@@ -1,85 +1,61 @@
 /* renew_send: one round of renewal over the wire: all keys of all its locks, in as few
- * script calls as they need, sent together. Servers without scripts, and a quorum, are
- * asked lock by lock. */
+ * script calls as they need, sent together; to a quorum one call a lock, without
+ * scripts commands on the keys. */
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/lock/quorum.h"
 #include "common/lock/renew.h"
 
-/* ---- segments: which keys go into which call ---- */
+/* ---- parts: which keys go into which call ---- */
 
-static size_t next_granted(const struct ll_lock *l, size_t i)
+static bool add_part(struct ll_round *round, struct ll_part part)
 {
-    while (i < l->n && l->slots[i].code != LL_OK)
-        i++;
-    return i;
-}
-
-static struct ll_segment *add_segment(struct ll_round *round)
-{
-    if (round->segment_ct == round->segment_size) {
-        size_t size = round->segment_size == 0 ? 64 : 2 * round->segment_size;
-        void *bigger = realloc(round->segments, size * sizeof *round->segments);
+    if (round->part_ct == round->part_size) {
+        size_t size = round->part_size == 0 ? 64 : 2 * round->part_size;
+        void *bigger = realloc(round->parts, size * sizeof *round->parts);
 
         if (bigger == NULL)
-            return NULL;
-        round->segments = bigger;
-        round->segment_size = size;
+            return false;
+        round->parts = bigger;
+        round->part_size = size;
     }
-    return &round->segments[round->segment_ct++];
-}
-
-/* Cuts an item's keys where a call is full; *room is what the last call still takes. */
-static bool cut_item(struct ll_round *round, struct ll_renewal *item, size_t *room)
-{
-    const struct ll_lock *l = item->lock;
-    struct ll_segment *s = NULL;
-
-    for (size_t i = next_granted(l, 0); i < l->n; i = next_granted(l, i + 1)) {
-        if (*room == 0) {
-            *room = LL_KEYS_MAX;
-            s = NULL;
-        }
-        if (s == NULL) {
-            s = add_segment(round);
-            if (s == NULL)
-                return false;
-            *s = (struct ll_segment){.item = item, .from = i};
-            (void)snprintf(s->ttl, sizeof s->ttl, "%u",
-                           item->lease_ms + l->tolerance_ms);
-        }
-        s->n++;
-        (*room)--;
-    }
+    round->parts[round->part_ct++] = part;
     return true;
 }
 
+/* Cuts every lock's keys where a call is full. */
 static bool cut(struct ll_round *round)
 {
     size_t room = LL_KEYS_MAX;
 
-    round->segment_ct = 0;
+    round->part_ct = 0;
     for (size_t i = 0; i < round->n; i++) {
-        if (!cut_item(round, round->items[i], &room))
-            return false;
+        const struct ll_lock *l = round->items[i]->lock;
+        uint32_t ttl_ms = round->items[i]->lease_ms + l->tolerance_ms;
+
+        for (size_t at = ll_next_granted(l, 0); at < l->n;) {
+            struct ll_part part = ll_part_cut(l, &at, room, ttl_ms);
+
+            if (!add_part(round, part))
+                return false;
+            room = room == part.n ? LL_KEYS_MAX : room - part.n;
+        }
     }
-    for (size_t i = 0; i < round->segment_ct; i++)
-        (void)snprintf(round->segments[i].count, sizeof round->segments[i].count, "%zu",
-                       round->segments[i].n);
     return true;
 }
 
-/* Number of segments of the call that begins with segment `first`, and its keys. */
+/* Number of parts of the call that begins with part `first`, and its keys. */
 static size_t call_at(const struct ll_round *round, size_t first, size_t *keys)
 {
     size_t i = first;
 
-    for (*keys = 0; i < round->segment_ct; i++) {
-        if (*keys + round->segments[i].n > LL_KEYS_MAX)
+    for (*keys = 0; i < round->part_ct; i++) {
+        if (*keys + round->parts[i].n > LL_KEYS_MAX)
             break;
-        *keys += round->segments[i].n;
+        *keys += round->parts[i].n;
     }
     return i - first;
 }
@@ -92,18 +68,22 @@ static void add_word(struct ll_round *round, int *argc, const char *word)
     round->lens[(*argc)++] = strlen(word);
 }
 
-static void add_names(struct ll_round *round, int *argc, const struct ll_segment *s)
+static void add_names(struct ll_round *round, int *argc, const struct ll_part *part)
 {
-    const struct ll_lock *l = s->item->lock;
-    size_t i = s->from;
+    size_t i = part->from;
 
-    for (size_t k = 0; k < s->n; k++, i = next_granted(l, i + 1), (*argc)++)
-        round->argv[*argc] = ll_name(l, i, &round->lens[*argc]);
+    for (size_t k = 0; k < part->n; k++, i = ll_next_granted(part->l, i + 1), (*argc)++)
+        round->argv[*argc] = ll_name(part->l, i, &round->lens[*argc]);
 }
+
+/* Milliseconds of the server's clock between which a call may run, as text. */
+struct window {
+    char not_before[24], not_after[24];
+};
 
 static void add_call(struct ll_round *round,
                      const char *sha,
-                     const char *not_after,
+                     const struct window *window,
                      size_t first,
                      size_t n,
                      size_t keys)
@@ -116,12 +96,13 @@ static void add_call(struct ll_round *round,
     add_word(round, &argc, sha);
     add_word(round, &argc, count);
     for (size_t i = first; i < first + n; i++)
-        add_names(round, &argc, &round->segments[i]);
-    add_word(round, &argc, not_after);
+        add_names(round, &argc, &round->parts[i]);
+    add_word(round, &argc, window->not_before);
+    add_word(round, &argc, window->not_after);
     for (size_t i = first; i < first + n; i++) {
-        add_word(round, &argc, round->segments[i].item->lock->mark);
-        add_word(round, &argc, round->segments[i].ttl);
-        add_word(round, &argc, round->segments[i].count);
+        add_word(round, &argc, round->parts[i].l->mark);
+        add_word(round, &argc, round->parts[i].ttl);
+        add_word(round, &argc, round->parts[i].count);
     }
     ll_pipe_add(&round->pipe, argc, round->argv, round->lens);
 }
@@ -130,22 +111,25 @@ static int send_calls(struct ll_renewer *r, int64_t limit_ms)
 {
     struct ll_round *round = &r->round;
     struct ll_node *node = &r->client->nodes[0];
-    int64_t slack_ms = (limit_ms - ll_now_ms()) / 8;
-    char not_after[24];
+    int64_t now_ms = ll_now_ms();
+    int64_t most_ms = (limit_ms - now_ms) / 8 * 7;
+    struct window window;
     size_t keys;
 
     /* What comes to the server after we stopped waiting must not lengthen anything; the
-     * clocks were compared with an error of some milliseconds. */
-    (void)snprintf(not_after, sizeof not_after, "%lld",
-                   (long long)(limit_ms - slack_ms + node->server_ahead_ms));
+     * clocks were compared with an error of some milliseconds. By a clock that went
+     * back since, it would not be seen to be late. */
+    (void)snprintf(window.not_before, sizeof window.not_before, "%lld",
+                   (long long)(now_ms - most_ms + node->server_ahead_ms));
+    (void)snprintf(window.not_after, sizeof window.not_after, "%lld",
+                   (long long)(now_ms + most_ms + node->server_ahead_ms));
     ll_pipe_clear(&round->pipe);
-    for (size_t first = 0; first < round->segment_ct;) {
+    for (size_t first = 0; first < round->part_ct;) {
         size_t n = call_at(round, first, &keys);
 
-        add_call(round, node->sha[LUA_RENEW], not_after, first, n, keys);
+        add_call(round, node->sha[LUA_RENEW], &window, first, n, keys);
         first += n;
     }
-    r->round_trips++;
     return ll_pipe_run(r->client, node, &round->pipe, limit_ms);
 }
 
@@ -168,32 +152,24 @@ static int check(struct ll_renewer *r, const redisReply *reply, size_t keys)
     return LL_OK;
 }
 
-static void set_code(struct ll_renewal *item, int code)
-{
-    if (item->code != LL_LOST && code != LL_OK)
-        item->code = code;
-}
-
 static void read_answers(struct ll_renewer *r)
 {
     struct ll_round *round = &r->round;
     size_t call = 0;
     size_t keys;
 
-    for (size_t first = 0; first < round->segment_ct; call++) {
+    for (size_t first = 0; first < round->part_ct; call++) {
         size_t n = call_at(round, first, &keys);
         const redisReply *reply = round->pipe.replies[call];
         int code = check(r, reply, keys);
         size_t at = 0;
 
         for (size_t i = first; i < first + n; i++) {
-            const struct ll_segment *s = &round->segments[i];
+            struct ll_part *part = &round->parts[i];
+            bool whole = code != LL_OK || strspn(reply->str + at, "1") >= part->n;
 
-            if (code == LL_OK && strspn(reply->str + at, "1") < s->n)
-                set_code(s->item, LL_LOST);
-            else
-                set_code(s->item, code);
-            at += s->n;
+            part->code = whole ? code : LL_LOST;
+            at += part->n;
         }
         first += n;
     }
@@ -209,87 +185,76 @@ static bool is_forgotten_script(const struct ll_pipe *p)
     return false;
 }
 
-static void set_all(struct ll_round *round, int code)
-{
-    for (size_t i = 0; i < round->n; i++)
-        round->items[i]->code = code;
-}
-
-static void send_together(struct ll_renewer *r, int64_t limit_ms)
+static int send_scripts(struct ll_renewer *r, int64_t limit_ms)
 {
     struct ll_node *node = &r->client->nodes[0];
-    int code = cut(&r->round) ? send_calls(r, limit_ms) : LL_E_NOMEM;
+    int code = send_calls(r, limit_ms);
 
     if (code == LL_OK && is_forgotten_script(&r->round.pipe)) {
-        r->round_trips++;
         code = ll_load_script(r->client, node, LUA_RENEW, limit_ms);
         if (code == LL_OK) /* all of it: what was extended already takes no harm */
             code = send_calls(r, limit_ms);
     }
-    set_all(&r->round, code);
     if (code == LL_OK)
         read_answers(r);
-}
-
-/* ---- lock by lock ---- */
-
-/* The lock as it looks to plain.c and quorum.c, over the thread's own client. */
-static struct ll_lock *shadow_of(struct ll_client *c, const struct ll_lock *l)
-{
-    struct ll_lock *s = ll_new(c);
-
-    if (s == NULL || ll_lock_reserve(s, l->n, l->offsets[l->n]) != LL_OK) {
-        ll_free(s);
-        return NULL;
-    }
-    memcpy(s->nonce, l->nonce, sizeof s->nonce);
-    memcpy(s->mark, l->mark, sizeof s->mark);
-    memcpy(s->names, l->names, l->offsets[l->n]);
-    memcpy(s->offsets, l->offsets, (l->n + 1) * sizeof *s->offsets);
-    memcpy(s->slots, l->slots, l->n * sizeof *s->slots);
-    s->token = l->token;
-    s->lease_ms = l->lease_ms;
-    s->tolerance_ms = l->tolerance_ms;
-    s->n = l->n;
-    s->granted = l->granted;
-    return s;
-}
-
-static int extend_alone(struct ll_client *c, const struct ll_renewal *item)
-{
-    struct ll_lock *s = shadow_of(c, item->lock);
-    uint32_t ttl_ms = item->lease_ms + item->lock->tolerance_ms;
-    int code;
-
-    if (s == NULL)
-        return LL_E_NOMEM;
-    code = c->node_ct > 1 ? ll_quorum_extend(s, ttl_ms) : ll_plain_extend(s, ttl_ms);
-    ll_free(s);
     return code;
 }
 
-static void send_one_by_one(struct ll_renewer *r, int64_t limit_ms)
+/* ---- the other modes ---- */
+
+static int send_quorum(struct ll_renewer *r, int64_t limit_ms)
 {
     struct ll_client *c = r->client;
+    int64_t left_ms = limit_ms - ll_now_ms();
+    int64_t node_ms = 0;
 
-    set_all(&r->round, LL_E_UNAVAILABLE);
     for (size_t i = 0; i < r->round.n; i++) {
-        int64_t left = limit_ms - ll_now_ms();
+        int64_t ms = ll_quorum_node_ms(c, r->round.items[i]->lease_ms);
 
-        if (left <= 0)
-            break;
-        c->connect_ms = left < r->connect_ms ? left : r->connect_ms;
-        if (c->node_ct == 1) /* in a quorum it follows the lease */
-            c->reply_ms = left < r->reply_ms ? left : r->reply_ms;
-        r->round_trips++;
-        r->round.items[i]->code = extend_alone(c, r->round.items[i]);
+        node_ms = ms > node_ms ? ms : node_ms;
     }
+    node_ms = node_ms < left_ms ? node_ms : left_ms;
+    return ll_quorum_keep(c, r->round.parts, r->round.part_ct, node_ms);
+}
+
+/* Half of the time for each of the two round trips. */
+static int send_plain(struct ll_renewer *r, int64_t limit_ms)
+{
+    struct ll_client *c = r->client;
+    int64_t half_ms = (limit_ms - ll_now_ms()) / 2;
+
+    c->reply_ms = half_ms < r->reply_ms ? half_ms : r->reply_ms;
+    return ll_plain_keep(c, r->round.parts, r->round.part_ct, limit_ms);
+}
+
+/* ---- a round ---- */
+
+static int send_all(struct ll_renewer *r, int64_t limit_ms)
+{
+    if (!cut(&r->round))
+        return LL_E_NOMEM;
+    if (r->client->node_ct > 1)
+        return send_quorum(r, limit_ms);
+    return r->client->no_scripts ? send_plain(r, limit_ms) : send_scripts(r, limit_ms);
 }
 
 void ll_renew_send(struct ll_renewer *r, int64_t limit_ms)
 {
-    if (r->client->node_ct > 1 || r->client->no_scripts)
-        send_one_by_one(r, limit_ms);
-    else
-        send_together(r, limit_ms);
+    struct ll_round *round = &r->round;
+    uint64_t before = r->client->exchanges;
+    int code = send_all(r, limit_ms);
+    const struct ll_part *part = round->parts;
+
+    for (size_t i = 0; i < round->n; i++) {
+        struct ll_renewal *item = round->items[i];
+
+        item->code = code;
+        for (; code == LL_OK && part < round->parts + round->part_ct; part++) {
+            if (part->l != item->lock)
+                break;
+            if (item->code != LL_LOST && part->code != LL_OK)
+                item->code = part->code;
+        }
+    }
+    r->round_trips += r->client->exchanges - before;
 }

@@ -64,7 +64,7 @@ BEGIN
   SELECT v_order.order_id, s.sku_id, s.unit_price_minor, sum((l ->> 'qty')::bigint)
     FROM jsonb_array_elements(p_lines) AS l JOIN stock AS s ON s.sku = l ->> 'sku'
    GROUP BY s.sku_id, s.unit_price_minor
-   ORDER BY s.sku_id; -- foreign keys lock the stock rows: in the order that everybody locks them
+   ORDER BY s.sku_id;
   RETURN v_order.order_id;
 END $$;
 COMMENT ON FUNCTION ledgerlock.place_order IS

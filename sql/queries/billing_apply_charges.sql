@@ -3,6 +3,8 @@
 -- transaction, so this one's snapshot is younger than the waiting.
 -- A user's periods are served in the order of their due time as long as the wallet lasts; the first that
 -- does not fit is declined, those behind it are deferred to the next batch, when the balance is known.
+-- Rows that were read are written again by their place (ctid), which spares a second walk down their index; a
+-- row that somebody moved in between is not found there, and the count of effects written tells.
 -- $1 bigint: token. $2 text: worker. $3 timestamptz: now (null: the database's clock).
 -- $4 bigint[]: subscription ids. $5 bigint[]: pauses in seconds after the 1st, 2nd ... decline.
 -- Columns: captured, declined, cancelled, deferred, effects decided, effects written (must be equal).
@@ -11,76 +13,81 @@
 WITH instant AS (
   SELECT coalesce($3::timestamptz, now()) AS now
 ), due AS MATERIALIZED (
-  SELECT s.subscription_id, s.user_id, s.amount_minor, s.currency, s.next_period_no AS period_no,
-         s.next_due_at, s.retries, s.cancel_at, u.balance_minor,
+  SELECT s.ctid AS place, s.subscription_id, s.user_id, s.amount_minor, s.currency, s.next_period_no AS period_no,
+         s.next_due_at, s.retries, u.ctid AS wallet, u.balance_minor,
          ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
-         ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends
+         ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
+         s.cancel_at
     FROM ledgerlock.subscriptions AS s
     JOIN ledgerlock.users AS u ON u.user_id = s.user_id
    WHERE s.subscription_id = ANY ($4::bigint[]) AND s.state IN ('active', 'past_due')
      AND s.next_due_at <= (SELECT now FROM instant) AND u.fence <= $1::bigint
 ), summed AS (
   SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over,
-         sum(CASE WHEN cancel_at IS NULL OR starts < cancel_at THEN amount_minor ELSE 0 END)
-           OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS spent
+         balance_minor - sum(CASE WHEN cancel_at IS NULL OR starts < cancel_at THEN amount_minor ELSE 0 END)
+           OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
     FROM due
 ), decided AS MATERIALIZED (
-  SELECT *, CASE WHEN over THEN 'cancelled'
-                 WHEN spent <= balance_minor THEN 'captured'
-                 WHEN spent - amount_minor <= balance_minor THEN 'declined' END AS verdict
+  SELECT *, NOT over AND rest >= 0 AS captured,
+         NOT over AND rest < 0 AND rest + amount_minor >= 0 AS declined,
+         over OR rest + amount_minor >= 0 AS is_decided
     FROM summed
 ), first_try AS (
   INSERT INTO ledgerlock.charges (subscription_id, period_no, user_id, period_start, period_end,
                                   amount_minor, state, tries, fence, worker, charged_at)
-  SELECT subscription_id, period_no, user_id, starts, ends, amount_minor, verdict, 1, $1, $2::text, instant.now
-    FROM decided, instant
-   WHERE verdict IN ('captured', 'declined') AND retries = 0
+  SELECT subscription_id, period_no, user_id, starts, ends, amount_minor,
+         CASE WHEN captured THEN 'captured' ELSE 'declined' END, 1, $1, $2::text, (SELECT now FROM instant)
+    FROM decided
+   WHERE (captured OR declined) AND retries = 0
   RETURNING 1
 ), later_try AS (
   UPDATE ledgerlock.charges AS c
-     SET state = d.verdict, tries = d.retries + 1, fence = $1, worker = $2::text, charged_at = instant.now
-    FROM decided AS d, instant
-   WHERE d.verdict IN ('captured', 'declined') AND d.retries > 0
+     SET state = CASE WHEN d.captured THEN 'captured' ELSE 'declined' END, tries = d.retries + 1,
+         fence = $1, worker = $2::text, charged_at = (SELECT now FROM instant)
+    FROM decided AS d
+   CROSS JOIN LATERAL (SELECT ctid AS place FROM ledgerlock.charges
+                        WHERE subscription_id = d.subscription_id AND period_no = d.period_no
+                       OFFSET 0) AS open -- OFFSET 0: looked up by key for each, whatever the planner knows of the table
+   WHERE (d.captured OR d.declined) AND d.retries > 0 AND c.ctid = open.place
      AND c.subscription_id = d.subscription_id AND c.period_no = d.period_no AND c.state = 'declined'
   RETURNING 1
 ), moved_on AS (
   UPDATE ledgerlock.subscriptions AS s
-     SET next_period_no = s.next_period_no + (d.verdict = 'captured')::int,
-         state = CASE WHEN d.verdict = 'cancelled' THEN 'cancelled'
-                      WHEN d.verdict = 'captured' THEN 'active'
+     SET next_period_no = s.next_period_no + d.captured::int,
+         state = CASE WHEN d.captured THEN 'active'
+                      WHEN d.over THEN 'cancelled'
                       WHEN s.retries < cardinality($5::bigint[]) THEN 'past_due'
                       ELSE 'unpaid' END,
-         next_due_at = CASE WHEN d.verdict = 'captured' THEN d.ends
-                            WHEN d.verdict = 'declined' AND s.retries < cardinality($5::bigint[])
-                              THEN instant.now + $5[s.retries + 1] * interval '1 second'
+         next_due_at = CASE WHEN d.captured THEN d.ends
+                            WHEN d.declined AND s.retries < cardinality($5::bigint[])
+                              THEN (SELECT now FROM instant) + $5[s.retries + 1] * interval '1 second'
                             ELSE s.next_due_at END,
-         retries = CASE WHEN d.verdict = 'declined' THEN s.retries + 1
-                        WHEN d.verdict = 'captured' THEN 0 ELSE s.retries END
-    FROM decided AS d, instant
-   WHERE d.verdict IS NOT NULL AND s.subscription_id = d.subscription_id
+         retries = CASE WHEN d.captured THEN 0 WHEN d.declined THEN s.retries + 1 ELSE s.retries END
+    FROM decided AS d
+   WHERE d.is_decided AND s.ctid = d.place AND s.subscription_id = d.subscription_id
      AND s.next_period_no = d.period_no AND s.retries = d.retries AND s.state IN ('active', 'past_due')
   RETURNING 1
 ), paid AS (
   UPDATE ledgerlock.users AS u
      SET balance_minor = u.balance_minor - p.amount_minor, fence = $1
-    FROM (SELECT user_id, sum(amount_minor)::bigint AS amount_minor
-            FROM decided WHERE verdict = 'captured' GROUP BY user_id) AS p
-   WHERE u.user_id = p.user_id AND u.fence <= $1
+    FROM (SELECT user_id, wallet, sum(amount_minor)::bigint AS amount_minor
+            FROM decided WHERE captured GROUP BY user_id, wallet) AS p
+   WHERE u.ctid = p.wallet AND u.user_id = p.user_id AND u.fence <= $1
   RETURNING 1
 ), booked AS (
   INSERT INTO ledgerlock.transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)
   SELECT 'charge', subscription_id, period_no, user_id, 'wallet', 'subscription_revenue',
-         amount_minor, currency, instant.now
-    FROM decided, instant
-   WHERE verdict = 'captured'
+         amount_minor, currency, (SELECT now FROM instant)
+    FROM decided
+   WHERE captured
   RETURNING 1
+), written AS (
+  SELECT (SELECT count(*) FROM first_try) + (SELECT count(*) FROM later_try) + (SELECT count(*) FROM moved_on)
+       + (SELECT count(*) FROM booked) + (SELECT count(*) FROM paid) AS n
 )
-SELECT (SELECT count(*) FROM decided WHERE verdict = 'captured'),
-       (SELECT count(*) FROM decided WHERE verdict = 'declined'),
-       (SELECT count(*) FROM decided WHERE verdict = 'cancelled'),
-       (SELECT count(*) FROM decided WHERE verdict IS NULL),
-       (SELECT count(*) FILTER (WHERE verdict IN ('captured', 'declined')) + count(verdict)
-             + count(*) FILTER (WHERE verdict = 'captured')
-             + count(DISTINCT user_id) FILTER (WHERE verdict = 'captured') FROM decided),
-       (SELECT count(*) FROM first_try) + (SELECT count(*) FROM later_try) + (SELECT count(*) FROM moved_on)
-             + (SELECT count(*) FROM booked) + (SELECT count(*) FROM paid)
+SELECT count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
+       count(*) FILTER (WHERE over), count(*) FILTER (WHERE NOT is_decided),
+       count(*) FILTER (WHERE captured OR declined) + count(*) FILTER (WHERE is_decided)
+         + count(*) FILTER (WHERE captured) + count(DISTINCT user_id) FILTER (WHERE captured),
+       (SELECT n FROM written)
+  FROM decided

@@ -1,6 +1,6 @@
 /* commit unknown: the connection is cut exactly before or after COMMIT, or in the
- * middle of the work, or the holder of the locks is stopped past its lease: each time
- * it is found out what became of the work, and the totals are exact. */
+ * middle of the work: each time it is found out what became of the work, and the totals
+ * are exact. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static void commit_never_sent_on_is_settled_as_rolled_back(void **state)
     assert_settled(0, CUTS);
 }
 
-static void commit_whose_answer_is_lost_is_settled_as_committed(void **state)
+static void commit_ack_lost_is_settled_as_committed(void **state)
 {
     (void)state;
     start_midway();
@@ -119,7 +119,7 @@ static void commit_whose_answer_is_lost_is_settled_as_committed(void **state)
     assert_settled(CUTS, 0);
 }
 
-static void commits_of_all_workers_lost_at_once_are_all_settled(void **state)
+static void commit_ack_lost_by_all_workers_at_once_is_settled(void **state)
 {
     (void)state;
     start_midway();
@@ -132,7 +132,7 @@ static void commits_of_all_workers_lost_at_once_are_all_settled(void **state)
 }
 
 /* The pool is told to stop while an outcome is unknown: it finds out before it ends. */
-static void commit_unknown_at_the_end_is_settled_before_exit(void **state)
+static void commit_ack_lost_at_the_end_is_settled_before_exit(void **state)
 {
     (void)state;
     start_midway();
@@ -168,66 +168,6 @@ static void connection_lost_around_apply_is_rolled_back_and_redone(void **state)
     assert_settled(0, 0);
 }
 
-/* ---- a lease that runs out ---- */
-
-/* Stops the only worker behind `bytes`, which PostgreSQL does not get; lets others do
- * all of the work; lets the worker go on. */
-static void stop_the_holder_at(const char *bytes, size_t size)
-{
-    static struct fixture_output o;
-    pid_t worker[POOL_CHILDREN];
-
-    proxy_swallow_at(&proxy, bytes, size);
-    start("1");
-    assert_true(proxy_wait(&proxy, PROXY_SWALLOWED, 1, 10));
-    assert_int_equal(pool_children(pool.pid, worker), 1);
-    (void)kill(worker[0], SIGSTOP);
-    assert_true(pool_lock_keys(&f) > 0); /* it holds locks and does not move */
-    assert_int_equal(fixture_run(&f, &o, "run", "--once", "-w", "4", "--batch", "300",
-                                 "--now", pool_work_now(&work), NULL),
-                     0);
-    assert_int_equal(pool_work_done(&f), pool_work_all(&work));
-    proxy_swallow(&proxy, false);
-    fixture_pause_ms(200);
-    (void)kill(worker[0], SIGCONT);
-}
-
-static void end_and_assert_nothing_twice(void)
-{
-    (void)kill(pool.pid, SIGTERM);
-    pool_assert_ends(&pool, 0, 10);
-    pool_work_assert_exact(&f, &work);
-}
-
-static void holder_stopped_before_begin_is_fenced(void **state)
-{
-    (void)state;
-    stop_the_holder_at(begin, strlen(begin));
-    pool_log_wait(&pool, "event=lock.fenced", 5);
-    end_and_assert_nothing_twice();
-    assert_int_equal(pool_incidents(&f, "fenced", "newer fence"), 1);
-    assert_int_equal(pool_incidents(&f, "lost", ""), 1);
-}
-
-static void holder_stopped_before_apply_finds_its_session_dead(void **state)
-{
-    (void)state;
-    stop_the_holder_at(apply, sizeof apply);
-    pool_log_wait(&pool, "event=lock.lost", 5);
-    end_and_assert_nothing_twice();
-}
-
-static void holder_stopped_before_commit_finds_its_session_dead(void **state)
-{
-    (void)state;
-    stop_the_holder_at(PROXY_COMMIT, PROXY_COMMIT_SIZE);
-    fixture_pause_ms(300);
-    end_and_assert_nothing_twice();
-    assert_true(pool_log_count(&pool, "event=lock.lost") > 0 ||
-                pool_log_count(&pool, "event=lock.commit_unknown") > 0);
-    assert_int_equal(pool_incidents(&f, "commit_unknown", "settled: committed"), 0);
-}
-
 static void answers_slower_than_the_lease_are_lost_before_commit(void **state)
 {
     (void)state;
@@ -252,13 +192,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         UNKNOWN_TEST(commit_never_sent_on_is_settled_as_rolled_back),
-        UNKNOWN_TEST(commit_whose_answer_is_lost_is_settled_as_committed),
-        UNKNOWN_TEST(commits_of_all_workers_lost_at_once_are_all_settled),
-        UNKNOWN_TEST(commit_unknown_at_the_end_is_settled_before_exit),
+        UNKNOWN_TEST(commit_ack_lost_is_settled_as_committed),
+        UNKNOWN_TEST(commit_ack_lost_by_all_workers_at_once_is_settled),
+        UNKNOWN_TEST(commit_ack_lost_at_the_end_is_settled_before_exit),
         UNKNOWN_TEST(connection_lost_around_apply_is_rolled_back_and_redone),
-        UNKNOWN_TEST(holder_stopped_before_begin_is_fenced),
-        UNKNOWN_TEST(holder_stopped_before_apply_finds_its_session_dead),
-        UNKNOWN_TEST(holder_stopped_before_commit_finds_its_session_dead),
         UNKNOWN_TEST(answers_slower_than_the_lease_are_lost_before_commit),
     };
 

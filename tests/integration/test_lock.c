@@ -1,18 +1,13 @@
-/* The lock library against a real redis-server: tenures, batches, other clients. */
+/* The lock library against a real redis-server: tenures on one key, other clients. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "tests/lib/lock_world.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "lua_gen.h"
-
-static void keys_of(struct ll_key *keys, char names[][16], size_t from, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        keys[i].name = names[i];
-        keys[i].len = (size_t)snprintf(names[i], 16, "k:%zu", from + i);
-    }
-}
 
 /* ---- one key ---- */
 
@@ -40,7 +35,7 @@ static void try_held_key_is_busy_and_tells_the_time_left(void **state)
     assert_int_equal(ll_try(w->lb, "user:1", 5000), LL_OK);
 }
 
-static void token_of_every_tenure_is_higher_than_all_before(void **state)
+static void token_unique_and_increasing(void **state)
 {
     struct lock_world *w = *state;
     int64_t last = 0;
@@ -56,15 +51,91 @@ static void token_of_every_tenure_is_higher_than_all_before(void **state)
     assert_true(last > INT64_C(1) << 40);
 }
 
-static void release_any_number_of_times_gives_the_same_answer(void **state)
+enum { PROCESSES = 4, TENURES = 200 };
+
+/* What the processes share; only the holder writes. */
+struct tokens {
+    int64_t last;
+    int count, wrong;
+};
+
+static int take_turns(struct tokens *t)
+{
+    const struct ll_key key = {"user:1", 6};
+    struct ll_client *c = lock_client(lock_server.url, 0);
+    struct ll_lock *l = ll_new(c);
+
+    for (int i = 0; i < TENURES; i++) {
+        if (ll_acquire_wait(l, &key, 1, LL_ALL, 20000, 60000) != LL_OK)
+            return 1;
+        t->wrong += ll_token(l) > t->last ? 0 : 1;
+        t->last = ll_token(l);
+        t->count++;
+        if (ll_release(l) != LL_OK)
+            return 1;
+    }
+    return 0;
+}
+
+static void token_unique_and_increasing_across_processes(void **state)
+{
+    struct tokens *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[PROCESSES];
+
+    (void)state;
+    for (int i = 0; i < PROCESSES; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0)
+            _exit(take_turns(t));
+    }
+    for (int i = 0; i < PROCESSES; i++)
+        assert_int_equal(fixture_reap(pids[i], 60), 0);
+    assert_int_equal(t->count, PROCESSES * TENURES);
+    assert_int_equal(t->wrong, 0);
+    assert_int_equal(t->last, (INT64_C(1) << 40) + PROCESSES * TENURES);
+    (void)munmap(t, sizeof *t);
+}
+
+static void release_three_times(struct ll_lock *l, int code)
+{
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ll_release(l), code);
+    assert_false(ll_valid(l, 0));
+}
+
+static void release_idempotent(void **state)
 {
     struct lock_world *w = *state;
 
     assert_int_equal(ll_try(w->la, "user:1", 5000), LL_OK);
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(ll_release(w->la), LL_OK);
+    release_three_times(w->la, LL_OK);
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 0);
-    assert_false(ll_valid(w->la, 0));
+    assert_int_equal(ll_try(w->lb, "user:1", 5000), LL_OK);
+    release_three_times(w->la, LL_OK); /* and the next holder keeps it */
+    assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 1);
+    assert_int_equal(ll_try(w->la, "user:2", 30), LL_OK);
+    fixture_pause_ms(60);
+    release_three_times(w->la, LL_GONE);
+    assert_int_equal(ll_try(w->la, "user:3", 5000), LL_OK);
+    lock_raw_do(w, "SET lock:user:3 somebody PX 5000");
+    release_three_times(w->la, LL_NOT_OWNER);
+    lock_raw_do(w, "DEL lock:user:3");
+    release_three_times(w->la, LL_NOT_OWNER);
+}
+
+static void release_foreign_refused(void **state)
+{
+    struct lock_world *w = *state;
+    int64_t left_ms;
+
+    assert_int_equal(ll_try(w->la, "user:1", 30), LL_OK);
+    fixture_pause_ms(60);
+    assert_int_equal(ll_try(w->lb, "user:1", 5000), LL_OK);
+    assert_int_equal(ll_release(w->la), LL_NOT_OWNER);
+    assert_int_equal(ll_verify(w->lb, &left_ms), LL_OK);
+    assert_in_range(left_ms, 3000, 5000);
+    assert_int_equal(ll_release(w->lb), LL_OK);
 }
 
 static void release_after_expiry_reports_gone(void **state)
@@ -76,18 +147,6 @@ static void release_after_expiry_reports_gone(void **state)
     assert_false(ll_valid(w->la, 0));
     assert_int_equal(ll_release(w->la), LL_GONE);
     assert_int_equal(ll_release(w->la), LL_GONE);
-}
-
-static void release_after_takeover_reports_not_owner_and_releases_nothing(void **state)
-{
-    struct lock_world *w = *state;
-
-    assert_int_equal(ll_try(w->la, "user:1", 30), LL_OK);
-    fixture_pause_ms(60);
-    assert_int_equal(ll_try(w->lb, "user:1", 5000), LL_OK);
-    assert_int_equal(ll_release(w->la), LL_NOT_OWNER);
-    assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 1);
-    assert_int_equal(ll_release(w->lb), LL_OK);
 }
 
 static void zero_lease_and_reserved_name_are_refused(void **state)
@@ -124,75 +183,7 @@ static void key_of_another_type_is_busy_and_left_alone(void **state)
     assert_int_equal(lock_raw_integer(w, "HLEN lock:user:1"), 1);
 }
 
-/* ---- batches ---- */
-
-static void any_takes_the_free_keys_and_names_the_busy_ones(void **state)
-{
-    struct lock_world *w = *state;
-    struct ll_key keys[300];
-    char names[300][16];
-
-    keys_of(keys, names, 0, 40);
-    assert_int_equal(ll_acquire(w->lb, keys, 40, LL_ANY, 5000), LL_OK);
-    keys_of(keys, names, 0, 300);
-    assert_int_equal(ll_acquire(w->la, keys, 300, LL_ANY, 5000), LL_PARTIAL);
-    assert_int_equal(ll_granted(w->la), 260);
-    for (size_t i = 0; i < 300; i++)
-        assert_int_equal(ll_key_code(w->la, i), i < 40 ? LL_BUSY : LL_OK);
-    assert_int_equal(ll_release(w->la), LL_OK);
-    assert_int_equal(lock_raw_integer(w, "DBSIZE"), 41); /* 40 of b and the record */
-}
-
-static void any_with_every_key_busy_is_busy_and_mints_no_token(void **state)
-{
-    struct lock_world *w = *state;
-    struct ll_key keys[10];
-    char names[10][16];
-    long long before;
-
-    keys_of(keys, names, 0, 10);
-    assert_int_equal(ll_acquire(w->lb, keys, 10, LL_ANY, 5000), LL_OK);
-    before = lock_raw_integer(w, "HINCRBY lock:!fence n 0");
-    assert_int_equal(ll_acquire(w->la, keys, 10, LL_ANY, 5000), LL_BUSY);
-    assert_int_equal(lock_raw_integer(w, "HINCRBY lock:!fence n 0"), before);
-}
-
-static void all_with_one_key_busy_takes_none(void **state)
-{
-    struct lock_world *w = *state;
-    struct ll_key keys[300];
-    char names[300][16];
-
-    assert_int_equal(ll_try(w->lb, "k:299", 5000), LL_OK);
-    keys_of(keys, names, 0, 300);
-    assert_int_equal(ll_acquire(w->la, keys, 300, LL_ALL, 5000), LL_BUSY);
-    assert_int_equal(ll_granted(w->la), 0);
-    assert_int_equal(lock_raw_integer(w, "DBSIZE"), 2);
-    lock_raw_do(w, "DEL lock:k:299");
-    lock_raw_do(w, "RPUSH lock:k:150 x"); /* reads as nothing, still is not ours */
-    assert_int_equal(ll_acquire(w->la, keys, 300, LL_ALL, 5000), LL_BUSY);
-    assert_int_equal(lock_raw_integer(w, "DBSIZE"), 2);
-}
-
-static void more_than_a_thousand_keys_are_taken_in_chunks(void **state)
-{
-    struct lock_world *w = *state;
-    static struct ll_key keys[2 * LL_KEYS_MAX + 1];
-    static char names[2 * LL_KEYS_MAX + 1][16];
-    size_t n = 2 * LL_KEYS_MAX + 1;
-
-    keys_of(keys, names, 0, n);
-    assert_int_equal(ll_acquire(w->la, keys, n, LL_ALL, 5000), LL_OK);
-    assert_int_equal(lock_raw_integer(w, "DBSIZE"), n + 1);
-    assert_true(ll_key_token(w->la, n - 1) > ll_key_token(w->la, 0));
-    assert_int_equal(ll_release(w->la), LL_OK);
-    assert_int_equal(lock_raw_integer(w, "DBSIZE"), 1);
-    assert_int_equal(ll_try(w->lb, "k:2000", 5000), LL_OK); /* in the last chunk */
-    assert_int_equal(ll_acquire(w->la, keys, n, LL_ALL, 5000), LL_BUSY);
-    assert_int_equal(lock_raw_integer(w, "DBSIZE"), 2);
-    assert_int_equal(ll_acquire(w->la, keys, n, LL_ANY, 5000), LL_PARTIAL);
-    assert_int_equal(ll_granted(w->la), n - 1);
-}
+/* ---- repeats ---- */
 
 /* The scripts themselves: what a repeated command gets. */
 static void same_nonce_again_gets_the_same_grant(void **state)
@@ -235,17 +226,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         LOCK_TEST(try_free_key_is_granted_and_always_has_a_ttl),
         LOCK_TEST(try_held_key_is_busy_and_tells_the_time_left),
-        LOCK_TEST(token_of_every_tenure_is_higher_than_all_before),
-        LOCK_TEST(release_any_number_of_times_gives_the_same_answer),
+        LOCK_TEST(token_unique_and_increasing),
+        LOCK_TEST(token_unique_and_increasing_across_processes),
+        LOCK_TEST(release_idempotent),
         LOCK_TEST(release_after_expiry_reports_gone),
-        LOCK_TEST(release_after_takeover_reports_not_owner_and_releases_nothing),
+        LOCK_TEST(release_foreign_refused),
         LOCK_TEST(zero_lease_and_reserved_name_are_refused),
         LOCK_TEST(plain_set_nx_px_excludes_and_is_excluded),
         LOCK_TEST(key_of_another_type_is_busy_and_left_alone),
-        LOCK_TEST(any_takes_the_free_keys_and_names_the_busy_ones),
-        LOCK_TEST(any_with_every_key_busy_is_busy_and_mints_no_token),
-        LOCK_TEST(all_with_one_key_busy_takes_none),
-        LOCK_TEST(more_than_a_thousand_keys_are_taken_in_chunks),
         LOCK_TEST(same_nonce_again_gets_the_same_grant),
         LOCK_TEST(command_that_runs_too_late_grants_nothing),
     };

@@ -157,14 +157,14 @@ static int fail_in_turn(struct lock_world *w, struct ll_options *o, int good)
     return 0;
 }
 
-static void oom_on_one_server(void **state)
+static void oom_and_leaks_on_one_server(void **state)
 {
     struct ll_options o = {.size = sizeof o, .url = lock_server.url};
 
     assert_true(fail_in_turn(*state, &o, LL_OK) > 10);
 }
 
-static void oom_without_scripts(void **state)
+static void oom_and_leaks_without_scripts(void **state)
 {
     struct ll_options o = {
         .size = sizeof o, .url = lock_server.url, .no_scripts = true};
@@ -172,7 +172,7 @@ static void oom_without_scripts(void **state)
     assert_true(fail_in_turn(*state, &o, LL_OK) > 10);
 }
 
-static void oom_with_every_option_and_nobody_there(void **state)
+static void oom_and_leaks_with_every_option_and_nobody_there(void **state)
 {
     struct ll_options o = {.size = sizeof o,
                            .url = "redis+sentinel://u:p@127.0.0.1:1,[::1]:1/name/3",
@@ -183,7 +183,7 @@ static void oom_with_every_option_and_nobody_there(void **state)
     assert_true(fail_in_turn(*state, &o, LL_E_UNAVAILABLE) > 7);
 }
 
-static void oom_on_a_quorum_with_nobody_there(void **state)
+static void oom_and_leaks_on_a_quorum_with_nobody_there(void **state)
 {
     struct ll_options o = {
         .size = sizeof o, .url = "unix:///nowhere/1,unix:///nowhere/2,redis://[::1]:1"};
@@ -204,7 +204,7 @@ static void seed(const char *url)
     ll_close(c);
 }
 
-static void oom_on_a_quorum(void **state)
+static void oom_and_leaks_on_a_quorum(void **state)
 {
     static struct fixture_redis servers[3];
     char url[3 * FIXTURE_URL];
@@ -223,11 +223,11 @@ static void oom_on_a_quorum(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LOCK_TEST(oom_on_one_server),
-        LOCK_TEST(oom_without_scripts),
-        LOCK_TEST(oom_with_every_option_and_nobody_there),
-        LOCK_TEST(oom_on_a_quorum),
-        LOCK_TEST(oom_on_a_quorum_with_nobody_there),
+        LOCK_TEST(oom_and_leaks_on_one_server),
+        LOCK_TEST(oom_and_leaks_without_scripts),
+        LOCK_TEST(oom_and_leaks_with_every_option_and_nobody_there),
+        LOCK_TEST(oom_and_leaks_on_a_quorum),
+        LOCK_TEST(oom_and_leaks_on_a_quorum_with_nobody_there),
     };
 
     fixture_need_servers();

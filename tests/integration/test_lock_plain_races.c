@@ -1,48 +1,21 @@
 /* The lock library without scripts when answers are lost and when others come between
  * a look and the change that follows it. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "tests/lib/lock_world.h"
+#include "tests/lib/lock_remote.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/lib/proxy.h"
-
 static const struct ll_key abc[] = {{"a", 1}, {"b", 1}, {"c", 1}};
-
-/* A lock of its own behind a proxy. */
-struct remote {
-    struct proxy proxy;
-    struct ll_client *c;
-    struct ll_lock *l;
-};
-
-static struct remote open_remote(uint32_t reply_ms)
-{
-    struct remote r = {0};
-
-    proxy_open_redis(&r.proxy, lock_server.url);
-    r.c = lock_plain_client(r.proxy.url, reply_ms);
-    r.l = ll_new(r.c);
-    assert_int_equal(ll_connect(r.c), LL_OK);
-    return r;
-}
-
-static void close_remote(struct remote *r)
-{
-    ll_free(r->l);
-    ll_close(r->c);
-    proxy_close(&r->proxy);
-}
 
 /* ---- lost answers and takeovers ---- */
 
 static void plain_acquire_reply_lost(void **state)
 {
     struct lock_world *w = *state;
-    struct remote r = open_remote(0);
+    struct lock_remote r = lock_remote_open(0, true);
 
     proxy_cut_after(&r.proxy, "EXEC", 4, 1);
     assert_int_equal(ll_acquire(r.l, abc, 3, LL_ALL, 5000), LL_OK);
@@ -51,26 +24,26 @@ static void plain_acquire_reply_lost(void **state)
     assert_int_equal(ll_granted(r.l), 3);
     assert_int_equal(ll_token(r.l), (INT64_C(1) << 40) + 1);
     assert_true(ll_valid(r.l, 0));
-    close_remote(&r);
+    lock_remote_close(&r);
 }
 
 static void plain_release_reply_lost(void **state)
 {
     struct lock_world *w = *state;
-    struct remote r = open_remote(0);
+    struct lock_remote r = lock_remote_open(0, true);
 
     assert_int_equal(ll_try(r.l, "user:1", 5000), LL_OK);
     proxy_cut_after(&r.proxy, "EXEC", 4, 1);
     assert_int_equal(ll_release(r.l), LL_OK);
     assert_int_equal(proxy_count(&r.proxy, PROXY_CUTS_AFTER), 1);
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 0);
-    close_remote(&r);
+    lock_remote_close(&r);
 }
 
 static void plain_answer_lost_twice_is_uncertain_and_given_back(void **state)
 {
     struct lock_world *w = *state;
-    struct remote r = open_remote(0);
+    struct lock_remote r = lock_remote_open(0, true);
 
     proxy_cut_after(&r.proxy, "HMGET", 5, 1); /* reading again is no doubt */
     assert_int_equal(ll_try(r.l, "user:1", 5000), LL_OK);
@@ -81,7 +54,7 @@ static void plain_answer_lost_twice_is_uncertain_and_given_back(void **state)
     proxy_cut_before(&r.proxy, "HINCRBY", 7, 2);
     assert_int_equal(ll_try(r.l, "user:1", 60000), LL_E_UNCERTAIN);
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 0);
-    close_remote(&r);
+    lock_remote_close(&r);
 }
 
 /* Does something to the server while the answer to MGET is on its way. */
@@ -106,7 +79,7 @@ static void *meddle(void *arg)
 static void takeover_between_check_and_delete_is_impossible(void **state)
 {
     struct lock_world *w = *state;
-    struct remote r = open_remote(2000);
+    struct lock_remote r = lock_remote_open(2000, true);
     struct meddler m = {.command = "SET lock:user:1 thief PX 60000", .after_ms = 100};
 
     assert_int_equal(ll_try(r.l, "user:1", 60000), LL_OK);
@@ -116,13 +89,13 @@ static void takeover_between_check_and_delete_is_impossible(void **state)
     (void)pthread_join(m.thread, NULL);
     assert_true(proxy_count(&r.proxy, PROXY_DELAYED) >= 3);
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 1);
-    close_remote(&r);
+    lock_remote_close(&r);
 }
 
 static void takeover_between_check_and_extend_is_impossible(void **state)
 {
     struct lock_world *w = *state;
-    struct remote r = open_remote(2000);
+    struct lock_remote r = lock_remote_open(2000, true);
     struct meddler m = {.command = "SET lock:user:1 thief PX 1000", .after_ms = 100};
 
     assert_int_equal(ll_try(r.l, "user:1", 5000), LL_OK);
@@ -131,7 +104,7 @@ static void takeover_between_check_and_extend_is_impossible(void **state)
     assert_int_equal(ll_extend(r.l, 60000), LL_LOST);
     (void)pthread_join(m.thread, NULL);
     assert_true(lock_raw_integer(w, "PTTL lock:user:1") <= 1000);
-    close_remote(&r);
+    lock_remote_close(&r);
 }
 
 /* While the first one looks, another tenure gets the next token: the first one's must
@@ -139,7 +112,7 @@ static void takeover_between_check_and_extend_is_impossible(void **state)
 static void token_minted_between_look_and_take_is_never_undercut(void **state)
 {
     struct lock_world *w = *state;
-    struct remote r = open_remote(2000);
+    struct lock_remote r = lock_remote_open(2000, true);
     struct meddler m = {.command = "HINCRBY lock:!fence n 10", .after_ms = 100};
 
     proxy_delay(&r.proxy, 200);
@@ -148,7 +121,7 @@ static void token_minted_between_look_and_take_is_never_undercut(void **state)
     (void)pthread_join(m.thread, NULL);
     assert_int_equal(ll_token(r.l), (INT64_C(1) << 40) + 11);
     assert_int_equal(lock_raw_integer(w, "HINCRBY lock:!fence n 0"), 11);
-    close_remote(&r);
+    lock_remote_close(&r);
 }
 
 /* ---- many ---- */

@@ -195,7 +195,8 @@ static void renew_500_locks(void **state)
 
     hold_many(w->a, r, locks, LOCKS, LEASE);
     lock_raw_do(w, "CONFIG RESETSTAT");
-    for (int i = 0; i < 4; i++) {
+    /* at least four stalls, and until one did hit a renewal */
+    for (int i = 0; i < 4 || (i < 40 && figures_of(r).slowest_us <= 20000); i++) {
         fixture_pause_ms(350);
         assert_int_equal(kill(lock_server.pid, SIGSTOP), 0);
         fixture_pause_ms(200);
@@ -208,7 +209,7 @@ static void renew_500_locks(void **state)
     assert_true(f.renewals >= 3 * LOCKS);
     assert_true(f.round_trips <= 2 * f.rounds);
     assert_true(scripts_run(w) <= 2 * f.rounds);
-    assert_true(f.slowest_us > 20000); /* a stall did hit a renewal */
+    assert_true(f.slowest_us > 20000);
     assert_int_equal(read_losses(r, 0) + told.times, 0);
     free_many(locks, LOCKS);
     ll_renewer_close(r);

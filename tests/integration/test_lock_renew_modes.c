@@ -1,4 +1,4 @@
-/* Renewal lock by lock: on a server without scripts, and over a quorum. */
+/* Renewal on a server without scripts, and over a quorum. */
 #include "tests/lib/quorum_world.h"
 #include "tests/lib/renew_world.h"
 

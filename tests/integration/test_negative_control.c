@@ -289,7 +289,7 @@ static int64_t hot_sold(const struct fixture *f)
     return fixture_query_int8(f->url, sql);
 }
 
-static void naive_sql_without_locks_charges_twice_and_oversells(void **state)
+static void negative_control_without_locks_charges_twice_and_oversells(void **state)
 {
     struct fixture f;
 
@@ -302,7 +302,7 @@ static void naive_sql_without_locks_charges_twice_and_oversells(void **state)
     fixture_close(&f);
 }
 
-static void naive_sql_with_only_the_redis_locks_is_exact(void **state)
+static void negative_control_with_only_the_redis_locks_is_exact(void **state)
 {
     struct fixture f;
 
@@ -338,8 +338,8 @@ static int free_load(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(naive_sql_without_locks_charges_twice_and_oversells),
-        cmocka_unit_test(naive_sql_with_only_the_redis_locks_is_exact),
+        cmocka_unit_test(negative_control_without_locks_charges_twice_and_oversells),
+        cmocka_unit_test(negative_control_with_only_the_redis_locks_is_exact),
     };
 
     fixture_need_servers();

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/lib/pool_world.h"
 #include "tests/lib/private_pg.h"
@@ -151,7 +152,7 @@ static int64_t ask(const char *sql)
     "SELECT greatest((SELECT max(fence) FROM ledgerlock.charges),"                     \
     " (SELECT max(fence) FROM ledgerlock.orders))"
 
-static void redis_killed_and_started_empty_pool_raises_the_epoch(void **state)
+static void redis_restart_empty_pool_raises_the_epoch_and_resumes(void **state)
 {
     int64_t epoch, done, fence, newer;
     char sql[256];
@@ -204,7 +205,7 @@ static void redis_back_while_nothing_is_due_is_said(void **state)
     assert_said_once("event=pool.redis_down", "event=pool.redis_up");
 }
 
-static void redis_flushed_ten_times_a_second_totals_are_exact(void **state)
+static void flushall_while_held_ten_times_a_second_totals_are_exact(void **state)
 {
     int64_t deadline = pool_now_ms() + 30000;
     char reply[32];
@@ -224,7 +225,7 @@ static void redis_flushed_ten_times_a_second_totals_are_exact(void **state)
     finish_exactly();
 }
 
-static void redis_stopped_pool_at_start_says_so_and_exits_5(void **state)
+static void fail_closed_redis_down_at_start_says_so_and_exits_5(void **state)
 {
     static struct fixture_output o;
 
@@ -234,6 +235,58 @@ static void redis_stopped_pool_at_start_says_so_and_exits_5(void **state)
     assert_int_equal(fixture_run(&f, &o, "run", "--once", NULL), 5);
     fixture_assert_contains(o.err, redis.dir);
     assert_int_equal(pool_work_done(&f), 0);
+}
+
+static void set_password(const char *password)
+{
+    char command[64], reply[32];
+
+    (void)snprintf(command, sizeof command, "CONFIG SET requirepass %s", password);
+    pool_redis(redis.url, reply, sizeof reply, command);
+    assert_string_equal(reply, "OK");
+}
+
+static void
+fail_closed_wrong_password_at_start_says_so_and_charges_nothing(void **state)
+{
+    static struct fixture_output o;
+    char path[128];
+
+    (void)state;
+    use_own_redis();
+    set_password("right");
+    assert_int_equal(fixture_run(&f, &o, "run", "--once", NULL), 5);
+    fixture_assert_contains(o.err, "NOAUTH");
+    fixture_file(path, sizeof path, "wrong", 0600);
+    fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", path);
+    assert_int_equal(fixture_run(&f, &o, "run", "--once", NULL), 5);
+    fixture_assert_contains(o.err, "WRONGPASS");
+    assert_int_equal(pool_work_done(&f), 0);
+    (void)unlink(path);
+}
+
+/* A refusal is neither free nor busy: no batch until the rights are back. */
+static void fail_closed_rights_taken_midway_nothing_is_charged(void **state)
+{
+    int64_t done, granted;
+    char reply[32];
+
+    (void)state;
+    use_own_redis();
+    start_midway();
+    pool_redis(redis.url, reply, sizeof reply, "ACL SETUSER default -evalsha");
+    pool_log_wait(&pool, "event=pool.redis_down", 5);
+    fixture_pause_ms(1500); /* what is in flight ends, and is reported */
+    done = pool_work_done(&f);
+    granted = pool_counter(&f, "granted");
+    fixture_pause_ms(1500);
+    assert_int_equal(pool_work_done(&f), done);
+    assert_int_equal(pool_counter(&f, "granted"), granted);
+    assert_true(done < pool_work_all(&work));
+    pool_redis(redis.url, reply, sizeof reply, "ACL SETUSER default +@all");
+    pool_log_wait(&pool, "event=pool.redis_up", 10);
+    finish_exactly();
+    assert_said_once("event=pool.redis_down", "event=pool.redis_up");
 }
 
 static int open_servers(void **state)
@@ -258,10 +311,12 @@ int main(void)
         OUTAGE_TEST(postgres_killed_and_started_again_pool_resumes),
         OUTAGE_TEST(postgres_sessions_terminated_pool_goes_on),
         OUTAGE_TEST(postgres_in_a_black_hole_pool_waits_and_resumes),
-        OUTAGE_TEST(redis_killed_and_started_empty_pool_raises_the_epoch),
+        OUTAGE_TEST(redis_restart_empty_pool_raises_the_epoch_and_resumes),
         OUTAGE_TEST(redis_back_while_nothing_is_due_is_said),
-        OUTAGE_TEST(redis_flushed_ten_times_a_second_totals_are_exact),
-        OUTAGE_TEST(redis_stopped_pool_at_start_says_so_and_exits_5),
+        OUTAGE_TEST(flushall_while_held_ten_times_a_second_totals_are_exact),
+        OUTAGE_TEST(fail_closed_redis_down_at_start_says_so_and_exits_5),
+        OUTAGE_TEST(fail_closed_wrong_password_at_start_says_so_and_charges_nothing),
+        OUTAGE_TEST(fail_closed_rights_taken_midway_nothing_is_charged),
     };
 
     fixture_need_servers();

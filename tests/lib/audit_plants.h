@@ -83,6 +83,13 @@ static const struct plant {
     {"nothing_due_left", "UPDATE subscriptions SET anchor_at = '2024-04-09 22:59Z', next_due_at = '2024-04-09 22:59Z' WHERE subscription_id = 7"},
     {"nothing_due_left", "UPDATE subscriptions SET next_due_at = '2024-04-01' WHERE subscription_id = 3"},
     {"nothing_parked", "UPDATE subscriptions SET state = 'parked' WHERE subscription_id = 5"},
+    {"one_subscription_per_contract", "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at)"
+        " SELECT 8, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at FROM subscriptions WHERE subscription_id = 7"},
+    {"subscription_has_its_wallet", "UPDATE subscriptions SET currency = 'EUR' WHERE subscription_id = 7"},
+    {"subscription_has_its_wallet", "UPDATE subscriptions SET user_id = 99 WHERE subscription_id = 7"},
+    {"order_has_its_wallet", "UPDATE orders SET currency = 'EUR' WHERE order_id = 6"},
+    {"order_has_its_wallet", "UPDATE orders SET user_id = 99 WHERE order_id = 6"},
+    {"line_has_its_sku", "UPDATE order_lines SET sku_id = 99 WHERE order_id = 6"},
     {"nothing_parked", "UPDATE orders SET state = 'parked' WHERE order_id = 6"},
 };
 

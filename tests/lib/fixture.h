@@ -129,6 +129,9 @@ struct fixture_redis {
  * after stop or kill uses the same folder and URL. */
 void fixture_redis_start(struct fixture_redis *r, ...) __attribute__((sentinel));
 
+/* While true, servers are started with a clock of their own: see clock_world.h. */
+extern bool fixture_movable_clocks;
+
 /* TERM (it saves if told to); KILL; TERM and remove the folder. All accept a dead one.
  */
 void fixture_redis_stop(struct fixture_redis *r);

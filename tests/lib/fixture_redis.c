@@ -1,6 +1,7 @@
 /* fixture: a Redis server that belongs to one test, on a Unix socket in its own folder.
  */
 #define _XOPEN_SOURCE 700 /* nftw */
+#include <fcntl.h>
 #include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "tests/lib/clock_shim.h"
 #include "tests/lib/fixture.h"
+
+bool fixture_movable_clocks;
 
 enum { MAX_WORDS = 32, REDIS_SECONDS = 10 };
 
@@ -30,6 +34,21 @@ static bool redis_answers(const char *path)
         reply[0] = '\0';
     (void)close(fd);
     return strncmp(reply, "+PONG", 5) == 0 || strncmp(reply, "-NOAUTH", 7) == 0;
+}
+
+/* The file of the shift stays over a restart, as a machine's clock does. */
+static void take_own_clock(const struct fixture_redis *r)
+{
+    char path[sizeof r->dir + 8];
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/clock", r->dir);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(struct clock_shift)) != 0)
+        _exit(127);
+    (void)close(fd);
+    (void)setenv(CLOCK_SHIM_FILE, path, 1);
+    (void)setenv("LD_PRELOAD", CLOCK_SHIM, 1);
 }
 
 static void exec_redis(const struct fixture_redis *r, va_list ap)
@@ -53,6 +72,8 @@ static void exec_redis(const struct fixture_redis *r, va_list ap)
 
     while (n + 1 < MAX_WORDS && (words[n] = va_arg(ap, const char *)) != NULL)
         n++;
+    if (fixture_movable_clocks)
+        take_own_clock(r);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)execvp(bin, (char *const *)(uintptr_t)words);
     _exit(127);

@@ -258,7 +258,7 @@ static void to_text(const redisReply *r, char *reply, size_t size)
         (void)snprintf(reply, size, "%s", r->str);
 }
 
-void pool_redis(const char *url, char *reply, size_t size, const char *command)
+static redisReply *ask_redis(const char *url, const char *command)
 {
     static const struct timeval limit = {2, 0};
     redisContext *c = redisConnectUnixWithTimeout(url + strlen("unix://"), limit);
@@ -273,16 +273,42 @@ void pool_redis(const char *url, char *reply, size_t size, const char *command)
         argv[argc++] = w;
     r = redisCommandArgv(c, argc, argv, NULL);
     assert_non_null(r);
+    redisFree(c);
+    return r;
+}
+
+void pool_redis(const char *url, char *reply, size_t size, const char *command)
+{
+    redisReply *r = ask_redis(url, command);
+
     to_text(r, reply, size);
     freeReplyObject(r);
-    redisFree(c);
+}
+
+static redisReply *lock_names(const struct fixture *f)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof command, "KEYS %s[us]*", f->prefix);
+    return ask_redis(f->redis_url, command);
 }
 
 int64_t pool_lock_keys(const struct fixture *f)
 {
-    char command[128], reply[32];
+    redisReply *names = lock_names(f);
+    int64_t n = (int64_t)names->elements;
 
-    (void)snprintf(command, sizeof command, "KEYS %s[us]*", f->prefix);
-    pool_redis(f->redis_url, reply, sizeof reply, command);
-    return strtoll(reply, NULL, 10);
+    freeReplyObject(names);
+    return n;
+}
+
+bool pool_lock_name(const struct fixture *f, char *name, size_t size)
+{
+    redisReply *names = lock_names(f);
+    bool is_there = names->elements > 0;
+
+    if (is_there)
+        (void)snprintf(name, size, "%s", names->element[0]->str + strlen(f->prefix));
+    freeReplyObject(names);
+    return is_there;
 }

@@ -75,4 +75,7 @@ void pool_redis(const char *url, char *reply, size_t size, const char *command);
 /* Number of lock keys of this test. */
 int64_t pool_lock_keys(const struct fixture *f);
 
+/* Name of one of them, without the prefix; false when there is none. */
+bool pool_lock_name(const struct fixture *f, char *name, size_t size);
+
 #endif

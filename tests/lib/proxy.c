@@ -162,9 +162,21 @@ void proxy_cut_after(struct proxy *p, const char *bytes, size_t size, unsigned t
     set_cut(p, CUT_AFTER, bytes, size, times);
 }
 
+void proxy_late(
+    struct proxy *p, const char *bytes, size_t size, unsigned times, unsigned ms)
+{
+    atomic_store(&p->shared->late_ms, ms);
+    set_cut(p, CUT_LATE, bytes, size, times);
+}
+
 void proxy_delay(struct proxy *p, unsigned ms)
 {
-    atomic_store(&p->shared->delay_ms, ms);
+    proxy_delay_us(p, ms * 1000);
+}
+
+void proxy_delay_us(struct proxy *p, unsigned us)
+{
+    atomic_store(&p->shared->delay_us, us);
     settle(p);
 }
 
@@ -193,7 +205,7 @@ void proxy_cut_all(struct proxy *p)
 
 void proxy_pass(struct proxy *p)
 {
-    atomic_store(&p->shared->delay_ms, 0);
+    atomic_store(&p->shared->delay_us, 0);
     atomic_store(&p->shared->swallow, false);
     atomic_store(&p->shared->refuse, false);
     set_cut(p, CUT_NONE, "-", 1, 0);

@@ -54,8 +54,14 @@ void proxy_cut_before(struct proxy *p, const char *bytes, size_t size, unsigned 
  * then both sides are closed. */
 void proxy_cut_after(struct proxy *p, const char *bytes, size_t size, unsigned times);
 
+/* The next `times` occurrences of `bytes` from a client are passed on only after ms,
+ * also when the client has given up and gone meanwhile; other connections pass. */
+void proxy_late(
+    struct proxy *p, const char *bytes, size_t size, unsigned times, unsigned ms);
+
 /* Every answer of the server waits this long; 0: none does. */
 void proxy_delay(struct proxy *p, unsigned ms);
+void proxy_delay_us(struct proxy *p, unsigned us);
 
 /* Black hole: passes nothing on and closes nothing; new connections are made and hear
  * nothing. Off again: what was held back goes on, late. */
@@ -82,8 +88,12 @@ enum proxy_count {
     PROXY_CUTS_BEFORE,
     PROXY_CUTS_AFTER, /* the answer had come and was thrown away */
     PROXY_DELAYED,    /* pieces of answers */
+    PROXY_TURNS,      /* a client spoke, for the first time or after an answer: with a
+                         delay, that a long question is not answered half-way, the round
+                         trips */
     PROXY_SWALLOWED,  /* connections on which a byte waited in the black hole */
     PROXY_REFUSED,    /* connections closed by proxy_refuse or proxy_cut_all */
+    PROXY_LATE,       /* commands of proxy_late that have gone to the server */
     PROXY_COUNTS
 };
 

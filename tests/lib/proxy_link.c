@@ -11,13 +11,13 @@
 
 #include "tests/lib/proxy_shared.h"
 
-enum { CHUNK = 16384, TICK_MS = 5 };
+enum { CHUNK = 16384, TICK_US = 5000 };
 
 /* One direction of a link. */
 struct hose {
     char buf[CHUNK];
     size_t at, n;
-    int64_t due_ms;
+    int64_t due_us;
 };
 
 struct link {
@@ -26,16 +26,23 @@ struct link {
     char tail[PROXY_PATTERN]; /* last bytes from the client, for a match across two
                                  reads */
     size_t tail_n;
+    bool is_asking; /* the client spoke last */
     bool cut_at_answer;
     bool was_swallowed;
+    bool is_late; /* what is in `up` waits for its time */
 };
 
-int64_t proxy_now_ms(void)
+static int64_t now_us(void)
 {
     struct timespec ts;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t proxy_now_ms(void)
+{
+    return now_us() / 1000;
 }
 
 void proxy_lock_cut(struct proxy_shared *s)
@@ -146,7 +153,7 @@ static bool fill(int fd, struct hose *h)
     ssize_t n = read(fd, h->buf, sizeof h->buf);
 
     h->at = 0;
-    h->due_ms = 0;
+    h->due_us = 0;
     h->n = n > 0 ? (size_t)n : 0;
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
@@ -155,7 +162,7 @@ static bool pour(int fd, struct hose *h)
 {
     ssize_t n;
 
-    if (h->n == 0 || h->due_ms > proxy_now_ms())
+    if (h->n == 0 || h->due_us > now_us())
         return true;
     n = send(fd, h->buf + h->at, h->n, MSG_NOSIGNAL);
     if (n < 0)
@@ -165,12 +172,37 @@ static bool pour(int fd, struct hose *h)
     return true;
 }
 
+/* Passes on what the client said, unless its time has not come. */
+static bool pour_up(struct proxy_shared *s, struct link *l)
+{
+    bool had = l->up.n > 0;
+    bool ok = pour(l->server, &l->up);
+
+    if (ok && l->is_late && had && l->up.n == 0) {
+        l->is_late = false;
+        atomic_fetch_add(&s->count[PROXY_LATE], 1);
+    }
+    return ok;
+}
+
+static bool answer(struct link *l)
+{
+    size_t before = l->down.n;
+    bool ok = pour(l->client, &l->down);
+
+    l->is_asking = l->is_asking && l->down.n == before;
+    return ok;
+}
+
 static bool from_client(struct proxy_shared *s, struct link *l)
 {
     enum cut cut;
 
     if (!fill(l->client, &l->up))
         return false;
+    if (!l->is_asking && l->up.n > 0)
+        atomic_fetch_add(&s->count[PROXY_TURNS], 1);
+    l->is_asking = l->is_asking || l->up.n > 0;
     cut = match(s, l);
     if (cut == CUT_BEFORE) {
         atomic_fetch_add(&s->count[PROXY_CUTS_BEFORE], 1);
@@ -182,13 +214,17 @@ static bool from_client(struct proxy_shared *s, struct link *l)
         atomic_fetch_add(&s->count[PROXY_SWALLOWED], 1);
         return true;
     }
+    if (cut == CUT_LATE) {
+        l->is_late = true;
+        l->up.due_us = now_us() + 1000 * (int64_t)atomic_load(&s->late_ms);
+    }
     l->cut_at_answer = l->cut_at_answer || cut == CUT_AFTER;
-    return pour(l->server, &l->up);
+    return pour_up(s, l);
 }
 
 static bool from_server(struct proxy_shared *s, struct link *l)
 {
-    unsigned delay_ms = atomic_load(&s->delay_ms);
+    unsigned delay_us = atomic_load(&s->delay_us);
 
     if (!fill(l->server, &l->down))
         return false;
@@ -198,17 +234,17 @@ static bool from_server(struct proxy_shared *s, struct link *l)
         atomic_fetch_add(&s->count[PROXY_CUTS_AFTER], 1);
         return false;
     }
-    if (delay_ms > 0) {
-        l->down.due_ms = proxy_now_ms() + delay_ms;
+    if (delay_us > 0) {
+        l->down.due_us = now_us() + delay_us;
         atomic_fetch_add(&s->count[PROXY_DELAYED], 1);
     }
-    return pour(l->client, &l->down);
+    return answer(l);
 }
 
 static void serve(struct proxy_shared *s, struct link *l, short client, short server)
 {
     const short in = POLLIN | POLLHUP | POLLERR;
-    bool ok = pour(l->server, &l->up) && pour(l->client, &l->down);
+    bool ok = pour_up(s, l) && answer(l);
 
     if (ok && (client & in) != 0 && l->up.n == 0)
         ok = from_client(s, l);
@@ -227,7 +263,7 @@ struct watch {
 static struct pollfd interest(int fd, const struct hose *in, const struct hose *out)
 {
     bool reads = in->n == 0;
-    bool writes = out->n > 0 && out->due_ms <= proxy_now_ms();
+    bool writes = out->n > 0 && out->due_us <= now_us();
 
     if (!reads && !writes)
         fd = -1; /* a hang-up that cannot be served would only spin */
@@ -235,9 +271,24 @@ static struct pollfd interest(int fd, const struct hose *in, const struct hose *
         .fd = fd, .events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0))};
 }
 
+/* Until the next answer that waits may go on. */
+static long tick_us(const struct link *links)
+{
+    int64_t next = TICK_US, now = now_us();
+
+    for (const struct link *l = links; l < links + PROXY_LINKS; l++) {
+        int64_t left = l->client >= 0 && l->down.n > 0 ? l->down.due_us - now : -1;
+
+        next = left > 0 && left < next ? left : next;
+    }
+    return (long)next;
+}
+
 static void
 watch_all(struct watch *w, const struct link *links, int listener, bool swallow)
 {
+    struct timespec wait;
+
     w->fds[0] = (struct pollfd){.fd = swallow ? -1 : listener, .events = POLLIN};
     for (size_t i = 0; i < PROXY_LINKS; i++) {
         const struct link *l = &links[i];
@@ -246,7 +297,8 @@ watch_all(struct watch *w, const struct link *links, int listener, bool swallow)
         w->fds[1 + 2 * i] = interest(off ? -1 : l->client, &l->up, &l->down);
         w->fds[2 + 2 * i] = interest(off ? -1 : l->server, &l->down, &l->up);
     }
-    (void)poll(w->fds, 1 + 2 * PROXY_LINKS, TICK_MS);
+    wait = (struct timespec){.tv_nsec = tick_us(links) * 1000};
+    (void)ppoll(w->fds, 1 + 2 * PROXY_LINKS, &wait, NULL);
 }
 
 static void hold_back(struct proxy_shared *s, struct link *l, const struct pollfd *fds)

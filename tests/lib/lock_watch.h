@@ -1,0 +1,27 @@
+/* lock_watch: reads every command that a Redis runs, those of scripts too, and knows
+ * whether one of them could leave a key of the lock library without an end. */
+#ifndef LEDGERLOCK_LOCK_WATCH_H
+#define LEDGERLOCK_LOCK_WATCH_H
+
+#include "tests/lib/lock_world.h"
+
+#include <pthread.h>
+
+struct lock_watch {
+    pthread_t thread;
+    redisContext *monitor;
+    char url[FIXTURE_URL];
+    char prefix[32];
+    unsigned set_ct;   /* lock keys that were set, each with its end */
+    char wake[96];     /* a list that was pushed to and has no end yet */
+    char reason[1024]; /* the first command that was wrong; "" none was */
+};
+
+/* From here on; url is a Unix socket, prefix that of the locks. */
+void lock_watch_start(struct lock_watch *w, const char *url, const char *prefix);
+
+/* Until here. Fails the test if a command was wrong, if a key under the prefix has no
+ * end now, or if fewer lock keys than that were set: nothing would have been shown. */
+void lock_watch_stop(struct lock_watch *w, unsigned least);
+
+#endif
