@@ -41,7 +41,11 @@ static int check_redis(const struct config *c, struct err *e)
     struct worker w = {.config = c};
     int code = loop_open_locks(&w, e);
 
-    if (code == 0 && w.locks != NULL && ll_connect(w.locks) != LL_OK)
+    int answer = code == 0 && w.locks != NULL ? ll_connect(w.locks) : LL_OK;
+
+    if (answer == LL_E_EVICTING || answer == LL_E_CLUSTER)
+        code = err_set(e, ERR_REFUSED, "%s", ll_error(w.locks));
+    else if (answer != LL_OK)
         code = err_set(e, ERR_REDIS, "redis.url: %s", ll_error(w.locks));
     loop_close(&w);
     return code;
