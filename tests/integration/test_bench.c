@@ -210,6 +210,18 @@ static void bench_without_redis_ends_and_says_so(void **state)
     fixture_assert_contains(o.err, "redis.url");
 }
 
+static void bench_refuses_a_redis_that_evicts(void **state)
+{
+    struct fixture_redis r = {.pid = 0};
+
+    (void)state;
+    fixture_redis_start(&r, "--maxmemory-policy", "allkeys-lru", NULL);
+    (void)snprintf(f.redis_url, sizeof f.redis_url, "%s", r.url);
+    assert_int_equal(fixture_run(&f, &o, "bench", "billing", "--rows", "100", NULL), 6);
+    fixture_assert_contains(o.err, "noeviction");
+    fixture_redis_close(&r);
+}
+
 static void bench_with_wrong_words_is_wrong_use(void **state)
 {
     (void)state;
@@ -235,6 +247,7 @@ int main(void)
         MARKED(bench_reads_latency_wal_and_memory),
         MARKED(bench_wipes_what_an_earlier_one_left),
         MARKED(bench_without_redis_ends_and_says_so),
+        MARKED(bench_refuses_a_redis_that_evicts),
         MARKED(bench_with_wrong_words_is_wrong_use),
     };
 
