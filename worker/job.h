@@ -47,7 +47,7 @@ struct job_batch {
 
 struct job_type {
     const char *name;
-    enum sql_id due; /* $1 now: buckets with due rows */
+    enum sql_id due; /* $1 now: (bucket, ms until its first row is due; 0: now) */
     enum sql_id
         pull; /* $1 bucket, $2 now, $3 limit: (item, resource kind, id) by item */
     enum sql_id settle; /* $1 token, $2 items: how many effects carry the token */

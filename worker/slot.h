@@ -1,9 +1,10 @@
-/* slot: what a worker shares with its supervisor, in memory that outlives the worker.
- */
+/* slot: what a worker, or the listener, shares with its supervisor and the others of
+ * the pool, in memory that outlives it. */
 #ifndef LEDGERLOCK_SLOT_H
 #define LEDGERLOCK_SLOT_H
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +31,9 @@ struct slot {
     volatile sig_atomic_t
         has_worked;    /* got through one whole turn: not crashing at start */
     char trouble[200]; /* why the last server went down */
+    int wake_fd; /* what bell_ring wakes it by; open in every process of the pool */
+    atomic_bool is_idle; /* a worker: sleeps for want of work; the listener: the doors
+                            are asked to notify, so it need not be told who sleeps */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
 };
