@@ -74,8 +74,8 @@ static int start(struct pool_child *child,
     if (job_parse_list(own.jobs, &order.jobs, e) != 0 || check_redis(c, e) != 0)
         return (int)e->code;
     child->n = (size_t)own.workers;
-    child->slots = mmap(NULL, child->n * sizeof *child->slots, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    child->slots = mmap(NULL, (child->n + 1) * sizeof *child->slots,
+                        PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (child->slots == MAP_FAILED)
         return err_set(e, ERR_NOMEM, "out of memory");
     order.slots = child->slots;
@@ -163,6 +163,6 @@ int bench_run_pool(const struct config *c,
                           START_MS / 1000);
     }
     if (child.slots != MAP_FAILED)
-        (void)munmap(child.slots, child.n * sizeof *child.slots);
+        (void)munmap(child.slots, (child.n + 1) * sizeof *child.slots);
     return (int)e->code;
 }

@@ -65,8 +65,14 @@ struct job_type {
 JOB_TYPES(JOB_EXTERN)
 #undef JOB_EXTERN
 
-extern const struct job_type *const job_types[];
-extern const size_t job_type_ct;
+enum {
+
+#define JOB_ONE(name) +1
+    JOB_TYPE_CT = 0 JOB_TYPES(JOB_ONE)
+#undef JOB_ONE
+};
+
+extern const struct job_type *const job_types[JOB_TYPE_CT];
 
 /* The job types named in a comma list, as bits of the registry; ERR_CONFIG names the
  * unknown one. */

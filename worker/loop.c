@@ -18,7 +18,7 @@
 #include "worker/turn.h"
 
 enum {
-    BUCKETS = 64,
+    BUCKETS = WALK_BUCKETS,
     REPORT_MS = 1000,
     COMPLAIN_MS = 10000,
     RETRY_BASE_MS = 50,
@@ -48,7 +48,7 @@ static bool belongs_to_worker(const struct worker *w, const char *stem)
 {
     if (strncmp(stem, "pool_", 5) == 0)
         return true;
-    for (size_t i = 0; i < job_type_ct; i++) {
+    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
         size_t n = strlen(job_types[i]->name);
 
         if ((w->jobs & 1u << i) != 0 && strncmp(stem, job_types[i]->name, n) == 0)
@@ -201,9 +201,10 @@ static void report_last(struct worker *w)
 
 /* What one sweep saw. */
 struct look {
-    bool seen;       /* something is due, ours or with others */
-    bool worked;     /* something was done */
-    int64_t next_ms; /* until the next row is due */
+    bool seen;        /* something is due, ours or with others */
+    bool worked;      /* something was done */
+    int64_t next_ms;  /* until the next row is due */
+    int64_t again_ms; /* until a bucket may be visited that was stepped back from */
 };
 
 static int due_buckets(struct worker *w,
@@ -247,13 +248,43 @@ static bool is_collision(struct worker *w, const struct err *e)
     return true;
 }
 
-/* One batch from every due bucket, beginning at this worker's own place; several pools
- * begin at different ones. */
-static int sweep_job(struct worker *w,
-                     const struct job_type *job,
-                     struct look *look,
-                     struct err *e)
+/* One turn in a bucket, and what the worker learns from it. */
+static int visit(struct worker *w,
+                 const struct job_type *job,
+                 struct walk *walk,
+                 int64_t bucket,
+                 enum turn *turn,
+                 struct err *e)
 {
+    bool patient = walk_is_patient(walk, bucket);
+    const struct turn_order order = {
+        .bucket = bucket, .limit = patient ? 1 : walk->limit, .patient = patient};
+    int64_t since_ms = clk_ms();
+    const struct batch *b = w->batch;
+    struct walk_turn did;
+
+    if (turn_run(w, job, &order, turn, e) != 0) {
+        if (!is_collision(w, e))
+            return (int)e->code;
+        *turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
+    }
+    did = (struct walk_turn){.pulled = b->n,
+                             .worked = b->worked,
+                             .first = b->items[0],
+                             .first_worked = b->first_worked,
+                             .took_ms = clk_ms() - since_ms};
+    if (!patient)
+        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
+    walk_learn(walk, bucket, &did, clk_ms());
+    return 0;
+}
+
+/* One batch from every due bucket that it has not stepped back from, beginning at this
+ * worker's own place; several pools begin at different ones. */
+static int sweep_job(struct worker *w, size_t index, struct look *look, struct err *e)
+{
+    const struct job_type *job = job_types[index];
+    struct walk *walk = &w->walks[index];
     int64_t buckets[BUCKETS];
     int64_t place = ((int64_t)w->index * BUCKETS / w->peers + w->pool[0]) % BUCKETS;
     size_t n, first = 0;
@@ -264,13 +295,13 @@ static int sweep_job(struct worker *w,
     while (first < n && buckets[first] < place)
         first++;
     for (size_t i = 0; i < n && !stopping; i++) {
+        int64_t bucket = buckets[(first + i) % n];
         enum turn turn;
 
-        if (turn_run(w, job, buckets[(first + i) % n], &turn, e) != 0) {
-            if (!is_collision(w, e))
-                return (int)e->code;
-            turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
-        }
+        if (!walk_may(walk, bucket, clk_ms(), &look->again_ms))
+            continue;
+        if (visit(w, job, walk, bucket, &turn, e) != 0)
+            return (int)e->code;
         look->worked = look->worked || turn == TURN_WORKED;
         if (turn == TURN_WORKED)
             w->slot->has_worked = 1;
@@ -283,8 +314,8 @@ static int sweep_job(struct worker *w,
 
 static int sweep(struct worker *w, struct look *look, struct err *e)
 {
-    for (size_t i = 0; i < job_type_ct && !stopping; i++) {
-        if ((w->jobs & 1u << i) != 0 && sweep_job(w, job_types[i], look, e) != 0)
+    for (size_t i = 0; i < JOB_TYPE_CT && !stopping; i++) {
+        if ((w->jobs & 1u << i) != 0 && sweep_job(w, i, look, e) != 0)
             return err_wrap(e, "%s", job_types[i]->name);
     }
     return 0;
@@ -362,11 +393,10 @@ static void sleep_idle(struct worker *w, int64_t next_ms)
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
-    unsigned idle = 0;
 
     while (!stopping) {
         struct err e = {0};
-        struct look look = {.next_ms = INT64_MAX};
+        struct look look = {.next_ms = INT64_MAX, .again_ms = INT64_MAX};
 
         bell_hush(w->slot); /* a ring from here on means one look more */
         if (ready(w, &e) != 0 || sweep(w, &look, &e) != 0) {
@@ -379,12 +409,11 @@ static enum exit_code live(struct worker *w)
         report(w);
         if (w->once && !look.seen)
             break;
-        idle = look.worked ? 0 : idle + 1;
         if (!look.seen) {
             look_for_redis(w);
             sleep_idle(w, look.next_ms);
         } else if (!look.worked) /* all that is due is with others: do not spin */
-            pause_ms(w, 1 + clk_backoff_ms(idle, 5, w->config->poll_ms));
+            pause_ms(w, look.again_ms < w->config->poll_ms ? look.again_ms : 1);
     }
     if (w->unknown.pending) {
         struct err e = {0};
@@ -404,6 +433,8 @@ enum exit_code loop_run(struct worker *w)
     char quoted[400];
 
     own = w->slot;
+    for (size_t i = 0; i < JOB_TYPE_CT; i++)
+        w->walks[i].limit = (size_t)w->config->batch;
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
