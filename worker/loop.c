@@ -1,4 +1,4 @@
-/* loop: connect, sweep the buckets, pause, report; come back when a server does. */
+/* loop: sweep the buckets, pause, report; come back when a server does. */
 #include "worker/loop.h"
 
 #include <inttypes.h>
@@ -10,9 +10,9 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/secret.h"
 #include "worker/batch.h"
 #include "worker/bell.h"
+#include "worker/connect.h"
 #include "worker/epoch.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
@@ -40,103 +40,6 @@ static void pause_ms(const struct worker *w, int64_t ms)
 {
     if (!stopping)
         bell_wait(w->slot, ms);
-}
-
-/* ---- connections ---- */
-
-static bool belongs_to_worker(const struct worker *w, const char *stem)
-{
-    if (strncmp(stem, "pool_", 5) == 0)
-        return true;
-    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
-        size_t n = strlen(job_types[i]->name);
-
-        if ((w->jobs & 1u << i) != 0 && strncmp(stem, job_types[i]->name, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int prepare_statements(struct worker *w, struct err *e)
-{
-    for (int id = 0; id < SQL_COUNT; id++) {
-        if (belongs_to_worker(w, sql_texts[id].stem) &&
-            pg_prepare(w->pg, (enum sql_id)id, e) != 0)
-            return (int)e->code;
-    }
-    return 0;
-}
-
-int loop_open_postgres(struct worker *w, struct err *e)
-{
-    char name[WORKER_NAME + 24];
-    int64_t lease_ms = w->config->lease_ms;
-    const struct pg_options options = {
-        .url = w->config->postgres_url,
-        .password_file = w->config->postgres_password_file,
-        .name = name,
-        .answer_ms = lease_ms * 3 / 4,
-        .statement_ms = lease_ms / 2,
-        .lock_ms = lease_ms / 4,
-        .idle_ms = lease_ms / 2,
-        .by_index = true,
-        .transaction_pooling = w->config->transaction_pooling,
-    };
-
-    /* A pooler would rename a session whenever it goes from one worker to another. */
-    (void)snprintf(name, sizeof name, "ledgerlock worker%s%s",
-                   options.transaction_pooling ? "" : " ",
-                   options.transaction_pooling ? "" : w->name);
-    if (pg_open(&w->pg, &options, e) != 0)
-        return (int)e->code;
-    if (prepare_statements(w, e) != 0) {
-        pg_close(w->pg);
-        w->pg = NULL;
-    }
-    return (int)e->code;
-}
-
-int loop_open_locks(struct worker *w, struct err *e)
-{
-    const struct config *c = w->config;
-    char password[CONFIG_TEXT], why[160];
-    struct ll_options options = {
-        .size = sizeof options,
-        .url = c->redis_url,
-        .prefix = c->lock_prefix,
-        .reply_ms = (uint32_t)(c->lease_ms / 4),
-        .replicas = (uint32_t)c->redis_replicas,
-        .no_scripts = strcmp(c->redis_scripts, "none") == 0,
-        .tls_ca = c->redis_tls_ca[0] != '\0' ? c->redis_tls_ca : NULL,
-    };
-    int code;
-
-    if (strcmp(c->lock_mode, "database-only") == 0)
-        return 0;
-    if (c->redis_password_file[0] != '\0') {
-        if (secret_read(c->redis_password_file, password, sizeof password, e) != 0)
-            return (int)e->code;
-        options.password = password;
-    }
-    code = ll_open(&w->locks, &options, why, sizeof why);
-    secret_wipe(password, sizeof password);
-    if (code == LL_E_INVAL || code == LL_E_TLS)
-        return err_set(e, ERR_CONFIG, "redis.url or locks.prefix: %s", why);
-    if (code == LL_OK)
-        w->lock = ll_new(w->locks);
-    return w->lock == NULL ? err_set(e, ERR_NOMEM, "out of memory") : 0;
-}
-
-void loop_close(struct worker *w)
-{
-    ll_free(w->lock);
-    ll_close(w->locks);
-    pg_close(w->pg);
-    free(w->batch);
-    w->lock = NULL;
-    w->locks = NULL;
-    w->pg = NULL;
-    w->batch = NULL;
 }
 
 /* ---- what the supervisor sees ---- */
@@ -191,7 +94,7 @@ static void report_last(struct worker *w)
     if (!pg_is_usable(w->pg)) {
         pg_close(w->pg);
         w->pg = NULL;
-        if (loop_open_postgres(w, &e) != 0)
+        if (connect_postgres(w, &e) != 0)
             return;
     }
     write_counters(w);
@@ -335,7 +238,7 @@ static int ready(struct worker *w, struct err *e)
     if (!pg_is_usable(w->pg)) {
         pg_close(w->pg);
         w->pg = NULL;
-        if (loop_open_postgres(w, e) != 0)
+        if (connect_postgres(w, e) != 0)
             return (int)e->code;
     }
     tell(w, &w->slot->postgres, SLOT_UP, NULL);
@@ -439,7 +342,7 @@ enum exit_code loop_run(struct worker *w)
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
     w->batch = malloc(sizeof *w->batch);
-    if (w->batch != NULL && loop_open_locks(w, &e) == 0) {
+    if (w->batch != NULL && connect_locks(w, &e) == 0) {
         code = live(w);
         report_last(w);
     } else {
@@ -448,6 +351,6 @@ enum exit_code loop_run(struct worker *w)
                             w->batch == NULL ? "out of memory" : e.msg));
         code = e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_BUG;
     }
-    loop_close(w);
+    connect_close(w);
     return code;
 }
