@@ -5,7 +5,7 @@
 
 enum {
     STEP_BACK_BASE_MS = 4,
-    STEP_BACK_CAP_MS = 250,
+    STEP_BACK_CAP_MS = 64,
     PASSED_MAX = 16,    /* then the row is served alone */
     OVERTAKEN = 4,      /* a turn that served younger rows weighs as much as these */
     LEASE_SHARE = 10,   /* a turn takes at most a tenth of the lease */

@@ -240,7 +240,10 @@ static void every_verb_works_behind_a_pooler(void **state)
     fixture_exec(f.url, "DROP SCHEMA ledgerlock CASCADE");
     assert_works("ledgerlock_owner", "migrate", NULL);
     assert_works("ledgerlock_owner", "migrate", NULL);
-    assert_works("ledgerlock_owner", "seed", "--users=50");
+    go_through("ledgerlock_owner");
+    assert_int_equal(fixture_run(&f, &o, "seed", "--users", "50", "--subscriptions",
+                                 "100", "--skus", "20", "--orders", "200", NULL),
+                     0);
     fixture_file(csv, sizeof csv, "sku,quantity,unit_price\nnew,5,1.50\n", 0600);
     go_through("ledgerlock_owner");
     assert_int_equal(fixture_run(&f, &o, "import", "--stock", csv, NULL), 0);

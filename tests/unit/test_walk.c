@@ -62,7 +62,7 @@ static void stepping_back_has_a_limit(void **state)
         learn(100, 0, 1, false);
         longest = may_after(1000) > longest ? may_after(1000) : longest;
     }
-    assert_true(longest > 30 && longest <= 251);
+    assert_true(longest > 30 && longest <= 65);
 }
 
 static void row_overtaken_four_times_is_served_alone(void **state)
