@@ -13,14 +13,17 @@
 WITH instant AS (
   SELECT coalesce($3::timestamptz, now()) AS now
 ), due AS MATERIALIZED (
-  SELECT s.ctid AS place, s.subscription_id, s.user_id, s.amount_minor, s.currency, s.next_period_no AS period_no,
+  SELECT s.place, s.subscription_id, s.user_id, s.amount_minor, s.currency, s.next_period_no AS period_no,
          s.next_due_at, s.retries, u.ctid AS wallet, u.balance_minor,
          ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
          ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
          s.cancel_at
-    FROM ledgerlock.subscriptions AS s
+    FROM unnest($4::bigint[]) AS asked (id)
+   CROSS JOIN LATERAL (SELECT *, ctid AS place FROM ledgerlock.subscriptions
+                        WHERE subscription_id = asked.id
+                       OFFSET 0) AS s -- OFFSET 0: by its key, also in a plan that was made while the table was empty
     JOIN ledgerlock.users AS u ON u.user_id = s.user_id
-   WHERE s.subscription_id = ANY ($4::bigint[]) AND s.state IN ('active', 'past_due')
+   WHERE s.state IN ('active', 'past_due')
      AND s.next_due_at <= (SELECT now FROM instant) AND u.fence <= $1::bigint
 ), summed AS (
   SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over,

@@ -13,16 +13,19 @@
 WITH instant AS (
   SELECT coalesce($2::timestamptz, now()) AS now
 ), wanted AS (
-  SELECT o.ctid AS place, o.order_id, o.total_minor, o.currency, o.user_id, u.ctid AS wallet, u.balance_minor,
+  SELECT o.place, o.order_id, o.total_minor, o.currency, o.user_id, u.ctid AS wallet, u.balance_minor,
          l.sku_id, l.qty, s.ctid AS shelf, s.sku, s.on_hand,
          row_number() OVER (PARTITION BY o.order_id ORDER BY s.sku) AS line
-    FROM ledgerlock.orders AS o
+    FROM unnest($3::bigint[]) AS asked (id)
+   CROSS JOIN LATERAL (SELECT *, ctid AS place FROM ledgerlock.orders
+                        WHERE order_id = asked.id
+                       OFFSET 0) AS o -- OFFSET 0: one lookup by key for each, whatever the planner knows of the table
     JOIN ledgerlock.users AS u ON u.user_id = o.user_id
     LEFT JOIN LATERAL (SELECT sku_id, sum(qty)::bigint AS qty FROM ledgerlock.order_lines
                         WHERE order_id = o.order_id GROUP BY sku_id) AS l ON true
     LEFT JOIN LATERAL (SELECT ctid, sku, on_hand FROM ledgerlock.stock
-                        WHERE sku_id = l.sku_id OFFSET 0) AS s ON true -- OFFSET 0: one lookup by key for each
-   WHERE o.order_id = ANY ($3::bigint[]) AND o.state = 'pending' AND u.fence <= $1::bigint
+                        WHERE sku_id = l.sku_id OFFSET 0) AS s ON true
+   WHERE o.state = 'pending' AND u.fence <= $1::bigint
 ), judged AS (
   SELECT *, total_minor > balance_minor AS is_dear,
          array_agg(sku) FILTER (WHERE coalesce(qty > on_hand, sku_id IS NOT NULL))
