@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/sql_mutant.h"
 #include "function_gen.h"
 #include "migration_gen.h"
 #include "worker/cli.h"
@@ -149,8 +150,8 @@ apply(struct pg *pg, const struct piece *p, const char *hash, bool first, struct
 
     if (pg_begin(pg, e) != 0)
         return (int)e->code;
-    if (pg_exec_text(pg, p->text, NULL, e) != 0 || record(pg, p, hash, first, e) != 0 ||
-        pg_commit(pg, e) != 0) {
+    if (pg_exec_text(pg, SQL_TEXT(p->name, p->text), NULL, e) != 0 ||
+        record(pg, p, hash, first, e) != 0 || pg_commit(pg, e) != 0) {
         pg_rollback(pg);
         return explain(p, e);
     }

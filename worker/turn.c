@@ -5,10 +5,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/lock/mutant.h"
 #include "common/log.h"
 #include "worker/batch.h"
 #include "worker/epoch.h"
+#include "worker/history.h"
 #include "worker/journal.h"
+#include "worker/point.h"
 #include "worker/settle.h"
 
 struct kind_row {
@@ -67,6 +70,7 @@ void turn_release(struct worker *w)
 
     if (w->locks == NULL || ll_granted(w->lock) == 0)
         return;
+    POINT(w, "before_release");
     token = ll_token(w->lock);
     code = ll_release(w->lock);
     if (code == LL_GONE || code == LL_NOT_OWNER) {
@@ -126,7 +130,8 @@ static int claim_all(struct worker *w, int64_t token, int64_t *xid, struct err *
 /* Before COMMIT is sent: is the lease still ours by our own clock? */
 static int check_lease(struct worker *w, int64_t token, int64_t xid, struct err *e)
 {
-    if (w->locks == NULL || ll_valid(w->lock, (uint32_t)(w->config->lease_ms / 20)))
+    if (w->locks == NULL || ll_valid(w->lock, (uint32_t)(w->config->lease_ms / 20)) ||
+        MUTANT("lease-not-checked"))
         return 0;
     pg_rollback(w->pg);
     worker_count(w, METRIC_lost, 1);
@@ -145,22 +150,26 @@ static int commit(struct worker *w,
 {
     if (check_lease(w, jb->token, xid, e) != 0)
         return (int)e->code;
+    if (MUTANT("release-before-commit"))
+        turn_release(w);
+    HISTORY_COMMIT(jb, xid, counted);
+    POINT(w, "before_commit");
     if (pg_commit(w->pg, e) != 0) {
-        if (e->code == ERR_UNKNOWN)
+        if (e->code == ERR_UNKNOWN && !MUTANT("blind-retry-on-unknown"))
             settle_note(w, jb, job, xid, counted);
         return (int)e->code;
     }
+    POINT(w, "after_commit");
     metrics_add(&w->slot->counters, counted);
     worker_count(w, METRIC_batches, 1);
     return 0;
 }
 
-/* One transaction over the workable items, or over `only` one of them. */
-static int transact(struct worker *w,
-                    const struct job_type *job,
-                    int64_t token,
-                    int64_t only,
-                    struct err *e)
+static int claim_and_apply(struct worker *w,
+                           const struct job_type *job,
+                           int64_t token,
+                           int64_t only,
+                           struct err *e)
 {
     struct batch *b = w->batch;
     struct metrics counted = {{0}};
@@ -179,6 +188,7 @@ static int transact(struct worker *w,
         pg_rollback(w->pg);
         return (int)e->code;
     }
+    POINT(w, "after_claim");
     jb.n = batch_workable(b, true, only);
     b->worked += jb.n;
     if (jb.n == 0) {
@@ -190,6 +200,22 @@ static int transact(struct worker *w,
         return (int)e->code;
     }
     return commit(w, job, &jb, xid, &counted, e);
+}
+
+/* One transaction over the workable items, or over `only` one of them. */
+static int transact(struct worker *w,
+                    const struct job_type *job,
+                    int64_t token,
+                    int64_t only,
+                    struct err *e)
+{
+    int code;
+
+    HISTORY_INVOKE(w, job, token, only);
+    POINT(w, "before_begin");
+    code = claim_and_apply(w, job, token, only, e);
+    HISTORY_END(w, code);
+    return code;
 }
 
 static int park(struct worker *w,
@@ -374,7 +400,11 @@ int turn_run(struct worker *w,
     if (w->batch->n == 0)
         return 0;
     *turn = TURN_BUSY;
+    POINT(w, "before_lock");
     if (take_locks(w, &token, e) != 0)
         return (int)e->code;
-    return token == 0 ? 0 : work(w, job, token, turn, e);
+    if (token == 0)
+        return 0;
+    POINT(w, "after_lock");
+    return work(w, job, token, turn, e);
 }
