@@ -24,7 +24,7 @@ static const struct rule rules[] = {
     {"claim-without-row-lock", "pool_claim_",           "FOR NO KEY UPDATE SKIP LOCKED", ""},
     {"reread-outside-lock",    "billing_apply_charges", "AND s.next_due_at <= (SELECT now FROM instant)", ""},
     {"epoch-not-bumped",       "pool_raise_epoch",      "$1::bigint) + 1", "$1::bigint)"},
-    {"drop-unique-key",        "001_schema",            "PRIMARY KEY (subscription_id, period_no)", "CHECK (true)"},
+    {"drop-unique-key",        "001_schema",            "one_charge_per_period PRIMARY KEY (", "one_charge_per_period PRIMARY KEY (fence, "},
 };
 /* clang-format on */
 

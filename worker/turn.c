@@ -68,9 +68,9 @@ void turn_release(struct worker *w)
     int64_t token;
     int code;
 
+    POINT(w, "before_release");
     if (w->locks == NULL || ll_granted(w->lock) == 0)
         return;
-    POINT(w, "before_release");
     token = ll_token(w->lock);
     code = ll_release(w->lock);
     if (code == LL_GONE || code == LL_NOT_OWNER) {
