@@ -299,9 +299,25 @@ park_behind(struct worker *w, const struct job_type *job, size_t key, struct err
     return 0;
 }
 
-/* A row with a newer fence than our token. If Redis says the key was ours all the time,
- * it is the tokens that went back, not we who lost: raise the epoch above what was
- * seen. */
+/* Whether somebody else may have got the key, or the row, after us: a newer token than
+ * ours is what to expect then. With locks Redis tells; without, the next token does. */
+static int was_overtaken(
+    struct worker *w, size_t key, int64_t fence, bool *overtaken, struct err *e)
+{
+    int64_t next;
+
+    if (w->locks != NULL) {
+        *overtaken = ll_key_code(w->lock, key) != LL_OK;
+        return 0;
+    }
+    if (epoch_token_without_locks(w, &next, e) != 0)
+        return (int)e->code;
+    *overtaken = next > fence;
+    return 0;
+}
+
+/* A row with a newer fence than our token. If nobody overtook us, it is the tokens that
+ * went back: raise the epoch above what was seen. */
 static int heal_fence(struct worker *w,
                       const struct job_type *job,
                       const struct batch_key *first,
@@ -309,8 +325,11 @@ static int heal_fence(struct worker *w,
                       struct err *e)
 {
     size_t key = (size_t)(first - w->batch->keys);
+    bool overtaken = false;
 
-    if (w->locks != NULL && ll_key_code(w->lock, key) != LL_OK)
+    if (was_overtaken(w, key, fence, &overtaken, e) != 0)
+        return (int)e->code;
+    if (overtaken)
         return 0;
     if (epoch_of(fence) >= LL_EPOCH_MAX)
         return park_behind(w, job, key, e);
