@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/checker.h"
 #include "tests/lib/points.h"
 #include "tests/lib/pool_world.h"
 #include "tests/lib/world.h"
@@ -61,6 +62,7 @@ static struct {
 static int64_t fenced_ct; /* refusals by the fence, in all */
 static struct points points;
 static struct fixture_child pool;
+static struct checker checker;
 static PGconn *owner;
 static redisContext *redis;
 
@@ -117,6 +119,7 @@ static int open_orders(void **state)
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000");
     fixture_env("LEDGERLOCK_POOL_POLL_MS", "10");
     points_open(&points);
+    checker_open(&checker);
     memset(&model, 0, sizeof model);
     memset(&seen, 0, sizeof seen);
     model.key = model.row = NOBODY;
@@ -134,6 +137,7 @@ static int close_orders(void **state)
     pool.pid = 0;
     PQfinish(owner);
     redisFree(redis);
+    checker_close(&checker);
     return world_close(state);
 }
 
@@ -299,6 +303,17 @@ static void begin(enum guard guard)
     model.periods = 1;
 }
 
+/* Of all orders together, by what the two workers said. They have not come to the end
+ * of what is due, so the last period is taken as the instant. */
+static void assert_checker_holds(void)
+{
+    char now[64];
+
+    (void)snprintf(now, sizeof now, "%s",
+                   ask("SELECT max(period_start) FROM ledgerlock.charges"));
+    checker_assert_holds(&checker, &world.f, now, "");
+}
+
 static void finish(const char *guard, int64_t since_ms)
 {
     char refused[64];
@@ -316,6 +331,7 @@ static void finish(const char *guard, int64_t since_ms)
     assert_string_equal(ask("SELECT count(*) FROM ledgerlock.lock_incidents WHERE kind"
                             " = 'parked'"),
                         "0");
+    assert_checker_holds();
 }
 
 static void orders_of_two_with_locks_never_meet(void **state)
