@@ -99,6 +99,25 @@ static void period_lost_in_the_middle_is_found(void **state)
     assert_finds("in_pairs");
 }
 
+/* The last day of a month, a leap day, several units at a time. */
+static void periods_of_every_unit_are_reckoned_as_the_pool_does(void **state)
+{
+    static const char now[] = "2029-03-01T00:00:00Z";
+
+    (void)state;
+    world_user(1, 1000000);
+    world_do("INSERT INTO subscriptions (user_id, plan, amount_minor, currency,"
+             " anchor_at, unit, every, next_due_at) SELECT 1, unit || every, 1, 'USD',"
+             " at, unit, every, at FROM unnest(ARRAY['day', 'week', 'month', 'year'])"
+             " AS unit, unnest(ARRAY[1, 3, 14]) AS every, unnest(ARRAY['2023-12-31"
+             " 23:59:59.5Z', '2024-02-29Z', '2024-01-31Z', '2028-03-01Z'"
+             "]::timestamptz[]) AS at WHERE unit <> 'day' OR at > '2028-01-01Z'");
+    world_run(now);
+    checker_assert_holds(&checker, &world.f, now, "");
+    assert_int_equal(checker_run(&checker, &world.f, "2029-02-28T23:59:59Z", ""), 1);
+    fixture_assert_contains(checker.out, "broken: nothing_early: ");
+}
+
 static void order_left_pending_is_found(void **state)
 {
     (void)state;
@@ -318,6 +337,8 @@ int main(void)
         LIE(period_that_nobody_charged_is_found),
         LIE(period_lost_in_the_middle_is_found),
         LIE(order_left_pending_is_found),
+        cmocka_unit_test_setup_teardown(
+            periods_of_every_unit_are_reckoned_as_the_pool_does, open_empty, close_all),
         LIE(charge_before_its_time_is_found),
         LIE(payment_of_another_amount_is_found),
         LIE(older_token_after_a_newer_one_is_found),

@@ -68,15 +68,15 @@ static bool forge_file(const char *path, const char *from, const char *to)
     static char text[1 << 20];
     int fd = open(path, O_RDWR | O_CLOEXEC);
     ssize_t n = read(fd, text, sizeof text - 1);
+    bool is_there = false;
     char *at;
 
     assert_true(n >= 0 && strlen(from) == strlen(to));
     text[n] = '\0';
-    at = strstr(text, from);
-    if (at != NULL)
+    for (at = text; (at = strstr(at, from)) != NULL; at++, is_there = true)
         assert_int_equal(pwrite(fd, to, strlen(to), at - text), strlen(to));
     (void)close(fd);
-    return at != NULL;
+    return is_there;
 }
 
 static void for_each_file(const struct checker *c, glob_t *found)
@@ -94,8 +94,8 @@ void checker_forge(struct checker *c, const char *from, const char *to)
     glob_t found;
 
     for_each_file(c, &found);
-    for (size_t i = 0; i < found.gl_pathc && !is_done; i++)
-        is_done = forge_file(found.gl_pathv[i], from, to);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        is_done = forge_file(found.gl_pathv[i], from, to) || is_done;
     globfree(&found);
     assert_true(is_done);
 }

@@ -29,7 +29,7 @@ void checker_assert_holds(struct checker *c,
 void checker_plant(struct checker *c, const char *file, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* In the files of the workers: the first `from` becomes `to`, of the same length. */
+/* In the files of the workers: every `from` becomes `to`, of the same length. */
 void checker_forge(struct checker *c, const char *from, const char *to);
 
 /* Removes the folder. */

@@ -29,4 +29,12 @@ defects=$({
 for defect in $defects; do
   printf '%s\n' "$names" | grep -qx -e "$defect" || { echo "absent: $defect is not in tests/mutants/table" && bad=1; }
 done
+
+# The page that people read says the same as the table that is run.
+while IFS='|' read -r name program test _; do
+  case $name in '#'*) continue ;; esac
+  name=${name%% *} program=${program# } test=${test# }
+  grep -F "| \`$name\` |" docs/mutants.md | grep -qF "| \`${program%% *}\`: \`${test%% *}\` |" ||
+    { echo "absent: docs/mutants.md says something else of $name" && bad=1; }
+done <tests/mutants/table
 exit $bad
