@@ -32,4 +32,19 @@ void bare_forget(struct bare *b, const char *prefix);
 /* "7.0.15", or "unknown". */
 void bare_version(struct bare *b, char *buf, size_t size);
 
+/* What a server said to one command. Of an array, its first element. */
+struct bare_answer {
+    enum { BARE_BROKEN, BARE_NIL, BARE_NUMBER, BARE_TEXT, BARE_ERROR } kind;
+
+    int64_t number;
+    char text[64]; /* longer ones are cut */
+};
+
+/* Sends one command of n words and waits at most two seconds for the answer.
+ * BARE_BROKEN: none came, or b is NULL; close it and open a new one. */
+void bare_ask(struct bare *b,
+              const char *const *words,
+              size_t n,
+              struct bare_answer *answer);
+
 #endif

@@ -1,0 +1,46 @@
+/* lab_expect: the faults in their order, and what must come out of every cell. The run
+ * fails where something else does. */
+#include "worker/lab_scene.h"
+
+/* clang-format off */
+const struct lab_fault lab_faults[LAB_FAULTS] = {
+    {"calm",      "calm: two workers meet",                         lab_scene_calm,      lab_pool_calm,      false, false},
+    {"killed",    "holder killed in its lock and in its work",      lab_scene_killed,    lab_pool_killed,    true,  false},
+    {"stopped",   "holder stopped beyond its lease",                lab_scene_stopped,   lab_pool_stopped,   true,  false},
+    {"flushed",   "Redis flushed",                                  lab_scene_flushed,   lab_pool_flushed,   false, false},
+    {"restarted", "Redis restarted empty",                          lab_scene_restarted, lab_pool_restarted, false, false},
+    {"promoted",  "a replica without the key promoted",             lab_scene_promoted,  lab_pool_promoted,  false, false},
+    {"random",    "Redis answering at random",                      lab_scene_random,    lab_pool_random,    false, true},
+    {"clock",     "clock of Redis jumped an hour",                  lab_scene_jumped,    lab_pool_jumped,    false, false},
+    {"replies",   "replies of Redis lost",                          lab_scene_replies,   lab_pool_replies,   true,  false},
+    {"postgres",  "PostgreSQL crashed and restarted",               lab_scene_postgres,  lab_pool_postgres,  true,  false},
+    {"commit",    "answer to COMMIT lost",                          lab_scene_commit,    lab_pool_commit,    false, false},
+};
+
+/* {charged twice by the schedule, keys stuck}, in the order of lab_faults:
+ *   calm   killed  stopped flushed restart promote random  clock   replies postgres commit */
+static const struct lab_expect expected[LAB_STRATEGIES][LAB_FAULTS] = {
+    {{1,0}, {1,0},  {2,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0}}, /* none */
+    {{1,0}, {1,0},  {2,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0}}, /* mutex */
+    {{0,0}, {0,2},  {0,0},  {1,0},  {1,0},  {1,0},  {1,0},  {0,0},  {1,1},  {0,0},  {1,0}}, /* setnx */
+    {{0,0}, {0,1},  {2,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,1},  {1,0},  {1,0}}, /* setnx-expire */
+    {{0,0}, {0,0},  {2,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0}}, /* blind-del */
+    {{0,0}, {0,0},  {2,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {0,0},  {1,0},  {1,0}}, /* get-del */
+    {{0,0}, {0,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {0,0},  {1,0},  {1,0}}, /* token-lua */
+    {{0,0}, {0,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {0,0},  {0,0},  {1,0}}, /* renewal */
+    {{1,0}, {1,0},  {2,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0}}, /* reentrant */
+    {{0,0}, {0,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {0,0},  {1,0},  {1,0}}, /* watch */
+    {{0,0}, {0,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {1,0},  {0,0},  {0,0},  {0,0}}, /* ours */
+    {{0,0}, {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {1,0},  {0,0},  {0,0},  {0,0},  {0,0}}, /* ours-fenced */
+    {{0,0}, {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0}}, /* rows */
+    {{0,0}, {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0}}, /* advisory */
+    {{0,0}, {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0}}, /* constraints */
+    {{0,0}, {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0},  {0,0}}, /* everything */
+};
+
+/* clang-format on */
+
+struct lab_expect lab_expected(size_t strategy, size_t fault)
+{
+    return expected[strategy][fault];
+}
