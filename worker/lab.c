@@ -66,22 +66,20 @@ static int check_mark(struct pg *pg, struct err *e)
 static int find_postgres(struct lab *l, struct err *e)
 {
     struct pg_result *res;
-    const char *dir;
 
-    if (pg_exec(l->pg, SQL_LAB_READ_PLACE, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    dir = pg_get_text(res, 0, 0);
+    if (pg_host(l->pg)[0] != '/')
+        return err_set(e, ERR_REFUSED,
+                       "the laboratory wants a PostgreSQL on this machine that listens "
+                       "on a Unix socket: scripts/lab starts one");
     (void)snprintf(l->postgres_sock, sizeof l->postgres_sock, "%.80s/.s.PGSQL.%.6s",
-                   dir, pg_get_text(res, 0, 1));
+                   pg_host(l->pg), pg_port(l->pg));
+    if (pg_exec(l->pg, SQL_LAB_READ_NAMES, NULL, 0, &res, e) != 0)
+        return (int)e->code;
     (void)snprintf(l->postgres_names, sizeof l->postgres_names,
-                   "dbname='%.40s' user='%.40s'", pg_get_text(res, 0, 2),
-                   pg_get_text(res, 0, 3));
-    if (dir[0] != '/')
-        (void)err_set(e, ERR_REFUSED,
-                      "the laboratory wants a PostgreSQL on this machine that listens "
-                      "on a Unix socket: scripts/lab starts one");
+                   "dbname='%.40s' user='%.40s'", pg_get_text(res, 0, 0),
+                   pg_get_text(res, 0, 1));
     pg_result_free(res);
-    return (int)e->code;
+    return 0;
 }
 
 /* ---- what to play ---- */

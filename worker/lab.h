@@ -179,6 +179,9 @@ MUST_CHECK int lab_do(struct lab *l,
                       size_t n,
                       struct err *e);
 
+/* Crashes PostgreSQL; returns when it is back. */
+MUST_CHECK int lab_crash(struct lab *l, struct err *e);
+
 /* ---- report ---- */
 
 void lab_print_cell(const struct lab_result *r);

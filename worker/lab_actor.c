@@ -249,14 +249,14 @@ int lab_actor_start(struct lab *l,
                     const struct lab_errand *x,
                     struct err *e)
 {
-    pid_t parent = getpid();
+    pid_t parent = getpid(), pid;
 
     l->thrown += atomic_load(&seat->wasted);
     memset(seat, 0, sizeof *seat);
     atomic_store(&seat->stop_at, (int)x->stop_at);
     (void)fflush(NULL);
-    seat->pid = fork();
-    if (seat->pid == 0) {
+    pid = fork();
+    if (pid == 0) {
         struct lab_hand h = {
             .strategy = l->strategy,
             .seat = seat,
@@ -272,5 +272,6 @@ int lab_actor_start(struct lab *l,
             run(&h, x, l->progress);
         _exit(0);
     }
-    return seat->pid > 0 ? 0 : err_set(e, ERR_BUG, "cannot fork: %s", strerror(errno));
+    seat->pid = pid; /* by the director alone: the seat is shared */
+    return pid > 0 ? 0 : err_set(e, ERR_BUG, "cannot fork: %s", strerror(errno));
 }

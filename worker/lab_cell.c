@@ -51,6 +51,13 @@ int lab_do(struct lab *l,
     return pg_exec(l->pg, id, params, n, NULL, e);
 }
 
+int lab_crash(struct lab *l, struct err *e)
+{
+    pg_close(l->pg);
+    l->pg = NULL;
+    return lab_crash_postgres(&l->servers, l->postgres_url, e);
+}
+
 /* ---- tables ---- */
 
 static int make_tables(struct lab *l, struct err *e)

@@ -122,13 +122,15 @@ static pid_t fork_child(void)
 
 int lab_pool_start(struct lab *l, int seat, struct err *e)
 {
+    pid_t pid;
+
     starts++;
     memset(&slots[seat], 0, sizeof slots[seat]);
-    l->seats[seat].pid = fork_child();
-    if (l->seats[seat].pid == 0)
+    pid = fork_child();
+    if (pid == 0)
         become_worker(l, seat);
-    return l->seats[seat].pid > 0 ? 0
-                                  : err_set(e, ERR_BUG, "fork: %s", strerror(errno));
+    l->seats[seat].pid = pid; /* by the director alone: the seat is shared */
+    return pid > 0 ? 0 : err_set(e, ERR_BUG, "cannot fork: %s", strerror(errno));
 }
 
 bool lab_pool_is_over(struct lab *l, int seat)

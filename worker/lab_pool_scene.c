@@ -241,8 +241,7 @@ int lab_pool_replies(struct lab *l, struct err *e)
 
 int lab_pool_postgres(struct lab *l, struct err *e)
 {
-    if (hold_at_commit(l, e) != 0 ||
-        lab_crash_postgres(&l->servers, l->postgres_url, e) != 0 || overtake(l, e) != 0)
+    if (hold_at_commit(l, e) != 0 || lab_crash(l, e) != 0 || overtake(l, e) != 0)
         return (int)e->code;
     l->thrown += HOLDERS;
     return let_go(l, e);

@@ -287,8 +287,7 @@ int lab_scene_replies(struct lab *l, struct err *e)
 
 int lab_scene_postgres(struct lab *l, struct err *e)
 {
-    if (bring_a(l, 1, LAB_BEFORE_WRITE, e) != 0 ||
-        lab_crash_postgres(&l->servers, l->postgres_url, e) != 0)
+    if (bring_a(l, 1, LAB_BEFORE_WRITE, e) != 0 || lab_crash(l, e) != 0)
         return (int)e->code;
     outwait(l, 1);
     if (visit(l, seat_b(l), 1, e) != 0)
