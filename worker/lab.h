@@ -55,7 +55,7 @@ struct lab_fault;
 struct lab_figures {
     int64_t twice, missed, oversold; /* periods, periods, units */
     int64_t stuck;                   /* keys that nothing will ever free */
-    int64_t wasted;                  /* batches worked and thrown away */
+    int64_t lost;                    /* batches worked and thrown away */
     double rate;                     /* steps a second, four workers, after the fault */
 };
 
@@ -155,6 +155,9 @@ extern const struct lab_fault lab_faults[LAB_FAULTS];
 
 /* The one table of what must come out where. */
 struct lab_expect lab_expected(size_t strategy, size_t fault);
+
+/* Compares what came out with it: sets is_right, and why not. */
+void lab_judge(struct lab_result *r);
 
 static inline bool lab_is(const struct lab_strategy *s, enum lab_trait trait)
 {

@@ -120,6 +120,7 @@ static int open_servers(struct lab *l, struct err *e)
     struct lab_servers *s = &l->servers;
     char front[LAB_PATH];
 
+    s->seed = (uint64_t)l->flags->seed;
     s->program = l->flags->redis_server;
     s->shim = l->fault->play == lab_scene_jumped ? l->flags->clock_shim : NULL;
     s->pidfile = l->flags->postgres_pidfile;
@@ -169,28 +170,6 @@ work_off(struct lab *l, int64_t first, int64_t patience_ms, double *rate, struct
     return 0;
 }
 
-static void judge(struct lab_result *r)
-{
-    const struct lab_figures *f = &r->figures;
-    bool lets_in = lab_is(r->strategy, LAB_LETS_IN);
-    const char *why = NULL;
-
-    if (r->forced != r->expected.twice)
-        why = "the schedule did not charge twice as often as it must";
-    else if (f->stuck != r->expected.stuck)
-        why = "another number of keys is stuck than must be";
-    else if (!lets_in && f->twice != r->forced)
-        why = "charged twice where nothing stood in the way of the lock";
-    else if (!lets_in && f->oversold != f->twice)
-        why = "units oversold and periods charged twice differ";
-    else if ((f->missed > 0) != (r->expected.stuck > 0))
-        why = r->expected.stuck > 0 ? "nothing missed behind stuck keys"
-                                    : "periods missed";
-    r->is_right = why == NULL;
-    if (why != NULL)
-        (void)snprintf(r->why, sizeof r->why, "%s", why);
-}
-
 static int play_plain(struct lab *l, struct err *e)
 {
     struct lab_figures forced = {0}, *f = &l->result->figures;
@@ -231,10 +210,10 @@ int lab_play(struct lab *l, struct err *e)
             lab_is(l->strategy, LAB_SHIPPED) ? lab_pool_play(l, e) : play_plain(l, e);
     for (size_t i = 0; i < LAB_SEATS; i++)
         l->thrown += atomic_load(&l->seats[i].wasted);
-    r->figures.wasted += l->thrown;
+    r->figures.lost += l->thrown;
     end_actors(l);
     lab_servers_close(&l->servers);
     if (code == 0)
-        judge(r);
+        lab_judge(r);
     return code == 0 ? 0 : err_wrap(e, "%s, %s", l->strategy->name, l->fault->name);
 }

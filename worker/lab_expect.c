@@ -1,5 +1,7 @@
 /* lab_expect: the faults in their order, and what must come out of every cell. The run
  * fails where something else does. */
+#include <stdio.h>
+
 #include "worker/lab_scene.h"
 
 /* clang-format off */
@@ -43,4 +45,26 @@ static const struct lab_expect expected[LAB_STRATEGIES][LAB_FAULTS] = {
 struct lab_expect lab_expected(size_t strategy, size_t fault)
 {
     return expected[strategy][fault];
+}
+
+void lab_judge(struct lab_result *r)
+{
+    const struct lab_figures *f = &r->figures;
+    bool lets_in = lab_is(r->strategy, LAB_LETS_IN);
+    const char *why = NULL;
+
+    if (r->forced != r->expected.twice)
+        why = "the schedule did not charge twice as often as it must";
+    else if (f->stuck != r->expected.stuck)
+        why = "another number of keys is stuck than must be";
+    else if (!lets_in && f->twice != r->forced)
+        why = "charged twice where nothing stood in the way of the lock";
+    else if (!lets_in && f->oversold != f->twice)
+        why = "units oversold and periods charged twice differ";
+    else if ((f->missed > 0) != (r->expected.stuck > 0))
+        why = r->expected.stuck > 0 ? "nothing missed behind stuck keys"
+                                    : "periods missed";
+    r->is_right = why == NULL;
+    if (why != NULL)
+        (void)snprintf(r->why, sizeof r->why, "%s", why);
 }

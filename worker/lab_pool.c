@@ -205,7 +205,7 @@ static int read_figures(struct lab *l, struct lab_figures *f, struct err *e)
     f->twice = pg_get_int8(res, 0, 0);
     f->missed = pg_get_int8(res, 0, 1) + pg_get_int8(res, 0, 3);
     f->oversold = pg_get_int8(res, 0, 2);
-    f->wasted = pg_get_int8(res, 0, 4);
+    f->lost = pg_get_int8(res, 0, 4);
     pg_result_free(res);
     return 0;
 }

@@ -6,7 +6,14 @@
 #include "worker/jdoc.h"
 #include "worker/lab.h"
 
-enum { CELL = 8 };
+enum { TITLE = 23, CELL = 5 };
+
+static int width(size_t fault)
+{
+    int n = (int)strlen(lab_faults[fault].name);
+
+    return n > CELL ? n : CELL;
+}
 
 static const char *verdict(const struct lab_result *r)
 {
@@ -24,7 +31,7 @@ void lab_print_cell(const struct lab_result *r)
 
     if (!has_head)
         (void)printf("%-13s %-10s %6s %6s %8s %6s %6s %8s  %s\n", "strategy", "fault",
-                     "twice", "missed", "oversold", "stuck", "wasted", "steps/s",
+                     "twice", "missed", "oversold", "stuck", "lost", "steps/s",
                      "verdict");
     has_head = true;
     if (r->is_skipped)
@@ -34,7 +41,7 @@ void lab_print_cell(const struct lab_result *r)
         (void)printf("%-13s %-10s %6" PRId64 " %6" PRId64 " %8" PRId64 " %6" PRId64
                      " %6" PRId64 " %8.0f  %s%s%s\n",
                      r->strategy->name, r->fault->name, f->twice, f->missed,
-                     f->oversold, f->stuck, f->wasted, f->rate, verdict(r),
+                     f->oversold, f->stuck, f->lost, f->rate, verdict(r),
                      r->is_right ? "" : ": ", r->why);
     (void)fflush(stdout);
 }
@@ -61,7 +68,7 @@ static const char *cell(const struct lab_result *r, char *buf, size_t size)
     if (r->is_skipped)
         return "skipped";
     if (r->figures.twice > 0)
-        (void)snprintf(twice, sizeof twice, "2x%d", (int)r->figures.twice);
+        (void)snprintf(twice, sizeof twice, "%d", (int)r->figures.twice);
     if (r->figures.stuck > 0)
         (void)snprintf(stuck, sizeof stuck, "s%d", (int)r->figures.stuck);
     (void)snprintf(buf, size, "%s%s%s%s", r->is_right ? "" : "!", twice,
@@ -79,14 +86,11 @@ static void print_row(const struct lab_result *results, size_t n, size_t strateg
         size_t at = strlen(line);
 
         any = any || r != NULL;
-        (void)snprintf(line + at, sizeof line - at, "  %-*s",
-                       (int)strlen(lab_faults[f].name) < CELL - 2
-                           ? CELL - 2
-                           : (int)strlen(lab_faults[f].name),
+        (void)snprintf(line + at, sizeof line - at, "  %-*s", width(f),
                        cell(r, buf, sizeof buf));
     }
     if (any)
-        (void)printf("%-25s%s\n", lab_strategies[strategy].title, line);
+        (void)printf("%-*s%s\n", TITLE, lab_strategies[strategy].title, line);
 }
 
 static void print_races(const struct lab_result *results, size_t n)
@@ -119,15 +123,16 @@ void lab_print(const struct lab_result *results, size_t n)
     size_t right = count(results, n, false), skipped = count(results, n, true);
     bool has_shipped = false;
 
-    (void)printf("\n%-25s", "");
+    (void)printf("\n%-*s", TITLE, "");
     for (size_t f = 0; f < LAB_FAULTS; f++)
-        (void)printf("  %-*s", CELL - 2, lab_faults[f].name);
+        (void)printf("  %-*s", width(f), lab_faults[f].name);
     (void)putchar('\n');
     for (size_t s = 0; s < LAB_STRATEGIES; s++)
         print_row(results, n, s);
-    (void)printf("\n.  nothing charged twice, nothing missed, nothing oversold, no key "
-                 "left behind\n2xN  N periods charged twice, and a unit sold that was "
-                 "not there for each   sN  N keys stuck for ever\n");
+    (void)printf(
+        "\n .  nothing charged twice, nothing missed, nothing oversold, no key left\n"
+        " N  periods charged twice, and for each a unit sold that was not there\n"
+        "sN  keys stuck for ever, and the periods behind them missed\n");
     for (size_t i = 0; i < n; i++)
         has_shipped = has_shipped || lab_is(results[i].strategy, LAB_SHIPPED);
     if (has_shipped)
@@ -163,7 +168,7 @@ static json_t *document(const struct lab_result *r)
         "keys_stuck", (json_int_t)r->expected.stuck, "charged_twice_by_schedule",
         (json_int_t)r->forced, "charged_twice", (json_int_t)f->twice, "periods_missed",
         (json_int_t)f->missed, "units_oversold", (json_int_t)f->oversold, "keys_stuck",
-        (json_int_t)f->stuck, "batches_wasted", (json_int_t)f->wasted, "steps_per_s",
+        (json_int_t)f->stuck, "batches_lost", (json_int_t)f->lost, "steps_per_s",
         f->rate, "races", races(r));
 }
 

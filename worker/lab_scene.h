@@ -6,7 +6,7 @@
 #include "worker/lab.h"
 
 /* Boxes 1 .. are for the schedules, the flow works on those from here on. */
-enum { LAB_FLOW_FIRST = 11, LAB_FLOW_LAST = 90, LAB_PERIODS = 3 };
+enum { LAB_FLOW_FIRST = 11, LAB_FLOW_LAST = 50, LAB_PERIODS = 3 };
 
 /* X(name): lab_scene_name for the plain strategies, lab_pool_name for the shipped. */
 #define LAB_SCENES(X)                                                                  \

@@ -199,7 +199,7 @@ static int open_redis(struct lab_servers *s, bool with_replica, struct err *e)
 
 static int open_liar(struct lab_servers *s, struct err *e)
 {
-    s->liar = lab_liar_start(s->redis.sock, 20261121);
+    s->liar = lab_liar_start(s->redis.sock, s->seed);
     return s->liar > 0 ? 0 : err_set(e, ERR_BUG, "cannot start a liar");
 }
 

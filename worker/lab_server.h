@@ -28,6 +28,7 @@ struct lab_servers {
     char dir[LAB_PATH];  /* folder of all sockets */
     struct lab_redis redis, replica;
     struct lab_relay to_redis, to_postgres, to_primary;
+    uint64_t seed;           /* of the liar */
     pid_t liar;              /* 0: not running */
     char redis_url[LAB_URL]; /* where Redis is at present */
     char redis_via[LAB_URL]; /* the same through a relay */
