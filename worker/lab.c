@@ -48,13 +48,14 @@ static int check_mark(struct pg *pg, struct err *e)
         return err_set(
             e, ERR_REFUSED,
             "lab deletes everything in its database, and this one is not "
-            "marked for that; if nothing in it is needed, say so in it: "
-            "CREATE SCHEMA ledgerlock_lab (scripts/lab does it all by itself)");
+            "marked for that; scripts/lab does it all on servers of its own, "
+            "or if nothing in this one is needed, say so in it: CREATE SCHEMA "
+            "ledgerlock_lab");
     if (foreign[0] != '\0')
         return err_set(e, ERR_REFUSED,
                        "schema ledgerlock_lab holds %s, which is not the "
-                       "laboratory's: take a database of its own, or "
-                       "DROP TABLE ledgerlock_lab.%s",
+                       "laboratory's: take a database of its own, or say that it is "
+                       "not needed: DROP TABLE ledgerlock_lab.%s",
                        foreign, foreign);
     if (has_users)
         return err_set(e, ERR_REFUSED,

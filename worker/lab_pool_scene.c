@@ -13,7 +13,7 @@ enum { HOLDERS = 2, ANSWER_MS = 20000, LIES_MS = 1500, WORK = 6, LOST = 6 };
 
 /* Where the holders stand: the lock is theirs, and they have not told PostgreSQL yet;
  * or everything is written, and COMMIT is on its way. */
-static const char at_begin[] = "BEGIN ISOLATION";
+static const char at_begin[] = " ISOLATION LEVEL READ COMMITTED";
 static const char at_commit[] = "Q\0\0\0\013COMMIT";
 static const char evalsha[] = "EVALSHA";
 
