@@ -85,16 +85,18 @@ static void take_rows(struct batch *b, const struct pg_result *res)
 int batch_pull(struct worker *w,
                const struct job_type *job,
                int64_t bucket,
+               size_t limit,
                int64_t *too_large,
                struct err *e)
 {
     struct batch *b = w->batch;
     const struct pg_param params[] = {pg_int8(bucket), pg_text(w->now),
-                                      pg_int8(w->config->batch)};
+                                      pg_int8((int64_t)limit)};
     struct pg_result *res;
 
     *too_large = 0;
-    b->key_ct = 0;
+    b->n = b->key_ct = b->worked = 0;
+    b->first_worked = false;
     if (pg_exec(w->pg, job->pull, params, 3, &res, e) != 0)
         return (int)e->code;
     take_rows(b, res);

@@ -41,14 +41,16 @@ struct batch {
     int64_t ids[BATCH_REFS]; /* scratch: ids of one kind */
     int64_t work[BATCH_MAX]; /* items whose every key is granted and claimed */
     size_t worked;           /* items that went through a transaction in this turn */
+    bool first_worked;       /* items[0] was among them */
 };
 
-/* Pulls up to config.batch due rows of a bucket and collects their keys; fewer rows
+/* Pulls up to `limit` due rows of a bucket and collects their keys; fewer rows
  * when their keys would not fit into one lock call. An item that alone needs more is
  * left out and handed back in *too_large (0: none). */
 MUST_CHECK int batch_pull(struct worker *w,
                           const struct job_type *job,
                           int64_t bucket,
+                          size_t limit,
                           int64_t *too_large,
                           struct err *e);
 

@@ -12,37 +12,34 @@
 #include "common/log.h"
 #include "common/secret.h"
 #include "worker/batch.h"
+#include "worker/bell.h"
 #include "worker/epoch.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
 
 enum {
-    BUCKETS = 64,
+    BUCKETS = WALK_BUCKETS,
     REPORT_MS = 1000,
     COMPLAIN_MS = 10000,
-    PAUSE_SLICE_MS = 100,
     RETRY_BASE_MS = 50,
     RETRY_CAP_MS = 2000
 };
 
 static volatile sig_atomic_t stopping;
+static const struct slot *own;
 
 static void on_stop(int sig)
 {
     (void)sig;
     stopping = 1;
+    bell_ring(own);
 }
 
 /* Pauses, but not past a signal to stop. */
-static void pause_ms(int64_t ms)
+static void pause_ms(const struct worker *w, int64_t ms)
 {
-    int64_t until = clk_ms() + ms;
-
-    while (!stopping && clk_ms() < until) {
-        int64_t left = until - clk_ms();
-
-        clk_pause_ms(left < PAUSE_SLICE_MS ? left : PAUSE_SLICE_MS);
-    }
+    if (!stopping)
+        bell_wait(w->slot, ms);
 }
 
 /* ---- connections ---- */
@@ -51,7 +48,7 @@ static bool belongs_to_worker(const struct worker *w, const char *stem)
 {
     if (strncmp(stem, "pool_", 5) == 0)
         return true;
-    for (size_t i = 0; i < job_type_ct; i++) {
+    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
         size_t n = strlen(job_types[i]->name);
 
         if ((w->jobs & 1u << i) != 0 && strncmp(stem, job_types[i]->name, n) == 0)
@@ -82,9 +79,14 @@ int loop_open_postgres(struct worker *w, struct err *e)
         .statement_ms = lease_ms / 2,
         .lock_ms = lease_ms / 4,
         .idle_ms = lease_ms / 2,
+        .by_index = true,
+        .transaction_pooling = w->config->transaction_pooling,
     };
 
-    (void)snprintf(name, sizeof name, "ledgerlock worker %s", w->name);
+    /* A pooler would rename a session whenever it goes from one worker to another. */
+    (void)snprintf(name, sizeof name, "ledgerlock worker%s%s",
+                   options.transaction_pooling ? "" : " ",
+                   options.transaction_pooling ? "" : w->name);
     if (pg_open(&w->pg, &options, e) != 0)
         return (int)e->code;
     if (prepare_statements(w, e) != 0) {
@@ -197,10 +199,19 @@ static void report_last(struct worker *w)
 
 /* ---- work ---- */
 
+/* What one sweep saw. */
+struct look {
+    bool seen;        /* something is due, ours or with others */
+    bool worked;      /* something was done */
+    int64_t next_ms;  /* until the next row is due */
+    int64_t again_ms; /* until a bucket may be visited that was stepped back from */
+};
+
 static int due_buckets(struct worker *w,
                        const struct job_type *job,
                        int64_t *buckets,
                        size_t *n,
+                       struct look *look,
                        struct err *e)
 {
     const struct pg_param param = pg_text(w->now);
@@ -209,8 +220,14 @@ static int due_buckets(struct worker *w,
     *n = 0;
     if (pg_exec(w->pg, job->due, &param, 1, &res, e) != 0)
         return (int)e->code;
-    for (size_t row = 0; row < pg_rows(res) && *n < BUCKETS; row++)
-        buckets[(*n)++] = pg_get_int8(res, row, 0);
+    for (size_t row = 0; row < pg_rows(res) && *n < BUCKETS; row++) {
+        int64_t ms = pg_get_int8(res, row, 1);
+
+        if (ms == 0)
+            buckets[(*n)++] = pg_get_int8(res, row, 0);
+        else if (ms < look->next_ms)
+            look->next_ms = ms;
+    }
     pg_result_free(res);
     return 0;
 }
@@ -231,32 +248,61 @@ static bool is_collision(struct worker *w, const struct err *e)
     return true;
 }
 
-/* One batch from every due bucket, beginning at this worker's own place; several pools
- * begin at different ones. */
-static int sweep_job(struct worker *w,
-                     const struct job_type *job,
-                     bool *seen,
-                     bool *worked,
-                     struct err *e)
+/* One turn in a bucket, and what the worker learns from it. */
+static int visit(struct worker *w,
+                 const struct job_type *job,
+                 struct walk *walk,
+                 int64_t bucket,
+                 enum turn *turn,
+                 struct err *e)
 {
+    bool patient = walk_is_patient(walk, bucket);
+    const struct turn_order order = {
+        .bucket = bucket, .limit = patient ? 1 : walk->limit, .patient = patient};
+    int64_t since_ms = clk_ms();
+    const struct batch *b = w->batch;
+    struct walk_turn did;
+
+    if (turn_run(w, job, &order, turn, e) != 0) {
+        if (!is_collision(w, e))
+            return (int)e->code;
+        *turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
+    }
+    did = (struct walk_turn){.pulled = b->n,
+                             .worked = b->worked,
+                             .first = b->items[0],
+                             .first_worked = b->first_worked,
+                             .took_ms = clk_ms() - since_ms};
+    if (!patient)
+        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
+    walk_learn(walk, bucket, &did, clk_ms());
+    return 0;
+}
+
+/* One batch from every due bucket that it has not stepped back from, beginning at this
+ * worker's own place; several pools begin at different ones. */
+static int sweep_job(struct worker *w, size_t index, struct look *look, struct err *e)
+{
+    const struct job_type *job = job_types[index];
+    struct walk *walk = &w->walks[index];
     int64_t buckets[BUCKETS];
     int64_t place = ((int64_t)w->index * BUCKETS / w->peers + w->pool[0]) % BUCKETS;
     size_t n, first = 0;
 
-    if (due_buckets(w, job, buckets, &n, e) != 0)
+    if (due_buckets(w, job, buckets, &n, look, e) != 0)
         return (int)e->code;
-    *seen = *seen || n > 0;
+    look->seen = look->seen || n > 0;
     while (first < n && buckets[first] < place)
         first++;
     for (size_t i = 0; i < n && !stopping; i++) {
+        int64_t bucket = buckets[(first + i) % n];
         enum turn turn;
 
-        if (turn_run(w, job, buckets[(first + i) % n], &turn, e) != 0) {
-            if (!is_collision(w, e))
-                return (int)e->code;
-            turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
-        }
-        *worked = *worked || turn == TURN_WORKED;
+        if (!walk_may(walk, bucket, clk_ms(), &look->again_ms))
+            continue;
+        if (visit(w, job, walk, bucket, &turn, e) != 0)
+            return (int)e->code;
+        look->worked = look->worked || turn == TURN_WORKED;
         if (turn == TURN_WORKED)
             w->slot->has_worked = 1;
         if (turn != TURN_EMPTY)
@@ -266,12 +312,10 @@ static int sweep_job(struct worker *w,
     return 0;
 }
 
-static int sweep(struct worker *w, bool *seen, bool *worked, struct err *e)
+static int sweep(struct worker *w, struct look *look, struct err *e)
 {
-    *seen = *worked = false;
-    for (size_t i = 0; i < job_type_ct && !stopping; i++) {
-        if ((w->jobs & 1u << i) != 0 &&
-            sweep_job(w, job_types[i], seen, worked, e) != 0)
+    for (size_t i = 0; i < JOB_TYPE_CT && !stopping; i++) {
+        if ((w->jobs & 1u << i) != 0 && sweep_job(w, i, look, e) != 0)
             return err_wrap(e, "%s", job_types[i]->name);
     }
     return 0;
@@ -322,7 +366,8 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
     }
     log_debug("worker.retry", "failures=%u err=%s", failures,
               log_quote(quoted, sizeof quoted, e->msg));
-    pause_ms(RETRY_BASE_MS / 2 + clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
+    pause_ms(w,
+             RETRY_BASE_MS / 2 + clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
     return true;
 }
 
@@ -331,16 +376,30 @@ static enum exit_code exit_code_of(const struct err *e)
     return e->code == ERR_SCHEMA || e->code == ERR_DENIED ? EXIT_REFUSED : EXIT_BUG;
 }
 
+/* Nothing is due: sleeps until something is, to the next look at the latest, or until
+ * the listener rings. With a fixed `now` no time will come. The listener is told,
+ * unless it knows that the doors will notify. */
+static void sleep_idle(struct worker *w, int64_t next_ms)
+{
+    int64_t poll_ms = w->config->poll_ms;
+
+    w->slot->is_idle = true;
+    if (w->listener != NULL && !w->listener->is_idle)
+        bell_ring(w->listener);
+    pause_ms(w, w->now == NULL && next_ms < poll_ms ? next_ms : poll_ms);
+    w->slot->is_idle = false;
+}
+
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
-    unsigned idle = 0;
 
     while (!stopping) {
         struct err e = {0};
-        bool seen = false, worked = false;
+        struct look look = {.next_ms = INT64_MAX, .again_ms = INT64_MAX};
 
-        if (ready(w, &e) != 0 || sweep(w, &seen, &worked, &e) != 0) {
+        bell_hush(w->slot); /* a ring from here on means one look more */
+        if (ready(w, &e) != 0 || sweep(w, &look, &e) != 0) {
             if (!survive(w, &e, failures++))
                 return exit_code_of(&e);
             continue;
@@ -348,14 +407,13 @@ static enum exit_code live(struct worker *w)
         failures = 0;
         w->slot->has_worked = 1;
         report(w);
-        if (w->once && !seen)
+        if (w->once && !look.seen)
             break;
-        idle = worked ? 0 : idle + 1;
-        if (!seen) {
+        if (!look.seen) {
             look_for_redis(w);
-            pause_ms(w->config->poll_ms);
-        } else if (!worked) /* all that is due is with others: step back, do not spin */
-            pause_ms(1 + clk_backoff_ms(idle, 5, w->config->poll_ms));
+            sleep_idle(w, look.next_ms);
+        } else if (!look.worked) /* all that is due is with others: do not spin */
+            pause_ms(w, look.again_ms < w->config->poll_ms ? look.again_ms : 1);
     }
     if (w->unknown.pending) {
         struct err e = {0};
@@ -374,6 +432,9 @@ enum exit_code loop_run(struct worker *w)
     enum exit_code code = EXIT_BUG;
     char quoted[400];
 
+    own = w->slot;
+    for (size_t i = 0; i < JOB_TYPE_CT; i++)
+        w->walks[i].limit = (size_t)w->config->batch;
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
