@@ -6,17 +6,17 @@
 
 /* clang-format off */
 const struct lab_fault lab_faults[LAB_FAULTS] = {
-    {"calm",      "calm: two workers meet",                         lab_scene_calm,      lab_pool_calm,      false, false},
-    {"killed",    "holder killed in its lock and in its work",      lab_scene_killed,    lab_pool_killed,    true,  false},
-    {"stopped",   "holder stopped beyond its lease",                lab_scene_stopped,   lab_pool_stopped,   true,  false},
-    {"flushed",   "Redis flushed",                                  lab_scene_flushed,   lab_pool_flushed,   false, false},
-    {"restarted", "Redis restarted empty",                          lab_scene_restarted, lab_pool_restarted, false, false},
-    {"promoted",  "a replica without the key promoted",             lab_scene_promoted,  lab_pool_promoted,  false, false},
-    {"random",    "Redis answering at random",                      lab_scene_random,    lab_pool_random,    false, true},
-    {"clock",     "clock of Redis jumped an hour",                  lab_scene_jumped,    lab_pool_jumped,    false, false},
-    {"replies",   "replies of Redis lost",                          lab_scene_replies,   lab_pool_replies,   true,  false},
-    {"postgres",  "PostgreSQL crashed and restarted",               lab_scene_postgres,  lab_pool_postgres,  true,  false},
-    {"commit",    "answer to COMMIT lost",                          lab_scene_commit,    lab_pool_commit,    false, false},
+    {"calm",      "calm: two workers meet",                       lab_scene_calm,      lab_pool_calm,      LAB_LONG_MS, false},
+    {"killed",    "holder killed in its lock and in its work",    lab_scene_killed,    lab_pool_killed,    500,         false},
+    {"stopped",   "holder stopped beyond its lease",              lab_scene_stopped,   lab_pool_stopped,   500,         false},
+    {"flushed",   "Redis flushed",                                lab_scene_flushed,   lab_pool_flushed,   LAB_LONG_MS, false},
+    {"restarted", "Redis restarted empty",                        lab_scene_restarted, lab_pool_restarted, LAB_LONG_MS, false},
+    {"promoted",  "a replica without the key promoted",           lab_scene_promoted,  lab_pool_promoted,  LAB_LONG_MS, false},
+    {"random",    "Redis answering at random",                    lab_scene_random,    lab_pool_random,    LAB_LONG_MS, true},
+    {"clock",     "clock of Redis jumped an hour",                lab_scene_jumped,    lab_pool_jumped,    LAB_LONG_MS, false},
+    {"replies",   "replies of Redis lost",                        lab_scene_replies,   lab_pool_replies,   500,         false},
+    {"postgres",  "PostgreSQL crashed and restarted",             lab_scene_postgres,  lab_pool_postgres,  1500,        false},
+    {"commit",    "answer to COMMIT lost",                        lab_scene_commit,    lab_pool_commit,    LAB_LONG_MS, false},
 };
 
 /* {charged twice by the schedule, keys stuck}, in the order of lab_faults:

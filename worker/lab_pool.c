@@ -260,7 +260,7 @@ int lab_pool_play(struct lab *l, struct err *e)
     size_t size = POOL_SEATS * sizeof *slots;
     int code;
 
-    l->lease_ms = l->fault->is_short ? SHORT_LEASE_MS : LONG_LEASE_MS;
+    l->lease_ms = l->fault->lease_ms < LAB_LONG_MS ? SHORT_LEASE_MS : LONG_LEASE_MS;
     blocks = 0;
     slots = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (slots == MAP_FAILED)

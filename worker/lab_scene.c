@@ -126,8 +126,8 @@ static void end_holder(struct lab *l, struct lab_seat *seat)
     seat->pid = 0;
 }
 
-/* Until the lease of a box has run out by itself; a key that stays (no end, or renewed)
- * is given twice its lease. */
+/* Until the lease of a box has run out by itself; a key that is renewed is given twice
+ * its lease, one without end none. */
 static void outwait(struct lab *l, int64_t box)
 {
     int64_t until = clk_ms() + 2 * l->lease_ms;
@@ -135,7 +135,9 @@ static void outwait(struct lab *l, int64_t box)
 
     (void)snprintf(key, sizeof key, "lab:box:%lld", (long long)box);
     while (l->strategy->lock_word != NULL && clk_ms() < until) {
-        if (lab_key_left(&l->servers, key) == -2)
+        int64_t left = lab_key_left(&l->servers, key);
+
+        if (left == -2 || left == -1)
             return;
         clk_pause_ms(5);
     }
@@ -167,6 +169,7 @@ int lab_scene_killed(struct lab *l, struct err *e)
     if (bring_a(l, 2, LAB_BEFORE_COMMIT, e) != 0)
         return (int)e->code;
     end_holder(l, seat_a(l));
+    l->lease_ms = LAB_LONG_MS;
     return meet(l, 3, e);
 }
 
@@ -195,6 +198,7 @@ static int unlock_late(struct lab *l, int64_t box, struct err *e)
         return (int)e->code;
     (void)kill(seat_a(l)->pid, SIGSTOP);
     outwait(l, box);
+    l->lease_ms = LAB_LONG_MS; /* B's lock ends when A or B ends it */
     if (bring(l, seat_b(l), box, LAB_BEFORE_WRITE, e) != 0)
         return (int)e->code;
     (void)kill(seat_a(l)->pid, SIGCONT);
@@ -271,8 +275,10 @@ static void lose(struct lab *l, const char *word)
 int lab_scene_replies(struct lab *l, struct err *e)
 {
     lose(l, l->strategy->lock_word);
-    if (bring(l, seat_a(l), 1, LAB_NOWHERE, e) != 0 || check_lost(l, 1, e) != 0 ||
-        bring_a(l, 2, LAB_BEFORE_UNLOCK, e) != 0)
+    if (bring(l, seat_a(l), 1, LAB_NOWHERE, e) != 0 || check_lost(l, 1, e) != 0)
+        return (int)e->code;
+    l->lease_ms = LAB_LONG_MS; /* from here on no lock ends by itself */
+    if (bring_a(l, 2, LAB_BEFORE_UNLOCK, e) != 0)
         return (int)e->code;
     lose(l, l->strategy->unlock_word);
     let_go(seat_a(l), LAB_BEFORE_REPEAT);
