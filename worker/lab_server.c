@@ -243,7 +243,8 @@ int lab_servers_tell_truth(struct lab_servers *s, struct err *e)
 
 void lab_servers_close(struct lab_servers *s)
 {
-    static const char *const left[] = {"relay", "redis", "replica", ".s.PGSQL"};
+    static const char *const left[] = {"relay", "redis", "replica", "dump.rdb",
+                                       ".s.PGSQL.5432"};
     char path[2 * LAB_PATH];
 
     lab_relay_close(&s->to_redis);

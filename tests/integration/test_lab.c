@@ -1,5 +1,6 @@
 /* lab: it works in no database but its own; its failures come every time; what is
  * shipped holds. */
+#include <glob.h>
 #include <jansson.h>
 #include <signal.h>
 #include <stdio.h>
@@ -170,6 +171,20 @@ static void lab_moves_the_clock_of_redis(void **state)
     fixture_assert_contains(o.out, "setnx         clock           0");
 }
 
+static void lab_leaves_no_folder_behind(void **state)
+{
+    char pattern[FIXTURE_URL];
+    const char *tmp = getenv("TMPDIR");
+    glob_t found;
+
+    (void)state;
+    mark();
+    assert_int_equal(play("token-lua", "promoted", "--json"), 0);
+    (void)snprintf(pattern, sizeof pattern, "%s/ledgerlock-lab.*",
+                   tmp != NULL ? tmp : "/tmp");
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+}
+
 /* Starts the server again when the laboratory has crashed it. */
 static bool keep_postgres(struct fixture_child *child)
 {
@@ -236,6 +251,7 @@ int main(void)
         LAB_TEST(lab_shipped_pool_meets_a_lost_key_and_holds),
         LAB_TEST(lab_says_what_it_skips),
         LAB_TEST(lab_moves_the_clock_of_redis),
+        LAB_TEST(lab_leaves_no_folder_behind),
         LAB_TEST(lab_crashes_postgres_and_what_is_shipped_holds),
     };
 
