@@ -330,3 +330,13 @@ int pg_backend_pid(const struct pg *pg)
 {
     return PQbackendPID(pg->conn);
 }
+
+const char *pg_host(const struct pg *pg)
+{
+    return PQhost(pg->conn);
+}
+
+const char *pg_port(const struct pg *pg)
+{
+    return PQport(pg->conn);
+}
