@@ -258,6 +258,18 @@ static void to_text(const redisReply *r, char *reply, size_t size)
         (void)snprintf(reply, size, "%s", r->str);
 }
 
+static const char *redis_password;
+
+void pool_redis_password(const char *password)
+{
+    redis_password = password;
+}
+
+const char *pool_redis_secret(void)
+{
+    return redis_password;
+}
+
 static redisReply *ask_redis(const char *url, const char *command)
 {
     static const struct timeval limit = {2, 0};
@@ -268,6 +280,8 @@ static redisReply *ask_redis(const char *url, const char *command)
     redisReply *r;
 
     assert_true(c != NULL && c->err == 0);
+    if (redis_password != NULL)
+        freeReplyObject(redisCommand(c, "AUTH %s", redis_password));
     (void)snprintf(words, sizeof words, "%s", command);
     for (char *w = strtok(words, " "); w != NULL && argc < 16; w = strtok(NULL, " "))
         argv[argc++] = w;
