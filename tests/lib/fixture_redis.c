@@ -60,6 +60,11 @@ void fixture_move_clock(int64_t ms)
     fixture_env("LD_PRELOAD", CLOCK_SHIM);
 }
 
+void fixture_preload_calls(void)
+{
+    fixture_env("LD_PRELOAD", CALL_SHIM);
+}
+
 static void exec_redis(const struct fixture_redis *r, va_list ap)
 {
     const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
