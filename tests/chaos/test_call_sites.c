@@ -3,6 +3,7 @@
  * the next run everything is there once. The quick set takes some of the sites. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,16 +84,20 @@ static int run(struct fixture_output *o)
     return fixture_run(&chaos.f, o, "run", "--once", "-w", "1", "--now", now, NULL);
 }
 
-/* The exit codes of the program: it ended by itself, and nothing in it crashed. */
+/* The exit codes of the program: it ended by itself, and nothing in it crashed. hiredis
+ * before 1.0 calls abort when it gets no memory: then the rows alone must be right. */
 static void assert_no_crash(const struct fixture_output *o, const struct call_site *s)
 {
     static const int codes[] = {0, 2, 3, 4, 5, 6, 70};
-    bool is_known = false;
+    bool may_abort = strncmp(s->module, "libhiredis", 10) == 0;
+    bool is_known = may_abort && o->code == 128 + SIGABRT;
+    const char *died = strstr(o->err, " signal=");
 
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
         is_known = is_known || o->code == codes[i];
-    if (!is_known || strstr(o->err, " signal=") != NULL ||
-        strstr(o->err, "canary-") != NULL)
+    if (may_abort && died != NULL && strtol(died + 8, NULL, 10) == SIGABRT)
+        died = NULL;
+    if (!is_known || died != NULL || strstr(o->err, "canary-") != NULL)
         fail_msg("%s called from %s+0x%" PRIx64 " failed: exit %d: %s", s->callee,
                  s->module, s->offset, o->code, o->err);
 }
