@@ -18,6 +18,7 @@ enum { CONFIG_TEXT = 256, CONFIG_RETRIES = 16, CONFIG_JOBS = 8 };
 struct config {
     char postgres_url[CONFIG_TEXT];           /* postgres.url */
     char postgres_password_file[CONFIG_TEXT]; /* postgres.password_file */
+    char postgres_durability[CONFIG_TEXT];    /* "required" or "any" */
     char redis_url[CONFIG_TEXT];              /* redis.url:
                                                  redis://[user[:password]@]host[:port][/db],
                                                  unix:///path */

@@ -97,8 +97,6 @@ void private_pg_start(struct private_pg *pg)
                                  "-c",
                                  "listen_addresses=",
                                  "-c",
-                                 "fsync=off",
-                                 "-c",
                                  "shared_buffers=32MB",
                                  "-c",
                                  "max_connections=60",
