@@ -134,10 +134,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         COLLISION_TEST(collision_lock_timeout_is_redone),
         COLLISION_TEST(collision_deadlock_is_redone),
+    };
+    const struct CMUnitTest more[] = {
         COLLISION_TEST(collision_statement_timeout_is_redone),
         COLLISION_TEST(collision_serialization_failure_is_redone),
     };
 
     fixture_need_servers();
+    if (chaos_is_full() && cmocka_run_group_tests(more, NULL, NULL) != 0)
+        return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

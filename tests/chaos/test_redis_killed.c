@@ -33,6 +33,20 @@ static void assert_locks_are_back(int64_t before)
     assert_in_range(strtoll(reply, NULL, 10), 1, 8000);
 }
 
+/* With everysec a write may wait up to two seconds for a slow disk. */
+static void wait_until_written(void)
+{
+    static char info[1 << 12];
+
+    for (int i = 0; i < 150; i++) {
+        chaos_redis(info, sizeof info, "INFO persistence");
+        if (strstr(info, "aof_buffer_length:0\r") != NULL)
+            return;
+        fixture_pause_ms(20);
+    }
+    fail_msg("the append-only file is never written");
+}
+
 static void kill_while_locks_are_held(void)
 {
     int64_t held, epoch;
@@ -43,6 +57,7 @@ static void kill_while_locks_are_held(void)
     epoch = chaos_ask(EPOCH);
     held = pool_lock_keys(&chaos.f);
     assert_true(held > 0);
+    wait_until_written();
     fixture_redis_kill(&chaos.redis);
     chaos_redis_start("--appendonly", "yes");
     assert_locks_are_back(held);
@@ -108,11 +123,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         KILLED_TEST(redis_killed_with_aof_everysec_locks_are_back, open_small),
-        KILLED_TEST(redis_killed_with_aof_always_locks_are_back, open_small),
         KILLED_TEST(tokens_gone_back_to_a_snapshot_are_raised_above_the_fences,
                     chaos_open),
     };
+    const struct CMUnitTest more[] = {
+        KILLED_TEST(redis_killed_with_aof_always_locks_are_back, open_small),
+    };
 
     fixture_need_servers();
+    if (chaos_is_full() && cmocka_run_group_tests(more, NULL, NULL) != 0)
+        return 1;
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
