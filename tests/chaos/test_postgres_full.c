@@ -104,6 +104,7 @@ static void slots_exhausted_is_waited_for(void **state)
     int64_t before;
 
     (void)state;
+    chaos_slow_down();
     chaos_start_midway();
     crowd_out();
     pool_log_wait(&chaos.pool, "event=pool.postgres_down", 5);
@@ -114,6 +115,7 @@ static void slots_exhausted_is_waited_for(void **state)
     assert_true(pool_log_count(&chaos.pool, "\n") - lines <= 4);
     give_connections_back();
     chaos_assert_midway();
+    chaos_full_speed();
     chaos_recovers(40);
     assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 0);
     chaos_end();
@@ -173,6 +175,7 @@ static void disk_full_is_waited_for(void **state)
         skip();
     }
     (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
+    chaos_slow_down();
     chaos_start_midway();
     fill_the_disk(ballast);
     for (int i = 0; !postgres_said("No space left on device"); i++) {
@@ -184,6 +187,7 @@ static void disk_full_is_waited_for(void **state)
     assert_int_equal(unlink(ballast), 0);
     private_pg_start(&postgres); /* if it has given up meanwhile */
     chaos_assert_midway();
+    chaos_full_speed();
     chaos_recovers(60);
     chaos_end();
 }

@@ -43,10 +43,15 @@ static void redis_frozen_beyond_the_lease_nothing_is_done(void **state)
 
 static void redis_frozen_by_client_pause_nothing_is_done(void **state)
 {
+    int64_t until;
+
     (void)state;
     chaos_start_midway();
-    chaos_redis_ok("CLIENT PAUSE 5000 ALL");
+    until = pool_now_ms() + 8000;
+    chaos_redis_ok("CLIENT PAUSE 8000 ALL");
     assert_waits(NULL);
+    while (pool_now_ms() < until)
+        fixture_pause_ms(20);
     assert_goes_on();
 }
 

@@ -218,28 +218,19 @@ static unsigned met_by_proxies(void)
     return n;
 }
 
-/* Every batch takes its time, so that the faults meet work; without it the rest goes
- * fast. */
-static const char slow[] =
-    "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM"
-    " pg_sleep(0.03); RETURN NULL; END $$; CREATE TRIGGER slow AFTER INSERT ON"
-    " ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION public.slow()";
-
 static void one_round(uint64_t seed, int64_t total_ms)
 {
-    char url[FIXTURE_URL];
     struct swarm s;
 
     draw(&s, seed, total_ms);
     tell(&s, seed);
     seen = 0;
-    fixture_url_as(&chaos.f, "postgres", url, sizeof url);
-    fixture_exec(url, slow);
+    chaos_slow_down();
     chaos_start_midway();
     throw_faults(&s);
     chaos_assert_midway();
     assert_true(seen + met_by_proxies() > 0);
-    fixture_exec(url, "DROP TRIGGER slow ON ledgerlock.charges");
+    chaos_full_speed();
     chaos_recovers(60);
     chaos_end();
 }

@@ -38,7 +38,14 @@ static void use_secrets(void)
 
 void chaos_redis_start(const char *name, const char *value)
 {
+    char reply[128] = "";
+
     fixture_redis_start(&chaos.redis, "--requirepass", REDIS_SECRET, name, value, NULL);
+    for (int i = 0; strcmp(reply, "PONG") != 0; i++) { /* it may still be loading */
+        assert_true(i < 1000);
+        fixture_pause_ms(i > 0 ? 10 : 0);
+        chaos_redis(reply, sizeof reply, "PING");
+    }
 }
 
 int chaos_open_empty(void **state)
@@ -95,6 +102,27 @@ int chaos_close(void **state)
     pool_redis_password(NULL);
     memset(&chaos, 0, sizeof chaos);
     return 0;
+}
+
+static void as_superuser(const char *sql)
+{
+    char url[FIXTURE_URL];
+
+    fixture_url_as(&chaos.f, "postgres", url, sizeof url);
+    fixture_exec(url, sql);
+}
+
+void chaos_slow_down(void)
+{
+    as_superuser(
+        "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM pg_sleep(0.03); RETURN NULL; END $$; CREATE TRIGGER slow AFTER INSERT"
+        " ON ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION public.slow()");
+}
+
+void chaos_full_speed(void)
+{
+    as_superuser("DROP TRIGGER slow ON ledgerlock.charges");
 }
 
 /* ---- the pool ---- */

@@ -37,6 +37,11 @@ void chaos_fill(void);
 /* The world's own Redis, started again with the password and with these arguments. */
 void chaos_redis_start(const char *name, const char *value);
 
+/* Every batch takes its time, so that the faults meet work; without it the rest goes
+ * fast. */
+void chaos_slow_down(void);
+void chaos_full_speed(void);
+
 /* ---- the pool ---- */
 
 /* Starts it through the proxies. */

@@ -302,9 +302,12 @@ void pool_redis(const char *url, char *reply, size_t size, const char *command)
 static redisReply *lock_names(const struct fixture *f)
 {
     char command[128];
+    redisReply *names;
 
     (void)snprintf(command, sizeof command, "KEYS %s[us]*", f->prefix);
-    return ask_redis(f->redis_url, command);
+    names = ask_redis(f->redis_url, command);
+    assert_int_equal(names->type, REDIS_REPLY_ARRAY);
+    return names;
 }
 
 int64_t pool_lock_keys(const struct fixture *f)
