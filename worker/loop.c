@@ -13,6 +13,8 @@
 #include "common/secret.h"
 #include "worker/batch.h"
 #include "worker/epoch.h"
+#include "worker/journal.h"
+#include "worker/rescue.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
 
@@ -20,6 +22,7 @@ enum {
     BUCKETS = 64,
     REPORT_MS = 1000,
     COMPLAIN_MS = 10000,
+    BUSY_CAP_MS = 400,
     PAUSE_SLICE_MS = 100,
     RETRY_BASE_MS = 50,
     RETRY_CAP_MS = 2000
@@ -192,6 +195,7 @@ static void report_last(struct worker *w)
         if (loop_open_postgres(w, &e) != 0)
             return;
     }
+    (void)!journal_catch_up(w, &e);
     write_counters(w);
 }
 
@@ -254,6 +258,7 @@ static int sweep_job(struct worker *w,
         if (turn_run(w, job, buckets[(first + i) % n], &turn, e) != 0) {
             if (!is_collision(w, e))
                 return (int)e->code;
+            hold_clear(&w->slot->hold);
             turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
         }
         *worked = *worked || turn == TURN_WORKED;
@@ -295,13 +300,15 @@ static int ready(struct worker *w, struct err *e)
             return (int)e->code;
     }
     tell(w, &w->slot->postgres, SLOT_UP, NULL);
-    if (epoch_catch_up(w, e) != 0)
+    if (journal_catch_up(w, e) != 0 || rescue_predecessor(w, e) != 0 ||
+        epoch_catch_up(w, e) != 0)
         return (int)e->code;
     if (!w->unknown.pending)
         return 0;
     if (settle_pending(w, e) != 0)
         return (int)e->code;
     turn_release(w);
+    hold_clear(&w->slot->hold);
     return 0;
 }
 
@@ -326,9 +333,24 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
     return true;
 }
 
+/* An error ended the batch and not us. One whose COMMIT is unknown is still ours, and
+ * so is what a dead one left until it is cleared up. */
+static void leave_batch(struct worker *w)
+{
+    if (!w->unknown.pending && w->slot->hold.incarnation == w->slot->incarnation)
+        hold_clear(&w->slot->hold);
+}
+
 static enum exit_code exit_code_of(const struct err *e)
 {
     return e->code == ERR_SCHEMA || e->code == ERR_DENIED ? EXIT_REFUSED : EXIT_BUG;
+}
+
+/* Keys that were busy may have come free by a lease that ended: seen soon, however
+ * seldom the pool polls. */
+static int64_t busy_cap_ms(const struct worker *w)
+{
+    return w->config->poll_ms < BUSY_CAP_MS ? w->config->poll_ms : BUSY_CAP_MS;
 }
 
 static enum exit_code live(struct worker *w)
@@ -343,6 +365,7 @@ static enum exit_code live(struct worker *w)
         if (ready(w, &e) != 0 || sweep(w, &seen, &worked, &e) != 0) {
             if (!survive(w, &e, failures++))
                 return exit_code_of(&e);
+            leave_batch(w);
             continue;
         }
         failures = 0;
@@ -355,7 +378,7 @@ static enum exit_code live(struct worker *w)
             look_for_redis(w);
             pause_ms(w->config->poll_ms);
         } else if (!worked) /* all that is due is with others: step back, do not spin */
-            pause_ms(1 + clk_backoff_ms(idle, 5, w->config->poll_ms));
+            pause_ms(1 + clk_backoff_ms(idle, 5, busy_cap_ms(w)));
     }
     if (w->unknown.pending) {
         struct err e = {0};
@@ -379,8 +402,11 @@ enum exit_code loop_run(struct worker *w)
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
     w->batch = malloc(sizeof *w->batch);
     if (w->batch != NULL && loop_open_locks(w, &e) == 0) {
+        if (w->lock != NULL)
+            ll_set_nonce_copy(w->lock, w->slot->hold.nonce);
         code = live(w);
         report_last(w);
+        journal_give_up(w);
     } else {
         log_error("worker.failed", "err=%s",
                   log_quote(quoted, sizeof quoted,

@@ -77,6 +77,8 @@ static int preflight(const struct config *c, unsigned jobs, struct err *e)
     if (code == 0)
         code = migrate_check(w.pg, e);
     if (code == 0)
+        code = pg_exec(w.pg, SQL_POOL_FORGET_WORKERS, NULL, 0, NULL, e);
+    if (code == 0)
         code = check_redis(&w, e);
     loop_close(&w);
     return code;

@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "common/metrics.h"
+#include "worker/hold.h"
 
 /* How a worker sees one of its servers. */
 enum slot_server { SLOT_UNKNOWN, SLOT_UP, SLOT_DOWN };
@@ -23,6 +24,13 @@ struct slot {
     char trouble[200]; /* why the last server went down */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
+    struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */
+
+    /* Of the dead one, as rescue_note_death wrote it; is_charged: by its successor. */
+    char death[24];
+    int64_t died_at_ms;
+    bool is_guiltless;
+    bool is_charged;
 };
 
 #endif

@@ -11,6 +11,8 @@
 #include "worker/journal.h"
 #include "worker/settle.h"
 
+enum { SUSPECTS = 16 }; /* worked one by one behind every batch, while there are any */
+
 struct kind_row {
     enum sql_id claim;
     enum sql_id fence;
@@ -155,6 +157,16 @@ static int commit(struct worker *w,
     return 0;
 }
 
+/* Worked alone, and we are still alive: it is no suspect any more. */
+static int absolve(struct worker *w, const struct job_type *job, struct err *e)
+{
+    const struct pg_param params[] = {pg_text(job->name), pg_int8(w->batch->items[0])};
+
+    if (!w->batch->is_suspect)
+        return 0;
+    return pg_exec(w->pg, SQL_POOL_ABSOLVE_SUSPECT, params, 2, NULL, e);
+}
+
 /* One transaction over the workable items, or over `only` one of them. */
 static int transact(struct worker *w,
                     const struct job_type *job,
@@ -185,19 +197,19 @@ static int transact(struct worker *w,
         pg_rollback(w->pg);
         return 0;
     }
-    if (job->apply(&jb, &counted, e) != 0) {
+    if (job->apply(&jb, &counted, e) != 0 || absolve(w, job, e) != 0) {
         pg_rollback(w->pg);
         return (int)e->code;
     }
     return commit(w, job, &jb, xid, &counted, e);
 }
 
-static int park(struct worker *w,
-                const struct job_type *job,
-                int64_t item,
-                int64_t token,
-                const char *why,
-                struct err *e)
+int turn_park(struct worker *w,
+              const struct job_type *job,
+              int64_t item,
+              int64_t token,
+              const char *why,
+              struct err *e)
 {
     const struct pg_param param = pg_int8_array(&item, 1);
     char resource[64];
@@ -232,7 +244,7 @@ static int transact_each(struct worker *w,
             continue;
         code = transact(w, job, token, b->items[i], &why);
         if (code != 0 && is_broken_invariant(&why))
-            code = park(w, job, b->items[i], token, why.msg, &why);
+            code = turn_park(w, job, b->items[i], token, why.msg, &why);
         if (code != 0) {
             *e = why;
             return code;
@@ -265,8 +277,8 @@ park_behind(struct worker *w, const struct job_type *job, size_t key, struct err
     for (size_t i = 0; i < b->n; i++) {
         for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++) {
             if (b->refs[r].key == key &&
-                park(w, job, b->items[i], 0,
-                     "its row carries a fence beyond every token", e) != 0)
+                turn_park(w, job, b->items[i], 0,
+                          "its row carries a fence beyond every token", e) != 0)
                 return (int)e->code;
         }
     }
@@ -355,26 +367,60 @@ static int work(struct worker *w,
     return code;
 }
 
+static int index_of(const struct job_type *job)
+{
+    int i = 0;
+
+    while (job_types[i] != job)
+        i++;
+    return i;
+}
+
+/* One batch of the bucket. While it is worked it is published: should the worker die
+ * over it, the next one in its slot knows of what. Not cleared when it ends in an
+ * error: that may be the end of the process too. */
+static int beat(struct worker *w,
+                const struct job_type *job,
+                int64_t bucket,
+                enum batch_of of,
+                enum turn *turn,
+                struct err *e)
+{
+    int64_t too_large, token;
+
+    *turn = TURN_EMPTY;
+    if (batch_pull(w, job, bucket, of, &too_large, e) != 0)
+        return (int)e->code;
+    if (too_large != 0) {
+        *turn = TURN_WORKED;
+        return turn_park(w, job, too_large, 0,
+                         "it needs more keys than one lock call takes", e);
+    }
+    if (w->batch->n == 0)
+        return 0;
+    *turn = TURN_BUSY;
+    hold_set(&w->slot->hold, w->slot->incarnation, index_of(job), w->batch);
+    if (take_locks(w, &token, e) != 0 ||
+        (token != 0 && work(w, job, token, turn, e) != 0))
+        return (int)e->code;
+    hold_clear(&w->slot->hold);
+    return 0;
+}
+
 int turn_run(struct worker *w,
              const struct job_type *job,
              int64_t bucket,
              enum turn *turn,
              struct err *e)
 {
-    int64_t too_large, token;
+    int code = beat(w, job, bucket, BATCH_OF_INNOCENTS, turn, e);
 
-    *turn = TURN_EMPTY;
-    if (batch_pull(w, job, bucket, &too_large, e) != 0)
-        return (int)e->code;
-    if (too_large != 0) {
-        *turn = TURN_WORKED;
-        return park(w, job, too_large, 0, "it needs more keys than one lock call takes",
-                    e);
+    for (int i = 0; code == 0 && i < SUSPECTS && w->batch->suspect_ct > 0; i++) {
+        enum turn alone;
+
+        code = beat(w, job, bucket, BATCH_OF_ONE_SUSPECT, &alone, e);
+        if (*turn != TURN_WORKED)
+            *turn = alone;
     }
-    if (w->batch->n == 0)
-        return 0;
-    *turn = TURN_BUSY;
-    if (take_locks(w, &token, e) != 0)
-        return (int)e->code;
-    return token == 0 ? 0 : work(w, job, token, turn, e);
+    return code;
 }

@@ -11,10 +11,10 @@ enum turn {
     TURN_WORKED, /* something was committed or settled; come again */
 };
 
-/* Pulls from one bucket, locks, applies in one transaction, releases. Errors: ERR_REDIS
- * (nothing was charged), ERR_UNKNOWN (noted; settle_pending on a new connection),
- * ERR_CONN and ERR_TIMEOUT (rolled back by the server), ERR_CONFLICT (rolled back, try
- * again). */
+/* Pulls from one bucket, locks, applies in one transaction, releases; then the same
+ * with some of its suspects, each alone. Errors: ERR_REDIS (nothing was charged),
+ * ERR_UNKNOWN (noted; settle_pending on a new connection), ERR_CONN and ERR_TIMEOUT
+ * (rolled back by the server), ERR_CONFLICT (rolled back, try again). */
 MUST_CHECK int turn_run(struct worker *w,
                         const struct job_type *job,
                         int64_t bucket,
@@ -24,5 +24,14 @@ MUST_CHECK int turn_run(struct worker *w,
 /* Releases the tenure; a loss noticed here is counted and journaled. Nothing to release
  * is fine. */
 void turn_release(struct worker *w);
+
+/* Sets a row aside: it is not pulled again until a person gives it back. Counted and
+ * journaled with the reason. token 0: none was held. */
+MUST_CHECK int turn_park(struct worker *w,
+                         const struct job_type *job,
+                         int64_t item,
+                         int64_t token,
+                         const char *why,
+                         struct err *e);
 
 #endif
