@@ -12,6 +12,7 @@ struct redisContext;
 struct redisReply;
 
 enum { LL_IDENT_MAX = 96, LL_ERROR_MAX = 256, LL_SENTINELS_MAX = 8 };
+
 enum { LL_NONCE_HEX = LL_NONCE_SIZE - 1 };
 
 /* Longest that a read blocks before its caller looks at the deadline again. */
