@@ -13,6 +13,8 @@ COMMENT ON COLUMN ledgerlock.quarantine.item IS 'billing: subscription_id; order
 COMMENT ON COLUMN ledgerlock.quarantine.crashes IS
   'Deaths that this row is charged with: one for any number of deaths in company, and one for each death alone. 0: a person gave it back.';
 COMMENT ON COLUMN ledgerlock.quarantine.worker IS 'The worker that died last; each death counts once.';
+COMMENT ON COLUMN ledgerlock.subscriptions.state IS
+  'active; past_due: declined, retried on schedule; unpaid: schedule used up; cancelled; parked: an invariant broke or its workers died, a person must look.';
 GRANT SELECT ON ledgerlock.quarantine TO ledgerlock_worker;
 
 ALTER TABLE ledgerlock.lock_incidents DROP CONSTRAINT lock_incidents_kind_check;
