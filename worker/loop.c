@@ -262,8 +262,6 @@ static int sweep_job(struct worker *w,
             turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
         }
         *worked = *worked || turn == TURN_WORKED;
-        if (turn == TURN_WORKED)
-            w->slot->has_worked = 1;
         if (turn != TURN_EMPTY)
             tell(w, &w->slot->redis, SLOT_UP, NULL);
         report(w);

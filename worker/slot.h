@@ -19,9 +19,8 @@ struct slot {
     struct metrics counters;
     volatile sig_atomic_t postgres;
     volatile sig_atomic_t redis;
-    volatile sig_atomic_t
-        has_worked;    /* got through one whole turn: not crashing at start */
-    char trouble[200]; /* why the last server went down */
+    volatile sig_atomic_t has_worked; /* got something done: not crashing at start */
+    char trouble[200];                /* why the last server went down */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
     struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */

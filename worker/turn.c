@@ -403,6 +403,8 @@ static int beat(struct worker *w,
     if (take_locks(w, &token, e) != 0 ||
         (token != 0 && work(w, job, token, turn, e) != 0))
         return (int)e->code;
+    if (*turn == TURN_WORKED)
+        w->slot->has_worked = 1;
     hold_clear(&w->slot->hold);
     return 0;
 }

@@ -11,7 +11,8 @@ WITH head AS MATERIALIZED (
    LIMIT $3::bigint
 )
 SELECT order_id, 0::bigint AS kind, user_id AS id,
-       (SELECT crashes FROM ledgerlock.quarantine WHERE job = 'orders' AND item = order_id) AS crashes
+       CASE WHEN EXISTS (SELECT FROM ledgerlock.quarantine)
+            THEN (SELECT crashes FROM ledgerlock.quarantine WHERE job = 'orders' AND item = order_id) END AS crashes
   FROM head
 UNION ALL
 SELECT DISTINCT order_id, 1::bigint, sku_id, NULL::integer FROM head JOIN ledgerlock.order_lines USING (order_id)

@@ -182,6 +182,22 @@ static void quarantine_after_0_sets_nothing_aside(void **state)
     pool_work_assert_exact(&f, &work);
 }
 
+/* It is the program then, or the machine. */
+static void pool_that_dies_over_every_row_gives_up_and_sets_nothing_aside(void **state)
+{
+    (void)state;
+    for (int i = 1; i <= work.users; i++)
+        crash_slow(&f, "billing", i);
+    fixture_spawn(&f, &pool, "run", "-w", "1", "--jobs", "billing", "--now",
+                  pool_work_now(&work), NULL);
+    for (int i = 0; i < 10; i++)
+        (void)crash_hanging(&f, pool.pid, SIGSEGV);
+    pool_assert_ends(&pool, 70, 10);
+    assert_int_equal(pool_log_count(&pool, "event=pool.giving_up"), 1);
+    assert_int_equal(pool_log_count(&pool, "job=billing rows=1\n"), 8);
+    assert_int_equal(pool_incidents(&f, "parked", ""), 0);
+}
+
 /* ---- by hand ---- */
 
 static void set_aside_one(void)
@@ -279,6 +295,7 @@ int main(void)
         QUARANTINE_TEST(one_crash_makes_suspects_that_are_cleared_by_being_worked),
         QUARANTINE_TEST(worker_that_did_not_drain_in_time_charges_nobody),
         QUARANTINE_TEST(quarantine_after_0_sets_nothing_aside),
+        QUARANTINE_TEST(pool_that_dies_over_every_row_gives_up_and_sets_nothing_aside),
         QUARANTINE_TEST(list_tells_what_is_set_aside_and_why),
         QUARANTINE_TEST(released_row_is_worked_again_and_the_journal_says_so),
         QUARANTINE_TEST(release_of_what_is_not_set_aside_says_so),
