@@ -25,6 +25,10 @@ const struct config_option config_options[] = {
     {"postgres.password_file", ROW_TEXT(postgres_password_file), "", 0, 255, NULL,
      "LEDGERLOCK_POSTGRES_PASSWORD_FILE", "postgres-password-file", 0, 0,
      "file whose first line is the PostgreSQL password"},
+    {"postgres.pooling", ROW_CHOICE(postgres_pooling), "session", 0, 0,
+     "session|transaction",
+     "LEDGERLOCK_POSTGRES_POOLING", "pooling", 0, 0,
+     "transaction: behind a pooler that gives a session to a transaction only"},
     {"redis.url", ROW_TEXT(redis_url), "redis://127.0.0.1:6379", 1, 255, NULL,
      "LEDGERLOCK_REDIS_URL", "redis-url", 0, OPTION_SECRET,
      "Redis: redis://[user[:password]@]host[:port][/db], rediss://, unix:///path or "
@@ -59,6 +63,9 @@ const struct config_option config_options[] = {
     {"pool.poll_ms", ROW_INT(poll_ms), "1000", 10, 60000, NULL,
      "LEDGERLOCK_POOL_POLL_MS", "poll-ms", 0, OPTION_RELOAD,
      "pause of a worker that found nothing due"},
+    {"pool.notify", ROW_CHOICE(notify), "on", 0, 0, "on|off",
+     "LEDGERLOCK_POOL_NOTIFY", "notify", 0, 0,
+     "on: the doors wake an idle pool; never with pooling transaction"},
     {"pool.grace_ms", ROW_INT(grace_ms), "8000", 100, 60000, NULL,
      "LEDGERLOCK_POOL_GRACE_MS", "grace-ms", 0, OPTION_RELOAD,
      "longest drain after TERM or INT; Docker kills after 10 s"},
@@ -318,6 +325,8 @@ int config_check(struct config *c, struct err *e)
         return wrong(c, "locks.prefix", "be printable ASCII without blanks", e);
     if (strspn(c->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
         return wrong(c, "import.currency", "be three capital letters such as EUR", e);
+    c->transaction_pooling = strcmp(c->postgres_pooling, "transaction") == 0;
+    c->has_listener = strcmp(c->notify, "on") == 0 && !c->transaction_pooling;
     return 0;
 }
 

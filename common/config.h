@@ -18,6 +18,8 @@ enum { CONFIG_TEXT = 256, CONFIG_RETRIES = 16, CONFIG_JOBS = 8 };
 struct config {
     char postgres_url[CONFIG_TEXT];           /* postgres.url */
     char postgres_password_file[CONFIG_TEXT]; /* postgres.password_file */
+    char postgres_pooling[CONFIG_TEXT];       /* postgres.pooling: "session" or
+                                                 "transaction" */
     char redis_url[CONFIG_TEXT];              /* redis.url:
                                                  redis://[user[:password]@]host[:port][/db],
                                                  unix:///path */
@@ -32,8 +34,9 @@ struct config {
     int64_t workers;               /* pool.workers: 1 .. 256, default 4; flag -w */
     int64_t batch; /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
     int64_t quarantine_after; /* pool.quarantine_after: 0 .. 100, default 3 */
-    int64_t poll_ms;  /* pool.poll_ms: 10 .. 60000, default 1000: pause when nothing is
-                         due */
+    int64_t poll_ms; /* pool.poll_ms: 10 .. 60000, default 1000: pause when nothing is
+                        due */
+    char notify[CONFIG_TEXT]; /* pool.notify: "on" or "off" */
     int64_t grace_ms; /* pool.grace_ms: 100 .. 60000, default 8000: longest drain after
                          TERM */
     char jobs[CONFIG_TEXT];        /* pool.jobs: comma list of job names, default
@@ -48,6 +51,8 @@ struct config {
     /* derived by config_check, not options of their own */
     int64_t retry_s[CONFIG_RETRIES]; /* retry_after in seconds */
     size_t retry_ct;
+    bool transaction_pooling; /* postgres.pooling is transaction */
+    bool has_listener;        /* pool.notify is on, and sessions last */
 
     unsigned char origin[64]; /* per row of the table: where the value came from */
 };

@@ -44,22 +44,10 @@ static int finish_connect(struct pg *pg, struct err *e)
     (void)pg_conn_error(pg, e, "cannot connect to PostgreSQL");
     if (strstr(e->msg, "password") != NULL ||
         strstr(e->msg, "authentication") != NULL ||
-        strstr(e->msg, "does not exist") != NULL || strstr(e->msg, "no pg_hba") != NULL)
+        strstr(e->msg, "does not exist") != NULL ||
+        strstr(e->msg, "no such ") != NULL || strstr(e->msg, "no pg_hba") != NULL)
         e->code = ERR_DENIED;
     return (int)e->code;
-}
-
-static int set_session(struct pg *pg, const struct pg_options *o, struct err *e)
-{
-    char text[256];
-
-    (void)snprintf(
-        text, sizeof text,
-        "SET timezone TO 'UTC'; SET client_min_messages TO warning; SET jit TO off; "
-        "SET statement_timeout TO %lld; SET lock_timeout TO %lld; "
-        "SET idle_in_transaction_session_timeout TO %lld",
-        (long long)o->statement_ms, (long long)o->lock_ms, (long long)o->idle_ms);
-    return pg_exec_text(pg, text, NULL, e);
 }
 
 static void quiet(void *arg, const PGresult *res)
@@ -68,7 +56,7 @@ static void quiet(void *arg, const PGresult *res)
     (void)res;
 }
 
-int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
+int pg_connect(struct pg **out, const struct pg_options *o, struct err *e)
 {
     const char *keys[] = {"dbname",
                           "application_name",
@@ -86,6 +74,7 @@ int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
     if (pg == NULL)
         return err_set(e, ERR_NOMEM, "out of memory");
     pg->answer_ms = o->answer_ms;
+    pg->transaction_pooling = o->transaction_pooling;
     code = check_url(o->url, e);
     if (code == 0 && o->password_file != NULL && o->password_file[0] != '\0') {
         code = secret_read(o->password_file, password, sizeof password, e);
@@ -100,7 +89,6 @@ int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
     if (code == 0) {
         (void)PQsetNoticeReceiver(pg->conn, quiet, NULL);
         (void)PQsetnonblocking(pg->conn, 1);
-        code = set_session(pg, o, e);
     }
     if (code != 0) {
         pg_close(pg);
@@ -108,6 +96,17 @@ int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
     }
     *out = pg;
     return 0;
+}
+
+int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
+{
+    if (pg_connect(out, o, e) != 0)
+        return (int)e->code;
+    if (pg_begin_session(*out, o, e) != 0) {
+        pg_close(*out);
+        *out = NULL;
+    }
+    return (int)e->code;
 }
 
 void pg_close(struct pg *pg)
@@ -148,22 +147,38 @@ static int usable(struct pg *pg, struct err *e)
     return err_set(e, ERR_CONN, "the PostgreSQL connection is broken");
 }
 
+/* Behind a pooler only the unnamed statement is prepared, so that a typo is found; it
+ * is gone with the answer. */
 int pg_prepare(struct pg *pg, enum sql_id id, struct err *e)
 {
     const struct sql_text *sql = &sql_texts[id];
+    const char *name;
     PGresult *last;
 
     if (usable(pg, e) != 0)
         return (int)e->code;
     if (pg->prepared[id])
         return 0;
-    if (PQsendPrepare(pg->conn, sql->stem, (const char *)sql->text, 0, NULL) == 0)
+    name = pg->transaction_pooling ? "" : sql->stem;
+    if (PQsendPrepare(pg->conn, name, (const char *)sql->text, 0, NULL) == 0)
         return pg_conn_error(pg, e, sql->stem);
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "prepare %s", sql->stem);
     PQclear(last);
-    pg->prepared[id] = true;
+    pg->prepared[id] = !pg->transaction_pooling;
     return 0;
+}
+
+static int send_statement(struct pg *pg,
+                          const struct sql_text *sql,
+                          const struct pg_wire *w,
+                          size_t n)
+{
+    if (pg->transaction_pooling)
+        return PQsendQueryParams(pg->conn, (const char *)sql->text, (int)n, NULL,
+                                 w->values, w->lengths, w->formats, 1);
+    return PQsendQueryPrepared(pg->conn, sql->stem, (int)n, w->values, w->lengths,
+                               w->formats, 1);
 }
 
 int pg_exec(struct pg *pg,
@@ -178,10 +193,11 @@ int pg_exec(struct pg *pg,
 
     if (res != NULL)
         *res = NULL;
-    if (pg_prepare(pg, id, e) != 0 || pg_encode(pg, params, n, &w, e) != 0)
+    if (usable(pg, e) != 0 ||
+        (!pg->transaction_pooling && pg_prepare(pg, id, e) != 0) ||
+        pg_encode(pg, params, n, &w, e) != 0)
         return (int)e->code;
-    if (PQsendQueryPrepared(pg->conn, sql_texts[id].stem, (int)n, w.values, w.lengths,
-                            w.formats, 1) == 0)
+    if (send_statement(pg, &sql_texts[id], &w, n) == 0)
         return pg_conn_error(pg, e, sql_texts[id].stem);
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "%s", sql_texts[id].stem);
@@ -205,14 +221,23 @@ int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct
 
 /* ---- transactions ---- */
 
+static int begin(struct pg *pg, const char *isolation, struct err *e)
+{
+    char text[PG_SETTINGS + 80];
+
+    (void)snprintf(text, sizeof text, "BEGIN ISOLATION LEVEL %s; %s", isolation,
+                   pg->settings);
+    return pg_exec_text(pg, text, NULL, e);
+}
+
 int pg_begin(struct pg *pg, struct err *e)
 {
-    return pg_exec_text(pg, "BEGIN ISOLATION LEVEL READ COMMITTED", NULL, e);
+    return begin(pg, "READ COMMITTED", e);
 }
 
 int pg_begin_snapshot(struct pg *pg, struct err *e)
 {
-    return pg_exec_text(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NULL, e);
+    return begin(pg, "REPEATABLE READ READ ONLY", e);
 }
 
 int pg_commit(struct pg *pg, struct err *e)

@@ -26,11 +26,18 @@ struct pg_options {
     int64_t statement_ms;      /* statement_timeout of the session; 0: the server's */
     int64_t lock_ms;           /* lock_timeout; 0: the server's */
     int64_t idle_ms; /* idle_in_transaction_session_timeout; 0: the server's */
+    bool by_index;   /* no sequential scan where an index will do: a plan that was made
+                        while the tables were small is kept when they have grown */
+    bool transaction_pooling; /* a pooler gives us another session for every
+                                 transaction: nothing is left in one */
 };
 
-/* Opens a connection, sets UTC and the timeouts. On failure *out is NULL; ERR_CONN,
- * ERR_TIMEOUT, ERR_DENIED (password, missing database) with a sentence that says what
- * to do. Caller closes with pg_close. */
+/* Opens a connection, sets UTC, the timeouts and how to plan: for the session, or with
+ * transaction_pooling for every transaction, in one round trip with its BEGIN; a
+ * statement outside a transaction then runs with the server's own settings. On failure
+ * *out is NULL; ERR_CONN, ERR_TIMEOUT, ERR_DENIED (password, missing database),
+ * ERR_CONFIG (a pooler of transactions that the options do not know of) with a sentence
+ * that says what to do. Caller closes with pg_close. */
 MUST_CHECK int
 pg_open(struct pg **out, const struct pg_options *options, struct err *e);
 
@@ -56,11 +63,12 @@ struct pg_param pg_int8(int64_t value);
 struct pg_param pg_text(const char *text); /* NULL becomes SQL null */
 struct pg_param pg_int8_array(const int64_t *values, size_t n);
 
-/* Runs a statement of sql/queries, prepared at its first use on this connection. With
- * res != NULL the rows are handed over (free with pg_result_free); *res is NULL on
- * error. Errors: by SQLSTATE class (ERR_CONFLICT, ERR_CONSTRAINT, ERR_TIMEOUT,
- * ERR_DENIED, ERR_SCHEMA, ERR_BUG); ERR_CONN and a client-side ERR_TIMEOUT leave the
- * connection broken and the effect of the statement unknown. */
+/* Runs a statement of sql/queries, prepared at its first use on this connection (not
+ * with transaction_pooling). With res != NULL the rows are handed over (free with
+ * pg_result_free); *res is NULL on error. Errors: by SQLSTATE class (ERR_CONFLICT,
+ * ERR_CONSTRAINT, ERR_TIMEOUT, ERR_DENIED, ERR_SCHEMA, ERR_BUG); ERR_CONN and a
+ * client-side ERR_TIMEOUT leave the connection broken and the effect of the statement
+ * unknown. */
 MUST_CHECK int pg_exec(struct pg *pg,
                        enum sql_id id,
                        const struct pg_param *params,
@@ -96,6 +104,12 @@ int64_t pg_get_int8(const struct pg_result *res, size_t row, size_t column);
 const char *pg_get_text(const struct pg_result *res, size_t row, size_t column);
 const char *pg_column_name(const struct pg_result *res, size_t column);
 void pg_result_free(struct pg_result *res);
+
+/* Notifications of the channels that this connection listens to. pg_socket is readable
+ * when something came; pg_take_notified reads it without waiting and says whether a
+ * notification was among it. Both only between statements. */
+int pg_socket(const struct pg *pg);
+MUST_CHECK int pg_take_notified(struct pg *pg, bool *notified, struct err *e);
 
 /* COPY ... FROM STDIN, text format: begin, put any number of chunks, end. pg_copy_end
  * with a reason cancels. All of it belongs to the transaction around it. */

@@ -6,12 +6,14 @@
 
 #include "common/pg.h"
 
-enum { PG_MAX_PARAMS = 16 };
+enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 400 };
 
 struct pg {
     PGconn *conn;
     int64_t answer_ms;
     bool broken;
+    bool transaction_pooling;
+    char settings[PG_SETTINGS]; /* goes with every BEGIN; empty: set for the session */
     bool prepared[SQL_COUNT + 1];
     unsigned char *scratch; /* binary parameters of the statement being sent */
     size_t scratch_size;
@@ -51,5 +53,14 @@ MUST_CHECK int pg_flush(struct pg *pg, int64_t deadline, struct err *e);
 /* Collects the whole answer: the last rows, or the first error. A COPY start ends it.
  */
 MUST_CHECK int pg_collect(struct pg *pg, PGresult **last, struct err *e);
+
+/* Connects and does nothing else. */
+MUST_CHECK int
+pg_connect(struct pg **out, const struct pg_options *options, struct err *e);
+
+/* Makes the settings of the options hold, and finds out whether they would not: a
+ * pooler of transactions that the options do not know of is ERR_CONFIG. */
+MUST_CHECK int
+pg_begin_session(struct pg *pg, const struct pg_options *options, struct err *e);
 
 #endif

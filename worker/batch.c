@@ -131,15 +131,15 @@ static size_t pick_suspect(const struct batch *b)
 }
 
 /* Leaves only the items that are to be worked now, with their refs. */
-static void choose(struct batch *b, enum batch_of of)
+static void choose(struct batch *b, bool suspect)
 {
-    size_t suspect = pick_suspect(b);
+    size_t one = pick_suspect(b);
     size_t n = 0, refs = 0;
 
     for (size_t i = 0; i < b->n; i++) {
         size_t from = b->first_ref[i], to = b->first_ref[i + 1];
 
-        if (of == BATCH_OF_INNOCENTS ? b->crashes[i] >= 0 : i != suspect)
+        if (suspect ? i != one : b->crashes[i] >= 0)
             continue;
         b->items[n] = b->items[i];
         b->first_ref[n++] = refs;
@@ -152,18 +152,18 @@ static void choose(struct batch *b, enum batch_of of)
 
 int batch_pull(struct worker *w,
                const struct job_type *job,
-               int64_t bucket,
-               enum batch_of of,
+               const struct turn_order *order,
                int64_t *too_large,
                struct err *e)
 {
     struct batch *b = w->batch;
-    const struct pg_param params[] = {pg_int8(bucket), pg_text(w->now),
-                                      pg_int8(w->config->batch)};
+    const struct pg_param params[] = {pg_int8(order->bucket), pg_text(w->now),
+                                      pg_int8((int64_t)order->limit)};
     struct pg_result *res;
 
     *too_large = 0;
-    b->key_ct = 0;
+    b->n = b->key_ct = b->worked = 0;
+    b->first_worked = false;
     if (pg_exec(w->pg, job->pull, params, 3, &res, e) != 0)
         return (int)e->code;
     take_rows(b, res);
@@ -171,9 +171,9 @@ int batch_pull(struct worker *w,
         *too_large = pg_get_int8(res, 0, 0);
     pg_result_free(res);
     b->suspect_ct = count_suspects(b);
-    b->is_suspect = of == BATCH_OF_ONE_SUSPECT;
-    if (b->suspect_ct > 0 || b->is_suspect)
-        choose(b, of);
+    b->is_suspect = order->suspect;
+    if (b->suspect_ct > 0 || order->suspect)
+        choose(b, order->suspect);
     while (b->n > 0) {
         size_t keys = collect_keys(b);
 

@@ -8,6 +8,7 @@
 
 #include "common/lock/lock.h"
 #include "worker/key.h"
+#include "worker/turn.h"
 #include "worker/worker.h"
 
 enum { BATCH_REFS = 16384 };
@@ -45,20 +46,18 @@ struct batch {
     int64_t ids[BATCH_REFS]; /* scratch: ids of one kind */
     int64_t work[BATCH_MAX]; /* items whose every key is granted and claimed */
     size_t worked;           /* items that went through a transaction in this turn */
+    bool first_worked;       /* items[0] was among them */
 };
 
-/* Which of the rows: those that no worker has died over, or one that is suspected. */
-enum batch_of { BATCH_OF_INNOCENTS, BATCH_OF_ONE_SUSPECT };
-
-/* Pulls up to config.batch due rows of a bucket and collects their keys; fewer rows
- * when their keys would not fit into one lock call. An item that alone needs more is
- * left out and handed back in *too_large (0: none). The suspect is any of those with
- * the fewest deaths: a sample, so that a worker that dies over one after the other says
- * something about the program and not about the rows. */
+/* Pulls up to `limit` due rows of a bucket and collects their keys: those that no
+ * worker has died over, or one of the others. Fewer rows when their keys would not fit
+ * into one lock call. An item that alone needs more is left out and handed back in
+ * *too_large (0: none). The suspect is any of those with the fewest deaths: a sample,
+ * so that a worker that dies over one after the other says something about the program
+ * and not about the rows. */
 MUST_CHECK int batch_pull(struct worker *w,
                           const struct job_type *job,
-                          int64_t bucket,
-                          enum batch_of of,
+                          const struct turn_order *order,
                           int64_t *too_large,
                           struct err *e);
 

@@ -1,21 +1,26 @@
-/* bench: the verb; one mode a word. Figures only from what was really done. */
+/* bench: the verb: picks the mode, prints what was measured. Figures only from what was
+ * really done. */
 #include "worker/bench.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
-#include <unistd.h>
 
 #include "worker/jdoc.h"
 
-static struct bench_flags flags = {.seconds = 3, .repetitions = 5};
+enum { LOCKS_SECONDS = 3 };
+
+static struct bench_flags flags = {.repetitions = 5};
 
 /* clang-format off */
 static const struct cli_flag rows[] = {
-    {"seconds",     CLI_INT,  offsetof(struct bench_flags, seconds),     1, 600, "length of each timed part"},
-    {"repetitions", CLI_INT,  offsetof(struct bench_flags, repetitions), 1, 99,  "medians are over this many"},
-    {"quorum",      CLI_TEXT, offsetof(struct bench_flags, quorum),      0, 0,   "three Redis URLs, by commas: also measure a quorum"},
+    {"rows",        CLI_INT,  offsetof(struct bench_flags, rows),        100, 100000000, "subscriptions, orders or buyers that are made"},
+    {"seconds",     CLI_INT,  offsetof(struct bench_flags, seconds),     1, 3600, "length of a timed part (default 10, locks 3), or most of a burn-down (default 600)"},
+    {"steady",      CLI_BOOL, offsetof(struct bench_flags, steady),      0, 0,   "billing: every row is many periods behind, for --seconds; else burn down one each"},
+    {"load-only",   CLI_BOOL, offsetof(struct bench_flags, load_only),   0, 0,   "wipe and fill, for something else to measure on"},
+    {"no-audit",    CLI_BOOL, offsetof(struct bench_flags, no_audit),    0, 0,   "leave out the proof at the end"},
+    {"repetitions", CLI_INT,  offsetof(struct bench_flags, repetitions), 1, 99,  "locks: medians are over this many"},
+    {"quorum",      CLI_TEXT, offsetof(struct bench_flags, quorum),      0, 0,   "locks: three Redis URLs, by commas: also measure a quorum"},
     {"json",        CLI_BOOL, offsetof(struct bench_flags, json),        0, 0,   "print one JSON document instead of the report"},
     {NULL,          CLI_BOOL, 0, 0, 0, NULL},
 };
@@ -35,17 +40,19 @@ double bench_median(double *values, size_t n)
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
-static int add_machine(json_t *doc, struct err *e)
-{
-    struct utsname u;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+/* ---- the report ---- */
 
-    if (uname(&u) != 0)
-        return err_set(e, ERR_BUG, "uname failed");
-    return jdoc_put(doc, "machine",
-                    json_pack("{s:s,s:s,s:s,s:I}", "system", u.sysname, "release",
-                              u.release, "arch", u.machine, "cores", (json_int_t)cores),
-                    e);
+/* "wal_bytes_per_charge" reads "wal bytes per charge". */
+static void print_name(const char *key)
+{
+    char name[41];
+
+    (void)snprintf(name, sizeof name, "%s", key);
+    for (char *p = name; *p != '\0'; p++) {
+        if (*p == '_')
+            *p = ' ';
+    }
+    (void)printf("  %-40s ", name);
 }
 
 /* Rows of "name  value" under each section, in the order they were measured. */
@@ -57,12 +64,16 @@ static void print_section(const char *title, const json_t *section)
     (void)printf("\n%s\n", title);
     json_object_foreach((json_t *)(uintptr_t)section, key, value)
     {
+        print_name(key);
         if (json_is_string(value))
-            (void)printf("  %-40s %s\n", key, json_string_value(value));
+            (void)printf("%s\n", json_string_value(value));
+        else if (json_is_boolean(value))
+            (void)printf("%s\n", json_is_true(value) ? "yes" : "no");
         else if (json_is_integer(value))
-            (void)printf("  %-40s %lld\n", key, (long long)json_integer_value(value));
+            (void)printf("%lld\n", (long long)json_integer_value(value));
         else
-            (void)printf("  %-40s %.2f\n", key, json_real_value(value));
+            (void)printf("%.*f\n", json_real_value(value) < 0.1 ? 5 : 2,
+                         json_real_value(value));
     }
 }
 
@@ -74,17 +85,38 @@ static void print(const json_t *doc)
     json_object_foreach((json_t *)(uintptr_t)doc, key, value) print_section(key, value);
 }
 
+/* ---- the verb ---- */
+
+static enum exit_code wrong_flags(const struct bench_mode *mode)
+{
+    if (mode == NULL && (flags.rows != 0 || flags.steady || flags.load_only))
+        return cli_usage("bench", "locks takes no --rows, --steady or --load-only");
+    if (mode != NULL && flags.steady && strcmp(mode->job, "billing") != 0)
+        return cli_usage("bench", "--steady is for billing: an order is served once");
+    return EXIT_OK;
+}
+
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
+    const struct bench_mode *mode = argc == 1 ? bench_find(argv[0]) : NULL;
     struct err e = {0};
+    bool held = true;
     json_t *doc;
     int code;
 
-    if (argc != 1 || strcmp(argv[0], "locks") != 0)
-        return cli_usage("bench", "say what to measure: locks");
+    if (mode == NULL && (argc != 1 || strcmp(argv[0], "locks") != 0))
+        return cli_usage("bench",
+                         "say what to measure: billing, orders, hot-sku, locks");
+    if (wrong_flags(mode) != EXIT_OK)
+        return EXIT_USAGE;
+    if (mode == NULL && flags.seconds == 0)
+        flags.seconds = LOCKS_SECONDS;
     doc = json_object();
-    code = doc == NULL ? err_set(&e, ERR_NOMEM, "out of memory") : add_machine(doc, &e);
-    if (code == 0)
+    if (doc == NULL)
+        code = err_set(&e, ERR_NOMEM, "out of memory");
+    else if (mode != NULL)
+        code = bench_pool(c, &flags, mode, doc, &held, &e);
+    else if ((code = bench_describe(NULL, c, doc, &e)) == 0)
         code = bench_locks(c, &flags, doc, &e);
     if (code == 0 && flags.json)
         (void)(json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)),
@@ -92,13 +124,14 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     else if (code == 0)
         print(doc);
     json_decref(doc);
-    return code == 0 ? EXIT_OK : cli_fail(&e);
+    return code != 0 ? cli_fail(&e) : held ? EXIT_OK : EXIT_AUDIT;
 }
 
 const struct cli_verb verb_bench = {
     .name = "bench",
-    .sentence = "measures: `locks`, the lock library beside plain hiredis",
-    .example = "ledgerlock bench locks --repetitions 5",
+    .sentence =
+        "measures, in a database marked for it: billing, orders, hot-sku, locks",
+    .example = "ledgerlock bench billing --workers 4 --batch 500 --rows 200000",
     .flags = rows,
     .values = &flags,
     .run = run,

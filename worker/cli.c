@@ -115,6 +115,7 @@ int cli_connect(const struct config *c,
         .password_file = c->postgres_password_file,
         .name = name,
         .answer_ms = 10 * 60 * 1000,
+        .transaction_pooling = c->transaction_pooling,
     };
 
     (void)snprintf(name, sizeof name, "ledgerlock %s", verb);

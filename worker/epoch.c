@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "worker/journal.h"
 
-enum { RAISES_MAX = 10, RAISE_WINDOW_MS = 60000 };
+enum { RAISES_MAX = 10, RAISE_WINDOW_MS = 60000, TURN_MS = 2000, TURN_LOOK_MS = 20 };
 
 static const int64_t counters_per_epoch = INT64_C(1) << 40;
 
@@ -107,7 +107,7 @@ static void journal_epoch(struct worker *w, int64_t epoch, const char *why)
     journal(w, "epoch_bump", "acquire", "epoch", epoch * counters_per_epoch, 0, detail);
 }
 
-/* With the advisory lock held: looks whether it is still needed, commits, installs. */
+/* When it is our turn: looks whether it is still needed, commits, installs. */
 static int raise_one(struct worker *w, int64_t floor, const char *why, struct err *e)
 {
     int64_t in_redis, epoch = 0;
@@ -158,19 +158,37 @@ static bool is_too_often(struct worker *w)
     return w->raised_ct > RAISES_MAX;
 }
 
+static int take_turn(struct worker *w, struct err *e)
+{
+    const struct pg_param params[] = {pg_text(w->name), pg_int8(TURN_MS)};
+    int64_t deadline = clk_ms() + w->config->lease_ms / 4;
+    int64_t ours;
+
+    for (;;) {
+        if (query_int8(w, SQL_POOL_LOCK_EPOCH, params, 2, &ours, e) != 0)
+            return (int)e->code;
+        if (ours != 0)
+            return 0;
+        if (clk_ms() > deadline)
+            return err_set(e, ERR_CONFLICT, "another worker raises the epoch");
+        clk_pause_ms(TURN_LOOK_MS);
+    }
+}
+
 int epoch_raise(struct worker *w, int64_t floor, const char *why, struct err *e)
 {
+    const struct pg_param name = pg_text(w->name);
     struct err ignored = {0};
     int code;
 
     if (floor > 0 &&
         is_too_often(w)) /* with no record in Redis there is no other way */
         return err_set(e, ERR_CONFLICT, "the epoch was raised too often");
-    if (pg_exec(w->pg, SQL_POOL_LOCK_EPOCH, NULL, 0, NULL, e) != 0)
+    if (take_turn(w, e) != 0)
         return err_wrap(e, "wait for the turn to raise the epoch");
     code = w->locks == NULL ? raise_without_locks(w, floor, why, e)
                             : raise_one(w, floor, why, e);
-    if (pg_exec(w->pg, SQL_POOL_UNLOCK_EPOCH, NULL, 0, NULL, &ignored) != 0)
-        pg_rollback(w->pg); /* the end of the session unlocks it as well */
+    if (pg_exec(w->pg, SQL_POOL_UNLOCK_EPOCH, &name, 1, NULL, &ignored) != 0)
+        log_debug("epoch.turn_left", "err=\"%s\"", ignored.msg); /* it ends by itself */
     return code;
 }

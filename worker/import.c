@@ -102,7 +102,9 @@ static int import(struct import *im, const struct config *c, struct err *e)
         if (import_stage(im, (enum import_kind_id)id, e) != 0)
             return (int)e->code;
     }
-    if (import_store(im, e) != 0 || judge(im, e) != 0 || pg_commit(im->pg, e) != 0)
+    if (import_store(im, e) != 0 || judge(im, e) != 0 ||
+        pg_exec(im->pg, SQL_BELL_ANNOUNCE, NULL, 0, NULL, e) != 0 ||
+        pg_commit(im->pg, e) != 0)
         return (int)e->code;
     return import_report_publish(&im->report, e);
 }

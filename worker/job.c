@@ -4,19 +4,17 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct job_type *const job_types[] = {
+const struct job_type *const job_types[JOB_TYPE_CT] = {
 #define JOB_ROW(name) &job_##name,
     JOB_TYPES(JOB_ROW)
 #undef JOB_ROW
 };
 
-const size_t job_type_ct = sizeof job_types / sizeof job_types[0];
-
 static int unknown_job(const char *name, int n, struct err *e)
 {
     char known[128] = "";
 
-    for (size_t i = 0; i < job_type_ct; i++) {
+    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
         size_t at = strlen(known);
 
         (void)snprintf(known + at, sizeof known - at, "%s%s", i > 0 ? ", " : "",
@@ -35,10 +33,10 @@ int job_parse_list(const char *list, unsigned *bits, struct err *e)
         size_t n = strcspn(p, ",");
         size_t i = 0;
 
-        while (i < job_type_ct && (strlen(job_types[i]->name) != n ||
+        while (i < JOB_TYPE_CT && (strlen(job_types[i]->name) != n ||
                                    strncmp(job_types[i]->name, p, n) != 0))
             i++;
-        if (i == job_type_ct)
+        if (i == JOB_TYPE_CT)
             return unknown_job(p, (int)n, e);
         *bits |= 1u << i;
         p += n;

@@ -47,7 +47,7 @@ struct job_batch {
 
 struct job_type {
     const char *name;
-    enum sql_id due; /* $1 now: buckets with due rows */
+    enum sql_id due; /* $1 now: (bucket, ms until its first row is due; 0: now) */
     enum sql_id
         pull; /* $1 bucket, $2 now, $3 limit: (item, resource kind, id) by item */
     enum sql_id settle; /* $1 token, $2 items: how many effects carry the token */
@@ -67,8 +67,14 @@ struct job_type {
 JOB_TYPES(JOB_EXTERN)
 #undef JOB_EXTERN
 
-extern const struct job_type *const job_types[];
-extern const size_t job_type_ct;
+enum {
+
+#define JOB_ONE(name) +1
+    JOB_TYPE_CT = 0 JOB_TYPES(JOB_ONE)
+#undef JOB_ONE
+};
+
+extern const struct job_type *const job_types[JOB_TYPE_CT];
 
 /* The job types named in a comma list, as bits of the registry; ERR_CONFIG names the
  * unknown one. */

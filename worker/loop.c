@@ -10,8 +10,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
-#include "common/secret.h"
 #include "worker/batch.h"
+#include "worker/bell.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
 #include "worker/rescue.h"
@@ -19,125 +19,29 @@
 #include "worker/turn.h"
 
 enum {
-    BUCKETS = 64,
+    BUCKETS = WALK_BUCKETS,
     REPORT_MS = 1000,
     COMPLAIN_MS = 10000,
-    BUSY_CAP_MS = 400,
-    PAUSE_SLICE_MS = 100,
+    SUSPECTS = 16, /* worked one by one in one visit */
     RETRY_BASE_MS = 50,
     RETRY_CAP_MS = 2000
 };
 
 static volatile sig_atomic_t stopping;
+static const struct slot *own;
 
 static void on_stop(int sig)
 {
     (void)sig;
     stopping = 1;
+    bell_ring(own);
 }
 
 /* Pauses, but not past a signal to stop. */
-static void pause_ms(int64_t ms)
+static void pause_ms(const struct worker *w, int64_t ms)
 {
-    int64_t until = clk_ms() + ms;
-
-    while (!stopping && clk_ms() < until) {
-        int64_t left = until - clk_ms();
-
-        clk_pause_ms(left < PAUSE_SLICE_MS ? left : PAUSE_SLICE_MS);
-    }
-}
-
-/* ---- connections ---- */
-
-static bool belongs_to_worker(const struct worker *w, const char *stem)
-{
-    if (strncmp(stem, "pool_", 5) == 0)
-        return true;
-    for (size_t i = 0; i < job_type_ct; i++) {
-        size_t n = strlen(job_types[i]->name);
-
-        if ((w->jobs & 1u << i) != 0 && strncmp(stem, job_types[i]->name, n) == 0)
-            return true;
-    }
-    return false;
-}
-
-static int prepare_statements(struct worker *w, struct err *e)
-{
-    for (int id = 0; id < SQL_COUNT; id++) {
-        if (belongs_to_worker(w, sql_texts[id].stem) &&
-            pg_prepare(w->pg, (enum sql_id)id, e) != 0)
-            return (int)e->code;
-    }
-    return 0;
-}
-
-int loop_open_postgres(struct worker *w, struct err *e)
-{
-    char name[WORKER_NAME + 24];
-    int64_t lease_ms = w->config->lease_ms;
-    const struct pg_options options = {
-        .url = w->config->postgres_url,
-        .password_file = w->config->postgres_password_file,
-        .name = name,
-        .answer_ms = lease_ms * 3 / 4,
-        .statement_ms = lease_ms / 2,
-        .lock_ms = lease_ms / 4,
-        .idle_ms = lease_ms / 2,
-    };
-
-    (void)snprintf(name, sizeof name, "ledgerlock worker %s", w->name);
-    if (pg_open(&w->pg, &options, e) != 0)
-        return (int)e->code;
-    if (prepare_statements(w, e) != 0) {
-        pg_close(w->pg);
-        w->pg = NULL;
-    }
-    return (int)e->code;
-}
-
-int loop_open_locks(struct worker *w, struct err *e)
-{
-    const struct config *c = w->config;
-    char password[CONFIG_TEXT], why[160];
-    struct ll_options options = {
-        .size = sizeof options,
-        .url = c->redis_url,
-        .prefix = c->lock_prefix,
-        .reply_ms = (uint32_t)(c->lease_ms / 4),
-        .replicas = (uint32_t)c->redis_replicas,
-        .no_scripts = strcmp(c->redis_scripts, "none") == 0,
-        .tls_ca = c->redis_tls_ca[0] != '\0' ? c->redis_tls_ca : NULL,
-    };
-    int code;
-
-    if (strcmp(c->lock_mode, "database-only") == 0)
-        return 0;
-    if (c->redis_password_file[0] != '\0') {
-        if (secret_read(c->redis_password_file, password, sizeof password, e) != 0)
-            return (int)e->code;
-        options.password = password;
-    }
-    code = ll_open(&w->locks, &options, why, sizeof why);
-    secret_wipe(password, sizeof password);
-    if (code == LL_E_INVAL || code == LL_E_TLS)
-        return err_set(e, ERR_CONFIG, "redis.url or locks.prefix: %s", why);
-    if (code == LL_OK)
-        w->lock = ll_new(w->locks);
-    return w->lock == NULL ? err_set(e, ERR_NOMEM, "out of memory") : 0;
-}
-
-void loop_close(struct worker *w)
-{
-    ll_free(w->lock);
-    ll_close(w->locks);
-    pg_close(w->pg);
-    free(w->batch);
-    w->lock = NULL;
-    w->locks = NULL;
-    w->pg = NULL;
-    w->batch = NULL;
+    if (!stopping)
+        bell_wait(w->slot, ms);
 }
 
 /* ---- what the supervisor sees ---- */
@@ -201,10 +105,19 @@ static void report_last(struct worker *w)
 
 /* ---- work ---- */
 
+/* What one sweep saw. */
+struct look {
+    bool seen;        /* something is due, ours or with others */
+    bool worked;      /* something was done */
+    int64_t next_ms;  /* until the next row is due */
+    int64_t again_ms; /* until a bucket may be visited that was stepped back from */
+};
+
 static int due_buckets(struct worker *w,
                        const struct job_type *job,
                        int64_t *buckets,
                        size_t *n,
+                       struct look *look,
                        struct err *e)
 {
     const struct pg_param param = pg_text(w->now);
@@ -213,8 +126,14 @@ static int due_buckets(struct worker *w,
     *n = 0;
     if (pg_exec(w->pg, job->due, &param, 1, &res, e) != 0)
         return (int)e->code;
-    for (size_t row = 0; row < pg_rows(res) && *n < BUCKETS; row++)
-        buckets[(*n)++] = pg_get_int8(res, row, 0);
+    for (size_t row = 0; row < pg_rows(res) && *n < BUCKETS; row++) {
+        int64_t ms = pg_get_int8(res, row, 1);
+
+        if (ms == 0)
+            buckets[(*n)++] = pg_get_int8(res, row, 0);
+        else if (ms < look->next_ms)
+            look->next_ms = ms;
+    }
     pg_result_free(res);
     return 0;
 }
@@ -235,33 +154,102 @@ static bool is_collision(struct worker *w, const struct err *e)
     return true;
 }
 
-/* One batch from every due bucket, beginning at this worker's own place; several pools
- * begin at different ones. */
-static int sweep_job(struct worker *w,
+/* One turn; one bucket's trouble keeps no other waiting. */
+static int take_turn(struct worker *w,
                      const struct job_type *job,
-                     bool *seen,
-                     bool *worked,
+                     const struct turn_order *order,
+                     enum turn *turn,
                      struct err *e)
 {
+    if (turn_run(w, job, order, turn, e) == 0)
+        return 0;
+    if (!is_collision(w, e))
+        return (int)e->code;
+    hold_clear(&w->slot->hold);
+    *turn = TURN_BUSY;
+    return 0;
+}
+
+/* Some of the bucket's suspects, each alone. When all that is left there are suspects
+ * with others, the worker steps back. */
+static int visit_suspects(struct worker *w,
+                          const struct job_type *job,
+                          struct walk *walk,
+                          const struct turn_order *order,
+                          enum turn *turn,
+                          struct err *e)
+{
+    struct walk_turn did = {.first_worked = true};
+
+    for (int i = 0; i < SUSPECTS && w->batch->suspect_ct > 0 && !stopping; i++) {
+        enum turn alone;
+
+        if (take_turn(w, job, order, &alone, e) != 0)
+            return (int)e->code;
+        did.pulled += w->batch->n;
+        if (*turn != TURN_WORKED)
+            *turn = alone;
+    }
+    if (*turn != TURN_WORKED)
+        walk_learn(walk, order->bucket, &did, clk_ms());
+    return 0;
+}
+
+/* One turn in a bucket, and what the worker learns from it. */
+static int visit(struct worker *w,
+                 const struct job_type *job,
+                 struct walk *walk,
+                 int64_t bucket,
+                 enum turn *turn,
+                 struct err *e)
+{
+    bool patient = walk_is_patient(walk, bucket);
+    struct turn_order order = {
+        .bucket = bucket, .limit = patient ? 1 : walk->limit, .patient = patient};
+    int64_t since_ms = clk_ms();
+    const struct batch *b = w->batch;
+    struct walk_turn did;
+
+    if (take_turn(w, job, &order, turn, e) != 0)
+        return (int)e->code;
+    did = (struct walk_turn){.pulled = b->n,
+                             .worked = b->worked,
+                             .first = b->items[0],
+                             .first_worked = b->first_worked,
+                             .took_ms = clk_ms() - since_ms};
+    if (!patient)
+        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
+    if (did.pulled > 0 || b->suspect_ct == 0)
+        walk_learn(walk, bucket, &did, clk_ms());
+    order =
+        (struct turn_order){.bucket = bucket, .limit = walk->limit, .suspect = true};
+    return b->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
+}
+
+/* One batch from every due bucket that it has not stepped back from, beginning at this
+ * worker's own place; several pools begin at different ones. */
+static int sweep_job(struct worker *w, size_t index, struct look *look, struct err *e)
+{
+    const struct job_type *job = job_types[index];
+    struct walk *walk = &w->walks[index];
     int64_t buckets[BUCKETS];
     int64_t place = ((int64_t)w->index * BUCKETS / w->peers + w->pool[0]) % BUCKETS;
     size_t n, first = 0;
 
-    if (due_buckets(w, job, buckets, &n, e) != 0)
+    if (due_buckets(w, job, buckets, &n, look, e) != 0)
         return (int)e->code;
-    *seen = *seen || n > 0;
+    look->seen = look->seen || n > 0;
     while (first < n && buckets[first] < place)
         first++;
     for (size_t i = 0; i < n && !stopping; i++) {
+        int64_t bucket = buckets[(first + i) % n];
         enum turn turn;
 
-        if (turn_run(w, job, buckets[(first + i) % n], &turn, e) != 0) {
-            if (!is_collision(w, e))
-                return (int)e->code;
-            hold_clear(&w->slot->hold);
-            turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
-        }
-        *worked = *worked || turn == TURN_WORKED;
+        if (!walk_may(walk, bucket, clk_ms(), &look->again_ms))
+            continue;
+        if (visit(w, job, walk, bucket, &turn, e) != 0)
+            return (int)e->code;
+        look->worked = look->worked || turn == TURN_WORKED;
         if (turn != TURN_EMPTY)
             tell(w, &w->slot->redis, SLOT_UP, NULL);
         report(w);
@@ -269,12 +257,10 @@ static int sweep_job(struct worker *w,
     return 0;
 }
 
-static int sweep(struct worker *w, bool *seen, bool *worked, struct err *e)
+static int sweep(struct worker *w, struct look *look, struct err *e)
 {
-    *seen = *worked = false;
-    for (size_t i = 0; i < job_type_ct && !stopping; i++) {
-        if ((w->jobs & 1u << i) != 0 &&
-            sweep_job(w, job_types[i], seen, worked, e) != 0)
+    for (size_t i = 0; i < JOB_TYPE_CT && !stopping; i++) {
+        if ((w->jobs & 1u << i) != 0 && sweep_job(w, i, look, e) != 0)
             return err_wrap(e, "%s", job_types[i]->name);
     }
     return 0;
@@ -327,7 +313,8 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
     }
     log_debug("worker.retry", "failures=%u err=%s", failures,
               log_quote(quoted, sizeof quoted, e->msg));
-    pause_ms(RETRY_BASE_MS / 2 + clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
+    pause_ms(w,
+             RETRY_BASE_MS / 2 + clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
     return true;
 }
 
@@ -344,23 +331,30 @@ static enum exit_code exit_code_of(const struct err *e)
     return e->code == ERR_SCHEMA || e->code == ERR_DENIED ? EXIT_REFUSED : EXIT_BUG;
 }
 
-/* Keys that were busy may have come free by a lease that ended: seen soon, however
- * seldom the pool polls. */
-static int64_t busy_cap_ms(const struct worker *w)
+/* Nothing is due: sleeps until something is, to the next look at the latest, or until
+ * the listener rings. With a fixed `now` no time will come. The listener is told,
+ * unless it knows that the doors will notify. */
+static void sleep_idle(struct worker *w, int64_t next_ms)
 {
-    return w->config->poll_ms < BUSY_CAP_MS ? w->config->poll_ms : BUSY_CAP_MS;
+    int64_t poll_ms = w->config->poll_ms;
+
+    w->slot->is_idle = true;
+    if (w->listener != NULL && !w->listener->is_idle)
+        bell_ring(w->listener);
+    pause_ms(w, w->now == NULL && next_ms < poll_ms ? next_ms : poll_ms);
+    w->slot->is_idle = false;
 }
 
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
-    unsigned idle = 0;
 
     while (!stopping) {
         struct err e = {0};
-        bool seen = false, worked = false;
+        struct look look = {.next_ms = INT64_MAX, .again_ms = INT64_MAX};
 
-        if (ready(w, &e) != 0 || sweep(w, &seen, &worked, &e) != 0) {
+        bell_hush(w->slot); /* a ring from here on means one look more */
+        if (ready(w, &e) != 0 || sweep(w, &look, &e) != 0) {
             if (!survive(w, &e, failures++))
                 return exit_code_of(&e);
             leave_batch(w);
@@ -369,14 +363,13 @@ static enum exit_code live(struct worker *w)
         failures = 0;
         w->slot->has_worked = 1;
         report(w);
-        if (w->once && !seen)
+        if (w->once && !look.seen)
             break;
-        idle = worked ? 0 : idle + 1;
-        if (!seen) {
+        if (!look.seen) {
             look_for_redis(w);
-            pause_ms(w->config->poll_ms);
-        } else if (!worked) /* all that is due is with others: step back, do not spin */
-            pause_ms(1 + clk_backoff_ms(idle, 5, busy_cap_ms(w)));
+            sleep_idle(w, look.next_ms);
+        } else if (!look.worked) /* all that is due is with others: do not spin */
+            pause_ms(w, look.again_ms < w->config->poll_ms ? look.again_ms : 1);
     }
     if (w->unknown.pending) {
         struct err e = {0};
@@ -395,6 +388,9 @@ enum exit_code loop_run(struct worker *w)
     enum exit_code code = EXIT_BUG;
     char quoted[400];
 
+    own = w->slot;
+    for (size_t i = 0; i < JOB_TYPE_CT; i++)
+        w->walks[i].limit = (size_t)w->config->batch;
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */

@@ -142,71 +142,82 @@ static int explain(const struct piece *p, struct err *e)
     return err_wrap(e, "%s %s", p->kind, p->name);
 }
 
-static int
-apply(struct pg *pg, const struct piece *p, const char *hash, bool first, struct err *e)
+static int apply(struct pg *pg, const struct piece *p, bool first, struct err *e)
 {
     int64_t start = clk_ms();
+    char hash[HASH];
 
-    if (pg_begin(pg, e) != 0)
-        return (int)e->code;
-    if (pg_exec_text(pg, p->text, NULL, e) != 0 || record(pg, p, hash, first, e) != 0 ||
-        pg_commit(pg, e) != 0) {
-        pg_rollback(pg);
+    if (pg_exec_text(pg, p->text, NULL, e) != 0 ||
+        hash_text(pg, p->text, hash, e) != 0 || record(pg, p, hash, first, e) != 0 ||
+        pg_commit(pg, e) != 0)
         return explain(p, e);
-    }
     (void)printf("applied %s %s (%lld ms)\n", p->kind, p->name,
                  (long long)(clk_ms() - start));
     (void)fflush(stdout);
     return 0;
 }
 
-/* Compares one text with the record and applies it when that is due. */
-static int bring_up(struct pg *pg,
-                    const struct pg_result *applied,
-                    size_t i,
-                    bool dry_run,
-                    size_t *missing_ct,
-                    struct err *e)
+/* Compares one text with the record. */
+static int is_missing(struct pg *pg,
+                      const struct pg_result *applied,
+                      const struct piece *p,
+                      bool *missing,
+                      struct err *e)
 {
-    struct piece p = piece_at(i);
-    const char *recorded = recorded_hash(applied, &p);
+    const char *recorded = recorded_hash(applied, p);
     char hash[HASH];
 
-    if (hash_text(pg, p.text, hash, e) != 0)
+    if (hash_text(pg, p->text, hash, e) != 0)
         return (int)e->code;
-    if (recorded != NULL && strcmp(recorded, hash) == 0)
-        return 0;
-    if (recorded != NULL && is_migration(&p))
-        return edited(&p, recorded, hash, e);
-    (*missing_ct)++;
-    if (!dry_run)
-        return apply(pg, &p, hash, applied == NULL && i == 0, e);
-    (void)printf("would apply %s %s\n", p.kind, p.name);
-    return 0;
+    *missing = recorded == NULL || strcmp(recorded, hash) != 0;
+    return *missing && recorded != NULL && is_migration(p)
+               ? edited(p, recorded, hash, e)
+               : 0;
 }
 
-static int bring_all_up(struct pg *pg, bool dry_run, size_t *missing_ct, struct err *e)
+/* In a transaction of its own, under the lock, so that the record is read again when
+ * nobody else can write it: who waited finds the work done. */
+static int bring_up(struct pg *pg, const struct piece *p, bool *applied, struct err *e)
+{
+    struct pg_result *before = NULL;
+    int code = pg_begin(pg, e);
+
+    if (code == 0 && pg_exec(pg, SQL_MIGRATE_LOCK, NULL, 0, NULL, e) != 0)
+        code = err_wrap(e, "waiting for another migration");
+    if (code == 0)
+        code = read_applied(pg, &before, e);
+    if (code == 0)
+        code = check_not_newer(before, e);
+    if (code == 0)
+        code = is_missing(pg, before, p, applied, e);
+    if (code == 0 && *applied)
+        code = apply(pg, p, before == NULL, e);
+    pg_result_free(before);
+    pg_rollback(pg);
+    return code;
+}
+
+/* Looks first without the lock, so that a schema that is up to date takes none. */
+static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct err *e)
 {
     struct pg_result *applied;
     int code = read_applied(pg, &applied, e);
 
     if (code == 0)
         code = check_not_newer(applied, e);
-    for (size_t i = 0; code == 0 && i < PIECES; i++)
-        code = bring_up(pg, applied, i, dry_run, missing_ct, e);
+    for (size_t i = 0; code == 0 && i < PIECES; i++) {
+        struct piece p = piece_at(i);
+        bool missing = false;
+
+        code = is_missing(pg, applied, &p, &missing, e);
+        if (code == 0 && missing && dry_run)
+            (void)printf("would apply %s %s\n", p.kind, p.name);
+        else if (code == 0 && missing)
+            code = bring_up(pg, &p, &missing, e);
+        *missing_ct += missing;
+    }
     pg_result_free(applied);
     return code;
-}
-
-/* The lock is taken before the record is read: who waited finds the work done. It ends
- * with the session, so an early return or a death needs no unlock. */
-static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct err *e)
-{
-    if (!dry_run && pg_exec(pg, SQL_MIGRATE_LOCK, NULL, 0, NULL, e) != 0)
-        return err_wrap(e, "waiting for another migration");
-    if (bring_all_up(pg, dry_run, missing_ct, e) != 0)
-        return (int)e->code;
-    return dry_run ? 0 : pg_exec(pg, SQL_MIGRATE_UNLOCK, NULL, 0, NULL, e);
 }
 
 /* ---- checking ---- */

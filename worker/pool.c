@@ -17,6 +17,8 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "worker/bell.h"
+#include "worker/listen.h"
 #include "worker/loop.h"
 #include "worker/rescue.h"
 #include "worker/watch.h"
@@ -46,8 +48,9 @@ struct pool {
     unsigned jobs;
     struct slot *slots; /* shared with the workers */
     struct post *posts;
-    size_t n;
-    size_t size; /* slots mapped */
+    size_t n;     /* workers: the first slots and posts */
+    size_t seats; /* and the listener, if there is one: the last */
+    size_t size;  /* slots mapped */
     pid_t owner;
     char name[24];
     char host[64];
@@ -60,7 +63,12 @@ struct pool {
 
 /* ---- workers ---- */
 
-static void become_worker(struct pool *p, size_t i)
+static bool is_listener(const struct pool *p, size_t i)
+{
+    return i == p->n;
+}
+
+static void become(struct pool *p, size_t i)
 {
     struct worker w = {
         .config = &p->config,
@@ -70,6 +78,7 @@ static void become_worker(struct pool *p, size_t i)
         .index = (int)i,
         .peers = (int)p->n,
         .slot = &p->slots[i],
+        .listener = p->seats > p->n ? &p->slots[p->n] : NULL,
     };
     char title[48];
     enum exit_code code;
@@ -79,32 +88,34 @@ static void become_worker(struct pool *p, size_t i)
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != p->owner)
         _exit(EXIT_BUG);
-    (void)snprintf(title, sizeof title, "ledgerlock:w%zu", i);
+    (void)snprintf(title, sizeof title,
+                   is_listener(p, i) ? "ledgerlock:bell" : "ledgerlock:w%zu", i);
     (void)prctl(PR_SET_NAME, title);
     (void)snprintf(w.pool, sizeof w.pool, "%s", p->name);
     (void)snprintf(w.host, sizeof w.host, "%s", p->host);
     (void)snprintf(w.name, sizeof w.name, "%s.%zu.%" PRId64, p->name, i,
                    w.slot->incarnation);
-    log_context("worker=%zu", i);
+    log_context(is_listener(p, i) ? "worker=bell" : "worker=%zu", i);
     (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
-    code = loop_run(&w);
+    code = is_listener(p, i) ? listen_run(&w, p->slots) : loop_run(&w);
     (void)fflush(NULL);
     _exit((int)code);
 }
 
-static void start_worker(struct pool *p, size_t i)
+static void start(struct pool *p, size_t i)
 {
     struct post *post = &p->posts[i];
     struct slot *slot = &p->slots[i];
     pid_t pid;
 
     slot->has_worked = 0;
+    slot->is_idle = false;
     slot->postgres = slot->redis = SLOT_UNKNOWN;
     slot->incarnation++;
     (void)fflush(NULL);
     pid = fork();
     if (pid == 0)
-        become_worker(p, i);
+        become(p, i);
     if (pid < 0) {
         log_error("pool.fork_failed", "err=\"%s\"", strerror(errno));
         post->start_at_ms = clk_ms() + RESTART_CAP_MS;
@@ -118,16 +129,16 @@ static void start_worker(struct pool *p, size_t i)
 
 static void start_due(struct pool *p)
 {
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->seats; i++) {
         struct post *post = &p->posts[i];
 
         if (post->pid == 0 && !post->finished && !p->draining &&
             clk_ms() >= post->start_at_ms)
-            start_worker(p, i);
+            start(p, i);
     }
 }
 
-static void stop_worker(struct pool *p, size_t i)
+static void stop(struct pool *p, size_t i)
 {
     struct post *post = &p->posts[i];
 
@@ -139,7 +150,7 @@ static void stop_worker(struct pool *p, size_t i)
 
 static void kill_late(struct pool *p)
 {
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->seats; i++) {
         struct post *post = &p->posts[i];
 
         if (post->pid != 0 && post->kill_at_ms != 0 && clk_ms() >= post->kill_at_ms) {
@@ -157,8 +168,8 @@ static void kill_late(struct pool *p)
 static void drain(struct pool *p)
 {
     p->draining = true;
-    for (size_t i = 0; i < p->n; i++)
-        stop_worker(p, i);
+    for (size_t i = 0; i < p->seats; i++)
+        stop(p, i);
 }
 
 /* Exit codes that a new process would only repeat. */
@@ -176,7 +187,7 @@ static void schedule_restart(struct pool *p, size_t i, int status)
 
     post->quick_deaths = p->slots[i].has_worked ? 0 : post->quick_deaths + 1;
     p->slots[i].counters.value[METRIC_restarts]++;
-    if (post->quick_deaths >= QUICK_DEATHS_MAX) {
+    if (post->quick_deaths >= QUICK_DEATHS_MAX && !is_listener(p, i)) {
         log_error("pool.giving_up",
                   "slot=%zu reason=\"died %d times before it got anywhere\"", i,
                   QUICK_DEATHS_MAX);
@@ -213,7 +224,7 @@ static void bury(struct pool *p, size_t i, int status)
         post->start_at_ms = 0;
     } else if (clean || p->draining) {
         post->finished = true;
-    } else if (is_final(status)) {
+    } else if (is_final(status) && !is_listener(p, i)) {
         post->finished = true;
         p->code = (enum exit_code)WEXITSTATUS(status);
         log_error("pool.giving_up", "slot=%zu exit=%d", i, WEXITSTATUS(status));
@@ -230,7 +241,7 @@ static void reap(struct pool *p)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        for (size_t i = 0; i < p->n; i++) {
+        for (size_t i = 0; i < p->seats; i++) {
             if (p->posts[i].pid == pid) {
                 bury(p, i, status);
                 p->slots[i].pid = 0;
@@ -252,7 +263,7 @@ static void on_stop(struct pool *p, int sig)
         return;
     }
     log_warn("pool.stopping_at_once", "signal=%s", name);
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->seats; i++) {
         if (p->posts[i].pid != 0)
             (void)kill(p->posts[i].pid, SIGKILL);
     }
@@ -282,7 +293,7 @@ static void on_reload(struct pool *p)
     }
     p->config = fresh;
     p->jobs = jobs;
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->seats; i++) {
         p->posts[i].replacing = p->posts[i].pid != 0;
         p->posts[i].finished = false;
     }
@@ -305,10 +316,10 @@ static bool are_replacements_up(const struct pool *p)
 /* One worker at a time, so that the others keep working. */
 static void replace_next(struct pool *p)
 {
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->seats; i++) {
         if (p->posts[i].replacing && p->posts[i].pid != 0) {
             if (p->posts[i].kill_at_ms == 0 && are_replacements_up(p))
-                stop_worker(p, i);
+                stop(p, i);
             return;
         }
     }
@@ -328,13 +339,21 @@ static void handle_signals(struct pool *p)
 
 /* ---- life ---- */
 
-static bool is_over(const struct pool *p)
+/* Whether the first n seats are empty for good. */
+static bool are_over(const struct pool *p, size_t n)
 {
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (p->posts[i].pid != 0 || !(p->posts[i].finished || p->draining))
             return false;
     }
     return true;
+}
+
+static bool is_over(struct pool *p)
+{
+    if (!p->draining && are_over(p, p->n))
+        drain(p); /* nobody is left for the listener to wake */
+    return are_over(p, p->seats);
 }
 
 static bool open_pool(struct pool *p, const struct pool_order *order)
@@ -345,6 +364,7 @@ static bool open_pool(struct pool *p, const struct pool_order *order)
     p->config = *order->config;
     p->jobs = order->jobs;
     p->n = (size_t)p->config.workers;
+    p->seats = p->n + (p->config.has_listener && !order->once ? 1 : 0);
     p->owner = getpid();
     p->code = EXIT_OK;
     (void)!getrandom(raw, sizeof raw, 0);
@@ -352,10 +372,11 @@ static bool open_pool(struct pool *p, const struct pool_order *order)
                    raw[2], raw[3], raw[4]);
     if (gethostname(p->host, sizeof p->host - 1) != 0)
         (void)snprintf(p->host, sizeof p->host, "unknown");
-    p->size = p->n * sizeof *p->slots;
-    p->slots =
-        mmap(NULL, p->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    p->posts = calloc(p->n, sizeof *p->posts);
+    p->size = p->seats * sizeof *p->slots;
+    p->slots = order->slots != NULL ? order->slots
+                                    : mmap(NULL, p->size, PROT_READ | PROT_WRITE,
+                                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    p->posts = calloc(p->seats, sizeof *p->posts);
     (void)sigemptyset(&p->signals);
     (void)sigaddset(&p->signals, SIGTERM);
     (void)sigaddset(&p->signals, SIGINT);
@@ -366,12 +387,14 @@ static bool open_pool(struct pool *p, const struct pool_order *order)
         SIG_DFL); /* ignored by whom started us, no child could be waited for */
     (void)sigprocmask(SIG_BLOCK, &p->signals, &p->before);
     watch_start(&p->watch);
-    return p->slots != MAP_FAILED && p->posts != NULL;
+    return p->slots != MAP_FAILED && p->posts != NULL && bell_open(p->slots, p->seats);
 }
 
 static void close_pool(struct pool *p)
 {
-    if (p->slots != MAP_FAILED)
+    if (p->slots != MAP_FAILED && p->posts != NULL)
+        bell_close(p->slots, p->seats);
+    if (p->slots != MAP_FAILED && p->slots != p->order->slots)
         (void)munmap(p->slots, p->size);
     free(p->posts);
     (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
@@ -383,7 +406,7 @@ enum exit_code pool_run(const struct pool_order *order)
 
     log_context("worker=pool");
     if (!open_pool(&p, order)) {
-        log_error("pool.failed", "err=\"out of memory\"");
+        log_error("pool.failed", "err=\"out of memory or file descriptors\"");
         close_pool(&p);
         return EXIT_BUG;
     }

@@ -15,6 +15,8 @@ struct pool_order {
      * servers; ERR_* keeps the old one. */
     int (*reload)(struct config *fresh, unsigned *jobs, struct err *e);
     unsigned jobs;
+    struct slot *slots; /* one more than config.workers, zeroed, in memory that forks
+                           share; NULL: the pool's own */
 };
 
 /* Runs until told to stop (TERM, INT: drain within config.grace_ms; a second one: at

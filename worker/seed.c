@@ -261,7 +261,8 @@ static int seed(struct seed *s, const struct config *c, struct err *e)
         s->was_filled)
         return (int)e->code;
     cli_progress("making rows");
-    if (generator_open(&s->g, e) != 0 || store(s, e) != 0)
+    if (generator_open(&s->g, e) != 0 || store(s, e) != 0 ||
+        run(s, SQL_BELL_ANNOUNCE, e) != 0)
         return (int)e->code;
     return pg_commit(s->pg, e);
 }

@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "worker/batch.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
 #include "worker/settle.h"
 
-enum { SUSPECTS = 16 }; /* worked one by one behind every batch, while there are any */
+enum { PATIENCE_SHARE = 20 }; /* of a lease, to wait for the keys of one row */
 
 struct kind_row {
     enum sql_id claim;
@@ -41,8 +42,9 @@ static int lock_fault(struct worker *w, int code, struct err *e)
 }
 
 /* *token stays 0 when no key was granted. */
-static int take_locks(struct worker *w, int64_t *token, struct err *e)
+static int take_locks(struct worker *w, bool patient, int64_t *token, struct err *e)
 {
+    uint32_t lease_ms = (uint32_t)w->config->lease_ms;
     struct batch *b = w->batch;
     int code;
 
@@ -51,8 +53,11 @@ static int take_locks(struct worker *w, int64_t *token, struct err *e)
         batch_mark_all(b);
         return epoch_token_without_locks(w, token, e);
     }
-    code =
-        ll_acquire(w->lock, b->names, b->key_ct, LL_ANY, (uint32_t)w->config->lease_ms);
+    if (patient)
+        code = ll_acquire_wait(w->lock, b->names, b->key_ct, LL_ALL, lease_ms,
+                               lease_ms / PATIENCE_SHARE);
+    else
+        code = ll_acquire(w->lock, b->names, b->key_ct, LL_ANY, lease_ms);
     if (code < 0)
         return lock_fault(w, code, e);
     worker_count(w, METRIC_granted, (int64_t)ll_granted(w->lock));
@@ -193,6 +198,7 @@ static int transact(struct worker *w,
     }
     jb.n = batch_workable(b, true, only);
     b->worked += jb.n;
+    b->first_worked = b->first_worked || (jb.n > 0 && jb.items[0] == b->items[0]);
     if (jb.n == 0) {
         pg_rollback(w->pg);
         return 0;
@@ -254,6 +260,16 @@ static int transact_each(struct worker *w,
 }
 
 /* ---- after ---- */
+
+static void note_pace(struct pace *pace, int64_t start_us)
+{
+    int64_t now = clk_us();
+
+    if (pace->first_us == 0)
+        pace->first_us = start_us;
+    pace->last_us = now;
+    histogram_record(&pace->batch_us, now - start_us);
+}
 
 /* Ids of a kind that were wanted and not returned by the claim, into b->ids. */
 static size_t unclaimed(struct batch *b, enum resource_kind kind)
@@ -348,7 +364,6 @@ static int work(struct worker *w,
     int code;
 
     *turn = TURN_BUSY;
-    b->worked = 0;
     if (batch_workable(b, false, 0) == 0) {
         turn_release(w);
         return 0;
@@ -376,20 +391,36 @@ static int index_of(const struct job_type *job)
     return i;
 }
 
-/* One batch of the bucket. While it is worked it is published: should the worker die
- * over it, the next one in its slot knows of what. Not cleared when it ends in an
- * error: that may be the end of the process too. */
-static int beat(struct worker *w,
-                const struct job_type *job,
-                int64_t bucket,
-                enum batch_of of,
-                enum turn *turn,
-                struct err *e)
+/* While the batch is worked it is published: should the worker die over it, the next
+ * one in its slot knows of what. */
+static int run_batch(struct worker *w,
+                     const struct job_type *job,
+                     const struct turn_order *order,
+                     enum turn *turn,
+                     struct err *e)
 {
-    int64_t too_large, token;
+    int64_t token;
+
+    hold_set(&w->slot->hold, w->slot->incarnation, index_of(job), w->batch);
+    if (take_locks(w, order->patient, &token, e) != 0 ||
+        (token != 0 && work(w, job, token, turn, e) != 0))
+        return (int)e->code; /* may be the end of the process: stays published */
+    hold_clear(&w->slot->hold);
+    return 0;
+}
+
+int turn_run(struct worker *w,
+             const struct job_type *job,
+             const struct turn_order *order,
+             enum turn *turn,
+             struct err *e)
+{
+    int64_t start_us = clk_us();
+    int64_t too_large;
+    int code;
 
     *turn = TURN_EMPTY;
-    if (batch_pull(w, job, bucket, of, &too_large, e) != 0)
+    if (batch_pull(w, job, order, &too_large, e) != 0)
         return (int)e->code;
     if (too_large != 0) {
         *turn = TURN_WORKED;
@@ -399,30 +430,10 @@ static int beat(struct worker *w,
     if (w->batch->n == 0)
         return 0;
     *turn = TURN_BUSY;
-    hold_set(&w->slot->hold, w->slot->incarnation, index_of(job), w->batch);
-    if (take_locks(w, &token, e) != 0 ||
-        (token != 0 && work(w, job, token, turn, e) != 0))
-        return (int)e->code;
-    if (*turn == TURN_WORKED)
+    code = run_batch(w, job, order, turn, e);
+    if (*turn == TURN_WORKED) {
         w->slot->has_worked = 1;
-    hold_clear(&w->slot->hold);
-    return 0;
-}
-
-int turn_run(struct worker *w,
-             const struct job_type *job,
-             int64_t bucket,
-             enum turn *turn,
-             struct err *e)
-{
-    int code = beat(w, job, bucket, BATCH_OF_INNOCENTS, turn, e);
-
-    for (int i = 0; code == 0 && i < SUSPECTS && w->batch->suspect_ct > 0; i++) {
-        enum turn alone;
-
-        code = beat(w, job, bucket, BATCH_OF_ONE_SUSPECT, &alone, e);
-        if (*turn != TURN_WORKED)
-            *turn = alone;
+        note_pace(&w->slot->pace, start_us);
     }
     return code;
 }

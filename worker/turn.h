@@ -2,6 +2,9 @@
 #ifndef LEDGERLOCK_TURN_H
 #define LEDGERLOCK_TURN_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "worker/worker.h"
 
 /* What became of it. */
@@ -11,13 +14,21 @@ enum turn {
     TURN_WORKED, /* something was committed or settled; come again */
 };
 
-/* Pulls from one bucket, locks, applies in one transaction, releases; then the same
- * with some of its suspects, each alone. Errors: ERR_REDIS (nothing was charged),
- * ERR_UNKNOWN (noted; settle_pending on a new connection), ERR_CONN and ERR_TIMEOUT
- * (rolled back by the server), ERR_CONFLICT (rolled back, try again). */
+/* Where to go and how much to take there. */
+struct turn_order {
+    int64_t bucket;
+    size_t limit;
+    bool patient; /* all keys of the rows, waiting for them a little, or none */
+    bool suspect; /* one row that a worker has died over, alone; else the others */
+};
+
+/* Pulls from one bucket, locks, applies in one transaction, releases. Errors: ERR_REDIS
+ * (nothing was charged), ERR_UNKNOWN (noted; settle_pending on a new connection),
+ * ERR_CONN and ERR_TIMEOUT (rolled back by the server), ERR_CONFLICT (rolled back, try
+ * again). */
 MUST_CHECK int turn_run(struct worker *w,
                         const struct job_type *job,
-                        int64_t bucket,
+                        const struct turn_order *order,
                         enum turn *turn,
                         struct err *e);
 

@@ -9,6 +9,7 @@
 #include "common/pg.h"
 #include "worker/job.h"
 #include "worker/slot.h"
+#include "worker/walk.h"
 
 enum { WORKER_NAME = 48, BATCH_MAX = LL_KEYS_MAX, INCIDENTS_KEPT = 16 };
 
@@ -44,10 +45,12 @@ struct worker {
     char host[64];
     char name[WORKER_NAME]; /* pool.slot.incarnation: never used twice */
     struct slot *slot;
+    struct slot *listener; /* NULL: the pool has none */
     struct pg *pg;
     struct ll_client *locks; /* NULL: locks.mode is database-only */
     struct ll_lock *lock;
     struct batch *batch;
+    struct walk walks[JOB_TYPE_CT];
     bool caught_up; /* epoch compared with Redis once */
     struct unknown unknown;
     struct incident unwritten[INCIDENTS_KEPT];

@@ -176,3 +176,33 @@ void bare_version(struct bare *b, char *buf, size_t size)
         (void)snprintf(buf, size, "%.*s", (int)strcspn(at + 14, "\r\n"), at + 14);
     (void)is_good(reply);
 }
+
+/* Seconds with a fraction out of INFO cpu. */
+static double seconds_of(const char *info, const char *name)
+{
+    const char *at = strstr(info, name);
+
+    return at == NULL ? 0 : strtod(at + strlen(name), NULL);
+}
+
+int64_t bare_cpu_us(struct bare *b)
+{
+    redisReply *reply = redisCommand(b->conn, "INFO cpu");
+    int64_t us = -1;
+
+    if (reply != NULL && reply->type == REDIS_REPLY_STRING)
+        us = (int64_t)((seconds_of(reply->str, "used_cpu_sys:") +
+                        seconds_of(reply->str, "used_cpu_user:")) *
+                       1e6);
+    (void)is_good(reply);
+    return us;
+}
+
+#define TEXT_OF(token) #token
+#define VERSION_TEXT(major, minor, patch)                                              \
+    TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *bare_library(void)
+{
+    return VERSION_TEXT(HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
+}

@@ -29,7 +29,13 @@ int64_t bare_commands(struct bare *b);
 /* Deletes the token record of a prefix that was only there for measuring. */
 void bare_forget(struct bare *b, const char *prefix);
 
+/* CPU that the server has used since its start, in microseconds; -1 on an error. */
+int64_t bare_cpu_us(struct bare *b);
+
 /* "7.0.15", or "unknown". */
 void bare_version(struct bare *b, char *buf, size_t size);
+
+/* Version of hiredis that this was built with. */
+const char *bare_library(void);
 
 #endif

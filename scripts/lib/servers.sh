@@ -13,6 +13,7 @@ LL_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$LL_LIB/procs.sh"
 
 LL_DIR="" LL_PG_PID="" LL_REDIS_PID=""
+LL_PG_SETTINGS="" # lines of postgresql.conf on top of ours
 LL_USER="" # whom the servers run as when it is not the caller
 
 # PostgreSQL refuses to run as root: then both servers run as another user.
@@ -77,6 +78,7 @@ fsync = on
 synchronous_commit = on
 log_min_messages = warning
 log_line_prefix = '%m [%p] %u@%d '
+$LL_PG_SETTINGS
 CONF
 }
 

@@ -65,6 +65,9 @@ BEGIN
     FROM jsonb_array_elements(p_lines) AS l JOIN stock AS s ON s.sku = l ->> 'sku'
    GROUP BY s.sku_id, s.unit_price_minor
    ORDER BY s.sku_id;
+  IF v_unknown IS NULL THEN
+    PERFORM announce_work();
+  END IF;
   RETURN v_order.order_id;
 END $$;
 COMMENT ON FUNCTION ledgerlock.place_order IS

@@ -4,7 +4,11 @@ CREATE OR REPLACE FUNCTION ledgerlock.resume_order(p_order_id bigint)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledgerlock, pg_temp AS $$
 BEGIN
   UPDATE orders SET state = 'pending' WHERE order_id = p_order_id AND state = 'parked';
-  RETURN FOUND;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  PERFORM announce_work();
+  RETURN true;
 END $$;
 COMMENT ON FUNCTION ledgerlock.resume_order IS 'A parked order becomes pending again.';
 REVOKE ALL ON FUNCTION ledgerlock.resume_order FROM PUBLIC;

@@ -11,7 +11,11 @@ BEGIN
          next_due_at = CASE WHEN retries > 0 THEN p_at
                             ELSE period_start(anchor_at, unit, every, next_period_no) END
    WHERE subscription_id = p_subscription_id AND state IN ('unpaid', 'parked');
-  RETURN FOUND;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  PERFORM announce_work();
+  RETURN true;
 END $$;
 COMMENT ON FUNCTION ledgerlock.resume_subscription IS
   'unpaid or parked becomes due again: one more try of the period that was not paid.';

@@ -57,6 +57,7 @@ COMMENT ON COLUMN ledgerlock.stock_movements.movement_id IS 'In the order of wri
 -- page, or the update leaves the page and enters every index anew.
 ALTER TABLE ledgerlock.users SET (fillfactor = 45);
 ALTER TABLE ledgerlock.subscriptions SET (fillfactor = 45);
+ALTER TABLE ledgerlock.orders SET (fillfactor = 45);
 ALTER INDEX ledgerlock.subscriptions_pkey SET (fillfactor = 50);
 
 -- Neighbours in one bucket: a batch then finds its rows, and their places in every index, close together.

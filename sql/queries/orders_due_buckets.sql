@@ -1,7 +1,16 @@
--- Buckets that have a pending order. Probes each of the 64 buckets at the head of its index.
--- $1 timestamptz: now (null: the database's clock). Columns: bucket. Locks: none.
-SELECT b::bigint
-  FROM generate_series(0, 63) AS b
- WHERE EXISTS (SELECT FROM ledgerlock.orders AS o
-                WHERE o.bucket = b::smallint AND o.state = 'pending'
-                  AND o.placed_at <= coalesce($1::timestamptz, now()))
+-- How long until an order of each bucket is due: any that is due now, else the first of those placed in the future.
+-- $1 timestamptz: now (null: the database's clock). Columns: bucket, milliseconds (0: due now; at most an hour), in
+-- the order of the buckets; none for a bucket without a pending order. Locks: none.
+SELECT b::bigint,
+       CASE WHEN head.at <= clock.now THEN 0
+            ELSE ceil(extract(epoch FROM least(head.at, clock.now + interval '1 hour') - clock.now) * 1000) END::bigint
+  FROM (SELECT coalesce($1::timestamptz, now()) AS now) AS clock,
+       generate_series(0, 63) AS b,
+       LATERAL (SELECT coalesce((SELECT o.placed_at FROM ledgerlock.orders AS o
+                                  WHERE o.bucket = b::smallint AND o.state = 'pending' AND o.placed_at <= clock.now
+                                  LIMIT 1),
+                                (SELECT min(o.placed_at) FROM ledgerlock.orders AS o
+                                  WHERE o.bucket = b::smallint AND o.state = 'pending')) AS at
+               OFFSET 0) AS head -- a fence: head.at stands for its probe once, not wherever it is named
+ WHERE head.at IS NOT NULL
+ ORDER BY b

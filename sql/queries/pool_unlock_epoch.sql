@@ -1,2 +1,2 @@
--- The other half of pool_lock_epoch. Columns: none.
-SELECT pg_advisory_unlock(7810482634)
+-- The other half of pool_lock_epoch. $1 text: worker. Columns: none. Locks: the row.
+UPDATE ledgerlock.lock_epoch SET raiser = NULL, raiser_until = NULL WHERE raiser = $1::text

@@ -98,7 +98,8 @@ static void worker_cannot_update_columns_that_are_not_its_own(void **state)
         "('charges', 'fence'), ('charges', 'worker'), ('charges', 'charged_at'), "
         "('stock', 'on_hand'), ('stock', 'fence'), ('orders', 'state'), "
         "('orders', 'reason'), ('orders', 'skus'), ('orders', 'decided_at'), "
-        "('orders', 'fence'), ('lock_epoch', 'epoch')) AND c.relname <> 'workers'");
+        "('orders', 'fence'), ('lock_epoch', 'epoch'), ('lock_epoch', 'raiser'), "
+        "('lock_epoch', 'raiser_until')) AND c.relname <> 'workers'");
 }
 
 static void worker_cannot_make_objects_or_users(void **state)

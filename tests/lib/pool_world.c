@@ -158,22 +158,59 @@ int64_t pool_counter(const struct fixture *f, const char *name)
 
 /* ---- processes ---- */
 
-size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN])
+/* Calls itself so from its first line on. */
+static bool is_listener(long pid)
+{
+    char path[64], name[32] = "";
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/comm", pid);
+    file = fopen(path, "r");
+    if (file == NULL)
+        return false;
+    if (fgets(name, sizeof name, file) == NULL)
+        name[0] = '\0';
+    (void)fclose(file);
+    return strncmp(name, "ledgerlock:bell", 15) == 0;
+}
+
+/* Workers and whoever else is there in front, the listener's pid (0: none) apart. */
+static size_t read_children(pid_t pid, pid_t pids[POOL_CHILDREN], pid_t *listener)
 {
     char path[64];
     long child;
     size_t n = 0;
     FILE *file;
 
+    *listener = 0;
     (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)pid,
                    (long)pid);
     file = fopen(path, "r");
     if (file == NULL)
         return 0;
-    while (n < POOL_CHILDREN && fscanf(file, "%ld", &child) == 1)
-        pids[n++] = (pid_t)child;
+    while (n < POOL_CHILDREN && fscanf(file, "%ld", &child) == 1) {
+        if (is_listener(child))
+            *listener = (pid_t)child;
+        else
+            pids[n++] = (pid_t)child;
+    }
     (void)fclose(file);
     return n;
+}
+
+size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN])
+{
+    pid_t listener;
+
+    return read_children(pid, pids, &listener);
+}
+
+pid_t pool_listener(pid_t pid)
+{
+    pid_t pids[POOL_CHILDREN], listener;
+
+    (void)read_children(pid, pids, &listener);
+    return listener;
 }
 
 void pool_wait_children(pid_t pid, size_t n, int seconds)

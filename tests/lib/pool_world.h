@@ -43,8 +43,11 @@ int64_t pool_counter(const struct fixture *f, const char *name);
 
 enum { POOL_CHILDREN = 32 };
 
-/* Children of a process; returns how many. */
+/* Children of a process without the listener of a pool; returns how many. */
 size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN]);
+
+/* The listener of a pool; 0: it has none now. */
+pid_t pool_listener(pid_t pid);
 
 /* Waits for exactly n of them; fails after `seconds`. */
 void pool_wait_children(pid_t pid, size_t n, int seconds);

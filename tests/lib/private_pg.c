@@ -45,14 +45,14 @@ static const struct passwd *server_user(void)
     return user != NULL ? user : getpwnam("nobody");
 }
 
-static void become_server_user(const struct private_pg *pg)
+static void become_server_user(const char *dir)
 {
     const struct passwd *user = server_user();
 
     if (user != NULL && (setgroups(0, NULL) != 0 || setgid(user->pw_gid) != 0 ||
                          setuid(user->pw_uid) != 0))
         _exit(126);
-    if (chdir(pg->dir) != 0)
+    if (chdir(dir) != 0)
         _exit(125);
 }
 
@@ -64,7 +64,7 @@ static void redirect_to_log(void)
     (void)dup2(log, STDERR_FILENO);
 }
 
-static pid_t spawn(const struct private_pg *pg, const char *const *words)
+pid_t private_pg_spawn(const char *dir, const char *const *words)
 {
     char path[256];
     pid_t pid;
@@ -74,7 +74,7 @@ static pid_t spawn(const struct private_pg *pg, const char *const *words)
     assert_true(pid >= 0);
     if (pid > 0)
         return pid;
-    become_server_user(pg);
+    become_server_user(dir);
     (void)prctl(PR_SET_PDEATHSIG, SIGINT); /* a change of user would clear it */
     redirect_to_log();
     (void)execvp(find_program(words[0], path, sizeof path),
@@ -109,7 +109,7 @@ void private_pg_start(struct private_pg *pg)
      */
     while (!answers(pg)) {
         if (pg->pid == 0)
-            pg->pid = spawn(pg, words);
+            pg->pid = private_pg_spawn(pg->dir, words);
         if (waitpid(pg->pid, NULL, WNOHANG) == pg->pid)
             pg->pid = 0;
         if ((left_ms -= 20) < 0)
@@ -118,19 +118,17 @@ void private_pg_start(struct private_pg *pg)
     }
 }
 
-static void make_folder(struct private_pg *pg)
+void private_pg_folder(char *dir, size_t size, const char *name)
 {
     const struct passwd *user = server_user();
     const char *base = getenv("LEDGERLOCK_TEST_TMP");
 
     if (base == NULL || base[0] != '/' || strlen(base) > 60)
         base = "/tmp";
-    (void)snprintf(pg->dir, sizeof pg->dir, "%s/pg.XXXXXX", base);
-    assert_non_null(mkdtemp(pg->dir));
+    (void)snprintf(dir, size, "%s/%s.XXXXXX", base, name);
+    assert_non_null(mkdtemp(dir));
     if (user != NULL)
-        assert_int_equal(chown(pg->dir, user->pw_uid, user->pw_gid), 0);
-    (void)snprintf(pg->url, sizeof pg->url, "postgresql:///postgres?host=%s&user=%s",
-                   pg->dir, "postgres");
+        assert_int_equal(chown(dir, user->pw_uid, user->pw_gid), 0);
 }
 
 void private_pg_open(struct private_pg *pg)
@@ -139,8 +137,10 @@ void private_pg_open(struct private_pg *pg)
                                  "-A",      "trust",     "-E",   "UTF8", "--locale",
                                  "C.UTF-8", "--no-sync", NULL};
 
-    make_folder(pg);
-    if (fixture_reap(spawn(pg, words), 60) != 0)
+    private_pg_folder(pg->dir, sizeof pg->dir, "pg");
+    (void)snprintf(pg->url, sizeof pg->url, "postgresql:///postgres?host=%s&user=%s",
+                   pg->dir, "postgres");
+    if (fixture_reap(private_pg_spawn(pg->dir, words), 60) != 0)
         fail_msg("initdb in %s failed; see its log", pg->dir);
     private_pg_start(pg);
     fixture_exec(pg->url, "CREATE ROLE ledgerlock_owner LOGIN CREATEROLE; "
@@ -172,10 +172,15 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
     return remove(path);
 }
 
+void private_pg_remove(const char *dir)
+{
+    if (dir[0] != '\0')
+        (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
 void private_pg_close(struct private_pg *pg)
 {
     end(pg, SIGINT);
-    if (pg->dir[0] != '\0')
-        (void)nftw(pg->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    private_pg_remove(pg->dir);
     memset(pg, 0, sizeof *pg);
 }

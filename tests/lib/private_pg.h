@@ -25,4 +25,11 @@ void private_pg_start(struct private_pg *pg);
 /* Stops it and removes the folder. */
 void private_pg_close(struct private_pg *pg);
 
+/* For other servers that refuse to run as root: a short folder of their own, a program
+ * in it (from PostgreSQL's folder or PATH) with its output in the file "log", and the
+ * end of the folder. */
+void private_pg_folder(char *dir, size_t size, const char *name);
+pid_t private_pg_spawn(const char *dir, const char *const *words);
+void private_pg_remove(const char *dir);
+
 #endif

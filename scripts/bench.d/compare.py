@@ -1,0 +1,177 @@
+"""`scripts/bench --compare`: the pool beside the limit and beside what users would write, in turn and in rounds, so
+that the ratios hold on a noisy machine. Prints medians and what they mean for each target."""
+import argparse
+import os
+
+import limit
+import tools
+
+# What a throw-away prototype of the flow made on two idle cores, everything on one machine.
+PROTOTYPE = 66000
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench --compare", description=__doc__)
+    parser.add_argument("--rows", type=int, default=200000, help="subscriptions (default 200000)")
+    parser.add_argument("--orders", type=int, default=100000, help="orders and buyers (default 100000)")
+    parser.add_argument("--seconds", type=int, default=10, help="longest run of one row at a time (default 10)")
+    parser.add_argument("--rounds", type=int, default=3, help="medians are over these (default 3)")
+    parser.add_argument("--workers", type=int, default=4, help="workers, and connections of the limit (default 4)")
+    parser.add_argument("--batch", type=int, default=500, help="rows of one transaction (default 500)")
+    parser.add_argument("--one-row-workers", default="4,8,16", help="numbers to find the best of (default 4,8,16)")
+    parser.add_argument("--only", choices=("billing", "orders", "hot-sku"), help="leave out the others")
+    parser.add_argument("--json", metavar="FILE", help="also write the results there")
+    return parser.parse_args()
+
+
+class Contest:
+    """Contestants by name: a function that measures once, and the rates that it has given."""
+
+    def __init__(self):
+        self.measure, self.rates, self.documents = {}, {}, {}
+
+    def enter(self, name, measure):
+        self.measure[name], self.rates[name] = measure, []
+
+    def enter_pool(self, name, mode, *flags):
+        """A run of ours; its document is kept beside its rate."""
+        def measure():
+            self.documents[name] = tools.bench(mode, *flags)
+            return tools.rate_of(self.documents[name])
+        self.enter(name, measure)
+
+    def run(self, rounds):
+        for number in range(rounds):
+            for name, measure in self.measure.items():
+                tools.progress(f"round {number + 1} of {rounds}: {name}")
+                self.rates[name].append(measure())
+        tools.progress("")
+
+    def median(self, name):
+        return tools.median(self.rates[name])
+
+    def best(self, names):
+        return max(names, key=self.median)
+
+
+def baseline(name, rows, clients, seconds):
+    """Row at a time by pgbench; what counts is what stands in the table."""
+    tools.bench("billing", "--load-only", "--rows", rows)
+    tools.psql("CREATE INDEX bench_baseline ON ledgerlock.subscriptions (next_due_at)"
+               " WHERE state IN ('active', 'past_due')")
+    with open(f"{tools.ROOT}/scripts/bench.d/baseline_{name}.sql", encoding="ascii") as file:
+        text = file.read()
+    _, took = tools.pgbench(text, clients, "-T", seconds)
+    tools.psql("DROP INDEX ledgerlock.bench_baseline")
+    return int(tools.psql(limit.DONE["billing"])) / took
+
+
+def limit_of(mode, rows, batch, clients):
+    tools.bench(mode, "--load-only", "--rows", rows)
+    return limit.measure(mode, batch, clients)
+
+
+def enter_billing(contest, a):
+    size = ("--rows", a.rows, "--workers", a.workers, "--batch", a.batch)
+    contest.enter_pool("billing as shipped", "billing", *size)
+    contest.enter_pool("billing, locks off", "billing", *size, "--lock-mode", "database-only", "--no-audit")
+    contest.enter("billing, the limit", lambda: limit_of("billing", a.rows, a.batch, a.workers))
+    contest.enter_pool("billing, 8 workers, steady", "billing", *size, "--workers", 8, "--steady",
+                       "--seconds", a.seconds, "--no-audit")
+    for n in a.one_row_workers.split(","):
+        contest.enter_pool(f"billing, one row, {n} workers", "billing", "--rows", a.rows, "--workers", n, "--batch", 1,
+                           "--seconds", a.seconds, "--no-audit")
+        contest.enter(f"SKIP LOCKED, {n} clients",
+                      lambda n=n: baseline("skip_locked", a.rows, int(n), a.seconds))
+        contest.enter(f"advisory lock, {n} clients",
+                      lambda n=n: baseline("advisory", a.rows, int(n), a.seconds))
+
+
+def enter_orders(contest, a):
+    contest.enter_pool("orders as shipped", "orders", "--rows", a.orders, "--workers", a.workers, "--batch", a.batch)
+    for n in (1, 2, a.workers):
+        contest.enter(f"orders, the limit, {n} clients",
+                      lambda n=n: limit_of("orders", a.orders, a.batch, n))
+
+
+def enter_hot(contest, a):
+    contest.enter_pool("hot SKU as shipped", "hot-sku", "--rows", a.orders, "--workers", a.workers, "--batch", a.batch)
+    for n in (1, 4):
+        contest.enter_pool(f"hot SKU, one order, {n} workers", "hot-sku", "--rows", a.orders, "--workers", n,
+                           "--batch", 1, "--seconds", a.seconds, "--no-audit")
+
+
+class Judge:
+    """Targets, each with what was reached."""
+
+    def __init__(self, contest):
+        self.contest, self.rows = contest, []
+
+    def say(self, what, value, target, form="{:.2f}", below=False):
+        met = value < target if below else value >= target
+        self.rows.append({"what": what, "value": value, "target": target, "below": below, "met": met,
+                          "text": form.format(value), "wanted": ("< " if below else ">= ") + form.format(target)})
+
+    def ratio(self, what, name, other, target):
+        value = self.contest.median(name) / self.contest.median(other)
+        self.say(f"{what} ({other})", value, target, "{:.2f} x")
+
+
+def judge_billing(judge, contest, a):
+    shipped = "billing as shipped"
+    result = contest.documents[shipped]["result"]
+    judge.ratio("billing against the limit", shipped, "billing, the limit", 0.85)
+    judge.ratio("billing, locks on against off", shipped, "billing, locks off", 0.90)
+    for what, prefix, target in (("billing against one row a transaction", "billing, one row,", 20),
+                                 ("billing against", "SKIP LOCKED,", 15), ("billing against", "advisory lock,", 15)):
+        names = [f"{prefix} {n} {'workers' if 'row' in prefix else 'clients'}" for n in a.one_row_workers.split(",")]
+        judge.ratio(what, shipped, contest.best(names), target)
+    judge.say("billing, charges a second", contest.median(shipped), PROTOTYPE, "{:,.0f}")
+    judge.say("keys met busy, 8 workers over 64 buckets, percent",
+              100 * contest.documents["billing, 8 workers, steady"]["result"]["keys_busy_share"], 2, below=True)
+    judge.say("peak memory of a worker, MiB", result["peak_mib_per_worker"], 16, below=True)
+
+
+def judge(contest, a):
+    court = Judge(contest)
+    if a.only in (None, "billing"):
+        judge_billing(court, contest, a)
+    if a.only in (None, "orders"):
+        limits = [name for name in contest.rates if name.startswith("orders, the limit")]
+        court.ratio("orders against the limit", "orders as shipped", contest.best(limits), 0.75)
+    if a.only in (None, "hot-sku"):
+        singles = [name for name in contest.rates if name.startswith("hot SKU, one order")]
+        court.ratio("hot SKU against one order a transaction", "hot SKU as shipped", contest.best(singles), 20)
+        exact = contest.documents["hot SKU as shipped"]["result"]["totals_exact"]
+        court.say("hot SKU, totals exact (1: yes)", int(exact), 1, "{:d}")
+    return court.rows
+
+
+def print_report(contest, verdicts, about, a):
+    shown = dict(about["versions"], **about["settings"], cores=about["machine"]["cores"], rounds=a.rounds,
+                 filesystem=os.environ["BENCH_FILESYSTEM"])
+    print("\n".join(f"{name:<20} {value}" for name, value in shown.items()))
+    print(f"\n{'':<36}{'median':>10}{'lowest':>10}{'highest':>10}   rows a second")
+    for name, rates in contest.rates.items():
+        print(f"{name:<36}{contest.median(name):>10,.0f}{min(rates):>10,.0f}{max(rates):>10,.0f}")
+    print()
+    for row in verdicts:
+        print(f"{'met   ' if row['met'] else 'MISSED'}  {row['text']:>9}  wanted {row['wanted']:<10}  {row['what']}")
+
+
+def main():
+    a = arguments()
+    contest = Contest()
+    for name, enter in (("billing", enter_billing), ("orders", enter_orders), ("hot-sku", enter_hot)):
+        if a.only in (None, name):
+            enter(contest, a)
+    contest.run(a.rounds)
+    verdicts = judge(contest, a)
+    about = tools.machine(next(iter(contest.documents.values())))
+    print_report(contest, verdicts, about, a)
+    tools.write(a.json, dict(about, kind="compare", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"],
+                             rates=contest.rates, medians={n: contest.median(n) for n in contest.rates},
+                             targets=verdicts, documents=contest.documents))
+
+
+main()

@@ -1,0 +1,216 @@
+"""`scripts/bench --size`: what must not change as the data grows. The rate over a large table and a small one; one
+pull over dead rows that an old snapshot keeps; a pool that has nothing to do; the delay of a row that comes due
+while it is idle; an audit of many rows."""
+import argparse
+import os
+import random
+import subprocess
+import time
+
+import limit
+import tools
+
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
+STEADY_DAYS = 36500  # how far `bench --steady` sets every row behind
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="scripts/bench --size", description=__doc__)
+    parser.add_argument("--rows", type=int, default=2000000, help="subscriptions of the large table (default 2000000)")
+    parser.add_argument("--small-rows", type=int, default=100000, help="of the small one, and dead rows")
+    parser.add_argument("--audit-rows", type=int, default=1000000, help="charges, and order lines (default 1000000)")
+    parser.add_argument("--seconds", type=int, default=20, help="of each timed part (default 20)")
+    parser.add_argument("--rounds", type=int, default=1, help="of the large table and the small one")
+    parser.add_argument("--snapshot-seconds", type=int, default=300, help="age of the old snapshot (default 300)")
+    parser.add_argument("--appear", type=int, default=30, help="rows that come due in an idle pool (default 30)")
+    parser.add_argument("--poll-ms", type=int, default=1000, help="of the idle pool (default 1000)")
+    parser.add_argument("--pool-flags", default="", help="more flags of `ledgerlock run`, as one word")
+    parser.add_argument("--only", choices=[name for name, _ in PARTS], help="leave out the others")
+    parser.add_argument("--json", metavar="FILE", help="also write the results there")
+    return parser.parse_args()
+
+
+# ---- the rate over a large table -----------------------------------------------------------------------------------
+
+def part_rate(a):
+    rates = {a.rows: [], a.small_rows: []}
+    for _ in range(a.rounds):
+        for rows, found in rates.items():
+            tools.progress(f"steady over {rows} rows")
+            found.append(tools.rate_of(tools.bench("billing", "--steady", "--rows", rows, "--seconds", a.seconds,
+                                                   "--no-audit")))
+    large, small = tools.median(rates[a.rows]), tools.median(rates[a.small_rows])
+    return {"large_rows": a.rows, "large_charges_per_s": large, "small_rows": a.small_rows,
+            "small_charges_per_s": small, "ratio": large / small, "ratio_target": 0.85}
+
+
+# ---- one pull over dead rows ---------------------------------------------------------------------------------------
+
+def time_pulls(seconds):
+    """Latencies of billing_pull_due, one client, in milliseconds."""
+    script = "\\set bucket random(0, 63)\n\\set limit 500\n" + limit.statement("billing_pull_due")
+    log = os.path.join(tools.FOLDER, "tmp", "pulls")
+    tools.pgbench(script, 1, "-T", seconds, "--log", f"--log-prefix={log}")
+    times = []
+    for name in os.listdir(os.path.dirname(log)):
+        if name.startswith("pulls."):
+            path = os.path.join(os.path.dirname(log), name)
+            with open(path, encoding="ascii") as file:
+                times += [int(line.split()[2]) / 1000 for line in file]
+            os.remove(path)
+    return {"pulls": len(times), "p50_ms": tools.quantile(times, 0.5), "p99_ms": tools.quantile(times, 0.99)}
+
+
+def part_pull(a):
+    tools.bench("billing", "--load-only", "--steady", "--rows", a.small_rows)
+    fresh = time_pulls(a.seconds)
+    old = tools.Session()
+    old.ask("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM ledgerlock.subscriptions")
+    begun = time.monotonic()
+    tools.progress("making dead rows under an old snapshot")
+    # At this instant exactly one period of each is due: every row, and every entry of its index, is left dead once.
+    now = tools.psql(f"SELECT now() - {STEADY_DAYS} * interval '24 hours'")
+    tools.run([tools.PROGRAM, "run", "--once", "--jobs", "billing", "--now", now], tools.settings("ledgerlock_worker"))
+    charged = int(tools.psql(limit.DONE["billing"]))
+    tools.progress("waiting for the snapshot to grow old")
+    time.sleep(max(0, a.snapshot_seconds - (time.monotonic() - begun)))
+    tools.psql("VACUUM ledgerlock.subscriptions")  # finds all of it dead, and may remove none
+    dead = int(tools.psql("SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'subscriptions'"))
+    if charged != a.small_rows or dead < a.small_rows:
+        tools.fail(f"{charged} rows were charged and {dead} are dead, not {a.small_rows}")
+    kept = time_pulls(a.seconds)
+    age = time.monotonic() - begun
+    old.close()
+    return {"fresh": fresh, "dead_rows": dead, "snapshot_age_s": round(age), "over_dead_rows": kept,
+            "p99_target_ms": 10}
+
+
+# ---- a pool that has nothing to do ---------------------------------------------------------------------------------
+
+def tree_cpu_s(roots):
+    """CPU of processes, of those they have waited for, and of their living descendants."""
+    stats = {}
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                words = file.read().rpartition(")")[2].split()
+            stats[int(name)] = (int(words[1]), sum(map(int, words[11:15])))
+        except (OSError, ValueError):
+            continue
+    wanted = set(roots)
+    while True:
+        more = {pid for pid, (parent, _) in stats.items() if parent in wanted} - wanted
+        if not more:
+            return sum(stats[pid][1] for pid in wanted if pid in stats) * TICK_S
+        wanted |= more
+
+
+def queries():
+    """Transactions of the pool's database: an idle pool's are one query each."""
+    return int(tools.psql("SELECT xact_commit + xact_rollback FROM pg_stat_database WHERE datname = current_database()"))
+
+
+class Pool:
+    """`ledgerlock run`, ended with the block."""
+
+    def __init__(self, a):
+        words = [tools.PROGRAM, "run", "-w", "4", "--poll-ms", str(a.poll_ms), *a.pool_flags.split()]
+        self.log = open(os.path.join(tools.FOLDER, "tmp", "pool.log"), "w", encoding="utf-8")
+        self.process = subprocess.Popen(words, env=tools.settings("ledgerlock_worker"), stderr=self.log)
+
+    def __enter__(self):
+        time.sleep(3)
+        if self.process.poll() is not None:
+            tools.fail(f"the pool ended with {self.process.returncode}")
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.log.close()
+
+
+def part_idle(a):
+    tools.bench("billing", "--rows", 1000, "--no-audit")
+    servers = [int(os.environ["LL_PG_PID"]), int(os.environ["LL_REDIS_PID"])]
+    tools.progress("an idle pool")
+    with Pool(a) as pid:
+        cpu, asked, begun = tree_cpu_s([pid, *servers]), queries(), time.monotonic()
+        time.sleep(max(20, a.seconds))
+        took = time.monotonic() - begun
+        cpu, asked = tree_cpu_s([pid, *servers]) - cpu, queries() - asked - 1
+    return {"workers": 4, "seconds": took, "cpu_percent_of_a_core": 100 * cpu / took, "cpu_target": 1,
+            "queries_per_s": asked / took, "queries_target": 20}
+
+
+def appear(session, number):
+    """Commits a due row and waits for its charge; seconds."""
+    session.ask(f"""INSERT INTO ledgerlock.subscriptions (subscription_id, user_id, plan, amount_minor, currency,
+                    anchor_at, unit, next_due_at) VALUES ({number}, {number % 1000 + 1}, 'late', 100, 'USD', now(),
+                    'month', now()) RETURNING 1""")
+    begun = time.monotonic()
+    while time.monotonic() - begun < 60:
+        if session.ask(f"SELECT count(*) FROM ledgerlock.charges WHERE subscription_id = {number}") == "1":
+            return time.monotonic() - begun
+        time.sleep(0.001)
+    return tools.fail("a due row was not charged within a minute")
+
+
+def part_appear(a):
+    tools.bench("billing", "--rows", 1000, "--no-audit")
+    session = tools.Session()
+    with Pool(a):
+        delays = []
+        for number in range(a.appear):
+            tools.progress(f"due row {number + 1} of {a.appear}")
+            time.sleep(random.uniform(0.2, 1.2) * a.poll_ms / 1000)  # at any moment of a poll
+            delays.append(1000 * appear(session, 1000000 + number))
+    session.close()
+    return {"rows": len(delays), "poll_ms": a.poll_ms, "p50_ms": tools.median(delays), "most_ms": max(delays),
+            "target_ms": 1.5 * a.poll_ms}
+
+
+# ---- an audit of many rows -----------------------------------------------------------------------------------------
+
+def part_audit(a):
+    tools.progress("charges and orders for an audit")
+    tools.bench("billing", "--rows", a.audit_rows, "--no-audit")
+    tools.psql_file(f"{tools.ROOT}/scripts/bench.d/audit_orders.sql", orders=a.audit_rows // 4)
+    tools.run([tools.PROGRAM, "run", "--once", "--jobs", "orders"], tools.settings("ledgerlock_worker"))
+    tools.psql("VACUUM ANALYZE")
+    times = []
+    for _ in range(3):
+        tools.progress("auditing")
+        begun = time.monotonic()
+        tools.run([tools.PROGRAM, "audit", "--lag", "0s"], tools.settings("ledgerlock_worker"))
+        times.append(time.monotonic() - begun)
+    counted = tools.psql("SELECT (SELECT count(*) FROM ledgerlock.charges) || ' ' ||"
+                         " (SELECT count(*) FROM ledgerlock.order_lines)").split()
+    return {"charges": int(counted[0]), "order_lines": int(counted[1]), "seconds": tools.median(times),
+            "target_s": 10}
+
+
+PARTS = (("rate", part_rate), ("pull", part_pull), ("idle", part_idle), ("appear", part_appear), ("audit", part_audit))
+
+
+def show(name, values, depth=0):
+    print("  " * depth + name)
+    for key, value in values.items():
+        if isinstance(value, dict):
+            show(key.replace("_", " "), value, depth + 1)
+        else:
+            text = f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+            print(f"{'  ' * (depth + 1)}{key.replace('_', ' '):<34}{text:>14}")
+
+
+def main():
+    a = arguments()
+    found = {name: part(a) for name, part in PARTS if a.only in (None, name)}
+    tools.progress("")
+    for name, values in found.items():
+        show(name, values)
+    about = tools.machine(tools.bench("billing", "--load-only", "--rows", 100))
+    tools.write(a.json, dict(about, kind="size", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"], **found))
+
+
+main()

@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# Servers to measure on: PostgreSQL sized to the machine, every promise of durability on. Needs servers.sh.
+
+# A quarter of the memory, up to 4 GB.
+bench_shared_buffers() { # -> megabytes
+  awk '/^MemTotal:/ { mb = int($2 / 1024 / 4); print (mb > 4096 ? 4096 : mb) }' /proc/meminfo
+}
+
+# So much that no checkpoint is forced while something runs, if the disk has room for it.
+bench_max_wal() { # -> megabytes
+  df -Pm "$LL_DIR" | awk 'NR == 2 { mb = int($4 / 4); print (mb > 16384 ? 16384 : mb < 1024 ? 1024 : mb) }'
+}
+
+bench_settings() {
+  cat <<CONF
+shared_buffers = $(bench_shared_buffers)MB
+max_wal_size = $(bench_max_wal)MB
+min_wal_size = 1GB
+checkpoint_timeout = 30min
+wal_compression = lz4
+fsync = on
+full_page_writes = on
+synchronous_commit = on
+CONF
+}
+
+# A database marked for benchmarks, whose owner may checkpoint.
+bench_make_database() {
+  ll_db_create bench
+  ll_psql -d postgres -c 'GRANT pg_checkpoint TO ledgerlock_owner'
+  ll_psql -d bench -c 'CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner'
+  bench_program migrate >"$LL_DIR/migrate.log" 2>&1 || {
+    ll_show_log "$LL_DIR/migrate.log"
+    ll_fail "migrate failed"
+  }
+}
+
+bench_program() { # words of ledgerlock...
+  LEDGERLOCK_POSTGRES_URL=$(ll_pg_url bench ledgerlock_owner) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
+    ll_run "$BENCH_PROGRAM" "$@"
+}
+
+bench_servers_start() {
+  # shellcheck disable=SC2034 # read by ll_servers_start
+  LL_PG_SETTINGS=$(bench_settings)
+  ll_servers_start
+  bench_make_database
+}
+
+# A measurement of scripts/bench.d; what it needs to know is in the environment.
+bench_python() { # name, flags...
+  local name=$1
+  shift
+  BENCH_FILESYSTEM=$(df --output=fstype "$LL_DIR" | tail -n 1)
+  export LL_ROOT LL_PG_BIN LL_PG_PID LL_REDIS_PID BENCH_PROGRAM BENCH_FILESYSTEM
+  ll_run python3 -B "$LL_ROOT/scripts/bench.d/$name.py" "$@"
+}

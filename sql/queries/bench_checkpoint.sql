@@ -1,0 +1,2 @@
+-- Writes out what the load made, so that it is not written while something is measured. Locks: none.
+CHECKPOINT

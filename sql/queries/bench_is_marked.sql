@@ -1,0 +1,3 @@
+-- Whether this database may be wiped and filled to measure in it: its owner made the schema that says so.
+-- Columns: bool. Locks: none.
+SELECT to_regnamespace('ledgerlock_bench') IS NOT NULL

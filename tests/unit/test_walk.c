@@ -1,0 +1,129 @@
+/* walk: who steps back, who is served alone, how large a batch may get. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "worker/walk.h"
+
+enum { BUCKET = 7, LEASE_MS = 10000 };
+
+static struct walk w;
+
+static int clean(void **state)
+{
+    (void)state;
+    w = (struct walk){.limit = 100};
+    return 0;
+}
+
+static int64_t may_after(int64_t now_ms)
+{
+    int64_t left = INT64_MAX;
+
+    return walk_may(&w, BUCKET, now_ms, &left) ? 0 : left;
+}
+
+static void learn(size_t pulled, size_t worked, int64_t first, bool first_worked)
+{
+    walk_learn(&w, BUCKET,
+               &(struct walk_turn){.pulled = pulled,
+                                   .worked = worked,
+                                   .first = first,
+                                   .first_worked = first_worked},
+               1000);
+}
+
+static void bucket_never_visited_may_be(void **state)
+{
+    (void)state;
+    assert_int_equal(may_after(0), 0);
+    assert_false(walk_is_patient(&w, BUCKET));
+}
+
+static void mostly_busy_bucket_is_left_alone_for_a_while(void **state)
+{
+    (void)state;
+    learn(100, 49, 1, true);
+    assert_true(may_after(1000) > 0);
+    assert_int_equal(may_after(1000 + 300), 0);
+    learn(100, 50, 1, true);
+    assert_int_equal(may_after(1000), 0);
+}
+
+static void stepping_back_has_a_limit(void **state)
+{
+    int64_t longest = 0;
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        learn(100, 0, 1, false);
+        longest = may_after(1000) > longest ? may_after(1000) : longest;
+    }
+    assert_true(longest > 30 && longest <= 251);
+}
+
+static void row_overtaken_four_times_is_served_alone(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        assert_false(walk_is_patient(&w, BUCKET));
+        learn(100, 60, 42, false);
+    }
+    assert_true(walk_is_patient(&w, BUCKET));
+    learn(1, 1, 42, true);
+    assert_false(walk_is_patient(&w, BUCKET));
+}
+
+static void another_first_row_begins_anew(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 20; i++)
+        learn(100, 60, i + 1, false);
+    assert_false(walk_is_patient(&w, BUCKET));
+}
+
+static void slow_turn_makes_the_next_batch_smaller_and_a_fast_one_larger(void **state)
+{
+    struct walk_turn slow = {.pulled = 100, .worked = 100, .took_ms = 2000};
+    struct walk_turn fast = {.pulled = 50, .worked = 50, .took_ms = 10};
+
+    (void)state;
+    walk_fit(&w, &slow, 500, LEASE_MS);
+    assert_int_equal(w.limit, 50);
+    walk_fit(&w, &fast, 500, LEASE_MS);
+    assert_int_equal(w.limit, 63);
+    walk_fit(&w, &fast, 500, LEASE_MS); /* not a full one: tells nothing */
+    assert_int_equal(w.limit, 63);
+}
+
+static void batch_stays_between_one_and_the_configured(void **state)
+{
+    struct walk_turn slow = {.pulled = 100, .worked = 100, .took_ms = 1000000};
+    struct walk_turn fast = {.pulled = 500, .worked = 500, .took_ms = 1};
+
+    (void)state;
+    walk_fit(&w, &slow, 500, LEASE_MS);
+    assert_int_equal(w.limit, 1);
+    for (int i = 0; i < 50; i++)
+        walk_fit(&w, &fast, 500, LEASE_MS);
+    assert_int_equal(w.limit, 500);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(bucket_never_visited_may_be, clean),
+        cmocka_unit_test_setup(mostly_busy_bucket_is_left_alone_for_a_while, clean),
+        cmocka_unit_test_setup(stepping_back_has_a_limit, clean),
+        cmocka_unit_test_setup(row_overtaken_four_times_is_served_alone, clean),
+        cmocka_unit_test_setup(another_first_row_begins_anew, clean),
+        cmocka_unit_test_setup(
+            slow_turn_makes_the_next_batch_smaller_and_a_fast_one_larger, clean),
+        cmocka_unit_test_setup(batch_stays_between_one_and_the_configured, clean),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

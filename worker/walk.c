@@ -1,0 +1,79 @@
+/* walk: steps back from busy buckets, fits the batch to the time it takes. */
+#include "worker/walk.h"
+
+#include "common/clock.h"
+
+enum {
+    STEP_BACK_BASE_MS = 4,
+    STEP_BACK_CAP_MS = 250,
+    PASSED_MAX = 16,    /* then the row is served alone */
+    OVERTAKEN = 4,      /* a turn that served younger rows weighs as much as these */
+    LEASE_SHARE = 10,   /* a turn takes at most a tenth of the lease */
+    GROW_NUMERATOR = 5, /* by a quarter */
+    GROW_DENOMINATOR = 4
+};
+
+bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *next_ms)
+{
+    int64_t left = w->buckets[bucket].not_before_ms - now_ms;
+
+    if (left <= 0)
+        return true;
+    if (left < *next_ms)
+        *next_ms = left;
+    return false;
+}
+
+bool walk_is_patient(const struct walk *w, int64_t bucket)
+{
+    return w->buckets[bucket].passed_ct >= PASSED_MAX;
+}
+
+static void step_back(struct walk_bucket *b, const struct walk_turn *t, int64_t now_ms)
+{
+    if (t->pulled == 0 || t->worked * 2 >= t->pulled) {
+        b->busy_ct = 0;
+        b->not_before_ms = 0;
+        return;
+    }
+    b->not_before_ms =
+        now_ms + 1 + clk_backoff_ms(b->busy_ct, STEP_BACK_BASE_MS, STEP_BACK_CAP_MS);
+    b->busy_ct++;
+}
+
+static void note_first(struct walk_bucket *b, const struct walk_turn *t)
+{
+    bool waits = t->pulled > 0 && !t->first_worked;
+
+    if (!waits || t->first != b->first)
+        b->passed_ct = 0;
+    b->first = waits ? t->first : 0;
+    if (waits)
+        b->passed_ct += t->worked > 0 ? OVERTAKEN : 1;
+}
+
+void walk_learn(struct walk *w,
+                int64_t bucket,
+                const struct walk_turn *turn,
+                int64_t now_ms)
+{
+    step_back(&w->buckets[bucket], turn, now_ms);
+    note_first(&w->buckets[bucket], turn);
+}
+
+void walk_fit(struct walk *w,
+              const struct walk_turn *turn,
+              size_t batch_max,
+              int64_t lease_ms)
+{
+    int64_t most_ms = lease_ms / LEASE_SHARE;
+    size_t limit = w->limit;
+
+    if (turn->took_ms > most_ms)
+        limit = (size_t)((int64_t)limit * most_ms / turn->took_ms);
+    else if (turn->worked >= limit && turn->took_ms < most_ms / 2)
+        limit = limit * GROW_NUMERATOR / GROW_DENOMINATOR + 1;
+    if (limit == 0)
+        limit = 1;
+    w->limit = limit < batch_max ? limit : batch_max;
+}
