@@ -29,9 +29,9 @@ void hold_set(struct hold *h, int64_t incarnation, int job, const struct batch *
 
 bool hold_is_set(const struct hold *h)
 {
-    bool sound = atomic_load(&h->is_set) && h->job >= 0 &&
-                 h->job < JOB_TYPE_CT && h->n <= LL_KEYS_MAX &&
-                 h->key_ct <= LL_KEYS_MAX && h->nonce[LL_NONCE_SIZE - 1] == '\0';
+    bool sound = atomic_load(&h->is_set) && h->job >= 0 && h->job < JOB_TYPE_CT &&
+                 h->n <= LL_KEYS_MAX && h->key_ct <= LL_KEYS_MAX &&
+                 h->nonce[LL_NONCE_SIZE - 1] == '\0';
 
     for (size_t i = 0; sound && i < h->key_ct; i++)
         sound = h->key_kinds[i] < RESOURCE_KIND_COUNT;
