@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/lock/mutant.h"
+
 static size_t (*const name_key[])(char *buf, size_t size, int64_t id) = {
 #define KIND_KEY(name, claim, fence) key_##name,
     RESOURCE_KINDS(KIND_KEY)
@@ -35,7 +37,8 @@ static size_t collect_keys(struct batch *b)
     for (size_t i = 0; i < refs; i++) {
         b->keys[i] = (struct batch_key){.id = b->refs[i].id, .kind = b->refs[i].kind};
     }
-    qsort(b->keys, refs, sizeof b->keys[0], compare);
+    if (!MUTANT("unsorted-keys"))
+        qsort(b->keys, refs, sizeof b->keys[0], compare);
     for (size_t i = 0; i < refs; i++) {
         if (k == 0 || compare(&b->keys[k - 1], &b->keys[i]) != 0)
             b->keys[k++] = b->keys[i];
@@ -154,7 +157,8 @@ static void mark_wanted(struct batch *b)
 void batch_mark_granted(struct batch *b, const struct ll_lock *lock)
 {
     for (size_t i = 0; i < b->key_ct; i++)
-        b->keys[i].granted = ll_key_code(lock, i) == LL_OK;
+        b->keys[i].granted =
+            ll_key_code(lock, i) == LL_OK || MUTANT("busy-taken-for-granted");
     mark_wanted(b);
 }
 

@@ -6,10 +6,13 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/lock/mutant.h"
 #include "common/log.h"
 #include "worker/batch.h"
 #include "worker/epoch.h"
+#include "worker/history.h"
 #include "worker/journal.h"
+#include "worker/point.h"
 #include "worker/settle.h"
 
 enum { PATIENCE_SHARE = 20 }; /* of a lease, to wait for the keys of one row */
@@ -72,6 +75,7 @@ void turn_release(struct worker *w)
     int64_t token;
     int code;
 
+    POINT(w, "before_release");
     if (w->locks == NULL || ll_granted(w->lock) == 0)
         return;
     token = ll_token(w->lock);
@@ -133,7 +137,8 @@ static int claim_all(struct worker *w, int64_t token, int64_t *xid, struct err *
 /* Before COMMIT is sent: is the lease still ours by our own clock? */
 static int check_lease(struct worker *w, int64_t token, int64_t xid, struct err *e)
 {
-    if (w->locks == NULL || ll_valid(w->lock, (uint32_t)(w->config->lease_ms / 20)))
+    if (w->locks == NULL || ll_valid(w->lock, (uint32_t)(w->config->lease_ms / 20)) ||
+        MUTANT("lease-not-checked"))
         return 0;
     pg_rollback(w->pg);
     worker_count(w, METRIC_lost, 1);
@@ -152,22 +157,26 @@ static int commit(struct worker *w,
 {
     if (check_lease(w, jb->token, xid, e) != 0)
         return (int)e->code;
+    if (MUTANT("release-before-commit"))
+        turn_release(w);
+    HISTORY_COMMIT(jb, xid, counted);
+    POINT(w, "before_commit");
     if (pg_commit(w->pg, e) != 0) {
-        if (e->code == ERR_UNKNOWN)
+        if (e->code == ERR_UNKNOWN && !MUTANT("blind-retry-on-unknown"))
             settle_note(w, jb, job, xid, counted);
         return (int)e->code;
     }
+    POINT(w, "after_commit");
     metrics_add(&w->slot->counters, counted);
     worker_count(w, METRIC_batches, 1);
     return 0;
 }
 
-/* One transaction over the workable items, or over `only` one of them. */
-static int transact(struct worker *w,
-                    const struct job_type *job,
-                    int64_t token,
-                    int64_t only,
-                    struct err *e)
+static int claim_and_apply(struct worker *w,
+                           const struct job_type *job,
+                           int64_t token,
+                           int64_t only,
+                           struct err *e)
 {
     struct batch *b = w->batch;
     struct metrics counted = {{0}};
@@ -186,6 +195,7 @@ static int transact(struct worker *w,
         pg_rollback(w->pg);
         return (int)e->code;
     }
+    POINT(w, "after_claim");
     jb.n = batch_workable(b, true, only);
     b->worked += jb.n;
     b->first_worked = b->first_worked || (jb.n > 0 && jb.items[0] == b->items[0]);
@@ -198,6 +208,22 @@ static int transact(struct worker *w,
         return (int)e->code;
     }
     return commit(w, job, &jb, xid, &counted, e);
+}
+
+/* One transaction over the workable items, or over `only` one of them. */
+static int transact(struct worker *w,
+                    const struct job_type *job,
+                    int64_t token,
+                    int64_t only,
+                    struct err *e)
+{
+    int code;
+
+    HISTORY_INVOKE(w, job, token, only);
+    POINT(w, "before_begin");
+    code = claim_and_apply(w, job, token, only, e);
+    HISTORY_END(w, code);
+    return code;
 }
 
 static int park(struct worker *w,
@@ -291,9 +317,25 @@ park_behind(struct worker *w, const struct job_type *job, size_t key, struct err
     return 0;
 }
 
-/* A row with a newer fence than our token. If Redis says the key was ours all the time,
- * it is the tokens that went back, not we who lost: raise the epoch above what was
- * seen. */
+/* Whether somebody else may have got the key, or the row, after us: a newer token than
+ * ours is what to expect then. With locks Redis tells; without, the next token does. */
+static int was_overtaken(
+    struct worker *w, size_t key, int64_t fence, bool *overtaken, struct err *e)
+{
+    int64_t next;
+
+    if (w->locks != NULL) {
+        *overtaken = ll_key_code(w->lock, key) != LL_OK;
+        return 0;
+    }
+    if (epoch_token_without_locks(w, &next, e) != 0)
+        return (int)e->code;
+    *overtaken = next > fence;
+    return 0;
+}
+
+/* A row with a newer fence than our token. If nobody overtook us, it is the tokens that
+ * went back: raise the epoch above what was seen. */
 static int heal_fence(struct worker *w,
                       const struct job_type *job,
                       const struct batch_key *first,
@@ -301,8 +343,11 @@ static int heal_fence(struct worker *w,
                       struct err *e)
 {
     size_t key = (size_t)(first - w->batch->keys);
+    bool overtaken = false;
 
-    if (w->locks != NULL && ll_key_code(w->lock, key) != LL_OK)
+    if (was_overtaken(w, key, fence, &overtaken, e) != 0)
+        return (int)e->code;
+    if (overtaken)
         return 0;
     if (epoch_of(fence) >= LL_EPOCH_MAX)
         return park_behind(w, job, key, e);
@@ -393,9 +438,13 @@ int turn_run(struct worker *w,
     if (w->batch->n == 0)
         return 0;
     *turn = TURN_BUSY;
+    POINT(w, "before_lock");
     if (take_locks(w, order->patient, &token, e) != 0)
         return (int)e->code;
-    code = token == 0 ? 0 : work(w, job, token, turn, e);
+    if (token == 0)
+        return 0;
+    POINT(w, "after_lock");
+    code = work(w, job, token, turn, e);
     if (*turn == TURN_WORKED)
         note_pace(&w->slot->pace, start_us);
     return code;

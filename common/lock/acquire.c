@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "common/lock/internal.h"
+#include "common/lock/mutant.h"
 
 /* Not a code that callers see: the server refused a command that ran after its time. */
 enum { LATE = 100 };
@@ -74,7 +75,7 @@ static int store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
 static void clear(struct ll_lock *l)
 {
     l->n = l->granted = 0;
-    l->token = 0;
+    l->token = MUTANT("token-from-a-stale-reply") ? l->token : 0;
     l->holds = 0;
     l->released = l->uncertain = l->unreachable = false;
     l->lost = false;
@@ -180,7 +181,9 @@ ask(struct ll_lock *l, size_t first, size_t n, enum ll_mode mode, uint32_t ttl_m
     (void)snprintf(ttl, sizeof ttl, "%u", ttl_ms);
     server_ms = ll_now_ms() + c->nodes[0].server_ahead_ms;
     (void)snprintf(not_after, sizeof not_after, "%lld",
-                   (long long)(server_ms + c->reply_ms));
+                   (long long)(MUTANT("late-command-grants")
+                                   ? INT64_C(1) << 50
+                                   : server_ms + c->reply_ms));
     (void)snprintf(not_before, sizeof not_before, "%lld",
                    (long long)(server_ms - c->reply_ms));
     l->argv[argc] = record;
@@ -210,6 +213,8 @@ static int acquire_chunk(
     int code = LL_E_UNAVAILABLE;
 
     for (int attempt = 0; attempt < 2; attempt++) {
+        if (MUTANT("new-nonce-for-a-repeat") && attempt > 0 && new_nonce(l) != LL_OK)
+            break;
         code = l->client->no_scripts ? ll_plain_acquire(l, first, n, mode, ttl_ms)
                                      : ask(l, first, n, mode, ttl_ms);
         unanswered = unanswered || code == LL_E_UNCERTAIN;

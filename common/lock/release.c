@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/lock/internal.h"
+#include "common/lock/mutant.h"
 
 /* Takes the answer character of a key. One found gone although we may have deleted it
  * before, in a try whose answer was lost, was ours until then. */
@@ -31,7 +32,7 @@ static int ask(struct ll_lock *l, const size_t *index, size_t n)
     for (size_t i = 0; i < n; i++, argc++)
         l->argv[argc] = ll_name(l, index[i], &l->lens[argc]);
     l->argv[argc] = l->mark;
-    l->lens[argc++] = strlen(l->mark);
+    l->lens[argc++] = MUTANT("release-without-nonce") ? 0 : strlen(l->mark);
     l->argv[argc] = l->client->prefix;
     l->lens[argc++] = l->client->prefix_len;
     code = ll_script(l->client, LUA_RELEASE, (int)n, argc, l->argv, l->lens, &reply);
@@ -115,7 +116,8 @@ int ll_release(struct ll_lock *l)
     }
     if (l->granted == 0 && !l->uncertain)
         return LL_GONE;
-    ll_renew_forget(l);
+    if (!MUTANT("renew-after-release"))
+        ll_renew_forget(l);
     index = held_keys(l, &n);
     if (index == NULL)
         return ll_fail(l->client, LL_E_NOMEM, "out of memory");

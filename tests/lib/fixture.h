@@ -35,7 +35,8 @@ struct fixture {
     char prefix[72]; /* of this test's keys in the shared Redis: locks.prefix */
 };
 
-/* First line of main: exits with 77 when there are no servers. */
+/* First line of main: exits with 77 when there are no servers. LEDGERLOCK_TEST_ONLY
+ * may name the one test of the program that is to run (a pattern with * and ?). */
 void fixture_need_servers(void);
 
 /* Creates an empty database owned by ledgerlock_owner, and a key prefix. */
