@@ -20,6 +20,7 @@ struct config {
     char postgres_password_file[CONFIG_TEXT]; /* postgres.password_file */
     char postgres_pooling[CONFIG_TEXT];       /* postgres.pooling: "session" or
                                                  "transaction" */
+    char postgres_durability[CONFIG_TEXT];    /* "required" or "any" */
     char redis_url[CONFIG_TEXT];              /* redis.url:
                                                  redis://[user[:password]@]host[:port][/db],
                                                  unix:///path */

@@ -97,6 +97,12 @@ void fixture_pause_ms(long ms);
 /* Adds NAME=VALUE for the runs that follow (NULL: removes it); until fixture_open. */
 void fixture_env(const char *name, const char *value);
 
+/* The runs that follow have a wall clock so far ahead; until fixture_open. */
+void fixture_move_clock(int64_t ms);
+
+/* The runs that follow are watched by call_shim; until fixture_open. */
+void fixture_preload_calls(void);
+
 /* Path of the program. */
 const char *fixture_program(void);
 

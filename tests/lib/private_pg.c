@@ -97,8 +97,6 @@ void private_pg_start(struct private_pg *pg)
                                  "-c",
                                  "listen_addresses=",
                                  "-c",
-                                 "fsync=off",
-                                 "-c",
                                  "shared_buffers=32MB",
                                  "-c",
                                  "max_connections=60",
@@ -147,6 +145,18 @@ void private_pg_open(struct private_pg *pg)
                           "CREATE ROLE ledgerlock_worker LOGIN; "
                           "CREATE ROLE ledgerlock_client LOGIN");
     (void)setenv("LEDGERLOCK_TEST_PG", pg->url, 1);
+}
+
+void private_pg_follow(struct private_pg *standby, const struct private_pg *primary)
+{
+    const char *const words[] = {
+        "pg_basebackup", "-D", "data",       "-R", "-X",       "stream",    "-c",
+        "fast",          "-h", primary->dir, "-U", "postgres", "--no-sync", NULL};
+
+    make_folder(standby);
+    if (fixture_reap(spawn(standby, words), 60) != 0)
+        fail_msg("pg_basebackup in %s failed; see its log", standby->dir);
+    private_pg_start(standby);
 }
 
 static void end(struct private_pg *pg, int signal)
