@@ -41,9 +41,12 @@ void bell_hush(const struct slot *slot)
     (void)!read(slot->wake_fd, &rings, sizeof rings);
 }
 
-void bell_wait(const struct slot *slot, int64_t ms)
+bool bell_wait(const struct slot *slot, int fd, int64_t ms)
 {
-    struct pollfd p = {.fd = slot->wake_fd, .events = POLLIN};
+    struct pollfd fds[] = {
+        {.fd = slot->wake_fd, .events = POLLIN},
+        {.fd = fd, .events = POLLIN},
+    };
 
-    (void)poll(&p, 1, (int)ms);
+    return poll(fds, 2, ms > 0 ? (int)ms : 0) > 0;
 }

@@ -21,7 +21,8 @@ void bell_ring(const struct slot *slot);
  * while looking is kept. */
 void bell_hush(const struct slot *slot);
 
-/* Sleeps until the bell rings, or `ms` have passed. */
-void bell_wait(const struct slot *slot, int64_t ms);
+/* Sleeps until the bell rings or something can be read from fd (-1: none): true; or
+ * until `ms` have passed, or a signal came: false. */
+bool bell_wait(const struct slot *slot, int fd, int64_t ms);
 
 #endif

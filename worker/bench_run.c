@@ -15,7 +15,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "worker/bench.h"
-#include "worker/loop.h"
+#include "worker/connect.h"
 #include "worker/pool.h"
 
 enum {
@@ -39,7 +39,7 @@ struct pool_child {
 static int check_redis(const struct config *c, struct err *e)
 {
     struct worker w = {.config = c};
-    int code = loop_open_locks(&w, e);
+    int code = connect_locks(&w, e);
 
     int answer = code == 0 && w.locks != NULL ? ll_connect(w.locks) : LL_OK;
 
@@ -47,7 +47,7 @@ static int check_redis(const struct config *c, struct err *e)
         code = err_set(e, ERR_REFUSED, "%s", ll_error(w.locks));
     else if (answer != LL_OK)
         code = err_set(e, ERR_REDIS, "redis.url: %s", ll_error(w.locks));
-    loop_close(&w);
+    connect_close(&w);
     return code;
 }
 

@@ -193,9 +193,9 @@ static bool survive(struct listener *l, const struct err *e, unsigned failures)
         log_error("listener.failed", "err=%s",
                   log_quote(quoted, sizeof quoted, e->msg));
     else
-        bell_wait(l->w->slot,
-                  RETRY_BASE_MS / 2 +
-                      clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
+        (void)bell_wait(l->w->slot, -1,
+                        RETRY_BASE_MS / 2 +
+                            clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
     return lost;
 }
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "worker/cli.h"
+#include "worker/connect.h"
 #include "worker/jdoc.h"
-#include "worker/loop.h"
 #include "worker/migrate.h"
 
 /* clang-format off */
@@ -146,13 +146,13 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
     if (argc == 1 || (argc == 2 && strcmp(argv[0], "release") != 0))
         return cli_usage("locks", "either no word, or `release KEY`");
-    code = loop_open_locks(&w, &e);
+    code = connect_locks(&w, &e);
     if (code == 0 && w.locks == NULL)
         code =
             err_set(&e, ERR_CONFIG, "locks.mode is database-only: there are no locks");
     if (code == 0)
         code = argc == 0 ? list(&w, &e) : release(&w, argv[1], &e);
-    loop_close(&w);
+    connect_close(&w);
     return code == 0 ? EXIT_OK : cli_fail(&e);
 }
 

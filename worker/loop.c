@@ -1,4 +1,4 @@
-/* loop: connect, sweep the buckets, pause, report; come back when a server does. */
+/* loop: sweep the buckets, pause, report; come back when a server does. */
 #include "worker/loop.h"
 
 #include <inttypes.h>
@@ -10,8 +10,10 @@
 
 #include "common/clock.h"
 #include "common/log.h"
+#include "worker/account.h"
 #include "worker/batch.h"
 #include "worker/bell.h"
+#include "worker/connect.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
 #include "worker/rescue.h"
@@ -20,7 +22,6 @@
 
 enum {
     BUCKETS = WALK_BUCKETS,
-    REPORT_MS = 1000,
     COMPLAIN_MS = 10000,
     SUSPECTS = 16, /* worked one by one in one visit */
     RETRY_BASE_MS = 50,
@@ -41,52 +42,10 @@ static void on_stop(int sig)
 static void pause_ms(const struct worker *w, int64_t ms)
 {
     if (!stopping)
-        bell_wait(w->slot, ms);
+        (void)bell_wait(w->slot, -1, ms);
 }
 
 /* ---- what the supervisor sees ---- */
-
-static void tell(struct worker *w,
-                 volatile sig_atomic_t *server,
-                 enum slot_server state,
-                 const struct err *e)
-{
-    if (state == SLOT_DOWN && *server != SLOT_DOWN)
-        (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.190s", e->msg);
-    *server = state;
-}
-
-static void write_counters(struct worker *w)
-{
-    struct metrics now = w->slot->counters;
-    char counters[1024];
-    struct err e = {0};
-    const struct pg_param params[] = {
-        pg_text(w->pool),
-        pg_int8(w->index),
-        pg_text(w->host),
-        pg_int8(getpid()),
-        pg_text(metrics_json(&now, counters, sizeof counters)),
-    };
-
-    if (!pg_is_usable(w->pg) ||
-        pg_exec(w->pg, SQL_POOL_REPORT_WORKER, params, 5, NULL, &e) != 0)
-        log_debug("worker.report_failed", "err=\"%s\"", e.msg);
-    else
-        w->reported = now;
-}
-
-/* Counters into the workers table, at most once a second; every five when idle. */
-static void report(struct worker *w)
-{
-    int64_t now = clk_ms();
-    bool changed = memcmp(&w->reported, &w->slot->counters, sizeof w->reported) != 0;
-
-    if (now - w->reported_ms < (changed ? REPORT_MS : 5 * REPORT_MS))
-        return;
-    w->reported_ms = now;
-    write_counters(w);
-}
 
 /* The last counters of the process, over a new connection if the old one broke. */
 static void report_last(struct worker *w)
@@ -96,11 +55,11 @@ static void report_last(struct worker *w)
     if (!pg_is_usable(w->pg)) {
         pg_close(w->pg);
         w->pg = NULL;
-        if (loop_open_postgres(w, &e) != 0)
+        if (connect_postgres(w, &e) != 0)
             return;
     }
     (void)!journal_catch_up(w, &e);
-    write_counters(w);
+    account_now(w);
 }
 
 /* ---- work ---- */
@@ -251,8 +210,8 @@ static int sweep_job(struct worker *w, size_t index, struct look *look, struct e
             return (int)e->code;
         look->worked = look->worked || turn == TURN_WORKED;
         if (turn != TURN_EMPTY)
-            tell(w, &w->slot->redis, SLOT_UP, NULL);
-        report(w);
+            account_server(w, &w->slot->redis, SLOT_UP, NULL);
+        account(w);
     }
     return 0;
 }
@@ -271,7 +230,7 @@ static void look_for_redis(struct worker *w)
 {
     if (w->locks != NULL && w->slot->redis == SLOT_DOWN &&
         ll_connect(w->locks) == LL_OK)
-        tell(w, &w->slot->redis, SLOT_UP, NULL);
+        account_server(w, &w->slot->redis, SLOT_UP, NULL);
 }
 
 /* A usable connection and nothing unsettled, or an error. */
@@ -280,10 +239,10 @@ static int ready(struct worker *w, struct err *e)
     if (!pg_is_usable(w->pg)) {
         pg_close(w->pg);
         w->pg = NULL;
-        if (loop_open_postgres(w, e) != 0)
+        if (connect_postgres(w, e) != 0)
             return (int)e->code;
     }
-    tell(w, &w->slot->postgres, SLOT_UP, NULL);
+    account_server(w, &w->slot->postgres, SLOT_UP, NULL);
     if (journal_catch_up(w, e) != 0 || rescue_predecessor(w, e) != 0 ||
         epoch_catch_up(w, e) != 0)
         return (int)e->code;
@@ -302,9 +261,9 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
     char quoted[400];
 
     if (e->code == ERR_REDIS) {
-        tell(w, &w->slot->redis, SLOT_DOWN, e);
+        account_server(w, &w->slot->redis, SLOT_DOWN, e);
     } else if (!pg_is_usable(w->pg)) {
-        tell(w, &w->slot->postgres, SLOT_DOWN, e);
+        account_server(w, &w->slot->postgres, SLOT_DOWN, e);
     } else if (e->code == ERR_CONFLICT || e->code == ERR_TIMEOUT) {
         worker_count(w, METRIC_conflicts, 1);
     } else {
@@ -331,17 +290,38 @@ static enum exit_code exit_code_of(const struct err *e)
     return e->code == ERR_SCHEMA || e->code == ERR_DENIED ? EXIT_REFUSED : EXIT_BUG;
 }
 
-/* Nothing is due: sleeps until something is, to the next look at the latest, or until
- * the listener rings. With a fixed `now` no time will come. The listener is told,
- * unless it knows that the doors will notify. */
+/* One look in poll_ms does for the whole pool, whoever takes it. */
+static bool is_our_look(struct worker *w)
+{
+    long long last = *w->looked_ms;
+    long long now = clk_ms();
+
+    return now - last >= w->config->poll_ms &&
+           atomic_compare_exchange_strong(w->looked_ms, &last, now);
+}
+
+/* Nothing is due: sleeps until something is, or until it is time for the pool's next
+ * look and no other worker takes it; less when the listener rings or the server hangs
+ * up. With a fixed `now` no time comes. The listener is told who sleeps, unless it
+ * knows that the doors will notify. */
 static void sleep_idle(struct worker *w, int64_t next_ms)
 {
-    int64_t poll_ms = w->config->poll_ms;
+    int64_t due_at =
+        w->now == NULL && next_ms < INT64_MAX ? clk_ms() + next_ms : INT64_MAX;
+    bool woken;
 
     w->slot->is_idle = true;
     if (w->listener != NULL && !w->listener->is_idle)
         bell_ring(w->listener);
-    pause_ms(w, w->now == NULL && next_ms < poll_ms ? next_ms : poll_ms);
+    do {
+        int64_t until = *w->looked_ms + w->config->poll_ms;
+
+        look_for_redis(w);
+        account(w);
+        woken = stopping || !pg_is_usable(w->pg) ||
+                bell_wait(w->slot, pg_socket(w->pg),
+                          (until < due_at ? until : due_at) - clk_ms());
+    } while (!woken && !stopping && clk_ms() < due_at && !is_our_look(w));
     w->slot->is_idle = false;
 }
 
@@ -352,6 +332,7 @@ static enum exit_code live(struct worker *w)
     while (!stopping) {
         struct err e = {0};
         struct look look = {.next_ms = INT64_MAX, .again_ms = INT64_MAX};
+        int64_t begun_ms = clk_ms();
 
         bell_hush(w->slot); /* a ring from here on means one look more */
         if (ready(w, &e) != 0 || sweep(w, &look, &e) != 0) {
@@ -362,11 +343,11 @@ static enum exit_code live(struct worker *w)
         }
         failures = 0;
         w->slot->has_worked = 1;
-        report(w);
+        account(w);
         if (w->once && !look.seen)
             break;
         if (!look.seen) {
-            look_for_redis(w);
+            *w->looked_ms = begun_ms;
             sleep_idle(w, look.next_ms);
         } else if (!look.worked) /* all that is due is with others: do not spin */
             pause_ms(w, look.again_ms < w->config->poll_ms ? look.again_ms : 1);
@@ -395,7 +376,7 @@ enum exit_code loop_run(struct worker *w)
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
     w->batch = malloc(sizeof *w->batch);
-    if (w->batch != NULL && loop_open_locks(w, &e) == 0) {
+    if (w->batch != NULL && connect_locks(w, &e) == 0) {
         if (w->lock != NULL)
             ll_set_nonce_copy(w->lock, w->slot->hold.nonce);
         code = live(w);
@@ -407,6 +388,6 @@ enum exit_code loop_run(struct worker *w)
                             w->batch == NULL ? "out of memory" : e.msg));
         code = e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_BUG;
     }
-    loop_close(w);
+    connect_close(w);
     return code;
 }

@@ -4,8 +4,8 @@
 
 #include "common/log.h"
 #include "worker/cli.h"
+#include "worker/connect.h"
 #include "worker/instant.h"
-#include "worker/loop.h"
 #include "worker/migrate.h"
 #include "worker/pool.h"
 
@@ -41,7 +41,7 @@ static int check_redis(struct worker *w, struct err *e)
 {
     int code;
 
-    if (loop_open_locks(w, e) != 0)
+    if (connect_locks(w, e) != 0)
         return (int)e->code;
     if (w->locks == NULL)
         return 0;
@@ -59,7 +59,7 @@ static int check_redis(struct worker *w, struct err *e)
 static int preflight(const struct config *c, unsigned jobs, struct err *e)
 {
     struct worker w = {.config = c, .jobs = jobs, .name = "preflight"};
-    int code = loop_open_postgres(&w, e);
+    int code = connect_postgres(&w, e);
     char url[CONFIG_TEXT];
 
     if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
@@ -80,7 +80,7 @@ static int preflight(const struct config *c, unsigned jobs, struct err *e)
         code = pg_exec(w.pg, SQL_POOL_FORGET_WORKERS, NULL, 0, NULL, e);
     if (code == 0)
         code = check_redis(&w, e);
-    loop_close(&w);
+    connect_close(&w);
     return code;
 }
 

@@ -34,6 +34,8 @@ struct slot {
     int wake_fd; /* what bell_ring wakes it by; open in every process of the pool */
     atomic_bool is_idle; /* a worker: sleeps for want of work; the listener: the doors
                             are asked to notify, so it need not be told who sleeps */
+    atomic_llong looked_ms; /* the first slot's, for all workers of the pool: when one
+                               last found nothing due, or woke to look */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
     struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */

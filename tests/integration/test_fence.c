@@ -101,7 +101,7 @@ static void apply_with_a_token_older_than_the_fence_writes_nothing(void **state)
     assert_int_equal(hand_apply(&h, &job_billing, 100, now, &counted), 0);
     assert_int_equal(hand_apply(&h, &job_orders, 100, now, &counted), 0);
     world_expect("5 5 4450 95", done);
-    loop_close(&h.w);
+    connect_close(&h.w);
 }
 
 static void apply_leaves_only_the_fenced_user_out(void **state)
@@ -120,7 +120,7 @@ static void apply_leaves_only_the_fenced_user_out(void **state)
                              "user_id = 128");
     world_expect("99 890", "SELECT fence || ' ' || balance_minor FROM users WHERE "
                            "user_id = 64");
-    loop_close(&h.w);
+    connect_close(&h.w);
 }
 
 /* Decided, but not all written: an order is never paid whose stock did not move. */
@@ -137,7 +137,7 @@ static void apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back(void **s
     assert_int_equal(hand_apply(&h, &job_orders, 99, now, &counted), ERR_BUG);
     assert_string_equal(world_totals(), before);
     assert_int_equal(counted.value[METRIC_fulfilled], 0);
-    loop_close(&h.w);
+    connect_close(&h.w);
 }
 
 static void apply_twice_with_one_token_writes_once(void **state)
@@ -156,7 +156,7 @@ static void apply_twice_with_one_token_writes_once(void **state)
     assert_string_equal(world_totals(), once);
     assert_int_equal(counted.value[METRIC_charged], 5);
     assert_int_equal(counted.value[METRIC_fulfilled], 5);
-    loop_close(&h.w);
+    connect_close(&h.w);
 }
 
 static void apply_reads_again_what_is_due(void **state)
@@ -174,7 +174,7 @@ static void apply_reads_again_what_is_due(void **state)
     assert_int_equal(hand_apply(&h, &job_orders, 5, now, &counted), 0);
     assert_memory_equal(&counted, &nothing, sizeof counted);
     world_expect("0 0 5000 100", done);
-    loop_close(&h.w);
+    connect_close(&h.w);
 }
 
 /* A row that another session holds is busy: the rest flows, nobody waits inside a
@@ -299,7 +299,7 @@ static void worker_idle_in_transaction_ends_before_its_lease(void **state)
     world_run(now);
     world_expect("6 5 4450 95", done);
     assert_int_equal(incidents("fenced"), 0);
-    loop_close(&h.w);
+    connect_close(&h.w);
 }
 
 /* ---- without Redis ------------------------------------------------------- */

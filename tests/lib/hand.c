@@ -19,7 +19,7 @@ void hand_open(struct hand *h, int64_t lease_ms)
     h->w.slot = &h->slot;
     h->w.jobs = 3;
     (void)snprintf(h->w.name, sizeof h->w.name, "by-hand");
-    if (loop_open_postgres(&h->w, &e) != 0 || loop_open_locks(&h->w, &e) != 0)
+    if (connect_postgres(&h->w, &e) != 0 || connect_locks(&h->w, &e) != 0)
         fail_msg("%s", e.msg);
 }
 

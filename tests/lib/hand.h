@@ -4,7 +4,7 @@
 #define LEDGERLOCK_HAND_H
 
 #include "tests/lib/world.h"
-#include "worker/loop.h"
+#include "worker/connect.h"
 
 /* Large: make it static, or one to a test. */
 struct hand {
@@ -14,7 +14,7 @@ struct hand {
 };
 
 /* Opens both connections on the world as a worker with this lease; any error fails the
- * test. Caller closes with loop_close(&h->w). */
+ * test. Caller closes with connect_close(&h->w). */
 void hand_open(struct hand *h, int64_t lease_ms);
 
 /* In one transaction, as a turn does: claims every user of items 1 to 5 (ids 64 times

@@ -4,6 +4,7 @@
 
 #include <hiredis/hiredis.h>
 #include <inttypes.h>
+#include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,6 +155,43 @@ int64_t pool_counter(const struct fixture *f, const char *name)
                    " FROM ledgerlock.workers",
                    name);
     return query(f, sql);
+}
+
+/* When each session began its latest statement; returns how many have begun another
+ * since `before`. */
+static int count_begun(PGconn *conn, char before[POOL_CHILDREN][64])
+{
+    PGresult *res =
+        PQexec(conn, "SELECT pid::text || ' ' || coalesce(query_start::text, '') "
+                     "FROM pg_stat_activity WHERE usename = 'ledgerlock_worker' "
+                     "AND datname = current_database() ORDER BY pid");
+    int n = 0;
+
+    assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
+    for (int i = 0; i < PQntuples(res) && i < POOL_CHILDREN; i++) {
+        n += strcmp(before[i], PQgetvalue(res, i, 0)) != 0;
+        (void)snprintf(before[i], sizeof before[i], "%s", PQgetvalue(res, i, 0));
+    }
+    PQclear(res);
+    return n;
+}
+
+int pool_asks(const struct fixture *f, int64_t ms)
+{
+    char url[FIXTURE_URL], before[POOL_CHILDREN][64] = {""};
+    int64_t end = pool_now_ms() + ms;
+    PGconn *conn;
+    int n = 0;
+
+    fixture_url_as(f, "postgres", url, sizeof url);
+    conn = PQconnectdb(url);
+    (void)count_begun(conn, before);
+    while (pool_now_ms() < end) {
+        fixture_pause_ms(5);
+        n += count_begun(conn, before);
+    }
+    PQfinish(conn);
+    return n;
 }
 
 /* ---- processes ---- */

@@ -39,6 +39,11 @@ int64_t pool_incidents(const struct fixture *f, const char *kind, const char *de
 /* Sum of one counter over all workers, as they have reported it. */
 int64_t pool_counter(const struct fixture *f, const char *name);
 
+/* How often sessions of the workers' role were seen to begin another statement within
+ * `ms`: those of one session that follow each other at once count as one. (The server's
+ * own statistics come up to ten seconds late.) */
+int pool_asks(const struct fixture *f, int64_t ms);
+
 /* ---- processes ---- */
 
 enum { POOL_CHILDREN = 32 };

@@ -1,12 +1,11 @@
-/* loop_open: a worker's connections: every timeout of PostgreSQL shorter than the
- * lease.
- */
+/* connect: the connections of one worker. */
+#include "worker/connect.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/secret.h"
-#include "worker/loop.h"
 
 static bool belongs_to_worker(const struct worker *w, const char *stem)
 {
@@ -31,7 +30,7 @@ static int prepare_statements(struct worker *w, struct err *e)
     return 0;
 }
 
-int loop_open_postgres(struct worker *w, struct err *e)
+int connect_postgres(struct worker *w, struct err *e)
 {
     char name[WORKER_NAME + 24];
     int64_t lease_ms = w->config->lease_ms;
@@ -60,7 +59,7 @@ int loop_open_postgres(struct worker *w, struct err *e)
     return (int)e->code;
 }
 
-int loop_open_locks(struct worker *w, struct err *e)
+int connect_locks(struct worker *w, struct err *e)
 {
     const struct config *c = w->config;
     char password[CONFIG_TEXT], why[160];
@@ -91,7 +90,7 @@ int loop_open_locks(struct worker *w, struct err *e)
     return w->lock == NULL ? err_set(e, ERR_NOMEM, "out of memory") : 0;
 }
 
-void loop_close(struct worker *w)
+void connect_close(struct worker *w)
 {
     ll_free(w->lock);
     ll_close(w->locks);
