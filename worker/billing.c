@@ -42,6 +42,7 @@ const struct job_type job_billing = {
     .pull = SQL_BILLING_PULL_DUE,
     .settle = SQL_BILLING_SETTLE_BATCH,
     .park = SQL_BILLING_PARK_SUBSCRIPTIONS,
+    .crash = SQL_BILLING_NOTE_CRASH,
     .item = "subscription",
     .apply = apply,
 };

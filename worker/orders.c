@@ -38,6 +38,7 @@ const struct job_type job_orders = {
     .pull = SQL_ORDERS_PULL_PENDING,
     .settle = SQL_ORDERS_SETTLE_BATCH,
     .park = SQL_ORDERS_PARK_ORDERS,
+    .crash = SQL_ORDERS_NOTE_CRASH,
     .item = "order",
     .apply = apply,
 };

@@ -99,6 +99,8 @@ static int preflight(const struct config *c, unsigned jobs, struct err *e)
     if (code == 0)
         code = check_durability(c, w.pg, e);
     if (code == 0)
+        code = pg_exec(w.pg, SQL_POOL_FORGET_WORKERS, NULL, 0, NULL, e);
+    if (code == 0)
         code = check_redis(&w, e);
     connect_close(&w);
     return code;

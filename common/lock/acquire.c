@@ -35,6 +35,8 @@ static int new_nonce(struct ll_lock *l)
         l->nonce[2 * i + 1] = digits[raw[i] & 15];
     }
     (void)snprintf(l->mark, sizeof l->mark, "%s|", l->nonce);
+    if (l->nonce_copy != NULL)
+        memcpy(l->nonce_copy, l->nonce, sizeof l->nonce);
     return LL_OK;
 }
 
@@ -43,7 +45,7 @@ static bool is_name(const struct ll_key *key)
     return key->len > 0 && key->len <= LL_KEY_MAX && key->name[0] != '!';
 }
 
-static int store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
+int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
 {
     const struct ll_client *c = l->client;
     size_t bytes = 0;
@@ -366,7 +368,7 @@ int ll_acquire(struct ll_lock *l,
         return ll_fail(c, LL_E_INVAL, "the lock is held; release or abandon it first");
     ll_renew_forget(l);
     clear(l);
-    code = store_names(l, keys, n);
+    code = ll_store_names(l, keys, n);
     if (code == LL_OK)
         code = new_nonce(l);
     if (code != LL_OK)
