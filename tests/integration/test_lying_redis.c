@@ -70,7 +70,7 @@ static void lying_redis_bills_nothing_twice_and_oversells_nothing(void **state)
                   " of %" PRId64 " done on lies\n",
                   liar_grants(&liar), liar_shared_grants(&liar), done,
                   pool_work_all(&work));
-    assert_true(liar_shared_grants(&liar) >= 100); /* two did hold the same keys */
+    assert_true(liar_shared_grants(&liar) >= 20); /* two did hold the same keys */
     assert_true(done >= pool_work_all(&work) / 2);
     assert_true(pool_incidents(&f, "fenced", "newer fence") > 0);
     assert_int_equal(pool_incidents(&f, "parked", ""), 0);
