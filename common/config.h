@@ -20,6 +20,7 @@ struct config {
     char postgres_password_file[CONFIG_TEXT]; /* postgres.password_file */
     char postgres_pooling[CONFIG_TEXT];       /* postgres.pooling: "session" or
                                                  "transaction" */
+    char postgres_durability[CONFIG_TEXT];    /* "required" or "any" */
     char redis_url[CONFIG_TEXT];              /* redis.url:
                                                  redis://[user[:password]@]host[:port][/db],
                                                  unix:///path */
@@ -32,7 +33,8 @@ struct config {
     char lock_prefix[CONFIG_TEXT]; /* locks.prefix, default "lock:" */
     int64_t lease_ms;              /* locks.lease_ms: 1000 .. 600000, default 10000 */
     int64_t workers;               /* pool.workers: 1 .. 256, default 4; flag -w */
-    int64_t batch;   /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
+    int64_t batch; /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
+    int64_t quarantine_after; /* pool.quarantine_after: 0 .. 100, default 3 */
     int64_t poll_ms; /* pool.poll_ms: 10 .. 60000, default 1000: pause when nothing is
                         due */
     char notify[CONFIG_TEXT]; /* pool.notify: "on" or "off" */

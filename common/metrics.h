@@ -24,7 +24,7 @@
     X(commit_unknown, "COMMITs whose answer never came")                                 \
     X(conflicts,      "transactions rolled back by a timeout or a deadlock")             \
     X(epoch_bumps,    "epochs raised")                                                   \
-    X(parked,         "rows set aside because an invariant broke")                       \
+    X(parked,         "rows set aside: an invariant broke, or their workers died")                       \
     X(restarts,       "times the worker of this slot was started again")
 
 /* clang-format on */

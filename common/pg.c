@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/pg_private.h"
 #include "common/secret.h"
+#include "common/sql_mutant.h"
 
 enum { CONNECT_MS = 5000 };
 
@@ -160,7 +161,8 @@ int pg_prepare(struct pg *pg, enum sql_id id, struct err *e)
     if (pg->prepared[id])
         return 0;
     name = pg->transaction_pooling ? "" : sql->stem;
-    if (PQsendPrepare(pg->conn, name, (const char *)sql->text, 0, NULL) == 0)
+    if (PQsendPrepare(pg->conn, name, SQL_TEXT(sql->stem, (const char *)sql->text), 0,
+                      NULL) == 0)
         return pg_conn_error(pg, e, sql->stem);
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "prepare %s", sql->stem);
@@ -327,4 +329,14 @@ int pg_server_version(const struct pg *pg)
 int pg_backend_pid(const struct pg *pg)
 {
     return PQbackendPID(pg->conn);
+}
+
+const char *pg_host(const struct pg *pg)
+{
+    return PQhost(pg->conn);
+}
+
+const char *pg_port(const struct pg *pg)
+{
+    return PQport(pg->conn);
 }

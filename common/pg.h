@@ -121,4 +121,8 @@ MUST_CHECK int pg_copy_end(struct pg *pg, const char *cancel_reason, struct err 
 int pg_server_version(const struct pg *pg);
 int pg_backend_pid(const struct pg *pg);
 
+/* Where the connection leads: a host, or the folder of a Unix socket; and the port. */
+const char *pg_host(const struct pg *pg);
+const char *pg_port(const struct pg *pg);
+
 #endif

@@ -3,6 +3,9 @@
 
 #include <stdlib.h>
 
+#include "common/clock.h"
+#include "common/lock/mutant.h"
+
 static size_t (*const name_key[])(char *buf, size_t size, int64_t id) = {
 #define KIND_KEY(name, claim, fence) key_##name,
     RESOURCE_KINDS(KIND_KEY)
@@ -35,7 +38,8 @@ static size_t collect_keys(struct batch *b)
     for (size_t i = 0; i < refs; i++) {
         b->keys[i] = (struct batch_key){.id = b->refs[i].id, .kind = b->refs[i].kind};
     }
-    qsort(b->keys, refs, sizeof b->keys[0], compare);
+    if (!MUTANT("unsorted-keys"))
+        qsort(b->keys, refs, sizeof b->keys[0], compare);
     for (size_t i = 0; i < refs; i++) {
         if (k == 0 || compare(&b->keys[k - 1], &b->keys[i]) != 0)
             b->keys[k++] = b->keys[i];
@@ -51,6 +55,23 @@ static void name_keys(struct batch *b)
         b->names[i].name = key->name;
         b->names[i].len = name_key[key->kind](key->name, sizeof key->name, key->id);
     }
+}
+
+void batch_take_keys(struct batch *b,
+                     const int64_t *ids,
+                     const unsigned char *kinds,
+                     size_t n)
+{
+    b->n = 0;
+    b->key_ct = n;
+    for (size_t i = 0; i < n; i++)
+        b->keys[i] =
+            (struct batch_key){.id = ids[i], .kind = (enum resource_kind)kinds[i]};
+    name_keys(b);
+}
+
+static void find_keys(struct batch *b)
+{
     for (size_t i = 0; i < b->first_ref[b->n]; i++)
         b->refs[i].key =
             (size_t)(batch_find(b, b->refs[i].kind, b->refs[i].id) - b->keys);
@@ -69,6 +90,7 @@ static void take_rows(struct batch *b, const struct pg_result *res)
             if (b->n == BATCH_MAX)
                 break;
             b->first_ref[b->n] = refs;
+            b->crashes[b->n] = pg_is_null(res, row, 3) ? -1 : pg_get_int8(res, row, 3);
             b->items[b->n++] = item;
         }
         if (refs == BATCH_REFS) {
@@ -82,16 +104,63 @@ static void take_rows(struct batch *b, const struct pg_result *res)
     }
 }
 
+static size_t count_suspects(const struct batch *b)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++)
+        n += b->crashes[i] >= 0 ? 1 : 0;
+    return n;
+}
+
+/* Any of those with the fewest deaths, each as likely; b->n if there is none. */
+static size_t pick_suspect(const struct batch *b)
+{
+    size_t pick = b->n;
+    int64_t ties = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->crashes[i] < 0)
+            continue;
+        if (pick == b->n || b->crashes[i] < b->crashes[pick]) {
+            pick = i;
+            ties = 1;
+        } else if (b->crashes[i] == b->crashes[pick] && clk_jitter_ms(ties++) == 0) {
+            pick = i;
+        }
+    }
+    return pick;
+}
+
+/* Leaves only the items that are to be worked now, with their refs. */
+static void choose(struct batch *b, bool suspect)
+{
+    size_t one = pick_suspect(b);
+    size_t n = 0, refs = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        size_t from = b->first_ref[i], to = b->first_ref[i + 1];
+
+        if (suspect ? i != one : b->crashes[i] >= 0)
+            continue;
+        b->items[n] = b->items[i];
+        b->first_ref[n++] = refs;
+        while (from < to)
+            b->refs[refs++] = b->refs[from++];
+        b->first_ref[n] = refs;
+    }
+    b->n = n;
+}
+
 int batch_pull(struct worker *w,
                const struct job_type *job,
-               int64_t bucket,
-               size_t limit,
+               const struct turn_order *order,
                int64_t *too_large,
                struct err *e)
 {
     struct batch *b = w->batch;
-    const struct pg_param params[] = {pg_int8(bucket), pg_text(w->now),
-                                      pg_int8((int64_t)limit)};
+    const struct pg_param params[] = {pg_int8(order->bucket), pg_text(w->now),
+                                      pg_int8((int64_t)order->limit)};
     struct pg_result *res;
 
     *too_large = 0;
@@ -103,12 +172,17 @@ int batch_pull(struct worker *w,
     if (b->n == 0 && pg_rows(res) > 0)
         *too_large = pg_get_int8(res, 0, 0);
     pg_result_free(res);
+    b->suspect_ct = count_suspects(b);
+    b->is_suspect = order->suspect;
+    if (b->suspect_ct > 0 || order->suspect)
+        choose(b, order->suspect);
     while (b->n > 0) {
         size_t keys = collect_keys(b);
 
         if (keys <= LL_KEYS_MAX) {
             b->key_ct = keys;
             name_keys(b);
+            find_keys(b);
             break;
         }
         if (b->n == 1)
@@ -154,7 +228,8 @@ static void mark_wanted(struct batch *b)
 void batch_mark_granted(struct batch *b, const struct ll_lock *lock)
 {
     for (size_t i = 0; i < b->key_ct; i++)
-        b->keys[i].granted = ll_key_code(lock, i) == LL_OK;
+        b->keys[i].granted =
+            ll_key_code(lock, i) == LL_OK || MUTANT("busy-taken-for-granted");
     mark_wanted(b);
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/lock/lock.h"
 #include "worker/key.h"
+#include "worker/turn.h"
 #include "worker/worker.h"
 
 enum { BATCH_REFS = 16384 };
@@ -28,6 +29,10 @@ struct batch {
     int64_t items[BATCH_MAX];
     size_t first_ref[BATCH_MAX +
                      1]; /* item i needs refs first_ref[i] .. first_ref[i + 1] */
+    int64_t
+        crashes[BATCH_MAX]; /* deaths that an item is charged with; -1: no suspect */
+    size_t suspect_ct;      /* suspects among the rows pulled */
+    bool is_suspect;        /* the one item is one */
 
     struct {
         int64_t id;
@@ -44,15 +49,23 @@ struct batch {
     bool first_worked;       /* items[0] was among them */
 };
 
-/* Pulls up to `limit` due rows of a bucket and collects their keys; fewer rows
- * when their keys would not fit into one lock call. An item that alone needs more is
- * left out and handed back in *too_large (0: none). */
+/* Pulls up to `limit` due rows of a bucket and collects their keys: those that no
+ * worker has died over, or one of the others. Fewer rows when their keys would not fit
+ * into one lock call. An item that alone needs more is left out and handed back in
+ * *too_large (0: none). The suspect is any of those with the fewest deaths: a sample,
+ * so that a worker that dies over one after the other says something about the program
+ * and not about the rows. */
 MUST_CHECK int batch_pull(struct worker *w,
                           const struct job_type *job,
-                          int64_t bucket,
-                          size_t limit,
+                          const struct turn_order *order,
                           int64_t *too_large,
                           struct err *e);
+
+/* Makes it a batch of these keys and no items. */
+void batch_take_keys(struct batch *b,
+                     const int64_t *ids,
+                     const unsigned char *kinds,
+                     size_t n);
 
 /* Takes the answer of the lock: marks granted keys, then the keys that workable items
  * want. */

@@ -38,7 +38,7 @@ struct cli_verb {
 
 /* Every verb file defines one of these; cli.c lists them. */
 extern const struct cli_verb verb_migrate, verb_seed, verb_import, verb_run, verb_audit,
-    verb_status, verb_locks, verb_bench, verb_config;
+    verb_status, verb_locks, verb_quarantine, verb_bench, verb_lab, verb_config;
 
 /* The verbs in the order of the help; help and version come last. */
 extern const struct cli_verb *const cli_verbs[];

@@ -39,8 +39,9 @@ static const struct cli_verb verb_help = {
 };
 
 const struct cli_verb *const cli_verbs[] = {
-    &verb_migrate, &verb_seed,  &verb_import, &verb_run,     &verb_audit, &verb_status,
-    &verb_locks,   &verb_bench, &verb_config, &verb_version, &verb_help,
+    &verb_migrate, &verb_seed,    &verb_import,     &verb_run,   &verb_audit,
+    &verb_status,  &verb_locks,   &verb_quarantine, &verb_bench, &verb_lab,
+    &verb_config,  &verb_version, &verb_help,
 };
 const size_t cli_verb_ct = sizeof cli_verbs / sizeof cli_verbs[0];
 

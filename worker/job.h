@@ -52,7 +52,9 @@ struct job_type {
         pull; /* $1 bucket, $2 now, $3 limit: (item, resource kind, id) by item */
     enum sql_id settle; /* $1 token, $2 items: how many effects carry the token */
     enum sql_id park;   /* $1 items: set aside, never pulled again */
-    const char *item;   /* what an item is called in logs: "subscription" */
+    enum sql_id crash; /* $1 items, $2 now, $3 worker that died over them: (item, deaths
+                          it is charged with) of those that are still due */
+    const char *item;  /* what an item is called in logs: "subscription" */
 
     /* Re-reads, decides and writes all effects of the batch in the open transaction and
      * counts them into `counted`, which the loop adds up once COMMIT is known.

@@ -114,6 +114,7 @@ static int release(struct worker *w, const char *key, struct err *e)
         pg_text("hand"),
         pg_null(),
         pg_text("ledgerlock locks release"),
+        pg_int8(0),
     };
     int code;
 
@@ -124,7 +125,7 @@ static int release(struct worker *w, const char *key, struct err *e)
     if (code != LL_OK)
         return redis_error(w, code, e);
     if (pg_begin(w->pg, e) != 0 ||
-        pg_exec(w->pg, SQL_POOL_JOURNAL_INCIDENT, params, 7, NULL, e) != 0)
+        pg_exec(w->pg, SQL_POOL_JOURNAL_INCIDENT, params, 8, NULL, e) != 0)
         return (int)e->code;
     code = ll_force_release(w->locks, key);
     if (code == LL_GONE)

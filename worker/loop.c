@@ -15,12 +15,15 @@
 #include "worker/bell.h"
 #include "worker/connect.h"
 #include "worker/epoch.h"
+#include "worker/journal.h"
+#include "worker/rescue.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
 
 enum {
     BUCKETS = WALK_BUCKETS,
     COMPLAIN_MS = 10000,
+    SUSPECTS = 16, /* worked one by one in one visit */
     RETRY_BASE_MS = 50,
     RETRY_CAP_MS = 2000
 };
@@ -55,6 +58,7 @@ static void report_last(struct worker *w)
         if (connect_postgres(w, &e) != 0)
             return;
     }
+    (void)!journal_catch_up(w, &e);
     account_now(w);
 }
 
@@ -109,6 +113,47 @@ static bool is_collision(struct worker *w, const struct err *e)
     return true;
 }
 
+/* One turn; one bucket's trouble keeps no other waiting. */
+static int take_turn(struct worker *w,
+                     const struct job_type *job,
+                     const struct turn_order *order,
+                     enum turn *turn,
+                     struct err *e)
+{
+    if (turn_run(w, job, order, turn, e) == 0)
+        return 0;
+    if (!is_collision(w, e))
+        return (int)e->code;
+    hold_clear(&w->slot->hold);
+    *turn = TURN_BUSY;
+    return 0;
+}
+
+/* Some of the bucket's suspects, each alone. When all that is left there are suspects
+ * with others, the worker steps back. */
+static int visit_suspects(struct worker *w,
+                          const struct job_type *job,
+                          struct walk *walk,
+                          const struct turn_order *order,
+                          enum turn *turn,
+                          struct err *e)
+{
+    struct walk_turn did = {.first_worked = true};
+
+    for (int i = 0; i < SUSPECTS && w->batch->suspect_ct > 0 && !stopping; i++) {
+        enum turn alone;
+
+        if (take_turn(w, job, order, &alone, e) != 0)
+            return (int)e->code;
+        did.pulled += w->batch->n;
+        if (*turn != TURN_WORKED)
+            *turn = alone;
+    }
+    if (*turn != TURN_WORKED)
+        walk_learn(walk, order->bucket, &did, clk_ms());
+    return 0;
+}
+
 /* One turn in a bucket, and what the worker learns from it. */
 static int visit(struct worker *w,
                  const struct job_type *job,
@@ -118,17 +163,14 @@ static int visit(struct worker *w,
                  struct err *e)
 {
     bool patient = walk_is_patient(walk, bucket);
-    const struct turn_order order = {
+    struct turn_order order = {
         .bucket = bucket, .limit = patient ? 1 : walk->limit, .patient = patient};
     int64_t since_ms = clk_ms();
     const struct batch *b = w->batch;
     struct walk_turn did;
 
-    if (turn_run(w, job, &order, turn, e) != 0) {
-        if (!is_collision(w, e))
-            return (int)e->code;
-        *turn = TURN_BUSY; /* one bucket's trouble keeps no other waiting */
-    }
+    if (take_turn(w, job, &order, turn, e) != 0)
+        return (int)e->code;
     did = (struct walk_turn){.pulled = b->n,
                              .worked = b->worked,
                              .first = b->items[0],
@@ -136,8 +178,11 @@ static int visit(struct worker *w,
                              .took_ms = clk_ms() - since_ms};
     if (!patient)
         walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
-    walk_learn(walk, bucket, &did, clk_ms());
-    return 0;
+    if (did.pulled > 0 || b->suspect_ct == 0)
+        walk_learn(walk, bucket, &did, clk_ms());
+    order =
+        (struct turn_order){.bucket = bucket, .limit = walk->limit, .suspect = true};
+    return b->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
 }
 
 /* One batch from every due bucket that it has not stepped back from, beginning at this
@@ -164,8 +209,6 @@ static int sweep_job(struct worker *w, size_t index, struct look *look, struct e
         if (visit(w, job, walk, bucket, &turn, e) != 0)
             return (int)e->code;
         look->worked = look->worked || turn == TURN_WORKED;
-        if (turn == TURN_WORKED)
-            w->slot->has_worked = 1;
         if (turn != TURN_EMPTY)
             account_server(w, &w->slot->redis, SLOT_UP, NULL);
         account(w);
@@ -200,13 +243,15 @@ static int ready(struct worker *w, struct err *e)
             return (int)e->code;
     }
     account_server(w, &w->slot->postgres, SLOT_UP, NULL);
-    if (epoch_catch_up(w, e) != 0)
+    if (journal_catch_up(w, e) != 0 || rescue_predecessor(w, e) != 0 ||
+        epoch_catch_up(w, e) != 0)
         return (int)e->code;
     if (!w->unknown.pending)
         return 0;
     if (settle_pending(w, e) != 0)
         return (int)e->code;
     turn_release(w);
+    hold_clear(&w->slot->hold);
     return 0;
 }
 
@@ -230,6 +275,14 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
     pause_ms(w,
              RETRY_BASE_MS / 2 + clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
     return true;
+}
+
+/* An error ended the batch and not us. One whose COMMIT is unknown is still ours, and
+ * so is what a dead one left until it is cleared up. */
+static void leave_batch(struct worker *w)
+{
+    if (!w->unknown.pending && w->slot->hold.incarnation == w->slot->incarnation)
+        hold_clear(&w->slot->hold);
 }
 
 static enum exit_code exit_code_of(const struct err *e)
@@ -285,6 +338,7 @@ static enum exit_code live(struct worker *w)
         if (ready(w, &e) != 0 || sweep(w, &look, &e) != 0) {
             if (!survive(w, &e, failures++))
                 return exit_code_of(&e);
+            leave_batch(w);
             continue;
         }
         failures = 0;
@@ -323,8 +377,11 @@ enum exit_code loop_run(struct worker *w)
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
     w->batch = malloc(sizeof *w->batch);
     if (w->batch != NULL && connect_locks(w, &e) == 0) {
+        if (w->lock != NULL)
+            ll_set_nonce_copy(w->lock, w->slot->hold.nonce);
         code = live(w);
         report_last(w);
+        journal_give_up(w);
     } else {
         log_error("worker.failed", "err=%s",
                   log_quote(quoted, sizeof quoted,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/sql_mutant.h"
 #include "function_gen.h"
 #include "migration_gen.h"
 #include "worker/cli.h"
@@ -147,7 +148,7 @@ static int apply(struct pg *pg, const struct piece *p, bool first, struct err *e
     int64_t start = clk_ms();
     char hash[HASH];
 
-    if (pg_exec_text(pg, p->text, NULL, e) != 0 ||
+    if (pg_exec_text(pg, SQL_TEXT(p->name, p->text), NULL, e) != 0 ||
         hash_text(pg, p->text, hash, e) != 0 || record(pg, p, hash, first, e) != 0 ||
         pg_commit(pg, e) != 0)
         return explain(p, e);

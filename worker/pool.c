@@ -20,6 +20,7 @@
 #include "worker/bell.h"
 #include "worker/listen.h"
 #include "worker/loop.h"
+#include "worker/rescue.h"
 #include "worker/watch.h"
 
 enum {
@@ -27,7 +28,8 @@ enum {
 
     QUICK_DEATHS_MAX = 10,
     RESTART_BASE_MS = 100,
-    RESTART_CAP_MS = 10000
+    RESTART_CAP_MS = 10000,
+    RESCUE_CAP_MS = 250 /* when the dead one has left something to clear up */
 };
 
 /* What the supervisor alone knows of a slot. */
@@ -199,6 +201,8 @@ static void schedule_restart(struct pool *p, size_t i, int status)
             ? 0
             : RESTART_BASE_MS / 2 +
                   clk_backoff_ms(post->quick_deaths, RESTART_BASE_MS, RESTART_CAP_MS);
+    if (hold_is_set(&p->slots[i].hold) && delay_ms > RESCUE_CAP_MS)
+        delay_ms = RESCUE_CAP_MS;
     post->start_at_ms = clk_ms() + delay_ms;
     if (WIFSIGNALED(status))
         log_warn("pool.worker_died",
@@ -215,6 +219,7 @@ static void bury(struct pool *p, size_t i, int status)
     bool clean = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OK;
 
     post->pid = 0;
+    rescue_note_death(&p->slots[i], status, post->kill_at_ms != 0);
     if (post->replacing && !p->draining) {
         post->replacing = false;
         post->start_at_ms = 0;

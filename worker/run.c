@@ -54,6 +54,26 @@ static int check_redis(struct worker *w, struct err *e)
     return 0;
 }
 
+/* A server that forgets what it has committed breaks every promise after a crash. */
+static int check_durability(const struct config *c, struct pg *pg, struct err *e)
+{
+    struct pg_result *res;
+    char off[160];
+
+    if (strcmp(c->postgres_durability, "any") == 0)
+        return 0;
+    if (pg_exec(pg, SQL_RUN_READ_DURABILITY, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    (void)snprintf(off, sizeof off, "%s", pg_get_text(res, 0, 0));
+    pg_result_free(res);
+    if (off[0] == '\0')
+        return 0;
+    return err_set(e, ERR_REFUSED,
+                   "PostgreSQL has %s: a crash of the server would lose what was "
+                   "committed; turn it on, or say postgres.durability = \"any\"",
+                   off);
+}
+
 /* Looks at both servers once, so that what is wrong is said here and not by every
  * worker. */
 static int preflight(const struct config *c, unsigned jobs, struct err *e)
@@ -76,6 +96,10 @@ static int preflight(const struct config *c, unsigned jobs, struct err *e)
     }
     if (code == 0)
         code = migrate_check(w.pg, e);
+    if (code == 0)
+        code = check_durability(c, w.pg, e);
+    if (code == 0)
+        code = pg_exec(w.pg, SQL_POOL_FORGET_WORKERS, NULL, 0, NULL, e);
     if (code == 0)
         code = check_redis(&w, e);
     connect_close(&w);

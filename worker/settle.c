@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "worker/history.h"
 #include "worker/journal.h"
 
 void settle_note(struct worker *w,
@@ -88,6 +89,7 @@ int settle_pending(struct worker *w, struct err *e)
     if (find_effects(w, &found, e) != 0)
         return (int)e->code;
     committed = found > 0 || (committed && !has_effects(&u->counted));
+    HISTORY_SETTLED(w, committed);
     if (committed)
         metrics_add(&w->slot->counters, &u->counted);
     u->pending = false;

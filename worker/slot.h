@@ -10,6 +10,7 @@
 
 #include "common/histogram.h"
 #include "common/metrics.h"
+#include "worker/hold.h"
 
 /* How a worker sees one of its servers. */
 enum slot_server { SLOT_UNKNOWN, SLOT_UP, SLOT_DOWN };
@@ -28,9 +29,8 @@ struct slot {
     struct pace pace;
     volatile sig_atomic_t postgres;
     volatile sig_atomic_t redis;
-    volatile sig_atomic_t
-        has_worked;    /* got through one whole turn: not crashing at start */
-    char trouble[200]; /* why the last server went down */
+    volatile sig_atomic_t has_worked; /* got something done: not crashing at start */
+    char trouble[200];                /* why the last server went down */
     int wake_fd; /* what bell_ring wakes it by; open in every process of the pool */
     atomic_bool is_idle; /* a worker: sleeps for want of work; the listener: the doors
                             are asked to notify, so it need not be told who sleeps */
@@ -38,6 +38,13 @@ struct slot {
                                last found nothing due, or woke to look */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
+    struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */
+
+    /* Of the dead one, as rescue_note_death wrote it; is_charged: by its successor. */
+    char death[24];
+    int64_t died_at_ms;
+    bool is_guiltless;
+    bool is_charged;
 };
 
 #endif

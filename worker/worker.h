@@ -11,7 +11,7 @@
 #include "worker/slot.h"
 #include "worker/walk.h"
 
-enum { WORKER_NAME = 48, BATCH_MAX = LL_KEYS_MAX };
+enum { WORKER_NAME = 48, BATCH_MAX = LL_KEYS_MAX, INCIDENTS_KEPT = 16 };
 
 /* A COMMIT whose answer was lost, until it is known what became of it. */
 struct unknown {
@@ -22,6 +22,16 @@ struct unknown {
     size_t n;
     int64_t items[BATCH_MAX];
     struct metrics counted; /* added up if it turns out committed */
+};
+
+/* One that could not be written to the journal yet. */
+struct incident {
+    char kind[16];
+    char phase[16];
+    char resource[64];
+    char detail[256];
+    int64_t token, xid;
+    int64_t at_ms;
 };
 
 struct worker {
@@ -44,6 +54,8 @@ struct worker {
     struct walk walks[JOB_TYPE_CT];
     bool caught_up; /* epoch compared with Redis once */
     struct unknown unknown;
+    struct incident unwritten[INCIDENTS_KEPT];
+    size_t unwritten_ct;
     int64_t raised_since_ms; /* epochs raised in the present minute */
     int raised_ct;
     int64_t complained_ms; /* when a collision was last said */

@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "common/lock/internal.h"
+#include "common/lock/mutant.h"
 
 /* Not a code that callers see: the server refused a command that ran after its time. */
 enum { LATE = 100 };
@@ -34,6 +35,8 @@ static int new_nonce(struct ll_lock *l)
         l->nonce[2 * i + 1] = digits[raw[i] & 15];
     }
     (void)snprintf(l->mark, sizeof l->mark, "%s|", l->nonce);
+    if (l->nonce_copy != NULL)
+        memcpy(l->nonce_copy, l->nonce, sizeof l->nonce);
     return LL_OK;
 }
 
@@ -42,7 +45,7 @@ static bool is_name(const struct ll_key *key)
     return key->len > 0 && key->len <= LL_KEY_MAX && key->name[0] != '!';
 }
 
-static int store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
+int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
 {
     const struct ll_client *c = l->client;
     size_t bytes = 0;
@@ -74,7 +77,7 @@ static int store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
 static void clear(struct ll_lock *l)
 {
     l->n = l->granted = 0;
-    l->token = 0;
+    l->token = MUTANT("token-from-a-stale-reply") ? l->token : 0;
     l->holds = 0;
     l->released = l->uncertain = l->unreachable = false;
     l->lost = false;
@@ -180,7 +183,9 @@ ask(struct ll_lock *l, size_t first, size_t n, enum ll_mode mode, uint32_t ttl_m
     (void)snprintf(ttl, sizeof ttl, "%u", ttl_ms);
     server_ms = ll_now_ms() + c->nodes[0].server_ahead_ms;
     (void)snprintf(not_after, sizeof not_after, "%lld",
-                   (long long)(server_ms + c->reply_ms));
+                   (long long)(MUTANT("late-command-grants")
+                                   ? INT64_C(1) << 50
+                                   : server_ms + c->reply_ms));
     (void)snprintf(not_before, sizeof not_before, "%lld",
                    (long long)(server_ms - c->reply_ms));
     l->argv[argc] = record;
@@ -210,6 +215,8 @@ static int acquire_chunk(
     int code = LL_E_UNAVAILABLE;
 
     for (int attempt = 0; attempt < 2; attempt++) {
+        if (MUTANT("new-nonce-for-a-repeat") && attempt > 0 && new_nonce(l) != LL_OK)
+            break;
         code = l->client->no_scripts ? ll_plain_acquire(l, first, n, mode, ttl_ms)
                                      : ask(l, first, n, mode, ttl_ms);
         unanswered = unanswered || code == LL_E_UNCERTAIN;
@@ -361,7 +368,7 @@ int ll_acquire(struct ll_lock *l,
         return ll_fail(c, LL_E_INVAL, "the lock is held; release or abandon it first");
     ll_renew_forget(l);
     clear(l);
-    code = store_names(l, keys, n);
+    code = ll_store_names(l, keys, n);
     if (code == LL_OK)
         code = new_nonce(l);
     if (code != LL_OK)

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <time.h>
 
 #include "lua_gen.h"
@@ -205,4 +206,37 @@ int64_t bare_cpu_us(struct bare *b)
 const char *bare_library(void)
 {
     return VERSION_TEXT(HIREDIS_MAJOR, HIREDIS_MINOR, HIREDIS_PATCH);
+}
+
+static void read_answer(const redisReply *reply, struct bare_answer *answer)
+{
+    while (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+        reply = reply->element[0];
+    answer->kind = BARE_NIL;
+    if (reply->type == REDIS_REPLY_INTEGER) {
+        answer->kind = BARE_NUMBER;
+        answer->number = reply->integer;
+    } else if (reply->str != NULL) {
+        answer->kind = reply->type == REDIS_REPLY_ERROR ? BARE_ERROR : BARE_TEXT;
+        (void)snprintf(answer->text, sizeof answer->text, "%s", reply->str);
+    }
+}
+
+void bare_ask(struct bare *b,
+              const char *const *words,
+              size_t n,
+              struct bare_answer *answer)
+{
+    const char *argv[16];
+    redisReply *reply = NULL;
+
+    *answer = (struct bare_answer){.kind = BARE_BROKEN};
+    if (b == NULL || n > sizeof argv / sizeof argv[0])
+        return;
+    memcpy(argv, words, n * sizeof argv[0]);
+    (void)redisSetTimeout(b->conn, (struct timeval){.tv_sec = 2});
+    reply = redisCommandArgv(b->conn, (int)n, argv, NULL);
+    if (reply != NULL)
+        read_answer(reply, answer);
+    (void)is_good(reply);
 }

@@ -38,4 +38,19 @@ void bare_version(struct bare *b, char *buf, size_t size);
 /* Version of hiredis that this was built with. */
 const char *bare_library(void);
 
+/* What a server said to one command. Of an array, its first element. */
+struct bare_answer {
+    enum { BARE_BROKEN, BARE_NIL, BARE_NUMBER, BARE_TEXT, BARE_ERROR } kind;
+
+    int64_t number;
+    char text[64]; /* longer ones are cut */
+};
+
+/* Sends one command of n words and waits at most two seconds for the answer.
+ * BARE_BROKEN: none came, or b is NULL; close it and open a new one. */
+void bare_ask(struct bare *b,
+              const char *const *words,
+              size_t n,
+              struct bare_answer *answer);
+
 #endif

@@ -274,6 +274,11 @@ void ll_set_reentrant(struct ll_lock *l, bool reentrant)
     l->reentrant = reentrant;
 }
 
+void ll_set_nonce_copy(struct ll_lock *l, char *copy)
+{
+    l->nonce_copy = copy;
+}
+
 const char *ll_name(const struct ll_lock *l, size_t i, size_t *len)
 {
     *len = l->offsets[i + 1] - l->offsets[i];

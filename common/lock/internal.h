@@ -11,7 +11,9 @@
 struct redisContext;
 struct redisReply;
 
-enum { LL_IDENT_MAX = 96, LL_ERROR_MAX = 256, LL_NONCE_HEX = 32, LL_SENTINELS_MAX = 8 };
+enum { LL_IDENT_MAX = 96, LL_ERROR_MAX = 256, LL_SENTINELS_MAX = 8 };
+
+enum { LL_NONCE_HEX = LL_NONCE_SIZE - 1 };
 
 /* Longest that a read blocks before its caller looks at the deadline again. */
 enum { LL_TICK_MS = 50 };
@@ -74,6 +76,7 @@ struct ll_lock {
     struct ll_client *client;
     char nonce[LL_NONCE_HEX + 1];
     char mark[LL_NONCE_HEX + 2]; /* "nonce|": a value that begins with it is ours */
+    char *nonce_copy;            /* may be NULL */
     int64_t token;
     _Atomic int64_t deadline_ms; /* local boot clock, drift taken off */
     _Atomic int64_t progress_ms; /* last ll_progress */
@@ -242,6 +245,9 @@ void ll_sentinel_distrust(struct ll_client *c);
 
 /* Makes room for n keys in the lock. LL_OK or LL_E_NOMEM. */
 int ll_lock_reserve(struct ll_lock *l, size_t n, size_t name_bytes);
+
+/* Takes the names over, prefixed; every key LL_OK. LL_OK, LL_E_INVAL, LL_E_NOMEM. */
+int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
 
 /* Deadline of a lease that is asked for now: drift taken off. */
 int64_t ll_deadline(uint32_t lease_ms);

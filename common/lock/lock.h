@@ -71,6 +71,9 @@ enum ll_code {
 
 enum { LL_KEY_MAX = 200, LL_KEYS_MAX = 1000, LL_PREFIX_MAX = 64, LL_NODES_MAX = 5 };
 
+/* A nonce as text, with its end. */
+enum { LL_NONCE_SIZE = 33 };
+
 /* Highest epoch: epoch * 2^40 + n stays below 2^53, exact in Lua's numbers. */
 #define LL_EPOCH_MAX 8191
 
@@ -177,6 +180,11 @@ void ll_free(struct ll_lock *l);
  * while held refreshes the lease and counts; only the outermost release frees. */
 void ll_set_tolerance(struct ll_lock *l, uint32_t tolerance_ms);
 void ll_set_reentrant(struct ll_lock *l, bool reentrant);
+
+/* Where each acquire writes the nonce of its tenure before anything is sent
+ * (LL_NONCE_SIZE bytes, borrowed as long as the lock; NULL: nowhere). In memory that
+ * outlives the process it lets somebody else free the keys: ll_release_dead. */
+void ll_set_nonce_copy(struct ll_lock *l, char *copy);
 
 /* One tenure over n keys (at least 1, no name twice), with one fresh nonce. Up to
  * LL_KEYS_MAX keys are one script call and one fencing token; more are taken in chunks
@@ -333,6 +341,17 @@ struct ll_held {
 };
 
 typedef void (*ll_held_fn)(const struct ll_held *held, void *arg);
+
+/* Deletes those of the keys that carry this nonce, for whoever knows for certain that
+ * the process that took it is dead: its tenure ends now and not with its lease. *freed:
+ * how many keys it still held. LL_OK or a fault, after which it may be asked again;
+ * LL_E_INVAL: that is no nonce. A command that the dead one had sent may still be on
+ * its way; what it takes ends with its lease, as ever. */
+int ll_release_dead(struct ll_client *c,
+                    const char *nonce,
+                    const struct ll_key *keys,
+                    size_t n,
+                    size_t *freed);
 
 /* Calls fn for every key under the prefix but the library's own, in no order; scans in
  * small steps, so a key may be told twice while the server's table grows. fn must not

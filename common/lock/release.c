@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/lock/internal.h"
+#include "common/lock/mutant.h"
 
 /* Takes the answer character of a key. One found gone although we may have deleted it
  * before, in a try whose answer was lost, was ours until then. */
@@ -31,7 +32,7 @@ static int ask(struct ll_lock *l, const size_t *index, size_t n)
     for (size_t i = 0; i < n; i++, argc++)
         l->argv[argc] = ll_name(l, index[i], &l->lens[argc]);
     l->argv[argc] = l->mark;
-    l->lens[argc++] = strlen(l->mark);
+    l->lens[argc++] = MUTANT("release-without-nonce") ? 0 : strlen(l->mark);
     l->argv[argc] = l->client->prefix;
     l->lens[argc++] = l->client->prefix_len;
     code = ll_script(l->client, LUA_RELEASE, (int)n, argc, l->argv, l->lens, &reply);
@@ -115,7 +116,8 @@ int ll_release(struct ll_lock *l)
     }
     if (l->granted == 0 && !l->uncertain)
         return LL_GONE;
-    ll_renew_forget(l);
+    if (!MUTANT("renew-after-release"))
+        ll_renew_forget(l);
     index = held_keys(l, &n);
     if (index == NULL)
         return ll_fail(l->client, LL_E_NOMEM, "out of memory");
@@ -156,5 +158,56 @@ int ll_release_some(struct ll_lock *l, const size_t *index, size_t n)
         l->holds = 0;
         l->release_code = code;
     }
+    return code;
+}
+
+/* ---- of the dead ---- */
+
+static bool is_nonce(const char *text)
+{
+    return strspn(text, "0123456789abcdef") == LL_NONCE_HEX &&
+           text[LL_NONCE_HEX] == '\0';
+}
+
+/* As if the lock were ours, of which no node is known to hold nothing. */
+static int release_as(struct ll_lock *l, const char *nonce, size_t *freed)
+{
+    size_t n;
+    size_t *index;
+    int code;
+
+    (void)snprintf(l->mark, sizeof l->mark, "%s|", nonce);
+    l->asked = (1U << l->client->node_ct) - 1;
+    index = held_keys(l, &n);
+    if (index == NULL)
+        return ll_fail(l->client, LL_E_NOMEM, "out of memory");
+    code = release_keys(l, index, n);
+    for (size_t i = 0; code == LL_OK && i < n; i++)
+        *freed += l->slots[i].code == LL_OK ? 1 : 0;
+    free(index);
+    return code;
+}
+
+int ll_release_dead(struct ll_client *c,
+                    const char *nonce,
+                    const struct ll_key *keys,
+                    size_t n,
+                    size_t *freed)
+{
+    struct ll_lock *l;
+    int code = ll_check_owner(c);
+
+    *freed = 0;
+    if (code != LL_OK)
+        return code;
+    if (!is_nonce(nonce))
+        return ll_fail(c, LL_E_INVAL, "a nonce is %d hexadecimal digits", LL_NONCE_HEX);
+    l = ll_new(c);
+    if (l == NULL)
+        return ll_fail(c, LL_E_NOMEM, "out of memory");
+    code = ll_store_names(l, keys, n);
+    if (code == LL_OK)
+        code = release_as(l, nonce, freed);
+    ll_free(l);
     return code;
 }

@@ -49,8 +49,8 @@ static int run_and_kill(void)
 
     load_now(&load, now, sizeof now);
     fixture_become(&f, "ledgerlock_worker");
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS",
-                "1500"); /* a killed holder's keys are busy that long */
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1500");
+    fixture_env("LEDGERLOCK_POOL_QUARANTINE_AFTER", "100"); /* no row is to blame */
     fixture_spawn(&f, &pool, "run", "-w", "8", "--batch", "40", "--once", "--now", now,
                   NULL);
     for (int ms = 0; ms < LIMIT_SECONDS * 1000; ms += 20) {
@@ -59,7 +59,7 @@ static int run_and_kill(void)
 
         if (waitpid(pool.pid, &status, WNOHANG) == pool.pid)
             return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-        if (n > 0 && kills < KILLS && ms % 80 == 0 &&
+        if (n > 0 && kills < KILLS && ms % 40 == 0 &&
             kill(workers[(unsigned)rand_r(&seed) % n], SIGKILL) == 0)
             kills++;
         fixture_pause_ms(20);

@@ -185,6 +185,8 @@ static void stop_inside_transaction_frees_its_rows_before_the_lease(void **state
     pool_log_wait(&pool, "event=lock.lost", 5);
     end_and_assert_exact();
     assert_true(pool_counter(&f, "lost") > 0);
+    assert_int_equal(pool_incidents(&f, "lost", ""), pool_counter(&f, "lost"));
+    assert_int_equal(pool_log_count(&pool, "event=journal.not_written"), 0);
 }
 
 /* It found its lease valid and sent COMMIT, which arrives when others have done it. */

@@ -81,7 +81,7 @@ static const char *const audit_world_totals =
 " \"locks\": {\"granted\": 11, \"busy\": 2, \"lost\": 0, \"fenced\": 0, \"uncertain\": 0, \"commit_unknown\": 0,"
 "  \"batches\": 3, \"restarts\": 1},"
 " \"incidents\": {\"lost\": 0, \"fenced\": 1, \"uncertain\": 0, \"epoch_bump\": 0, \"commit_unknown\": 0,"
-"  \"forced_unlock\": 0, \"parked\": 0}}";
+"  \"forced_unlock\": 0, \"parked\": 0, \"resumed\": 0}}";
 /* clang-format on */
 
 #endif

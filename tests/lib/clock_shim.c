@@ -18,8 +18,11 @@ static struct clock_shift *shift = &own;
 __attribute__((constructor)) static void attach(void)
 {
     const char *path = getenv(CLOCK_SHIM_FILE);
+    const char *ahead = getenv(CLOCK_SHIM_WALL_MS);
     int fd;
 
+    if (ahead != NULL)
+        own.wall_ms = strtoll(ahead, NULL, 10);
     if (path == NULL)
         return;
     fd = open(path, O_RDWR | O_CLOEXEC);

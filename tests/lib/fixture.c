@@ -115,6 +115,8 @@ static const char *super_url(void)
 
 void fixture_need_servers(void)
 {
+    if (getenv("LEDGERLOCK_TEST_ONLY") != NULL)
+        cmocka_set_test_filter(getenv("LEDGERLOCK_TEST_ONLY"));
     if (super_url() != NULL && getenv("LEDGERLOCK_TEST_REDIS") != NULL)
         return;
     (void)printf("skipped: LEDGERLOCK_TEST_PG and LEDGERLOCK_TEST_REDIS are not set; "

@@ -35,7 +35,8 @@ struct fixture {
     char prefix[72]; /* of this test's keys in the shared Redis: locks.prefix */
 };
 
-/* First line of main: exits with 77 when there are no servers. */
+/* First line of main: exits with 77 when there are no servers. LEDGERLOCK_TEST_ONLY
+ * may name the one test of the program that is to run (a pattern with * and ?). */
 void fixture_need_servers(void);
 
 /* Creates an empty database owned by ledgerlock_owner, and a key prefix. */
@@ -95,6 +96,12 @@ void fixture_pause_ms(long ms);
 
 /* Adds NAME=VALUE for the runs that follow (NULL: removes it); until fixture_open. */
 void fixture_env(const char *name, const char *value);
+
+/* The runs that follow have a wall clock so far ahead; until fixture_open. */
+void fixture_move_clock(int64_t ms);
+
+/* The runs that follow are watched by call_shim; until fixture_open. */
+void fixture_preload_calls(void);
 
 /* Path of the program. */
 const char *fixture_program(void);

@@ -51,6 +51,20 @@ static void take_own_clock(const struct fixture_redis *r)
     (void)setenv("LD_PRELOAD", CLOCK_SHIM, 1);
 }
 
+void fixture_move_clock(int64_t ms)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%lld", (long long)ms);
+    fixture_env(CLOCK_SHIM_WALL_MS, text);
+    fixture_env("LD_PRELOAD", CLOCK_SHIM);
+}
+
+void fixture_preload_calls(void)
+{
+    fixture_env("LD_PRELOAD", CALL_SHIM);
+}
+
 static void exec_redis(const struct fixture_redis *r, va_list ap)
 {
     const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");

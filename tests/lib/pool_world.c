@@ -333,6 +333,18 @@ static void to_text(const redisReply *r, char *reply, size_t size)
         (void)snprintf(reply, size, "%s", r->str);
 }
 
+static const char *redis_password;
+
+void pool_redis_password(const char *password)
+{
+    redis_password = password;
+}
+
+const char *pool_redis_secret(void)
+{
+    return redis_password;
+}
+
 static redisReply *ask_redis(const char *url, const char *command)
 {
     static const struct timeval limit = {2, 0};
@@ -343,6 +355,8 @@ static redisReply *ask_redis(const char *url, const char *command)
     redisReply *r;
 
     assert_true(c != NULL && c->err == 0);
+    if (redis_password != NULL)
+        freeReplyObject(redisCommand(c, "AUTH %s", redis_password));
     (void)snprintf(words, sizeof words, "%s", command);
     for (char *w = strtok(words, " "); w != NULL && argc < 16; w = strtok(NULL, " "))
         argv[argc++] = w;
@@ -363,9 +377,12 @@ void pool_redis(const char *url, char *reply, size_t size, const char *command)
 static redisReply *lock_names(const struct fixture *f)
 {
     char command[128];
+    redisReply *names;
 
     (void)snprintf(command, sizeof command, "KEYS %s[us]*", f->prefix);
-    return ask_redis(f->redis_url, command);
+    names = ask_redis(f->redis_url, command);
+    assert_int_equal(names->type, REDIS_REPLY_ARRAY);
+    return names;
 }
 
 int64_t pool_lock_keys(const struct fixture *f)

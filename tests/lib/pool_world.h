@@ -80,6 +80,10 @@ void pool_assert_ends(struct fixture_child *child, int code, int seconds);
 /* Sends a command given as words; the answer as text, of an array its length. */
 void pool_redis(const char *url, char *reply, size_t size, const char *command);
 
+/* The password that these functions send from now on; NULL: none. Borrowed. */
+void pool_redis_password(const char *password);
+const char *pool_redis_secret(void);
+
 /* Number of lock keys of this test. */
 int64_t pool_lock_keys(const struct fixture *f);
 

@@ -97,8 +97,6 @@ void private_pg_start(struct private_pg *pg)
                                  "-c",
                                  "listen_addresses=",
                                  "-c",
-                                 "fsync=off",
-                                 "-c",
                                  "shared_buffers=32MB",
                                  "-c",
                                  "max_connections=60",
@@ -131,15 +129,20 @@ void private_pg_folder(char *dir, size_t size, const char *name)
         assert_int_equal(chown(dir, user->pw_uid, user->pw_gid), 0);
 }
 
+static void make_folder(struct private_pg *pg)
+{
+    private_pg_folder(pg->dir, sizeof pg->dir, "pg");
+    (void)snprintf(pg->url, sizeof pg->url, "postgresql:///postgres?host=%s&user=%s",
+                   pg->dir, "postgres");
+}
+
 void private_pg_open(struct private_pg *pg)
 {
     const char *const words[] = {"initdb",  "-D",        "data", "-U",   "postgres",
                                  "-A",      "trust",     "-E",   "UTF8", "--locale",
                                  "C.UTF-8", "--no-sync", NULL};
 
-    private_pg_folder(pg->dir, sizeof pg->dir, "pg");
-    (void)snprintf(pg->url, sizeof pg->url, "postgresql:///postgres?host=%s&user=%s",
-                   pg->dir, "postgres");
+    make_folder(pg);
     if (fixture_reap(private_pg_spawn(pg->dir, words), 60) != 0)
         fail_msg("initdb in %s failed; see its log", pg->dir);
     private_pg_start(pg);
@@ -147,6 +150,18 @@ void private_pg_open(struct private_pg *pg)
                           "CREATE ROLE ledgerlock_worker LOGIN; "
                           "CREATE ROLE ledgerlock_client LOGIN");
     (void)setenv("LEDGERLOCK_TEST_PG", pg->url, 1);
+}
+
+void private_pg_follow(struct private_pg *standby, const struct private_pg *primary)
+{
+    const char *const words[] = {
+        "pg_basebackup", "-D", "data",       "-R", "-X",       "stream",    "-c",
+        "fast",          "-h", primary->dir, "-U", "postgres", "--no-sync", NULL};
+
+    make_folder(standby);
+    if (fixture_reap(private_pg_spawn(standby->dir, words), 60) != 0)
+        fail_msg("pg_basebackup in %s failed; see its log", standby->dir);
+    private_pg_start(standby);
 }
 
 static void end(struct private_pg *pg, int signal)

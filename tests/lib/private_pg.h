@@ -22,6 +22,10 @@ void private_pg_kill(struct private_pg *pg);
 /* Starts it again on the same data; returns when it answers. */
 void private_pg_start(struct private_pg *pg);
 
+/* A standby of a running server, which it follows until it is promoted; it ends as
+ * the other does. */
+void private_pg_follow(struct private_pg *standby, const struct private_pg *primary);
+
 /* Stops it and removes the folder. */
 void private_pg_close(struct private_pg *pg);
 

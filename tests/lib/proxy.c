@@ -90,7 +90,7 @@ static void make_folder(struct proxy *p)
     assert_non_null(mkdtemp(p->dir));
 }
 
-void proxy_open(struct proxy *p, const char *behind, const char *name)
+void proxy_open_at(struct proxy *p, const char *behind, const char *front)
 {
     struct sockaddr_in inet;
     socklen_t size = sizeof inet;
@@ -98,16 +98,23 @@ void proxy_open(struct proxy *p, const char *behind, const char *name)
 
     assert_int_equal(p->pid, 0);
     memset(p, 0, sizeof *p);
-    if (name != NULL) {
-        make_folder(p);
-        (void)snprintf(p->path, sizeof p->path, "%s/%s", p->dir, name);
-        listener = listen_at(p->path);
-    } else {
-        listener = listen_at("127.0.0.1:0");
-        assert_int_equal(getsockname(listener, (struct sockaddr *)&inet, &size), 0);
-        p->port = ntohs(inet.sin_port);
-    }
+    listener = listen_at(front);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&inet, &size), 0);
+    p->port = ntohs(inet.sin_port);
     start(p, listener, behind);
+}
+
+void proxy_open(struct proxy *p, const char *behind, const char *name)
+{
+    if (name == NULL) {
+        proxy_open_at(p, behind, "127.0.0.1:0");
+        return;
+    }
+    assert_int_equal(p->pid, 0);
+    memset(p, 0, sizeof *p);
+    make_folder(p);
+    (void)snprintf(p->path, sizeof p->path, "%s/%s", p->dir, name);
+    start(p, listen_at(p->path), behind);
 }
 
 void proxy_close(struct proxy *p)
@@ -180,6 +187,19 @@ void proxy_delay_us(struct proxy *p, unsigned us)
     settle(p);
 }
 
+void proxy_jitter(struct proxy *p, unsigned least_ms, unsigned most_ms)
+{
+    atomic_store(&p->shared->jitter_us, 1000 * (most_ms - least_ms));
+    proxy_delay(p, least_ms);
+}
+
+void proxy_slice(struct proxy *p, unsigned bytes, unsigned us)
+{
+    atomic_store(&p->shared->slice_us, us);
+    atomic_store(&p->shared->slice_bytes, bytes);
+    settle(p);
+}
+
 void proxy_swallow(struct proxy *p, bool on)
 {
     atomic_store(&p->shared->swallow, on);
@@ -189,6 +209,11 @@ void proxy_swallow(struct proxy *p, bool on)
 void proxy_swallow_at(struct proxy *p, const char *bytes, size_t size)
 {
     set_cut(p, CUT_SWALLOW, bytes, size, 1);
+}
+
+void proxy_swallow_after(struct proxy *p, const char *bytes, size_t size)
+{
+    set_cut(p, CUT_SWALLOW_AFTER, bytes, size, 1);
 }
 
 void proxy_refuse(struct proxy *p, bool on)
@@ -203,9 +228,18 @@ void proxy_cut_all(struct proxy *p)
     settle(p);
 }
 
+void proxy_reset_all(struct proxy *p)
+{
+    atomic_store(&p->shared->reset, true);
+    proxy_cut_all(p);
+    atomic_store(&p->shared->reset, false);
+}
+
 void proxy_pass(struct proxy *p)
 {
     atomic_store(&p->shared->delay_us, 0);
+    atomic_store(&p->shared->jitter_us, 0);
+    atomic_store(&p->shared->slice_bytes, 0);
     atomic_store(&p->shared->swallow, false);
     atomic_store(&p->shared->refuse, false);
     set_cut(p, CUT_NONE, "-", 1, 0);

@@ -27,6 +27,9 @@ struct proxy {
  * when a client can connect, whether or not the server behind is there. */
 void proxy_open(struct proxy *p, const char *behind, const char *name);
 
+/* The same, in front "host:port" with a numeric IPv4 address; port 0: a free one. */
+void proxy_open_at(struct proxy *p, const char *behind, const char *front);
+
 /* In front of the server of f->url; f->url leads through it from now on (fixture_become
  * leads back to the server itself). */
 void proxy_open_postgres(struct proxy *p, struct fixture *f);
@@ -63,6 +66,9 @@ void proxy_late(
 void proxy_delay(struct proxy *p, unsigned ms);
 void proxy_delay_us(struct proxy *p, unsigned us);
 
+/* Every answer waits between least and most milliseconds, drawn anew for each. */
+void proxy_jitter(struct proxy *p, unsigned least_ms, unsigned most_ms);
+
 /* Black hole: passes nothing on and closes nothing; new connections are made and hear
  * nothing. Off again: what was held back goes on, late. */
 void proxy_swallow(struct proxy *p, bool on);
@@ -70,6 +76,17 @@ void proxy_swallow(struct proxy *p, bool on);
 /* The black hole begins with the next occurrence of `bytes` from a client, which are
  * held back as well. */
 void proxy_swallow_at(struct proxy *p, const char *bytes, size_t size);
+
+/* The black hole begins with the answer to the next occurrence of `bytes`: they are
+ * passed on, and the server has done what they say. */
+void proxy_swallow_after(struct proxy *p, const char *bytes, size_t size);
+
+/* Both ways in pieces of at most `bytes` bytes, one each `us` microseconds; 0: as they
+ * come. */
+void proxy_slice(struct proxy *p, unsigned bytes, unsigned us);
+
+/* Closes every connection now, once, with a reset where it is TCP. */
+void proxy_reset_all(struct proxy *p);
 
 /* Closes every connection now, and while on every new one at once: a server that is
  * down. */
@@ -93,6 +110,7 @@ enum proxy_count {
                          trips */
     PROXY_SWALLOWED,  /* connections on which a byte waited in the black hole */
     PROXY_REFUSED,    /* connections closed by proxy_refuse or proxy_cut_all */
+    PROXY_SLICES,     /* pieces that were passed on while sliced */
     PROXY_LATE,       /* commands of proxy_late that have gone to the server */
     PROXY_COUNTS
 };

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,7 @@ struct link {
     size_t tail_n;
     bool is_asking; /* the client spoke last */
     bool cut_at_answer;
+    bool swallow_at_answer;
     bool was_swallowed;
     bool is_late; /* what is in `up` waits for its time */
 };
@@ -115,9 +117,14 @@ static void turn_away(struct proxy_shared *s, int listener)
 
 static void cut_links(struct proxy_shared *s, struct link *links)
 {
+    const struct linger at_once = {.l_onoff = 1};
+
     for (size_t i = 0; i < PROXY_LINKS; i++) {
         if (links[i].client < 0)
             continue;
+        if (atomic_load(&s->reset)) /* what a close says to TCP then is a reset */
+            (void)setsockopt(links[i].client, SOL_SOCKET, SO_LINGER, &at_once,
+                             sizeof at_once);
         unlink_pair(&links[i]);
         atomic_fetch_add(&s->count[PROXY_REFUSED], 1);
     }
@@ -158,17 +165,23 @@ static bool fill(int fd, struct hose *h)
     return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-static bool pour(int fd, struct hose *h)
+static bool pour(struct proxy_shared *s, int fd, struct hose *h)
 {
+    size_t slice = atomic_load(&s->slice_bytes);
     ssize_t n;
 
     if (h->n == 0 || h->due_us > now_us())
         return true;
-    n = send(fd, h->buf + h->at, h->n, MSG_NOSIGNAL);
+    n = send(fd, h->buf + h->at, slice > 0 && slice < h->n ? slice : h->n,
+             MSG_NOSIGNAL);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR;
     h->at += (size_t)n;
     h->n -= (size_t)n;
+    if (slice > 0) {
+        h->due_us = now_us() + atomic_load(&s->slice_us);
+        atomic_fetch_add(&s->count[PROXY_SLICES], 1);
+    }
     return true;
 }
 
@@ -176,7 +189,7 @@ static bool pour(int fd, struct hose *h)
 static bool pour_up(struct proxy_shared *s, struct link *l)
 {
     bool had = l->up.n > 0;
-    bool ok = pour(l->server, &l->up);
+    bool ok = pour(s, l->server, &l->up);
 
     if (ok && l->is_late && had && l->up.n == 0) {
         l->is_late = false;
@@ -185,13 +198,20 @@ static bool pour_up(struct proxy_shared *s, struct link *l)
     return ok;
 }
 
-static bool answer(struct link *l)
+static bool answer(struct proxy_shared *s, struct link *l)
 {
     size_t before = l->down.n;
-    bool ok = pour(l->client, &l->down);
+    bool ok = pour(s, l->client, &l->down);
 
     l->is_asking = l->is_asking && l->down.n == before;
     return ok;
+}
+
+static void begin_swallow(struct proxy_shared *s, struct link *l)
+{
+    l->was_swallowed = true;
+    atomic_store(&s->swallow, true);
+    atomic_fetch_add(&s->count[PROXY_SWALLOWED], 1);
 }
 
 static bool from_client(struct proxy_shared *s, struct link *l)
@@ -209,17 +229,25 @@ static bool from_client(struct proxy_shared *s, struct link *l)
         return false;
     }
     if (cut == CUT_SWALLOW) { /* stays in l->up until the black hole ends */
-        l->was_swallowed = true;
-        atomic_store(&s->swallow, true);
-        atomic_fetch_add(&s->count[PROXY_SWALLOWED], 1);
+        begin_swallow(s, l);
         return true;
     }
+    l->swallow_at_answer = l->swallow_at_answer || cut == CUT_SWALLOW_AFTER;
     if (cut == CUT_LATE) {
         l->is_late = true;
         l->up.due_us = now_us() + 1000 * (int64_t)atomic_load(&s->late_ms);
     }
     l->cut_at_answer = l->cut_at_answer || cut == CUT_AFTER;
     return pour_up(s, l);
+}
+
+static unsigned draw_delay_us(const struct proxy_shared *s, unsigned delay_us)
+{
+    static unsigned seed = 1;
+    unsigned jitter_us = atomic_load(&s->jitter_us);
+
+    return jitter_us == 0 ? delay_us
+                          : delay_us + (unsigned)rand_r(&seed) % (jitter_us + 1);
 }
 
 static bool from_server(struct proxy_shared *s, struct link *l)
@@ -234,17 +262,22 @@ static bool from_server(struct proxy_shared *s, struct link *l)
         atomic_fetch_add(&s->count[PROXY_CUTS_AFTER], 1);
         return false;
     }
+    if (l->swallow_at_answer) { /* stays in l->down */
+        l->swallow_at_answer = false;
+        begin_swallow(s, l);
+        return true;
+    }
     if (delay_us > 0) {
-        l->down.due_us = now_us() + delay_us;
+        l->down.due_us = now_us() + draw_delay_us(s, delay_us);
         atomic_fetch_add(&s->count[PROXY_DELAYED], 1);
     }
-    return answer(l);
+    return answer(s, l);
 }
 
 static void serve(struct proxy_shared *s, struct link *l, short client, short server)
 {
     const short in = POLLIN | POLLHUP | POLLERR;
-    bool ok = pour_up(s, l) && answer(l);
+    bool ok = pour_up(s, l) && answer(s, l);
 
     if (ok && (client & in) != 0 && l->up.n == 0)
         ok = from_client(s, l);
@@ -277,9 +310,13 @@ static long tick_us(const struct link *links)
     int64_t next = TICK_US, now = now_us();
 
     for (const struct link *l = links; l < links + PROXY_LINKS; l++) {
-        int64_t left = l->client >= 0 && l->down.n > 0 ? l->down.due_us - now : -1;
+        const struct hose *both[] = {&l->up, &l->down};
 
-        next = left > 0 && left < next ? left : next;
+        for (size_t i = 0; i < 2 && l->client >= 0; i++) {
+            int64_t left = both[i]->n > 0 ? both[i]->due_us - now : -1;
+
+            next = left > 0 && left < next ? left : next;
+        }
     }
     return (long)next;
 }

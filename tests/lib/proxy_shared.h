@@ -9,7 +9,7 @@
 
 enum { PROXY_LINKS = 128, PROXY_PATTERN = 64 };
 
-enum cut { CUT_NONE, CUT_BEFORE, CUT_AFTER, CUT_SWALLOW, CUT_LATE };
+enum cut { CUT_NONE, CUT_BEFORE, CUT_AFTER, CUT_SWALLOW, CUT_SWALLOW_AFTER, CUT_LATE };
 
 /* Written by the test while the proxy stands still in front of `asked`. */
 struct proxy_shared {
@@ -19,7 +19,9 @@ struct proxy_shared {
     unsigned cut_times;
     size_t cut_size;
     char cut_bytes[PROXY_PATTERN];
-    atomic_uint delay_us, late_ms;
+    atomic_uint delay_us, jitter_us, late_ms; /* delay: from the first, up to both */
+    atomic_uint slice_bytes, slice_us;        /* 0: not sliced */
+    atomic_bool reset;                        /* cut_all: with a reset */
     atomic_bool swallow, refuse;
     atomic_uint cut_all; /* raised for each proxy_cut_all */
     atomic_uint asked;   /* raised by the test after a change */

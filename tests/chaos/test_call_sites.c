@@ -1,0 +1,153 @@
+/* Every call site of malloc, libpq, hiredis and the system calls beneath that a small
+ * run meets fails once: the run ends by itself or goes on, nothing crashes, and with
+ * the next run everything is there once. The quick set takes some of the sites. */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "tests/lib/call_shim.h"
+#include "tests/lib/chaos_world.h"
+
+enum { QUICK_SITES = 12, FULL_SITES = 400, STEP = 7 };
+
+static struct call_table *table;
+static char table_file[96];
+
+static const char now[] = "2024-01-01T12:00:00Z";
+
+static int open_watched(void **state)
+{
+    char url[FIXTURE_URL];
+    int fd;
+
+    (void)chaos_open_empty(state);
+    fixture_url_as(&chaos.f, "ledgerlock_owner", url, sizeof url);
+    fixture_exec(url, "INSERT INTO ledgerlock.stock (sku, initial_qty, on_hand,"
+                      " unit_price_minor, currency) VALUES ('hot', 5000, 5000, 5,"
+                      " 'USD')");
+    fixture_file(table_file, sizeof table_file, "", 0600);
+    fd = open(table_file, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(ftruncate(fd, sizeof *table), 0);
+    table = mmap(NULL, sizeof *table, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    assert_true(table != MAP_FAILED);
+    (void)close(fd);
+    atomic_store(&table->fail, -1);
+    fixture_env(CALL_SHIM_FILE, table_file);
+    return 0;
+}
+
+static int close_watched(void **state)
+{
+    (void)munmap(table, sizeof *table);
+    (void)unlink(table_file);
+    return chaos_close(state);
+}
+
+/* One period and one order of a user of its own. */
+static void put(int user)
+{
+    char sql[1024], url[FIXTURE_URL];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "SET search_path = ledgerlock; INSERT INTO users (user_id, currency) VALUES"
+        " (%d, 'USD'); SELECT deposit(%d, 1, 100000); INSERT INTO subscriptions"
+        " (user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) VALUES"
+        " (%d, 'p', 100, 'USD', '2024-01-01Z', 'month', '2024-01-01Z'); SELECT"
+        " place_order(%d, 'k', '[{\"sku\": \"hot\", \"qty\": 1}]', '2024-01-01Z')",
+        user, user, user, user);
+    fixture_url_as(&chaos.f, "ledgerlock_owner", url, sizeof url);
+    fixture_exec(url, sql);
+}
+
+static void assert_done_once(int user)
+{
+    char sql[256];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT (SELECT 10 * count(*) FROM ledgerlock.transfers WHERE user_id"
+        " = %d AND kind = 'charge') + (SELECT count(*) FROM"
+        " ledgerlock.orders WHERE user_id = %d AND state = 'fulfilled')",
+        user, user);
+    assert_int_equal(chaos_ask(sql), 11);
+}
+
+static int run(struct fixture_output *o)
+{
+    return fixture_run(&chaos.f, o, "run", "--once", "-w", "1", "--now", now, NULL);
+}
+
+/* The exit codes of the program: it ended by itself, and nothing in it crashed. hiredis
+ * before 1.0 calls abort when it gets no memory: then the rows alone must be right. */
+static void assert_no_crash(const struct fixture_output *o, const struct call_site *s)
+{
+    static const int codes[] = {0, 2, 3, 4, 5, 6, 70};
+    bool may_abort = strncmp(s->module, "libhiredis", 10) == 0;
+    bool is_known = may_abort && o->code == 128 + SIGABRT;
+    const char *died = strstr(o->err, " signal=");
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
+        is_known = is_known || o->code == codes[i];
+    if (may_abort && died != NULL && strtol(died + 8, NULL, 10) == SIGABRT)
+        died = NULL;
+    if (!is_known || died != NULL || strstr(o->err, "canary-") != NULL)
+        fail_msg("%s called from %s+0x%" PRIx64 " failed: exit %d: %s", s->callee,
+                 s->module, s->offset, o->code, o->err);
+}
+
+/* false: this run did not come by the site. */
+static bool fail_at(unsigned site, int user)
+{
+    static struct fixture_output o;
+    unsigned before = atomic_load(&table->failed);
+
+    put(user);
+    atomic_store(&table->fail, (int)site);
+    (void)run(&o);
+    atomic_store(&table->fail, -1);
+    assert_no_crash(&o, &table->sites[site]);
+    if (run(&o) != 0)
+        fail_msg("the run after the fault: exit %d: %s", o.code, o.err);
+    assert_done_once(user);
+    return atomic_load(&table->failed) > before;
+}
+
+static void call_sites_fail_once_each(void **state)
+{
+    unsigned step = chaos_is_full() ? 1 : STEP, tried = 0, met = 0;
+    unsigned most = chaos_is_full() ? FULL_SITES : QUICK_SITES;
+    static struct fixture_output o;
+
+    (void)state;
+    fixture_preload_calls();
+    put(1);
+    assert_int_equal(run(&o), 0);
+    assert_true(atomic_load(&table->n) > 60); /* it does see the calls */
+    for (unsigned site = 0; site < atomic_load(&table->n) && tried < most;
+         site += step, tried++)
+        met += fail_at(site, (int)site + 2);
+    print_message("%u of %u sites failed once each; %u were met again\n", tried,
+                  atomic_load(&table->n), met);
+    assert_true(met * 10 >= tried * 7); /* some come only after other faults */
+    fixture_become(&chaos.f, "ledgerlock_owner");
+    assert_int_equal(
+        fixture_run(&chaos.f, &o, "audit", "--now", now, "--lag", "0s", NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(call_sites_fail_once_each, open_watched,
+                                        close_watched),
+    };
+
+    fixture_need_servers();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* history: one line, one JSON object. */
+#include "tests/checker/history.h"
+
+#include <glob.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/checker/say.h"
+
+static int by_number(const void *left, const void *right)
+{
+    int64_t a = *(const int64_t *)left, b = *(const int64_t *)right;
+
+    return a < b ? -1 : a > b;
+}
+
+static int by_token(const void *left, const void *right)
+{
+    const struct attempt *a = left, *b = right;
+
+    if (a->token != b->token)
+        return a->token < b->token ? -1 : 1;
+    return a->begun_us < b->begun_us ? -1 : a->begun_us > b->begun_us;
+}
+
+static int64_t number(const json_t *line, const char *key)
+{
+    return json_integer_value(json_object_get(line, key));
+}
+
+static const char *text(const json_t *line, const char *key)
+{
+    const char *value = json_string_value(json_object_get(line, key));
+
+    return value == NULL ? "" : value;
+}
+
+static void *grown(void *array, size_t n, size_t size)
+{
+    void *more = array;
+
+    if ((n & (n - 1)) == 0) /* doubled at every power of two */
+        more = realloc(array, (n == 0 ? 1 : 2 * n) * size);
+    if (more == NULL)
+        die("out of memory");
+    return more;
+}
+
+/* ---- events ---- */
+
+static void begin(struct history *h, const json_t *line)
+{
+    const json_t *items = json_object_get(line, "items");
+    struct attempt *a;
+
+    h->attempts = grown(h->attempts, h->n, sizeof *h->attempts);
+    a = &h->attempts[h->n++];
+    *a = (struct attempt){.pid = number(line, "pid"),
+                          .seq = number(line, "seq"),
+                          .token = number(line, "token"),
+                          .begun_us = number(line, "t"),
+                          .ended_us = number(line, "t"),
+                          .is_last = true,
+                          .n = json_array_size(items)};
+    a->job = strcmp(text(line, "job"), "orders") == 0 ? JOB_ORDERS : JOB_BILLING;
+    (void)snprintf(a->worker, sizeof a->worker, "%s", text(line, "worker"));
+    a->items = calloc(a->n + 1, sizeof *a->items);
+    if (a->items == NULL)
+        die("out of memory");
+    for (size_t i = 0; i < a->n; i++)
+        a->items[i] = json_integer_value(json_array_get(items, i));
+    qsort(a->items, a->n, sizeof *a->items, by_number);
+}
+
+static void finish(struct attempt *a, const json_t *line, enum end end)
+{
+    a->end = end;
+    a->ended_us = number(line, "t");
+    a->has_counts = json_object_get(line, "xid") != NULL;
+    a->charged = number(line, "charged");
+    a->declined = number(line, "declined");
+    a->fulfilled = number(line, "fulfilled");
+    a->rejected = number(line, "rejected");
+}
+
+static void mark(struct history *h, const json_t *line, bool is_kill)
+{
+    h->marks = grown(h->marks, h->n_marks, sizeof *h->marks);
+    h->marks[h->n_marks++] = (struct mark){
+        .is_kill = is_kill, .pid = number(line, "pid"), .at_us = number(line, "t")};
+}
+
+/* first: where the attempts of this file begin. */
+static bool take(struct history *h, const json_t *line, size_t first)
+{
+    const char *event = text(line, "event");
+    struct attempt *last = h->n > first ? &h->attempts[h->n - 1] : NULL;
+    bool is_open = last != NULL && last->seq == number(line, "seq") &&
+                   (last->end == END_NONE || last->end == END_UNKNOWN);
+
+    if (strcmp(event, "invoke") == 0) {
+        if (last != NULL)
+            last->is_last = false;
+        begin(h, line);
+        return true;
+    }
+    if (strcmp(event, "killed") == 0 || strcmp(event, "healed") == 0) {
+        mark(h, line, event[0] == 'k');
+        return true;
+    }
+    if (strcmp(event, "ok") == 0 && is_open)
+        finish(last, line, END_OK);
+    else if (strcmp(event, "fail") == 0 && is_open)
+        finish(last, line, END_FAIL);
+    else if (strcmp(event, "unknown") == 0 && is_open && last->end == END_NONE)
+        finish(last, line, END_UNKNOWN);
+    else
+        return false;
+    return true;
+}
+
+static void read_file(struct history *h, const char *path)
+{
+    FILE *file = fopen(path, "r");
+    size_t size = 0, first = h->n, number_of = 0;
+    char *line = NULL;
+    ssize_t length;
+
+    if (file == NULL)
+        die("cannot read %s", path);
+    while ((length = getline(&line, &size, file)) > 0) {
+        json_t *doc = NULL;
+
+        number_of++;
+        if (line[length - 1] != '\n') {
+            h->torn++;
+            break;
+        }
+        doc = json_loads(line, 0, NULL);
+        if (doc == NULL || !take(h, doc, first))
+            die("%s:%zu: no event that can stand here", path, number_of);
+        json_decref(doc);
+    }
+    free(line);
+    (void)fclose(file);
+    h->files++;
+}
+
+void history_read(struct history *h, const char *folder)
+{
+    char pattern[512];
+    glob_t found = {0};
+
+    (void)snprintf(pattern, sizeof pattern, "%s/*.jsonl", folder);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        die("no history in %s", folder);
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        read_file(h, found.gl_pathv[i]);
+    globfree(&found);
+    if (h->n > 0)
+        qsort(h->attempts, h->n, sizeof *h->attempts, by_token);
+}
+
+void history_free(struct history *h)
+{
+    for (size_t i = 0; i < h->n; i++)
+        free(h->attempts[i].items);
+    free(h->attempts);
+    free(h->marks);
+}
+
+/* ---- finding ---- */
+
+const struct attempt *history_find(const struct history *h, int64_t token)
+{
+    size_t low = 0, high = h->n;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+
+        if (h->attempts[middle].token < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < h->n && h->attempts[low].token == token ? &h->attempts[low] : NULL;
+}
+
+bool attempt_has(const struct attempt *a, enum job job, int64_t item)
+{
+    return a->job == job && a->n > 0 &&
+           bsearch(&item, a->items, a->n, sizeof *a->items, by_number) != NULL;
+}

@@ -1,0 +1,23 @@
+/* rules: what must hold. Each reports what breaks it with broken(). */
+#ifndef CHECKER_RULES_H
+#define CHECKER_RULES_H
+
+#include "tests/checker/history.h"
+#include "tests/checker/tables.h"
+
+struct limits {
+    int64_t bound_us;  /* 0: recovery is not timed */
+    int64_t set_aside; /* rows that may be parked */
+    bool kills;        /* workers were killed: an invoke may have no end */
+};
+
+/* Of the rows alone. */
+void rules_of_tables(const struct tables *t, const struct limits *limits);
+
+/* Of the rows and the histories together. Returns the longest recovery that was seen,
+ * in microseconds; 0: there was nothing to recover. */
+int64_t rules_of_history(const struct tables *t,
+                         const struct history *h,
+                         const struct limits *limits);
+
+#endif

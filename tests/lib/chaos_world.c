@@ -1,0 +1,264 @@
+/* chaos_world: puts the pieces together; the checks at the end. */
+#include "tests/lib/chaos_world.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* What no log may show. */
+#define REDIS_SECRET "canary-of-redis-5d1f"
+#define POSTGRES_SECRET "canary-of-postgres-8c2e"
+
+struct chaos chaos;
+
+static char secret_files[2][96];
+
+bool chaos_is_full(void)
+{
+    const char *which = getenv("LEDGERLOCK_TEST_CHAOS");
+
+    return which != NULL && strcmp(which, "full") == 0;
+}
+
+/* ---- open and close ---- */
+
+static void use_secrets(void)
+{
+    fixture_file(secret_files[0], sizeof secret_files[0], REDIS_SECRET, 0600);
+    fixture_file(secret_files[1], sizeof secret_files[1], POSTGRES_SECRET, 0600);
+    fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", secret_files[0]);
+    fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", secret_files[1]);
+    pool_redis_password(REDIS_SECRET);
+}
+
+void chaos_redis_start(const char *name, const char *value)
+{
+    char reply[128] = "";
+
+    fixture_redis_start(&chaos.redis, "--requirepass", REDIS_SECRET, name, value, NULL);
+    for (int i = 0; strcmp(reply, "PONG") != 0; i++) { /* it may still be loading */
+        assert_true(i < 1000);
+        fixture_pause_ms(i > 0 ? 10 : 0);
+        chaos_redis(reply, sizeof reply, "PING");
+    }
+}
+
+int chaos_open_empty(void **state)
+{
+    (void)state;
+    memset(&chaos, 0, sizeof chaos);
+    fixture_open_migrated(&chaos.f);
+    fixture_become(&chaos.f, "ledgerlock_worker");
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "2000");
+    fixture_env("LEDGERLOCK_POOL_POLL_MS", "50");
+    fixture_env("LEDGERLOCK_POOL_BATCH", "5");
+    use_secrets();
+    chaos_redis_start(NULL, NULL);
+    (void)snprintf(chaos.f.redis_url, sizeof chaos.f.redis_url, "%s", chaos.redis.url);
+    chaos.through = chaos.f;
+    proxy_open_postgres(&chaos.to_postgres, &chaos.through);
+    proxy_open_redis(&chaos.to_redis, chaos.f.redis_url);
+    (void)snprintf(chaos.through.redis_url, sizeof chaos.through.redis_url, "%s",
+                   chaos.to_redis.url);
+    return 0;
+}
+
+void chaos_fill(void)
+{
+    pool_work_put(&chaos.f, &chaos.work);
+}
+
+int chaos_open(void **state)
+{
+    (void)chaos_open_empty(state);
+    chaos.work =
+        (struct pool_work){.users = 200, .periods = 25, .orders = 200, .units = 120};
+    chaos_fill();
+    return 0;
+}
+
+int chaos_close(void **state)
+{
+    (void)state;
+    if (chaos.pool.pid > 0) {
+        (void)kill(chaos.pool.pid, SIGKILL);
+        (void)waitpid(chaos.pool.pid, NULL, 0);
+    }
+    if (chaos.pool.err_fd > 0) {
+        (void)close(chaos.pool.err_fd);
+        (void)close(chaos.pool.out_fd);
+    }
+    proxy_close(&chaos.to_postgres);
+    proxy_close(&chaos.to_redis);
+    fixture_redis_close(&chaos.redis);
+    fixture_close(&chaos.f);
+    for (size_t i = 0; i < 2; i++)
+        (void)unlink(secret_files[i]);
+    pool_redis_password(NULL);
+    memset(&chaos, 0, sizeof chaos);
+    return 0;
+}
+
+static void as_superuser(const char *sql)
+{
+    char url[FIXTURE_URL];
+
+    fixture_url_as(&chaos.f, "postgres", url, sizeof url);
+    fixture_exec(url, sql);
+}
+
+void chaos_slow_down(void)
+{
+    as_superuser(
+        "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM pg_sleep(0.03); RETURN NULL; END $$; CREATE TRIGGER slow AFTER INSERT"
+        " ON ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION public.slow()");
+}
+
+void chaos_full_speed(void)
+{
+    as_superuser("DROP TRIGGER slow ON ledgerlock.charges");
+}
+
+/* ---- the pool ---- */
+
+void chaos_start(const char *workers)
+{
+    fixture_spawn(&chaos.through, &chaos.pool, "run", "-w", workers, "--now",
+                  pool_work_now(&chaos.work), NULL);
+}
+
+void chaos_start_midway(void)
+{
+    chaos_start("4");
+    pool_work_wait(&chaos.f, 100, 10);
+}
+
+void chaos_assert_midway(void)
+{
+    if (pool_work_done(&chaos.f) >= pool_work_all(&chaos.work))
+        fail_msg("the fault met no work: all was done");
+}
+
+void chaos_recovers(int seconds)
+{
+    int64_t since = pool_now_ms(), done = pool_work_done(&chaos.f);
+    int64_t all = pool_work_all(&chaos.work);
+
+    while (done < all && pool_work_done(&chaos.f) == done) {
+        if (pool_now_ms() - since > CHAOS_RECOVERY_MS)
+            fail_msg("nothing was done within %d ms of the end of the fault",
+                     CHAOS_RECOVERY_MS);
+        fixture_pause_ms(5);
+    }
+    print_message("at work again after %" PRId64 " ms\n", pool_now_ms() - since);
+    pool_work_wait(&chaos.f, all, seconds);
+}
+
+void chaos_assert_stands_still(int ms)
+{
+    int64_t done;
+
+    fixture_pause_ms(ms);
+    done = pool_work_done(&chaos.f);
+    fixture_pause_ms(ms);
+    assert_int_equal(pool_work_done(&chaos.f), done);
+}
+
+void chaos_end(void)
+{
+    (void)kill(chaos.pool.pid, SIGTERM);
+    pool_assert_ends(&chaos.pool, 0, 12);
+    chaos_check();
+}
+
+/* ---- the check ---- */
+
+static char *slurp(int fd)
+{
+    off_t size = lseek(fd, 0, SEEK_END);
+    char *text = calloc(1, (size_t)(size > 0 ? size : 0) + 1);
+
+    assert_non_null(text);
+    if (size > 0)
+        assert_int_equal(pread(fd, text, (size_t)size, 0), size);
+    return text;
+}
+
+static void assert_no_secret(int fd, const char *whose)
+{
+    char *text = slurp(fd);
+
+    if (strstr(text, REDIS_SECRET) != NULL || strstr(text, POSTGRES_SECRET) != NULL)
+        fail_msg("a password is in the log of %s", whose);
+    free(text);
+}
+
+static void assert_no_secret_in_logs(void)
+{
+    char path[96];
+    int fd;
+
+    if (chaos.pool.err_fd > 0) {
+        assert_no_secret(chaos.pool.err_fd, "the pool");
+        assert_no_secret(chaos.pool.out_fd, "the pool's output");
+    }
+    (void)snprintf(path, sizeof path, "%s/redis.log", chaos.redis.dir);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        assert_no_secret(fd, "Redis");
+        (void)close(fd);
+    }
+}
+
+/* Every lock ends by itself: within its lease and a second there is none. */
+static void assert_no_lock_stays(void)
+{
+    int64_t deadline = pool_now_ms() + CHAOS_LEASE_MS + 1000;
+
+    while (pool_lock_keys(&chaos.f) > 0) {
+        if (pool_now_ms() > deadline)
+            fail_msg("%" PRId64 " lock keys outlive their lease",
+                     pool_lock_keys(&chaos.f));
+        fixture_pause_ms(20);
+    }
+}
+
+void chaos_check(void)
+{
+    assert_no_secret_in_logs();
+    if (chaos.redis.pid > 0)
+        assert_no_lock_stays();
+    assert_int_equal(pool_incidents(&chaos.f, "commit_unknown", ""),
+                     pool_incidents(&chaos.f, "commit_unknown", "settled: "));
+    assert_int_equal(pool_incidents(&chaos.f, "parked", ""), 0);
+    pool_work_assert_exact(&chaos.f, &chaos.work);
+}
+
+/* ---- asking ---- */
+
+int64_t chaos_ask(const char *sql)
+{
+    char url[FIXTURE_URL];
+
+    fixture_url_as(&chaos.f, "postgres", url, sizeof url);
+    return fixture_query_int8(url, sql);
+}
+
+void chaos_redis(char *reply, size_t size, const char *command)
+{
+    pool_redis(chaos.redis.url, reply, size, command);
+}
+
+void chaos_redis_ok(const char *command)
+{
+    char reply[128];
+
+    chaos_redis(reply, sizeof reply, command);
+    assert_string_equal(reply, "OK");
+}
