@@ -66,14 +66,32 @@ static char *plan_of(PGconn *conn, enum sql_id id, const char *args)
     return text;
 }
 
+/* How often a text is in another. */
+static size_t occurs(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    while ((text = strstr(text, part)) != NULL) {
+        text += strlen(part);
+        n++;
+    }
+    return n;
+}
+
+/* But for the few rows that killed a worker, which are looked at only when there are
+ * any. */
+static bool reads_a_whole_table(const char *plan)
+{
+    return occurs(plan, "Seq Scan") > occurs(plan, "Seq Scan on quarantine");
+}
+
 /* The plan has every part and reads no table from end to end. */
 static void assert_plan(
     PGconn *conn, enum sql_id id, const char *args, const char *a, const char *b)
 {
     char *plan = plan_of(conn, id, args);
 
-    if (strstr(plan, "Seq Scan") != NULL || strstr(plan, a) == NULL ||
-        strstr(plan, b) == NULL)
+    if (reads_a_whole_table(plan) || strstr(plan, a) == NULL || strstr(plan, b) == NULL)
         fail_msg("%s: wanted \"%s\" and \"%s\", and no sequential scan:\n%s",
                  sql_texts[id].stem, a, b, plan);
     free(plan);
