@@ -45,6 +45,7 @@ static void cut_off_the_standby(void)
 static void fail_over(void)
 {
     private_pg_kill(&primary);
+    checker_lost(&chaos.checker);
     fixture_exec(standby.url, "SELECT pg_promote()");
     wait_until(&standby, "SELECT (NOT pg_is_in_recovery())::int");
     lead_to(&standby);
