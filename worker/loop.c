@@ -325,6 +325,15 @@ static void sleep_idle(struct worker *w, int64_t next_ms)
     w->slot->is_idle = false;
 }
 
+/* All that is due is with others: does not spin. */
+static void step_back(struct worker *w, const struct look *look)
+{
+    int64_t since_us = clk_us();
+
+    pause_ms(w, look->again_ms < w->config->poll_ms ? look->again_ms : 1);
+    w->slot->waste.paused_us += clk_us() - since_us;
+}
+
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
@@ -349,8 +358,9 @@ static enum exit_code live(struct worker *w)
         if (!look.seen) {
             *w->looked_ms = begun_ms;
             sleep_idle(w, look.next_ms);
-        } else if (!look.worked) /* all that is due is with others: do not spin */
-            pause_ms(w, look.again_ms < w->config->poll_ms ? look.again_ms : 1);
+        } else if (!look.worked) {
+            step_back(w, &look);
+        }
     }
     if (w->unknown.pending) {
         struct err e = {0};

@@ -22,11 +22,23 @@ struct pace {
     int64_t last_us;           /* end of the latest */
 };
 
+/* Turns of a worker, and what was in vain. */
+struct waste {
+    int64_t turns;     /* pulls from a bucket */
+    int64_t empty;     /* of these: nothing was due there any more */
+    int64_t refused;   /* of these: rows were due, and none of them was worked */
+    int64_t patient;   /* of these: for one row that had been passed over */
+    int64_t pulled;    /* rows, as often as they were pulled */
+    int64_t vain_us;   /* in turns that were empty or refused */
+    int64_t paused_us; /* doing nothing, since all that was due was with others */
+};
+
 /* Written by the worker, read by the supervisor; pid and incarnation the other way
  * round. */
 struct slot {
     struct metrics counters;
     struct pace pace;
+    struct waste waste;
     volatile sig_atomic_t postgres;
     volatile sig_atomic_t redis;
     volatile sig_atomic_t has_worked; /* got something done: not crashing at start */
