@@ -11,6 +11,8 @@
 #include "common/histogram.h"
 #include "common/metrics.h"
 #include "worker/hold.h"
+#include "worker/job.h"
+#include "worker/walk.h"
 
 /* How a worker sees one of its servers. */
 enum slot_server { SLOT_UNKNOWN, SLOT_UP, SLOT_DOWN };
@@ -48,6 +50,7 @@ struct slot {
                             are asked to notify, so it need not be told who sleeps */
     atomic_llong looked_ms; /* the first slot's, for all workers of the pool: when one
                                last found nothing due, or woke to look */
+    struct walk_line lines[JOB_TYPE_CT][WALK_BUCKETS]; /* the first slot's, likewise */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
     struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */

@@ -160,6 +160,7 @@ static int claim_and_apply(struct worker *w,
         pg_rollback(w->pg);
         return 0;
     }
+    b->youngest = jb.items[jb.n - 1];
     if (job->apply(&jb, &counted, e) != 0 || absolve(w, job, e) != 0) {
         pg_rollback(w->pg);
         return (int)e->code;
