@@ -60,7 +60,7 @@ void cli_help(void)
                  ": charges every due period once, sells every unit once, proves it\n\n"
                  "Usage: ledgerlock VERB [flags]\n\nVerbs:\n");
     for (size_t i = 0; i < cli_verb_ct; i++)
-        (void)printf("  %-8s  %s\n", cli_verbs[i]->name, cli_verbs[i]->sentence);
+        (void)printf("  %-10s  %s\n", cli_verbs[i]->name, cli_verbs[i]->sentence);
     (void)printf(
         "\n`ledgerlock VERB -h` shows an example and every flag.\n"
         "Start: ledgerlock migrate && ledgerlock seed && ledgerlock run --once && "

@@ -82,6 +82,21 @@ static void fence_of_stock_above_every_token_is_healed_too(void **state)
     world_audit(now, NULL);
 }
 
+/* As after the restore of a backup, or with a Redis that served another database. */
+static void redis_ahead_of_this_database_raises_the_epoch_above_it(void **state)
+{
+    (void)state;
+    settle_in();
+    world_do("UPDATE lock_epoch SET epoch = 1");
+    world_run(now);
+    world_expect("6 5 4450 95", done);
+    assert_int_equal(world_ask("SELECT epoch FROM lock_epoch"), 3);
+    fixture_assert_contains(world_text("SELECT detail FROM lock_incidents WHERE detail"
+                                       " LIKE 'epoch 3:%%'"),
+                            "Redis was ahead of this database");
+    world_audit(now, NULL);
+}
+
 /* ---- apply, called by hand ----------------------------------------------- */
 
 static void apply_with_a_token_older_than_the_fence_writes_nothing(void **state)
@@ -411,6 +426,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(fence_above_every_token_raises_the_epoch_and_the_work_is_done),
         TEST(fence_of_stock_above_every_token_is_healed_too),
+        TEST(redis_ahead_of_this_database_raises_the_epoch_above_it),
         TEST(apply_with_a_token_older_than_the_fence_writes_nothing),
         TEST(apply_leaves_only_the_fenced_user_out),
         TEST(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back),
