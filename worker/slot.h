@@ -22,6 +22,8 @@ struct pace {
     int64_t last_us;           /* end of the latest */
 };
 
+enum { SLOT_ENDLESS = 16 };
+
 /* Written by the worker, read by the supervisor; pid and incarnation the other way
  * round. */
 struct slot {
@@ -36,6 +38,8 @@ struct slot {
                             are asked to notify, so it need not be told who sleeps */
     atomic_llong looked_ms; /* the first slot's, for all workers of the pool: when one
                                last found nothing due, or woke to look */
+    atomic_ullong endless[SLOT_ENDLESS]; /* the first slot's, for all workers: keys
+                                            without an end that were told of, hashed */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
     struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */
