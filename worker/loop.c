@@ -14,6 +14,7 @@
 #include "worker/batch.h"
 #include "worker/bell.h"
 #include "worker/connect.h"
+#include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
 #include "worker/rescue.h"
@@ -352,6 +353,7 @@ static enum exit_code live(struct worker *w)
             if (!survive(w, &e, failures++))
                 return exit_code_of(&e);
             leave_batch(w);
+            endless_restart(w);
             continue;
         }
         failures = 0;
@@ -359,6 +361,8 @@ static enum exit_code live(struct worker *w)
         account(w);
         if (w->once && !look.seen)
             break;
+        if (w->once && endless_is_all(w, look.worked))
+            return EXIT_LEFT;
         if (!look.seen) {
             *w->looked_ms = begun_ms;
             sleep_idle(w, look.next_ms);

@@ -24,6 +24,8 @@ struct pace {
     int64_t last_us;           /* end of the latest */
 };
 
+enum { SLOT_ENDLESS = 16 };
+
 /* Turns of a worker, and what was in vain. */
 struct waste {
     int64_t turns;     /* pulls from a bucket */
@@ -51,6 +53,8 @@ struct slot {
     atomic_llong looked_ms; /* the first slot's, for all workers of the pool: when one
                                last found nothing due, or woke to look */
     struct walk_line lines[JOB_TYPE_CT][WALK_BUCKETS]; /* the first slot's, likewise */
+    atomic_ullong endless[SLOT_ENDLESS]; /* the first slot's, for all workers: keys
+                                            without an end that were told of, hashed */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
     struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "worker/batch.h"
 #include "worker/claim.h"
+#include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/history.h"
 #include "worker/journal.h"
@@ -54,6 +55,7 @@ static int take_locks(struct worker *w, bool patient, int64_t *token, struct err
         return lock_fault(w, code, e);
     worker_count(w, METRIC_granted, (int64_t)ll_granted(w->lock));
     worker_count(w, METRIC_busy, (int64_t)(b->key_ct - ll_granted(w->lock)));
+    endless_note(w);
     batch_mark_granted(b, w->lock);
     *token = ll_token(w->lock);
     return 0;
