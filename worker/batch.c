@@ -77,9 +77,11 @@ static void find_keys(struct batch *b)
             (size_t)(batch_find(b, b->refs[i].kind, b->refs[i].id) - b->keys);
 }
 
-/* Groups the rows (item, kind, id) by item; stops where the refs are full. */
+/* Groups the rows (item, kind, id, deaths and, where apply goes by it, place) by item;
+ * stops where the refs are full. */
 static void take_rows(struct batch *b, const struct pg_result *res)
 {
+    bool tells_place = pg_columns(res) > 4;
     size_t refs = 0;
 
     b->n = 0;
@@ -91,6 +93,8 @@ static void take_rows(struct batch *b, const struct pg_result *res)
                 break;
             b->first_ref[b->n] = refs;
             b->crashes[b->n] = pg_is_null(res, row, 3) ? -1 : pg_get_int8(res, row, 3);
+            if (tells_place)
+                b->places[b->n] = pg_get_tid(res, row, 4);
             b->items[b->n++] = item;
         }
         if (refs == BATCH_REFS) {
@@ -144,6 +148,7 @@ static void choose(struct batch *b, bool suspect)
         if (suspect ? i != one : b->crashes[i] >= 0)
             continue;
         b->items[n] = b->items[i];
+        b->places[n] = b->places[i];
         b->first_ref[n++] = refs;
         while (from < to)
             b->refs[refs++] = b->refs[from++];
@@ -217,19 +222,31 @@ static bool is_workable(const struct batch *b, size_t item, bool claimed)
     return true;
 }
 
+static void add_work(struct batch *b, size_t item)
+{
+    const struct batch_key *payer = &b->keys[b->refs[b->first_ref[item]].key];
+    struct job_rows *work = &b->work;
+    size_t n = work->n++;
+
+    work->items[n] = b->items[item];
+    work->places[n] = b->places[item];
+    work->users[n] = payer->id;
+    work->wallets[n] = payer->place;
+    work->balances[n] = payer->balance_minor;
+}
+
 size_t batch_workable(struct batch *b, bool claimed, int64_t only)
 {
-    size_t n = 0;
-
+    b->work.n = 0;
     for (size_t i = 0; i < b->n; i++) {
         bool workable = is_workable(b, i, claimed);
 
         if (!workable && b->items[i] < b->overdue)
             break;
         if (workable && (only == 0 || b->items[i] == only))
-            b->work[n++] = b->items[i];
+            add_work(b, i);
     }
-    return n;
+    return b->work.n;
 }
 
 static void mark_wanted(struct batch *b)

@@ -108,7 +108,7 @@ static int commit(struct worker *w,
         return (int)e->code;
     if (MUTANT("release-before-commit"))
         turn_release(w);
-    HISTORY_COMMIT(jb, xid, counted);
+    HISTORY_COMMIT(w, jb, xid, counted);
     POINT(w, "before_commit");
     if (pg_commit(w->pg, e) != 0) {
         if (e->code == ERR_UNKNOWN && !MUTANT("blind-retry-on-unknown"))
@@ -144,25 +144,26 @@ static int claim_and_apply(struct worker *w,
         .token = token,
         .worker = w->name,
         .now = w->now,
-        .items = b->work,
+        .rows = &b->work,
         .retry_s = w->config->retry_s,
         .retry_ct = w->config->retry_ct,
     };
     int64_t xid;
+    size_t n;
 
     if (pg_begin(w->pg, e) != 0 || claim_rows(w, token, &xid, e) != 0) {
         pg_rollback(w->pg);
         return (int)e->code;
     }
     POINT(w, "after_claim");
-    jb.n = batch_workable(b, true, only);
-    b->worked += jb.n;
-    b->first_worked = b->first_worked || (jb.n > 0 && jb.items[0] == b->items[0]);
-    if (jb.n == 0) {
+    n = batch_workable(b, true, only);
+    b->worked += n;
+    b->first_worked = b->first_worked || (n > 0 && b->work.items[0] == b->items[0]);
+    if (n == 0) {
         pg_rollback(w->pg);
         return 0;
     }
-    b->youngest = jb.items[jb.n - 1];
+    b->youngest = b->work.items[n - 1];
     if (job->apply(&jb, &counted, e) != 0 || absolve(w, job, e) != 0) {
         pg_rollback(w->pg);
         return (int)e->code;

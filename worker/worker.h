@@ -11,7 +11,7 @@
 #include "worker/slot.h"
 #include "worker/walk.h"
 
-enum { WORKER_NAME = 48, BATCH_MAX = LL_KEYS_MAX, INCIDENTS_KEPT = 16 };
+enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16 };
 
 /* A COMMIT whose answer was lost, until it is known what became of it. */
 struct unknown {

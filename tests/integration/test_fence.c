@@ -12,23 +12,6 @@ static const char now[] = "2024-01-05T00:00:00Z";
 
 #define EPOCH INT64_C(1099511627776)
 
-/* Five users with a wallet, a due subscription and a pending order each. */
-static int open_pairs(void **state)
-{
-    world_open(state);
-    world_do("INSERT INTO users (user_id, currency) SELECT 64 * n, 'USD' FROM "
-             "generate_series(1, 5) AS n; SELECT deposit(64 * n, 1, 1000) FROM "
-             "generate_series(1, 5) AS n; INSERT INTO subscriptions (subscription_id, "
-             "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) "
-             "SELECT n, 64 * n, 'p', 100, 'USD', at, 'month', at FROM "
-             "generate_series(1, 5) AS n, (VALUES ('2024-01-01Z'::timestamptz)) AS t "
-             "(at)");
-    world_sku(64, "A", 100, 10);
-    world_do("SELECT place_order(64 * n, 'k', '[{\"sku\":\"A\",\"qty\":1}]', "
-             "'2024-01-01Z') FROM generate_series(1, 5) AS n");
-    return 0;
-}
-
 static int64_t incidents(const char *kind)
 {
     return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
@@ -418,7 +401,7 @@ database_only_with_eight_workers_has_the_totals_of_a_run_with_locks(void **state
     world_audit(now, NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pairs, world_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hand_world, world_close)
 #define EMPTY(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 
 int main(void)

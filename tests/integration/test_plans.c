@@ -93,6 +93,17 @@ static void assert_plan(
     free(plan);
 }
 
+/* No part of the plan is this. */
+static void
+assert_plan_lacks(PGconn *conn, enum sql_id id, const char *args, const char *part)
+{
+    char *plan = plan_of(conn, id, args);
+
+    if (strstr(plan, part) != NULL)
+        fail_msg("%s: \"%s\" is not wanted:\n%s", sql_texts[id].stem, part, plan);
+    free(plan);
+}
+
 static void assert_pulls(PGconn *conn)
 {
     assert_plan(conn, SQL_BILLING_PULL_DUE, "1, NULL, 500",
@@ -116,13 +127,15 @@ static void assert_claims(PGconn *conn)
 
 static void assert_applies(PGconn *conn)
 {
-    const char *charges = "1, 'w', NULL, '{1,2}', '{86400}'";
+    const char *charges = "1, 'w', NULL, '{86400}', '{1,2}', '{\"(0,1)\",\"(0,2)\"}', "
+                          "'{1,1}', '{\"(0,1)\",\"(0,1)\"}', '{9,9}'";
     const char *orders = "1, NULL, '{1,2}'";
 
     assert_plan(conn, SQL_BILLING_APPLY_CHARGES, charges, "Tid Scan on subscriptions",
                 "Tid Scan on users");
     assert_plan(conn, SQL_BILLING_APPLY_CHARGES, charges, "one_charge_per_period",
-                "subscriptions_pkey");
+                "WindowAgg");
+    assert_plan_lacks(conn, SQL_BILLING_APPLY_CHARGES, charges, "_pkey");
     assert_plan(conn, SQL_ORDERS_APPLY_ORDERS, orders, "orders_pkey", "stock_pkey");
 }
 
