@@ -157,6 +157,17 @@ static void choose(struct batch *b, bool suspect)
     b->n = n;
 }
 
+/* As long as some are late, only those. */
+static void leave_younger(struct batch *b, int64_t late)
+{
+    size_t n = 0;
+
+    while (n < b->n && b->items[n] < late)
+        n++;
+    if (n > 0)
+        b->n = n;
+}
+
 int batch_pull(struct worker *w,
                const struct job_type *job,
                const struct turn_order *order,
@@ -181,6 +192,8 @@ int batch_pull(struct worker *w,
     b->is_suspect = order->suspect;
     if (b->suspect_ct > 0 || order->suspect)
         choose(b, order->suspect);
+    b->overdue = order->overdue;
+    leave_younger(b, order->late);
     while (b->n > 0) {
         size_t keys = collect_keys(b);
 
@@ -226,7 +239,11 @@ size_t batch_workable(struct batch *b, bool claimed, int64_t only)
 {
     b->work.n = 0;
     for (size_t i = 0; i < b->n; i++) {
-        if ((only == 0 || b->items[i] == only) && is_workable(b, i, claimed))
+        bool workable = is_workable(b, i, claimed);
+
+        if (!workable && b->items[i] < b->overdue)
+            break;
+        if (workable && (only == 0 || b->items[i] == only))
             add_work(b, i);
     }
     return b->work.n;
@@ -235,6 +252,8 @@ size_t batch_workable(struct batch *b, bool claimed, int64_t only)
 static void mark_wanted(struct batch *b)
 {
     for (size_t i = 0; i < b->n; i++) {
+        if (!is_workable(b, i, false) && b->items[i] < b->overdue)
+            break;
         if (!is_workable(b, i, false))
             continue;
         for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++)

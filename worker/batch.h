@@ -49,6 +49,8 @@ struct batch {
     struct ll_key names[LL_KEYS_MAX];
     int64_t ids[BATCH_REFS]; /* scratch: ids of one kind */
     struct job_rows work;    /* items whose every key is granted and claimed */
+    int64_t overdue;         /* items below it are not passed over */
+    int64_t youngest;        /* last item that went through a transaction */
     size_t worked;           /* items that went through a transaction in this turn */
     bool first_worked;       /* items[0] was among them */
 };
@@ -82,7 +84,7 @@ void batch_mark_all(struct batch *b);
 size_t batch_wanted(struct batch *b, enum resource_kind kind);
 
 /* Items whose every key is granted (and claimed, if `claimed`), into b->work; how many.
- * only: just this item, 0: all. */
+ * None after one that is overdue and is not workable. only: just this item, 0: all. */
 size_t batch_workable(struct batch *b, bool claimed, int64_t only);
 
 /* Finds a key; NULL if the batch has no such. */

@@ -69,7 +69,8 @@ void cli_help(void)
         "named by --config or LEDGERLOCK_CONFIG (none is read by itself), which beats\n"
         "the default; `ledgerlock config sample` prints them all.\n"
         "Exit codes: 0 ok, 1 audit found a broken invariant, 2 usage, 3 configuration,\n"
-        "4 PostgreSQL, 5 Redis, 6 refused for safety, 70 internal error.\n");
+        "4 PostgreSQL, 5 Redis, 6 refused for safety, 7 run --once left work whose\n"
+        "lock keys never end, 70 internal error.\n");
 }
 
 static void

@@ -5,6 +5,7 @@
 #ifndef LEDGERLOCK_JOB_H
 #define LEDGERLOCK_JOB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,6 +69,7 @@ struct job_type {
     enum sql_id park;   /* $1 items: set aside, never pulled again */
     enum sql_id crash; /* $1 items, $2 now, $3 worker that died over them: (item, deaths
                           it is charged with) of those that are still due */
+    bool in_order;     /* a lower item is an older one, and pulled first */
     const char *item;  /* what an item is called in logs: "subscription" */
 
     /* Re-reads, decides and writes all effects of the batch in the open transaction and

@@ -39,6 +39,7 @@ const struct job_type job_orders = {
     .settle = SQL_ORDERS_SETTLE_BATCH,
     .park = SQL_ORDERS_PARK_ORDERS,
     .crash = SQL_ORDERS_NOTE_CRASH,
+    .in_order = true,
     .item = "order",
     .apply = apply,
 };

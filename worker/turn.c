@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "worker/batch.h"
 #include "worker/claim.h"
+#include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/history.h"
 #include "worker/journal.h"
@@ -54,6 +55,7 @@ static int take_locks(struct worker *w, bool patient, int64_t *token, struct err
         return lock_fault(w, code, e);
     worker_count(w, METRIC_granted, (int64_t)ll_granted(w->lock));
     worker_count(w, METRIC_busy, (int64_t)(b->key_ct - ll_granted(w->lock)));
+    endless_note(w);
     batch_mark_granted(b, w->lock);
     *token = ll_token(w->lock);
     return 0;
@@ -161,6 +163,7 @@ static int claim_and_apply(struct worker *w,
         pg_rollback(w->pg);
         return 0;
     }
+    b->youngest = b->work.items[n - 1];
     if (job->apply(&jb, &counted, e) != 0 || absolve(w, job, e) != 0) {
         pg_rollback(w->pg);
         return (int)e->code;
@@ -287,15 +290,29 @@ static int run_batch(struct worker *w,
     return 0;
 }
 
-int turn_run(struct worker *w,
-             const struct job_type *job,
-             const struct turn_order *order,
-             enum turn *turn,
-             struct err *e)
+static void note_waste(struct worker *w,
+                       const struct turn_order *order,
+                       enum turn turn,
+                       int64_t start_us)
 {
-    int64_t start_us = clk_us();
+    struct waste *waste = &w->slot->waste;
+
+    waste->turns++;
+    waste->empty += turn == TURN_EMPTY;
+    waste->refused += turn == TURN_BUSY;
+    waste->patient += order->patient;
+    waste->pulled += (int64_t)w->batch->n;
+    if (turn != TURN_WORKED)
+        waste->vain_us += clk_us() - start_us;
+}
+
+static int pull_and_work(struct worker *w,
+                         const struct job_type *job,
+                         const struct turn_order *order,
+                         enum turn *turn,
+                         struct err *e)
+{
     int64_t too_large;
-    int code;
 
     *turn = TURN_EMPTY;
     if (batch_pull(w, job, order, &too_large, e) != 0)
@@ -308,8 +325,20 @@ int turn_run(struct worker *w,
     if (w->batch->n == 0)
         return 0;
     *turn = TURN_BUSY;
-    code = run_batch(w, job, order, turn, e);
-    if (*turn == TURN_WORKED) {
+    return run_batch(w, job, order, turn, e);
+}
+
+int turn_run(struct worker *w,
+             const struct job_type *job,
+             const struct turn_order *order,
+             enum turn *turn,
+             struct err *e)
+{
+    int64_t start_us = clk_us();
+    int code = pull_and_work(w, job, order, turn, e);
+
+    note_waste(w, order, *turn, start_us);
+    if (*turn == TURN_WORKED && w->batch->n > 0) {
         w->slot->has_worked = 1;
         note_pace(&w->slot->pace, start_us);
     }

@@ -45,8 +45,12 @@ struct worker {
     char host[64];
     char name[WORKER_NAME]; /* pool.slot.incarnation: never used twice */
     struct slot *slot;
-    struct slot *listener;   /* NULL: the pool has none */
-    atomic_llong *looked_ms; /* of the pool, see struct slot */
+    struct slot *listener;                   /* NULL: the pool has none */
+    atomic_llong *looked_ms;                 /* of the pool, see struct slot */
+    struct walk_line (*lines)[WALK_BUCKETS]; /* of each job, likewise */
+    atomic_ullong *endless;                  /* likewise */
+    bool met_endless;      /* a key without an end, since idle_since_ms */
+    int64_t idle_since_ms; /* when it last worked something; 0: not begun */
     struct pg *pg;
     struct ll_client *locks; /* NULL: locks.mode is database-only */
     struct ll_lock *lock;

@@ -1,6 +1,7 @@
 /* PostgreSQL dies and a standby that had not got the end of it takes over: what was
  * lost is done again, and on the new server everything is there once. */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,9 +43,25 @@ static void cut_off_the_standby(void)
     wait_until(&standby, "SELECT (count(*) = 0)::int FROM pg_stat_wal_receiver");
 }
 
+/* With its sessions: they would outlive it, and be told to commit, for as long as
+ * somebody has always something for them to do. */
+static void kill_the_primary(void)
+{
+    pid_t sessions[POOL_CHILDREN];
+    size_t n = pool_children(primary.pid, sessions);
+
+    private_pg_kill(&primary);
+    for (size_t i = 0; i < n; i++) {
+        (void)kill(sessions[i], SIGKILL);
+        while (pool_is_alive(sessions[i]))
+            fixture_pause_ms(1);
+    }
+}
+
 static void fail_over(void)
 {
-    private_pg_kill(&primary);
+    kill_the_primary();
+    checker_lost(&chaos.checker);
     fixture_exec(standby.url, "SELECT pg_promote()");
     wait_until(&standby, "SELECT (NOT pg_is_in_recovery())::int");
     lead_to(&standby);

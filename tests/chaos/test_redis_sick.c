@@ -34,10 +34,10 @@ static void redis_frozen_beyond_the_lease_nothing_is_done(void **state)
 {
     (void)state;
     chaos_start_midway();
-    assert_int_equal(kill(chaos.redis.pid, SIGSTOP), 0);
+    assert_true(chaos_kill(chaos.redis.pid, SIGSTOP));
     assert_waits(NULL);
     fixture_pause_ms(2 * CHAOS_LEASE_MS);
-    assert_int_equal(kill(chaos.redis.pid, SIGCONT), 0);
+    assert_true(chaos_kill(chaos.redis.pid, SIGCONT));
     assert_goes_on();
 }
 

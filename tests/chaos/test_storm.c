@@ -24,7 +24,7 @@ static unsigned kill_all_that_appear(int seconds)
         if (pool_now_ms() > deadline)
             fail_msg("%u deaths, and the pool goes on", killed);
         for (size_t i = 0; i < n; i++)
-            killed += kill(pids[i], SIGKILL) == 0;
+            killed += chaos_kill(pids[i], SIGKILL);
         fixture_pause_ms(5);
     }
     return killed;
@@ -43,6 +43,7 @@ static void crash_storm_is_slowed_down_and_given_up(void **state)
     assert_int_equal(pool_log_count(&chaos.pool, "event=pool.giving_up"), 1);
     assert_true(pool_log_count(&chaos.pool, "\n") <= 16);
     assert_true(pool_now_ms() - since >= 1000); /* it did pause */
+    chaos_assert_no_secret(&chaos.pool);
     chaos_start("4");
     chaos_recovers(60);
     chaos_end();
@@ -63,6 +64,10 @@ static void lease_out_of_bounds_is_refused_with_the_bounds(void **state)
         fixture_assert_contains(o.err, i < 4 ? "1000" : "whole number");
     }
     assert_int_equal(pool_work_done(&chaos.f), 0);
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1000"); /* the shortest */
+    chaos_start("4");
+    chaos_recovers(60);
+    chaos_end();
 }
 
 /* ---- clocks of the workers ---- */
@@ -92,6 +97,7 @@ static void worker_a_day_off_charges_by_the_databases_clock(int64_t shift_ms)
                        " JOIN ledgerlock.subscriptions AS s USING (subscription_id)",
                        said, sizeof said);
     assert_string_equal(said, "1");
+    chaos_check_rows("now");
 }
 
 static void worker_clock_a_day_ahead_charges_nothing_early(void **state)

@@ -30,7 +30,7 @@ static void kill_worker(bool on)
     pid_t pid = on ? any_worker() : 0;
 
     if (pid > 0)
-        seen += kill(pid, SIGKILL) == 0;
+        seen += chaos_kill(pid, SIGKILL);
 }
 
 static void stop_worker(bool on)
@@ -38,7 +38,7 @@ static void stop_worker(bool on)
     if (on) {
         stopped = any_worker();
         if (stopped > 0)
-            seen += kill(stopped, SIGSTOP) == 0;
+            seen += chaos_kill(stopped, SIGSTOP);
     } else if (stopped > 0) {
         (void)kill(stopped, SIGCONT);
         stopped = 0;
@@ -57,7 +57,7 @@ static void kill_redis(bool on)
 
 static void freeze_redis(bool on)
 {
-    assert_int_equal(kill(chaos.redis.pid, on ? SIGSTOP : SIGCONT), 0);
+    assert_true(chaos_kill(chaos.redis.pid, on ? SIGSTOP : SIGCONT));
     seen += on;
 }
 

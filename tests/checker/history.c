@@ -85,11 +85,22 @@ static void finish(struct attempt *a, const json_t *line, enum end end)
     a->rejected = number(line, "rejected");
 }
 
-static void mark(struct history *h, const json_t *line, bool is_kill)
+/* false: the event is none. */
+static bool mark(struct history *h, const json_t *line)
 {
-    h->marks = grown(h->marks, h->n_marks, sizeof *h->marks);
-    h->marks[h->n_marks++] = (struct mark){
-        .is_kill = is_kill, .pid = number(line, "pid"), .at_us = number(line, "t")};
+    static const char *const words[] = {
+        [MARK_KILLED] = "killed", [MARK_HEALED] = "healed", [MARK_LOST] = "lost"};
+
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        if (strcmp(text(line, "event"), words[i]) == 0) {
+            h->marks = grown(h->marks, h->n_marks, sizeof *h->marks);
+            h->marks[h->n_marks++] = (struct mark){.kind = (enum mark_kind)i,
+                                                   .pid = number(line, "pid"),
+                                                   .at_us = number(line, "t")};
+            return true;
+        }
+    }
+    return false;
 }
 
 /* first: where the attempts of this file begin. */
@@ -106,10 +117,6 @@ static bool take(struct history *h, const json_t *line, size_t first)
         begin(h, line);
         return true;
     }
-    if (strcmp(event, "killed") == 0 || strcmp(event, "healed") == 0) {
-        mark(h, line, event[0] == 'k');
-        return true;
-    }
     if (strcmp(event, "commit") == 0 && is_open && last->end == END_NONE) {
         last->xid = number(line, "xid");
         last->commit_us = number(line, "t");
@@ -122,7 +129,7 @@ static bool take(struct history *h, const json_t *line, size_t first)
     else if (strcmp(event, "unknown") == 0 && is_open && last->end == END_NONE)
         finish(last, line, END_UNKNOWN);
     else
-        return false;
+        return mark(h, line);
     return true;
 }
 
@@ -150,7 +157,7 @@ static void read_file(struct history *h, const char *path)
     }
     free(line);
     (void)fclose(file);
-    h->files++;
+    h->workers += h->n > first;
 }
 
 void history_read(struct history *h, const char *folder)

@@ -31,14 +31,20 @@ struct attempt {
     int64_t *items; /* sorted */
 };
 
-/* Something that was done to the pool: "killed" with a pid, "healed" without. */
+/* Something that was done to the pool, in the words of its line. */
+enum mark_kind {
+    MARK_KILLED, /* a process, by its pid: killed or stopped */
+    MARK_HEALED, /* no fault is left */
+    MARK_LOST,   /* the rows are those of a server that had not got the last of them */
+};
+
 struct mark {
-    bool is_kill;
+    enum mark_kind kind;
     int64_t pid, at_us;
 };
 
 struct history {
-    size_t n, n_marks, files, torn;
+    size_t n, n_marks, workers, torn;
     struct attempt *attempts; /* by token */
     struct mark *marks;
 };

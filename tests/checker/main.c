@@ -27,7 +27,8 @@ static const char usage[] =
     "  --now TIME      the instant that the pool was given as --now\n"
     "  --bound-ms MS   longest time until work is taken up again\n"
     "  --set-aside N   rows that may be parked (default 0)\n"
-    "  --kills         workers were killed: an invoke may lack its end\n";
+    "  --kills         workers were killed that no line tells of: an invoke may lack\n"
+    "                  its end\n";
 
 void broken(const char *rule, const char *fmt, ...)
 {
@@ -80,7 +81,7 @@ static void tell_history(const struct history *h, int64_t longest_us)
 {
     (void)printf("history: %zu workers, %zu invokes, %zu ok, %zu fail, %zu unknown, %zu"
                  " without an end, %zu lines torn; longest recovery %" PRId64 " ms\n",
-                 h->files, h->n, count_ends(h, END_OK), count_ends(h, END_FAIL),
+                 h->workers, h->n, count_ends(h, END_OK), count_ends(h, END_FAIL),
                  count_ends(h, END_UNKNOWN), count_ends(h, END_NONE), h->torn,
                  longest_us / 1000);
 }

@@ -8,7 +8,7 @@
 struct limits {
     int64_t bound_us;  /* 0: recovery is not timed */
     int64_t set_aside; /* rows that may be parked */
-    bool kills;        /* workers were killed: an invoke may have no end */
+    bool kills;        /* any worker may have been killed over its invoke */
 };
 
 /* Of the rows alone. */

@@ -92,6 +92,16 @@ struct said {
     bool is_open;        /* one of them did not say how much */
 };
 
+/* Whether what it did may be lost with the server that said ok. */
+static bool may_be_lost(const struct history *h, const struct attempt *a)
+{
+    for (size_t i = 0; i < h->n_marks; i++) {
+        if (h->marks[i].kind == MARK_LOST && a->begun_us < h->marks[i].at_us)
+            return true;
+    }
+    return false;
+}
+
 static size_t add_up(const struct history *h, size_t i, struct said *said)
 {
     const struct attempt *first = &h->attempts[i];
@@ -100,9 +110,10 @@ static size_t add_up(const struct history *h, size_t i, struct said *said)
     for (; i < h->n && h->attempts[i].token == first->token; i++) {
         const struct attempt *a = &h->attempts[i];
         int64_t n = a->charged + a->fulfilled + a->rejected;
+        bool is_ok = a->end == END_OK, is_sure = is_ok && !may_be_lost(h, a);
 
-        said->done += a->end == END_OK ? n : 0;
-        said->maybe += a->end == END_UNKNOWN ? n : 0;
+        said->done += is_sure ? n : 0;
+        said->maybe += a->end == END_UNKNOWN || (is_ok && !is_sure) ? n : 0;
         said->is_open = said->is_open || a->end == END_NONE;
         if (strcmp(a->worker, first->worker) != 0)
             broken("one_holder", "token %" PRId64 " was held by %s and by %s", a->token,
@@ -133,11 +144,23 @@ static void outcomes_are_right(const struct effects *e, const struct history *h)
     }
 }
 
+/* When it was killed over this attempt; 0: nothing tells of it. */
+static int64_t killed_at(const struct history *h, const struct attempt *a)
+{
+    for (size_t i = 0; i < h->n_marks; i++) {
+        const struct mark *m = &h->marks[i];
+
+        if (m->kind == MARK_KILLED && m->pid == a->pid && m->at_us >= a->ended_us)
+            return m->at_us;
+    }
+    return 0;
+}
+
 static void everything_ends(const struct history *h, bool kills)
 {
     for (size_t i = 0; i < h->n; i++) {
         const struct attempt *a = &h->attempts[i];
-        bool may_be = kills && a->is_last;
+        bool may_be = a->is_last && (kills || killed_at(h, a) != 0);
 
         if (a->end == END_NONE && !may_be)
             broken("invoke_ends", "%s, invoke %" PRId64 ": nothing is said of its end",
@@ -150,15 +173,21 @@ static void everything_ends(const struct history *h, bool kills)
 
 /* ---- recovery ---- */
 
-static int64_t death_of(const struct history *h, const struct attempt *a)
+/* From when on its work could be taken up: its death, or the end of the fault that it
+ * died in. */
+static int64_t waits_since(const struct history *h, const struct attempt *a)
 {
+    int64_t killed = killed_at(h, a), death = killed != 0 ? killed : a->ended_us;
+    int64_t healed = 0;
+
     for (size_t i = 0; i < h->n_marks; i++) {
         const struct mark *m = &h->marks[i];
 
-        if (m->is_kill && m->pid == a->pid && m->at_us >= a->ended_us)
-            return m->at_us;
+        if (m->kind == MARK_HEALED && m->at_us >= death &&
+            (healed == 0 || m->at_us < healed))
+            healed = m->at_us;
     }
-    return a->ended_us;
+    return healed != 0 ? healed : death;
 }
 
 static bool took_effect(const struct effects *e, const struct attempt *a, int64_t item)
@@ -191,11 +220,11 @@ static int64_t recovery_of(const struct effects *e,
                            const struct attempt *a,
                            int64_t bound_us)
 {
-    int64_t death = death_of(h, a), longest = 0;
+    int64_t since = waits_since(h, a), longest = 0;
 
     for (size_t k = 0; k < a->n; k++) {
         int64_t next = took_effect(e, a, a->items[k]) ? 0 : next_try(h, a, a->items[k]);
-        int64_t took = next > death ? next - death : 0;
+        int64_t took = next > since ? next - since : 0;
 
         longest = took > longest ? took : longest;
         if (bound_us > 0 && took > bound_us)
@@ -237,7 +266,7 @@ recovery(const struct effects *e, const struct history *h, int64_t bound_us)
     }
     for (size_t i = 0; i < h->n_marks; i++) {
         int64_t at = h->marks[i].at_us, ok = first_ok(h, at);
-        int64_t took = h->marks[i].is_kill || ok == 0 ? 0 : ok - at;
+        int64_t took = h->marks[i].kind != MARK_HEALED || ok == 0 ? 0 : ok - at;
 
         longest = took > longest ? took : longest;
         if (bound_us > 0 && took > bound_us)

@@ -184,6 +184,9 @@ static void row_set_aside_is_found_unless_it_may_be(void **state)
     "{\"event\":\"%s\",\"worker\":\"liar\",\"pid\":1,\"seq\":1,\"t\":5,"               \
     "\"job\":\"billing\",\"token\":77,\"xid\":9,\"charged\":1,\"declined\":0,"         \
     "\"fulfilled\":0,\"rejected\":0,\"items\":[2]}\n"
+#define KILLED "{\"event\":\"killed\",\"pid\":%d,\"t\":%d}\n"
+#define HEALED "{\"event\":\"healed\",\"t\":%d}\n"
+#define LOST "{\"event\":\"lost\",\"t\":%d}\n"
 
 static int64_t some_token(void)
 {
@@ -236,6 +239,30 @@ static void invoke_without_an_end_needs_a_kill(void **state)
     assert_holds_with("--kills");
 }
 
+static void invoke_without_an_end_is_the_killed_workers_own(void **state)
+{
+    (void)state;
+    checker_plant(&checker, "liar", INVOKE, 1, INT64_C(77));
+    checker_plant(&checker, "faults", KILLED, 2, 5);
+    assert_finds("invoke_ends");
+    checker_plant(&checker, "faults", KILLED, 1, 0);
+    assert_finds("invoke_ends"); /* it lived on */
+    checker_plant(&checker, "faults", KILLED, 1, 5);
+    assert_holds_with("");
+}
+
+/* Only what was begun before. */
+static void ok_may_be_lost_with_its_server(void **state)
+{
+    (void)state;
+    checker_plant(&checker, "liar", INVOKE, 2, INT64_C(77));
+    checker_plant(&checker, "liar", END, "ok");
+    checker_plant(&checker, "faults", LOST, 2);
+    assert_finds("ok_in_tables");
+    checker_plant(&checker, "faults", LOST, 3);
+    assert_holds_with("");
+}
+
 static void unknown_that_was_never_settled_is_found(void **state)
 {
     (void)state;
@@ -263,10 +290,21 @@ static void work_taken_up_too_late_is_found(void **state)
     assert_finds_with("recovery_bounded", "--kills --bound-ms 1000");
 }
 
+/* It died in the middle of a fault: its work waits for the end of that. */
+static void work_of_the_dead_is_timed_from_the_end_of_the_fault(void **state)
+{
+    (void)state;
+    checker_plant(&checker, "liar", INVOKE, 1, INT64_C(77));
+    checker_plant(&checker, "faults", KILLED, 1, 5);
+    assert_finds_with("recovery_bounded", "--bound-ms 1000");
+    checker_healed(&checker);
+    assert_holds_with("--bound-ms 1000");
+}
+
 static void pool_that_comes_back_too_late_is_found(void **state)
 {
     (void)state;
-    checker_plant(&checker, "faults", "{\"event\":\"healed\",\"t\":1}\n");
+    checker_plant(&checker, "faults", HEALED, 1);
     assert_finds_with("recovery_bounded", "--bound-ms 1000");
 }
 
@@ -351,9 +389,12 @@ int main(void)
         LIE(ok_without_its_rows_is_found),
         LIE(fail_that_left_rows_is_found),
         LIE(invoke_without_an_end_needs_a_kill),
+        LIE(invoke_without_an_end_is_the_killed_workers_own),
+        LIE(ok_may_be_lost_with_its_server),
         LIE(unknown_that_was_never_settled_is_found),
         LIE(unknown_that_was_passed_over_is_found_whatever_was_killed),
         LIE(work_taken_up_too_late_is_found),
+        LIE(work_of_the_dead_is_timed_from_the_end_of_the_fault),
         LIE(pool_that_comes_back_too_late_is_found),
         LIE(torn_last_line_is_forgiven_and_a_broken_one_refused),
         KILL(before_lock),

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "tests/lib/checker.h"
+#include "tests/lib/points.h"
 #include "tests/lib/pool_world.h"
 #include "tests/lib/proxy.h"
 
@@ -16,6 +18,7 @@ static struct fixture f;       /* the server itself */
 static struct fixture through; /* the same database, through the proxy */
 static struct proxy proxy;
 static struct fixture_child pool;
+static struct checker checker;
 
 static const struct pool_work work = {
     .users = 200, .periods = 9, .orders = 200, .units = 120};
@@ -24,6 +27,7 @@ static int open_world(void **state)
 {
     (void)state;
     fixture_open_migrated(&f);
+    checker_open(&checker);
     fixture_become(&f, "ledgerlock_worker");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1500");
     fixture_env("LEDGERLOCK_POOL_POLL_MS", "50");
@@ -44,6 +48,7 @@ static int close_world(void **state)
     memset(&pool, 0, sizeof pool);
     proxy_close(&proxy);
     fixture_close(&f);
+    checker_close(&checker);
     return 0;
 }
 
@@ -81,6 +86,7 @@ static void finish_exactly(void)
     assert_int_equal(pool_log_count(&pool, "event=pool.worker_died"), 0);
     assert_int_equal(pool_log_count(&pool, "event=commit.unsettled"), 0);
     pool_work_assert_exact(&f, &work);
+    checker_assert_holds(&checker, &f, pool_work_now(&work), "");
     assert_said_done(work.users * work.periods, work.orders);
 }
 
@@ -200,5 +206,6 @@ int main(void)
     };
 
     fixture_need_servers();
+    points_program();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/checker.h"
+#include "tests/lib/points.h"
 #include "tests/lib/pool_world.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/proxy.h"
@@ -17,6 +19,7 @@ static struct fixture f;
 static struct fixture_redis redis;
 static struct proxy proxy;
 static struct fixture_child pool;
+static struct checker checker;
 
 static const struct pool_work work = {
     .users = 200, .periods = 14, .orders = 200, .units = 120};
@@ -25,6 +28,7 @@ static int open_world(void **state)
 {
     (void)state;
     fixture_open_migrated(&f);
+    checker_open(&checker);
     fixture_become(&f, "ledgerlock_worker");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "2000");
     fixture_env("LEDGERLOCK_POOL_POLL_MS", "100");
@@ -46,6 +50,7 @@ static int close_world(void **state)
     if (postgres.pid == 0)
         private_pg_start(&postgres);
     fixture_close(&f);
+    checker_close(&checker);
     return 0;
 }
 
@@ -63,6 +68,7 @@ static void finish_exactly(void)
     pool_assert_ends(&pool, 0, 10);
     assert_int_equal(pool_log_count(&pool, "event=pool.worker_died"), 0);
     pool_work_assert_exact(&f, &work);
+    checker_assert_holds(&checker, &f, pool_work_now(&work), "--bound-ms 6000");
 }
 
 static void assert_said_once(const char *down, const char *up)
@@ -85,6 +91,7 @@ static void postgres_killed_and_started_again_pool_resumes(void **state)
     fixture_pause_ms(1000);
     assert_int_equal(pool_log_count(&pool, "event=pool.postgres_up"), 0);
     private_pg_start(&postgres);
+    checker_healed(&checker);
     assert_true(pool_work_done(&f) < pool_work_all(&work)); /* it was midway */
     pool_log_wait(&pool, "event=pool.postgres_up", 10);
     assert_int_equal(pool_children(pool.pid, after), 4);
@@ -106,6 +113,7 @@ static void postgres_sessions_terminated_pool_goes_on(void **state)
                           " 'ledgerlock worker%') AS t");
         fixture_pause_ms(100);
     }
+    checker_healed(&checker);
     assert_true(ended >= 8);
     assert_true(pool_work_done(&f) < pool_work_all(&work));
     finish_exactly();
@@ -129,6 +137,7 @@ static void postgres_in_a_black_hole_pool_waits_and_resumes(void **state)
     assert_int_equal(pool_work_done(&f), done);
     assert_true(done < pool_work_all(&work));
     proxy_swallow(&proxy, false);
+    checker_healed(&checker);
     pool_log_wait(&pool, "event=pool.postgres_up", 15);
     finish_exactly();
     assert_said_once("event=pool.postgres_down", "event=pool.postgres_up");
@@ -170,6 +179,7 @@ static void redis_restart_empty_pool_raises_the_epoch_and_resumes(void **state)
     assert_int_equal(pool_work_done(&f), done); /* nothing is charged without locks */
     assert_true(done < pool_work_all(&work));
     fixture_redis_start(&redis, NULL);
+    checker_healed(&checker);
     pool_log_wait(&pool, "event=pool.redis_up", 10);
     finish_exactly();
     assert_said_once("event=pool.redis_down", "event=pool.redis_up");
@@ -200,6 +210,7 @@ static void redis_back_while_nothing_is_due_is_said(void **state)
                      0);
     assert_int_equal(pool_work_done(&f), pool_work_all(&work));
     fixture_redis_start(&redis, NULL);
+    checker_healed(&checker);
     pool_log_wait(&pool, "event=pool.redis_up", 10);
     finish_exactly();
     assert_said_once("event=pool.redis_down", "event=pool.redis_up");
@@ -284,6 +295,7 @@ static void fail_closed_rights_taken_midway_nothing_is_charged(void **state)
     assert_int_equal(pool_counter(&f, "granted"), granted);
     assert_true(done < pool_work_all(&work));
     pool_redis(redis.url, reply, sizeof reply, "ACL SETUSER default +@all");
+    checker_healed(&checker);
     pool_log_wait(&pool, "event=pool.redis_up", 10);
     finish_exactly();
     assert_said_once("event=pool.redis_down", "event=pool.redis_up");
@@ -320,5 +332,6 @@ int main(void)
     };
 
     fixture_need_servers();
+    points_program();
     return cmocka_run_group_tests(tests, open_servers, close_servers);
 }

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/points.h"
+
 /* What no log may show. */
 #define REDIS_SECRET "canary-of-redis-5d1f"
 #define POSTGRES_SECRET "canary-of-postgres-8c2e"
@@ -17,6 +19,7 @@
 struct chaos chaos;
 
 static char secret_files[2][96];
+static char shipped[256]; /* the program before it was the test build */
 
 bool chaos_is_full(void)
 {
@@ -48,11 +51,29 @@ void chaos_redis_start(const char *name, const char *value)
     }
 }
 
+static void use_test_build(void)
+{
+    if (shipped[0] == '\0')
+        (void)snprintf(shipped, sizeof shipped, "%s", fixture_program());
+    points_program();
+}
+
+void chaos_as_shipped(void)
+{
+    (void)setenv("LEDGERLOCK_TEST_BIN", shipped, 1);
+    fixture_env("LEDGERLOCK_TEST_HISTORY", NULL);
+    checker_close(&chaos.checker);
+    chaos.checker.dir[0] = '\0';
+}
+
 int chaos_open_empty(void **state)
 {
     (void)state;
     memset(&chaos, 0, sizeof chaos);
+    chaos.bound_ms = CHAOS_RECOVERY_MS;
+    use_test_build();
     fixture_open_migrated(&chaos.f);
+    checker_open(&chaos.checker);
     fixture_become(&chaos.f, "ledgerlock_worker");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "2000");
     fixture_env("LEDGERLOCK_POOL_POLL_MS", "50");
@@ -97,6 +118,7 @@ int chaos_close(void **state)
     proxy_close(&chaos.to_redis);
     fixture_redis_close(&chaos.redis);
     fixture_close(&chaos.f);
+    checker_close(&chaos.checker);
     for (size_t i = 0; i < 2; i++)
         (void)unlink(secret_files[i]);
     pool_redis_password(NULL);
@@ -145,15 +167,27 @@ void chaos_assert_midway(void)
         fail_msg("the fault met no work: all was done");
 }
 
+bool chaos_kill(pid_t pid, int signal)
+{
+    if (kill(pid, signal) != 0)
+        return false;
+    while (signal == SIGKILL && pool_is_alive(pid))
+        fixture_pause_ms(1);
+    if (signal == SIGKILL || signal == SIGSTOP)
+        checker_killed(&chaos.checker, pid);
+    return true;
+}
+
 void chaos_recovers(int seconds)
 {
     int64_t since = pool_now_ms(), done = pool_work_done(&chaos.f);
     int64_t all = pool_work_all(&chaos.work);
 
+    checker_healed(&chaos.checker);
     while (done < all && pool_work_done(&chaos.f) == done) {
-        if (pool_now_ms() - since > CHAOS_RECOVERY_MS)
+        if (pool_now_ms() - since > chaos.bound_ms)
             fail_msg("nothing was done within %d ms of the end of the fault",
-                     CHAOS_RECOVERY_MS);
+                     chaos.bound_ms);
         fixture_pause_ms(5);
     }
     print_message("at work again after %" PRId64 " ms\n", pool_now_ms() - since);
@@ -199,15 +233,19 @@ static void assert_no_secret(int fd, const char *whose)
     free(text);
 }
 
+void chaos_assert_no_secret(const struct fixture_child *pool)
+{
+    assert_no_secret(pool->err_fd, "the pool");
+    assert_no_secret(pool->out_fd, "the pool's output");
+}
+
 static void assert_no_secret_in_logs(void)
 {
     char path[96];
     int fd;
 
-    if (chaos.pool.err_fd > 0) {
-        assert_no_secret(chaos.pool.err_fd, "the pool");
-        assert_no_secret(chaos.pool.out_fd, "the pool's output");
-    }
+    if (chaos.pool.err_fd > 0)
+        chaos_assert_no_secret(&chaos.pool);
     (void)snprintf(path, sizeof path, "%s/redis.log", chaos.redis.dir);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd >= 0) {
@@ -238,6 +276,16 @@ void chaos_check(void)
                      pool_incidents(&chaos.f, "commit_unknown", "settled: "));
     assert_int_equal(pool_incidents(&chaos.f, "parked", ""), 0);
     pool_work_assert_exact(&chaos.f, &chaos.work);
+    chaos_check_rows(pool_work_now(&chaos.work));
+}
+
+void chaos_check_rows(const char *now)
+{
+    char bound[32];
+
+    (void)snprintf(bound, sizeof bound, "--bound-ms %d", chaos.bound_ms);
+    checker_assert_holds(&chaos.checker, &chaos.f, now, bound);
+    print_message("%s", chaos.checker.out);
 }
 
 /* ---- asking ---- */

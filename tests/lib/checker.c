@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 void checker_open(struct checker *c)
@@ -23,14 +24,16 @@ int checker_run(struct checker *c,
                 const char *now,
                 const char *options)
 {
-    char command[2048], url[FIXTURE_URL];
+    char command[2048], url[FIXTURE_URL], history[128] = "";
     size_t n;
     FILE *pipe;
 
     fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
+    if (c->dir[0] != '\0')
+        (void)snprintf(history, sizeof history, "--history '%s'", c->dir);
     (void)snprintf(command, sizeof command,
-                   "'%s' --postgres '%s' --history '%s' --now '%s' %s 2>&1",
-                   CHECKER_PROGRAM, url, c->dir, now, options);
+                   "'%s' --postgres '%s' %s --now '%s' %s 2>&1", CHECKER_PROGRAM, url,
+                   history, now, options);
     pipe = popen(command, "r");
     assert_non_null(pipe);
     n = fread(c->out, 1, sizeof c->out - 1, pipe);
@@ -48,7 +51,36 @@ void checker_assert_holds(struct checker *c,
         fail_msg("checker: exit %d: %s", c->code, c->out);
 }
 
-void checker_plant(struct checker *c, const char *file, const char *fmt, ...)
+/* ---- what else happened ---- */
+
+static void mark(const struct checker *c, const char *event, pid_t pid)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    if (c->dir[0] != '\0')
+        checker_plant(c, "faults", "{\"event\":\"%s\",\"pid\":%ld,\"t\":%lld}\n", event,
+                      (long)pid, (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
+}
+
+void checker_killed(const struct checker *c, pid_t pid)
+{
+    mark(c, "killed", pid);
+}
+
+void checker_healed(const struct checker *c)
+{
+    mark(c, "healed", 0);
+}
+
+void checker_lost(const struct checker *c)
+{
+    mark(c, "lost", 0);
+}
+
+/* ---- lies ---- */
+
+void checker_plant(const struct checker *c, const char *file, const char *fmt, ...)
 {
     char path[256];
     FILE *out;
@@ -104,6 +136,8 @@ void checker_close(struct checker *c)
 {
     glob_t found;
 
+    if (c->dir[0] == '\0')
+        return;
     for_each_file(c, &found);
     for (size_t i = 0; i < found.gl_pathc; i++)
         (void)unlink(found.gl_pathv[i]);

@@ -5,7 +5,7 @@
 #include "tests/lib/fixture.h"
 
 struct checker {
-    char dir[96]; /* the histories of the runs that follow */
+    char dir[96]; /* the histories of the runs that follow; "": there are none */
     int code;
     char out[FIXTURE_OUTPUT];
 };
@@ -25,8 +25,15 @@ void checker_assert_holds(struct checker *c,
                           const char *now,
                           const char *options);
 
+/* Lines of ours beside those of the workers: this process was just killed or stopped;
+ * no fault is left from now on; from now on the rows are those of a server that had not
+ * got the last of them. Without histories they do nothing. */
+void checker_killed(const struct checker *c, pid_t pid);
+void checker_healed(const struct checker *c);
+void checker_lost(const struct checker *c);
+
 /* Appends an event to a file of the folder. */
-void checker_plant(struct checker *c, const char *file, const char *fmt, ...)
+void checker_plant(const struct checker *c, const char *file, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* In the files of the workers: every `from` becomes `to`, of the same length. */

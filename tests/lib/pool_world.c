@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lib/checker.h"
+
 enum { DEPOSIT = 1000000, AMOUNT = 100, PRICE = 250, LOG_SIZE = 1 << 20 };
 
 int64_t pool_now_ms(void)
@@ -113,6 +115,7 @@ static void assert_audit_holds(const struct fixture *f, const char *now)
 
 void pool_work_assert_exact(const struct fixture *f, const struct pool_work *work)
 {
+    static struct checker rows_alone;
     int64_t charged = (int64_t)work->users * work->periods;
     int64_t sold = work->orders < work->units ? work->orders : work->units;
 
@@ -133,6 +136,7 @@ void pool_work_assert_exact(const struct fixture *f, const struct pool_work *wor
     assert_count(f, (int64_t)work->users * DEPOSIT - charged * AMOUNT - sold * PRICE,
                  "SELECT sum(balance_minor)::bigint FROM ledgerlock.users");
     assert_audit_holds(f, pool_work_now(work));
+    checker_assert_holds(&rows_alone, f, pool_work_now(work), "");
 }
 
 int64_t pool_incidents(const struct fixture *f, const char *kind, const char *detail)

@@ -30,7 +30,7 @@ int64_t pool_work_all(const struct pool_work *work);
 void pool_work_wait(const struct fixture *f, int64_t done, int seconds);
 
 /* Asserts that every row is what the numbers of `work` say: nothing twice, nothing
- * missed; and that the audit holds. */
+ * missed; and that the audit and the checker of the rows hold. */
 void pool_work_assert_exact(const struct fixture *f, const struct pool_work *work);
 
 /* Counts incidents: kind, and a part of the detail ("" for any). */
