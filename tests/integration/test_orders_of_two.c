@@ -272,6 +272,17 @@ static void assert_invariants(const char *order)
 
 /* ---- all orders ---- */
 
+/* A turn in vain for whoever's row has moved, so that every order begins with two who
+ * both could charge. */
+static void pull_again(int i, const char *order)
+{
+    bool was_moved = now_seen.moved;
+
+    while (model.at[i] != BEFORE_LOCK || model.pulled[i] != model.periods)
+        move(i, order);
+    now_seen.moved = was_moved;
+}
+
 static void run_order(const char *order)
 {
     memset(&now_seen, 0, sizeof now_seen);
@@ -281,6 +292,8 @@ static void run_order(const char *order)
         while (model.at[i] != BEFORE_LOCK)
             move(i, order);
     }
+    for (int i = 0; i < 2; i++)
+        pull_again(i, order);
     assert_invariants(order);
     seen.orders++;
     seen.busy += now_seen.busy;
@@ -317,6 +330,7 @@ static void begin(enum guard guard)
     while (strcmp(real_step(0), names[BEFORE_LOCK]) != 0)
         continue;
     model.periods = model.pulled[0] = 1;
+    pull_again(1, "before the first");
 }
 
 /* Of all orders together, by what the two workers said. They have not come to the end
