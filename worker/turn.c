@@ -24,8 +24,6 @@ static int lock_fault(struct worker *w, int code, struct err *e)
 {
     char words[256];
 
-    if (code == LL_E_EPOCH)
-        return epoch_raise(w, 0, "Redis lost or changed its token record", e);
     (void)snprintf(words, sizeof words, "%s", ll_error(w->locks));
     if (code == LL_E_UNCERTAIN) {
         worker_count(w, METRIC_uncertain, 1);
@@ -34,10 +32,20 @@ static int lock_fault(struct worker *w, int code, struct err *e)
     return err_set(e, ERR_REDIS, "%s (%s)", ll_strerror(code), words);
 }
 
+static int ask_for_locks(struct worker *w, bool patient)
+{
+    uint32_t lease_ms = (uint32_t)w->config->lease_ms;
+    const struct batch *b = w->batch;
+
+    if (patient)
+        return ll_acquire_wait(w->lock, b->names, b->key_ct, LL_ALL, lease_ms,
+                               lease_ms / PATIENCE_SHARE);
+    return ll_acquire(w->lock, b->names, b->key_ct, LL_ANY, lease_ms);
+}
+
 /* *token stays 0 when no key was granted. */
 static int take_locks(struct worker *w, bool patient, int64_t *token, struct err *e)
 {
-    uint32_t lease_ms = (uint32_t)w->config->lease_ms;
     struct batch *b = w->batch;
     int code;
 
@@ -46,11 +54,14 @@ static int take_locks(struct worker *w, bool patient, int64_t *token, struct err
         batch_mark_all(b);
         return epoch_token_without_locks(w, token, e);
     }
-    if (patient)
-        code = ll_acquire_wait(w->lock, b->names, b->key_ct, LL_ALL, lease_ms,
-                               lease_ms / PATIENCE_SHARE);
-    else
-        code = ll_acquire(w->lock, b->names, b->key_ct, LL_ANY, lease_ms);
+    code = ask_for_locks(w, patient);
+    if (code == LL_E_EPOCH) {
+        if (epoch_raise(w, 0, "Redis lost or changed its token record", e) != 0)
+            return (int)e->code;
+        code = ask_for_locks(w, patient);
+    }
+    if (code == LL_E_EPOCH)
+        return 0; /* lost again, or somebody is about to raise it */
     if (code < 0)
         return lock_fault(w, code, e);
     worker_count(w, METRIC_granted, (int64_t)ll_granted(w->lock));

@@ -34,8 +34,9 @@ WITH instant AS (
          balance_minor - sum(CASE WHEN cancel_at IS NULL OR starts < cancel_at THEN amount_minor ELSE 0 END)
            OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
     FROM due
-), decided AS MATERIALIZED (
-  SELECT *, NOT over AND rest >= 0 AS captured,
+), decided AS MATERIALIZED ( -- only what the effects need: it is copied row by row
+  SELECT place, subscription_id, user_id, wallet, amount_minor, currency, period_no, retries, starts, ends, over,
+         NOT over AND rest >= 0 AS captured,
          NOT over AND rest < 0 AND rest + amount_minor >= 0 AS declined,
          over OR rest + amount_minor >= 0 AS is_decided
     FROM summed

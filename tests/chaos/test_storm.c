@@ -30,6 +30,14 @@ static unsigned kill_all_that_appear(int seconds)
     return killed;
 }
 
+/* Deaths that were counted: not of the listener, which may be taken for a worker before
+ * it has its name, nor of one that had worked before Redis was silent. */
+static unsigned quick_deaths(void)
+{
+    return pool_log_count(&chaos.pool, " slot=0 pid=") -
+           pool_log_count(&chaos.pool, " restart_in_ms=0\n");
+}
+
 /* Each pause is longer, so that there are few deaths; then it says so and ends. */
 static void crash_storm_is_slowed_down_and_given_up(void **state)
 {
@@ -37,13 +45,16 @@ static void crash_storm_is_slowed_down_and_given_up(void **state)
 
     (void)state;
     chaos_start("1");
+    pool_log_wait(&chaos.pool, "event=pool.started", 5);
+    proxy_swallow(&chaos.to_redis, true); /* nobody gets anywhere */
     assert_true(kill_all_that_appear(60) >= 10);
     pool_assert_ends(&chaos.pool, 70, 1);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 9);
+    assert_int_equal(quick_deaths(), 9);
     assert_int_equal(pool_log_count(&chaos.pool, "event=pool.giving_up"), 1);
     assert_true(pool_log_count(&chaos.pool, "\n") <= 16);
     assert_true(pool_now_ms() - since >= 1000); /* it did pause */
     chaos_assert_no_secret(&chaos.pool);
+    proxy_pass(&chaos.to_redis);
     chaos_start("4");
     chaos_recovers(60);
     chaos_end();
