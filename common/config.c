@@ -31,7 +31,7 @@ const struct config_option config_options[] = {
      "transaction: behind a pooler that gives a session to a transaction only"},
     {"postgres.durability", ROW_CHOICE(postgres_durability), "required", 0, 0, "required|any",
      "LEDGERLOCK_POSTGRES_DURABILITY", "postgres-durability", 0, 0,
-     "any: run also where fsync or synchronous_commit is off and a crash loses commits"},
+     "any: run also where fsync, full_page_writes or synchronous_commit is off"},
     {"redis.url", ROW_TEXT(redis_url), "redis://127.0.0.1:6379", 1, 255, NULL,
      "LEDGERLOCK_REDIS_URL", "redis-url", 0, OPTION_SECRET,
      "Redis: redis://[user[:password]@]host[:port][/db], rediss://, unix:///path or "

@@ -41,6 +41,7 @@ enum exit_code {
     EXIT_POSTGRES = 4,
     EXIT_REDIS = 5,
     EXIT_REFUSED = 6,
+    EXIT_LEFT = 7,
     EXIT_BUG = 70,
 };
 

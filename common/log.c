@@ -1,10 +1,16 @@
-/* log: formatting of event lines. */
+/* log: formatting of event lines, and writing them without ever waiting for a reader.
+ */
 #include "common/log.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -17,6 +23,14 @@ static struct {
     bool color;
     char context[96];
 } state = {LOG_INFO, false, false, ""};
+
+static struct {
+    dev_t device; /* where stderr led when we last looked */
+    ino_t inode;
+    int fd; /* our own way there; -1: none, stderr itself is used */
+    bool is_socket;
+    unsigned long dropped; /* lines since the last one that was written */
+} out = {.fd = -1};
 
 void log_init(enum log_level level, enum log_format format)
 {
@@ -35,6 +49,7 @@ void log_context(const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(state.context, sizeof state.context, fmt, ap);
     va_end(ap);
+    out.dropped = 0; /* of whom we were forked from: that one tells of them */
 }
 
 const char *log_quote(char *buf, unsigned long size, const char *value)
@@ -104,6 +119,60 @@ static size_t tail(char *line, size_t n, size_t size)
     return n;
 }
 
+/* ---- writing ---- */
+
+/* Descriptor 2 shares its flags with whoever else has that pipe or terminal, so they
+ * are left alone: it is opened once more, and O_NONBLOCK set on what is ours. */
+static void follow_stderr(void)
+{
+    struct stat at;
+    int flags;
+
+    if (fstat(STDERR_FILENO, &at) != 0 ||
+        (at.st_dev == out.device && at.st_ino == out.inode))
+        return;
+    if (out.fd >= 0)
+        (void)close(out.fd);
+    out.fd = -1;
+    out.device = at.st_dev;
+    out.inode = at.st_ino;
+    out.is_socket = S_ISSOCK(at.st_mode);
+    if (!S_ISFIFO(at.st_mode) && isatty(STDERR_FILENO) != 1)
+        return;
+    flags = fcntl(STDERR_FILENO, F_GETFL);
+    out.fd = open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (out.fd >= 0 && flags >= 0) /* a pipe in packet mode stays one */
+        (void)fcntl(out.fd, F_SETFL, flags | O_NONBLOCK);
+}
+
+/* False when the line would have to wait for a reader. Without a way of our own (no
+ * /proc, a pipe of another user) only a look beforehand is left, and another process
+ * may take the last place meanwhile. */
+static bool put(const char *line, size_t n)
+{
+    struct pollfd p = {.fd = STDERR_FILENO, .events = POLLOUT};
+    ssize_t written;
+
+    follow_stderr();
+    if (out.is_socket)
+        written = send(STDERR_FILENO, line, n, MSG_DONTWAIT | MSG_NOSIGNAL);
+    else if (out.fd < 0 && poll(&p, 1, 0) == 0)
+        return false;
+    else
+        written = write(out.fd >= 0 ? out.fd : STDERR_FILENO, line, n);
+    return written >= 0 || errno != EAGAIN;
+}
+
+static void tell_dropped(void)
+{
+    unsigned long n = out.dropped;
+
+    out.dropped = 0;
+    log_warn("log.dropped", "lines=%lu reason=\"nobody read the log\"", n);
+    if (out.dropped > 0)
+        out.dropped = n;
+}
+
 void log_event(enum log_level level, const char *event, const char *fmt, ...)
 {
     char line[2048];
@@ -112,6 +181,8 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
 
     if (level < state.level)
         return;
+    if (out.dropped > 0)
+        tell_dropped();
     n = head(line, sizeof line - 1, level, event);
     va_start(ap, fmt);
     n += (size_t)vsnprintf(line + n, sizeof line - 1 - n, fmt, ap);
@@ -121,8 +192,9 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
     if (state.human && state.context[0] != '\0')
         n += (size_t)snprintf(line + n, sizeof line - 1 - n, " %s", state.context);
     n = tail(line, n, sizeof line - 1);
-    /* One write per line, so that lines of several processes never mix. A log that
-     * cannot be written must not stop the work. */
-    if (write(STDERR_FILENO, line, n) < 0)
-        return;
+    /* One write per line, so that lines of several processes never mix: a pipe takes
+     * less than PIPE_BUF whole or not at all. A log that cannot be written must not
+     * stop the work. */
+    if (!put(line, n))
+        out.dropped++;
 }

@@ -1,4 +1,6 @@
-/* log: one event, one line, one write. logfmt in pipes, human on a terminal. */
+/* log: one event, one line, one write. logfmt in pipes, human on a terminal. Never
+ * waits for a reader: lines that a full pipe does not take are dropped, counted, and
+ * told as log.dropped once it takes lines again. */
 #ifndef LEDGERLOCK_LOG_H
 #define LEDGERLOCK_LOG_H
 
@@ -13,7 +15,7 @@ enum log_format { LOG_AUTO, LOG_LOGFMT, LOG_HUMAN };
 void log_init(enum log_level level, enum log_format format);
 
 /* Who is speaking, added to every line: "supervisor", "worker=3 job=billing". Copied.
- */
+ * Lines dropped before are not this speaker's. */
 void log_context(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Writes one event. event is a stable dotted name ("billing.parked"); fmt makes

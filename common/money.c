@@ -84,31 +84,36 @@ int money_parse(const char *text, const char *currency, int64_t *minor, struct e
     return 0;
 }
 
-/* Right to left: decimals, then the whole part in groups of three. */
+/* Left to right: zeros that are missing, the whole part in groups of three, decimals.
+ */
+const char *
+money_format_digits(const char *digits, const char *currency, char *buf, size_t size)
+{
+    size_t decimals = (size_t)money_exponent(currency), used = 0;
+    bool is_negative = digits[0] == '-';
+    const char *p = digits + (is_negative ? 1 : 0);
+    size_t len = strlen(p), zeros = len <= decimals ? decimals + 1 - len : 0;
+    size_t whole = len + zeros - decimals;
+
+    if (is_negative && size > 1)
+        buf[used++] = '-';
+    for (size_t i = 0; i < len + zeros && used + 2 < size; i++) {
+        if (i == whole)
+            buf[used++] = '.';
+        else if (i > 0 && i < whole && (whole - i) % 3 == 0)
+            buf[used++] = ',';
+        buf[used++] = i < zeros ? '0' : p[i - zeros];
+    }
+    buf[used] = '\0';
+    return buf;
+}
+
 const char *money_format(int64_t minor, const char *currency, char *buf, size_t size)
 {
-    char text[48];
-    char *p = text + sizeof text - 1;
-    uint64_t rest = minor < 0 ? 0 - (uint64_t)minor : (uint64_t)minor;
-    int decimals = money_exponent(currency);
-    int ct = 0;
+    char digits[24];
 
-    *p = '\0';
-    for (int i = 0; i < decimals; i++, rest /= 10)
-        *--p = (char)('0' + rest % 10);
-    if (decimals > 0)
-        *--p = '.';
-    do {
-        if (ct > 0 && ct % 3 == 0)
-            *--p = ',';
-        *--p = (char)('0' + rest % 10);
-        rest /= 10;
-        ct++;
-    } while (rest > 0);
-    if (minor < 0)
-        *--p = '-';
-    (void)snprintf(buf, size, "%s", p);
-    return buf;
+    (void)snprintf(digits, sizeof digits, "%" PRId64, minor);
+    return money_format_digits(digits, currency, buf, size);
 }
 
 bool money_add(int64_t a, int64_t b, int64_t *sum)

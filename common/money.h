@@ -23,6 +23,11 @@ money_parse(const char *text, const char *currency, int64_t *minor, struct err *
 /* 123456 in USD to "1,234.56"; returns buf. 48 bytes always suffice. */
 const char *money_format(int64_t minor, const char *currency, char *buf, size_t size);
 
+/* The same for a sum of any length, given as digits, perhaps behind a minus. A buffer
+ * half as long again as the digits, and 8 bytes, suffices. */
+const char *
+money_format_digits(const char *digits, const char *currency, char *buf, size_t size);
+
 /* Checked arithmetic: false when the result does not fit. */
 bool money_add(int64_t a, int64_t b, int64_t *sum);
 bool money_multiply(int64_t a, int64_t b, int64_t *product);

@@ -47,14 +47,21 @@ void pg_close(struct pg *pg);
 /* Whether the connection may still be used. */
 bool pg_is_usable(const struct pg *pg);
 
+/* Where a row's version stands in its table (ctid): true until the row is written. */
+struct pg_tid {
+    uint32_t block;
+    uint16_t offset; /* 0: nowhere */
+};
+
 /* One parameter of a statement. Build with the functions below; arrays and text are
  * borrowed until the call that uses them returns. */
 struct pg_param {
-    enum { PG_NULL, PG_INT8, PG_TEXT, PG_INT8_ARRAY } type;
+    enum { PG_NULL, PG_INT8, PG_TEXT, PG_INT8_ARRAY, PG_TID_ARRAY } type;
 
     int64_t int8;
     const char *text;
     const int64_t *array;
+    const struct pg_tid *tids;
     size_t n;
 };
 
@@ -62,6 +69,7 @@ struct pg_param pg_null(void);
 struct pg_param pg_int8(int64_t value);
 struct pg_param pg_text(const char *text); /* NULL becomes SQL null */
 struct pg_param pg_int8_array(const int64_t *values, size_t n);
+struct pg_param pg_tid_array(const struct pg_tid *values, size_t n);
 
 /* Runs a statement of sql/queries, prepared at its first use on this connection (not
  * with transaction_pooling). With res != NULL the rows are handed over (free with
@@ -95,13 +103,14 @@ void pg_rollback(
     struct pg *pg); /* best effort; a broken connection rolls back by itself */
 
 /* Rows. Values are views into the result and live until pg_result_free. Integers are
- * read from int2, int4, int8 or bool columns; text from any column that is text. Null
- * reads as 0 or "". */
+ * read from int2, int4, int8 or bool columns; text from any column that is text; places
+ * from tid columns of a statement of sql/queries. Null reads as 0, "" or nowhere. */
 size_t pg_rows(const struct pg_result *res);
 size_t pg_columns(const struct pg_result *res);
 bool pg_is_null(const struct pg_result *res, size_t row, size_t column);
 int64_t pg_get_int8(const struct pg_result *res, size_t row, size_t column);
 const char *pg_get_text(const struct pg_result *res, size_t row, size_t column);
+struct pg_tid pg_get_tid(const struct pg_result *res, size_t row, size_t column);
 const char *pg_column_name(const struct pg_result *res, size_t column);
 void pg_result_free(struct pg_result *res);
 

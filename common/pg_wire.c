@@ -28,12 +28,24 @@ struct pg_param pg_int8_array(const int64_t *values, size_t n)
     return (struct pg_param){.type = PG_INT8_ARRAY, .array = values, .n = n};
 }
 
-enum { INT8_OID = 20, ARRAY_HEAD = 20, ARRAY_ITEM = 12 };
+struct pg_param pg_tid_array(const struct pg_tid *values, size_t n)
+{
+    return (struct pg_param){.type = PG_TID_ARRAY, .tids = values, .n = n};
+}
+
+enum { INT8_OID = 20, TID_OID = 27, INT8_SIZE = 8, TID_SIZE = 6 };
 
 static unsigned char *put4(unsigned char *p, uint32_t v)
 {
     for (int shift = 24; shift >= 0; shift -= 8)
         *p++ = (unsigned char)(v >> shift);
+    return p;
+}
+
+static unsigned char *put2(unsigned char *p, uint16_t v)
+{
+    *p++ = (unsigned char)(v >> 8);
+    *p++ = (unsigned char)v;
     return p;
 }
 
@@ -43,25 +55,42 @@ static unsigned char *put8(unsigned char *p, int64_t v)
     return put4(p, (uint32_t)(uint64_t)v);
 }
 
-static size_t array_size(size_t n)
+/* An array on the wire: dimensions, has-null flag, element type, then per dimension its
+ * length and lower bound, then every element with its length before it. */
+static size_t array_size(size_t n, size_t item)
 {
-    return n == 0 ? 12 : ARRAY_HEAD + n * ARRAY_ITEM;
+    return n == 0 ? 12 : 20 + n * (4 + item);
 }
 
-/* int8[] on the wire: dimensions, has-null flag, element type, then per dimension its
- * length and lower bound, then every element with its length before it. */
-static unsigned char *put_array(unsigned char *p, const int64_t *values, size_t n)
+static unsigned char *put_array_head(unsigned char *p, uint32_t oid, size_t n)
 {
     p = put4(p, n == 0 ? 0 : 1);
     p = put4(p, 0);
-    p = put4(p, INT8_OID);
+    p = put4(p, oid);
     if (n == 0)
         return p;
     p = put4(p, (uint32_t)n);
-    p = put4(p, 1);
+    return put4(p, 1);
+}
+
+static unsigned char *put_int8_array(unsigned char *p, const int64_t *values, size_t n)
+{
+    p = put_array_head(p, INT8_OID, n);
     for (size_t i = 0; i < n; i++) {
-        p = put4(p, 8);
+        p = put4(p, INT8_SIZE);
         p = put8(p, values[i]);
+    }
+    return p;
+}
+
+static unsigned char *
+put_tid_array(unsigned char *p, const struct pg_tid *values, size_t n)
+{
+    p = put_array_head(p, TID_OID, n);
+    for (size_t i = 0; i < n; i++) {
+        p = put4(p, TID_SIZE);
+        p = put4(p, values[i].block);
+        p = put2(p, values[i].offset);
     }
     return p;
 }
@@ -69,8 +98,10 @@ static unsigned char *put_array(unsigned char *p, const int64_t *values, size_t 
 static size_t param_size(const struct pg_param *p)
 {
     if (p->type == PG_INT8)
-        return 8;
-    return p->type == PG_INT8_ARRAY ? array_size(p->n) : 0;
+        return INT8_SIZE;
+    if (p->type == PG_TID_ARRAY)
+        return array_size(p->n, TID_SIZE);
+    return p->type == PG_INT8_ARRAY ? array_size(p->n, INT8_SIZE) : 0;
 }
 
 static int
@@ -115,7 +146,9 @@ int pg_encode(struct pg *pg,
         else if (param->type == PG_INT8)
             p = put8(p, param->int8);
         else if (param->type == PG_INT8_ARRAY)
-            p = put_array(p, param->array, param->n);
+            p = put_int8_array(p, param->array, param->n);
+        else if (param->type == PG_TID_ARRAY)
+            p = put_tid_array(p, param->tids, param->n);
     }
     return 0;
 }
@@ -156,6 +189,20 @@ int64_t pg_get_int8(const struct pg_result *res, size_t row, size_t column)
 const char *pg_get_text(const struct pg_result *res, size_t row, size_t column)
 {
     return PQgetvalue(res->res, (int)row, (int)column);
+}
+
+struct pg_tid pg_get_tid(const struct pg_result *res, size_t row, size_t column)
+{
+    const unsigned char *p =
+        (const unsigned char *)PQgetvalue(res->res, (int)row, (int)column);
+
+    if (PQgetlength(res->res, (int)row, (int)column) != TID_SIZE)
+        return (struct pg_tid){0, 0};
+    return (struct pg_tid){
+        .block =
+            (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3],
+        .offset = (uint16_t)(p[4] << 8 | p[5]),
+    };
 }
 
 const char *pg_column_name(const struct pg_result *res, size_t column)

@@ -105,8 +105,9 @@ static int check_all(struct pg *pg, json_t *doc, bool *ok, struct err *e)
 
 /* ---- totals ---- */
 
-/* What a query of totals returns: one row of counters, or rows of (name, count). */
-enum shape { SHAPE_ROW, SHAPE_PAIRS };
+/* What a query of totals returns: one row of counters or of sums as text, or rows of
+ * (name, count). */
+enum shape { SHAPE_ROW, SHAPE_SUMS, SHAPE_PAIRS };
 
 static int add(struct pg *pg,
                enum sql_id id,
@@ -120,15 +121,19 @@ static int add(struct pg *pg,
 
     if (pg_exec(pg, id, NULL, 0, &res, e) != 0)
         return (int)e->code;
-    value = shape == SHAPE_ROW ? jdoc_object(res, 0, 0, 0) : jdoc_pairs(res);
+    value = shape == SHAPE_ROW    ? jdoc_object(res, 0, 0, 0)
+            : shape == SHAPE_SUMS ? jdoc_sums(res, 0, 0, pg_columns(res))
+                                  : jdoc_pairs(res);
     pg_result_free(res);
     return jdoc_put(into, key, value, e);
 }
 
-/* Adds every integer column of the row to the member of the same name. */
+enum { BILLING_SUMS = 2 }; /* columns behind the currency */
+
+/* Adds every count of the row to the member of the same name. */
 static int add_up(json_t *into, const struct pg_result *res, size_t row, struct err *e)
 {
-    for (size_t i = 1; i < pg_columns(res); i++) {
+    for (size_t i = 1 + BILLING_SUMS; i < pg_columns(res); i++) {
         const char *key = pg_column_name(res, i);
         json_int_t sum = jdoc_int(into, key) + pg_get_int8(res, row, i);
 
@@ -152,7 +157,7 @@ static int add_billing(
 
     for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
         json_t *of = json_object_get(money, pg_get_text(res, i, 0));
-        json_t *row = jdoc_object(res, i, 1, 0);
+        json_t *row = jdoc_sums(res, i, 1, BILLING_SUMS);
 
         code = add_up(sum, res, i, e);
         if (code == 0 && of != NULL)
@@ -176,7 +181,7 @@ static int add_money(struct pg *pg, json_t *money, struct err *e)
     int code = pg_exec(pg, SQL_AUDIT_TOTALS_MONEY, NULL, 0, &res, e);
 
     for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
-        json_t *of = jdoc_object(res, i, 1, 0);
+        json_t *of = jdoc_sums(res, i, 1, pg_columns(res) - 1);
 
         code = jdoc_put(money, pg_get_text(res, i, 0), of, e);
         if (code == 0)
@@ -207,7 +212,7 @@ static int add_totals(struct pg *pg, const char *now, json_t *totals, struct err
     int code = jdoc_put(totals, "billing", billing, e);
 
     if (code == 0)
-        code = add(pg, SQL_AUDIT_TOTALS_STOCK, SHAPE_ROW, totals, "stock", e);
+        code = add(pg, SQL_AUDIT_TOTALS_STOCK, SHAPE_SUMS, totals, "stock", e);
     if (code == 0)
         code = add(pg, SQL_AUDIT_TOTALS_ORDERS, SHAPE_ROW, totals, "orders", e);
     if (code == 0)

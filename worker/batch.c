@@ -77,9 +77,11 @@ static void find_keys(struct batch *b)
             (size_t)(batch_find(b, b->refs[i].kind, b->refs[i].id) - b->keys);
 }
 
-/* Groups the rows (item, kind, id) by item; stops where the refs are full. */
+/* Groups the rows (item, kind, id, deaths and, where apply goes by it, place) by item;
+ * stops where the refs are full. */
 static void take_rows(struct batch *b, const struct pg_result *res)
 {
+    bool tells_place = pg_columns(res) > 4;
     size_t refs = 0;
 
     b->n = 0;
@@ -91,6 +93,8 @@ static void take_rows(struct batch *b, const struct pg_result *res)
                 break;
             b->first_ref[b->n] = refs;
             b->crashes[b->n] = pg_is_null(res, row, 3) ? -1 : pg_get_int8(res, row, 3);
+            if (tells_place)
+                b->places[b->n] = pg_get_tid(res, row, 4);
             b->items[b->n++] = item;
         }
         if (refs == BATCH_REFS) {
@@ -144,12 +148,24 @@ static void choose(struct batch *b, bool suspect)
         if (suspect ? i != one : b->crashes[i] >= 0)
             continue;
         b->items[n] = b->items[i];
+        b->places[n] = b->places[i];
         b->first_ref[n++] = refs;
         while (from < to)
             b->refs[refs++] = b->refs[from++];
         b->first_ref[n] = refs;
     }
     b->n = n;
+}
+
+/* As long as some are late, only those. */
+static void leave_younger(struct batch *b, int64_t late)
+{
+    size_t n = 0;
+
+    while (n < b->n && b->items[n] < late)
+        n++;
+    if (n > 0)
+        b->n = n;
 }
 
 int batch_pull(struct worker *w,
@@ -176,6 +192,8 @@ int batch_pull(struct worker *w,
     b->is_suspect = order->suspect;
     if (b->suspect_ct > 0 || order->suspect)
         choose(b, order->suspect);
+    b->overdue = order->overdue;
+    leave_younger(b, order->late);
     while (b->n > 0) {
         size_t keys = collect_keys(b);
 
@@ -204,20 +222,38 @@ static bool is_workable(const struct batch *b, size_t item, bool claimed)
     return true;
 }
 
+static void add_work(struct batch *b, size_t item)
+{
+    const struct batch_key *payer = &b->keys[b->refs[b->first_ref[item]].key];
+    struct job_rows *work = &b->work;
+    size_t n = work->n++;
+
+    work->items[n] = b->items[item];
+    work->places[n] = b->places[item];
+    work->users[n] = payer->id;
+    work->wallets[n] = payer->place;
+    work->balances[n] = payer->balance_minor;
+}
+
 size_t batch_workable(struct batch *b, bool claimed, int64_t only)
 {
-    size_t n = 0;
-
+    b->work.n = 0;
     for (size_t i = 0; i < b->n; i++) {
-        if ((only == 0 || b->items[i] == only) && is_workable(b, i, claimed))
-            b->work[n++] = b->items[i];
+        bool workable = is_workable(b, i, claimed);
+
+        if (!workable && b->items[i] < b->overdue)
+            break;
+        if (workable && (only == 0 || b->items[i] == only))
+            add_work(b, i);
     }
-    return n;
+    return b->work.n;
 }
 
 static void mark_wanted(struct batch *b)
 {
     for (size_t i = 0; i < b->n; i++) {
+        if (!is_workable(b, i, false) && b->items[i] < b->overdue)
+            break;
         if (!is_workable(b, i, false))
             continue;
         for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++)

@@ -21,12 +21,16 @@ struct batch_key {
     bool granted; /* Redis lock held */
     bool wanted;  /* some item of ours can be worked only with it */
     bool claimed; /* row locked in the transaction, with a fence not above our token */
+    struct pg_tid
+        place; /* of the row, and what is in it: told by the claim of users, */
+    int64_t balance_minor; /* true until the end of its transaction */
     char name[KEY_NAME];
 };
 
 struct batch {
     size_t n; /* items */
     int64_t items[BATCH_MAX];
+    struct pg_tid places[BATCH_MAX]; /* of the items, when they were pulled */
     size_t first_ref[BATCH_MAX +
                      1]; /* item i needs refs first_ref[i] .. first_ref[i + 1] */
     int64_t
@@ -44,7 +48,9 @@ struct batch {
     struct batch_key keys[BATCH_REFS];
     struct ll_key names[LL_KEYS_MAX];
     int64_t ids[BATCH_REFS]; /* scratch: ids of one kind */
-    int64_t work[BATCH_MAX]; /* items whose every key is granted and claimed */
+    struct job_rows work;    /* items whose every key is granted and claimed */
+    int64_t overdue;         /* items below it are not passed over */
+    int64_t youngest;        /* last item that went through a transaction */
     size_t worked;           /* items that went through a transaction in this turn */
     bool first_worked;       /* items[0] was among them */
 };
@@ -78,7 +84,7 @@ void batch_mark_all(struct batch *b);
 size_t batch_wanted(struct batch *b, enum resource_kind kind);
 
 /* Items whose every key is granted (and claimed, if `claimed`), into b->work; how many.
- * only: just this item, 0: all. */
+ * None after one that is overdue and is not workable. only: just this item, 0: all. */
 size_t batch_workable(struct batch *b, bool claimed, int64_t only);
 
 /* Finds a key; NULL if the batch has no such. */

@@ -81,6 +81,7 @@ bench_read(struct pg *pg, const struct config *c, struct bench_gauge *g, struct 
 struct bench_run {
     struct metrics counters;
     struct pace pace; /* of all workers together */
+    struct waste waste;
     int64_t cpu_us;   /* of the workers and their supervisor */
     int64_t peak_kib; /* resident memory of the largest of them */
     int code;         /* exit code of the supervisor */
@@ -92,6 +93,17 @@ MUST_CHECK int bench_run_pool(const struct config *c,
                               const struct bench_flags *f,
                               struct bench_run *run,
                               struct err *e);
+
+/* Section "waste": what the workers did in vain; `done` rows were committed. */
+MUST_CHECK int bench_add_waste(const struct config *c,
+                               const struct bench_run *run,
+                               int64_t done,
+                               json_t *doc,
+                               struct err *e);
+
+/* Section "waits": how many batches with a younger order of the same bucket came before
+ * that of an order, as the tables tell. */
+MUST_CHECK int bench_add_waits(struct pg *pg, json_t *doc, struct err *e);
 
 /* "machine", "versions" and "settings" of the document. pg may be NULL. */
 MUST_CHECK int

@@ -229,7 +229,10 @@ static int add_result(
         add_wal(m, out, e) != 0 || add_cost(m, out, e) != 0 ||
         jdoc_put(out, "left_due", json_integer(m->after.due + m->after.pending), e) !=
             0 ||
-        audit(pg, m, out, held, e) != 0 || check_exact(m, out, held, e) != 0)
+        audit(pg, m, out, held, e) != 0 || check_exact(m, out, held, e) != 0 ||
+        bench_add_waste(m->config, &m->run, m->done, doc, e) != 0)
+        return (int)e->code;
+    if (!is_billing(m) && bench_add_waits(pg, doc, e) != 0)
         return (int)e->code;
     return add_counters(m, doc, e);
 }

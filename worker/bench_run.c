@@ -88,15 +88,28 @@ static int start(struct pool_child *child,
     return child->pid > 0 ? 0 : err_set(e, ERR_NOMEM, "fork: %s", strerror(errno));
 }
 
+static void add_waste(struct waste *to, const struct waste *from)
+{
+    to->turns += from->turns;
+    to->empty += from->empty;
+    to->refused += from->refused;
+    to->patient += from->patient;
+    to->pulled += from->pulled;
+    to->vain_us += from->vain_us;
+    to->paused_us += from->paused_us;
+}
+
 /* Everything that the workers have counted, as one. */
 static void add_up(const struct pool_child *child, struct bench_run *run)
 {
     run->counters = (struct metrics){{0}};
     run->pace = (struct pace){.first_us = 0};
+    run->waste = (struct waste){.turns = 0};
     for (size_t i = 0; i < child->n; i++) {
         const struct pace *p = &child->slots[i].pace;
 
         metrics_add(&run->counters, &child->slots[i].counters);
+        add_waste(&run->waste, &child->slots[i].waste);
         histogram_add(&run->pace.batch_us, &p->batch_us);
         if (p->first_us != 0 &&
             (run->pace.first_us == 0 || p->first_us < run->pace.first_us))

@@ -10,17 +10,23 @@ enum { CAPTURED, DECLINED, CANCELLED, DEFERRED, DECIDED, WRITTEN, COLUMNS };
 
 static int apply(const struct job_batch *b, struct metrics *counted, struct err *e)
 {
+    const struct job_rows *rows = b->rows;
     const struct pg_param params[] = {
         pg_int8(b->token),
         pg_text(b->worker),
         pg_text(b->now),
-        pg_int8_array(b->items, b->n),
         pg_int8_array(b->retry_s, b->retry_ct),
+        pg_int8_array(rows->items, rows->n),
+        pg_tid_array(rows->places, rows->n),
+        pg_int8_array(rows->users, rows->n),
+        pg_tid_array(rows->wallets, rows->n),
+        pg_int8_array(rows->balances, rows->n),
     };
     struct pg_result *res;
     int64_t n[COLUMNS];
 
-    if (pg_exec(b->pg, SQL_BILLING_APPLY_CHARGES, params, 5, &res, e) != 0)
+    if (pg_exec(b->pg, SQL_BILLING_APPLY_CHARGES, params,
+                sizeof params / sizeof params[0], &res, e) != 0)
         return (int)e->code;
     for (size_t i = 0; i < COLUMNS; i++)
         n[i] = pg_get_int8(res, 0, i);

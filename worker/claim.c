@@ -30,17 +30,24 @@ static int claim_kind(struct worker *w,
     size_t n = batch_wanted(b, kind);
     const struct pg_param params[] = {pg_int8(token), pg_int8_array(b->ids, n)};
     struct pg_result *res;
+    bool tells_place;
 
     if (n == 0)
         return 0;
     if (pg_exec(w->pg, kinds[kind].claim, params, 2, &res, e) != 0)
         return (int)e->code;
+    tells_place = pg_columns(res) > 2;
     for (size_t row = 0; row < pg_rows(res); row++) {
         struct batch_key *key = batch_find(b, kind, pg_get_int8(res, row, 0));
 
-        if (key != NULL)
-            key->claimed = true;
         *xid = pg_get_int8(res, row, 1);
+        if (key == NULL)
+            continue;
+        key->claimed = true;
+        if (tells_place) {
+            key->place = pg_get_tid(res, row, 2);
+            key->balance_minor = pg_get_int8(res, row, 3);
+        }
     }
     pg_result_free(res);
     return 0;

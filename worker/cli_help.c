@@ -60,7 +60,7 @@ void cli_help(void)
                  ": charges every due period once, sells every unit once, proves it\n\n"
                  "Usage: ledgerlock VERB [flags]\n\nVerbs:\n");
     for (size_t i = 0; i < cli_verb_ct; i++)
-        (void)printf("  %-8s  %s\n", cli_verbs[i]->name, cli_verbs[i]->sentence);
+        (void)printf("  %-10s  %s\n", cli_verbs[i]->name, cli_verbs[i]->sentence);
     (void)printf(
         "\n`ledgerlock VERB -h` shows an example and every flag.\n"
         "Start: ledgerlock migrate && ledgerlock seed && ledgerlock run --once && "
@@ -69,7 +69,8 @@ void cli_help(void)
         "named by --config or LEDGERLOCK_CONFIG (none is read by itself), which beats\n"
         "the default; `ledgerlock config sample` prints them all.\n"
         "Exit codes: 0 ok, 1 audit found a broken invariant, 2 usage, 3 configuration,\n"
-        "4 PostgreSQL, 5 Redis, 6 refused for safety, 70 internal error.\n");
+        "4 PostgreSQL, 5 Redis, 6 refused for safety, 7 run --once left work whose\n"
+        "lock keys never end, 70 internal error.\n");
 }
 
 static void

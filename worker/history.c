@@ -111,19 +111,25 @@ void history_invoke(struct worker *w,
         }
     }
     add("]");
-    add_items(b->work, n);
+    add_items(b->work.items, n);
     finish();
 }
 
-void history_commit(const struct job_batch *b,
+void history_commit(struct worker *w,
+                    const struct job_batch *b,
                     int64_t xid,
                     const struct metrics *counted)
 {
+    if (!is_wanted(w))
+        return;
     now.is_noted = true;
     now.xid = xid;
-    now.n = b->n;
+    now.n = b->rows->n;
     now.counted = *counted;
-    memcpy(now.items, b->items, b->n * sizeof now.items[0]);
+    memcpy(now.items, b->rows->items, now.n * sizeof now.items[0]);
+    begin(w, "commit");
+    add(",\"xid\":%" PRId64, xid);
+    finish();
 }
 
 static void end(struct worker *w, const char *event)

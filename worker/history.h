@@ -4,6 +4,8 @@
  * LEDGERLOCK_TEST_HISTORY is a folder. Each worker appends to FOLDER/WORKER.jsonl, one
  * write a line, so that what was said is there whatever becomes of the worker:
  *   invoke   before BEGIN: job, token, the keys that it holds and the items it is after
+ *   commit   before COMMIT is sent, so while every row it has written is still locked:
+ *            xid. Of two transactions that wrote one row, the first has the lower t
  *   ok       COMMIT was answered, or an unknown one turned out committed: xid, items
  *            and how many effects of each kind
  *   fail     rolled back, or an unknown one turned out to be
@@ -21,8 +23,9 @@ void history_invoke(struct worker *w,
                     int64_t token,
                     int64_t only);
 
-/* What the transaction will have done once COMMIT is known. */
-void history_commit(const struct job_batch *b,
+/* COMMIT is sent next, and this is what it will have done once that is known. */
+void history_commit(struct worker *w,
+                    const struct job_batch *b,
                     int64_t xid,
                     const struct metrics *counted);
 
@@ -32,12 +35,12 @@ void history_end(struct worker *w, int code);
 void history_settled(struct worker *w, bool committed);
 
 #define HISTORY_INVOKE(w, job, token, only) history_invoke(w, job, token, only)
-#define HISTORY_COMMIT(b, xid, counted) history_commit(b, xid, counted)
+#define HISTORY_COMMIT(w, b, xid, counted) history_commit(w, b, xid, counted)
 #define HISTORY_END(w, code) history_end(w, code)
 #define HISTORY_SETTLED(w, committed) history_settled(w, committed)
 #else
 #define HISTORY_INVOKE(w, job, token, only) ((void)0)
-#define HISTORY_COMMIT(b, xid, counted) ((void)0)
+#define HISTORY_COMMIT(w, b, xid, counted) ((void)0)
 #define HISTORY_END(w, code) ((void)0)
 #define HISTORY_SETTLED(w, committed) ((void)0)
 #endif

@@ -1,6 +1,10 @@
 /* jdoc: columns become keys, so that a new column of a query is a new field. */
 #include "worker/jdoc.h"
 
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 int jdoc_put(json_t *object, const char *key, json_t *value, struct err *e)
 {
     if (json_object_set_new(object, key, value) != 0)
@@ -32,6 +36,29 @@ jdoc_object(const struct pg_result *res, size_t row, size_t first, size_t text_c
     return object;
 }
 
+static json_t *sum(const char *digits)
+{
+    long long n;
+
+    errno = 0;
+    n = strtoll(digits, NULL, 10);
+    return errno == ERANGE ? json_string(digits) : json_integer(n);
+}
+
+json_t *jdoc_sums(const struct pg_result *res, size_t row, size_t first, size_t n)
+{
+    json_t *object = json_object();
+
+    for (size_t i = first; object != NULL && i < first + n; i++) {
+        if (json_object_set_new(object, pg_column_name(res, i),
+                                sum(pg_get_text(res, row, i))) != 0) {
+            json_decref(object);
+            return NULL;
+        }
+    }
+    return object;
+}
+
 json_t *jdoc_pairs(const struct pg_result *res)
 {
     json_t *object = json_object();
@@ -49,6 +76,14 @@ json_t *jdoc_pairs(const struct pg_result *res)
 long long jdoc_int(const json_t *doc, const char *key)
 {
     return json_integer_value(json_object_get(doc, key));
+}
+
+const char *jdoc_digits(const json_t *doc, const char *key, char *buf, size_t size)
+{
+    const char *text = json_string_value(json_object_get(doc, key));
+
+    (void)snprintf(buf, size, "%lld", jdoc_int(doc, key));
+    return text != NULL ? text : buf;
 }
 
 const char *jdoc_text(const json_t *doc, const char *key)

@@ -5,10 +5,12 @@
 #ifndef LEDGERLOCK_JOB_H
 #define LEDGERLOCK_JOB_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/err.h"
+#include "common/lock/lock.h"
 #include "common/metrics.h"
 #include "common/pg.h"
 
@@ -33,27 +35,41 @@ enum resource_kind {
         RESOURCE_KIND_COUNT
 };
 
+enum { BATCH_MAX = LL_KEYS_MAX };
+
+/* Rows to work, in parallel. What is told of a wallet is true until the end of the
+ * transaction that has claimed it; where an item stands, only as long as nobody has
+ * written it since it was pulled. */
+struct job_rows {
+    size_t n;
+    int64_t items[BATCH_MAX];
+    struct pg_tid places[BATCH_MAX]; /* of the items, if the pull tells */
+    int64_t users[BATCH_MAX];        /* who pays: the first key of each item */
+    struct pg_tid wallets[BATCH_MAX];
+    int64_t balances[BATCH_MAX];
+};
+
 /* What one transaction is told. */
 struct job_batch {
     struct pg *pg;
     int64_t token;      /* fencing token of the tenure */
     const char *worker; /* name of this worker, as written into its effects */
     const char *now;    /* the instant that counts as now; NULL: the database's clock */
-    const int64_t *items; /* rows whose every key is locked and claimed */
-    size_t n;
-    const int64_t *retry_s; /* pauses after declines, in seconds */
+    const struct job_rows *rows; /* those whose every key is locked and claimed */
+    const int64_t *retry_s;      /* pauses after declines, in seconds */
     size_t retry_ct;
 };
 
 struct job_type {
     const char *name;
-    enum sql_id due; /* $1 now: (bucket, ms until its first row is due; 0: now) */
-    enum sql_id
-        pull; /* $1 bucket, $2 now, $3 limit: (item, resource kind, id) by item */
+    enum sql_id due;    /* $1 now: (bucket, ms until its first row is due; 0: now) */
+    enum sql_id pull;   /* $1 bucket, $2 now, $3 limit: (item, resource kind, id, deaths
+                           it is   charged with[, place]) by item, its user first */
     enum sql_id settle; /* $1 token, $2 items: how many effects carry the token */
     enum sql_id park;   /* $1 items: set aside, never pulled again */
     enum sql_id crash; /* $1 items, $2 now, $3 worker that died over them: (item, deaths
                           it is charged with) of those that are still due */
+    bool in_order;     /* a lower item is an older one, and pulled first */
     const char *item;  /* what an item is called in logs: "subscription" */
 
     /* Re-reads, decides and writes all effects of the batch in the open transaction and

@@ -97,6 +97,9 @@ static void become_worker(struct lab *l, int seat)
         .index = seat,
         .peers = POOL_SEATS,
         .slot = &slots[seat],
+        .looked_ms = &slots[0].looked_ms,
+        .lines = slots[0].lines,
+        .endless = slots[0].endless,
     };
 
     log_init(LOG_ERROR, LOG_LOGFMT);

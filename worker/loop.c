@@ -14,6 +14,7 @@
 #include "worker/batch.h"
 #include "worker/bell.h"
 #include "worker/connect.h"
+#include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
 #include "worker/rescue.h"
@@ -163,8 +164,11 @@ static int visit(struct worker *w,
                  struct err *e)
 {
     bool patient = walk_is_patient(walk, bucket);
-    struct turn_order order = {
-        .bucket = bucket, .limit = patient ? 1 : walk->limit, .patient = patient};
+    struct turn_order order = {.bucket = bucket,
+                               .limit = patient ? 1 : walk->limit,
+                               .late = walk_overtaken(walk, bucket, WALK_LATE),
+                               .overdue = walk_overtaken(walk, bucket, WALK_OVERDUE),
+                               .patient = patient};
     int64_t since_ms = clk_ms();
     const struct batch *b = w->batch;
     struct walk_turn did;
@@ -175,6 +179,7 @@ static int visit(struct worker *w,
                              .worked = b->worked,
                              .first = b->items[0],
                              .first_worked = b->first_worked,
+                             .youngest = b->youngest,
                              .took_ms = clk_ms() - since_ms};
     if (!patient)
         walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
@@ -325,6 +330,15 @@ static void sleep_idle(struct worker *w, int64_t next_ms)
     w->slot->is_idle = false;
 }
 
+/* All that is due is with others: does not spin. */
+static void step_back(struct worker *w, const struct look *look)
+{
+    int64_t since_us = clk_us();
+
+    pause_ms(w, look->again_ms < w->config->poll_ms ? look->again_ms : 1);
+    w->slot->waste.paused_us += clk_us() - since_us;
+}
+
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
@@ -339,6 +353,7 @@ static enum exit_code live(struct worker *w)
             if (!survive(w, &e, failures++))
                 return exit_code_of(&e);
             leave_batch(w);
+            endless_restart(w);
             continue;
         }
         failures = 0;
@@ -346,11 +361,14 @@ static enum exit_code live(struct worker *w)
         account(w);
         if (w->once && !look.seen)
             break;
+        if (w->once && endless_is_all(w, look.worked))
+            return EXIT_LEFT;
         if (!look.seen) {
             *w->looked_ms = begun_ms;
             sleep_idle(w, look.next_ms);
-        } else if (!look.worked) /* all that is due is with others: do not spin */
-            pause_ms(w, look.again_ms < w->config->poll_ms ? look.again_ms : 1);
+        } else if (!look.worked) {
+            step_back(w, &look);
+        }
     }
     if (w->unknown.pending) {
         struct err e = {0};
@@ -371,7 +389,10 @@ enum exit_code loop_run(struct worker *w)
 
     own = w->slot;
     for (size_t i = 0; i < JOB_TYPE_CT; i++)
-        w->walks[i].limit = (size_t)w->config->batch;
+        w->walks[i] = (struct walk){
+            .limit = (size_t)w->config->batch,
+            .lines = job_types[i]->in_order ? w->lines[i] : NULL,
+        };
     (void)sigaction(SIGTERM, &action, NULL);
     (void)sigaction(SIGINT, &action, NULL);
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */

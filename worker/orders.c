@@ -12,7 +12,7 @@ static int apply(const struct job_batch *b, struct metrics *counted, struct err 
     const struct pg_param params[] = {
         pg_int8(b->token),
         pg_text(b->now),
-        pg_int8_array(b->items, b->n),
+        pg_int8_array(b->rows->items, b->rows->n),
     };
     struct pg_result *res;
     int64_t n[COLUMNS];
@@ -39,6 +39,7 @@ const struct job_type job_orders = {
     .settle = SQL_ORDERS_SETTLE_BATCH,
     .park = SQL_ORDERS_PARK_ORDERS,
     .crash = SQL_ORDERS_NOTE_CRASH,
+    .in_order = true,
     .item = "order",
     .apply = apply,
 };

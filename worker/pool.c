@@ -79,6 +79,8 @@ static void become(struct pool *p, size_t i)
         .peers = (int)p->n,
         .slot = &p->slots[i],
         .looked_ms = &p->slots[0].looked_ms,
+        .lines = p->slots[0].lines,
+        .endless = p->slots[0].endless,
         .listener = p->seats > p->n ? &p->slots[p->n] : NULL,
     };
     char title[48];
@@ -181,6 +183,19 @@ static bool is_final(int status)
     return code == EXIT_CONFIG || code == EXIT_REFUSED;
 }
 
+/* Of a worker that ended because only endless keys were left; the others go on. */
+static bool is_left(struct pool *p, int status)
+{
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != EXIT_LEFT)
+        return false;
+    if (p->code == EXIT_OK)
+        log_error("pool.work_left",
+                  "reason=\"what is still due needs keys that never end (see "
+                  "lock.endless); nothing could be worked for three leases\"");
+    p->code = EXIT_LEFT;
+    return true;
+}
+
 static void schedule_restart(struct pool *p, size_t i, int status)
 {
     struct post *post = &p->posts[i];
@@ -223,7 +238,7 @@ static void bury(struct pool *p, size_t i, int status)
     if (post->replacing && !p->draining) {
         post->replacing = false;
         post->start_at_ms = 0;
-    } else if (clean || p->draining) {
+    } else if (clean || p->draining || is_left(p, status)) {
         post->finished = true;
     } else if (is_final(status) && !is_listener(p, i)) {
         post->finished = true;

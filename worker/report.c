@@ -20,15 +20,14 @@ struct row {
 static const char *const PLAIN = "\033[0m", *const BOLD = "\033[1m",
                          *const RED = "\033[1;31m", *const GREEN = "\033[32m";
 
-const char *report_count(int64_t n, char *buf, size_t size)
-{
-    char digits[24];
-    size_t len, used = 0;
-    bool negative;
+/* Long enough for any sum, in groups of three. */
+enum { DIGITS = 64 };
 
-    (void)snprintf(digits, sizeof digits, "%" PRId64, n);
-    len = strlen(digits);
-    negative = digits[0] == '-';
+static const char *group(const char *digits, char *buf, size_t size)
+{
+    size_t len = strlen(digits), used = 0;
+    bool negative = digits[0] == '-';
+
     for (size_t i = 0; i < len && used + 2 < size; i++) {
         if (i > (size_t)negative && (len - i) % 3 == 0)
             buf[used++] = ',';
@@ -36,6 +35,14 @@ const char *report_count(int64_t n, char *buf, size_t size)
     }
     buf[used] = '\0';
     return buf;
+}
+
+const char *report_count(int64_t n, char *buf, size_t size)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%" PRId64, n);
+    return group(digits, buf, size);
 }
 
 bool report_has_colour(FILE *out)
@@ -68,8 +75,12 @@ void report_line(FILE *out, const char *label, int64_t n, const char *note)
 
 static void lines(FILE *out, json_t *of, const struct row *rows, size_t n)
 {
+    char digits[DIGITS], text[DIGITS];
+
     for (size_t i = 0; i < n; i++)
-        report_line(out, rows[i].label, jdoc_int(of, rows[i].key), "");
+        (void)fprintf(out, "  %-24s%16s\n", rows[i].label,
+                      group(jdoc_digits(of, rows[i].key, digits, sizeof digits), text,
+                            sizeof text));
 }
 
 /* Members that are not 0, one line each, below what they are parts of. */
@@ -112,13 +123,14 @@ amounts(FILE *out, const char *label, int64_t n, json_t *money, const char *key)
 
     json_object_foreach(money, currency, of)
     {
-        int64_t minor = jdoc_int(of, key);
-        char amount[48], note[64];
+        char buf[DIGITS], amount[DIGITS], note[DIGITS + 8];
+        const char *digits = jdoc_digits(of, key, buf, sizeof buf);
 
-        if (minor == 0)
+        if (strcmp(digits, "0") == 0)
             continue;
         (void)snprintf(note, sizeof note, "%s %s",
-                       money_format(minor, currency, amount, sizeof amount), currency);
+                       money_format_digits(digits, currency, amount, sizeof amount),
+                       currency);
         if (is_first)
             report_line(out, label, n, note);
         else
@@ -186,14 +198,15 @@ static void print_money(FILE *out, bool has_colour, json_t *totals)
 
     json_object_foreach(json_object_get(totals, "money"), currency, of)
     {
-        char text[48];
+        char digits[DIGITS], text[DIGITS];
 
         (void)snprintf(text, sizeof text, "MONEY in %s", currency);
         report_heading(out, has_colour, text);
         for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
             (void)fprintf(
                 out, "  %-24s%16s\n", rows[i].label,
-                money_format(jdoc_int(of, rows[i].key), currency, text, sizeof text));
+                money_format_digits(jdoc_digits(of, rows[i].key, digits, sizeof digits),
+                                    currency, text, sizeof text));
     }
 }
 

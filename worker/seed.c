@@ -51,7 +51,6 @@ static void put_transfer(struct rows *r, struct seed *s, int64_t id)
 
     if (amount == 0)
         return;
-    rows_int8(r, id);
     rows_text(r, "deposit");
     rows_int8(r, id);
     rows_int8(r, 0);

@@ -24,9 +24,9 @@ void settle_note(struct worker *w,
     u->job = job;
     u->token = b->token;
     u->xid = xid;
-    u->n = b->n;
+    u->n = b->rows->n;
     u->counted = *counted;
-    memcpy(u->items, b->items, b->n * sizeof u->items[0]);
+    memcpy(u->items, b->rows->items, u->n * sizeof u->items[0]);
     worker_count(w, METRIC_commit_unknown, 1);
 }
 

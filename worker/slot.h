@@ -11,6 +11,8 @@
 #include "common/histogram.h"
 #include "common/metrics.h"
 #include "worker/hold.h"
+#include "worker/job.h"
+#include "worker/walk.h"
 
 /* How a worker sees one of its servers. */
 enum slot_server { SLOT_UNKNOWN, SLOT_UP, SLOT_DOWN };
@@ -22,11 +24,25 @@ struct pace {
     int64_t last_us;           /* end of the latest */
 };
 
+enum { SLOT_ENDLESS = 16 };
+
+/* Turns of a worker, and what was in vain. */
+struct waste {
+    int64_t turns;     /* pulls from a bucket */
+    int64_t empty;     /* of these: nothing was due there any more */
+    int64_t refused;   /* of these: rows were due, and none of them was worked */
+    int64_t patient;   /* of these: for one row that had been passed over */
+    int64_t pulled;    /* rows, as often as they were pulled */
+    int64_t vain_us;   /* in turns that were empty or refused */
+    int64_t paused_us; /* doing nothing, since all that was due was with others */
+};
+
 /* Written by the worker, read by the supervisor; pid and incarnation the other way
  * round. */
 struct slot {
     struct metrics counters;
     struct pace pace;
+    struct waste waste;
     volatile sig_atomic_t postgres;
     volatile sig_atomic_t redis;
     volatile sig_atomic_t has_worked; /* got something done: not crashing at start */
@@ -36,6 +52,9 @@ struct slot {
                             are asked to notify, so it need not be told who sleeps */
     atomic_llong looked_ms; /* the first slot's, for all workers of the pool: when one
                                last found nothing due, or woke to look */
+    struct walk_line lines[JOB_TYPE_CT][WALK_BUCKETS]; /* the first slot's, likewise */
+    atomic_ullong endless[SLOT_ENDLESS]; /* the first slot's, for all workers: keys
+                                            without an end that were told of, hashed */
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
     struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */

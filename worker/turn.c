@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "worker/batch.h"
 #include "worker/claim.h"
+#include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/history.h"
 #include "worker/journal.h"
@@ -23,8 +24,6 @@ static int lock_fault(struct worker *w, int code, struct err *e)
 {
     char words[256];
 
-    if (code == LL_E_EPOCH)
-        return epoch_raise(w, 0, "Redis lost or changed its token record", e);
     (void)snprintf(words, sizeof words, "%s", ll_error(w->locks));
     if (code == LL_E_UNCERTAIN) {
         worker_count(w, METRIC_uncertain, 1);
@@ -33,10 +32,20 @@ static int lock_fault(struct worker *w, int code, struct err *e)
     return err_set(e, ERR_REDIS, "%s (%s)", ll_strerror(code), words);
 }
 
+static int ask_for_locks(struct worker *w, bool patient)
+{
+    uint32_t lease_ms = (uint32_t)w->config->lease_ms;
+    const struct batch *b = w->batch;
+
+    if (patient)
+        return ll_acquire_wait(w->lock, b->names, b->key_ct, LL_ALL, lease_ms,
+                               lease_ms / PATIENCE_SHARE);
+    return ll_acquire(w->lock, b->names, b->key_ct, LL_ANY, lease_ms);
+}
+
 /* *token stays 0 when no key was granted. */
 static int take_locks(struct worker *w, bool patient, int64_t *token, struct err *e)
 {
-    uint32_t lease_ms = (uint32_t)w->config->lease_ms;
     struct batch *b = w->batch;
     int code;
 
@@ -45,15 +54,19 @@ static int take_locks(struct worker *w, bool patient, int64_t *token, struct err
         batch_mark_all(b);
         return epoch_token_without_locks(w, token, e);
     }
-    if (patient)
-        code = ll_acquire_wait(w->lock, b->names, b->key_ct, LL_ALL, lease_ms,
-                               lease_ms / PATIENCE_SHARE);
-    else
-        code = ll_acquire(w->lock, b->names, b->key_ct, LL_ANY, lease_ms);
+    code = ask_for_locks(w, patient);
+    if (code == LL_E_EPOCH) {
+        if (epoch_raise(w, 0, "Redis lost or changed its token record", e) != 0)
+            return (int)e->code;
+        code = ask_for_locks(w, patient);
+    }
+    if (code == LL_E_EPOCH)
+        return 0; /* lost again, or somebody is about to raise it */
     if (code < 0)
         return lock_fault(w, code, e);
     worker_count(w, METRIC_granted, (int64_t)ll_granted(w->lock));
     worker_count(w, METRIC_busy, (int64_t)(b->key_ct - ll_granted(w->lock)));
+    endless_note(w);
     batch_mark_granted(b, w->lock);
     *token = ll_token(w->lock);
     return 0;
@@ -106,7 +119,7 @@ static int commit(struct worker *w,
         return (int)e->code;
     if (MUTANT("release-before-commit"))
         turn_release(w);
-    HISTORY_COMMIT(jb, xid, counted);
+    HISTORY_COMMIT(w, jb, xid, counted);
     POINT(w, "before_commit");
     if (pg_commit(w->pg, e) != 0) {
         if (e->code == ERR_UNKNOWN && !MUTANT("blind-retry-on-unknown"))
@@ -142,24 +155,26 @@ static int claim_and_apply(struct worker *w,
         .token = token,
         .worker = w->name,
         .now = w->now,
-        .items = b->work,
+        .rows = &b->work,
         .retry_s = w->config->retry_s,
         .retry_ct = w->config->retry_ct,
     };
     int64_t xid;
+    size_t n;
 
     if (pg_begin(w->pg, e) != 0 || claim_rows(w, token, &xid, e) != 0) {
         pg_rollback(w->pg);
         return (int)e->code;
     }
     POINT(w, "after_claim");
-    jb.n = batch_workable(b, true, only);
-    b->worked += jb.n;
-    b->first_worked = b->first_worked || (jb.n > 0 && jb.items[0] == b->items[0]);
-    if (jb.n == 0) {
+    n = batch_workable(b, true, only);
+    b->worked += n;
+    b->first_worked = b->first_worked || (n > 0 && b->work.items[0] == b->items[0]);
+    if (n == 0) {
         pg_rollback(w->pg);
         return 0;
     }
+    b->youngest = b->work.items[n - 1];
     if (job->apply(&jb, &counted, e) != 0 || absolve(w, job, e) != 0) {
         pg_rollback(w->pg);
         return (int)e->code;
@@ -286,15 +301,29 @@ static int run_batch(struct worker *w,
     return 0;
 }
 
-int turn_run(struct worker *w,
-             const struct job_type *job,
-             const struct turn_order *order,
-             enum turn *turn,
-             struct err *e)
+static void note_waste(struct worker *w,
+                       const struct turn_order *order,
+                       enum turn turn,
+                       int64_t start_us)
 {
-    int64_t start_us = clk_us();
+    struct waste *waste = &w->slot->waste;
+
+    waste->turns++;
+    waste->empty += turn == TURN_EMPTY;
+    waste->refused += turn == TURN_BUSY;
+    waste->patient += order->patient;
+    waste->pulled += (int64_t)w->batch->n;
+    if (turn != TURN_WORKED)
+        waste->vain_us += clk_us() - start_us;
+}
+
+static int pull_and_work(struct worker *w,
+                         const struct job_type *job,
+                         const struct turn_order *order,
+                         enum turn *turn,
+                         struct err *e)
+{
     int64_t too_large;
-    int code;
 
     *turn = TURN_EMPTY;
     if (batch_pull(w, job, order, &too_large, e) != 0)
@@ -307,8 +336,20 @@ int turn_run(struct worker *w,
     if (w->batch->n == 0)
         return 0;
     *turn = TURN_BUSY;
-    code = run_batch(w, job, order, turn, e);
-    if (*turn == TURN_WORKED) {
+    return run_batch(w, job, order, turn, e);
+}
+
+int turn_run(struct worker *w,
+             const struct job_type *job,
+             const struct turn_order *order,
+             enum turn *turn,
+             struct err *e)
+{
+    int64_t start_us = clk_us();
+    int code = pull_and_work(w, job, order, turn, e);
+
+    note_waste(w, order, *turn, start_us);
+    if (*turn == TURN_WORKED && w->batch->n > 0) {
         w->slot->has_worked = 1;
         note_pace(&w->slot->pace, start_us);
     }

@@ -18,8 +18,10 @@ enum turn {
 struct turn_order {
     int64_t bucket;
     size_t limit;
-    bool patient; /* all keys of the rows, waiting for them a little, or none */
-    bool suspect; /* one row that a worker has died over, alone; else the others */
+    int64_t late;    /* rows below it are served before all others */
+    int64_t overdue; /* rows below it are not passed over */
+    bool patient;    /* all keys of the rows, waiting for them a little, or none */
+    bool suspect;    /* one row that a worker has died over, alone; else the others */
 };
 
 /* Pulls from one bucket, locks, applies in one transaction, releases. Errors: ERR_REDIS

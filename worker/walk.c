@@ -6,6 +6,8 @@
 enum {
     STEP_BACK_BASE_MS = 4,
     STEP_BACK_CAP_MS = 64,
+    REST_TURNS = 8,     /* the longest rest, in turns that work */
+    PACE_WEIGHT = 4,    /* the latest turn's share of the average is a fourth */
     PASSED_MAX = 16,    /* then the row is served alone */
     OVERTAKEN = 4,      /* a turn that served younger rows weighs as much as these */
     LEASE_SHARE = 10,   /* a turn takes at most a tenth of the lease */
@@ -15,7 +17,8 @@ enum {
 
 bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *next_ms)
 {
-    int64_t left = w->buckets[bucket].not_before_ms - now_ms;
+    int64_t from_ms = w->buckets[bucket].not_before_ms;
+    int64_t left = (from_ms > w->rest_until_ms ? from_ms : w->rest_until_ms) - now_ms;
 
     if (left <= 0)
         return true;
@@ -29,9 +32,66 @@ bool walk_is_patient(const struct walk *w, int64_t bucket)
     return w->buckets[bucket].passed_ct >= PASSED_MAX;
 }
 
+int64_t walk_overtaken(const struct walk *w, int64_t bucket, size_t n)
+{
+    const struct walk_line *line = w->lines == NULL ? NULL : &w->lines[bucket];
+    int64_t found = 0;
+
+    for (size_t i = 0; line != NULL && i < WALK_OVERDUE; i++) {
+        int64_t youngest = line->youngest[i];
+        size_t as_far = 0;
+
+        for (size_t j = 0; j < WALK_OVERDUE; j++)
+            as_far += line->youngest[j] >= youngest ? 1 : 0;
+        if (as_far >= n && youngest > found)
+            found = youngest;
+    }
+    return found;
+}
+
+/* Takes the place of the batch that went least far; entries only ever grow. */
+static void note_batch(struct walk_line *line, int64_t youngest)
+{
+    bool noted = false;
+
+    while (!noted) {
+        atomic_llong *least = &line->youngest[0];
+        long long was;
+
+        for (size_t i = 1; i < WALK_OVERDUE; i++) {
+            if (line->youngest[i] < *least)
+                least = &line->youngest[i];
+        }
+        was = *least;
+        noted =
+            youngest <= was || atomic_compare_exchange_strong(least, &was, youngest);
+    }
+}
+
+static bool is_mostly_busy(const struct walk_turn *t)
+{
+    return t->worked * 2 < t->pulled;
+}
+
+/* Whoever had the keys is about to be done with its batch then. */
+static void rest(struct walk *w, const struct walk_turn *t, int64_t now_ms)
+{
+    int64_t base_ms = w->pace_ms + 1;
+
+    if (t->worked > 0)
+        w->pace_ms += (t->took_ms - w->pace_ms) / PACE_WEIGHT;
+    if (!is_mostly_busy(t)) {
+        w->rest_ct = 0;
+        w->rest_until_ms = 0;
+        return;
+    }
+    w->rest_until_ms =
+        now_ms + 1 + clk_backoff_ms(w->rest_ct++, base_ms, base_ms * REST_TURNS);
+}
+
 static void step_back(struct walk_bucket *b, const struct walk_turn *t, int64_t now_ms)
 {
-    if (t->pulled == 0 || t->worked * 2 >= t->pulled) {
+    if (!is_mostly_busy(t)) {
         b->busy_ct = 0;
         b->not_before_ms = 0;
         return;
@@ -57,7 +117,10 @@ void walk_learn(struct walk *w,
                 const struct walk_turn *turn,
                 int64_t now_ms)
 {
+    rest(w, turn, now_ms);
     step_back(&w->buckets[bucket], turn, now_ms);
+    if (w->lines != NULL && turn->worked > 0)
+        note_batch(&w->lines[bucket], turn->youngest);
     note_first(&w->buckets[bucket], turn);
 }
 

@@ -1,16 +1,30 @@
 /* walk: where a worker goes next, and how much it takes there.
  *
- * Workers share nothing that tells them apart but what they meet: a bucket whose keys
- * were mostly with others is left alone for a while, twice as long each time in a row;
- * a row that stands first and was not served again and again is served by itself. */
+ * A worker whose batch was mostly busy steps back, twice as long each time in a row:
+ * from the bucket, and from the job for about as long as a batch takes, since what is
+ * wanted most is wanted in many buckets. A row that stands first and was not served
+ * again and again is served by itself. Beyond that the workers of a pool share how far
+ * their batches went in each bucket, so that no row waits behind younger ones for ever.
+ */
 #ifndef LEDGERLOCK_WALK_H
 #define LEDGERLOCK_WALK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-enum { WALK_BUCKETS = 64 };
+enum {
+    WALK_BUCKETS = 64,
+    WALK_LATE = 4,   /* batches with a younger row, then rows are served first */
+    WALK_OVERDUE = 8 /* then they are not passed over any more */
+};
+
+/* Of a bucket, in memory that the workers of a pool share: the youngest rows of those
+ * batches that went furthest. A row older than all of them was overtaken that often. */
+struct walk_line {
+    atomic_llong youngest[WALK_OVERDUE];
+};
 
 /* What a worker remembers of one bucket of one job. */
 struct walk_bucket {
@@ -20,19 +34,25 @@ struct walk_bucket {
     unsigned passed_ct;    /* turns in a row in which it was passed over, weighed */
 };
 
-/* One job's walk; limit is set to the configured batch, the rest to zero. */
+/* One job's walk; limit is set to the configured batch, lines if a lower id is an older
+ * row, the rest to zero. */
 struct walk {
     struct walk_bucket buckets[WALK_BUCKETS];
-    size_t limit; /* rows of the next batch */
+    struct walk_line *lines; /* one for each bucket; NULL: ids are no order */
+    int64_t rest_until_ms;   /* stepped back from the job until then */
+    unsigned rest_ct;        /* turns in a row that did */
+    int64_t pace_ms;         /* what a turn that worked takes, on average */
+    size_t limit;            /* rows of the next batch */
 };
 
 /* What a turn did in a bucket: rows pulled and worked, the first row and whether it was
- * among those worked, and how long the turn took. */
+ * among those worked, the last row that was, and how long the turn took. */
 struct walk_turn {
     size_t pulled;
     size_t worked;
     int64_t first;
     bool first_worked;
+    int64_t youngest;
     int64_t took_ms;
 };
 
@@ -43,7 +63,11 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
  * keys: it was passed over too often. */
 bool walk_is_patient(const struct walk *w, int64_t bucket);
 
-/* Learns from a turn whether to step back from its bucket, and who was passed over. */
+/* Rows below the answer were overtaken by n batches of this pool that are over, n at
+ * most WALK_OVERDUE; 0: none was. */
+int64_t walk_overtaken(const struct walk *w, int64_t bucket, size_t n);
+
+/* Learns from a turn whether to step back, and who was passed over. */
 void walk_learn(struct walk *w,
                 int64_t bucket,
                 const struct walk_turn *turn,

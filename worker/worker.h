@@ -11,7 +11,7 @@
 #include "worker/slot.h"
 #include "worker/walk.h"
 
-enum { WORKER_NAME = 48, BATCH_MAX = LL_KEYS_MAX, INCIDENTS_KEPT = 16 };
+enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16 };
 
 /* A COMMIT whose answer was lost, until it is known what became of it. */
 struct unknown {
@@ -45,8 +45,12 @@ struct worker {
     char host[64];
     char name[WORKER_NAME]; /* pool.slot.incarnation: never used twice */
     struct slot *slot;
-    struct slot *listener;   /* NULL: the pool has none */
-    atomic_llong *looked_ms; /* of the pool, see struct slot */
+    struct slot *listener;                   /* NULL: the pool has none */
+    atomic_llong *looked_ms;                 /* of the pool, see struct slot */
+    struct walk_line (*lines)[WALK_BUCKETS]; /* of each job, likewise */
+    atomic_ullong *endless;                  /* likewise */
+    bool met_endless;      /* a key without an end, since idle_since_ms */
+    int64_t idle_since_ms; /* when it last worked something; 0: not begun */
     struct pg *pg;
     struct ll_client *locks; /* NULL: locks.mode is database-only */
     struct ll_lock *lock;

@@ -1,6 +1,6 @@
 -- Every transfer for a subscription belongs to a captured charge.
 SELECT format('subscription %s period %s', t.source, t.leg) AS what,
-       format('transfer %s of user %s amount %s', t.transfer_id, t.user_id, t.amount_minor) AS detail
+       format('transfer of user %s amount %s', t.user_id, t.amount_minor) AS detail
   FROM ledgerlock.transfers AS t
  WHERE t.kind = 'charge'
    AND NOT EXISTS (SELECT FROM ledgerlock.charges AS c

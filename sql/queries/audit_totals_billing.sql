@@ -1,5 +1,6 @@
 -- audit_totals_billing: what should have been charged, counted from the anchors, and what was.
--- $1 text: now. Columns per currency: periods_due, charged, charged_minor, declined, declined_minor, still_to_do.
+-- $1 text: now. Columns per currency: charged_minor, declined_minor (as text, since 64 bits may not hold them),
+-- periods_due, charged, declined, still_to_do.
 -- Due are periods that start at or before now and before cancel_at. Period k of months starts in the anchor's
 -- month plus k steps: counting whole steps between the two months and checking the last start is exact. Locks: none.
 WITH until AS MATERIALIZED ( -- or the planner copies its expressions into every use
@@ -33,10 +34,10 @@ WITH until AS MATERIALIZED ( -- or the planner copies its expressions into every
     FROM due LEFT JOIN captured USING (subscription_id)
 )
 SELECT currency,
+       coalesce(sum(minor), 0)::text AS charged_minor,
+       coalesce(sum(open::numeric * amount_minor) FILTER (WHERE is_behind), 0)::text AS declined_minor,
        sum(periods)::int8 AS periods_due,
        coalesce(sum(charges), 0)::int8 AS charged,
-       coalesce(sum(minor), 0)::int8 AS charged_minor,
        coalesce(sum(open) FILTER (WHERE is_behind), 0)::int8 AS declined,
-       coalesce(sum(open * amount_minor) FILTER (WHERE is_behind), 0)::int8 AS declined_minor,
        coalesce(sum(open) FILTER (WHERE NOT is_behind), 0)::int8 AS still_to_do
   FROM total GROUP BY currency ORDER BY currency;

@@ -1,13 +1,13 @@
 -- audit_totals_money: where the money went, one row per currency. Locks: none.
 -- Columns: currency, deposited, in_wallets, subscription_revenue, order_revenue, difference (0 when none is
--- lost or made).
+-- lost or made). Sums as text: 64 bits may not hold them.
 SELECT currency,
-       coalesce(deposited, 0)::int8 AS deposited,
-       coalesce(in_wallets, 0)::int8 AS in_wallets,
-       coalesce(subscription_revenue, 0)::int8 AS subscription_revenue,
-       coalesce(order_revenue, 0)::int8 AS order_revenue,
+       coalesce(deposited, 0)::text AS deposited,
+       coalesce(in_wallets, 0)::text AS in_wallets,
+       coalesce(subscription_revenue, 0)::text AS subscription_revenue,
+       coalesce(order_revenue, 0)::text AS order_revenue,
        (coalesce(deposited, 0) - coalesce(in_wallets, 0) - coalesce(subscription_revenue, 0)
-        - coalesce(order_revenue, 0))::int8 AS difference
+        - coalesce(order_revenue, 0))::text AS difference
   FROM (SELECT currency, sum(balance_minor) AS in_wallets FROM ledgerlock.users GROUP BY currency) AS wallet
   FULL JOIN (SELECT currency,
                     sum(amount_minor) FILTER (WHERE debit = 'cash') AS deposited,

@@ -1,37 +1,42 @@
--- Charges one period of each subscription of the batch: re-reads what is due and what is in the wallet,
--- decides, and writes every effect. The users must have been claimed by an earlier statement of this
--- transaction, so this one's snapshot is younger than the waiting.
+-- Charges one period of each subscription of the batch: re-reads what is due, decides, and writes every effect.
+-- The users must have been claimed by an earlier statement of this transaction, so this one's snapshot is younger
+-- than the waiting.
 -- A user's periods are served in the order of their due time as long as the wallet lasts; the first that
 -- does not fit is declined, those behind it are deferred to the next batch, when the balance is known.
--- Rows that were read are written again by their place (ctid), which spares a second walk down their index; a
--- row that somebody moved in between is not found there, and the count of effects written tells.
+-- Rows are read and written by their place (ctid), which spares every walk down an index. The wallets are locked
+-- since the claim told their places and balances, so both are still true. A subscription is read again by its place
+-- and its key: one that somebody wrote since it was pulled is not found there, and stays due for the next pull.
+-- The count of effects written tells of one that moves while this statement runs.
 -- $1 bigint: token. $2 text: worker. $3 timestamptz: now (null: the database's clock).
--- $4 bigint[]: subscription ids. $5 bigint[]: pauses in seconds after the 1st, 2nd ... decline.
+-- $4 bigint[]: pauses in seconds after the 1st, 2nd ... decline. Then in parallel, for each subscription:
+-- $5 bigint[]: subscription ids. $6 tid[]: places, as the pull told. $7 bigint[]: payers, the user ids.
+-- $8 tid[]: wallets, where they stand, as the claim told. $9 bigint[]: balances, as the claim told.
 -- Columns: captured, declined, cancelled, deferred, effects decided, effects written (must be equal).
 -- Guards: users.fence <= $1; state and next_period_no of the subscription; unique (subscription, period);
 -- unique (kind, source, leg) of transfers; balance >= 0.
 WITH instant AS (
   SELECT coalesce($3::timestamptz, now()) AS now
-), due AS MATERIALIZED (
-  SELECT s.place, s.subscription_id, s.user_id, s.amount_minor, s.currency, s.next_period_no AS period_no,
-         s.next_due_at, s.retries, u.ctid AS wallet, u.balance_minor,
+), due AS (
+  SELECT asked.place, s.subscription_id, s.user_id, s.amount_minor, s.currency, s.next_period_no AS period_no,
+         s.next_due_at, s.retries, asked.wallet, asked.balance_minor,
          ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
          ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
          s.cancel_at
-    FROM unnest($4::bigint[]) AS asked (id)
-   CROSS JOIN LATERAL (SELECT *, ctid AS place FROM ledgerlock.subscriptions
-                        WHERE subscription_id = asked.id
-                       OFFSET 0) AS s -- OFFSET 0: by its key, also in a plan that was made while the table was empty
-    JOIN ledgerlock.users AS u ON u.user_id = s.user_id
+    FROM unnest($5::bigint[], $6::tid[], $7::bigint[], $8::tid[], $9::bigint[])
+         AS asked (id, place, user_id, wallet, balance_minor)
+   CROSS JOIN LATERAL (SELECT * FROM ledgerlock.subscriptions
+                        WHERE ctid = asked.place AND subscription_id = asked.id AND user_id = asked.user_id
+                       OFFSET 0) AS s -- OFFSET 0: by its place, also in a plan that was made while the table was empty
    WHERE s.state IN ('active', 'past_due')
-     AND s.next_due_at <= (SELECT now FROM instant) AND u.fence <= $1::bigint
+     AND s.next_due_at <= (SELECT now FROM instant)
 ), summed AS (
   SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over,
          balance_minor - sum(CASE WHEN cancel_at IS NULL OR starts < cancel_at THEN amount_minor ELSE 0 END)
            OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
     FROM due
-), decided AS MATERIALIZED (
-  SELECT *, NOT over AND rest >= 0 AS captured,
+), decided AS MATERIALIZED ( -- only what the effects need: it is copied row by row
+  SELECT place, subscription_id, user_id, wallet, amount_minor, currency, period_no, retries, starts, ends, over,
+         NOT over AND rest >= 0 AS captured,
          NOT over AND rest < 0 AND rest + amount_minor >= 0 AS declined,
          over OR rest + amount_minor >= 0 AS is_decided
     FROM summed
@@ -59,11 +64,11 @@ WITH instant AS (
      SET next_period_no = s.next_period_no + d.captured::int,
          state = CASE WHEN d.captured THEN 'active'
                       WHEN d.over THEN 'cancelled'
-                      WHEN s.retries < cardinality($5::bigint[]) THEN 'past_due'
+                      WHEN s.retries < cardinality($4::bigint[]) THEN 'past_due'
                       ELSE 'unpaid' END,
          next_due_at = CASE WHEN d.captured THEN d.ends
-                            WHEN d.declined AND s.retries < cardinality($5::bigint[])
-                              THEN (SELECT now FROM instant) + $5[s.retries + 1] * interval '1 second'
+                            WHEN d.declined AND s.retries < cardinality($4::bigint[])
+                              THEN (SELECT now FROM instant) + $4[s.retries + 1] * interval '1 second'
                             ELSE s.next_due_at END,
          retries = CASE WHEN d.captured THEN 0 WHEN d.declined THEN s.retries + 1 ELSE s.retries END
     FROM decided AS d

@@ -6,8 +6,9 @@
 WITH head AS MATERIALIZED (
   SELECT order_id, user_id
     FROM ledgerlock.orders
-   WHERE bucket = $1::bigint::smallint AND state = 'pending' AND placed_at <= coalesce($2::timestamptz, now())
-   ORDER BY order_id
+   WHERE bucket BETWEEN $1::bigint::smallint AND $1::bigint::smallint -- see orders_due_buckets
+     AND state = 'pending' AND placed_at <= coalesce($2::timestamptz, now())
+   ORDER BY bucket, order_id
    LIMIT $3::bigint
 )
 SELECT order_id, 0::bigint AS kind, user_id AS id,

@@ -2,8 +2,10 @@
 -- or decided. NO KEY UPDATE: a client placing an order holds a key share of its user and need not wait for us.
 -- SKIP LOCKED: a row that another session holds is busy, its work stays due, and nobody waits inside a
 -- transaction. A row that is not returned is busy, or fenced: see pool_users_fence.
--- $1 bigint: token. $2 bigint[]: user ids. Columns: user_id, transaction id. Locks: the rows, until the end.
-SELECT user_id, pg_current_xact_id()::text::bigint
+-- Place and balance are those of the version that is locked, also when it is younger than this snapshot.
+-- $1 bigint: token. $2 bigint[]: user ids.
+-- Columns: user_id, transaction id, place, balance. Locks: the rows, until the end.
+SELECT user_id, pg_current_xact_id()::text::bigint, ctid, balance_minor
   FROM ledgerlock.users
  WHERE user_id = ANY ($2::bigint[]) AND fence <= $1::bigint
  ORDER BY user_id

@@ -117,6 +117,11 @@ static bool take(struct history *h, const json_t *line, size_t first)
         begin(h, line);
         return true;
     }
+    if (strcmp(event, "commit") == 0 && is_open && last->end == END_NONE) {
+        last->xid = number(line, "xid");
+        last->commit_us = number(line, "t");
+        return true;
+    }
     if (strcmp(event, "ok") == 0 && is_open)
         finish(last, line, END_OK);
     else if (strcmp(event, "fail") == 0 && is_open)

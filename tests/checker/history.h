@@ -20,6 +20,8 @@ enum end {
 struct attempt {
     char worker[64];
     int64_t pid, seq, token, begun_us, ended_us;
+    int64_t xid,
+        commit_us; /* as COMMIT was about to be sent; 0: it did not get there */
     enum job job;
     enum end end;
     bool is_last; /* of its worker */

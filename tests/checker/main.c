@@ -146,6 +146,7 @@ int main(int argc, char **argv)
                  tables.charges.rows, tables.orders.rows, tables.subs.rows);
     if (order.folder != NULL) {
         history_read(&history, order.folder);
+        rules_of_tokens(&tables, &history, &order.limits);
         tell_history(&history, rules_of_history(&tables, &history, &order.limits));
     }
     tables_free(&tables);

@@ -20,4 +20,10 @@ int64_t rules_of_history(const struct tables *t,
                          const struct history *h,
                          const struct limits *limits);
 
+/* Of what was written for each user and SKU, in the order of the COMMITs that the
+ * histories tell: a row lock is held until then. */
+void rules_of_tokens(const struct tables *t,
+                     const struct history *h,
+                     const struct limits *limits);
+
 #endif

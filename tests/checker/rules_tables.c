@@ -1,4 +1,4 @@
-/* rules_tables: exactly once in both directions, pairs, order of tokens, sums. */
+/* rules_tables: exactly once in both directions, pairs, sums. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -166,27 +166,7 @@ static void lines_are_moved(const struct tables *t)
     }
 }
 
-/* ---- tokens and sums ---- */
-
-/* The row lock of the key was held while these were written, so their numbers are in
- * the order of commits. A transaction has one token, and the next one a higher; but a
- * batch with a row that is set aside is worked in several, with the token of all. */
-static void tokens_rise(const struct table *writes, bool may_be_equal, const char *what)
-{
-    for (size_t i = 1; i < writes->rows; i++) {
-        const int64_t *a = row_of(writes, i - 1), *b = row_of(writes, i);
-        bool is_equal = a[WRITE_FENCE] == b[WRITE_FENCE];
-        bool is_right =
-            a[WRITE_XID] == b[WRITE_XID]
-                ? is_equal
-                : a[WRITE_FENCE] < b[WRITE_FENCE] || (is_equal && may_be_equal);
-
-        if (a[WRITE_KEY] == b[WRITE_KEY] && !is_right)
-            broken("tokens_rise",
-                   "%s %" PRId64 ": token %" PRId64 " was written after %" PRId64, what,
-                   a[WRITE_KEY], b[WRITE_FENCE], a[WRITE_FENCE]);
-    }
-}
+/* ---- sums ---- */
 
 static void sums_are_right(const struct table *sums, const char *what)
 {
@@ -223,8 +203,6 @@ void rules_of_tables(const struct tables *t, const struct limits *limits)
     charges_are_booked(t);
     orders_are_paid(t);
     lines_are_moved(t);
-    tokens_rise(&t->user_writes, limits->set_aside > 0, "user");
-    tokens_rise(&t->sku_writes, limits->set_aside > 0, "sku");
     sums_are_right(&t->wallets, "wallet");
     sums_are_right(&t->shelves, "stock");
     few_are_set_aside(t, limits->set_aside);

@@ -30,14 +30,13 @@ static const char sql_lines[] = "SELECT order_id, sku_id, sum(qty)::bigint FROM"
 static const char sql_moved[] = "SELECT source, sku_id, -qty FROM stock_movements"
                                 " WHERE kind = 'sale' ORDER BY 1, 2";
 static const char sql_user_writes[] =
-    "SELECT t.user_id, t.transfer_id, t.xmin::text::bigint, coalesce(c.fence, o.fence,"
+    "SELECT t.user_id, t.xmin::text::bigint, coalesce(c.fence, o.fence,"
     " 0) FROM transfers AS t LEFT JOIN charges AS c ON t.kind = 'charge' AND"
     " c.subscription_id = t.source AND c.period_no = t.leg LEFT JOIN orders AS o ON"
-    " t.kind = 'payment' AND o.order_id = t.source WHERE t.kind <> 'deposit'"
-    " ORDER BY 1, 2";
+    " t.kind = 'payment' AND o.order_id = t.source WHERE t.kind <> 'deposit'";
 static const char sql_sku_writes[] =
-    "SELECT sku_id, movement_id, xmin::text::bigint, fence FROM stock_movements"
-    " WHERE kind = 'sale' ORDER BY 1, 2";
+    "SELECT sku_id, xmin::text::bigint, fence FROM stock_movements"
+    " WHERE kind = 'sale'";
 static const char sql_wallets[] =
     "SELECT u.user_id, u.balance_minor, coalesce(sum(CASE WHEN t.kind = 'deposit' THEN"
     " t.amount_minor ELSE -t.amount_minor END), 0)::bigint FROM users AS u LEFT JOIN"

@@ -26,7 +26,7 @@ enum { ORDER_ID, ORDER_STATE, ORDER_TOTAL, ORDER_FENCE, ORDER_USER };           
 enum { PAID_ORDER, PAID_AMOUNT, PAID_USER };                                    /* order */
 enum { LINE_ORDER, LINE_SKU, LINE_QTY };                                   /* order, sku */
 enum { MOVED_ORDER, MOVED_SKU, MOVED_QTY };                                /* order, sku */
-enum { WRITE_KEY, WRITE_NO, WRITE_XID, WRITE_FENCE };          /* key, order of writing */
+enum { WRITE_KEY, WRITE_XID, WRITE_FENCE };                                 /* in no order */
 enum { SUM_ID, SUM_IS, SUM_SHOULD };                                               /* id */
 
 /* clang-format on */

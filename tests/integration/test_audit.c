@@ -41,7 +41,7 @@ static void copy_world(struct fixture *copy, const struct fixture *from)
 
 static void exec(const struct fixture *f, const char *sql)
 {
-    char text[1024];
+    char text[4096];
 
     (void)snprintf(text, sizeof text, "SET search_path = ledgerlock; %s", sql);
     fixture_exec(f->url, text);
@@ -194,6 +194,62 @@ static void double_charge_and_overselling_are_counted(void **state)
     fixture_close(&copy);
 }
 
+static void sums_beyond_64_bits_are_exact(void **state)
+{
+    json_t *money = json_loads(audit_world_huge_money, 0, NULL);
+    struct fixture copy;
+    int code;
+    json_t *doc, *totals;
+
+    (void)state;
+    copy_world(&copy, &world);
+    exec(&copy, audit_world_huge);
+    doc = audit(&copy, &code);
+    totals = json_object_get(doc, "totals");
+    assert_int_equal(code, 0);
+    assert_true(
+        json_equal(money, json_object_get(json_object_get(totals, "money"), "BHD")));
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(totals, "stock"), "left")),
+        "18000000000000000017");
+    json_decref(doc);
+    json_decref(money);
+    fixture_close(&copy);
+}
+
+static void report_of_sums_beyond_64_bits_groups_them(void **state)
+{
+    static struct fixture_output o;
+    struct fixture copy;
+
+    (void)state;
+    copy_world(&copy, &world);
+    exec(&copy, audit_world_huge);
+    assert_int_equal(0, fixture_run(&copy, &o, "audit", "--now", AUDIT_NOW, NULL));
+    fixture_assert_contains(o.out, " 36,000,000,000,000,000.000\n");
+    fixture_assert_contains(o.out, " 27,000,000,000,000,000.000 BHD\n");
+    fixture_assert_contains(o.out, " 18,000,000,000,000,000,017\n");
+    fixture_close(&copy);
+}
+
+/* A line whose product passes 2^63 is a broken order, not the end of the audit. */
+static void order_line_beyond_64_bits_breaks_its_order(void **state)
+{
+    struct fixture copy;
+    int code;
+    json_t *doc;
+
+    (void)state;
+    copy_world(&copy, &loose);
+    exec(&copy, "UPDATE order_lines SET qty = 4000000000, unit_price_minor = 4000000000"
+                " WHERE order_id = 2");
+    doc = audit(&copy, &code);
+    assert_only_broken(doc, "order_total_is_its_lines", "a huge line");
+    assert_int_equal(code, 1);
+    json_decref(doc);
+    fixture_close(&copy);
+}
+
 static void report_for_people_fits_80_columns_without_colour(void **state)
 {
     static struct fixture_output o;
@@ -337,6 +393,9 @@ int main(void)
         cmocka_unit_test(every_invariant_has_a_plant),
         cmocka_unit_test(every_plant_breaks_its_invariant_alone),
         cmocka_unit_test(double_charge_and_overselling_are_counted),
+        cmocka_unit_test(sums_beyond_64_bits_are_exact),
+        cmocka_unit_test(report_of_sums_beyond_64_bits_groups_them),
+        cmocka_unit_test(order_line_beyond_64_bits_breaks_its_order),
         cmocka_unit_test(report_for_people_fits_80_columns_without_colour),
         cmocka_unit_test(json_of_one_state_is_the_same_bytes),
         cmocka_unit_test(worker_role_may_audit),

@@ -12,23 +12,6 @@ static const char now[] = "2024-01-05T00:00:00Z";
 
 #define EPOCH INT64_C(1099511627776)
 
-/* Five users with a wallet, a due subscription and a pending order each. */
-static int open_pairs(void **state)
-{
-    world_open(state);
-    world_do("INSERT INTO users (user_id, currency) SELECT 64 * n, 'USD' FROM "
-             "generate_series(1, 5) AS n; SELECT deposit(64 * n, 1, 1000) FROM "
-             "generate_series(1, 5) AS n; INSERT INTO subscriptions (subscription_id, "
-             "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) "
-             "SELECT n, 64 * n, 'p', 100, 'USD', at, 'month', at FROM "
-             "generate_series(1, 5) AS n, (VALUES ('2024-01-01Z'::timestamptz)) AS t "
-             "(at)");
-    world_sku(64, "A", 100, 10);
-    world_do("SELECT place_order(64 * n, 'k', '[{\"sku\":\"A\",\"qty\":1}]', "
-             "'2024-01-01Z') FROM generate_series(1, 5) AS n");
-    return 0;
-}
-
 static int64_t incidents(const char *kind)
 {
     return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
@@ -79,6 +62,21 @@ static void fence_of_stock_above_every_token_is_healed_too(void **state)
     world_expect("6 5 4450 95", done);
     world_expect("sku:64", "SELECT resource FROM lock_incidents WHERE kind = 'fenced'");
     assert_int_equal(incidents("epoch_bump"), 2);
+    world_audit(now, NULL);
+}
+
+/* As after the restore of a backup, or with a Redis that served another database. */
+static void redis_ahead_of_this_database_raises_the_epoch_above_it(void **state)
+{
+    (void)state;
+    settle_in();
+    world_do("UPDATE lock_epoch SET epoch = 1");
+    world_run(now);
+    world_expect("6 5 4450 95", done);
+    assert_int_equal(world_ask("SELECT epoch FROM lock_epoch"), 3);
+    fixture_assert_contains(world_text("SELECT detail FROM lock_incidents WHERE detail"
+                                       " LIKE 'epoch 3:%%'"),
+                            "Redis was ahead of this database");
     world_audit(now, NULL);
 }
 
@@ -403,7 +401,7 @@ database_only_with_eight_workers_has_the_totals_of_a_run_with_locks(void **state
     world_audit(now, NULL);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, open_pairs, world_close)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, hand_world, world_close)
 #define EMPTY(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
 
 int main(void)
@@ -411,6 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(fence_above_every_token_raises_the_epoch_and_the_work_is_done),
         TEST(fence_of_stock_above_every_token_is_healed_too),
+        TEST(redis_ahead_of_this_database_raises_the_epoch_above_it),
         TEST(apply_with_a_token_older_than_the_fence_writes_nothing),
         TEST(apply_leaves_only_the_fenced_user_out),
         TEST(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back),

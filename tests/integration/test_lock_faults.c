@@ -92,7 +92,7 @@ static void script_flush_midway_at_any_moment(void **state)
     }
     atomic_store(&stop, true);
     (void)pthread_join(flusher, NULL);
-    assert_true(scripts_missed(w) > 300); /* some calls more than once */
+    assert_true(scripts_missed(w) > 100); /* most calls, some more than once */
 }
 
 /* ---- trouble ---- */

@@ -1,6 +1,6 @@
 /* pool: how it behaves towards its machine: the log is one record a line and a line a
  * write, no password is in it, the workers are small and an idle pool is quiet. */
-#define _GNU_SOURCE /* pipe2, O_DIRECT */
+#define _GNU_SOURCE /* pipe2, O_DIRECT, F_SETPIPE_SZ */
 #include <ctype.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include "tests/lib/proxy.h"
 
 #define CANARY "canary-b7Fq9"
+
+enum { PIPE_PAGES = 16 };
 
 static struct fixture f;
 static struct fixture_child pool;
@@ -95,12 +98,15 @@ static void assert_good_line(const char *line)
 }
 
 /* Starts a run whose standard error is a pipe in packet mode: one read gets what one
- * write wrote. Returns the reading end. */
-static int spawn_with_packets(const char *now)
+ * write wrote. `full`: so many packets lie in it before. Returns the reading end. */
+static int spawn_with_packets(const char *now, int full)
 {
     int fds[2];
 
     assert_int_equal(pipe2(fds, O_DIRECT | O_CLOEXEC), 0);
+    assert_int_equal(fcntl(fds[1], F_SETPIPE_SZ, PIPE_PAGES * 4096), PIPE_PAGES * 4096);
+    for (int i = 0; i < full; i++)
+        assert_int_equal(write(fds[1], ".", 1), 1);
     (void)fflush(NULL);
     pool.pid = fork();
     assert_true(pool.pid >= 0);
@@ -171,7 +177,7 @@ static void log_of_eight_troubled_workers_is_one_record_a_write(void **state)
     plant_canaries();
     proxy_cut_before(&to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 40);
     proxy_cut_after(&to_redis, "EVALSHA", 7, 15);
-    fd = spawn_with_packets(pool_work_now(&work));
+    fd = spawn_with_packets(pool_work_now(&work), 0);
     lines = check_packets(fd, 40);
     (void)close(fd);
     assert_int_equal(fixture_reap(pool.pid, 5), 0);
@@ -179,6 +185,23 @@ static void log_of_eight_troubled_workers_is_one_record_a_write(void **state)
     assert_int_equal(proxy_count(&to_postgres, PROXY_CUTS_BEFORE), 40);
     assert_int_equal(proxy_count(&to_redis, PROXY_CUTS_AFTER), 15);
     assert_true(lines >= 40);
+    pool_work_assert_exact(&f, &work);
+}
+
+static void pool_whose_log_nobody_reads_works_to_the_end(void **state)
+{
+    static const struct pool_work work = {
+        .users = 200, .periods = 4, .orders = 100, .units = 50};
+    int bytes = 0, fd;
+
+    (void)state;
+    pool_work_put(&f, &work);
+    fd = spawn_with_packets(pool_work_now(&work), PIPE_PAGES);
+    assert_int_equal(fixture_reap(pool.pid, 20), 0);
+    pool.pid = 0;
+    assert_int_equal(ioctl(fd, FIONREAD, &bytes), 0);
+    assert_int_equal(bytes, PIPE_PAGES); /* it was full to the end */
+    (void)close(fd);
     pool_work_assert_exact(&f, &work);
 }
 
@@ -300,6 +323,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         MANNERS_TEST(log_of_eight_troubled_workers_is_one_record_a_write),
+        MANNERS_TEST(pool_whose_log_nobody_reads_works_to_the_end),
         MANNERS_TEST(password_in_a_url_is_in_no_message),
         MANNERS_TEST(workers_stay_under_16_mib_with_a_large_backlog),
         MANNERS_TEST(idle_pool_asks_less_than_twenty_times_a_second),

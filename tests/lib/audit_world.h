@@ -82,6 +82,31 @@ static const char *const audit_world_totals =
 "  \"batches\": 3, \"restarts\": 1},"
 " \"incidents\": {\"lost\": 0, \"fenced\": 1, \"uncertain\": 0, \"epoch_bump\": 0, \"commit_unknown\": 0,"
 "  \"forced_unlock\": 0, \"parked\": 0, \"resumed\": 0}}";
+/* More of everything, sound like the rest, than 64 bits can sum up; BHD has three decimals. */
+static const char audit_world_huge[] =
+"INSERT INTO users (user_id, balance_minor, currency) SELECT g, CASE WHEN g < 92 THEN 9000000000000000000 ELSE 0 END,"
+" 'BHD' FROM generate_series(90, 93) AS g;"
+"INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)"
+" SELECT 'deposit', u, leg, u, 'cash', 'wallet', 9000000000000000000, 'BHD', '2022-01-01Z'"
+" FROM (VALUES (90, 1), (91, 1), (92, 1), (92, 2)) AS d (u, leg);"
+"INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, state,"
+" next_period_no, next_due_at) VALUES"
+" (92, 92, 'p', 9000000000000000000, 'BHD', '2022-06-01Z', 'year', 'active', 2, '2024-06-01Z'),"
+" (93, 93, 'p', 9000000000000000000, 'BHD', '2021-06-01Z', 'year', 'past_due', 0, '2024-06-01Z');"
+"INSERT INTO charges VALUES"
+" (92, 0, 92, '2022-06-01Z', '2023-06-01Z', 9000000000000000000, 'captured', 1, 0, '', '2022-06-01Z'),"
+" (92, 1, 92, '2023-06-01Z', '2024-06-01Z', 9000000000000000000, 'captured', 1, 0, '', '2023-06-01Z'),"
+" (93, 0, 93, '2021-06-01Z', '2022-06-01Z', 9000000000000000000, 'declined', 1, 0, '', '2021-06-01Z');"
+"INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)"
+" SELECT 'charge', 92, k, 92, 'wallet', 'subscription_revenue', 9000000000000000000, 'BHD', '2023-06-01Z'"
+" FROM generate_series(0, 1) AS k;"
+"INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency)"
+" SELECT g, g, 9000000000000000000, 9000000000000000000, 1, 'BHD' FROM generate_series(90, 91) AS g";
+
+static const char audit_world_huge_money[] =
+"{\"deposited\": \"36000000000000000000\", \"in_wallets\": \"18000000000000000000\","
+" \"subscription_revenue\": \"18000000000000000000\", \"order_revenue\": 0, \"difference\": 0,"
+" \"charged\": \"18000000000000000000\", \"declined\": \"27000000000000000000\"}";
 /* clang-format on */
 
 #endif

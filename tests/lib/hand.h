@@ -11,15 +11,34 @@ struct hand {
     struct config config;
     struct slot slot;
     struct worker w;
+    struct job_rows pulled; /* items 1 to 5: ids 64 times theirs are the users */
+    struct job_rows claimed;
 };
+
+/* Setup of cmocka: users 64, 128 ... 320 with a wallet of 10.00, and for each a due
+ * subscription of 1.00 (1 to 5) and a pending order (1 to 5) of 0.10. */
+int hand_world(void **state);
 
 /* Opens both connections on the world as a worker with this lease; any error fails the
  * test. Caller closes with connect_close(&h->w). */
 void hand_open(struct hand *h, int64_t lease_ms);
 
-/* In one transaction, as a turn does: claims every user of items 1 to 5 (ids 64 times
- * theirs), applies the five, commits. Returns 0, or the error's code after a rollback.
- */
+/* Looks where the subscriptions 1 to 5 stand, due or not, into `pulled`. */
+void hand_pull(struct hand *h);
+
+/* Begins, claims the users of what was pulled, and leaves in `claimed` the items whose
+ * user was given, with wallet and balance. Returns 0, or the error's code. */
+int hand_claim(struct hand *h, int64_t token);
+
+/* Applies what was claimed and commits. Returns 0, or the error's code after a
+ * rollback. */
+int hand_effects(struct hand *h,
+                 const struct job_type *job,
+                 int64_t token,
+                 const char *now,
+                 struct metrics *counted);
+
+/* The three, one after the other. */
 int hand_apply(struct hand *h,
                const struct job_type *job,
                int64_t token,

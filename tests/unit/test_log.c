@@ -1,8 +1,18 @@
-/* log: lines as they arrive at file descriptor 2. */
+/* log: lines as they arrive at file descriptor 2, and what becomes of them when nobody
+ * reads there. */
+#define _GNU_SOURCE /* F_SETPIPE_SZ, O_DIRECT, MAP_ANONYMOUS */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "tests/lib/fixture.h"
 
@@ -118,6 +128,142 @@ static void log_quote_in_small_buffer_stays_inside(void **state)
                 sizeof buf);
 }
 
+/* ---- nobody reads ---- */
+
+/* A line that waits ends the test by SIGALRM, and not after minutes. */
+static void log_many(int lines)
+{
+    (void)alarm(10);
+    for (int i = 0; i < lines; i++)
+        log_info("unread", "line=%d", i);
+    (void)alarm(0);
+}
+
+/* Reads away what is there now; returns how many lines. */
+static size_t drain_lines(int fd)
+{
+    size_t lines = 0;
+    ssize_t n;
+
+    (void)fcntl(fd, F_SETFL, O_NONBLOCK);
+    while ((n = read(fd, captured, sizeof captured)) > 0) {
+        for (ssize_t i = 0; i < n; i++)
+            lines += captured[i] == '\n' ? 1 : 0;
+    }
+    return lines;
+}
+
+static void log_that_nobody_reads_drops_and_tells_how_many(void **state)
+{
+    size_t read_ct;
+    char wanted[64];
+
+    (void)state;
+    log_init(LOG_INFO, LOG_LOGFMT);
+    capture();
+    log_many(20000);
+    read_ct = drain_lines(pipe_fd[0]);
+    log_many(1);
+    (void)release();
+    assert_in_range(read_ct, 10, 5000);
+    (void)snprintf(wanted, sizeof wanted, "event=log.dropped pid=%ld lines=%zu ",
+                   (long)getpid(), 20000 - read_ct);
+    fixture_assert_contains(captured, wanted);
+    fixture_assert_contains(captured, " line=0\n");
+}
+
+enum { RACERS = 3, RACE_MS = 2000 };
+
+struct race {
+    atomic_int round;
+    atomic_int done; /* lines of all rounds that did not wait */
+};
+
+/* One line in every round, all at the same moment. */
+static void race_for_the_last_place(struct race *race)
+{
+    for (int round = 1;; round++) {
+        while (race->round < round)
+            (void)sched_yield();
+        log_info("unread", "round=%d", round);
+        race->done++;
+    }
+}
+
+/* Whether everybody came through every round: the pipe takes one line. */
+static bool run_rounds(struct race *race)
+{
+    int64_t end_ms = clk_ms() + RACE_MS;
+
+    for (int round = 1; clk_ms() < end_ms; round++) {
+        int64_t since_ms = clk_ms();
+
+        race->round = round;
+        while (race->done < round * RACERS && clk_ms() - since_ms < 3000)
+            (void)sched_yield();
+        if (race->done < round * RACERS)
+            return false;
+        (void)drain_lines(pipe_fd[0]);
+    }
+    return true;
+}
+
+/* To look whether there is room would not do: another may take it before we write. */
+static void log_of_many_processes_to_one_full_pipe_never_blocks(void **state)
+{
+    struct race *race = mmap(NULL, sizeof *race, PROT_READ | PROT_WRITE,
+                             MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[RACERS];
+    bool ok;
+
+    (void)state;
+    log_init(LOG_INFO, LOG_LOGFMT);
+    capture();
+    assert_int_equal(fcntl(pipe_fd[1], F_SETPIPE_SZ, 4096), 4096);
+    assert_int_equal(fcntl(pipe_fd[1], F_SETFL, O_DIRECT), 0);
+    for (int i = 0; i < RACERS; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0)
+            race_for_the_last_place(race);
+    }
+    ok = run_rounds(race);
+    for (int i = 0; i < RACERS; i++) {
+        (void)kill(pids[i], SIGKILL);
+        (void)waitpid(pids[i], NULL, 0);
+    }
+    (void)release();
+    assert_true(ok);
+}
+
+static void log_leaves_the_flags_of_stderr_alone(void **state)
+{
+    int flags;
+
+    (void)state;
+    capture();
+    log_many(20000);
+    flags = fcntl(STDERR_FILENO, F_GETFL);
+    (void)release();
+    assert_int_equal(flags & O_NONBLOCK, 0);
+}
+
+static void log_to_a_socket_that_nobody_reads_drops(void **state)
+{
+    int ends[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    capture();
+    (void)dup2(ends[1], STDERR_FILENO);
+    log_many(20000);
+    assert_in_range(drain_lines(ends[0]), 10, 19999);
+    log_many(1);
+    assert_int_equal(drain_lines(ends[0]), 2); /* how many were dropped, and the line */
+    (void)release();
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -129,6 +275,10 @@ int main(void)
         cmocka_unit_test(log_of_very_long_value_is_cut_to_one_line),
         cmocka_unit_test(log_quote_quotes_only_what_needs_it),
         cmocka_unit_test(log_quote_in_small_buffer_stays_inside),
+        cmocka_unit_test(log_that_nobody_reads_drops_and_tells_how_many),
+        cmocka_unit_test(log_of_many_processes_to_one_full_pipe_never_blocks),
+        cmocka_unit_test(log_leaves_the_flags_of_stderr_alone),
+        cmocka_unit_test(log_to_a_socket_that_nobody_reads_drops),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

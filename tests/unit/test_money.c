@@ -85,6 +85,20 @@ static void money_format_groups_and_points(void **state)
                         "-92,233,720,368,547,758.08");
 }
 
+static void money_format_digits_takes_more_than_64_bits(void **state)
+{
+    char buf[48], small[8];
+
+    (void)state;
+    assert_string_equal(
+        money_format_digits("-36000000000000000000", "BHD", buf, sizeof buf),
+        "-36,000,000,000,000,000.000");
+    assert_string_equal(money_format_digits("7", "BHD", buf, sizeof buf), "0.007");
+    assert_string_equal(money_format_digits("0", "JPY", buf, sizeof buf), "0");
+    assert_true(strlen(money_format_digits("123456789012", "USD", small,
+                                           sizeof small)) < sizeof small);
+}
+
 static void money_currency_is_three_capitals(void **state)
 {
     (void)state;
@@ -119,6 +133,7 @@ int main(void)
         cmocka_unit_test(money_parse_refuses_too_many_decimals),
         cmocka_unit_test(money_parse_stops_at_the_ends_of_int64),
         cmocka_unit_test(money_format_groups_and_points),
+        cmocka_unit_test(money_format_digits_takes_more_than_64_bits),
         cmocka_unit_test(money_currency_is_three_capitals),
         cmocka_unit_test(money_arithmetic_says_when_it_does_not_fit),
     };

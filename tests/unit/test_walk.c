@@ -11,11 +11,14 @@
 enum { BUCKET = 7, LEASE_MS = 10000 };
 
 static struct walk w;
+static struct walk_line lines[WALK_BUCKETS];
 
 static int clean(void **state)
 {
     (void)state;
-    w = (struct walk){.limit = 100};
+    for (size_t i = 0; i < WALK_OVERDUE; i++)
+        lines[BUCKET].youngest[i] = 0;
+    w = (struct walk){.limit = 100, .lines = lines};
     return 0;
 }
 
@@ -63,6 +66,58 @@ static void stepping_back_has_a_limit(void **state)
         longest = may_after(1000) > longest ? may_after(1000) : longest;
     }
     assert_true(longest > 30 && longest <= 65);
+}
+
+static void
+mostly_busy_batch_rests_from_every_bucket_no_longer_than_a_few_turns(void **state)
+{
+    struct walk_turn fine = {.pulled = 9, .worked = 9, .youngest = 1, .took_ms = 100};
+    int64_t longest = 0, left = INT64_MAX;
+
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        walk_learn(&w, BUCKET, &fine, 1000);
+        assert_true(walk_may(&w, BUCKET + 1, 1000, &left));
+    }
+    for (int i = 0; i < 200; i++) {
+        learn(100, 0, 1, false);
+        longest = w.rest_until_ms > longest ? w.rest_until_ms : longest;
+    }
+    assert_in_range(longest - 1000, 400, 8 * 101 + 1);
+    assert_false(walk_may(&w, BUCKET + 1, w.rest_until_ms - 1, &left));
+    assert_int_equal(left, 1);
+}
+
+/* A batch that went as far as this row. */
+static void serve(int64_t youngest)
+{
+    walk_learn(&w, BUCKET,
+               &(struct walk_turn){.pulled = 1, .worked = 1, .youngest = youngest},
+               1000);
+}
+
+static void rows_below_what_n_batches_reached_were_overtaken_n_times(void **state)
+{
+    (void)state;
+    serve(50);
+    serve(20);
+    serve(40);
+    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_LATE), 0);
+    serve(30);
+    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_LATE), 20);
+    assert_int_equal(walk_overtaken(&w, BUCKET, 1), 50);
+    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_OVERDUE), 0);
+    assert_int_equal(walk_overtaken(&w, BUCKET + 1, 1), 0);
+}
+
+static void batches_that_went_less_far_are_forgotten(void **state)
+{
+    (void)state;
+    for (int64_t i = 1; i <= 100; i++)
+        serve(i * 7 % 101);
+    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_OVERDUE), 101 - WALK_OVERDUE);
+    w.lines = NULL;
+    assert_int_equal(walk_overtaken(&w, BUCKET, 1), 0);
 }
 
 static void row_overtaken_four_times_is_served_alone(void **state)
@@ -118,6 +173,12 @@ int main(void)
         cmocka_unit_test_setup(bucket_never_visited_may_be, clean),
         cmocka_unit_test_setup(mostly_busy_bucket_is_left_alone_for_a_while, clean),
         cmocka_unit_test_setup(stepping_back_has_a_limit, clean),
+        cmocka_unit_test_setup(
+            mostly_busy_batch_rests_from_every_bucket_no_longer_than_a_few_turns,
+            clean),
+        cmocka_unit_test_setup(rows_below_what_n_batches_reached_were_overtaken_n_times,
+                               clean),
+        cmocka_unit_test_setup(batches_that_went_less_far_are_forgotten, clean),
         cmocka_unit_test_setup(row_overtaken_four_times_is_served_alone, clean),
         cmocka_unit_test_setup(another_first_row_begins_anew, clean),
         cmocka_unit_test_setup(

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# scripts/demo, once to its end and interrupted at three moments: run.sh PROGRAM BUILD-FOLDER
+# Whatever becomes of it, no process and no folder of it may be left.
+set -euo pipefail
+program=$1
+here=$(cd "$(dirname "$0")/../.." && pwd)
+if grep -q '^CMAKE_BUILD_TYPE:STRING=Asan' "$2/CMakeCache.txt"; then
+  echo "skipped: it would be watched, not the script" && exit 77
+fi
+if ! compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || ! command -v redis-server >/dev/null; then
+  echo "skipped: no servers installed" && exit 77
+fi
+
+# Everything of a run has this folder in its environment, its arguments or its working directory.
+base=$(mktemp -d /tmp/lldemo.XXXXXX)
+pattern=$(mktemp) # in a file, or whoever searches would find himself
+echo "$base" >"$pattern"
+chmod 711 "$base"
+demo=""
+finish() {
+  [ -z "$demo" ] || kill -KILL "$demo" 2>/dev/null || true
+  rm -rf "$base" "$base.out" "$pattern"
+}
+trap finish EXIT
+
+die() {
+  echo "demo: $1" >&2
+  sed 's/^/  | /' "$base.out" >&2
+  exit 1
+}
+
+left_behind() {
+  grep -lsF -f "$pattern" /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
+  find /proc/[0-9]*/cwd -maxdepth 0 -lname "$base*" 2>/dev/null || true
+  find "$base" -mindepth 1 -maxdepth 1
+}
+
+assert_nothing_left() { # moment
+  local left
+  left=$(left_behind)
+  [ -z "$left" ] || die "left after $1: $left"
+}
+
+start() {
+  : >"$base.out"
+  env --default-signal=INT TMPDIR="$base" NO_COLOR=1 setsid \
+    "$here/scripts/demo" --quick --program "$program" >"$base.out" 2>&1 &
+  demo=$!
+}
+
+ends_with() { # code, when
+  local code=0
+  wait "$demo" || code=$?
+  demo=""
+  [ "$code" = "$1" ] || die "ended with $code instead of $1, $2"
+  assert_nothing_left "$2"
+}
+
+wait_for() { # words of its output
+  local i
+  for ((i = 0; i < 600; i++)); do
+    ! grep -qF "$1" "$base.out" || return 0
+    kill -0 "$demo" 2>/dev/null || break
+    sleep 0.05
+  done
+  die "never said: $1"
+}
+
+interrupt() { # the step it is at, seconds into it
+  start
+  wait_for "$1"
+  sleep "$2"
+  running=$(left_behind)
+  kill -INT "$demo"
+  ends_with 130 "interrupted at '$1'"
+  ! grep -qF "audit" "$base.out" || die "it was nearly over when it was interrupted"
+  [[ $running == */environ* ]] || die "nothing was running to be interrupted"
+}
+
+start
+ends_with 0 "run to its end"
+grep -qF "killed worker" "$base.out" || die "no worker was killed"
+grep -Eq "^audit: ([0-9]+) of \1 invariants hold$" "$base.out" || die "no audit that holds"
+interrupt "Starting a private PostgreSQL" 0.5
+interrupt "Migrating and seeding" 0.1
+interrupt "Running a pool" 0.1
+echo "demo: ran, and left nothing behind when interrupted at three moments"
