@@ -1,6 +1,6 @@
 /* PostgreSQL has no room: no connection is left, or its disk is full. The workers stay,
  * say so once, and go on when there is room again. */
-#define _GNU_SOURCE /* unshare */
+#define _GNU_SOURCE /* unshare, fallocate */
 #include <fcntl.h>
 #include <libpq-fe.h>
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include "tests/lib/chaos_world.h"
 #include "tests/lib/private_pg.h"
 
-enum { HOGS = 80 };
+enum { HOGS = 80, LOG_ROOM = 1 << 18 };
 
 static struct private_pg postgres;
 static PGconn *hogs[HOGS];
@@ -135,6 +135,27 @@ static void slots_exhausted_at_start_says_so_and_exits_4(void **state)
 
 /* ---- disk ---- */
 
+static int open_log(int flags)
+{
+    char path[128];
+    int fd;
+
+    (void)snprintf(path, sizeof path, "%s/log", postgres.dir);
+    fd = open(path, flags | O_CLOEXEC);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+/* The log is on the same disk, and is to say that there is no room. */
+static void leave_room_for_the_log(void)
+{
+    int fd = open_log(O_WRONLY);
+
+    assert_int_equal(
+        fallocate(fd, FALLOC_FL_KEEP_SIZE, lseek(fd, 0, SEEK_END), LOG_ROOM), 0);
+    (void)close(fd);
+}
+
 /* Writes until nothing more can be written. */
 static void fill_the_disk(const char *path)
 {
@@ -142,6 +163,7 @@ static void fill_the_disk(const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
     assert_true(fd >= 0);
+    leave_room_for_the_log();
     while (write(fd, block, sizeof block) > 0)
         ;
     while (write(fd, block, 512) > 0)
@@ -151,14 +173,12 @@ static void fill_the_disk(const char *path)
 
 static bool postgres_said(const char *text)
 {
-    static char log[1 << 18];
-    char path[128];
-    ssize_t n;
-    int fd;
+    static char log[2 * LOG_ROOM];
+    int fd = open_log(O_RDONLY);
+    off_t size = lseek(fd, 0, SEEK_END);
+    off_t from = size < LOG_ROOM ? 0 : size - LOG_ROOM;
+    ssize_t n = pread(fd, log, sizeof log - 1, from);
 
-    (void)snprintf(path, sizeof path, "%s/log", postgres.dir);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd >= 0 ? read(fd, log, sizeof log - 1) : -1;
     (void)close(fd);
     log[n > 0 ? n : 0] = '\0';
     return strstr(log, text) != NULL;
