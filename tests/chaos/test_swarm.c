@@ -320,6 +320,7 @@ static int close_servers(void **state)
 
 static int close_round(void **state)
 {
+    stop_worker(false); /* one that stands still would outlive its pool */
     if (chaos.redis.pid > 0)
         (void)kill(chaos.redis.pid, SIGCONT);
     private_pg_start(&postgres);

@@ -80,6 +80,9 @@ static void end(struct fixture_child *child)
 static int close_world(void **state)
 {
     (void)state;
+    if (holder > 0) /* the test failed, and it may stand still */
+        (void)kill(holder, SIGKILL);
+    holder = 0;
     end(&pool);
     end(&others);
     proxy_close(&proxy);
@@ -141,6 +144,7 @@ static void end_and_assert_exact(void)
 {
     (void)kill(pool.pid, SIGTERM);
     pool_assert_ends(&pool, 0, 10);
+    holder = 0;
     assert_exact();
 }
 
@@ -314,6 +318,7 @@ static void crash_releases_by_ttl_and_the_work_is_done_once(void **state)
     (void)kill(pool.pid, SIGKILL); /* nobody starts it again */
     (void)kill(holder, SIGKILL);
     checker_killed(&checker, holder);
+    holder = 0;
     killed_ms = pool_now_ms();
     (void)waitpid(pool.pid, NULL, 0);
     memset(&pool, 0, sizeof pool);
