@@ -119,8 +119,8 @@ def shown(value):
         return f"{shown(value['median'])}   ({shown(value['lowest'])} to {shown(value['highest'])})"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
+    if value == int(value):
+        return f"{value:,.0f}"
     return f"{value:,.4f}" if abs(value) < 0.1 else f"{value:,.2f}"
 
 
