@@ -266,6 +266,7 @@ static void bench_with_wrong_words_is_wrong_use(void **state)
     assert_int_equal(fixture_run(&f, &o, "bench", "orders", "--steady", NULL), 2);
     assert_int_equal(fixture_run(&f, &o, "bench", "locks", "--rows", "100", NULL), 2);
     assert_int_equal(fixture_run(&f, &o, "bench", "billing", "--keep", NULL), 2);
+    fixture_assert_contains(o.err, "--keep goes with --steady");
 }
 
 #define MARKED(test) cmocka_unit_test_setup_teardown(test, open_marked, close_all)
