@@ -161,6 +161,18 @@ static void size_rate_is_that_after_a_checkpoint_and_the_steady_one(void **state
     json_decref(doc);
 }
 
+/* Its orders are those that the pool serves, each to its last line. */
+static void size_audit_is_over_what_the_pool_has_served(void **state)
+{
+    json_t *doc = measure("size.py", "--only audit --audit-rows 2000");
+
+    (void)state;
+    assert_int_equal(figure(doc, "audit/charges"), 2000);
+    assert_int_equal(figure(doc, "audit/order_lines"), 2000);
+    assert_true(figure(doc, "audit/seconds") > 0);
+    json_decref(doc);
+}
+
 /* What scripts/chart makes of the last result. */
 static void draw(void)
 {
@@ -201,6 +213,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         MARKED(size_appear_measures_polling_and_notifications),
         MARKED(size_rate_is_that_after_a_checkpoint_and_the_steady_one),
+        MARKED(size_audit_is_over_what_the_pool_has_served),
         MARKED(compare_tells_and_draws_how_far_its_rounds_lie_apart),
     };
 
