@@ -115,6 +115,8 @@ def ratios(values, others):
 
 def shown(value):
     """As a report prints it: a figure, a yes or no, or a median with its spread."""
+    if isinstance(value, dict) and value["lowest"] == value["highest"]:
+        return shown(value["median"])
     if isinstance(value, dict):
         return f"{shown(value['median'])}   ({shown(value['lowest'])} to {shown(value['highest'])})"
     if isinstance(value, bool):
