@@ -65,7 +65,8 @@ def measure_rates(a, rows):
 
 def rates(results):
     """Median and spread of what tells how fast, and why."""
-    names = ("charges_per_s", "wal_bytes_per_charge", "wal_page_images_per_charge", "warm_up_seconds", "checkpoints")
+    names = ("charges_per_s", "wal_bytes_per_charge", "wal_page_images_per_charge", "postgres_cpu_us_per_charge",
+             "warm_up_seconds", "checkpoints")
     return {name: tools.spread([r[name] for r in results]) for name in names if name in results[0]}
 
 
