@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Servers to measure on: PostgreSQL sized to the machine, every promise of durability on. Needs servers.sh.
 
+BENCH_DATABASE=bench
+
 # A quarter of the memory, up to 4 GB.
 bench_shared_buffers() { # -> megabytes
   awk '/^MemTotal:/ { mb = int($2 / 1024 / 4); print (mb > 4096 ? 4096 : mb) }' /proc/meminfo
@@ -26,9 +28,9 @@ CONF
 
 # A database marked for benchmarks, whose owner may checkpoint.
 bench_make_database() {
-  ll_db_create bench
+  ll_db_create "$BENCH_DATABASE"
   ll_psql -d postgres -c 'GRANT pg_checkpoint TO ledgerlock_owner'
-  ll_psql -d bench -c 'CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner'
+  ll_psql -d "$BENCH_DATABASE" -c 'CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner'
   bench_program migrate >"$LL_DIR/migrate.log" 2>&1 || {
     ll_show_log "$LL_DIR/migrate.log"
     ll_fail "migrate failed"
@@ -36,7 +38,7 @@ bench_make_database() {
 }
 
 bench_program() { # words of ledgerlock...
-  LEDGERLOCK_POSTGRES_URL=$(ll_pg_url bench ledgerlock_owner) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
+  LEDGERLOCK_POSTGRES_URL=$(ll_pg_url "$BENCH_DATABASE" ledgerlock_owner) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
     ll_run "$BENCH_PROGRAM" "$@"
 }
 
@@ -52,6 +54,6 @@ bench_python() { # name, flags...
   local name=$1
   shift
   BENCH_FILESYSTEM=$(df --output=fstype "$LL_DIR" | tail -n 1)
-  export LL_ROOT LL_PG_BIN LL_PG_PID LL_REDIS_PID BENCH_PROGRAM BENCH_FILESYSTEM
+  export LL_ROOT LL_PG_BIN LL_PG_PID LL_REDIS_PID BENCH_PROGRAM BENCH_FILESYSTEM BENCH_DATABASE
   ll_run python3 -B "$LL_ROOT/scripts/bench.d/$name.py" "$@"
 }
