@@ -47,6 +47,7 @@ static int close_world(void **state)
     memset(&pool, 0, sizeof pool);
     proxy_close(&proxy);
     fixture_redis_close(&redis);
+    pool_redis_password(NULL);
     if (postgres.pid == 0)
         private_pg_start(&postgres);
     fixture_close(&f);
@@ -148,7 +149,7 @@ static void postgres_in_a_black_hole_pool_waits_and_resumes(void **state)
 static void use_own_redis(void)
 {
     memset(&redis, 0, sizeof redis);
-    fixture_redis_start(&redis, NULL);
+    pool_redis_start(&redis);
     (void)snprintf(f.redis_url, sizeof f.redis_url, "%s", redis.url);
 }
 
@@ -178,7 +179,7 @@ static void redis_restart_empty_pool_raises_the_epoch_and_resumes(void **state)
     fixture_pause_ms(700);
     assert_int_equal(pool_work_done(&f), done); /* nothing is charged without locks */
     assert_true(done < pool_work_all(&work));
-    fixture_redis_start(&redis, NULL);
+    pool_redis_start(&redis);
     checker_healed(&checker);
     pool_log_wait(&pool, "event=pool.redis_up", 10);
     finish_exactly();
@@ -209,7 +210,7 @@ static void redis_back_while_nothing_is_due_is_said(void **state)
                                  pool_work_now(&work), NULL),
                      0);
     assert_int_equal(pool_work_done(&f), pool_work_all(&work));
-    fixture_redis_start(&redis, NULL);
+    pool_redis_start(&redis);
     checker_healed(&checker);
     pool_log_wait(&pool, "event=pool.redis_up", 10);
     finish_exactly();
@@ -265,7 +266,8 @@ fail_closed_wrong_password_at_start_says_so_and_charges_nothing(void **state)
 
     (void)state;
     use_own_redis();
-    set_password("right");
+    set_password("right"); /* and no longer ours */
+    fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", NULL);
     assert_int_equal(fixture_run(&f, &o, "run", "--once", NULL), 5);
     fixture_assert_contains(o.err, "NOAUTH");
     fixture_file(path, sizeof path, "wrong", 0600);
