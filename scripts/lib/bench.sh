@@ -13,8 +13,44 @@ bench_max_wal() { # -> megabytes
   df -Pm "$LL_DIR" | awk 'NR == 2 { mb = int($4 / 4); print (mb > 16384 ? 16384 : mb < 1024 ? 1024 : mb) }'
 }
 
+# ---- huge pages ----
+
+BENCH_HUGE_BEFORE="" # what was reserved before
+
+meminfo() { # name -> its number
+  awk -v name="$1:" '$1 == name { print $2 }' /proc/meminfo
+}
+
+# What PostgreSQL's shared memory takes, with a tenth for all that is not shared_buffers.
+bench_huge_pages_needed() {
+  echo $(($(bench_shared_buffers) * 1024 * 11 / 10 / $(meminfo Hugepagesize) + 1))
+}
+
+bench_return_huge_pages() {
+  echo "$BENCH_HUGE_BEFORE" >/proc/sys/vm/nr_hugepages
+}
+
+# Reserves them until the script ends.
+bench_reserve_huge_pages() {
+  local pages free
+  [ -w /proc/sys/vm/nr_hugepages ] || ll_fail "--huge-pages needs root: the kernel is asked to reserve them"
+  BENCH_HUGE_BEFORE=$(</proc/sys/vm/nr_hugepages)
+  pages=$(bench_huge_pages_needed) free=$(meminfo HugePages_Free)
+  [ "$free" -lt "$pages" ] || return 0
+  # shellcheck disable=SC2034 # read by ll_servers_stop
+  LL_AT_END=bench_return_huge_pages
+  echo $((BENCH_HUGE_BEFORE - free + pages)) >/proc/sys/vm/nr_hugepages
+  [ "$(meminfo HugePages_Free)" -ge "$pages" ] ||
+    ll_fail "--huge-pages: the kernel has no $pages huge pages to reserve; try again after a restart of the machine"
+}
+
+bench_has_huge_pages() {
+  [ "$(meminfo HugePages_Free)" -ge "$(bench_huge_pages_needed)" ]
+}
+
 bench_settings() {
   cat <<CONF
+huge_pages = $(bench_has_huge_pages && echo on || echo off)
 shared_buffers = $(bench_shared_buffers)MB
 max_wal_size = $(bench_max_wal)MB
 min_wal_size = 1GB
