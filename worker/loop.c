@@ -17,6 +17,7 @@
 #include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
+#include "worker/queue.h"
 #include "worker/rescue.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
@@ -155,7 +156,28 @@ static int visit_suspects(struct worker *w,
     return 0;
 }
 
-/* One turn in a bucket, and what the worker learns from it. */
+/* What the worker learns from a turn. */
+static void learn(struct worker *w,
+                  struct walk *walk,
+                  const struct turn_order *order,
+                  int64_t took_ms)
+{
+    const struct batch *b = w->batch;
+    struct walk_turn did = {.pulled = b->n,
+                            .worked = b->worked,
+                            .first = b->items[0],
+                            .first_worked = b->first_worked,
+                            .youngest = b->youngest,
+                            .took_ms = took_ms,
+                            .wary = order->wary};
+
+    if (!order->patient)
+        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
+    if (did.pulled > 0 || b->suspect_ct == 0)
+        walk_learn(walk, order->bucket, &did, clk_ms());
+}
+
+/* One turn in a bucket, and the next worker's. */
 static int visit(struct worker *w,
                  const struct job_type *job,
                  struct walk *walk,
@@ -166,25 +188,18 @@ static int visit(struct worker *w,
     bool patient = walk_is_patient(walk, bucket);
     struct turn_order order = {.bucket = bucket,
                                .limit = patient ? 1 : walk->limit,
-                               .late = walk_overtaken(walk, bucket, WALK_LATE),
-                               .overdue = walk_overtaken(walk, bucket, WALK_OVERDUE),
+                               .line = walk_line(walk, bucket),
+                               .wary = walk_is_wary(walk),
                                .patient = patient};
-    int64_t since_ms = clk_ms();
+    int64_t since_us = clk_us() - w->slot->waste.paused_us;
     const struct batch *b = w->batch;
-    struct walk_turn did;
+    int code = take_turn(w, job, &order, turn, e);
 
-    if (take_turn(w, job, &order, turn, e) != 0)
-        return (int)e->code;
-    did = (struct walk_turn){.pulled = b->n,
-                             .worked = b->worked,
-                             .first = b->items[0],
-                             .first_worked = b->first_worked,
-                             .youngest = b->youngest,
-                             .took_ms = clk_ms() - since_ms};
-    if (!patient)
-        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
-    if (did.pulled > 0 || b->suspect_ct == 0)
-        walk_learn(walk, bucket, &did, clk_ms());
+    if (code == 0)
+        learn(w, walk, &order, (clk_us() - w->slot->waste.paused_us - since_us) / 1000);
+    queue_leave(w);
+    if (code != 0)
+        return code;
     order =
         (struct turn_order){.bucket = bucket, .limit = walk->limit, .suspect = true};
     return b->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
@@ -388,6 +403,7 @@ enum exit_code loop_run(struct worker *w)
     char quoted[400];
 
     own = w->slot;
+    queue_leave(w); /* what a dead one left in the slot */
     for (size_t i = 0; i < JOB_TYPE_CT; i++)
         w->walks[i] = (struct walk){
             .limit = (size_t)w->config->batch,

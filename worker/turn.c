@@ -14,6 +14,7 @@
 #include "worker/journal.h"
 #include "worker/park.h"
 #include "worker/point.h"
+#include "worker/queue.h"
 #include "worker/settle.h"
 
 enum { PATIENCE_SHARE = 20 }; /* of a lease, to wait for the keys of one row */
@@ -301,6 +302,28 @@ static int run_batch(struct worker *w,
     return 0;
 }
 
+/* Pulls, and enters the queue; anew when somebody has served the bucket while it
+ * waited. */
+static int pull(struct worker *w,
+                const struct job_type *job,
+                const struct turn_order *order,
+                int64_t *too_large,
+                struct err *e)
+{
+    bool waited;
+    unsigned served;
+
+    do {
+        served = order->line == NULL ? 0 : order->line->served;
+        if (batch_pull(w, job, order, too_large, e) != 0)
+            return (int)e->code;
+        if (w->batch->n == 0 || order->suspect)
+            return 0;
+        waited = queue_enter(w, index_of(job), order->wary);
+    } while (waited && order->line != NULL && order->line->served != served);
+    return 0;
+}
+
 static void note_waste(struct worker *w,
                        const struct turn_order *order,
                        enum turn turn,
@@ -326,7 +349,7 @@ static int pull_and_work(struct worker *w,
     int64_t too_large;
 
     *turn = TURN_EMPTY;
-    if (batch_pull(w, job, order, &too_large, e) != 0)
+    if (pull(w, job, order, &too_large, e) != 0)
         return (int)e->code;
     if (too_large != 0) {
         *turn = TURN_WORKED;
@@ -345,9 +368,10 @@ int turn_run(struct worker *w,
              enum turn *turn,
              struct err *e)
 {
-    int64_t start_us = clk_us();
+    int64_t start_us = clk_us() - w->slot->waste.paused_us;
     int code = pull_and_work(w, job, order, turn, e);
 
+    start_us += w->slot->waste.paused_us; /* waiting is no part of it */
     note_waste(w, order, *turn, start_us);
     if (*turn == TURN_WORKED && w->batch->n > 0) {
         w->slot->has_worked = 1;

@@ -8,6 +8,7 @@ enum {
     STEP_BACK_CAP_MS = 64,
     REST_TURNS = 8,     /* the longest rest, in turns that work */
     PACE_WEIGHT = 4,    /* the latest turn's share of the average is a fourth */
+    WARY_TURNS = 32,    /* then one goes again without waiting */
     PASSED_MAX = 16,    /* then the row is served alone */
     OVERTAKEN = 4,      /* a turn that served younger rows weighs as much as these */
     LEASE_SHARE = 10,   /* a turn takes at most a tenth of the lease */
@@ -32,9 +33,18 @@ bool walk_is_patient(const struct walk *w, int64_t bucket)
     return w->buckets[bucket].passed_ct >= PASSED_MAX;
 }
 
-int64_t walk_overtaken(const struct walk *w, int64_t bucket, size_t n)
+bool walk_is_wary(const struct walk *w)
 {
-    const struct walk_line *line = w->lines == NULL ? NULL : &w->lines[bucket];
+    return w->wary_ct > 0;
+}
+
+struct walk_line *walk_line(const struct walk *w, int64_t bucket)
+{
+    return w->lines == NULL ? NULL : &w->lines[bucket];
+}
+
+int64_t walk_overtaken(const struct walk_line *line, size_t n)
+{
     int64_t found = 0;
 
     for (size_t i = 0; line != NULL && i < WALK_OVERDUE; i++) {
@@ -73,16 +83,22 @@ static bool is_mostly_busy(const struct walk_turn *t)
     return t->worked * 2 < t->pulled;
 }
 
-/* Whoever had the keys is about to be done with its batch then. */
+/* From workers of the pool that have the keys the next turn keeps away by itself;
+ * whoever else has them is about to be done with its batch after a rest. */
 static void rest(struct walk *w, const struct walk_turn *t, int64_t now_ms)
 {
     int64_t base_ms = w->pace_ms + 1;
 
     if (t->worked > 0)
         w->pace_ms += (t->took_ms - w->pace_ms) / PACE_WEIGHT;
+    w->wary_ct -= w->wary_ct > 0 ? 1 : 0;
     if (!is_mostly_busy(t)) {
         w->rest_ct = 0;
         w->rest_until_ms = 0;
+        return;
+    }
+    if (!t->wary) {
+        w->wary_ct = WARY_TURNS;
         return;
     }
     w->rest_until_ms =
@@ -119,8 +135,10 @@ void walk_learn(struct walk *w,
 {
     rest(w, turn, now_ms);
     step_back(&w->buckets[bucket], turn, now_ms);
-    if (w->lines != NULL && turn->worked > 0)
+    if (w->lines != NULL && turn->worked > 0) {
         note_batch(&w->lines[bucket], turn->youngest);
+        w->lines[bucket].served++;
+    }
     note_first(&w->buckets[bucket], turn);
 }
 

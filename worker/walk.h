@@ -24,6 +24,7 @@ enum {
  * batches that went furthest. A row older than all of them was overtaken that often. */
 struct walk_line {
     atomic_llong youngest[WALK_OVERDUE];
+    atomic_uint served; /* batches */
 };
 
 /* What a worker remembers of one bucket of one job. */
@@ -41,6 +42,7 @@ struct walk {
     struct walk_line *lines; /* one for each bucket; NULL: ids are no order */
     int64_t rest_until_ms;   /* stepped back from the job until then */
     unsigned rest_ct;        /* turns in a row that did */
+    unsigned wary_ct;        /* turns that are still to wait for those of others */
     int64_t pace_ms;         /* what a turn that worked takes, on average */
     size_t limit;            /* rows of the next batch */
 };
@@ -53,7 +55,8 @@ struct walk_turn {
     int64_t first;
     bool first_worked;
     int64_t youngest;
-    int64_t took_ms;
+    int64_t took_ms; /* without what it waited for its turn */
+    bool wary;       /* it would have */
 };
 
 /* Whether a bucket may be visited now; if not, lowers *next_ms to the time left. */
@@ -63,9 +66,16 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
  * keys: it was passed over too often. */
 bool walk_is_patient(const struct walk *w, int64_t bucket);
 
+/* Whether the next turn should wait until no other worker of the pool is about a batch
+ * of the job: the last one that did not met mostly busy keys. */
+bool walk_is_wary(const struct walk *w);
+
+/* The bucket's line; NULL if ids are no order. */
+struct walk_line *walk_line(const struct walk *w, int64_t bucket);
+
 /* Rows below the answer were overtaken by n batches of this pool that are over, n at
- * most WALK_OVERDUE; 0: none was. */
-int64_t walk_overtaken(const struct walk *w, int64_t bucket, size_t n);
+ * most WALK_OVERDUE; 0: none was, or there is no line. */
+int64_t walk_overtaken(const struct walk_line *line, size_t n);
 
 /* Learns from a turn whether to step back, and who was passed over. */
 void walk_learn(struct walk *w,
