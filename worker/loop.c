@@ -156,28 +156,37 @@ static int visit_suspects(struct worker *w,
     return 0;
 }
 
-/* What the worker learns from a turn. */
-static void learn(struct worker *w,
-                  struct walk *walk,
-                  const struct turn_order *order,
-                  int64_t took_ms)
+/* One turn in a bucket, what the worker learns from it, and the next one's turn;
+ * whether most of what it wanted was busy. */
+static int turn_and_learn(struct worker *w,
+                          const struct job_type *job,
+                          struct walk *walk,
+                          struct turn_order *order,
+                          enum turn *turn,
+                          struct err *e)
 {
     const struct batch *b = w->batch;
+    int64_t since_us = clk_us() - w->slot->waste.paused_us;
+    int code = take_turn(w, job, order, turn, e);
     struct walk_turn did = {.pulled = b->n,
                             .worked = b->worked,
                             .first = b->items[0],
                             .first_worked = b->first_worked,
                             .youngest = b->youngest,
-                            .took_ms = took_ms,
-                            .wary = order->wary};
+                            .queued = order->queues};
 
-    if (!order->patient)
+    did.took_ms = (clk_us() - w->slot->waste.paused_us - since_us) / 1000;
+    if (code == 0 && !order->patient)
         walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
-    if (did.pulled > 0 || b->suspect_ct == 0)
+    if (code == 0 && (did.pulled > 0 || b->suspect_ct == 0))
         walk_learn(walk, order->bucket, &did, clk_ms());
+    queue_leave(w);
+    order->queues = !order->queues && walk_is_mostly_busy(&did);
+    return code;
 }
 
-/* One turn in a bucket, and the next worker's. */
+/* One batch from a bucket. Where others have most of the keys, what is free is worked
+ * beside them, and then, as soon as they are done, the rest. */
 static int visit(struct worker *w,
                  const struct job_type *job,
                  struct walk *walk,
@@ -189,20 +198,20 @@ static int visit(struct worker *w,
     struct turn_order order = {.bucket = bucket,
                                .limit = patient ? 1 : walk->limit,
                                .line = walk_line(walk, bucket),
-                               .wary = walk_is_wary(walk),
+                               .queues = patient,
                                .patient = patient};
-    int64_t since_us = clk_us() - w->slot->waste.paused_us;
-    const struct batch *b = w->batch;
-    int code = take_turn(w, job, &order, turn, e);
+    enum turn again;
 
-    if (code == 0)
-        learn(w, walk, &order, (clk_us() - w->slot->waste.paused_us - since_us) / 1000);
-    queue_leave(w);
-    if (code != 0)
-        return code;
+    if (turn_and_learn(w, job, walk, &order, turn, e) != 0)
+        return (int)e->code;
+    if (order.queues && !stopping) {
+        if (turn_and_learn(w, job, walk, &order, &again, e) != 0)
+            return (int)e->code;
+        *turn = *turn == TURN_WORKED ? *turn : again;
+    }
     order =
         (struct turn_order){.bucket = bucket, .limit = walk->limit, .suspect = true};
-    return b->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
+    return w->batch->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
 }
 
 /* One batch from every due bucket that it has not stepped back from, beginning at this

@@ -40,10 +40,10 @@ static void wait_for_turn(struct worker *w, int job)
     w->slot->waste.paused_us += clk_us() - from_us;
 }
 
-bool queue_enter(struct worker *w, int job, bool wary)
+bool queue_enter(struct worker *w, int job, bool waits_turn)
 {
     struct place *own = &w->slot->place;
-    bool waits = own->since_ms == 0 && wary && is_taken(w, job);
+    bool waits = own->since_ms == 0 && waits_turn && is_taken(w, job);
 
     own->job = job;
     if (waits)

@@ -242,6 +242,15 @@ static void note_pace(struct pace *pace, int64_t start_us)
     histogram_record(&pace->batch_us, now - start_us);
 }
 
+static int index_of(const struct job_type *job)
+{
+    int i = 0;
+
+    while (job_types[i] != job)
+        i++;
+    return i;
+}
+
 static int work(struct worker *w,
                 const struct job_type *job,
                 int64_t token,
@@ -249,13 +258,17 @@ static int work(struct worker *w,
                 struct err *e)
 {
     struct batch *b = w->batch;
+    size_t n;
     int code;
 
     *turn = TURN_BUSY;
-    if (batch_workable(b, false, 0) == 0) {
+    n = batch_workable(b, false, 0);
+    if (n == 0) {
         turn_release(w);
         return 0;
     }
+    if (n * 2 >= b->n && !b->is_suspect)
+        (void)queue_enter(w, index_of(job), false);
     code = transact(w, job, token, 0, e);
     if (code != 0 && is_broken_invariant(e))
         code = transact_each(w, job, token, e);
@@ -268,15 +281,6 @@ static int work(struct worker *w,
     if (code == 0)
         code = claim_report(w, job, token, e);
     return code;
-}
-
-static int index_of(const struct job_type *job)
-{
-    int i = 0;
-
-    while (job_types[i] != job)
-        i++;
-    return i;
 }
 
 /* While the batch is worked it is published: should the worker die over it, the next
@@ -302,24 +306,23 @@ static int run_batch(struct worker *w,
     return 0;
 }
 
-/* Pulls, and enters the queue; anew when somebody has served the bucket while it
- * waited. */
+/* Pulls, and waits its turn if it is to; anew when somebody has served the bucket
+ * meanwhile. */
 static int pull(struct worker *w,
                 const struct job_type *job,
                 const struct turn_order *order,
                 int64_t *too_large,
                 struct err *e)
 {
-    bool waited;
+    bool waited = false;
     unsigned served;
 
     do {
         served = order->line == NULL ? 0 : order->line->served;
         if (batch_pull(w, job, order, too_large, e) != 0)
             return (int)e->code;
-        if (w->batch->n == 0 || order->suspect)
-            return 0;
-        waited = queue_enter(w, index_of(job), order->wary);
+        if (w->batch->n > 0 && order->queues)
+            waited = queue_enter(w, index_of(job), !waited);
     } while (waited && order->line != NULL && order->line->served != served);
     return 0;
 }

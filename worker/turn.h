@@ -19,7 +19,7 @@ struct turn_order {
     int64_t bucket;
     size_t limit;
     const struct walk_line *line; /* of the bucket: tells who is late there; or NULL */
-    bool wary;    /* waits until no other worker is about a batch of the job */
+    bool queues;  /* waits until no other worker is about a batch of the job */
     bool patient; /* all keys of the rows, waiting for them a little, or none */
     bool suspect; /* one row that a worker has died over, alone; else the others */
 };

@@ -8,7 +8,6 @@ enum {
     STEP_BACK_CAP_MS = 64,
     REST_TURNS = 8,     /* the longest rest, in turns that work */
     PACE_WEIGHT = 4,    /* the latest turn's share of the average is a fourth */
-    WARY_TURNS = 32,    /* then one goes again without waiting */
     PASSED_MAX = 16,    /* then the row is served alone */
     OVERTAKEN = 4,      /* a turn that served younger rows weighs as much as these */
     LEASE_SHARE = 10,   /* a turn takes at most a tenth of the lease */
@@ -28,14 +27,14 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
     return false;
 }
 
+bool walk_is_mostly_busy(const struct walk_turn *turn)
+{
+    return turn->worked * 2 < turn->pulled;
+}
+
 bool walk_is_patient(const struct walk *w, int64_t bucket)
 {
     return w->buckets[bucket].passed_ct >= PASSED_MAX;
-}
-
-bool walk_is_wary(const struct walk *w)
-{
-    return w->wary_ct > 0;
 }
 
 struct walk_line *walk_line(const struct walk *w, int64_t bucket)
@@ -78,11 +77,6 @@ static void note_batch(struct walk_line *line, int64_t youngest)
     }
 }
 
-static bool is_mostly_busy(const struct walk_turn *t)
-{
-    return t->worked * 2 < t->pulled;
-}
-
 /* From workers of the pool that have the keys the next turn keeps away by itself;
  * whoever else has them is about to be done with its batch after a rest. */
 static void rest(struct walk *w, const struct walk_turn *t, int64_t now_ms)
@@ -91,23 +85,20 @@ static void rest(struct walk *w, const struct walk_turn *t, int64_t now_ms)
 
     if (t->worked > 0)
         w->pace_ms += (t->took_ms - w->pace_ms) / PACE_WEIGHT;
-    w->wary_ct -= w->wary_ct > 0 ? 1 : 0;
-    if (!is_mostly_busy(t)) {
+    if (!walk_is_mostly_busy(t)) {
         w->rest_ct = 0;
         w->rest_until_ms = 0;
         return;
     }
-    if (!t->wary) {
-        w->wary_ct = WARY_TURNS;
+    if (!t->queued)
         return;
-    }
     w->rest_until_ms =
         now_ms + 1 + clk_backoff_ms(w->rest_ct++, base_ms, base_ms * REST_TURNS);
 }
 
 static void step_back(struct walk_bucket *b, const struct walk_turn *t, int64_t now_ms)
 {
-    if (!is_mostly_busy(t)) {
+    if (!walk_is_mostly_busy(t)) {
         b->busy_ct = 0;
         b->not_before_ms = 0;
         return;

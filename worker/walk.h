@@ -42,7 +42,6 @@ struct walk {
     struct walk_line *lines; /* one for each bucket; NULL: ids are no order */
     int64_t rest_until_ms;   /* stepped back from the job until then */
     unsigned rest_ct;        /* turns in a row that did */
-    unsigned wary_ct;        /* turns that are still to wait for those of others */
     int64_t pace_ms;         /* what a turn that worked takes, on average */
     size_t limit;            /* rows of the next batch */
 };
@@ -56,8 +55,11 @@ struct walk_turn {
     bool first_worked;
     int64_t youngest;
     int64_t took_ms; /* without what it waited for its turn */
-    bool wary;       /* it would have */
+    bool queued;     /* it would have */
 };
+
+/* Whether less than half of what was pulled could be worked. */
+bool walk_is_mostly_busy(const struct walk_turn *turn);
 
 /* Whether a bucket may be visited now; if not, lowers *next_ms to the time left. */
 bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *next_ms);
@@ -65,10 +67,6 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
 /* Whether the next turn in the bucket should serve its first row alone and wait for its
  * keys: it was passed over too often. */
 bool walk_is_patient(const struct walk *w, int64_t bucket);
-
-/* Whether the next turn should wait until no other worker of the pool is about a batch
- * of the job: the last one that did not met mostly busy keys. */
-bool walk_is_wary(const struct walk *w);
 
 /* The bucket's line; NULL if ids are no order. */
 struct walk_line *walk_line(const struct walk *w, int64_t bucket);
