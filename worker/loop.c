@@ -181,7 +181,7 @@ static int turn_and_learn(struct worker *w,
     if (code == 0 && (did.pulled > 0 || b->suspect_ct == 0))
         walk_learn(walk, order->bucket, &did, clk_ms());
     queue_leave(w);
-    order->queues = !order->queues && walk_is_mostly_busy(&did);
+    order->queues = order->line != NULL && !order->queues && walk_is_mostly_busy(&did);
     return code;
 }
 
@@ -198,7 +198,7 @@ static int visit(struct worker *w,
     struct turn_order order = {.bucket = bucket,
                                .limit = patient ? 1 : walk->limit,
                                .line = walk_line(walk, bucket),
-                               .queues = patient,
+                               .queues = patient && walk->lines != NULL,
                                .patient = patient};
     enum turn again;
 

@@ -5,17 +5,28 @@
 #include "common/clock.h"
 #include "worker/bell.h"
 
-enum { STUCK_SHARE = 10 }; /* of a lease: what a turn takes at most */
+enum {
+    STUCK_SHARE = 10, /* of a lease: what a turn takes at most */
+    STUCK_MS = 1000
+};
 
 static struct slot *slot_of(const struct worker *w, int index)
 {
     return w->slot - w->index + index;
 }
 
+/* How long anybody is waited for. */
+static int64_t stuck_ms(const struct worker *w)
+{
+    int64_t share_ms = w->config->lease_ms / STUCK_SHARE;
+
+    return share_ms < STUCK_MS ? share_ms : STUCK_MS;
+}
+
 /* Whether another worker is about a batch of the job, and not for too long. */
 static bool is_taken(const struct worker *w, int job)
 {
-    int64_t oldest_ms = clk_ms() - w->config->lease_ms / STUCK_SHARE;
+    int64_t oldest_ms = clk_ms() - stuck_ms(w);
 
     for (int i = 0; i < w->peers; i++) {
         const struct place *p = &slot_of(w, i)->place;
@@ -35,20 +46,22 @@ static void wait_for_turn(struct worker *w, int job)
     bell_hush(w->slot);
     own->waits_us = from_us;
     if (is_taken(w, job))
-        (void)bell_wait(w->slot, -1, w->config->lease_ms / STUCK_SHARE);
+        (void)bell_wait(w->slot, -1, stuck_ms(w));
     own->waits_us = 0;
     w->slot->waste.paused_us += clk_us() - from_us;
 }
 
-bool queue_enter(struct worker *w, int job, bool waits_turn)
+bool queue_enter(struct worker *w, int job, bool waits)
 {
     struct place *own = &w->slot->place;
-    bool waits = own->since_ms == 0 && waits_turn && is_taken(w, job);
 
+    if (own->since_ms != 0)
+        return false;
     own->job = job;
+    waits = waits && is_taken(w, job);
     if (waits)
         wait_for_turn(w, job);
-    if (own->since_ms == 0)
+    if (own->since_ms == 0) /* nobody has handed it to us */
         own->since_ms = clk_ms();
     return waits;
 }
@@ -76,6 +89,7 @@ void queue_leave(struct worker *w)
     struct slot *next;
     long long since;
 
+    own->waits_us = 0;
     if (own->since_ms == 0)
         return;
     own->since_ms = 0;

@@ -9,13 +9,15 @@
 
 #include "worker/worker.h"
 
-/* From here on the worker asks for the keys of a batch of this job (row of the
- * registry). If it is wary it first waits until no other worker of the pool is about
- * one, whoever has waited longest first; a tenth of a lease at most, since one of them
- * may stand still. Whether it waited. Once entered, this does nothing. */
-bool queue_enter(struct worker *w, int job, bool wary);
+/* From here on the worker is about a batch of this job (row of the registry). If it is
+ * to wait for its turn, that is until no other worker of the pool is about one; who has
+ * waited longest goes first. It waits a second or a tenth of a lease at most, and for
+ * none that has been at its batch for longer, since that one may stand still or be
+ * dead. Returns whether it waited. */
+bool queue_enter(struct worker *w, int job, bool waits);
 
-/* It has given its keys back: the next one's turn. Not entered: nothing to do. */
+/* It is done with its batch, and the one that has waited longest goes next. Does
+ * nothing if it is about none. */
 void queue_leave(struct worker *w);
 
 #endif

@@ -77,8 +77,9 @@ static void note_batch(struct walk_line *line, int64_t youngest)
     }
 }
 
-/* From workers of the pool that have the keys the next turn keeps away by itself;
- * whoever else has them is about to be done with its batch after a rest. */
+/* Whoever had the keys is about to be done with its batch then. Where ids are an order,
+ * it is the turn after this one that waits for those of the pool; who meets mostly busy
+ * keys in that one too has to do with others. */
 static void rest(struct walk *w, const struct walk_turn *t, int64_t now_ms)
 {
     int64_t base_ms = w->pace_ms + 1;
@@ -90,7 +91,7 @@ static void rest(struct walk *w, const struct walk_turn *t, int64_t now_ms)
         w->rest_until_ms = 0;
         return;
     }
-    if (!t->queued)
+    if (w->lines != NULL && !t->queued)
         return;
     w->rest_until_ms =
         now_ms + 1 + clk_backoff_ms(w->rest_ct++, base_ms, base_ms * REST_TURNS);
