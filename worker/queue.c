@@ -23,7 +23,7 @@ static int64_t stuck_ms(const struct worker *w)
     return share_ms < STUCK_MS ? share_ms : STUCK_MS;
 }
 
-/* Whether another worker is about a batch of the job, and not for too long. */
+/* Whether a worker is about a batch of the job, and not for too long; we are not. */
 static bool is_taken(const struct worker *w, int job)
 {
     int64_t oldest_ms = clk_ms() - stuck_ms(w);
@@ -31,7 +31,7 @@ static bool is_taken(const struct worker *w, int job)
     for (int i = 0; i < w->peers; i++) {
         const struct place *p = &slot_of(w, i)->place;
 
-        if (i != w->index && p->since_ms > oldest_ms && p->job == job)
+        if (p->since_ms > oldest_ms && p->job == job)
             return true;
     }
     return false;

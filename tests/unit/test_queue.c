@@ -122,6 +122,17 @@ static void turn_is_handed_to_the_longest_waiting_and_to_nobody_else(void **stat
     assert_got_its_turn(second);
 }
 
+static void
+no_third_comes_between_the_one_that_leaves_and_the_one_that_wakes(void **state)
+{
+    (void)state;
+    (void)queue_enter(&workers[0], JOB, true);
+    slots[1].place.job = JOB;
+    slots[1].place.waits_us = clk_us(); /* and sleeps soundly */
+    queue_leave(&workers[0]);
+    assert_true(queue_enter(&workers[2], JOB, true));
+}
+
 static void turn_is_not_handed_on_while_another_is_about_a_batch(void **state)
 {
     pid_t waiting;
@@ -153,10 +164,11 @@ static void one_that_died_waiting_or_working_is_forgotten_by_its_successor(void 
 {
     (void)state;
     slots[0].place.since_ms = slots[1].place.waits_us = 1;
-    queue_leave(&workers[0]);
     queue_leave(&workers[1]);
-    assert_int_equal(slots[0].place.since_ms, 0);
     assert_int_equal(slots[1].place.waits_us, 0);
+    queue_leave(&workers[0]);
+    assert_int_equal(slots[0].place.since_ms, 0);
+    assert_int_equal(slots[1].place.since_ms, 0); /* it waits no more */
 }
 
 #define POOL(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
@@ -168,6 +180,7 @@ int main(void)
         POOL(nobody_waits_for_a_batch_of_another_job_or_unasked),
         POOL(one_that_leaves_wakes_the_one_that_waits),
         POOL(turn_is_handed_to_the_longest_waiting_and_to_nobody_else),
+        POOL(no_third_comes_between_the_one_that_leaves_and_the_one_that_wakes),
         POOL(turn_is_not_handed_on_while_another_is_about_a_batch),
         POOL(one_that_stands_still_is_waited_for_once_and_not_for_long),
         POOL(one_that_died_waiting_or_working_is_forgotten_by_its_successor),
