@@ -195,13 +195,16 @@ static int visit(struct worker *w,
                  struct err *e)
 {
     bool patient = walk_is_patient(walk, bucket);
+    bool shared = walk_is_shared(walk, bucket);
     struct turn_order order = {.bucket = bucket,
                                .limit = patient ? 1 : walk->limit,
                                .line = walk_line(walk, bucket),
-                               .queues = patient && walk->lines != NULL,
+                               .queues = shared || (patient && walk->lines != NULL),
                                .patient = patient};
     enum turn again;
 
+    if (shared)
+        (void)queue_enter(w, (int)(walk - w->walks), true);
     if (turn_and_learn(w, job, walk, &order, turn, e) != 0)
         return (int)e->code;
     if (order.queues && !stopping) {

@@ -8,6 +8,7 @@ enum {
     STEP_BACK_CAP_MS = 64,
     REST_TURNS = 8,     /* the longest rest, in turns that work */
     PACE_WEIGHT = 4,    /* the latest turn's share of the average is a fourth */
+    SHARED_TURNS = 8,   /* then one goes again beside others */
     PASSED_MAX = 16,    /* then the row is served alone */
     OVERTAKEN = 4,      /* a turn that served younger rows weighs as much as these */
     LEASE_SHARE = 10,   /* a turn takes at most a tenth of the lease */
@@ -35,6 +36,11 @@ bool walk_is_mostly_busy(const struct walk_turn *turn)
 bool walk_is_patient(const struct walk *w, int64_t bucket)
 {
     return w->buckets[bucket].passed_ct >= PASSED_MAX;
+}
+
+bool walk_is_shared(const struct walk *w, int64_t bucket)
+{
+    return w->buckets[bucket].shared_ct > 0;
 }
 
 struct walk_line *walk_line(const struct walk *w, int64_t bucket)
@@ -120,6 +126,14 @@ static void note_first(struct walk_bucket *b, const struct walk_turn *t)
         b->passed_ct += t->worked > 0 ? OVERTAKEN : 1;
 }
 
+static void note_shared(struct walk_bucket *b, const struct walk_turn *t)
+{
+    if (t->pulled > 0 && t->worked == 0 && !t->queued)
+        b->shared_ct = SHARED_TURNS;
+    else if (b->shared_ct > 0)
+        b->shared_ct--;
+}
+
 void walk_learn(struct walk *w,
                 int64_t bucket,
                 const struct walk_turn *turn,
@@ -131,6 +145,8 @@ void walk_learn(struct walk *w,
         note_batch(&w->lines[bucket], turn->youngest);
         w->lines[bucket].served++;
     }
+    if (w->lines != NULL)
+        note_shared(&w->buckets[bucket], turn);
     note_first(&w->buckets[bucket], turn);
 }
 

@@ -33,6 +33,7 @@ struct walk_bucket {
     unsigned busy_ct;      /* turns in a row that met mostly busy keys */
     int64_t first;         /* item that stood first and was not served; 0: none */
     unsigned passed_ct;    /* turns in a row in which it was passed over, weighed */
+    unsigned shared_ct;    /* turns that are still to begin with waiting */
 };
 
 /* One job's walk; limit is set to the configured batch, lines if a lower id is an older
@@ -67,6 +68,10 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
 /* Whether the next turn in the bucket should serve its first row alone and wait for its
  * keys: it was passed over too often. */
 bool walk_is_patient(const struct walk *w, int64_t bucket);
+
+/* Whether the next turn in the bucket should wait for those of others before it pulls:
+ * one of the last beside them found nothing free, so they are in this bucket too. */
+bool walk_is_shared(const struct walk *w, int64_t bucket);
 
 /* The bucket's line; NULL if ids are no order. */
 struct walk_line *walk_line(const struct walk *w, int64_t bucket);

@@ -104,6 +104,24 @@ mostly_busy_batch_that_did_not_wait_its_turn_is_no_reason_to_rest(void **state)
     assert_false(walk_may(&w, BUCKET + 1, 1000, &left));
 }
 
+static void
+bucket_in_which_nothing_was_free_is_waited_for_first_for_a_while(void **state)
+{
+    struct walk_turn refused = {.pulled = 100, .first = 1}, fine = {.queued = true};
+    int turns = 0;
+
+    (void)state;
+    fine.pulled = fine.worked = 100;
+    walk_learn(&w, BUCKET, &refused, 1000);
+    assert_false(walk_is_shared(&w, BUCKET + 1));
+    for (; walk_is_shared(&w, BUCKET) && turns < 100; turns++)
+        walk_learn(&w, BUCKET, &fine, 1000);
+    assert_in_range(turns, 4, 20);
+    w.lines = NULL;
+    walk_learn(&w, BUCKET, &refused, 1000);
+    assert_false(walk_is_shared(&w, BUCKET));
+}
+
 /* A batch that went as far as this row. */
 static void serve(int64_t youngest)
 {
@@ -195,6 +213,8 @@ int main(void)
             clean),
         cmocka_unit_test_setup(
             mostly_busy_batch_that_did_not_wait_its_turn_is_no_reason_to_rest, clean),
+        cmocka_unit_test_setup(
+            bucket_in_which_nothing_was_free_is_waited_for_first_for_a_while, clean),
         cmocka_unit_test_setup(rows_below_what_n_batches_reached_were_overtaken_n_times,
                                clean),
         cmocka_unit_test_setup(batches_that_went_less_far_are_forgotten, clean),
