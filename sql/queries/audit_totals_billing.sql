@@ -3,6 +3,7 @@
 -- periods_due, charged, declined, still_to_do.
 -- Due are periods that start at or before now and before cancel_at. Period k of months starts in the anchor's
 -- month plus k steps: counting whole steps between the two months and checking the last start is exact.
+-- Amounts that 32 bits hold are summed apart: those sums are whole numbers, others numeric and slower.
 -- OFFSET 0: or the planner copies the expressions within into every use. In the order of subscription_id, which
 -- the keys of both tables give, so that nothing is sorted or hashed. Locks: none.
 WITH until AS (
@@ -26,17 +27,19 @@ WITH until AS (
     FROM estimate
 ), captured AS (
   SELECT subscription_id, least(count(*), max(period_no) + 1) AS periods, -- without those charged twice
-         count(*) AS charges, sum(amount_minor) AS minor
+         count(*) AS charges,
+         sum(amount_minor::int4) FILTER (WHERE amount_minor BETWEEN -2147483648 AND 2147483647) AS minor,
+         sum(amount_minor) FILTER (WHERE amount_minor NOT BETWEEN -2147483648 AND 2147483647) AS huge_minor
     FROM ledgerlock.charges WHERE state = 'captured'
    GROUP BY subscription_id
 ), total AS (
-  SELECT currency, amount_minor, due.periods, captured.charges, captured.minor,
+  SELECT currency, amount_minor, due.periods, captured.charges, captured.minor, captured.huge_minor,
          greatest(due.periods - coalesce(captured.periods, 0), 0) AS open,
          state IN ('past_due', 'unpaid') AS is_behind
     FROM due LEFT JOIN captured USING (subscription_id) OFFSET 0
 )
 SELECT currency,
-       coalesce(sum(minor), 0)::text AS charged_minor,
+       (coalesce(sum(minor), 0) + coalesce(sum(huge_minor), 0))::text AS charged_minor,
        coalesce(sum(open::numeric * amount_minor) FILTER (WHERE is_behind), 0)::text AS declined_minor,
        sum(periods)::int8 AS periods_due,
        coalesce(sum(charges), 0)::int8 AS charged,
