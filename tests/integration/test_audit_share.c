@@ -12,6 +12,7 @@
 #include "common/pg.h"
 #include "tests/lib/audit_world.h"
 #include "tests/lib/pgbouncer.h"
+#include "tests/lib/private_pg.h"
 
 static struct fixture f;
 static struct fixture_output o;
@@ -309,6 +310,25 @@ static void pooler_of_transactions_may_have_one_session_or_two(void **state)
     }
 }
 
+/* Read only to the bone, and its snapshots are made otherwise. */
+static void standby_is_audited_like_its_primary(void **state)
+{
+    struct private_pg primary = {0}, standby = {0};
+
+    (void)state;
+    private_pg_open(&primary); /* every fixture stands on it now: keep this test last */
+    open_on_the_server();
+    private_pg_follow(&standby, &primary);
+    (void)snprintf(f.url, sizeof f.url,
+                   "postgresql:///%s?host=%s&user=ledgerlock_worker", f.database,
+                   standby.dir);
+    assert_int_equal(1, fixture_query_int8(f.url, "SELECT pg_is_in_recovery()::int"));
+    assert_int_equal(audit("2"), 0);
+    assert_string_equal(o.err, "");
+    private_pg_close(&standby);
+    private_pg_close(&primary);
+}
+
 #define IN_WORLD(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
 
 int main(void)
@@ -323,6 +343,7 @@ int main(void)
         IN_WORLD(connections_are_one_to_sixteen),
         cmocka_unit_test(empty_database_holds),
         cmocka_unit_test(pooler_of_transactions_may_have_one_session_or_two),
+        cmocka_unit_test(standby_is_audited_like_its_primary),
     };
 
     fixture_need_servers();
