@@ -126,7 +126,7 @@ bool pg_is_usable(const struct pg *pg)
 
 /* ---- statements ---- */
 
-static int hand_over(PGresult *last, struct pg_result **res, struct err *e)
+int pg_hand_over(PGresult *last, struct pg_result **res, struct err *e)
 {
     if (res == NULL) {
         PQclear(last);
@@ -141,7 +141,7 @@ static int hand_over(PGresult *last, struct pg_result **res, struct err *e)
     return 0;
 }
 
-static int usable(struct pg *pg, struct err *e)
+int pg_must_be_usable(struct pg *pg, struct err *e)
 {
     if (pg_is_usable(pg))
         return 0;
@@ -156,7 +156,7 @@ int pg_prepare(struct pg *pg, enum sql_id id, struct err *e)
     const char *name;
     PGresult *last;
 
-    if (usable(pg, e) != 0)
+    if (pg_must_be_usable(pg, e) != 0)
         return (int)e->code;
     if (pg->prepared[id])
         return 0;
@@ -195,7 +195,7 @@ int pg_exec(struct pg *pg,
 
     if (res != NULL)
         *res = NULL;
-    if (usable(pg, e) != 0 ||
+    if (pg_must_be_usable(pg, e) != 0 ||
         (!pg->transaction_pooling && pg_prepare(pg, id, e) != 0) ||
         pg_encode(pg, params, n, &w, e) != 0)
         return (int)e->code;
@@ -203,7 +203,7 @@ int pg_exec(struct pg *pg,
         return pg_conn_error(pg, e, sql_texts[id].stem);
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "%s", sql_texts[id].stem);
-    return hand_over(last, res, e);
+    return pg_hand_over(last, res, e);
 }
 
 int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e)
@@ -212,13 +212,13 @@ int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct
 
     if (res != NULL)
         *res = NULL;
-    if (usable(pg, e) != 0)
+    if (pg_must_be_usable(pg, e) != 0)
         return (int)e->code;
     if (PQsendQuery(pg->conn, text) == 0)
         return pg_conn_error(pg, e, "send");
     if (pg_collect(pg, &last, e) != 0)
         return (int)e->code;
-    return hand_over(last, res, e);
+    return pg_hand_over(last, res, e);
 }
 
 /* ---- transactions ---- */
@@ -247,7 +247,7 @@ int pg_commit(struct pg *pg, struct err *e)
     PGresult *last;
     bool rolled_back;
 
-    if (usable(pg, e) != 0)
+    if (pg_must_be_usable(pg, e) != 0)
         return (int)e->code; /* COMMIT was never sent: the server rolls back */
     if (PQtransactionStatus(pg->conn) == PQTRANS_INERROR) {
         pg_rollback(pg);
@@ -269,7 +269,11 @@ void pg_rollback(struct pg *pg)
 {
     struct err ignored = {0};
 
-    if (pg_is_usable(pg) && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
+    if (!pg_is_usable(pg) || PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
+        return;
+    if (PQtransactionStatus(pg->conn) == PQTRANS_ACTIVE)
+        pg->broken = true; /* an answer was not waited for */
+    else
         (void)!pg_exec_text(pg, "ROLLBACK", NULL, &ignored);
 }
 
@@ -280,7 +284,7 @@ int pg_copy_begin(struct pg *pg, enum sql_id id, struct err *e)
     PGresult *last;
     bool copying;
 
-    if (usable(pg, e) != 0)
+    if (pg_must_be_usable(pg, e) != 0)
         return (int)e->code;
     if (PQsendQuery(pg->conn, (const char *)sql_texts[id].text) == 0)
         return pg_conn_error(pg, e, sql_texts[id].stem);
@@ -311,7 +315,7 @@ int pg_copy_end(struct pg *pg, const char *cancel_reason, struct err *e)
 {
     PGresult *last;
 
-    if (usable(pg, e) != 0)
+    if (pg_must_be_usable(pg, e) != 0)
         return (int)e->code;
     if (PQputCopyEnd(pg->conn, cancel_reason) != 1)
         return pg_conn_error(pg, e, "copy");

@@ -93,6 +93,29 @@ MUST_CHECK int pg_prepare(struct pg *pg, enum sql_id id, struct err *e);
 MUST_CHECK int
 pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e);
 
+/* Statements on several connections at once. The pg_send functions start one and return
+ * before its answer; parameters are borrowed until then. pg_wait_any sleeps until the
+ * answer of one is there, or it is late or its connection lost, and returns its place;
+ * those that were sent nothing are passed over, but one must have been. pg_take then
+ * hands the answer over, or tells what became of it, as pg_exec does, and waits if it
+ * is not there yet. Until then nothing else is done with the connection but pg_close.
+ */
+MUST_CHECK int pg_send(struct pg *pg,
+                       enum sql_id id,
+                       const struct pg_param *params,
+                       size_t n,
+                       struct err *e);
+MUST_CHECK int pg_send_text(struct pg *pg, const char *text, struct err *e);
+size_t pg_wait_any(struct pg *const *pgs, size_t n);
+MUST_CHECK int pg_take(struct pg *pg, struct pg_result **res, struct err *e);
+
+enum { PG_MOST_AT_ONCE = 64 }; /* connections that pg_wait_any takes */
+
+/* Sends the begin of a pg_begin_snapshot that sees what another connection's
+ * transaction sees, by the name that pg_export_snapshot() gave it there; that one must
+ * still be in its transaction. */
+MUST_CHECK int pg_send_begin_shared(struct pg *pg, const char *snapshot, struct err *e);
+
 /* Transactions. pg_commit returns ERR_UNKNOWN when COMMIT was sent and no answer came.
  */
 MUST_CHECK int pg_begin(struct pg *pg, struct err *e);

@@ -125,9 +125,8 @@ static int next_result(struct pg *pg, int64_t deadline, PGresult **res, struct e
 
 /* Collects the whole answer: the last rows, or the first error. A COPY start ends it.
  */
-int pg_collect(struct pg *pg, PGresult **last, struct err *e)
+int pg_collect_by(struct pg *pg, int64_t deadline, PGresult **last, struct err *e)
 {
-    int64_t deadline = clk_ms() + pg->answer_ms;
     PGresult *res = NULL;
     int code = pg_flush(pg, deadline, e);
 
@@ -158,4 +157,9 @@ int pg_collect(struct pg *pg, PGresult **last, struct err *e)
         return pg_conn_error(pg, e, "PostgreSQL connection lost");
     }
     return code;
+}
+
+int pg_collect(struct pg *pg, PGresult **last, struct err *e)
+{
+    return pg_collect_by(pg, clk_ms() + pg->answer_ms, last, e);
 }

@@ -12,6 +12,8 @@ struct pg {
     PGconn *conn;
     int64_t answer_ms;
     bool broken;
+    bool is_asked;       /* a statement of pg_send has not been taken */
+    int64_t deadline_ms; /* of its answer */
     bool transaction_pooling;
     char settings[PG_SETTINGS]; /* goes with every BEGIN; empty: set for the session */
     bool prepared[SQL_COUNT + 1];
@@ -36,6 +38,12 @@ MUST_CHECK int pg_encode(struct pg *pg,
                          struct pg_wire *w,
                          struct err *e);
 
+/* Makes *res of the last result, or frees it if res is NULL. */
+MUST_CHECK int pg_hand_over(PGresult *last, struct pg_result **res, struct err *e);
+
+/* ERR_CONN on a broken connection. */
+MUST_CHECK int pg_must_be_usable(struct pg *pg, struct err *e);
+
 /* Marks the connection broken; ERR_CONN with libpq's own words. */
 int pg_conn_error(struct pg *pg, struct err *e, const char *what);
 
@@ -53,6 +61,10 @@ MUST_CHECK int pg_flush(struct pg *pg, int64_t deadline, struct err *e);
 /* Collects the whole answer: the last rows, or the first error. A COPY start ends it.
  */
 MUST_CHECK int pg_collect(struct pg *pg, PGresult **last, struct err *e);
+
+/* The same, by an instant of clk_ms. */
+MUST_CHECK int
+pg_collect_by(struct pg *pg, int64_t deadline, PGresult **last, struct err *e);
 
 /* Connects and does nothing else. */
 MUST_CHECK int

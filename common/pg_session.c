@@ -32,9 +32,11 @@ static void write_settings(const struct pg_options *o, char text[PG_SETTINGS])
                                 "%s client_min_messages TO warning; %s jit TO off",
                                 set, set, set);
 
-    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++)
-        n += (size_t)snprintf(text + n, PG_SETTINGS - n, "; %s %s TO %lld", set,
-                              limits[i].name, (long long)limits[i].value);
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        if (limits[i].value > 0)
+            n += (size_t)snprintf(text + n, PG_SETTINGS - n, "; %s %s TO %lld", set,
+                                  limits[i].name, (long long)limits[i].value);
+    }
     if (o->by_index)
         (void)snprintf(text + n, PG_SETTINGS - n, "; %s enable_seqscan TO off", set);
 }

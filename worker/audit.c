@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/log.h"
 #include "worker/cli.h"
 #include "worker/migrate.h"
 #include "worker/report.h"
 
-enum { POLL_MS = 500, LAG_DEFAULT_S = 3600 };
+enum { POLL_MS = 500, LAG_DEFAULT_S = 3600, CONNECTIONS_DEFAULT = 2 };
 
 /* clang-format off */
 static struct values {
@@ -19,13 +20,15 @@ static struct values {
     const char *wait;
     const char *now;
     const char *lag;
-} values;
+    int64_t connections;
+} values = {.connections = CONNECTIONS_DEFAULT};
 
 static const struct cli_flag flags[] = {
     {"json", CLI_BOOL, offsetof(struct values, json), 0, 0, "print one JSON document instead of the report"},
     {"wait", CLI_TEXT, offsetof(struct values, wait), 0, 0, "first wait until nothing is due, for at most this long: 300s, 5m"},
     {"now",  CLI_TEXT, offsetof(struct values, now),  0, 0, "instant that counts as now (default: the database's clock)"},
     {"lag",  CLI_TEXT, offsetof(struct values, lag),  0, 0, "how long something due may wait: 0s, 1h (default: 1h, after --wait 0s)"},
+    {"connections", CLI_INT, offsetof(struct values, connections), 1, AUDIT_MOST_CONNECTIONS, "share the work among so many connections (default: 2; about one a core)"},
     {NULL,   CLI_BOOL, 0, 0, 0, NULL},
 };
 
@@ -128,6 +131,42 @@ static int wait_first(struct pg *pg,
     return 0;
 }
 
+/* The connections beyond the first only make it faster: it goes on without them. */
+static size_t open_more(const struct config *c, struct pg **more)
+{
+    size_t n = 0;
+
+    while (n + 1 < (size_t)values.connections) {
+        struct err why = {0};
+        char quoted[600];
+
+        if (cli_connect(c, "audit", &more[n], &why) != 0) {
+            log_warn("audit.left_out", "err=%s",
+                     log_quote(quoted, sizeof quoted, why.msg));
+            break;
+        }
+        n++;
+    }
+    return n;
+}
+
+static int gather(const struct config *c,
+                  struct pg *pg,
+                  struct audit_request *request,
+                  json_t **doc,
+                  struct err *e)
+{
+    struct pg *more[AUDIT_MOST_CONNECTIONS];
+    int code;
+
+    request->more = more;
+    request->more_ct = open_more(c, more);
+    code = audit_gather(pg, request, doc, e);
+    for (size_t i = 0; i < request->more_ct; i++)
+        pg_close(more[i]);
+    return code;
+}
+
 static enum exit_code print(json_t *doc)
 {
     if (values.json) {
@@ -144,7 +183,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     struct err e = {0};
     struct pg *pg = NULL;
     struct backlog backlog;
-    struct audit_request request;
+    struct audit_request request = {0};
     json_t *doc = NULL;
     int64_t wait_s;
     enum exit_code code;
@@ -155,7 +194,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     if (prepare(&request, &wait_s, &e) != 0 || cli_connect(c, "audit", &pg, &e) != 0 ||
         migrate_check(pg, &e) != 0 ||
         (values.wait != NULL && wait_first(pg, wait_s, &request, &backlog, &e) != 0) ||
-        audit_gather(pg, &request, &doc, &e) != 0)
+        gather(c, pg, &request, &doc, &e) != 0)
         code = cli_fail(&e);
     else
         code = print(doc);

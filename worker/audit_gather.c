@@ -2,7 +2,8 @@
 #include <string.h>
 
 #include "audit_gen.h"
-#include "worker/audit.h"
+#include "worker/audit_share.h"
+#include "worker/audit_totals.h"
 #include "worker/jdoc.h"
 
 enum { EXAMPLES = 3, SENTENCE = 256 };
@@ -65,177 +66,101 @@ static int describe(json_t *row,
     return jdoc_put(row, "examples", examples, e);
 }
 
-static int check(struct pg *pg,
-                 const struct audit_text *text,
-                 json_t *invariants,
-                 bool *ok,
-                 struct err *e)
-{
-    struct pg_result *res = NULL;
-    json_t *row = json_object();
-    int code = pg_exec_text(pg, (const char *)text->text, &res, e);
+/* ---- the statements ---- */
 
-    if (code != 0) {
-        json_decref(row);
-        return err_wrap(e, "%s", text->path);
-    }
-    code = describe(row, text, res, e);
-    if (pg_rows(res) > 0)
-        *ok = false;
-    pg_result_free(res);
-    if (code != 0) {
-        json_decref(row);
-        return code;
-    }
-    return jdoc_append(invariants, row, e);
+/* What the answers are put into, in whatever order they come. */
+struct gathered {
+    struct audit_statement statements[AUDIT_COUNT + AUDIT_TOTAL_COUNT];
+    struct pg_result *totals[AUDIT_TOTAL_COUNT];
+    json_t *invariants[AUDIT_COUNT];
+    /* place among the statements to place in one of the two, totals behind invariants
+     */
+    size_t order[AUDIT_COUNT + AUDIT_TOTAL_COUNT];
+    size_t n;
+};
+
+static void plan_invariant(struct gathered *g, size_t i)
+{
+    g->order[g->n] = i;
+    g->statements[g->n++] = (struct audit_statement){
+        .name = audit_texts[i].path, .text = (const char *)audit_texts[i].text};
 }
 
-static int check_all(struct pg *pg, json_t *doc, bool *ok, struct err *e)
+/* The longest first, or the last connection would be left alone with one of them. */
+static void plan(struct gathered *g)
+{
+    /* over a million charges and as many order lines, each half a second or more */
+    static const enum audit_id longest[] = {
+        AUDIT_BALANCE_IS_SUM_OF_TRANSFERS,
+        AUDIT_BOUNDARIES_FROM_ANCHOR,
+        AUDIT_NEXT_PERIOD_RIGHT,
+        AUDIT_USER_FENCE_COVERS_EFFECTS,
+        AUDIT_CHARGE_HAS_ITS_TRANSFER,
+        AUDIT_ONLY_CAPTURED_CHARGES_ARE_PAID,
+        AUDIT_FULFILLED_ORDER_HAS_ITS_MOVEMENTS,
+        AUDIT_CHARGE_MATCHES_SUBSCRIPTION,
+        AUDIT_PERIODS_CONTIGUOUS,
+        AUDIT_ONLY_FULFILLED_ORDERS_MOVE_STOCK,
+        AUDIT_ORDER_TOTAL_IS_ITS_LINES,
+        AUDIT_SUBSCRIPTION_HAS_ITS_WALLET,
+    };
+
+    enum { LONGEST = sizeof longest / sizeof longest[0] };
+
+    bool planned[AUDIT_COUNT] = {false};
+
+    for (size_t i = 0; i < AUDIT_TOTAL_COUNT; i++) {
+        g->order[g->n] = AUDIT_COUNT + i;
+        g->statements[g->n++] = (struct audit_statement){
+            .id = audit_totals[i].id, .takes_now = audit_totals[i].takes_now};
+    }
+    for (size_t i = 0; i < LONGEST; i++) {
+        planned[longest[i]] = true;
+        plan_invariant(g, longest[i]);
+    }
+    for (size_t i = 0; i < AUDIT_COUNT; i++) {
+        if (!planned[i])
+            plan_invariant(g, i);
+    }
+}
+
+/* Totals are kept until all are there; of an invariant, which may be broken a million
+ * times, only what the document says. */
+static int take(void *arg, size_t place, struct pg_result *res, struct err *e)
+{
+    struct gathered *g = arg;
+    size_t i = g->order[place];
+    int code;
+
+    if (i >= AUDIT_COUNT) {
+        g->totals[i - AUDIT_COUNT] = res;
+        return 0;
+    }
+    g->invariants[i] = json_object();
+    code = describe(g->invariants[i], &audit_texts[i], res, e);
+    pg_result_free(res);
+    return code;
+}
+
+static int put_invariants(struct gathered *g, json_t *doc, bool *ok, struct err *e)
 {
     json_t *invariants = json_array();
+    int code = jdoc_put(doc, "invariants", invariants, e);
 
-    if (jdoc_put(doc, "invariants", invariants, e) != 0)
-        return (int)e->code;
-    for (size_t i = 0; i < AUDIT_COUNT; i++) {
-        if (check(pg, &audit_texts[i], invariants, ok, e) != 0)
-            return (int)e->code;
+    for (size_t i = 0; code == 0 && i < AUDIT_COUNT; i++) {
+        *ok = *ok && json_is_true(json_object_get(g->invariants[i], "holds"));
+        code = jdoc_append(invariants, json_incref(g->invariants[i]), e);
     }
-    return 0;
-}
-
-/* ---- totals ---- */
-
-/* What a query of totals returns: one row of counters or of sums as text, or rows of
- * (name, count). */
-enum shape { SHAPE_ROW, SHAPE_SUMS, SHAPE_PAIRS };
-
-static int add(struct pg *pg,
-               enum sql_id id,
-               enum shape shape,
-               json_t *into,
-               const char *key,
-               struct err *e)
-{
-    struct pg_result *res;
-    json_t *value;
-
-    if (pg_exec(pg, id, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    value = shape == SHAPE_ROW    ? jdoc_object(res, 0, 0, 0)
-            : shape == SHAPE_SUMS ? jdoc_sums(res, 0, 0, pg_columns(res))
-                                  : jdoc_pairs(res);
-    pg_result_free(res);
-    return jdoc_put(into, key, value, e);
-}
-
-enum { BILLING_SUMS = 2 }; /* columns behind the currency */
-
-/* Adds every count of the row to the member of the same name. */
-static int add_up(json_t *into, const struct pg_result *res, size_t row, struct err *e)
-{
-    for (size_t i = 1 + BILLING_SUMS; i < pg_columns(res); i++) {
-        const char *key = pg_column_name(res, i);
-        json_int_t sum = jdoc_int(into, key) + pg_get_int8(res, row, i);
-
-        if (jdoc_put(into, key, json_integer(sum), e) != 0)
-            return (int)e->code;
-    }
-    return 0;
-}
-
-/* Billing comes per currency: periods are summed over all, amounts belong to the
- * currency and stand with its money. */
-static int add_billing(
-    struct pg *pg, const char *now, json_t *billing, json_t *money, struct err *e)
-{
-    static const char *const keys[] = {"periods_due", "charged", "declined",
-                                       "still_to_do"};
-    struct pg_param params[] = {pg_text(now)};
-    json_t *sum = json_object();
-    struct pg_result *res = NULL;
-    int code = pg_exec(pg, SQL_AUDIT_TOTALS_BILLING, params, 1, &res, e);
-
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
-        json_t *of = json_object_get(money, pg_get_text(res, i, 0));
-        json_t *row = jdoc_sums(res, i, 1, BILLING_SUMS);
-
-        code = add_up(sum, res, i, e);
-        if (code == 0 && of != NULL)
-            code = jdoc_put(of, "charged",
-                            json_incref(json_object_get(row, "charged_minor")), e);
-        if (code == 0 && of != NULL)
-            code = jdoc_put(of, "declined",
-                            json_incref(json_object_get(row, "declined_minor")), e);
-        json_decref(row);
-    }
-    for (size_t i = 0; code == 0 && i < sizeof keys / sizeof keys[0]; i++)
-        code = jdoc_put(billing, keys[i], json_integer(jdoc_int(sum, keys[i])), e);
-    json_decref(sum);
-    pg_result_free(res);
     return code;
 }
 
-static int add_money(struct pg *pg, json_t *money, struct err *e)
+static int put_totals(struct gathered *g, json_t *doc, struct err *e)
 {
-    struct pg_result *res = NULL;
-    int code = pg_exec(pg, SQL_AUDIT_TOTALS_MONEY, NULL, 0, &res, e);
+    json_t *totals = json_object();
+    int code = jdoc_put(doc, "totals", totals, e);
 
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
-        json_t *of = jdoc_sums(res, i, 1, pg_columns(res) - 1);
-
-        code = jdoc_put(money, pg_get_text(res, i, 0), of, e);
-        if (code == 0)
-            code = jdoc_put(of, "charged", json_integer(0), e);
-        if (code == 0)
-            code = jdoc_put(of, "declined", json_integer(0), e);
-    }
-    pg_result_free(res);
-    return code;
-}
-
-static int add_twice(struct pg *pg, json_t *billing, struct err *e)
-{
-    struct pg_result *res;
-    int64_t twice;
-
-    if (pg_exec(pg, SQL_AUDIT_TOTALS_TWICE, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    twice = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return jdoc_put(billing, "charged_twice", json_integer(twice), e);
-}
-
-static int add_totals(struct pg *pg, const char *now, json_t *totals, struct err *e)
-{
-    json_t *billing = json_object();
-    json_t *money = json_object();
-    int code = jdoc_put(totals, "billing", billing, e);
-
-    if (code == 0)
-        code = add(pg, SQL_AUDIT_TOTALS_STOCK, SHAPE_SUMS, totals, "stock", e);
-    if (code == 0)
-        code = add(pg, SQL_AUDIT_TOTALS_ORDERS, SHAPE_ROW, totals, "orders", e);
-    if (code == 0)
-        code = add(pg, SQL_AUDIT_TOTALS_REASONS, SHAPE_PAIRS,
-                   json_object_get(totals, "orders"), "rejected_by_reason", e);
-    if (code == 0)
-        code = add_money(pg, money, e);
-    if (code == 0)
-        code = add_billing(pg, now, billing, money, e);
-    if (code == 0)
-        code = add_twice(pg, billing, e);
-    if (code == 0)
-        code = add(pg, SQL_AUDIT_TOTALS_SUBSCRIPTIONS, SHAPE_PAIRS, billing,
-                   "subscriptions", e);
-    if (code != 0) {
-        json_decref(money);
-        return code;
-    }
-    code = jdoc_put(totals, "money", money, e);
-    if (code == 0)
-        code = add(pg, SQL_AUDIT_TOTALS_LOCKS, SHAPE_ROW, totals, "locks", e);
-    if (code == 0)
-        code = add(pg, SQL_AUDIT_TOTALS_INCIDENTS, SHAPE_PAIRS, totals, "incidents", e);
+    for (size_t i = 0; code == 0 && i < AUDIT_TOTAL_COUNT; i++)
+        code = audit_totals[i].add(totals, g->totals[i], e);
     return code;
 }
 
@@ -265,30 +190,48 @@ begin(struct pg *pg, const struct audit_request *request, json_t *doc, struct er
     return code;
 }
 
+static int gather(struct pg *pg,
+                  const struct audit_request *request,
+                  struct gathered *g,
+                  json_t *doc,
+                  struct err *e)
+{
+    bool ok = true;
+    /* "ok" is put first, so that it leads the document, and again with its value */
+    int code = jdoc_put(doc, "ok", json_true(), e);
+
+    if (code == 0)
+        code = begin(pg, request, doc, e);
+    if (code == 0) {
+        const struct audit_share share = {
+            pg, request, jdoc_text(doc, "now"), g->statements, g->n, take, g};
+
+        code = audit_share_run(&share, e);
+    }
+    if (code == 0)
+        code = put_invariants(g, doc, &ok, e);
+    if (code == 0)
+        code = put_totals(g, doc, e);
+    return code == 0 ? jdoc_put(doc, "ok", json_boolean(ok), e) : code;
+}
+
 int audit_gather(struct pg *pg,
                  const struct audit_request *request,
                  json_t **out,
                  struct err *e)
 {
+    struct gathered g = {.n = 0};
     json_t *doc = json_object();
-    json_t *totals = json_object();
-    bool ok = true;
-    /* "ok" is put first, so that it leads the document, and again with its value */
-    int code = jdoc_put(doc, "ok", json_true(), e);
+    int code;
 
     *out = NULL;
-    if (code == 0)
-        code = begin(pg, request, doc, e);
-    if (code == 0)
-        code = check_all(pg, doc, &ok, e);
-    if (code == 0)
-        code = add_totals(pg, jdoc_text(doc, "now"), totals, e);
+    plan(&g);
+    code = gather(pg, request, &g, doc, e);
     pg_rollback(pg); /* it was read only */
-    if (code == 0)
-        code = jdoc_put(doc, "totals", json_incref(totals), e);
-    if (code == 0)
-        code = jdoc_put(doc, "ok", json_boolean(ok), e);
-    json_decref(totals);
+    for (size_t i = 0; i < AUDIT_COUNT; i++)
+        json_decref(g.invariants[i]);
+    for (size_t i = 0; i < AUDIT_TOTAL_COUNT; i++)
+        pg_result_free(g.totals[i]);
     if (code != 0) {
         json_decref(doc);
         return code;

@@ -236,22 +236,36 @@ def part_appear(a):
 
 # ---- an audit of many rows -----------------------------------------------------------------------------------------
 
-def part_audit(a):
-    tools.progress("charges and orders for an audit")
-    tools.bench("billing", "--rows", a.audit_rows, "--no-audit")
+def charge_periods(users, periods):
+    """So many charges of each user by the pool; the instant at which nothing more is due."""
+    tools.bench("billing", "--load-only", "--steady", "--rows", users)
+    now = tools.psql(f"SELECT now() - {STEADY_DAYS - periods + 1} * interval '24 hours'")
+    tools.run([tools.PROGRAM, "run", "--once", "--jobs", "billing", "--now", now], tools.settings("ledgerlock_worker"))
+    return now
+
+
+def time_audits(a, periods):
+    tools.progress(f"charges and orders for an audit: {periods} periods of each user")
+    users = a.audit_rows // periods
+    now = charge_periods(users, periods)
     tools.psql_file(f"{tools.ROOT}/scripts/bench.d/audit_orders.sql", orders=a.audit_rows // 4)
     tools.run([tools.PROGRAM, "run", "--once", "--jobs", "orders"], tools.settings("ledgerlock_worker"))
     tools.psql("VACUUM ANALYZE")
-    times = []
-    for _ in range(3):
-        tools.progress("auditing")
+    times = {}
+    for connections in (1, 2) * 3:
+        tools.progress(f"auditing over {connections} connections")
         begun = time.monotonic()
-        tools.run([tools.PROGRAM, "audit", "--lag", "0s"], tools.settings("ledgerlock_worker"))
-        times.append(time.monotonic() - begun)
+        tools.run([tools.PROGRAM, "audit", "--now", now, "--lag", "0s", "--connections", str(connections)],
+                  tools.settings("ledgerlock_worker"))
+        times.setdefault(connections, []).append(time.monotonic() - begun)
     counted = tools.psql("SELECT (SELECT count(*) FROM ledgerlock.charges) || ' ' ||"
                          " (SELECT count(*) FROM ledgerlock.order_lines)").split()
-    return {"charges": int(counted[0]), "order_lines": int(counted[1]), "seconds": tools.median(times),
-            "target_s": 10}
+    return {"users": users, "charges": int(counted[0]), "order_lines": int(counted[1]),
+            "seconds_one_connection": tools.median(times[1]), "seconds": tools.median(times[2])}
+
+
+def part_audit(a):
+    return {"ten_periods_each": time_audits(a, 10), "one_period_each": time_audits(a, 1), "target_s": 10}
 
 
 PARTS = (("rate", part_rate), ("pull", part_pull), ("idle", part_idle), ("appear", part_appear), ("audit", part_audit))

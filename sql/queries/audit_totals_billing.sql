@@ -2,12 +2,15 @@
 -- $1 text: now. Columns per currency: charged_minor, declined_minor (as text, since 64 bits may not hold them),
 -- periods_due, charged, declined, still_to_do.
 -- Due are periods that start at or before now and before cancel_at. Period k of months starts in the anchor's
--- month plus k steps: counting whole steps between the two months and checking the last start is exact. Locks: none.
-WITH until AS MATERIALIZED ( -- or the planner copies its expressions into every use
+-- month plus k steps: counting whole steps between the two months and checking the last start is exact.
+-- Amounts that 32 bits hold are summed apart: those sums are whole numbers, others numeric and slower.
+-- OFFSET 0: or the planner copies the expressions within into every use. In the order of subscription_id, which
+-- the keys of both tables give, so that nothing is sorted or hashed. Locks: none.
+WITH until AS (
   SELECT subscription_id, currency, amount_minor, state, anchor_at, unit, every,
          least((SELECT $1::text::timestamptz), cancel_at - interval '1 microsecond') AS at
-    FROM ledgerlock.subscriptions
-), estimate AS MATERIALIZED (
+    FROM ledgerlock.subscriptions ORDER BY subscription_id OFFSET 0
+), estimate AS (
   SELECT *, CASE
        WHEN unit IN ('day', 'week') THEN
          floor(date_part('epoch', at - anchor_at)
@@ -15,26 +18,28 @@ WITH until AS MATERIALIZED ( -- or the planner copies its expressions into every
        ELSE floor(((date_part('year', at) - date_part('year', anchor_at)) * 12
                    + date_part('month', at) - date_part('month', anchor_at))
                   / (every * CASE unit WHEN 'month' THEN 1 ELSE 12 END)) END::int8 AS last_no
-    FROM until
+    FROM until ORDER BY subscription_id OFFSET 0
 ), due AS (
   SELECT subscription_id, currency, amount_minor, state,
          CASE WHEN at < anchor_at THEN 0
               WHEN ledgerlock.period_start(anchor_at, unit, every, last_no) <= at THEN last_no + 1
               ELSE last_no END AS periods
     FROM estimate
-), captured AS MATERIALIZED ( -- once, not in every parallel worker
+), captured AS (
   SELECT subscription_id, least(count(*), max(period_no) + 1) AS periods, -- without those charged twice
-         count(*) AS charges, sum(amount_minor) AS minor
+         count(*) AS charges,
+         sum(amount_minor::int4) FILTER (WHERE amount_minor BETWEEN -2147483648 AND 2147483647) AS minor,
+         sum(amount_minor) FILTER (WHERE amount_minor NOT BETWEEN -2147483648 AND 2147483647) AS huge_minor
     FROM ledgerlock.charges WHERE state = 'captured'
    GROUP BY subscription_id
 ), total AS (
-  SELECT currency, amount_minor, due.periods, captured.charges, captured.minor,
+  SELECT currency, amount_minor, due.periods, captured.charges, captured.minor, captured.huge_minor,
          greatest(due.periods - coalesce(captured.periods, 0), 0) AS open,
          state IN ('past_due', 'unpaid') AS is_behind
-    FROM due LEFT JOIN captured USING (subscription_id)
+    FROM due LEFT JOIN captured USING (subscription_id) OFFSET 0
 )
 SELECT currency,
-       coalesce(sum(minor), 0)::text AS charged_minor,
+       (coalesce(sum(minor), 0) + coalesce(sum(huge_minor), 0))::text AS charged_minor,
        coalesce(sum(open::numeric * amount_minor) FILTER (WHERE is_behind), 0)::text AS declined_minor,
        sum(periods)::int8 AS periods_due,
        coalesce(sum(charges), 0)::int8 AS charged,

@@ -1,8 +1,15 @@
 -- audit_totals_twice: how often a period was charged again, counted from the rows whatever constraints say.
 -- Column: charged_twice: captured charges, or transfers for one, beyond the first of a period. Locks: none.
+-- Whole keys are grouped first, as they stand in their index; what else a row must be is looked up for the few found.
+WITH charge AS MATERIALIZED (
+  SELECT subscription_id, period_no FROM ledgerlock.charges
+   GROUP BY subscription_id, period_no HAVING count(*) > 1
+), transfer AS MATERIALIZED (
+  SELECT source AS subscription_id, leg AS period_no, count(*) - 1 AS again FROM ledgerlock.transfers
+   GROUP BY source, leg, kind HAVING count(*) > 1 AND kind = 'charge'
+)
 SELECT coalesce(sum(greatest(c.again, t.again)), 0)::int8 AS charged_twice
-  FROM (SELECT subscription_id, period_no, count(*) - 1 AS again FROM ledgerlock.charges
+  FROM (SELECT subscription_id, period_no, count(*) - 1 AS again
+          FROM ledgerlock.charges JOIN charge USING (subscription_id, period_no)
          WHERE state = 'captured' GROUP BY subscription_id, period_no HAVING count(*) > 1) AS c
-  FULL JOIN (SELECT source AS subscription_id, leg AS period_no, count(*) - 1 AS again
-               FROM ledgerlock.transfers WHERE kind = 'charge'
-              GROUP BY source, leg HAVING count(*) > 1) AS t USING (subscription_id, period_no);
+  FULL JOIN transfer AS t USING (subscription_id, period_no);
