@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 
-enum { REPORT_MS = 1000 };
+enum { REPORT_MS = 1000, IDLE_REPORT_MS = 5 * REPORT_MS };
 
 void account_server(struct worker *w,
                     volatile sig_atomic_t *server,
@@ -45,7 +45,9 @@ void account(struct worker *w)
     int64_t now = clk_ms();
     bool changed = memcmp(&w->reported, &w->slot->counters, sizeof w->reported) != 0;
 
-    if (now - w->reported_ms < (changed ? REPORT_MS : 5 * REPORT_MS))
+    /* Idle workers report in step: each report makes the pool look again (look.h). */
+    if (changed ? now - w->reported_ms < REPORT_MS
+                : now / IDLE_REPORT_MS == w->reported_ms / IDLE_REPORT_MS)
         return;
     w->reported_ms = now;
     account_now(w);

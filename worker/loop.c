@@ -17,13 +17,13 @@
 #include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
+#include "worker/look.h"
 #include "worker/queue.h"
 #include "worker/rescue.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
 
 enum {
-    BUCKETS = WALK_BUCKETS,
     COMPLAIN_MS = 10000,
     SUSPECTS = 16, /* worked one by one in one visit */
     RETRY_BASE_MS = 50,
@@ -65,39 +65,6 @@ static void report_last(struct worker *w)
 }
 
 /* ---- work ---- */
-
-/* What one sweep saw. */
-struct look {
-    bool seen;        /* something is due, ours or with others */
-    bool worked;      /* something was done */
-    int64_t next_ms;  /* until the next row is due */
-    int64_t again_ms; /* until a bucket may be visited that was stepped back from */
-};
-
-static int due_buckets(struct worker *w,
-                       const struct job_type *job,
-                       int64_t *buckets,
-                       size_t *n,
-                       struct look *look,
-                       struct err *e)
-{
-    const struct pg_param param = pg_text(w->now);
-    struct pg_result *res;
-
-    *n = 0;
-    if (pg_exec(w->pg, job->due, &param, 1, &res, e) != 0)
-        return (int)e->code;
-    for (size_t row = 0; row < pg_rows(res) && *n < BUCKETS; row++) {
-        int64_t ms = pg_get_int8(res, row, 1);
-
-        if (ms == 0)
-            buckets[(*n)++] = pg_get_int8(res, row, 0);
-        else if (ms < look->next_ms)
-            look->next_ms = ms;
-    }
-    pg_result_free(res);
-    return 0;
-}
 
 /* A timeout or a deadlock that ended one transaction and nothing else. Said once in a
  * while: the work stays due, and somebody should know why. */
@@ -223,17 +190,17 @@ static int sweep_job(struct worker *w, size_t index, struct look *look, struct e
 {
     const struct job_type *job = job_types[index];
     struct walk *walk = &w->walks[index];
-    int64_t buckets[BUCKETS];
-    int64_t place = ((int64_t)w->index * BUCKETS / w->peers + w->pool[0]) % BUCKETS;
-    size_t n, first = 0;
+    struct look_due due;
+    int64_t place =
+        ((int64_t)w->index * WALK_BUCKETS / w->peers + w->pool[0]) % WALK_BUCKETS;
+    size_t first = 0;
 
-    if (due_buckets(w, job, buckets, &n, look, e) != 0)
+    if (look_for_due(w, job, &due, look, e) != 0)
         return (int)e->code;
-    look->seen = look->seen || n > 0;
-    while (first < n && buckets[first] < place)
+    while (first < due.n && due.buckets[first] < place)
         first++;
-    for (size_t i = 0; i < n && !stopping; i++) {
-        int64_t bucket = buckets[(first + i) % n];
+    for (size_t i = 0; i < due.n && !stopping; i++) {
+        int64_t bucket = due.buckets[(first + i) % due.n];
         enum turn turn;
 
         if (!walk_may(walk, bucket, clk_ms(), &look->again_ms))
@@ -257,6 +224,22 @@ static int sweep(struct worker *w, struct look *look, struct err *e)
     return 0;
 }
 
+/* A sweep, but in a pool that has nothing to do only if it could find something. */
+static int look_about(struct worker *w, bool idle, struct look *look, struct err *e)
+{
+    bool needed = true;
+
+    if (idle && look_is_needed(w, look, &needed, e) != 0)
+        return (int)e->code;
+    if (!needed)
+        return 0;
+    if (sweep(w, look, e) != 0)
+        return (int)e->code;
+    if (idle && !look->seen && !stopping)
+        look_remember(w, look);
+    return 0;
+}
+
 /* A worker that finds nothing due asks for no lock: it looks whether Redis is back. */
 static void look_for_redis(struct worker *w)
 {
@@ -271,6 +254,7 @@ static int ready(struct worker *w, struct err *e)
     if (!pg_is_usable(w->pg)) {
         pg_close(w->pg);
         w->pg = NULL;
+        look_forget(w);
         if (connect_postgres(w, e) != 0)
             return (int)e->code;
     }
@@ -369,6 +353,7 @@ static void step_back(struct worker *w, const struct look *look)
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
+    bool idle = false;
 
     while (!stopping) {
         struct err e = {0};
@@ -376,7 +361,7 @@ static enum exit_code live(struct worker *w)
         int64_t begun_ms = clk_ms();
 
         bell_hush(w->slot); /* a ring from here on means one look more */
-        if (ready(w, &e) != 0 || sweep(w, &look, &e) != 0) {
+        if (ready(w, &e) != 0 || look_about(w, idle, &look, &e) != 0) {
             if (!survive(w, &e, failures++))
                 return exit_code_of(&e);
             leave_batch(w);
@@ -384,6 +369,7 @@ static enum exit_code live(struct worker *w)
             continue;
         }
         failures = 0;
+        idle = !look.seen;
         w->slot->has_worked = 1;
         account(w);
         if (w->once && !look.seen)

@@ -59,6 +59,8 @@ struct slot {
                             are asked to notify, so it need not be told who sleeps */
     atomic_llong looked_ms; /* the first slot's, for all workers of the pool: when one
                                last found nothing due, or woke to look */
+    atomic_ullong quiet; /* likewise: what the last look that found nothing knew of the
+                            next one (look.c); 0: nothing */
     struct walk_line lines[JOB_TYPE_CT][WALK_BUCKETS]; /* the first slot's, likewise */
     atomic_ullong endless[SLOT_ENDLESS]; /* the first slot's, for all workers: keys
                                             without an end that were told of, hashed */

@@ -73,7 +73,7 @@ static int64_t ask(const char *sql)
     return answer;
 }
 
-static void command(const char *sql)
+static inline void command(const char *sql)
 {
     PGresult *res = PQexec(door, sql);
 
@@ -106,7 +106,7 @@ static void start_pool(struct fixture_child *child, const char *poll_ms, const c
     pool_log_wait(child, "event=pool.started", 5);
 }
 
-static void start_sleeping(struct fixture_child *child)
+static inline void start_sleeping(struct fixture_child *child)
 {
     start_pool(child, "10000", "on");
     wait_asleep();
@@ -168,7 +168,7 @@ static int compare(const void *a, const void *b)
 /* Places some orders, each into a pool that sleeps, and asserts that the fastest of
  * them waited at most so long, and half of them not much longer: the machine is shared.
  */
-static void assert_waits(int64_t most_ms, int64_t limit_ms, long pause_ms)
+static inline void assert_waits(int64_t most_ms, int64_t limit_ms, long pause_ms)
 {
     int64_t waits[ORDERS];
 
