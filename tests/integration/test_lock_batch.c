@@ -118,17 +118,17 @@ static void release_of_a_batch_tells_of_each_key(void **state)
     char names[5][16];
 
     keys_of(keys, names, 0, 5);
-    for (size_t at = 0; at < 4; at++) {
+    for (int at = 0; at < 4; at++) {
         assert_int_equal(ll_acquire(w->la, keys, 5, LL_ALL, 5000), LL_OK);
-        lock_raw_do(w, "DEL lock:k:%zu", at);
-        lock_raw_do(w, "SET lock:k:%zu theirs", at + 1);
+        lock_raw_do(w, "DEL lock:k:%d", at);
+        lock_raw_do(w, "SET lock:k:%d theirs", at + 1);
         assert_int_equal(ll_release(w->la), LL_NOT_OWNER);
-        for (size_t i = 0; i < 5; i++)
-            assert_int_equal(ll_key_code(w->la, i), i == at       ? LL_GONE
-                                                    : i == at + 1 ? LL_NOT_OWNER
-                                                                  : LL_OK);
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(ll_key_code(w->la, (size_t)i), i == at       ? LL_GONE
+                                                            : i == at + 1 ? LL_NOT_OWNER
+                                                                          : LL_OK);
         assert_int_equal(lock_raw_integer(w, "DBSIZE"), 2); /* theirs, the record */
-        lock_raw_do(w, "DEL lock:k:%zu", at + 1);
+        lock_raw_do(w, "DEL lock:k:%d", at + 1);
     }
 }
 

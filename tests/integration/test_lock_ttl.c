@@ -118,7 +118,7 @@ static void ttl_always_set_however_a_key_of_a_batch_is_taken(void **state)
     struct lock_world *w = *state;
     struct ll_key keys[40];
     char names[40][16];
-    int at_once = waiters_calls(w, "pexpireat");
+    long long at_once = waiters_calls(w, "pexpireat");
 
     for (size_t i = 0; i < 40; i++)
         keys[i] = (struct ll_key){
@@ -127,9 +127,9 @@ static void ttl_always_set_however_a_key_of_a_batch_is_taken(void **state)
     assert_int_equal(ll_acquire(w->la, keys, 40, LL_ANY, LEASE_MS), LL_PARTIAL);
     assert_int_equal(waiters_calls(w, "pexpireat") - at_once, 24);
     assert_int_equal(ll_granted(w->la), 39);
-    for (size_t i = 0; i < 40; i++)
-        assert_in_range(lock_raw_integer(w, "PTTL lock:k:%zu", i),
-                        i == 20 ? 8000 : 4000, i == 20 ? 9000 : LEASE_MS);
+    for (int i = 0; i < 40; i++)
+        assert_in_range(lock_raw_integer(w, "PTTL lock:k:%d", i), i == 20 ? 8000 : 4000,
+                        i == 20 ? 9000 : LEASE_MS);
 }
 
 static void ttl_always_set_without_scripts(void **state)
