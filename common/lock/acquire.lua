@@ -5,7 +5,8 @@
 -- not_after_ms means nothing; {'epoch', record_epoch}.
 -- The same nonce again gets the same token and what it holds, with the time that is left.
 -- 'busy' marks the first `marks` busy keys as waited for, so that their release pushes a wake-up.
--- Takes first and looks only at what it did not get: most keys are free, and a read of each would cost an eighth more.
+-- Takes 16 keys with one command, and these one by one only when one of them is busy: most are free. It costs three quarters
+-- of a SET for each. Nobody sees a key before the script is over, so none is ever seen without its end.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now > tonumber(ARGV[4]) or now < tonumber(ARGV[7] or '0') then return {'late', string.format('%.0f', now)} end
@@ -18,22 +19,52 @@ if n >= 1099511627776 then return {'epoch', record[1]} end
 local mark, lease, count = ARGV[1] .. '|', ARGV[2], #KEYS - 1
 local token = string.format('%.0f', record[1] * 1099511627776 + n)
 local value, taken, busy, earlier = mark .. token, {}, {}, nil
-for i = 1, count do
-  if redis.call('SET', KEYS[i + 1], value, 'NX', 'PX', lease) then
-    taken[#taken + 1] = i
-  else
-    local held = redis.call('MGET', KEYS[i + 1])[1] -- not GET: a key of another type reads as nothing
-    if held and held ~= value and string.sub(held, 1, #mark) == mark then
-      earlier = string.sub(held, #mark + 1)
-    else
-      busy[#busy + 1] = i
-    end
-  end
-end
+local call, pcall, keys, ends = redis.call, redis.pcall, KEYS, string.format('%.0f', now + lease)
 
 local function give_back()
   for _, i in ipairs(taken) do redis.call('DEL', KEYS[i + 1]) end
 end
+local function take_one(i)
+  if call('SET', keys[i + 1], value, 'NX', 'PX', lease) then
+    taken[#taken + 1] = i
+    return
+  end
+  local held = call('MGET', keys[i + 1])[1] -- not GET: a key of another type reads as nothing
+  if held and held ~= value and string.sub(held, 1, #mark) == mark then
+    earlier = string.sub(held, #mark + 1)
+  else
+    busy[#busy + 1] = i
+  end
+end
+local words = {}
+local function take_all_or_none(from, till)
+  local at, taken_ct = 1, #taken
+  for i = from, till do
+    words[at], words[at + 1], at = keys[i + 1], value, at + 2
+  end
+  if call('MSETNX', unpack(words, 1, at - 1)) == 0 then return false end
+  for i = from, till do
+    taken_ct = taken_ct + 1
+    taken[taken_ct] = i
+  end
+  return true
+end
+
+for from = 1, count, 16 do
+  local till = math.min(from + 15, count)
+  if from < till and take_all_or_none(from, till) then
+    for i = from, till do
+      local done = pcall('PEXPIREAT', keys[i + 1], ends)
+      if done ~= 1 then -- the user may not: no key stays without an end
+        give_back()
+        return done
+      end
+    end
+  else
+    for i = from, till do take_one(i) end
+  end
+end
+
 local function answer(head)
   for _, i in ipairs(busy) do
     head[#head + 1] = i

@@ -227,6 +227,7 @@ int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *r
         {"NOAUTH", false, LL_E_AUTH},
         {"WRONGPASS", false, LL_E_AUTH},
         {"NOPERM", true, LL_E_AUTH},
+        {"The user executing the script can't run", true, LL_E_AUTH}, /* Redis 7.0 */
         {"ERR invalid password", false, LL_E_AUTH},
         {"ERR AUTH", false, LL_E_AUTH},
         {"ERR Client sent AUTH", false, LL_E_AUTH},

@@ -204,6 +204,30 @@ static void prefix_of_others_is_refused_as_a_right_not_as_busy(void **state)
     ll_close(c);
 }
 
+static void key_whose_end_is_refused_is_given_back(void **state)
+{
+    redisContext *raw = lock_raw_connection(servers[0].url);
+    const struct ll_key keys[] = {{"user:1", 6}, {"user:2", 6}};
+    struct ll_client *c;
+    struct ll_lock *l;
+    redisReply *left;
+
+    (void)state;
+    freeReplyObject(redisCommand(
+        raw, "ACL SETUSER endless reset on >change-me ~* +@all -pexpireat"));
+    c = client_as("endless:change-me");
+    l = ll_new(c);
+    use_epoch(c);
+    assert_int_equal(ll_acquire(l, keys, 2, LL_ANY, 5000), LL_E_AUTH);
+    freeReplyObject(redisCommand(raw, "SELECT 1"));
+    left = redisCommand(raw, "KEYS *");
+    assert_int_equal(left->elements, 1); /* the record */
+    freeReplyObject(left);
+    ll_free(l);
+    ll_close(c);
+    redisFree(raw);
+}
+
 static void wrong_user_and_wrong_password_are_their_own_answer(void **state)
 {
     static const char *const users[] = {"nobody:change-me", "ledgerlock:wrong"};
@@ -293,6 +317,7 @@ int main(void)
         cmocka_unit_test_setup(operator_can_list_and_release, flush),
         cmocka_unit_test_setup(prefix_of_others_is_refused_as_a_right_not_as_busy,
                                flush),
+        cmocka_unit_test_setup(key_whose_end_is_refused_is_given_back, flush),
         cmocka_unit_test_setup(wrong_user_and_wrong_password_are_their_own_answer,
                                flush),
         cmocka_unit_test_setup(user_of_a_unix_socket, flush),

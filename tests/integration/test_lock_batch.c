@@ -110,6 +110,28 @@ static void more_than_a_thousand_keys_are_taken_in_chunks(void **state)
     assert_int_equal(ll_granted(w->la), n - 1);
 }
 
+/* One is gone, the next is somebody else's, wherever in the batch they stand. */
+static void release_of_a_batch_tells_of_each_key(void **state)
+{
+    struct lock_world *w = *state;
+    struct ll_key keys[5];
+    char names[5][16];
+
+    keys_of(keys, names, 0, 5);
+    for (int at = 0; at < 4; at++) {
+        assert_int_equal(ll_acquire(w->la, keys, 5, LL_ALL, 5000), LL_OK);
+        lock_raw_do(w, "DEL lock:k:%d", at);
+        lock_raw_do(w, "SET lock:k:%d theirs", at + 1);
+        assert_int_equal(ll_release(w->la), LL_NOT_OWNER);
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(ll_key_code(w->la, (size_t)i), i == at       ? LL_GONE
+                                                            : i == at + 1 ? LL_NOT_OWNER
+                                                                          : LL_OK);
+        assert_int_equal(lock_raw_integer(w, "DBSIZE"), 2); /* theirs, the record */
+        lock_raw_do(w, "DEL lock:k:%d", at + 1);
+    }
+}
+
 /* ---- batches that overlap ---- */
 
 enum { UNIVERSE = 24, BATCH = 10, PROCESSES = 8, TURNS = 40 };
@@ -233,6 +255,7 @@ int main(void)
         LOCK_TEST(any_with_every_key_busy_is_busy_and_mints_no_token),
         LOCK_TEST(batch_all_or_nothing),
         LOCK_TEST(more_than_a_thousand_keys_are_taken_in_chunks),
+        LOCK_TEST(release_of_a_batch_tells_of_each_key),
         LOCK_TEST(batch_deadlock_free),
         LOCK_TEST(batch_deadlock_free_beyond_one_script_call),
     };

@@ -110,6 +110,28 @@ static void ttl_always_set(void **state)
     lock_watch_stop(&watch, MANY + 50);
 }
 
+/* 16 keys at a time: those around the busy one are taken one by one, the others at
+ * once.
+ */
+static void ttl_always_set_however_a_key_of_a_batch_is_taken(void **state)
+{
+    struct lock_world *w = *state;
+    struct ll_key keys[40];
+    char names[40][16];
+    long long at_once = waiters_calls(w, "pexpireat");
+
+    for (size_t i = 0; i < 40; i++)
+        keys[i] = (struct ll_key){
+            names[i], (size_t)snprintf(names[i], sizeof names[i], "k:%zu", i)};
+    assert_int_equal(ll_try(w->lb, "k:20", 9000), LL_OK);
+    assert_int_equal(ll_acquire(w->la, keys, 40, LL_ANY, LEASE_MS), LL_PARTIAL);
+    assert_int_equal(waiters_calls(w, "pexpireat") - at_once, 24);
+    assert_int_equal(ll_granted(w->la), 39);
+    for (int i = 0; i < 40; i++)
+        assert_in_range(lock_raw_integer(w, "PTTL lock:k:%d", i), i == 20 ? 8000 : 4000,
+                        i == 20 ? 9000 : LEASE_MS);
+}
+
 static void ttl_always_set_without_scripts(void **state)
 {
     struct ll_client *c = lock_plain_client(lock_server.url, 0);
@@ -194,6 +216,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOCK_TEST(ttl_always_set),
+        LOCK_TEST(ttl_always_set_however_a_key_of_a_batch_is_taken),
         LOCK_TEST(ttl_always_set_without_scripts),
         LOCK_TEST(ttl_always_set_when_answers_are_lost),
         cmocka_unit_test(ttl_always_set_with_replicas),

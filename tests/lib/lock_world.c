@@ -46,16 +46,33 @@ redisContext *lock_raw_connection(const char *url)
     return raw;
 }
 
-void lock_raw_do(struct lock_world *w, const char *command)
+static redisReply *raw_reply(struct lock_world *w, const char *command, va_list args)
 {
-    freeReplyObject(redisCommand(w->raw, command));
+    redisReply *reply = redisvCommand(w->raw, command, args);
+
+    assert_non_null(reply);
+    return reply;
 }
 
-long long lock_raw_integer(struct lock_world *w, const char *command)
+void lock_raw_do(struct lock_world *w, const char *command, ...)
 {
-    redisReply *reply = redisCommand(w->raw, command);
-    long long v = reply->integer;
+    va_list args;
 
+    va_start(args, command);
+    freeReplyObject(raw_reply(w, command, args));
+    va_end(args);
+}
+
+long long lock_raw_integer(struct lock_world *w, const char *command, ...)
+{
+    va_list args;
+    redisReply *reply;
+    long long v;
+
+    va_start(args, command);
+    reply = raw_reply(w, command, args);
+    va_end(args);
+    v = reply->integer;
     freeReplyObject(reply);
     return v;
 }

@@ -41,7 +41,7 @@ void lock_install_epoch(struct ll_client *c, int64_t epoch);
 redisContext *lock_raw_connection(const char *url);
 
 /* A command on the raw connection: its effect, or its integer. */
-void lock_raw_do(struct lock_world *w, const char *command);
-long long lock_raw_integer(struct lock_world *w, const char *command);
+void lock_raw_do(struct lock_world *w, const char *command, ...);
+long long lock_raw_integer(struct lock_world *w, const char *command, ...);
 
 #endif
