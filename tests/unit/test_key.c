@@ -14,12 +14,15 @@ static void name_is_the_kind_and_the_decimal_id(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-        assert_int_equal(key_user(user, ids[i]), strlen(user));
-        assert_int_equal(key_sku(sku, ids[i]), strlen(sku));
+        size_t user_len = key_user(user, ids[i]);
+        size_t sku_len = key_sku(sku, ids[i]);
+
         (void)snprintf(wanted, sizeof wanted, "user:%" PRId64, ids[i]);
         assert_string_equal(user, wanted);
+        assert_int_equal(user_len, strlen(wanted));
         (void)snprintf(wanted, sizeof wanted, "sku:%" PRId64, ids[i]);
         assert_string_equal(sku, wanted);
+        assert_int_equal(sku_len, strlen(wanted));
     }
 }
 
