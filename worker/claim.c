@@ -59,8 +59,7 @@ static int claim_kind(struct worker *w,
         return 0;
     if (pg_exec(w->pg, kinds[kind].claim, params, 2, &res, e) != 0)
         return (int)e->code;
-    if (!pg_is_null(res, 0, 0))
-        *xid = pg_get_int8(res, 0, 0);
+    *xid = pg_get_int8(res, 0, 0);
     mark_claimed(b, kind, res);
     pg_result_free(res);
     return 0;

@@ -6,7 +6,7 @@
 -- $1 bigint: token. $2 bigint[]: user ids.
 -- One row: transaction id, and in parallel the user_ids in their order, places and balances (null: none is ours).
 -- Locks: the rows, until the end.
-SELECT pg_current_xact_id_if_assigned()::text::bigint, array_agg(user_id), array_agg(place), array_agg(balance_minor)
+SELECT pg_current_xact_id()::text::bigint, array_agg(user_id), array_agg(place), array_agg(balance_minor)
   FROM (SELECT user_id, ctid AS place, balance_minor
           FROM ledgerlock.users
          WHERE user_id = ANY ($2::bigint[]) AND fence <= $1::bigint

@@ -86,7 +86,11 @@ static void what_is_no_such_array_has_no_elements(void **state)
     n = wire.lengths[0];
     memcpy(bytes, wire.values[0], (size_t)n);
     assert_int_equal(pg_get_int8s(holding(bytes, n - 8), 0, 0).n, 0); /* one null */
-    bytes[3] = 2;                                                     /* dimensions */
+    bytes[11]++; /* another type of the same size */
+    assert_int_equal(pg_get_int8s(holding(bytes, n), 0, 0).n, 0);
+    bytes[11]--;
+    assert_int_equal(pg_get_int8s(holding(bytes, n), 0, 0).n, 2);
+    bytes[3] = 2; /* dimensions */
     assert_int_equal(pg_get_int8s(holding(bytes, n), 0, 0).n, 0);
 }
 
