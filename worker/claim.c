@@ -20,8 +20,8 @@ static const struct kind_row kinds[] = {
 #undef KIND_ROW
 };
 
-/* What was claimed comes in the order of the keys. */
-static void
+/* What was claimed comes in the order of the keys; whether all of it is among them. */
+static bool
 mark_claimed(struct batch *b, enum resource_kind kind, const struct pg_result *res)
 {
     bool tells_place = pg_columns(res) > 2;
@@ -42,6 +42,7 @@ mark_claimed(struct batch *b, enum resource_kind kind, const struct pg_result *r
         key->balance_minor = pg_int8_at(&balances, at);
         at++;
     }
+    return at == ids.n;
 }
 
 static int claim_kind(struct worker *w,
@@ -54,15 +55,18 @@ static int claim_kind(struct worker *w,
     size_t n = batch_wanted(b, kind);
     const struct pg_param params[] = {pg_int8(token), pg_int8_array(b->ids, n)};
     struct pg_result *res;
+    bool in_order;
 
     if (n == 0)
         return 0;
     if (pg_exec(w->pg, kinds[kind].claim, params, 2, &res, e) != 0)
         return (int)e->code;
     *xid = pg_get_int8(res, 0, 0);
-    mark_claimed(b, kind, res);
+    in_order = mark_claimed(b, kind, res);
     pg_result_free(res);
-    return 0;
+    return in_order ? 0
+                    : err_set(e, ERR_BUG,
+                              "the claim told rows out of the order of the keys");
 }
 
 int claim_rows(struct worker *w, int64_t token, int64_t *xid, struct err *e)
