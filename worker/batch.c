@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "common/lock/mutant.h"
 
-static size_t (*const name_key[])(char *buf, size_t size, int64_t id) = {
+static size_t (*const name_key[])(char buf[KEY_NAME], int64_t id) = {
 #define KIND_KEY(name, claim, fence) key_##name,
     RESOURCE_KINDS(KIND_KEY)
 #undef KIND_KEY
@@ -29,20 +29,38 @@ struct batch_key *batch_find(struct batch *b, enum resource_kind kind, int64_t i
     return bsearch(&key, b->keys, b->key_ct, sizeof b->keys[0], compare);
 }
 
-/* Distinct keys of the first n items, in order. */
+static int compare_refs(const void *left, const void *right)
+{
+    const struct sorted_ref *a = left;
+    const struct sorted_ref *b = right;
+
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+/* Distinct keys of the first n items, in order, and which of them each ref is; how many
+ * there are, of which no more than fit are put down. */
 static size_t collect_keys(struct batch *b)
 {
     size_t refs = b->first_ref[b->n];
     size_t k = 0;
 
     for (size_t i = 0; i < refs; i++) {
-        b->keys[i] = (struct batch_key){.id = b->refs[i].id, .kind = b->refs[i].kind};
+        b->sorted[i] = (struct sorted_ref){
+            .id = b->refs[i].id, .kind = b->refs[i].kind, .ref = (unsigned)i};
     }
     if (!MUTANT("unsorted-keys"))
-        qsort(b->keys, refs, sizeof b->keys[0], compare);
+        qsort(b->sorted, refs, sizeof b->sorted[0], compare_refs);
     for (size_t i = 0; i < refs; i++) {
-        if (k == 0 || compare(&b->keys[k - 1], &b->keys[i]) != 0)
-            b->keys[k++] = b->keys[i];
+        const struct sorted_ref *ref = &b->sorted[i];
+
+        if (i == 0 || compare_refs(&b->sorted[i - 1], ref) != 0) {
+            if (k < LL_KEYS_MAX)
+                b->keys[k] = (struct batch_key){.id = ref->id, .kind = ref->kind};
+            k++;
+        }
+        b->refs[ref->ref].key = k - 1;
     }
     return k;
 }
@@ -53,7 +71,7 @@ static void name_keys(struct batch *b)
         struct batch_key *key = &b->keys[i];
 
         b->names[i].name = key->name;
-        b->names[i].len = name_key[key->kind](key->name, sizeof key->name, key->id);
+        b->names[i].len = name_key[key->kind](key->name, key->id);
     }
 }
 
@@ -70,42 +88,38 @@ void batch_take_keys(struct batch *b,
     name_keys(b);
 }
 
-static void find_keys(struct batch *b)
+/* Groups what was pulled by item; stops where the refs are full. The first item when
+ * even that one does not fit, else 0. */
+static int64_t take_rows(struct batch *b, const struct pg_result *res)
 {
-    for (size_t i = 0; i < b->first_ref[b->n]; i++)
-        b->refs[i].key =
-            (size_t)(batch_find(b, b->refs[i].kind, b->refs[i].id) - b->keys);
-}
-
-/* Groups the rows (item, kind, id, deaths and, where apply goes by it, place) by item;
- * stops where the refs are full. */
-static void take_rows(struct batch *b, const struct pg_result *res)
-{
-    bool tells_place = pg_columns(res) > 4;
-    size_t refs = 0;
+    const struct pg_array items = pg_get_int8s(res, 0, 0);
+    const struct pg_array kinds = pg_get_int8s(res, 0, 1);
+    const struct pg_array ids = pg_get_int8s(res, 0, 2);
+    const struct pg_array crashes = pg_get_int8s(res, 0, 3);
+    const struct pg_array places =
+        pg_columns(res) > 4 ? pg_get_tids(res, 0, 4) : (struct pg_array){0};
 
     b->n = 0;
-    for (size_t row = 0; row < pg_rows(res); row++) {
-        int64_t item = pg_get_int8(res, row, 0);
+    for (size_t i = 0; i < items.n; i++) {
+        int64_t item = pg_int8_at(&items, i);
 
         if (b->n == 0 || b->items[b->n - 1] != item) {
             if (b->n == BATCH_MAX)
                 break;
-            b->first_ref[b->n] = refs;
-            b->crashes[b->n] = pg_is_null(res, row, 3) ? -1 : pg_get_int8(res, row, 3);
-            if (tells_place)
-                b->places[b->n] = pg_get_tid(res, row, 4);
+            b->first_ref[b->n] = i;
+            b->crashes[b->n] = crashes.n == 0 ? -1 : pg_int8_at(&crashes, i);
+            b->places[b->n] = pg_tid_at(&places, i);
             b->items[b->n++] = item;
         }
-        if (refs == BATCH_REFS) {
+        if (i == BATCH_REFS) {
             b->n--; /* this item is incomplete: next time */
             break;
         }
-        b->refs[refs].kind = (enum resource_kind)pg_get_int8(res, row, 1);
-        b->refs[refs].id = pg_get_int8(res, row, 2);
-        refs++;
-        b->first_ref[b->n] = refs;
+        b->refs[i].kind = (enum resource_kind)pg_int8_at(&kinds, i);
+        b->refs[i].id = pg_int8_at(&ids, i);
+        b->first_ref[b->n] = i + 1;
     }
+    return b->n == 0 ? pg_int8_at(&items, 0) : 0;
 }
 
 static size_t count_suspects(const struct batch *b)
@@ -179,14 +193,11 @@ int batch_pull(struct worker *w,
                                       pg_int8((int64_t)order->limit)};
     struct pg_result *res;
 
-    *too_large = 0;
     b->n = b->key_ct = b->worked = 0;
     b->first_worked = false;
     if (pg_exec(w->pg, job->pull, params, 3, &res, e) != 0)
         return (int)e->code;
-    take_rows(b, res);
-    if (b->n == 0 && pg_rows(res) > 0)
-        *too_large = pg_get_int8(res, 0, 0);
+    *too_large = take_rows(b, res);
     pg_result_free(res);
     b->suspect_ct = count_suspects(b);
     b->is_suspect = order->suspect;
@@ -200,7 +211,6 @@ int batch_pull(struct worker *w,
         if (keys <= LL_KEYS_MAX) {
             b->key_ct = keys;
             name_keys(b);
-            find_keys(b);
             break;
         }
         if (b->n == 1)

@@ -27,6 +27,13 @@ struct batch_key {
     char name[KEY_NAME];
 };
 
+/* One of the refs of a batch, on its way to a key. */
+struct sorted_ref {
+    int64_t id;
+    enum resource_kind kind;
+    unsigned ref;
+};
+
 struct batch {
     size_t n; /* items */
     int64_t items[BATCH_MAX];
@@ -45,14 +52,15 @@ struct batch {
     } refs[BATCH_REFS];
 
     size_t key_ct; /* sorted by kind and id, none twice */
-    struct batch_key keys[BATCH_REFS];
+    struct batch_key keys[LL_KEYS_MAX];
     struct ll_key names[LL_KEYS_MAX];
-    int64_t ids[BATCH_REFS]; /* scratch: ids of one kind */
-    struct job_rows work;    /* items whose every key is granted and claimed */
-    int64_t overdue;         /* items below it are not passed over */
-    int64_t youngest;        /* last item that went through a transaction */
-    size_t worked;           /* items that went through a transaction in this turn */
-    bool first_worked;       /* items[0] was among them */
+    int64_t ids[LL_KEYS_MAX];             /* scratch: ids of one kind */
+    struct sorted_ref sorted[BATCH_REFS]; /* scratch */
+    struct job_rows work; /* items whose every key is granted and claimed */
+    int64_t overdue;      /* items below it are not passed over */
+    int64_t youngest;     /* last item that went through a transaction */
+    size_t worked;        /* items that went through a transaction in this turn */
+    bool first_worked;    /* items[0] was among them */
 };
 
 /* Pulls up to `limit` due rows of a bucket and collects their keys: those that no

@@ -20,6 +20,31 @@ static const struct kind_row kinds[] = {
 #undef KIND_ROW
 };
 
+/* What was claimed comes in the order of the keys; whether all of it is among them. */
+static bool
+mark_claimed(struct batch *b, enum resource_kind kind, const struct pg_result *res)
+{
+    bool tells_place = pg_columns(res) > 2;
+    const struct pg_array ids = pg_get_int8s(res, 0, 1);
+    const struct pg_array places =
+        tells_place ? pg_get_tids(res, 0, 2) : (struct pg_array){0};
+    const struct pg_array balances =
+        tells_place ? pg_get_int8s(res, 0, 3) : (struct pg_array){0};
+    size_t at = 0;
+
+    for (size_t i = 0; i < b->key_ct && at < ids.n; i++) {
+        struct batch_key *key = &b->keys[i];
+
+        if (key->kind != kind || key->id != pg_int8_at(&ids, at))
+            continue;
+        key->claimed = true;
+        key->place = pg_tid_at(&places, at);
+        key->balance_minor = pg_int8_at(&balances, at);
+        at++;
+    }
+    return at == ids.n;
+}
+
 static int claim_kind(struct worker *w,
                       enum resource_kind kind,
                       int64_t token,
@@ -30,27 +55,18 @@ static int claim_kind(struct worker *w,
     size_t n = batch_wanted(b, kind);
     const struct pg_param params[] = {pg_int8(token), pg_int8_array(b->ids, n)};
     struct pg_result *res;
-    bool tells_place;
+    bool in_order;
 
     if (n == 0)
         return 0;
     if (pg_exec(w->pg, kinds[kind].claim, params, 2, &res, e) != 0)
         return (int)e->code;
-    tells_place = pg_columns(res) > 2;
-    for (size_t row = 0; row < pg_rows(res); row++) {
-        struct batch_key *key = batch_find(b, kind, pg_get_int8(res, row, 0));
-
-        *xid = pg_get_int8(res, row, 1);
-        if (key == NULL)
-            continue;
-        key->claimed = true;
-        if (tells_place) {
-            key->place = pg_get_tid(res, row, 2);
-            key->balance_minor = pg_get_int8(res, row, 3);
-        }
-    }
+    *xid = pg_get_int8(res, 0, 0);
+    in_order = mark_claimed(b, kind, res);
     pg_result_free(res);
-    return 0;
+    return in_order ? 0
+                    : err_set(e, ERR_BUG,
+                              "the claim told rows out of the order of the keys");
 }
 
 int claim_rows(struct worker *w, int64_t token, int64_t *xid, struct err *e)

@@ -8,11 +8,10 @@
 enum { KEY_NAME = 32 };
 
 /* "user:42": the user, and with it the user's account: there is one wallet a user, so
- * the lock of the user is the lock of the balance. Return the length; size KEY_NAME
- * suffices. */
-size_t key_user(char *buf, size_t size, int64_t user_id);
+ * the lock of the user is the lock of the balance. Return the length. */
+size_t key_user(char buf[KEY_NAME], int64_t user_id);
 
 /* "sku:1001": the stock of a SKU. */
-size_t key_sku(char *buf, size_t size, int64_t sku_id);
+size_t key_sku(char buf[KEY_NAME], int64_t sku_id);
 
 #endif

@@ -4,6 +4,7 @@
 #include <hiredis/hiredis.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -32,7 +33,7 @@ void ll_node_disconnect(struct ll_node *node)
 static void finish(struct ll_call *call, int code)
 {
     if (call->command != NULL && call->replies == NULL)
-        redisFreeCommand(call->command);
+        free(call->command);
     call->command = NULL;
     call->is_open = false;
     call->code = code;
@@ -47,23 +48,25 @@ static void drop(struct ll_client *c, struct ll_call *call, const char *why)
     finish(call, call->sent > 0 ? LL_E_UNCERTAIN : LL_E_UNAVAILABLE);
 }
 
+static bool write_command(struct ll_call *call)
+{
+    call->command = malloc(ll_command_room(call->argc, call->lens));
+    if (call->command == NULL)
+        return false;
+    call->size = ll_write_command(call->command, call->argc, call->argv, call->lens);
+    return true;
+}
+
 static void start(struct ll_client *c, struct ll_call *call)
 {
-    long long size = call->replies != NULL
-                         ? (long long)call->size
-                         : redisFormatCommandArgv(&call->command, call->argc,
-                                                  call->argv, call->lens);
-
     call->reply = NULL;
     call->sent = 0;
     call->is_flushing = false;
-    if (size < 0) {
-        call->command = NULL;
+    if (call->replies == NULL && !write_command(call)) {
         (void)ll_fail(c, 0, "out of memory");
         finish(call, LL_E_NOMEM);
         return;
     }
-    call->size = (size_t)size;
     call->is_open = true;
 }
 

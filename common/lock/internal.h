@@ -196,6 +196,12 @@ int ll_script(struct ll_client *c,
               size_t *lens,
               struct redisReply **reply);
 
+/* ---- command ---- */
+
+/* Writes a command as Redis reads it; returns its size. room: what it needs at most. */
+size_t ll_command_room(int argc, const size_t *lens);
+size_t ll_write_command(char *buf, int argc, const char **argv, const size_t *lens);
+
 /* ---- pipe: several commands to one server in one round trip ---- */
 
 /* Zero it before the first use; ll_pipe_free at the end. */

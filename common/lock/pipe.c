@@ -26,18 +26,12 @@ static bool make_room(struct ll_pipe *p, size_t size)
 
 void ll_pipe_add(struct ll_pipe *p, int argc, const char **argv, const size_t *lens)
 {
-    char *command = NULL;
-    long long size = redisFormatCommandArgv(&command, argc, argv, lens);
-
-    if (size > 0 && make_room(p, (size_t)size)) {
-        memcpy(p->text + p->size, command, (size_t)size);
-        p->size += (size_t)size;
-        p->n++;
-    } else {
+    if (!make_room(p, ll_command_room(argc, lens))) {
         p->is_short = true;
+        return;
     }
-    if (size > 0)
-        redisFreeCommand(command);
+    p->size += ll_write_command(p->text + p->size, argc, argv, lens);
+    p->n++;
 }
 
 void ll_pipe_words(struct ll_pipe *p, int argc, const char **argv)

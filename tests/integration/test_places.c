@@ -69,7 +69,7 @@ static PGconn *stand_in_the_claim(void)
 
 static const char claim_stands[] =
     "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND "
-    "wait_event = 'advisory' AND query LIKE '%FOR NO KEY UPDATE SKIP LOCKED%'";
+    "wait_event = 'advisory' AND query LIKE '-- Claims users%'";
 
 static void wallet_written_behind_the_claims_snapshot_pays_what_it_holds(void **state)
 {

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <libpq-fe.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sql_gen.h"
 #include "tests/lib/world.h"
@@ -28,12 +29,9 @@ static const char *pulled(const char *limit)
     static char text[500 * 8];
     PGresult *res =
         ask(SQL_BILLING_PULL_DUE, 3, (const char *const[]){"0", noon, limit});
-    size_t n = 0;
 
-    text[0] = '\0';
-    for (int row = 0; row < PQntuples(res); row++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", row == 0 ? "" : ", ",
-                              PQgetvalue(res, row, 0));
+    (void)snprintf(text, sizeof text, "%s", PQgetvalue(res, 0, 0) + 1);
+    text[strlen(text) - 1] = '\0'; /* {1,2} */
     PQclear(res);
     return text;
 }
@@ -64,11 +62,11 @@ static void strip_whose_oldest_waits_longest_comes_first(void **state)
 {
     (void)state;
     fill_two_strips();
-    assert_string_equal(pulled("2"), "1, 2");
-    assert_string_equal(pulled("10"), "1, 2, 2048");
+    assert_string_equal(pulled("2"), "1,2");
+    assert_string_equal(pulled("10"), "1,2,2048");
     world_do("UPDATE subscriptions SET next_due_at = '2026-06-01 08:30+00' "
              "WHERE user_id = 2048");
-    assert_string_equal(pulled("10"), "2048, 1, 2");
+    assert_string_equal(pulled("10"), "2048,1,2");
 }
 
 static void every_strip_is_served_whatever_comes_due_behind(void **state)

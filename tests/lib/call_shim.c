@@ -194,7 +194,6 @@ static int break_redis(redisContext *c)
     X(int, PQsetnonblocking, (PGconn *c, int on), (c, on), -1)                                     \
     X(redisContext *, redisConnectNonBlock, (const char *h, int p), (h, p), NULL)                  \
     X(redisContext *, redisConnectUnixNonBlock, (const char *path), (path), NULL)                  \
-    X(int, redisFormatCommandArgv, (char **t, int n, const char **v, const size_t *l), (t, n, v, l), -1) \
     X(int, redisBufferRead, (redisContext *c), (c), break_redis(c))                                \
     X(int, redisReaderGetReply, (redisReader *r, void **reply), (r, reply), REDIS_ERR)             \
     X(int, poll, (struct pollfd *p, nfds_t n, int ms), (p, n, ms), refuse(EINTR))                  \

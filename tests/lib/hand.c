@@ -56,16 +56,22 @@ void hand_pull(struct hand *h)
     }
 }
 
-static void take(struct hand *h, const struct pg_result *res, size_t row)
+static void take(struct hand *h, const struct pg_result *res)
 {
+    const struct pg_array users = pg_get_int8s(res, 0, 1);
+    const struct pg_array places = pg_get_tids(res, 0, 2);
+    const struct pg_array balances = pg_get_int8s(res, 0, 3);
     struct job_rows *to = &h->claimed;
-    size_t from = (size_t)(pg_get_int8(res, row, 0) / 64 - 1);
 
-    to->items[to->n] = h->pulled.items[from];
-    to->places[to->n] = h->pulled.places[from];
-    to->users[to->n] = h->pulled.users[from];
-    to->wallets[to->n] = pg_get_tid(res, row, 2);
-    to->balances[to->n++] = pg_get_int8(res, row, 3);
+    for (to->n = 0; to->n < users.n; to->n++) {
+        size_t from = (size_t)(pg_int8_at(&users, to->n) / 64 - 1);
+
+        to->items[to->n] = h->pulled.items[from];
+        to->places[to->n] = h->pulled.places[from];
+        to->users[to->n] = h->pulled.users[from];
+        to->wallets[to->n] = pg_tid_at(&places, to->n);
+        to->balances[to->n] = pg_int8_at(&balances, to->n);
+    }
 }
 
 int hand_claim(struct hand *h, int64_t token)
@@ -81,8 +87,7 @@ int hand_claim(struct hand *h, int64_t token)
         pg_rollback(h->w.pg);
         return (int)e.code;
     }
-    for (size_t row = 0; row < pg_rows(res); row++)
-        take(h, res, row);
+    take(h, res);
     pg_result_free(res);
     return 0;
 }
