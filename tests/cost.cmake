@@ -4,7 +4,8 @@
 set(test_costs
   "chaos.test_partition 24" "chaos.test_redis_sick 28" "chaos.test_storm 31" "chaos.test_swarm 19"
   "chaos.test_collisions 17 busy" "chaos.test_postgres_full 17" "chaos.test_slow_ways 16"
-  "integration.test_audit 18 busy" "integration.test_bell 25" "integration.test_bench 9 busy"
+  "integration.test_audit 18 busy" "integration.test_bell 25" "integration.test_bench 13 busy"
+  "integration.test_bench_scripts 28 busy"
   "integration.test_billing 15 busy" "integration.test_checker 29 busy" "integration.test_commit_unknown 15"
   "integration.test_fence 21" "integration.test_idle 26" "integration.test_lab 14" "integration.test_lock_acl 12"
   "integration.test_lock_clock 14" "integration.test_lock_renew_faults 24" "integration.test_lock_replicas 20"

@@ -192,8 +192,8 @@ int batch_pull(struct worker *w,
     b->is_suspect = order->suspect;
     if (b->suspect_ct > 0 || order->suspect)
         choose(b, order->suspect);
-    b->overdue = order->overdue;
-    leave_younger(b, order->late);
+    b->overdue = walk_overtaken(order->line, WALK_OVERDUE);
+    leave_younger(b, walk_overtaken(order->line, WALK_LATE));
     while (b->n > 0) {
         size_t keys = collect_keys(b);
 

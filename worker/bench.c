@@ -17,6 +17,7 @@ static const struct cli_flag rows[] = {
     {"rows",        CLI_INT,  offsetof(struct bench_flags, rows),        100, 100000000, "subscriptions, orders or buyers that are made"},
     {"seconds",     CLI_INT,  offsetof(struct bench_flags, seconds),     1, 3600, "length of a timed part (default 10, locks 3), or most of a burn-down (default 600)"},
     {"steady",      CLI_BOOL, offsetof(struct bench_flags, steady),      0, 0,   "billing: every row is many periods behind, for --seconds; else burn down one each"},
+    {"keep",        CLI_BOOL, offsetof(struct bench_flags, keep),        0, 0,   "billing: go on over the rows of an earlier --steady run: nothing is wiped, filled or checkpointed"},
     {"load-only",   CLI_BOOL, offsetof(struct bench_flags, load_only),   0, 0,   "wipe and fill, for something else to measure on"},
     {"no-audit",    CLI_BOOL, offsetof(struct bench_flags, no_audit),    0, 0,   "leave out the proof at the end"},
     {"repetitions", CLI_INT,  offsetof(struct bench_flags, repetitions), 1, 99,  "locks: medians are over this many"},
@@ -93,6 +94,9 @@ static enum exit_code wrong_flags(const struct bench_mode *mode)
         return cli_usage("bench", "locks takes no --rows, --steady or --load-only");
     if (mode != NULL && flags.steady && strcmp(mode->job, "billing") != 0)
         return cli_usage("bench", "--steady is for billing: an order is served once");
+    if (flags.keep && (!flags.steady || flags.load_only || flags.rows != 0))
+        return cli_usage("bench",
+                         "--keep goes with --steady and takes the rows that are there");
     return EXIT_OK;
 }
 

@@ -17,6 +17,7 @@ struct bench_flags {
     int64_t rows;        /* subscriptions, orders or buyers that are made */
     const char *quorum;  /* `locks`: three URLs: also measure a quorum */
     bool steady;         /* always more due than can be done, for so many seconds */
+    bool keep;           /* no wipe, no filling: what a steady run has left */
     bool load_only;      /* wipe and fill, measure nothing */
     bool no_audit;
     bool json;

@@ -55,9 +55,9 @@ static int put_each(
 static int add_load(const struct measured *m, json_t *doc, struct err *e)
 {
     return jdoc_put(doc, "load",
-                    json_pack("{s:s,s:s,s:I,s:b}", "mode", m->mode->name, "unit",
+                    json_pack("{s:s,s:s,s:I,s:b,s:b}", "mode", m->mode->name, "unit",
                               m->mode->unit, "rows", (json_int_t)m->rows, "steady",
-                              m->flags->steady),
+                              m->flags->steady, "kept", m->flags->keep),
                     e);
 }
 
@@ -239,15 +239,27 @@ static int add_result(
 
 /* ---- all ---- */
 
+/* The rows to measure over: made, or those that are there. */
+static int provide(struct pg *pg, struct measured *m, struct err *e)
+{
+    if (!m->flags->keep && bench_load(pg, m->mode, m->rows, m->flags->steady, e) != 0)
+        return (int)e->code;
+    if (bench_read(pg, m->config, &m->before, e) != 0 || !m->flags->keep)
+        return (int)e->code;
+    m->rows = m->before.due;
+    return m->rows > 0 ? 0
+                       : err_set(e, ERR_INVALID,
+                                 "--keep: nothing is due here; run it without first");
+}
+
 /* No connection is open while the pool is forked. */
 static int prepare(struct measured *m, json_t *doc, struct err *e)
 {
     struct pg *pg = NULL;
 
     if (cli_connect(m->config, "bench", &pg, e) == 0 && bench_check_mark(pg, e) == 0 &&
-        bench_load(pg, m->mode, m->rows, m->flags->steady, e) == 0 &&
-        bench_describe(pg, m->config, doc, e) == 0 && add_load(m, doc, e) == 0)
-        (void)!bench_read(pg, m->config, &m->before, e);
+        provide(pg, m, e) == 0 && bench_describe(pg, m->config, doc, e) == 0)
+        (void)!add_load(m, doc, e);
     pg_close(pg);
     return (int)e->code;
 }

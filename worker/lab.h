@@ -80,7 +80,7 @@ struct lab_result {
     struct {
         char name[24];
         int64_t ct;
-    } races[LAB_RACES]; /* what the pool met and journaled */
+    } races[LAB_RACES]; /* what the pool met */
 
     size_t race_ct;
 };

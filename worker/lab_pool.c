@@ -213,19 +213,26 @@ static int read_figures(struct lab *l, struct lab_figures *f, struct err *e)
     return 0;
 }
 
+static void add_race(struct lab_result *r, const char *name, int64_t ct)
+{
+    if (ct == 0 || r->race_ct == LAB_RACES)
+        return;
+    (void)snprintf(r->races[r->race_ct].name, sizeof r->races[0].name, "%s", name);
+    r->races[r->race_ct++].ct = ct;
+}
+
+/* The pool journals what it could not mend; an answer that was asked for again and came
+ * is known to the relay alone. */
 static int read_races(struct lab *l, struct lab_result *r, struct err *e)
 {
     struct pg_result *res;
 
     if (pg_exec(l->pg, SQL_LAB_LIST_RACES, NULL, 0, &res, e) != 0)
         return (int)e->code;
-    for (size_t i = 0; i < pg_rows(res) && i < LAB_RACES; i++) {
-        (void)snprintf(r->races[i].name, sizeof r->races[i].name, "%s",
-                       pg_get_text(res, i, 0));
-        r->races[i].ct = pg_get_int8(res, i, 1);
-        r->race_ct = i + 1;
-    }
+    for (size_t i = 0; i < pg_rows(res); i++)
+        add_race(r, pg_get_text(res, i, 0), pg_get_int8(res, i, 1));
     pg_result_free(res);
+    add_race(r, "answers_lost", lab_relay_hits(&l->servers.to_redis));
     return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "worker/endless.h"
 #include "worker/epoch.h"
 #include "worker/journal.h"
+#include "worker/queue.h"
 #include "worker/rescue.h"
 #include "worker/settle.h"
 #include "worker/turn.h"
@@ -155,7 +156,37 @@ static int visit_suspects(struct worker *w,
     return 0;
 }
 
-/* One turn in a bucket, and what the worker learns from it. */
+/* One turn in a bucket, what the worker learns from it, and the next one's turn;
+ * whether most of what it wanted was busy. */
+static int turn_and_learn(struct worker *w,
+                          const struct job_type *job,
+                          struct walk *walk,
+                          struct turn_order *order,
+                          enum turn *turn,
+                          struct err *e)
+{
+    const struct batch *b = w->batch;
+    int64_t since_us = clk_us() - w->slot->waste.paused_us;
+    int code = take_turn(w, job, order, turn, e);
+    struct walk_turn did = {.pulled = b->n,
+                            .worked = b->worked,
+                            .first = b->items[0],
+                            .first_worked = b->first_worked,
+                            .youngest = b->youngest,
+                            .queued = order->queues};
+
+    did.took_ms = (clk_us() - w->slot->waste.paused_us - since_us) / 1000;
+    if (code == 0 && !order->patient)
+        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
+    if (code == 0 && (did.pulled > 0 || b->suspect_ct == 0))
+        walk_learn(walk, order->bucket, &did, clk_ms());
+    queue_leave(w);
+    order->queues = order->line != NULL && !order->queues && walk_is_mostly_busy(&did);
+    return code;
+}
+
+/* One batch from a bucket. Where others have most of the keys, what is free is worked
+ * beside them, and then, as soon as they are done, the rest. */
 static int visit(struct worker *w,
                  const struct job_type *job,
                  struct walk *walk,
@@ -164,30 +195,26 @@ static int visit(struct worker *w,
                  struct err *e)
 {
     bool patient = walk_is_patient(walk, bucket);
+    bool shared = walk_is_shared(walk, bucket);
     struct turn_order order = {.bucket = bucket,
                                .limit = patient ? 1 : walk->limit,
-                               .late = walk_overtaken(walk, bucket, WALK_LATE),
-                               .overdue = walk_overtaken(walk, bucket, WALK_OVERDUE),
+                               .line = walk_line(walk, bucket),
+                               .queues = shared || (patient && walk->lines != NULL),
                                .patient = patient};
-    int64_t since_ms = clk_ms();
-    const struct batch *b = w->batch;
-    struct walk_turn did;
+    enum turn again;
 
-    if (take_turn(w, job, &order, turn, e) != 0)
+    if (shared)
+        (void)queue_enter(w, (int)(walk - w->walks), true);
+    if (turn_and_learn(w, job, walk, &order, turn, e) != 0)
         return (int)e->code;
-    did = (struct walk_turn){.pulled = b->n,
-                             .worked = b->worked,
-                             .first = b->items[0],
-                             .first_worked = b->first_worked,
-                             .youngest = b->youngest,
-                             .took_ms = clk_ms() - since_ms};
-    if (!patient)
-        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
-    if (did.pulled > 0 || b->suspect_ct == 0)
-        walk_learn(walk, bucket, &did, clk_ms());
+    if (order.queues && !stopping) {
+        if (turn_and_learn(w, job, walk, &order, &again, e) != 0)
+            return (int)e->code;
+        *turn = *turn == TURN_WORKED ? *turn : again;
+    }
     order =
         (struct turn_order){.bucket = bucket, .limit = walk->limit, .suspect = true};
-    return b->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
+    return w->batch->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
 }
 
 /* One batch from every due bucket that it has not stepped back from, beginning at this
@@ -388,6 +415,7 @@ enum exit_code loop_run(struct worker *w)
     char quoted[400];
 
     own = w->slot;
+    queue_leave(w); /* what a dead one left in the slot */
     for (size_t i = 0; i < JOB_TYPE_CT; i++)
         w->walks[i] = (struct walk){
             .limit = (size_t)w->config->batch,

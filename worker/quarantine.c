@@ -1,4 +1,5 @@
 /* quarantine: what is set aside, why, and an operator's way to give it back. */
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
@@ -99,7 +100,9 @@ static int parse_item(const char *item, char kind[16], int64_t *id, struct err *
 
     (void)snprintf(kind, 16, "%.*s", (int)(n < 15 ? n : 15), item);
     errno = 0;
-    *id = colon != NULL ? strtoll(colon + 1, &end, 10) : 0;
+    *id = 0;
+    if (colon != NULL && isdigit((unsigned char)colon[1]) != 0) /* no blank, no sign */
+        *id = strtoll(colon + 1, &end, 10);
     if ((strcmp(kind, "order") != 0 && strcmp(kind, "subscription") != 0) || *id <= 0 ||
         *end != '\0' || errno != 0)
         return err_set(e, ERR_INVALID,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/lock/mutant.h"
 #include "worker/history.h"
 #include "worker/journal.h"
 
@@ -77,7 +78,7 @@ int settle_pending(struct worker *w, struct err *e)
 
     if (!u->pending)
         return 0;
-    while (running) {
+    while (running && !MUTANT("settle-not-waiting")) {
         if (is_running(w, &running, &committed, e) != 0)
             return (int)e->code;
         if (running && clk_ms() > deadline)

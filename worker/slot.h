@@ -37,6 +37,13 @@ struct waste {
     int64_t paused_us; /* doing nothing, since all that was due was with others */
 };
 
+/* Where a worker stands among those who work the same job (queue.h). */
+struct place {
+    atomic_int job;        /* row of the registry */
+    atomic_llong since_ms; /* is about a batch since then; 0: is not */
+    atomic_llong waits_us; /* waits for its turn since then; 0: does not */
+};
+
 /* Written by the worker, read by the supervisor; pid and incarnation the other way
  * round. */
 struct slot {
@@ -55,6 +62,7 @@ struct slot {
     struct walk_line lines[JOB_TYPE_CT][WALK_BUCKETS]; /* the first slot's, likewise */
     atomic_ullong endless[SLOT_ENDLESS]; /* the first slot's, for all workers: keys
                                             without an end that were told of, hashed */
+    struct place place;
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */
     struct hold hold;    /* of this incarnation, or of a dead one until it is cleared */

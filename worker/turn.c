@@ -14,6 +14,7 @@
 #include "worker/journal.h"
 #include "worker/park.h"
 #include "worker/point.h"
+#include "worker/queue.h"
 #include "worker/settle.h"
 
 enum { PATIENCE_SHARE = 20 }; /* of a lease, to wait for the keys of one row */
@@ -241,6 +242,15 @@ static void note_pace(struct pace *pace, int64_t start_us)
     histogram_record(&pace->batch_us, now - start_us);
 }
 
+static int index_of(const struct job_type *job)
+{
+    int i = 0;
+
+    while (job_types[i] != job)
+        i++;
+    return i;
+}
+
 static int work(struct worker *w,
                 const struct job_type *job,
                 int64_t token,
@@ -248,13 +258,17 @@ static int work(struct worker *w,
                 struct err *e)
 {
     struct batch *b = w->batch;
+    size_t n;
     int code;
 
     *turn = TURN_BUSY;
-    if (batch_workable(b, false, 0) == 0) {
+    n = batch_workable(b, false, 0);
+    if (n == 0) {
         turn_release(w);
         return 0;
     }
+    if (n * 2 >= b->n && !b->is_suspect)
+        (void)queue_enter(w, index_of(job), false);
     code = transact(w, job, token, 0, e);
     if (code != 0 && is_broken_invariant(e))
         code = transact_each(w, job, token, e);
@@ -267,15 +281,6 @@ static int work(struct worker *w,
     if (code == 0)
         code = claim_report(w, job, token, e);
     return code;
-}
-
-static int index_of(const struct job_type *job)
-{
-    int i = 0;
-
-    while (job_types[i] != job)
-        i++;
-    return i;
 }
 
 /* While the batch is worked it is published: should the worker die over it, the next
@@ -298,6 +303,27 @@ static int run_batch(struct worker *w,
             return (int)e->code;
     }
     hold_clear(&w->slot->hold);
+    return 0;
+}
+
+/* Pulls, and waits its turn if it is to; anew when somebody has served the bucket
+ * meanwhile. */
+static int pull(struct worker *w,
+                const struct job_type *job,
+                const struct turn_order *order,
+                int64_t *too_large,
+                struct err *e)
+{
+    bool waited = false;
+    unsigned served;
+
+    do {
+        served = order->line == NULL ? 0 : order->line->served;
+        if (batch_pull(w, job, order, too_large, e) != 0)
+            return (int)e->code;
+        if (w->batch->n > 0 && order->queues)
+            waited = queue_enter(w, index_of(job), !waited);
+    } while (waited && order->line != NULL && order->line->served != served);
     return 0;
 }
 
@@ -326,7 +352,7 @@ static int pull_and_work(struct worker *w,
     int64_t too_large;
 
     *turn = TURN_EMPTY;
-    if (batch_pull(w, job, order, &too_large, e) != 0)
+    if (pull(w, job, order, &too_large, e) != 0)
         return (int)e->code;
     if (too_large != 0) {
         *turn = TURN_WORKED;
@@ -345,9 +371,10 @@ int turn_run(struct worker *w,
              enum turn *turn,
              struct err *e)
 {
-    int64_t start_us = clk_us();
+    int64_t start_us = clk_us() - w->slot->waste.paused_us;
     int code = pull_and_work(w, job, order, turn, e);
 
+    start_us += w->slot->waste.paused_us; /* waiting is no part of it */
     note_waste(w, order, *turn, start_us);
     if (*turn == TURN_WORKED && w->batch->n > 0) {
         w->slot->has_worked = 1;

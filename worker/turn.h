@@ -18,13 +18,14 @@ enum turn {
 struct turn_order {
     int64_t bucket;
     size_t limit;
-    int64_t late;    /* rows below it are served before all others */
-    int64_t overdue; /* rows below it are not passed over */
-    bool patient;    /* all keys of the rows, waiting for them a little, or none */
-    bool suspect;    /* one row that a worker has died over, alone; else the others */
+    const struct walk_line *line; /* of the bucket: tells who is late there; or NULL */
+    bool queues;  /* waits until no other worker is about a batch of the job */
+    bool patient; /* all keys of the rows, waiting for them a little, or none */
+    bool suspect; /* one row that a worker has died over, alone; else the others */
 };
 
-/* Pulls from one bucket, locks, applies in one transaction, releases. Errors: ERR_REDIS
+/* Pulls from one bucket, locks, applies in one transaction, releases. The turn of the
+ * next worker is up to the caller: queue_leave, also after an error. Errors: ERR_REDIS
  * (nothing was charged), ERR_UNKNOWN (noted; settle_pending on a new connection),
  * ERR_CONN and ERR_TIMEOUT (rolled back by the server), ERR_CONFLICT (rolled back, try
  * again). */

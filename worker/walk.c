@@ -8,6 +8,7 @@ enum {
     STEP_BACK_CAP_MS = 64,
     REST_TURNS = 8,     /* the longest rest, in turns that work */
     PACE_WEIGHT = 4,    /* the latest turn's share of the average is a fourth */
+    SHARED_TURNS = 8,   /* then one goes again beside others */
     PASSED_MAX = 16,    /* then the row is served alone */
     OVERTAKEN = 4,      /* a turn that served younger rows weighs as much as these */
     LEASE_SHARE = 10,   /* a turn takes at most a tenth of the lease */
@@ -27,14 +28,28 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
     return false;
 }
 
+bool walk_is_mostly_busy(const struct walk_turn *turn)
+{
+    return turn->worked * 2 < turn->pulled;
+}
+
 bool walk_is_patient(const struct walk *w, int64_t bucket)
 {
     return w->buckets[bucket].passed_ct >= PASSED_MAX;
 }
 
-int64_t walk_overtaken(const struct walk *w, int64_t bucket, size_t n)
+bool walk_is_shared(const struct walk *w, int64_t bucket)
 {
-    const struct walk_line *line = w->lines == NULL ? NULL : &w->lines[bucket];
+    return w->buckets[bucket].shared_ct > 0;
+}
+
+struct walk_line *walk_line(const struct walk *w, int64_t bucket)
+{
+    return w->lines == NULL ? NULL : &w->lines[bucket];
+}
+
+int64_t walk_overtaken(const struct walk_line *line, size_t n)
+{
     int64_t found = 0;
 
     for (size_t i = 0; line != NULL && i < WALK_OVERDUE; i++) {
@@ -68,30 +83,29 @@ static void note_batch(struct walk_line *line, int64_t youngest)
     }
 }
 
-static bool is_mostly_busy(const struct walk_turn *t)
-{
-    return t->worked * 2 < t->pulled;
-}
-
-/* Whoever had the keys is about to be done with its batch then. */
+/* Whoever had the keys is about to be done with its batch then. Where ids are an order,
+ * it is the turn after this one that waits for those of the pool; who meets mostly busy
+ * keys in that one too has to do with others. */
 static void rest(struct walk *w, const struct walk_turn *t, int64_t now_ms)
 {
     int64_t base_ms = w->pace_ms + 1;
 
     if (t->worked > 0)
         w->pace_ms += (t->took_ms - w->pace_ms) / PACE_WEIGHT;
-    if (!is_mostly_busy(t)) {
+    if (!walk_is_mostly_busy(t)) {
         w->rest_ct = 0;
         w->rest_until_ms = 0;
         return;
     }
+    if (w->lines != NULL && !t->queued)
+        return;
     w->rest_until_ms =
         now_ms + 1 + clk_backoff_ms(w->rest_ct++, base_ms, base_ms * REST_TURNS);
 }
 
 static void step_back(struct walk_bucket *b, const struct walk_turn *t, int64_t now_ms)
 {
-    if (!is_mostly_busy(t)) {
+    if (!walk_is_mostly_busy(t)) {
         b->busy_ct = 0;
         b->not_before_ms = 0;
         return;
@@ -112,6 +126,14 @@ static void note_first(struct walk_bucket *b, const struct walk_turn *t)
         b->passed_ct += t->worked > 0 ? OVERTAKEN : 1;
 }
 
+static void note_shared(struct walk_bucket *b, const struct walk_turn *t)
+{
+    if (t->pulled > 0 && t->worked == 0 && !t->queued)
+        b->shared_ct = SHARED_TURNS;
+    else if (b->shared_ct > 0)
+        b->shared_ct--;
+}
+
 void walk_learn(struct walk *w,
                 int64_t bucket,
                 const struct walk_turn *turn,
@@ -119,8 +141,12 @@ void walk_learn(struct walk *w,
 {
     rest(w, turn, now_ms);
     step_back(&w->buckets[bucket], turn, now_ms);
-    if (w->lines != NULL && turn->worked > 0)
+    if (w->lines != NULL && turn->worked > 0) {
         note_batch(&w->lines[bucket], turn->youngest);
+        w->lines[bucket].served++;
+    }
+    if (w->lines != NULL)
+        note_shared(&w->buckets[bucket], turn);
     note_first(&w->buckets[bucket], turn);
 }
 

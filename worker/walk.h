@@ -24,6 +24,7 @@ enum {
  * batches that went furthest. A row older than all of them was overtaken that often. */
 struct walk_line {
     atomic_llong youngest[WALK_OVERDUE];
+    atomic_uint served; /* batches */
 };
 
 /* What a worker remembers of one bucket of one job. */
@@ -32,6 +33,7 @@ struct walk_bucket {
     unsigned busy_ct;      /* turns in a row that met mostly busy keys */
     int64_t first;         /* item that stood first and was not served; 0: none */
     unsigned passed_ct;    /* turns in a row in which it was passed over, weighed */
+    unsigned shared_ct;    /* turns that are still to begin with waiting */
 };
 
 /* One job's walk; limit is set to the configured batch, lines if a lower id is an older
@@ -53,8 +55,12 @@ struct walk_turn {
     int64_t first;
     bool first_worked;
     int64_t youngest;
-    int64_t took_ms;
+    int64_t took_ms; /* without what it waited for its turn */
+    bool queued;     /* it would have */
 };
+
+/* Whether less than half of what was pulled could be worked. */
+bool walk_is_mostly_busy(const struct walk_turn *turn);
 
 /* Whether a bucket may be visited now; if not, lowers *next_ms to the time left. */
 bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *next_ms);
@@ -63,9 +69,16 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
  * keys: it was passed over too often. */
 bool walk_is_patient(const struct walk *w, int64_t bucket);
 
+/* Whether the next turn in the bucket should wait for those of others before it pulls:
+ * one of the last beside them found nothing free, so they are in this bucket too. */
+bool walk_is_shared(const struct walk *w, int64_t bucket);
+
+/* The bucket's line; NULL if ids are no order. */
+struct walk_line *walk_line(const struct walk *w, int64_t bucket);
+
 /* Rows below the answer were overtaken by n batches of this pool that are over, n at
- * most WALK_OVERDUE; 0: none was. */
-int64_t walk_overtaken(const struct walk *w, int64_t bucket, size_t n);
+ * most WALK_OVERDUE; 0: none was, or there is no line. */
+int64_t walk_overtaken(const struct walk_line *line, size_t n);
 
 /* Learns from a turn whether to step back, and who was passed over. */
 void walk_learn(struct walk *w,

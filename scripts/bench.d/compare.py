@@ -1,5 +1,6 @@
 """`scripts/bench --compare`: the pool beside the limit and beside what users would write, in turn and in rounds, so
-that the ratios hold on a noisy machine. Prints medians and what they mean for each target."""
+that the ratios hold on a noisy machine. Prints medians, how far the rounds lay apart, and what that means for each
+target."""
 import argparse
 import os
 
@@ -25,7 +26,7 @@ def arguments():
 
 
 class Contest:
-    """Contestants by name: a function that measures once, and the rates that it has given."""
+    """Contestants by name: a function that measures once, and what it has given in each round."""
 
     def __init__(self):
         self.measure, self.rates, self.documents = {}, {}, {}
@@ -34,10 +35,11 @@ class Contest:
         self.measure[name], self.rates[name] = measure, []
 
     def enter_pool(self, name, mode, *flags):
-        """A run of ours; its document is kept beside its rate."""
+        """Runs of ours; their documents are kept beside their rates."""
         def measure():
-            self.documents[name] = tools.bench(mode, *flags)
-            return tools.rate_of(self.documents[name])
+            document = tools.bench(mode, *flags)
+            self.documents.setdefault(name, []).append(document)
+            return tools.rate_of(document)
         self.enter(name, measure)
 
     def run(self, rounds):
@@ -49,6 +51,10 @@ class Contest:
 
     def median(self, name):
         return tools.median(self.rates[name])
+
+    def figures(self, name, key):
+        """One figure of a run of ours, from each round."""
+        return [document["result"][key] for document in self.documents[name]]
 
     def best(self, names):
         return max(names, key=self.median)
@@ -108,29 +114,33 @@ class Judge:
     def __init__(self, contest):
         self.contest, self.rows = contest, []
 
-    def say(self, what, value, target, form="{:.2f}", below=False):
-        met = value < target if below else value >= target
-        self.rows.append({"what": what, "value": value, "target": target, "below": below, "met": met,
-                          "text": form.format(value), "wanted": ("< " if below else ">= ") + form.format(target)})
+    def say(self, what, spread, target, form="{:.2f}", below=False):
+        """Judges the median; the spread tells how much of it is noise."""
+        met = spread["median"] < target if below else spread["median"] >= target
+        self.rows.append({"what": what, "value": spread["median"], "lowest": spread["lowest"],
+                          "highest": spread["highest"], "target": target, "below": below, "met": met,
+                          "text": [form.format(spread[name]) for name in ("median", "lowest", "highest")],
+                          "wanted": ("< " if below else ">= ") + form.format(target)})
 
     def ratio(self, what, name, other, target):
-        value = self.contest.median(name) / self.contest.median(other)
-        self.say(f"{what} ({other})", value, target, "{:.2f} x")
+        spread = tools.ratios(self.contest.rates[name], self.contest.rates[other])
+        self.say(f"{what} ({other})", spread, target, "{:.2f} x")
 
 
 def judge_billing(judge, contest, a):
     shipped = "billing as shipped"
-    result = contest.documents[shipped]["result"]
     judge.ratio("billing against the limit", shipped, "billing, the limit", 0.85)
     judge.ratio("billing, locks on against off", shipped, "billing, locks off", 0.90)
     for what, prefix, target in (("billing against one row a transaction", "billing, one row,", 20),
                                  ("billing against", "SKIP LOCKED,", 15), ("billing against", "advisory lock,", 15)):
         names = [f"{prefix} {n} {'workers' if 'row' in prefix else 'clients'}" for n in a.one_row_workers.split(",")]
         judge.ratio(what, shipped, contest.best(names), target)
-    judge.say("billing, charges a second", contest.median(shipped), PROTOTYPE, "{:,.0f}")
-    judge.say("keys met busy, 8 workers over 64 buckets, percent",
-              100 * contest.documents["billing, 8 workers, steady"]["result"]["keys_busy_share"], 2, below=True)
-    judge.say("peak memory of a worker, MiB", result["peak_mib_per_worker"], 16, below=True)
+    judge.say("billing, charges a second", tools.spread(contest.rates[shipped]), PROTOTYPE, "{:,.0f}")
+    busy = contest.figures("billing, 8 workers, steady", "keys_busy_share")
+    judge.say("keys met busy, 8 workers over 64 buckets, percent", tools.spread([100 * share for share in busy]), 2,
+              below=True)
+    judge.say("peak memory of a worker, MiB", tools.spread(contest.figures(shipped, "peak_mib_per_worker")), 16,
+              below=True)
 
 
 def judge(contest, a):
@@ -144,8 +154,8 @@ def judge(contest, a):
     if a.only in (None, "hot-sku"):
         singles = [name for name in contest.rates if name.startswith("hot SKU, one order")]
         court.ratio("hot SKU against one order a transaction", "hot SKU as shipped", contest.best(singles), 20)
-        exact = contest.documents["hot SKU as shipped"]["result"]["totals_exact"]
-        court.say("hot SKU, totals exact (1: yes)", int(exact), 1, "{:d}")
+        exact = contest.figures("hot SKU as shipped", "totals_exact")
+        court.say("hot SKU, rounds with exact totals", tools.spread([exact.count(True)]), a.rounds, "{:d}")
     return court.rows
 
 
@@ -156,9 +166,11 @@ def print_report(contest, verdicts, about, a):
     print(f"\n{'':<36}{'median':>10}{'lowest':>10}{'highest':>10}   rows a second")
     for name, rates in contest.rates.items():
         print(f"{name:<36}{contest.median(name):>10,.0f}{min(rates):>10,.0f}{max(rates):>10,.0f}")
-    print()
+    print(f"\n{'':<8}{'median':>9}{'lowest':>10}{'highest':>10}   target")
     for row in verdicts:
-        print(f"{'met   ' if row['met'] else 'MISSED'}  {row['text']:>9}  wanted {row['wanted']:<10}  {row['what']}")
+        text, lowest, highest = row["text"]
+        print(f"{'met   ' if row['met'] else 'MISSED'}  {text:>9}{lowest:>10}{highest:>10}   {row['wanted']:<10}  "
+              f"{row['what']}")
 
 
 def main():
@@ -169,10 +181,12 @@ def main():
             enter(contest, a)
     contest.run(a.rounds)
     verdicts = judge(contest, a)
-    about = tools.machine(next(iter(contest.documents.values())))
+    about = tools.machine(next(iter(contest.documents.values()))[0])
     print_report(contest, verdicts, about, a)
     tools.write(a.json, dict(about, kind="compare", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"],
                              rates=contest.rates, medians={n: contest.median(n) for n in contest.rates},
+                             lowest={n: min(rates) for n, rates in contest.rates.items()},
+                             highest={n: max(rates) for n, rates in contest.rates.items()},
                              targets=verdicts, documents=contest.documents))
 
 

@@ -12,7 +12,7 @@ FOLDER = os.environ["LL_DIR"]
 PROGRAM = os.environ["BENCH_PROGRAM"]
 PG_BIN = os.environ["LL_PG_BIN"]
 PG_DIR = os.environ["LL_PG_DIR"]
-DATABASE = "bench"
+DATABASE = os.environ["BENCH_DATABASE"]
 # As the sessions of the pool are set.
 SESSION = "-c jit=off -c timezone=UTC -c client_min_messages=warning"
 
@@ -100,6 +100,37 @@ def pgbench(script, clients, *flags):
 
 def median(values):
     return statistics.median(values)
+
+
+def spread(values):
+    """The median with how far the rounds lay apart."""
+    return {"median": median(values), "lowest": min(values), "highest": max(values)}
+
+
+def ratios(values, others):
+    """The median by the median; the spread is that of the rounds, each of which has measured both."""
+    each = [value / other for value, other in zip(values, others)]
+    return {"median": median(values) / median(others), "lowest": min(each), "highest": max(each)}
+
+
+def shown(value):
+    """As a report prints it: a figure, a yes or no, or a median with its spread."""
+    if isinstance(value, dict) and value["lowest"] == value["highest"]:
+        return shown(value["median"])
+    if isinstance(value, dict):
+        return f"{shown(value['median'])}   ({shown(value['lowest'])} to {shown(value['highest'])})"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:,.4f}" if abs(value) < 0.1 else f"{value:,.2f}"
+
+
+def checkpoints():
+    """How many were begun so far."""
+    is_17 = int(psql("SHOW server_version_num")) >= 170000
+    return int(psql("SELECT num_timed + num_requested FROM pg_stat_checkpointer" if is_17 else
+                    "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter"))
 
 
 def quantile(values, share):

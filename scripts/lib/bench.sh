@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Servers to measure on: PostgreSQL sized to the machine, every promise of durability on. Needs servers.sh.
 
+BENCH_DATABASE=bench
+
 # A quarter of the memory, up to 4 GB.
 bench_shared_buffers() { # -> megabytes
   awk '/^MemTotal:/ { mb = int($2 / 1024 / 4); print (mb > 4096 ? 4096 : mb) }' /proc/meminfo
@@ -11,8 +13,44 @@ bench_max_wal() { # -> megabytes
   df -Pm "$LL_DIR" | awk 'NR == 2 { mb = int($4 / 4); print (mb > 16384 ? 16384 : mb < 1024 ? 1024 : mb) }'
 }
 
+# ---- huge pages ----
+
+BENCH_HUGE_BEFORE="" # what was reserved before
+
+meminfo() { # name -> its number
+  awk -v name="$1:" '$1 == name { print $2 }' /proc/meminfo
+}
+
+# What PostgreSQL's shared memory takes, with a tenth for all that is not shared_buffers.
+bench_huge_pages_needed() {
+  echo $(($(bench_shared_buffers) * 1024 * 11 / 10 / $(meminfo Hugepagesize) + 1))
+}
+
+bench_return_huge_pages() {
+  echo "$BENCH_HUGE_BEFORE" >/proc/sys/vm/nr_hugepages
+}
+
+# Reserves them until the script ends.
+bench_reserve_huge_pages() {
+  local pages free
+  [ -w /proc/sys/vm/nr_hugepages ] || ll_fail "--huge-pages needs root: the kernel is asked to reserve them"
+  BENCH_HUGE_BEFORE=$(</proc/sys/vm/nr_hugepages)
+  pages=$(bench_huge_pages_needed) free=$(meminfo HugePages_Free)
+  [ "$free" -lt "$pages" ] || return 0
+  # shellcheck disable=SC2034 # read by ll_servers_stop
+  LL_AT_END=bench_return_huge_pages
+  echo $((BENCH_HUGE_BEFORE - free + pages)) >/proc/sys/vm/nr_hugepages
+  [ "$(meminfo HugePages_Free)" -ge "$pages" ] ||
+    ll_fail "--huge-pages: the kernel has no $pages huge pages to reserve; try again after a restart of the machine"
+}
+
+bench_has_huge_pages() {
+  [ "$(meminfo HugePages_Free)" -ge "$(bench_huge_pages_needed)" ]
+}
+
 bench_settings() {
   cat <<CONF
+huge_pages = $(bench_has_huge_pages && echo on || echo off)
 shared_buffers = $(bench_shared_buffers)MB
 max_wal_size = $(bench_max_wal)MB
 min_wal_size = 1GB
@@ -26,9 +64,9 @@ CONF
 
 # A database marked for benchmarks, whose owner may checkpoint.
 bench_make_database() {
-  ll_db_create bench
+  ll_db_create "$BENCH_DATABASE"
   ll_psql -d postgres -c 'GRANT pg_checkpoint TO ledgerlock_owner'
-  ll_psql -d bench -c 'CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner'
+  ll_psql -d "$BENCH_DATABASE" -c 'CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner'
   bench_program migrate >"$LL_DIR/migrate.log" 2>&1 || {
     ll_show_log "$LL_DIR/migrate.log"
     ll_fail "migrate failed"
@@ -36,7 +74,7 @@ bench_make_database() {
 }
 
 bench_program() { # words of ledgerlock...
-  LEDGERLOCK_POSTGRES_URL=$(ll_pg_url bench ledgerlock_owner) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
+  LEDGERLOCK_POSTGRES_URL=$(ll_pg_url "$BENCH_DATABASE" ledgerlock_owner) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
     ll_run "$BENCH_PROGRAM" "$@"
 }
 
@@ -52,6 +90,6 @@ bench_python() { # name, flags...
   local name=$1
   shift
   BENCH_FILESYSTEM=$(df --output=fstype "$LL_DIR" | tail -n 1)
-  export LL_ROOT LL_PG_BIN LL_PG_PID LL_REDIS_PID BENCH_PROGRAM BENCH_FILESYSTEM
+  export LL_ROOT LL_PG_BIN LL_PG_PID LL_REDIS_PID BENCH_PROGRAM BENCH_FILESYSTEM BENCH_DATABASE
   ll_run python3 -B "$LL_ROOT/scripts/bench.d/$name.py" "$@"
 }

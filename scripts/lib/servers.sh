@@ -15,6 +15,7 @@ LL_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 LL_DIR="" LL_PG_PID="" LL_REDIS_PID=""
 LL_PG_SETTINGS="" # lines of postgresql.conf on top of ours
 LL_USER="" # whom the servers run as when it is not the caller
+LL_AT_END="" # a function to call when they have ended
 
 # PostgreSQL refuses to run as root: then both servers run as another user.
 ll_pick_user() {
@@ -170,6 +171,7 @@ ll_servers_stop() {
   ll_end_jobs "$LL_PG_PID" "$LL_REDIS_PID"
   ll_end_server PostgreSQL INT "$LL_PG_PID"
   ll_end_server Redis TERM "$LL_REDIS_PID"
+  [ -z "$LL_AT_END" ] || "$LL_AT_END"
   [ -z "$LL_DIR" ] || rm -rf "$LL_DIR"
   trap - EXIT
   exit "$status"

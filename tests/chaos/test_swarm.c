@@ -13,7 +13,7 @@
 
 static struct private_pg postgres;
 static pid_t stopped;
-static unsigned seen; /* faults of a round that are seen to have happened */
+static unsigned seen; /* how often the present kind of fault has met something */
 
 /* ---- the faults ---- */
 
@@ -142,28 +142,34 @@ static void cut_after_commit(bool on)
 
 enum group { WORKER_A, WORKER_B, REDIS, POSTGRES, WAY_TO_REDIS, WAY_TO_POSTGRES, CUT };
 
+#define BY_POSTGRES &chaos.to_postgres
+#define BY_REDIS &chaos.to_redis
+
 static const struct {
     const char *name;
     enum group group;
     void (*turn)(bool on);
+    struct proxy *by; /* whose count tells how often it met something; NULL: `seen` */
+    enum proxy_count count;
 } faults[] = {
-    {"kill_worker", WORKER_A, kill_worker},
-    {"stop_worker", WORKER_B, stop_worker},
-    {"kill_redis", REDIS, kill_redis},
-    {"freeze_redis", REDIS, freeze_redis},
-    {"flush_redis", REDIS, flush_redis},
-    {"fill_redis", REDIS, fill_redis},
-    {"forget_scripts", REDIS, forget_scripts},
-    {"kill_postgres", POSTGRES, kill_postgres},
-    {"end_sessions", POSTGRES, end_sessions},
-    {"swallow_postgres", WAY_TO_POSTGRES, swallow_postgres},
-    {"refuse_postgres", WAY_TO_POSTGRES, refuse_postgres},
-    {"jitter_postgres", WAY_TO_POSTGRES, jitter_postgres},
-    {"swallow_redis", WAY_TO_REDIS, swallow_redis},
-    {"refuse_redis", WAY_TO_REDIS, refuse_redis},
-    {"jitter_redis", WAY_TO_REDIS, jitter_redis},
-    {"cut_before_commit", CUT, cut_before_commit},
-    {"cut_after_commit", CUT, cut_after_commit},
+    {"kill_worker", WORKER_A, kill_worker, NULL, PROXY_COUNTS},
+    {"stop_worker", WORKER_B, stop_worker, NULL, PROXY_COUNTS},
+    {"kill_redis", REDIS, kill_redis, NULL, PROXY_COUNTS},
+    {"freeze_redis", REDIS, freeze_redis, NULL, PROXY_COUNTS},
+    {"flush_redis", REDIS, flush_redis, NULL, PROXY_COUNTS},
+    {"fill_redis", REDIS, fill_redis, NULL, PROXY_COUNTS},
+    {"forget_scripts", REDIS, forget_scripts, NULL, PROXY_COUNTS},
+    {"kill_postgres", POSTGRES, kill_postgres, NULL, PROXY_COUNTS},
+    {"end_sessions", POSTGRES, end_sessions, NULL, PROXY_COUNTS},
+    {"swallow_postgres", WAY_TO_POSTGRES, swallow_postgres, BY_POSTGRES,
+     PROXY_SWALLOWED},
+    {"refuse_postgres", WAY_TO_POSTGRES, refuse_postgres, BY_POSTGRES, PROXY_REFUSED},
+    {"jitter_postgres", WAY_TO_POSTGRES, jitter_postgres, BY_POSTGRES, PROXY_DELAYED},
+    {"swallow_redis", WAY_TO_REDIS, swallow_redis, BY_REDIS, PROXY_SWALLOWED},
+    {"refuse_redis", WAY_TO_REDIS, refuse_redis, BY_REDIS, PROXY_REFUSED},
+    {"jitter_redis", WAY_TO_REDIS, jitter_redis, BY_REDIS, PROXY_DELAYED},
+    {"cut_before_commit", CUT, cut_before_commit, BY_POSTGRES, PROXY_CUTS_BEFORE},
+    {"cut_after_commit", CUT, cut_after_commit, BY_POSTGRES, PROXY_CUTS_AFTER},
 };
 
 enum { FAULTS = sizeof faults / sizeof faults[0] };
@@ -188,34 +194,59 @@ static void tell(const struct swarm *s, uint64_t seed)
     print_message("\n");
 }
 
+/* Counts of a round, by kind. */
+static struct {
+    unsigned begun, met;
+} of[FAULTS];
+
+static void turn(const struct swarm_event *e)
+{
+    seen = 0;
+    faults[e->fault].turn(e->ends == 0);
+    of[e->fault].begun += e->ends == 0;
+    of[e->fault].met += seen;
+}
+
 static void throw_faults(const struct swarm *s)
 {
     int64_t since = pool_now_ms();
 
+    memset(of, 0, sizeof of);
     for (size_t i = 0; i < s->event_ct; i++) {
-        const struct swarm_event *e = &s->events[i];
-        int64_t wait_ms = e->at_ms - (pool_now_ms() - since);
+        int64_t wait_ms = s->events[i].at_ms - (pool_now_ms() - since);
 
         if (wait_ms > 0)
             fixture_pause_ms((long)wait_ms);
-        faults[e->fault].turn(e->ends == 0);
+        turn(&s->events[i]);
     }
     proxy_pass(&chaos.to_postgres);
     proxy_pass(&chaos.to_redis);
 }
 
-static unsigned met_by_proxies(void)
+/* How often it has met something since the world was opened. */
+static unsigned met_so_far(size_t fault)
 {
-    static const enum proxy_count what[] = {PROXY_CUTS_BEFORE, PROXY_CUTS_AFTER,
-                                            PROXY_DELAYED, PROXY_SWALLOWED,
-                                            PROXY_REFUSED};
+    return faults[fault].by != NULL ? proxy_count(faults[fault].by, faults[fault].count)
+                                    : seen;
+}
 
-    unsigned n = 0;
+/* One may find nobody there, as another has been before it; half of them must not. */
+static void assert_met(void)
+{
+    unsigned begun = 0, met = 0;
 
-    for (size_t i = 0; i < sizeof what / sizeof what[0]; i++)
-        n += proxy_count(&chaos.to_postgres, what[i]) +
-             proxy_count(&chaos.to_redis, what[i]);
-    return n;
+    print_message("met, of begun:");
+    for (size_t i = 0; i < FAULTS; i++) {
+        if (of[i].begun == 0)
+            continue;
+        if (faults[i].by != NULL)
+            of[i].met = met_so_far(i);
+        begun++;
+        met += of[i].met > 0;
+        print_message(" %s %u/%u", faults[i].name, of[i].met, of[i].begun);
+    }
+    print_message("\n");
+    assert_true(begun > 0 && 2 * met >= begun);
 }
 
 static void one_round(uint64_t seed, int64_t total_ms)
@@ -224,12 +255,11 @@ static void one_round(uint64_t seed, int64_t total_ms)
 
     draw(&s, seed, total_ms);
     tell(&s, seed);
-    seen = 0;
     chaos_slow_down();
     chaos_start_midway();
     throw_faults(&s);
     chaos_assert_midway();
-    assert_true(seen + met_by_proxies() > 0);
+    assert_met();
     chaos_full_speed();
     chaos_recovers(60);
     chaos_end();
@@ -267,6 +297,32 @@ static void swarm_of_one_seed_is_always_the_same(void **state)
         draw(&b, seed + 1, 20000);
         assert_true(swarm_hash(&a) != swarm_hash(&b));
     }
+}
+
+/* One that never meets anything would leave its mixtures calm. */
+static void swarm_of_one_kind_meets_something_whichever_it_is(void **state)
+{
+    (void)state;
+    chaos_slow_down();
+    chaos_start_midway();
+    for (size_t i = 0; i < FAULTS; i++) {
+        int64_t deadline = pool_now_ms() + 5000;
+        unsigned before = faults[i].by != NULL ? met_so_far(i) : 0;
+
+        seen = 0;
+        faults[i].turn(true);
+        while (met_so_far(i) == before) {
+            if (pool_now_ms() > deadline)
+                fail_msg("%s has met nothing", faults[i].name);
+            fixture_pause_ms(5);
+        }
+        faults[i].turn(false);
+        pool_work_wait(&chaos.f, pool_work_done(&chaos.f) + 20, 20);
+    }
+    chaos_assert_midway();
+    chaos_full_speed();
+    chaos_recovers(60);
+    chaos_end();
 }
 
 static void swarm_is_survived(void **state)
@@ -333,11 +389,13 @@ int main(void)
 {
     const struct CMUnitTest quick[] = {
         cmocka_unit_test(swarm_of_one_seed_is_always_the_same),
+        SWARM_TEST(swarm_of_one_kind_meets_something_whichever_it_is),
         SWARM_TEST(swarm_is_survived),
     };
     const struct CMUnitTest full[] = {
         cmocka_unit_test(swarm_of_one_seed_is_always_the_same),
         SWARM_TEST(swarm_is_survived),
+        SWARM_TEST(swarm_of_one_kind_meets_something_whichever_it_is),
         SWARM_TEST(swarm_with_another_mixture_is_survived),
         SWARM_TEST(swarm_with_a_third_mixture_is_survived),
     };

@@ -100,7 +100,7 @@ static int open_worlds(void **state)
         "DO $$ DECLARE c record; BEGIN"
         " FOR c IN SELECT conrelid::regclass AS tab, conname FROM pg_constraint"
         "  WHERE connamespace = 'ledgerlock'::regnamespace"
-        "  ORDER BY contype <> 'f' LOOP"
+        "  AND conrelid <> 0 ORDER BY contype <> 'f' LOOP"
         "  EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.tab, c.conname);"
         " END LOOP; END $$");
     return 0;

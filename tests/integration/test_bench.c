@@ -61,6 +61,20 @@ static json_t *bench(const char *mode, const char *rows, const char *more)
     return doc;
 }
 
+/* More due than can be done, for a second. */
+static json_t *steady(const char *flag, const char *value)
+{
+    json_t *doc;
+
+    (void)fixture_run(&f, &o, "bench", "billing", "--steady", "--seconds", "1",
+                      "--workers", "2", "--json", flag, value, NULL);
+    if (o.code != 0)
+        fail_msg("bench --steady: exit %d: %s%s", o.code, o.out, o.err);
+    doc = json_loads(o.out, 0, NULL);
+    assert_non_null(doc);
+    return doc;
+}
+
 static void bench_refuses_an_unmarked_database_and_keeps_its_rows(void **state)
 {
     (void)state;
@@ -104,13 +118,9 @@ static void bench_refuses_figures_that_the_tables_deny(void **state)
 /* Charged again and again until the time is over. */
 static void bench_steady_runs_for_its_time_and_counts_every_period(void **state)
 {
-    json_t *doc;
+    json_t *doc = steady("--rows", "100");
 
     (void)state;
-    (void)fixture_run(&f, &o, "bench", "billing", "--steady", "--seconds", "1",
-                      "--rows", "100", "--workers", "2", "--json", NULL);
-    assert_int_equal(o.code, 0);
-    doc = json_loads(o.out, 0, NULL);
     assert_in_range(json_real_value(member(doc, "result", "seconds")) * 1000, 900,
                     3000);
     assert_true(number(doc, "result", "charges") > 100);
@@ -118,6 +128,33 @@ static void bench_steady_runs_for_its_time_and_counts_every_period(void **state)
                      ask("SELECT count(*) FROM ledgerlock.charges"));
     assert_int_equal(number(doc, "result", "left_due"), 100);
     json_decref(doc);
+}
+
+/* A second run over the same rows: what it counts is its own, nothing was wiped. */
+static void bench_keep_goes_on_over_the_rows_that_are_there(void **state)
+{
+    json_t *first = steady("--rows", "100"), *second = steady("--keep", NULL);
+    int64_t charged = number(first, "result", "charges");
+
+    (void)state;
+    assert_int_equal(number(second, "load", "rows"), 100);
+    assert_true(json_is_true(member(second, "load", "kept")));
+    assert_true(number(second, "result", "charges") > 0);
+    assert_int_equal(charged + number(second, "result", "charges"),
+                     ask("SELECT count(*) FROM ledgerlock.charges"));
+    assert_string_equal(json_string_value(member(second, "result", "audit")), "held");
+    json_decref(first);
+    json_decref(second);
+}
+
+static void bench_keep_where_nothing_is_due_is_wrong_use(void **state)
+{
+    (void)state;
+    json_decref(bench("billing", "100", NULL));
+    assert_int_equal(
+        fixture_run(&f, &o, "bench", "billing", "--steady", "--keep", NULL), 2);
+    fixture_assert_contains(o.err, "nothing is due");
+    assert_int_equal(ask("SELECT count(*) FROM ledgerlock.charges"), 100);
 }
 
 static void bench_orders_decides_every_order_and_sells_most(void **state)
@@ -228,6 +265,8 @@ static void bench_with_wrong_words_is_wrong_use(void **state)
     assert_int_equal(fixture_run(&f, &o, "bench", "biling", NULL), 2);
     assert_int_equal(fixture_run(&f, &o, "bench", "orders", "--steady", NULL), 2);
     assert_int_equal(fixture_run(&f, &o, "bench", "locks", "--rows", "100", NULL), 2);
+    assert_int_equal(fixture_run(&f, &o, "bench", "billing", "--keep", NULL), 2);
+    fixture_assert_contains(o.err, "--keep goes with --steady");
 }
 
 #define MARKED(test) cmocka_unit_test_setup_teardown(test, open_marked, close_all)
@@ -241,6 +280,8 @@ int main(void)
         MARKED(bench_billing_counts_what_is_committed),
         MARKED(bench_refuses_figures_that_the_tables_deny),
         MARKED(bench_steady_runs_for_its_time_and_counts_every_period),
+        MARKED(bench_keep_goes_on_over_the_rows_that_are_there),
+        MARKED(bench_keep_where_nothing_is_due_is_wrong_use),
         MARKED(bench_orders_decides_every_order_and_sells_most),
         MARKED(bench_hot_sku_sells_a_tenth_to_the_last_piece),
         MARKED(bench_says_every_figure_and_what_it_was_measured_on),

@@ -137,6 +137,46 @@ static void commit_ack_lost_by_all_workers_at_once_is_settled(void **state)
     assert_settled(4, 4);
 }
 
+/* COMMIT of a batch with subscription 1 takes its time: less than a statement may. */
+static const char slow_commit[] =
+    "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM"
+    " pg_sleep(0.6); RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER slow AFTER INSERT"
+    " ON ledgerlock.charges DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN"
+    " (NEW.subscription_id = 1) EXECUTE FUNCTION public.slow()";
+
+#define COMMITTING                                                                     \
+    "SELECT count(*) FROM pg_stat_activity AS c WHERE c.datname = current_database()"  \
+    " AND c.query = 'COMMIT' AND c.wait_event = 'PgSleep'"
+#define ASKED_MEANWHILE                                                                \
+    COMMITTING " AND EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.datname ="      \
+               " c.datname AND a.query LIKE '%pg_xact_status%' AND a.pid <> c.pid AND" \
+               " a.pid <> pg_backend_pid())"
+
+static void wait_until(const char *url, const char *sql)
+{
+    for (int i = 0; fixture_query_int8(url, sql) == 0; i++) {
+        if (i > 1000)
+            fail_msg("never true: %s", sql);
+        fixture_pause_ms(5);
+    }
+}
+
+/* Who asks while it still runs sees no effects yet, and must not believe it. */
+static void commit_still_running_is_waited_for(void **state)
+{
+    char url[FIXTURE_URL];
+
+    (void)state;
+    fixture_url_as(&f, "postgres", url, sizeof url);
+    fixture_exec(url, slow_commit);
+    start("1");
+    wait_until(url, COMMITTING);
+    proxy_cut_all(&proxy);
+    wait_until(url, ASKED_MEANWHILE);
+    finish_exactly();
+    assert_settled(1, 0);
+}
+
 /* The pool is told to stop while an outcome is unknown: it finds out before it ends. */
 static void commit_ack_lost_at_the_end_is_settled_before_exit(void **state)
 {
@@ -200,6 +240,7 @@ int main(void)
         UNKNOWN_TEST(commit_never_sent_on_is_settled_as_rolled_back),
         UNKNOWN_TEST(commit_ack_lost_is_settled_as_committed),
         UNKNOWN_TEST(commit_ack_lost_by_all_workers_at_once_is_settled),
+        UNKNOWN_TEST(commit_still_running_is_waited_for),
         UNKNOWN_TEST(commit_ack_lost_at_the_end_is_settled_before_exit),
         UNKNOWN_TEST(connection_lost_around_apply_is_rolled_back_and_redone),
         UNKNOWN_TEST(answers_slower_than_the_lease_are_lost_before_commit),

@@ -234,6 +234,19 @@ static void delivery_with_same_number_arrives_once(void **state)
                      1);
 }
 
+static void currency_is_three_capital_letters_wherever_it_is_kept(void **state)
+{
+    static const char *const refused[] = {"usd", "US", "USDT", "U$D", ""};
+    char sql[160], code[6];
+
+    (void)state;
+    for (size_t i = 0; i < 2 * sizeof refused / sizeof refused[0]; i++) {
+        (void)snprintf(sql, sizeof sql, "UPDATE ledgerlock.%s SET currency = '%s'",
+                       i % 2 == 0 ? "users" : "stock", refused[i / 2]);
+        assert_string_equal(fixture_sqlstate(f.url, sql, code), "23514");
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_shop, close_shop)
 
 int main(void)
@@ -254,6 +267,7 @@ int main(void)
         TEST(cancel_stops_after_the_period_that_is_running),
         TEST(resume_gives_an_unpaid_subscription_one_more_try),
         TEST(delivery_with_same_number_arrives_once),
+        TEST(currency_is_three_capital_letters_wherever_it_is_kept),
     };
 
     fixture_need_servers();

@@ -148,6 +148,17 @@ static void lab_shipped_pool_meets_a_lost_key_and_holds(void **state)
     assert_true(number("races", "epoch_bumps") > 0);
 }
 
+static void lab_shipped_pool_is_not_answered_and_holds(void **state)
+{
+    (void)state;
+    mark();
+    assert_int_equal(play("everything", "replies", "--json"), 0);
+    assert_int_equal(number("charged_twice", NULL), 0);
+    assert_int_equal(number("races", "answers_lost"), 6);
+    assert_int_equal(play("everything", "calm", "--json"), 0);
+    assert_int_equal(number("races", "answers_lost"), 0);
+}
+
 static void lab_says_what_it_skips(void **state)
 {
     (void)state;
@@ -249,6 +260,7 @@ int main(void)
         LAB_TEST(lab_keys_without_end_are_found_stuck),
         LAB_TEST(lab_random_redis_fools_fences_but_not_what_is_shipped),
         LAB_TEST(lab_shipped_pool_meets_a_lost_key_and_holds),
+        LAB_TEST(lab_shipped_pool_is_not_answered_and_holds),
         LAB_TEST(lab_says_what_it_skips),
         LAB_TEST(lab_moves_the_clock_of_redis),
         LAB_TEST(lab_leaves_no_folder_behind),

@@ -30,15 +30,15 @@ static int64_t figure(json_t *doc, const char *section, const char *key)
     return json_integer_value(value);
 }
 
-/* Eight workers, orders of up to four lines, small batches: many batches a bucket. */
-static json_t *bench(const char *rows)
+/* Eight workers and small batches: many batches a bucket. */
+static json_t *bench(const char *mode, const char *rows)
 {
     json_t *doc;
 
     fixture_become(&world.f, "ledgerlock_owner");
     fixture_exec(world.owner, "CREATE SCHEMA ledgerlock_bench");
-    (void)fixture_run(&world.f, &world.o, "bench", "orders", "--rows", rows,
-                      "--workers", "8", "--batch", "10", "--json", NULL);
+    (void)fixture_run(&world.f, &world.o, "bench", mode, "--rows", rows, "--workers",
+                      "8", "--batch", "10", "--json", NULL);
     if (world.o.code != 0)
         fail_msg("exit %d: %s%s", world.o.code, world.o.out, world.o.err);
     doc = json_loads(world.o.out, 0, NULL);
@@ -48,7 +48,7 @@ static json_t *bench(const char *rows)
 
 static void orders_under_skewed_demand_wait_behind_few_batches(void **state)
 {
-    json_t *doc = bench("8000");
+    json_t *doc = bench("orders", "8000");
     int64_t busy = figure(doc, "counters", "busy");
 
     (void)state;
@@ -62,7 +62,7 @@ static void orders_under_skewed_demand_wait_behind_few_batches(void **state)
 
 static void bench_says_of_waits_and_waste_what_the_tables_say(void **state)
 {
-    json_t *doc = bench("1500");
+    json_t *doc = bench("orders", "1500");
 
     (void)state;
     assert_int_equal(figure(doc, "waits", "batches_behind_max"), most_behind());
@@ -75,6 +75,21 @@ static void bench_says_of_waits_and_waste_what_the_tables_say(void **state)
                      figure(doc, "waste", "turns_empty") +
                          figure(doc, "waste", "turns_refused") +
                          figure(doc, "result", "commits"));
+    json_decref(doc);
+}
+
+static void workers_that_meet_over_one_sku_take_turns(void **state)
+{
+    json_t *doc = bench("hot-sku", "6000");
+    int64_t refused = figure(doc, "waste", "turns_refused");
+    int64_t turns = figure(doc, "waste", "turns");
+
+    (void)state;
+    print_message("[   FACTS  ] %d of %d turns refused\n", (int)refused, (int)turns);
+    assert_true(refused > 0); /* else they did not meet */
+    assert_true(refused * 3 < turns);
+    assert_true(
+        json_is_true(json_object_get(json_object_get(doc, "result"), "totals_exact")));
     json_decref(doc);
 }
 
@@ -151,6 +166,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WORLD(orders_under_skewed_demand_wait_behind_few_batches),
         WORLD(bench_says_of_waits_and_waste_what_the_tables_say),
+        WORLD(workers_that_meet_over_one_sku_take_turns),
         WORLD(order_whose_key_is_held_is_overtaken_by_few_batches),
     };
 

@@ -64,6 +64,7 @@ static void wrong_password_exits_with_4_and_is_not_repeated(void **state)
 static void missing_password_exits_with_4(void **state)
 {
     (void)state;
+    fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", NULL);
     assert_int_equal(fixture_run(&f, &o, "run", "--once", NULL), 4);
     fixture_assert_contains(o.err, "password");
 }

@@ -246,6 +246,7 @@ static void supervisor_killed_takes_its_workers_with_it(void **state)
     (void)kill(pool.pid, SIGKILL);
     (void)waitpid(pool.pid, NULL, 0);
     pool.pid = 0;
+    assert_true(pool_work_done(&f) < pool_work_all(&large)); /* killed midway */
     for (deadline = pool_now_ms() + 2000; alive > 0 && pool_now_ms() < deadline;) {
         fixture_pause_ms(10);
         alive = 0;

@@ -145,6 +145,7 @@ static void run_through_chaos(void)
     pool_work_wait(&f, 100, 10);
     for (int i = 0; i < ROUNDS; i++)
         one_round(&servers[i % 2], &servers[(i + 1) % 2]);
+    pool_work_wait(&f, pool_work_done(&f) + 1, (2 * LEASE_MS + 2000) / 1000);
     pool_work_wait(&f, pool_work_all(&work), 90);
     (void)kill(pool.pid, SIGTERM);
     pool_assert_ends(&pool, 0, 15);

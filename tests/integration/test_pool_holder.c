@@ -39,7 +39,7 @@ static void open_with_lease(int lease_ms)
     fixture_env("LEDGERLOCK_POOL_BATCH", "5");
     pool_work_put(&f, &work);
     memset(&redis, 0, sizeof redis);
-    fixture_redis_start(&redis, NULL);
+    pool_redis_start(&redis);
     (void)snprintf(f.redis_url, sizeof f.redis_url, "%s", redis.url);
     through = f;
     proxy_open_postgres(&proxy, &through);
@@ -87,6 +87,7 @@ static int close_world(void **state)
     end(&others);
     proxy_close(&proxy);
     fixture_redis_close(&redis);
+    pool_redis_password(NULL);
     fixture_close(&f);
     checker_close(&checker);
     return 0;
@@ -277,7 +278,7 @@ static void redis_restart_empty_while_held_fences_the_old_holder(void **state)
     (void)state;
     hold_at(begin, strlen(begin));
     fixture_redis_kill(&redis);
-    fixture_redis_start(&redis, NULL);
+    pool_redis_start(&redis);
     assert_int_equal(pool_lock_keys(&f), 0);
     assert_taken_over(1);
 }

@@ -266,8 +266,23 @@ static void released_row_is_worked_again_and_the_journal_says_so(void **state)
 
 static void release_of_what_is_not_set_aside_says_so(void **state)
 {
-    static const char *const wrong[] = {
-        "subscription:1", "order:1", "order:999", "order:", "order:1x", "user:1", "7"};
+    static const char *const wrong[] = {"subscription:1",
+                                        "order:1",
+                                        "order:999",
+                                        "order:",
+                                        "order:1x",
+                                        "user:1",
+                                        "7",
+                                        "order:-1",
+                                        "order: 1",
+                                        "order:+1",
+                                        "order:1 ",
+                                        "Order:1",
+                                        "orders:1",
+                                        "order::1",
+                                        "",
+                                        "order:0",
+                                        "order:9223372036854775808"};
 
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
@@ -277,6 +292,19 @@ static void release_of_what_is_not_set_aside_says_so(void **state)
     }
     assert_int_equal(fixture_run(&f, &o, "quarantine", "free", "order:1", NULL), 2);
     assert_int_equal(pool_incidents(&f, "resumed", ""), 0);
+}
+
+static void quarantine_of_a_server_that_is_not_there_exits_with_4(void **state)
+{
+    (void)state;
+    (void)snprintf(f.url, sizeof f.url, "postgresql:///nothing?host=%s",
+                   "/nonexistent");
+    assert_int_equal(fixture_run(&f, &o, "quarantine", "list", "--json", NULL), 4);
+    assert_string_equal(o.out, "");
+    fixture_assert_contains(o.err, "/nonexistent");
+    assert_int_equal(
+        fixture_run(&f, &o, "quarantine", "release", "order:1", "--yes", NULL), 4);
+    assert_string_equal(o.out, "");
 }
 
 /* ---- old pools ---- */
@@ -316,6 +344,7 @@ int main(void)
         QUARANTINE_TEST(list_tells_what_is_set_aside_and_why),
         QUARANTINE_TEST(released_row_is_worked_again_and_the_journal_says_so),
         QUARANTINE_TEST(release_of_what_is_not_set_aside_says_so),
+        QUARANTINE_TEST(quarantine_of_a_server_that_is_not_there_exits_with_4),
         QUARANTINE_TEST(workers_not_seen_for_a_day_are_forgotten_when_a_pool_starts),
     };
 

@@ -73,6 +73,8 @@ static int number_of(const char *callee, const char *module, uint64_t offset)
         (void)strncpy(s->module, module, sizeof s->module - 1);
         table->n++;
     }
+    if (found >= 0)
+        table->sites[found].calls++;
     atomic_flag_clear(&table->lock);
     return found;
 }
@@ -192,10 +194,15 @@ static int break_redis(redisContext *c)
     X(int, PQsetnonblocking, (PGconn *c, int on), (c, on), -1)                                     \
     X(redisContext *, redisConnectNonBlock, (const char *h, int p), (h, p), NULL)                  \
     X(redisContext *, redisConnectUnixNonBlock, (const char *path), (path), NULL)                  \
+    X(int, redisFormatCommandArgv, (char **t, int n, const char **v, const size_t *l), (t, n, v, l), -1) \
     X(int, redisBufferRead, (redisContext *c), (c), break_redis(c))                                \
     X(int, redisReaderGetReply, (redisReader *r, void **reply), (r, reply), REDIS_ERR)             \
     X(int, poll, (struct pollfd *p, nfds_t n, int ms), (p, n, ms), refuse(EINTR))                  \
     X(int, socket, (int d, int t, int p), (d, t, p), refuse(EMFILE))                               \
+    X(int, connect, (int fd, __CONST_SOCKADDR_ARG a, socklen_t n), (fd, a, n), refuse(ECONNREFUSED)) \
+    X(ssize_t, send, (int fd, const void *b, size_t n, int f), (fd, b, n, f), refuse(ECONNRESET))  \
+    X(ssize_t, recv, (int fd, void *b, size_t n, int f), (fd, b, n, f), refuse(ECONNRESET))        \
+    X(pid_t, fork, (void), (), refuse(EAGAIN))                                                     \
     X(ssize_t, read, (int fd, void *b, size_t n), (fd, b, n), refuse(EINTR))                       \
     X(ssize_t, write, (int fd, const void *b, size_t n), (fd, b, n), refuse(ENOSPC))
 

@@ -16,6 +16,7 @@ struct call_site {
     char callee[28];
     char module[28];
     uint64_t offset;
+    unsigned calls; /* so far; the test may set it back while nothing runs */
 };
 
 struct call_table {

@@ -1,7 +1,6 @@
 /* chaos_world: puts the pieces together; the checks at the end. */
 #include "tests/lib/chaos_world.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,14 +10,10 @@
 #include <unistd.h>
 
 #include "tests/lib/points.h"
-
-/* What no log may show. */
-#define REDIS_SECRET "canary-of-redis-5d1f"
-#define POSTGRES_SECRET "canary-of-postgres-8c2e"
+#include "tests/lib/secrets.h"
 
 struct chaos chaos;
 
-static char secret_files[2][96];
 static char shipped[256]; /* the program before it was the test build */
 
 bool chaos_is_full(void)
@@ -30,20 +25,12 @@ bool chaos_is_full(void)
 
 /* ---- open and close ---- */
 
-static void use_secrets(void)
-{
-    fixture_file(secret_files[0], sizeof secret_files[0], REDIS_SECRET, 0600);
-    fixture_file(secret_files[1], sizeof secret_files[1], POSTGRES_SECRET, 0600);
-    fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", secret_files[0]);
-    fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", secret_files[1]);
-    pool_redis_password(REDIS_SECRET);
-}
-
 void chaos_redis_start(const char *name, const char *value)
 {
     char reply[128] = "";
 
-    fixture_redis_start(&chaos.redis, "--requirepass", REDIS_SECRET, name, value, NULL);
+    fixture_redis_start(&chaos.redis, "--requirepass", SECRET_OF_REDIS, name, value,
+                        NULL);
     for (int i = 0; strcmp(reply, "PONG") != 0; i++) { /* it may still be loading */
         assert_true(i < 1000);
         fixture_pause_ms(i > 0 ? 10 : 0);
@@ -78,7 +65,7 @@ int chaos_open_empty(void **state)
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "2000");
     fixture_env("LEDGERLOCK_POOL_POLL_MS", "50");
     fixture_env("LEDGERLOCK_POOL_BATCH", "5");
-    use_secrets();
+    pool_use_redis_secret();
     chaos_redis_start(NULL, NULL);
     (void)snprintf(chaos.f.redis_url, sizeof chaos.f.redis_url, "%s", chaos.redis.url);
     chaos.through = chaos.f;
@@ -119,8 +106,6 @@ int chaos_close(void **state)
     fixture_redis_close(&chaos.redis);
     fixture_close(&chaos.f);
     checker_close(&chaos.checker);
-    for (size_t i = 0; i < 2; i++)
-        (void)unlink(secret_files[i]);
     pool_redis_password(NULL);
     memset(&chaos, 0, sizeof chaos);
     return 0;
@@ -213,47 +198,6 @@ void chaos_end(void)
 
 /* ---- the check ---- */
 
-static char *slurp(int fd)
-{
-    off_t size = lseek(fd, 0, SEEK_END);
-    char *text = calloc(1, (size_t)(size > 0 ? size : 0) + 1);
-
-    assert_non_null(text);
-    if (size > 0)
-        assert_int_equal(pread(fd, text, (size_t)size, 0), size);
-    return text;
-}
-
-static void assert_no_secret(int fd, const char *whose)
-{
-    char *text = slurp(fd);
-
-    if (strstr(text, REDIS_SECRET) != NULL || strstr(text, POSTGRES_SECRET) != NULL)
-        fail_msg("a password is in the log of %s", whose);
-    free(text);
-}
-
-void chaos_assert_no_secret(const struct fixture_child *pool)
-{
-    assert_no_secret(pool->err_fd, "the pool");
-    assert_no_secret(pool->out_fd, "the pool's output");
-}
-
-static void assert_no_secret_in_logs(void)
-{
-    char path[96];
-    int fd;
-
-    if (chaos.pool.err_fd > 0)
-        chaos_assert_no_secret(&chaos.pool);
-    (void)snprintf(path, sizeof path, "%s/redis.log", chaos.redis.dir);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        assert_no_secret(fd, "Redis");
-        (void)close(fd);
-    }
-}
-
 /* Every lock ends by itself: within its lease and a second there is none. */
 static void assert_no_lock_stays(void)
 {
@@ -269,7 +213,6 @@ static void assert_no_lock_stays(void)
 
 void chaos_check(void)
 {
-    assert_no_secret_in_logs();
     if (chaos.redis.pid > 0)
         assert_no_lock_stays();
     assert_int_equal(pool_incidents(&chaos.f, "commit_unknown", ""),

@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/lib/secrets.h"
+
 extern char **environ;
 
 enum { MAX_WORDS = 32, MAX_EXTRA = 16 };
@@ -107,12 +109,13 @@ void fixture_close(struct fixture *f)
     char sql[256];
 
     extra_ct = 0;
-    if (f->database[0] == '\0')
-        return;
-    (void)snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %s WITH (FORCE)",
-                   f->database);
-    fixture_exec(super_url(), sql);
+    if (f->database[0] != '\0') {
+        (void)snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %s WITH (FORCE)",
+                       f->database);
+        fixture_exec(super_url(), sql);
+    }
     f->database[0] = '\0';
+    secrets_close();
 }
 
 static int migrate(const struct fixture *f, struct fixture_output *o)
@@ -193,6 +196,7 @@ static void set_environment(const struct fixture *f)
     (void)setenv("NO_COLOR", "1", 1);
     if (f != NULL) {
         (void)setenv("LEDGERLOCK_POSTGRES_URL", f->url, 1);
+        (void)setenv("LEDGERLOCK_POSTGRES_PASSWORD_FILE", secrets_of_postgres(), 1);
         (void)setenv("LEDGERLOCK_REDIS_URL", f->redis_url, 1);
         (void)setenv("LEDGERLOCK_LOCKS_PREFIX", f->prefix, 1);
     }
@@ -224,6 +228,7 @@ start(struct fixture_child *child, const struct fixture *f, const char *const *w
 
     child->out_fd = temporary();
     child->err_fd = temporary();
+    (void)secrets_of_postgres(); /* the child would make one of its own */
     (void)fflush(NULL);
     child->pid = fork();
     assert_true(child->pid >= 0);
@@ -281,6 +286,7 @@ int fixture_wait(struct fixture_child *child, int seconds, struct fixture_output
         slurp(child->out_fd, o->out, sizeof o->out);
         slurp(child->err_fd, o->err, sizeof o->err);
     }
+    secrets_look((const int[]){child->out_fd, child->err_fd});
     (void)close(child->out_fd);
     (void)close(child->err_fd);
     child->pid = 0;
@@ -296,6 +302,7 @@ void fixture_spawn(const struct fixture *f, struct fixture_child *child, ...)
     collect_words(words, ap);
     va_end(ap);
     start(child, f, words);
+    secrets_watch((const int[]){child->out_fd, child->err_fd});
 }
 
 int fixture_run(const struct fixture *f, struct fixture_output *o, ...)

@@ -45,7 +45,8 @@ void fixture_open(struct fixture *f);
 /* The same, and `ledgerlock migrate`. */
 void fixture_open_migrated(struct fixture *f);
 
-/* Drops the database, whoever is connected. */
+/* Drops the database, whoever is connected, and asserts that no run since the last one
+ * was closed has written a password (secrets.h). */
 void fixture_close(struct fixture *f);
 
 /* URL of the test's database for a role; "postgres" is the superuser. */

@@ -15,6 +15,7 @@
 
 #include "tests/lib/clock_shim.h"
 #include "tests/lib/fixture.h"
+#include "tests/lib/secrets.h"
 
 bool fixture_movable_clocks;
 
@@ -147,8 +148,16 @@ remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 
 void fixture_redis_close(struct fixture_redis *r)
 {
+    char log[sizeof r->dir + 16];
+    bool found = false;
+
     end_redis(r, SIGTERM);
-    if (r->dir[0] != '\0')
+    if (r->dir[0] != '\0') {
+        (void)snprintf(log, sizeof log, "%s/redis.log", r->dir);
+        found = secrets_are_in(log);
         (void)nftw(r->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    }
     r->dir[0] = '\0';
+    if (found)
+        fail_msg("Redis has written a password");
 }

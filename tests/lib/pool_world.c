@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "tests/lib/checker.h"
+#include "tests/lib/secrets.h"
 
 enum { DEPOSIT = 1000000, AMOUNT = 100, PRICE = 250, LOG_SIZE = 1 << 20 };
 
@@ -347,6 +348,18 @@ void pool_redis_password(const char *password)
 const char *pool_redis_secret(void)
 {
     return redis_password;
+}
+
+void pool_use_redis_secret(void)
+{
+    fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", secrets_of_redis());
+    pool_redis_password(SECRET_OF_REDIS);
+}
+
+void pool_redis_start(struct fixture_redis *r)
+{
+    pool_use_redis_secret();
+    fixture_redis_start(r, "--requirepass", SECRET_OF_REDIS, NULL);
 }
 
 static redisReply *ask_redis(const char *url, const char *command)

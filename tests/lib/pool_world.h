@@ -84,6 +84,11 @@ void pool_redis(const char *url, char *reply, size_t size, const char *command);
 void pool_redis_password(const char *password);
 const char *pool_redis_secret(void);
 
+/* The Redis of this test asks for the password of secrets.h: the runs that follow and
+ * these functions send it. The second starts such a server. */
+void pool_use_redis_secret(void);
+void pool_redis_start(struct fixture_redis *r);
+
 /* Number of lock keys of this test. */
 int64_t pool_lock_keys(const struct fixture *f);
 

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/lib/secrets.h"
+
 enum { START_SECONDS = 20 };
 
 /* A program of the newest PostgreSQL that is installed; by name alone from PATH. */
@@ -195,7 +197,14 @@ void private_pg_remove(const char *dir)
 
 void private_pg_close(struct private_pg *pg)
 {
+    char log[sizeof pg->dir + 8];
+    bool found;
+
     end(pg, SIGINT);
+    (void)snprintf(log, sizeof log, "%s/log", pg->dir);
+    found = secrets_are_in(log);
     private_pg_remove(pg->dir);
     memset(pg, 0, sizeof *pg);
+    if (found)
+        fail_msg("PostgreSQL has written a password");
 }

@@ -241,9 +241,11 @@ static bool from_client(struct proxy_shared *s, struct link *l)
     return pour_up(s, l);
 }
 
-static unsigned draw_delay_us(const struct proxy_shared *s, unsigned delay_us)
+/* 0: at once. Jitter may begin at nothing. */
+static unsigned draw_delay_us(const struct proxy_shared *s)
 {
     static unsigned seed = 1;
+    unsigned delay_us = atomic_load(&s->delay_us);
     unsigned jitter_us = atomic_load(&s->jitter_us);
 
     return jitter_us == 0 ? delay_us
@@ -252,7 +254,7 @@ static unsigned draw_delay_us(const struct proxy_shared *s, unsigned delay_us)
 
 static bool from_server(struct proxy_shared *s, struct link *l)
 {
-    unsigned delay_us = atomic_load(&s->delay_us);
+    unsigned delay_us;
 
     if (!fill(l->server, &l->down))
         return false;
@@ -267,8 +269,9 @@ static bool from_server(struct proxy_shared *s, struct link *l)
         begin_swallow(s, l);
         return true;
     }
+    delay_us = draw_delay_us(s);
     if (delay_us > 0) {
-        l->down.due_us = now_us() + draw_delay_us(s, delay_us);
+        l->down.due_us = now_us() + delay_us;
         atomic_fetch_add(&s->count[PROXY_DELAYED], 1);
     }
     return answer(s, l);

@@ -35,7 +35,8 @@ static void learn(size_t pulled, size_t worked, int64_t first, bool first_worked
                &(struct walk_turn){.pulled = pulled,
                                    .worked = worked,
                                    .first = first,
-                                   .first_worked = first_worked},
+                                   .first_worked = first_worked,
+                                   .queued = true},
                1000);
 }
 
@@ -88,6 +89,39 @@ mostly_busy_batch_rests_from_every_bucket_no_longer_than_a_few_turns(void **stat
     assert_int_equal(left, 1);
 }
 
+static void
+mostly_busy_batch_that_did_not_wait_its_turn_is_no_reason_to_rest(void **state)
+{
+    struct walk_turn busy = {.pulled = 100, .worked = 49, .first = 1, .took_ms = 9};
+    int64_t left = INT64_MAX;
+
+    (void)state;
+    assert_true(walk_is_mostly_busy(&busy));
+    walk_learn(&w, BUCKET, &busy, 1000);
+    assert_true(walk_may(&w, BUCKET + 1, 1000, &left));
+    busy.queued = true;
+    walk_learn(&w, BUCKET, &busy, 1000);
+    assert_false(walk_may(&w, BUCKET + 1, 1000, &left));
+}
+
+static void
+bucket_in_which_nothing_was_free_is_waited_for_first_for_a_while(void **state)
+{
+    struct walk_turn refused = {.pulled = 100, .first = 1}, fine = {.queued = true};
+    int turns = 0;
+
+    (void)state;
+    fine.pulled = fine.worked = 100;
+    walk_learn(&w, BUCKET, &refused, 1000);
+    assert_false(walk_is_shared(&w, BUCKET + 1));
+    for (; walk_is_shared(&w, BUCKET) && turns < 100; turns++)
+        walk_learn(&w, BUCKET, &fine, 1000);
+    assert_in_range(turns, 4, 20);
+    w.lines = NULL;
+    walk_learn(&w, BUCKET, &refused, 1000);
+    assert_false(walk_is_shared(&w, BUCKET));
+}
+
 /* A batch that went as far as this row. */
 static void serve(int64_t youngest)
 {
@@ -102,12 +136,12 @@ static void rows_below_what_n_batches_reached_were_overtaken_n_times(void **stat
     serve(50);
     serve(20);
     serve(40);
-    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_LATE), 0);
+    assert_int_equal(walk_overtaken(walk_line(&w, BUCKET), WALK_LATE), 0);
     serve(30);
-    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_LATE), 20);
-    assert_int_equal(walk_overtaken(&w, BUCKET, 1), 50);
-    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_OVERDUE), 0);
-    assert_int_equal(walk_overtaken(&w, BUCKET + 1, 1), 0);
+    assert_int_equal(walk_overtaken(walk_line(&w, BUCKET), WALK_LATE), 20);
+    assert_int_equal(walk_overtaken(walk_line(&w, BUCKET), 1), 50);
+    assert_int_equal(walk_overtaken(walk_line(&w, BUCKET), WALK_OVERDUE), 0);
+    assert_int_equal(walk_overtaken(walk_line(&w, BUCKET + 1), 1), 0);
 }
 
 static void batches_that_went_less_far_are_forgotten(void **state)
@@ -115,9 +149,10 @@ static void batches_that_went_less_far_are_forgotten(void **state)
     (void)state;
     for (int64_t i = 1; i <= 100; i++)
         serve(i * 7 % 101);
-    assert_int_equal(walk_overtaken(&w, BUCKET, WALK_OVERDUE), 101 - WALK_OVERDUE);
+    assert_int_equal(walk_overtaken(walk_line(&w, BUCKET), WALK_OVERDUE),
+                     101 - WALK_OVERDUE);
     w.lines = NULL;
-    assert_int_equal(walk_overtaken(&w, BUCKET, 1), 0);
+    assert_int_equal(walk_overtaken(walk_line(&w, BUCKET), 1), 0);
 }
 
 static void row_overtaken_four_times_is_served_alone(void **state)
@@ -176,6 +211,10 @@ int main(void)
         cmocka_unit_test_setup(
             mostly_busy_batch_rests_from_every_bucket_no_longer_than_a_few_turns,
             clean),
+        cmocka_unit_test_setup(
+            mostly_busy_batch_that_did_not_wait_its_turn_is_no_reason_to_rest, clean),
+        cmocka_unit_test_setup(
+            bucket_in_which_nothing_was_free_is_waited_for_first_for_a_while, clean),
         cmocka_unit_test_setup(rows_below_what_n_batches_reached_were_overtaken_n_times,
                                clean),
         cmocka_unit_test_setup(batches_that_went_less_far_are_forgotten, clean),

@@ -1,0 +1,143 @@
+/* strips: what a pull of subscriptions takes first, how close together it lies, and
+ * what the look before it tells. */
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+
+#include "sql_gen.h"
+#include "tests/lib/world.h"
+
+static const char noon[] = "2026-06-01 12:00:00+00";
+
+/* A statement of the product with $1, and $2 and $3 if it has them. */
+static PGresult *ask(enum sql_id id, size_t n, const char *const *values)
+{
+    PGconn *conn = PQconnectdb(world.f.url);
+    PGresult *res = PQexecParams(conn, (const char *)sql_texts[id].text, (int)n, NULL,
+                                 values, NULL, NULL, 0);
+
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql_texts[id].stem, PQerrorMessage(conn));
+    PQfinish(conn);
+    return res;
+}
+
+/* The subscriptions that a pull from bucket 0 takes, at noon, in their order. */
+static const char *pulled(const char *limit)
+{
+    static char text[500 * 8];
+    PGresult *res =
+        ask(SQL_BILLING_PULL_DUE, 3, (const char *const[]){"0", noon, limit});
+    size_t n = 0;
+
+    text[0] = '\0';
+    for (int row = 0; row < PQntuples(res); row++)
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", row == 0 ? "" : ", ",
+                              PQgetvalue(res, row, 0));
+    PQclear(res);
+    return text;
+}
+
+/* One subscription of a user, with the number of the user. */
+static void due_at(int64_t user_id, const char *time)
+{
+    world_user(user_id, 100000);
+    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, "
+             "currency, anchor_at, unit, next_due_at) SELECT %" PRId64 ", %" PRId64
+             ", 'p', 10, 'USD', at, 'month', at FROM CAST('2026-06-01 "
+             "%s+00' AS timestamptz) AS at",
+             user_id, user_id, time);
+}
+
+/* Users 1 and 2 share a strip; user 2048 is of another strip of the same bucket, user
+ * 32 of another bucket. */
+static void fill_two_strips(void)
+{
+    due_at(1, "09:00");
+    due_at(2, "11:00");
+    due_at(3, "12:01");
+    due_at(2048, "10:00");
+    due_at(32, "08:00");
+}
+
+static void strip_whose_oldest_waits_longest_comes_first(void **state)
+{
+    (void)state;
+    fill_two_strips();
+    assert_string_equal(pulled("2"), "1, 2");
+    assert_string_equal(pulled("10"), "1, 2, 2048");
+    world_do("UPDATE subscriptions SET next_due_at = '2026-06-01 08:30+00' "
+             "WHERE user_id = 2048");
+    assert_string_equal(pulled("10"), "2048, 1, 2");
+}
+
+static void every_strip_is_served_whatever_comes_due_behind(void **state)
+{
+    (void)state;
+    fill_two_strips();
+    world_do("UPDATE subscriptions SET next_due_at = next_due_at - interval '1 year'");
+    for (int i = 0; i < 4; i++) { /* a month each; one row a pull */
+        const char *head = pulled("1");
+
+        world_do("UPDATE subscriptions SET next_due_at = next_due_at + interval '1 "
+                 "month' WHERE subscription_id = %s",
+                 head);
+    }
+    assert_int_equal(world_ask("SELECT count(*) FROM subscriptions WHERE user_id IN "
+                               "(1, 2, 3, 2048) AND next_due_at < '2025-07-01'"),
+                     0);
+}
+
+/* Without strips, 500 of the 3,125 of a bucket would lie on nearly all its 112 pages.
+ */
+static void batch_of_a_large_table_lies_on_few_pages(void **state)
+{
+    int64_t pages;
+
+    (void)state;
+    world_do(
+        "INSERT INTO users (user_id, currency) SELECT g, 'USD' FROM "
+        "generate_series(1, 200000) AS g; INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, "
+        "currency, anchor_at, unit, next_due_at) SELECT g, g, 'p', 10, 'USD', at, "
+        "'month', at FROM generate_series(1, 200000) AS g, LATERAL (SELECT "
+        "timestamptz '2026-05-01Z' + (hashint8(g) & 1048575) * interval '1 s') AS "
+        "t (at)");
+    pages = world_ask("SELECT count(DISTINCT (ctid::text::point)[0]) FROM "
+                      "subscriptions WHERE subscription_id IN (%s)",
+                      pulled("500"));
+    print_message("500 rows on %" PRId64 " pages\n", pages);
+    assert_in_range(pages, 500 / 60, 45);
+}
+
+static void look_tells_each_bucket_with_anything_due_within_an_hour(void **state)
+{
+    PGresult *res;
+
+    (void)state;
+    due_at(1, "13:30");
+    due_at(2048, "12:00:01.500");
+    due_at(32, "11:59");
+    due_at(64, "13:00:01");
+    res = ask(SQL_BILLING_DUE_BUCKETS, 1, (const char *const[]){noon});
+    assert_int_equal(PQntuples(res), 2);
+    assert_string_equal(PQgetvalue(res, 0, 0), "0");
+    assert_string_equal(PQgetvalue(res, 0, 1), "1500");
+    assert_string_equal(PQgetvalue(res, 1, 0), "1");
+    assert_string_equal(PQgetvalue(res, 1, 1), "0");
+    PQclear(res);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(strip_whose_oldest_waits_longest_comes_first),
+        TEST(every_strip_is_served_whatever_comes_due_behind),
+        TEST(batch_of_a_large_table_lies_on_few_pages),
+        TEST(look_tells_each_bucket_with_anything_due_within_an_hour),
+    };
+
+    fixture_need_servers();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
