@@ -1,10 +1,12 @@
 -- The next period of a subscription is the one after its last captured period.
--- The index of the key tells the last one whatever its state; what that does not clear is looked up.
-WITH last AS (
-  SELECT subscription_id, max(period_no) AS last_no FROM ledgerlock.charges GROUP BY subscription_id
-), suspect AS MATERIALIZED (
-  SELECT subscription_id FROM ledgerlock.subscriptions LEFT JOIN last USING (subscription_id)
-   WHERE next_period_no <> coalesce(last_no + 1, 0)
+-- The index of the key tells, whatever the state, which have no charge of the period before and which have one of the
+-- next or a later one; what that does not clear is looked up.
+WITH suspect AS MATERIALIZED (
+  SELECT s.subscription_id
+    FROM (SELECT subscription_id, next_period_no FROM ledgerlock.subscriptions ORDER BY subscription_id OFFSET 0) AS s
+    LEFT JOIN ledgerlock.charges AS c
+      ON c.subscription_id = s.subscription_id AND c.period_no >= s.next_period_no - 1
+   WHERE (c.subscription_id IS NULL AND s.next_period_no <> 0) OR c.period_no >= s.next_period_no
    UNION
   SELECT subscription_id FROM ledgerlock.charges WHERE state <> 'captured'
 ), captured AS (
