@@ -28,7 +28,7 @@ static const struct cli_flag flags[] = {
     {"wait", CLI_TEXT, offsetof(struct values, wait), 0, 0, "first wait until nothing is due, for at most this long: 300s, 5m"},
     {"now",  CLI_TEXT, offsetof(struct values, now),  0, 0, "instant that counts as now (default: the database's clock)"},
     {"lag",  CLI_TEXT, offsetof(struct values, lag),  0, 0, "how long something due may wait: 0s, 1h (default: 1h, after --wait 0s)"},
-    {"connections", CLI_INT, offsetof(struct values, connections), 1, AUDIT_MOST_CONNECTIONS, "share the work among so many connections (default: 2; about one a core)"},
+    {"connections", CLI_INT, offsetof(struct values, connections), 1, AUDIT_MOST_CONNECTIONS, "share the work among so many connections; about one a core is worth while"},
     {NULL,   CLI_BOOL, 0, 0, 0, NULL},
 };
 

@@ -98,10 +98,11 @@ static int add_billing(json_t *totals, const struct pg_result *res, struct err *
     return code;
 }
 
+/* Without rows, since nothing stands twice: none. */
 static int add_twice(json_t *totals, const struct pg_result *res, struct err *e)
 {
     return jdoc_put(billing_of(totals), "charged_twice",
-                    json_integer(pg_get_int8(res, 0, 0)), e);
+                    json_integer(res == NULL ? 0 : pg_get_int8(res, 0, 0)), e);
 }
 
 static int add_subscriptions(json_t *totals, const struct pg_result *res, struct err *e)

@@ -24,7 +24,7 @@ WITH until AS (
          CASE WHEN at < anchor_at THEN 0
               WHEN ledgerlock.period_start(anchor_at, unit, every, last_no) <= at THEN last_no + 1
               ELSE last_no END AS periods
-    FROM estimate
+    FROM estimate ORDER BY subscription_id OFFSET 0
 ), captured AS (
   SELECT subscription_id, least(count(*), max(period_no) + 1) AS periods, -- without those charged twice
          count(*) AS charges,

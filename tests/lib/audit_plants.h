@@ -38,16 +38,22 @@ static const struct plant {
     {"only_captured_charges_are_paid", "INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)"
         " VALUES ('charge', 6, 0, 2, 'wallet', 'subscription_revenue', 100, 'USD', now());"
         "UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 2"},
+    {"only_captured_charges_are_paid", "INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)"
+        " VALUES ('charge', 7, 0, 2, 'wallet', 'subscription_revenue', 100, 'USD', now());"
+        "UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 2"},
     {"one_transfer_per_source", "INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)"
         " SELECT kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at FROM transfers WHERE (kind, source) = ('charge', 2);"
         "UPDATE users SET balance_minor = balance_minor - 400 WHERE user_id = 1"},
     {"balance_is_sum_of_transfers", "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1"},
     {"balance_is_sum_of_transfers", "INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)"
         " VALUES ('deposit', 99, 1, 99, 'cash', 'wallet', 100, 'USD', now())"},
+    {"balance_is_sum_of_transfers", "INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)"
+        " VALUES ('deposit', 1, 9, 1, 'cash', 'wallet', 3000000000, 'USD', now())"},
     {"balance_never_negative", "UPDATE transfers SET amount_minor = 999 WHERE (kind, source) = ('deposit', 2);"
         "UPDATE users SET balance_minor = -1 WHERE user_id = 2"},
     {"transfers_net_to_zero", "UPDATE transfers SET debit = 'mattress' WHERE (kind, source, leg) = ('deposit', 1, 1)"},
     {"wallet_keeps_its_currency", "UPDATE transfers SET currency = 'EUR' WHERE (kind, source) = ('deposit', 2)"},
+    {"wallet_keeps_its_currency", "UPDATE transfers SET currency = 'USD' WHERE (kind, source) = ('deposit', 3)"},
     {"on_hand_is_initial_plus_movements", "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1"},
     {"on_hand_is_initial_plus_movements", "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at) VALUES (99, 'receive', 1, 5, 0, now())"},
     {"on_hand_never_negative", "UPDATE stock SET initial_qty = 0, on_hand = -1 WHERE sku_id = 2"},
@@ -58,9 +64,15 @@ static const struct plant {
     {"fulfilled_order_has_its_movements", "UPDATE stock_movements SET qty = -1 WHERE (sku_id, source, kind) = (1, 1, 'sale');"
         "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1"},
     {"fulfilled_order_has_its_movements", "DELETE FROM stock_movements WHERE sku_id = 4; UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 4"},
+    {"fulfilled_order_has_its_movements", "UPDATE order_lines SET qty = 3000000000 WHERE order_id = 7"},
+    {"fulfilled_order_has_its_movements", "INSERT INTO order_lines (order_id, sku_id, qty, unit_price_minor) VALUES (7, 4, 3000000000, 0)"},
     {"only_fulfilled_orders_move_stock", "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at) VALUES (2, 'sale', 2, -1, 0, now());"
         "UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 2"},
     {"only_fulfilled_orders_move_stock", "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at) VALUES (1, 'sale', 6, -1, 0, now());"
+        "UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 1"},
+    {"only_fulfilled_orders_move_stock", "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at) VALUES (3, 'sale', 1, -1, 0, now());"
+        "UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 3"},
+    {"only_fulfilled_orders_move_stock", "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at) VALUES (1, 'sale', 99, -1, 0, now());"
         "UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 1"},
     {"fulfilled_order_has_its_payment", "DELETE FROM transfers WHERE (kind, source) = ('payment', 1);"
         "UPDATE users SET balance_minor = balance_minor + 900 WHERE user_id = 1"},
@@ -79,6 +91,7 @@ static const struct plant {
     {"user_fence_covers_effects", "UPDATE charges SET fence = 1099511627785 WHERE subscription_id = 5"},
     {"stock_fence_covers_effects", "UPDATE stock SET fence = fence - 1 WHERE sku_id = 1"},
     {"no_fence_above_epoch", "UPDATE users SET fence = 2 * 1099511627776 WHERE user_id = 3"},
+    {"no_fence_above_epoch", "UPDATE stock SET fence = 2 * 1099511627776 WHERE sku_id = 3"},
     {"nothing_due_left", "UPDATE orders SET placed_at = '2024-04-09 22:59Z' WHERE order_id = 6"},
     {"nothing_due_left", "UPDATE subscriptions SET anchor_at = '2024-04-09 22:59Z', next_due_at = '2024-04-09 22:59Z' WHERE subscription_id = 7"},
     {"nothing_due_left", "UPDATE subscriptions SET next_due_at = '2024-04-01' WHERE subscription_id = 3"},
