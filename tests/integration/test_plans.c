@@ -106,7 +106,7 @@ assert_plan_lacks(PGconn *conn, enum sql_id id, const char *args, const char *pa
 
 static void assert_pulls(PGconn *conn)
 {
-    assert_plan(conn, SQL_BILLING_PULL_DUE, "1, NULL, 500",
+    assert_plan(conn, SQL_BILLING_PULL_DUE, "'{1,2}', NULL, 500",
                 "Index Scan using subscriptions_due", "Limit");
     assert_plan(conn, SQL_BILLING_DUE_BUCKETS, "NULL", "using subscriptions_due",
                 "Limit");
