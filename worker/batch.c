@@ -198,12 +198,14 @@ int batch_pull(struct worker *w,
     b->n = b->key_ct = b->worked = 0;
     b->first_worked = false;
     b->served = 0;
+    b->is_full = false;
     if (pg_exec(w->pg, job->pull, params, 3, &res, e) != 0)
         return (int)e->code;
     *too_large = take_rows(b, res);
     if (!job->in_order)
         b->served = (size_t)pg_get_int8(res, 0, 5);
     pg_result_free(res);
+    b->is_full = b->n >= order->limit || *too_large != 0;
     b->suspect_ct = count_suspects(b);
     b->is_suspect = order->suspect;
     if (b->suspect_ct > 0 || order->suspect)

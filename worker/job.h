@@ -62,7 +62,8 @@ struct job_batch {
 
 struct job_type {
     const char *name;
-    enum sql_id due;    /* $1 now: (bucket, ms until its first row is due; 0: now) */
+    enum sql_id due;    /* $1 now, $2 ms ahead: (bucket, ms until its first row is due;
+                           0: now) */
     enum sql_id pull;   /* $1 bucket, $2 now, $3 limit: one row of parallel arrays
                            (items, resource kinds, ids, deaths they are charged with[,
                            places]) by item, its user first; kinds null: users all,

@@ -24,7 +24,11 @@
 #include "worker/sweep.h"
 #include "worker/turn.h"
 
-enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 2000 };
+enum {
+    GATHER_MS = 20, /* what comes due in so short a time is worked together */
+    RETRY_BASE_MS = 50,
+    RETRY_CAP_MS = 2000
+};
 
 static volatile sig_atomic_t stopping;
 static const struct slot *own;
@@ -193,16 +197,37 @@ static void step_back(struct worker *w, const struct look *look)
     w->slot->waste.paused_us += clk_us() - since_us;
 }
 
+/* Where no batch is full, one sweep in a while does for the whole pool, whoever takes
+ * it: rows that come due one by one are not charged one by one. */
+static void gather(struct worker *w)
+{
+    long long last = *w->swept_ms;
+    long long now = clk_ms();
+
+    while (!stopping && (now - last < GATHER_MS ||
+                         !atomic_compare_exchange_strong(w->swept_ms, &last, now))) {
+        if (now - last < GATHER_MS)
+            clk_pause_ms(last + GATHER_MS - now);
+        last = *w->swept_ms;
+        now = clk_ms();
+    }
+}
+
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
-    bool idle = false;
+    bool idle = false, filled = true;
 
     while (!stopping) {
         struct err e = {0};
         struct look look = {.next_ms = INT64_MAX, .again_ms = INT64_MAX};
-        int64_t begun_ms = clk_ms();
+        int64_t begun_ms;
 
+        look.gathers = !filled && !w->once;
+        look.goes_on = look.gathers && !idle;
+        if (look.gathers)
+            gather(w);
+        begun_ms = clk_ms();
         bell_hush(w->slot); /* a ring from here on means one look more */
         if (ready(w, &e) != 0 || look_about(w, idle, &look, &e) != 0) {
             if (!survive(w, &e, failures++))
@@ -213,6 +238,7 @@ static enum exit_code live(struct worker *w)
         }
         failures = 0;
         idle = !look.seen;
+        filled = look.filled;
         w->slot->has_worked = 1;
         account(w);
         if (w->once && !look.seen)

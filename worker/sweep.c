@@ -100,7 +100,8 @@ static int turn_and_learn(struct worker *w,
                             .first = b->items[0],
                             .first_worked = b->first_worked,
                             .youngest = b->youngest,
-                            .queued = order->queues};
+                            .queued = order->queues,
+                            .patient = order->patient};
 
     did.took_ms = (clk_us() - w->slot->waste.paused_us - since_us) / 1000;
     if (code == 0 && !order->patient)
@@ -148,53 +149,98 @@ static int visit(struct worker *w,
                                     : 0;
 }
 
-/* How many of the buckets that come next one batch may go through: this worker's share
- * of what is due, as far as nothing was busy there. */
-static size_t go_along(const struct worker *w,
-                       const struct job_type *job,
-                       const struct walk *walk,
+/* How many of the buckets that come next one batch may go through, as far as nothing
+ * was busy there: at most `share`. */
+static size_t go_along(const struct walk *walk,
+                       const struct look_due *due,
                        const int64_t *buckets,
-                       const struct look_due *due)
+                       size_t share)
 {
-    size_t share = due->n / (size_t)w->peers;
     size_t left = (size_t)(due->buckets + due->n - buckets);
     size_t n = 1;
     int64_t now_ms = clk_ms();
 
-    if (job->in_order || !walk_may_go_along(walk, buckets[0], now_ms))
+    if (!walk_may_go_along(walk, buckets[0], now_ms))
         return 1;
     while (n < share && n < left && walk_may_go_along(walk, buckets[n], now_ms))
         n++;
     return n;
 }
 
+/* One batch, and what is to be remembered of it. */
+static int go_through(struct worker *w,
+                      size_t index,
+                      struct turn_order *order,
+                      struct look *look,
+                      struct err *e)
+{
+    enum turn turn;
+
+    if (visit(w, job_types[index], &w->walks[index], order, &turn, e) != 0)
+        return (int)e->code;
+    look->seen = look->seen || turn != TURN_EMPTY;
+    look->worked = look->worked || turn == TURN_WORKED;
+    look->filled = look->filled || w->batch->is_full;
+    if (turn != TURN_EMPTY)
+        account_server(w, &w->slot->redis, SLOT_UP, NULL);
+    account(w);
+    return 0;
+}
+
+/* While little comes due and nothing is busy, one batch goes through all buckets
+ * without a look at them first, which costs more than the batch; whether it found
+ * anything. */
+static int sweep_at_once(
+    struct worker *w, size_t index, struct look *look, bool *found, struct err *e)
+{
+    const struct walk *walk = &w->walks[index];
+    int64_t now_ms = clk_ms(), left = 0;
+    int64_t all[WALK_BUCKETS];
+    struct turn_order order = {.buckets = all, .bucket_ct = WALK_BUCKETS};
+
+    for (int64_t i = 0; i < WALK_BUCKETS; i++) {
+        all[i] = i;
+        if (!walk_may(walk, i, now_ms, &left) || !walk_may_go_along(walk, i, now_ms))
+            return 0;
+    }
+    if (go_through(w, index, &order, look, e) != 0)
+        return (int)e->code;
+    *found = w->batch->n > 0 || w->batch->suspect_ct > 0;
+    return 0;
+}
+
 /* Every due bucket that it has not stepped back from, batch by batch, beginning at this
  * worker's own place; several pools begin at different ones. */
 static int sweep_job(struct worker *w, size_t index, struct look *look, struct err *e)
 {
-    const struct job_type *job = job_types[index];
-    struct walk *walk = &w->walks[index];
+    bool in_order = job_types[index]->in_order;
     struct turn_order order = {0};
     struct look_due due;
+    size_t share;
 
-    if (look_for_due(w, job, &due, look, e) != 0)
+    if (look->goes_on && !in_order) {
+        bool found = false;
+
+        if (sweep_at_once(w, index, look, &found, e) != 0)
+            return (int)e->code;
+        if (found)
+            return 0;
+    }
+    if (look_for_due(w, job_types[index], &due, look, e) != 0)
         return (int)e->code;
     walk_turn_to(due.buckets, due.n,
                  ((int64_t)w->index * WALK_BUCKETS / w->peers + w->pool[0]) %
                      WALK_BUCKETS);
+    share = in_order ? 1 : due.n / (look->gathers ? 1 : (size_t)w->peers);
     for (size_t i = 0; i < due.n && !loop_is_stopping(); i += order.bucket_ct) {
-        enum turn turn;
+        const struct walk *walk = &w->walks[index];
 
         order = (struct turn_order){.buckets = &due.buckets[i], .bucket_ct = 1};
         if (!walk_may(walk, due.buckets[i], clk_ms(), &look->again_ms))
             continue;
-        order.bucket_ct = go_along(w, job, walk, &due.buckets[i], &due);
-        if (visit(w, job, walk, &order, &turn, e) != 0)
+        order.bucket_ct = go_along(walk, &due, order.buckets, share);
+        if (go_through(w, index, &order, look, e) != 0)
             return (int)e->code;
-        look->worked = look->worked || turn == TURN_WORKED;
-        if (turn != TURN_EMPTY)
-            account_server(w, &w->slot->redis, SLOT_UP, NULL);
-        account(w);
     }
     return 0;
 }

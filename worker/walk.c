@@ -142,6 +142,8 @@ static void note_first(struct walk_bucket *b, const struct walk_turn *t)
     b->first = waits ? t->first : 0;
     if (waits)
         b->passed_ct += t->worked > 0 ? OVERTAKEN : 1;
+    if (t->patient) /* the others have their turns, whoever holds its keys */
+        b->passed_ct = 0;
 }
 
 static void note_shared(struct walk_bucket *b, const struct walk_turn *t)

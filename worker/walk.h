@@ -58,6 +58,7 @@ struct walk_turn {
     int64_t youngest;
     int64_t took_ms; /* without what it waited for its turn */
     bool queued;     /* it would have */
+    bool patient;    /* it was about the first row alone */
 };
 
 /* Whether less than half of what was pulled could be worked. */

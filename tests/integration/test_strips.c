@@ -142,11 +142,12 @@ static void batch_of_a_large_table_lies_on_few_pages(void **state)
     assert_in_range(pages, 500 / 60, 45);
 }
 
-/* What the look at noon tells: bucket:milliseconds of each. */
+/* What the look at noon tells of the minute after it: bucket:milliseconds of each. */
 static const char *looked(void)
 {
     static char text[64 * 16];
-    PGresult *res = ask(SQL_BILLING_DUE_BUCKETS, 1, (const char *const[]){noon});
+    PGresult *res =
+        ask(SQL_BILLING_DUE_BUCKETS, 2, (const char *const[]){noon, "60000"});
     size_t n = 0;
 
     for (int i = 0; i < PQntuples(res); i++)
@@ -156,26 +157,26 @@ static const char *looked(void)
     return text;
 }
 
-static void look_tells_each_bucket_with_anything_due_within_an_hour(void **state)
+static void look_tells_each_bucket_with_anything_due_within_a_minute(void **state)
 {
     (void)state;
-    due_at(1, "13:30");
+    due_at(1, "12:01:30");
     due_at(2048, "12:00:01.500");
     due_at(32, "11:59");
-    due_at(64, "13:00:01");
+    due_at(64, "12:01:01");
     assert_string_equal(looked(), " 0:1500 1:0");
 }
 
 static void look_tells_the_first_of_all_strips_of_a_bucket(void **state)
 {
     (void)state;
-    due_at(1, "12:30");
+    due_at(1, "12:00:30");
     due_at(2048, "11:00");
-    due_at(32, "12:30");
-    due_at(2048 + 32, "12:10");
-    due_at(64, "12:10");
-    due_at(2048 + 64, "12:30");
-    assert_string_equal(looked(), " 0:0 1:600000 2:600000");
+    due_at(32, "12:00:30");
+    due_at(2048 + 32, "12:00:10");
+    due_at(64, "12:00:10");
+    due_at(2048 + 64, "12:00:30");
+    assert_string_equal(looked(), " 0:0 1:10000 2:10000");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
@@ -188,7 +189,7 @@ int main(void)
         TEST(pull_that_is_not_full_goes_on_with_the_next_bucket),
         TEST(few_rows_of_many_buckets_are_one_batch),
         TEST(batch_of_a_large_table_lies_on_few_pages),
-        TEST(look_tells_each_bucket_with_anything_due_within_an_hour),
+        TEST(look_tells_each_bucket_with_anything_due_within_a_minute),
         TEST(look_tells_the_first_of_all_strips_of_a_bucket),
     };
 
