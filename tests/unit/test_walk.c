@@ -210,6 +210,25 @@ static void row_overtaken_four_times_is_served_alone(void **state)
     assert_false(walk_is_patient(&w, BUCKET));
 }
 
+/* It may be with somebody who never gives it back. */
+static void row_served_alone_in_vain_lets_the_others_have_their_turns(void **state)
+{
+    struct walk_turn alone = {.pulled = 1, .first = 1, .patient = true};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        learn(100, 99, 1, false);
+    assert_true(walk_is_patient(&w, BUCKET));
+    walk_learn(&w, BUCKET, &alone, 1000);
+    for (int i = 0; i < 3; i++) {
+        assert_false(walk_is_patient(&w, BUCKET));
+        learn(100, 99, 1, false);
+    }
+    assert_false(walk_is_patient(&w, BUCKET));
+    learn(100, 99, 1, false);
+    assert_true(walk_is_patient(&w, BUCKET));
+}
+
 static void another_first_row_begins_anew(void **state)
 {
     (void)state;
@@ -265,6 +284,8 @@ int main(void)
         cmocka_unit_test_setup(bucket_stepped_back_from_does_not_go_along, clean),
         cmocka_unit_test_setup(batches_that_went_less_far_are_forgotten, clean),
         cmocka_unit_test_setup(row_overtaken_four_times_is_served_alone, clean),
+        cmocka_unit_test_setup(
+            row_served_alone_in_vain_lets_the_others_have_their_turns, clean),
         cmocka_unit_test_setup(another_first_row_begins_anew, clean),
         cmocka_unit_test_setup(
             slow_turn_makes_the_next_batch_smaller_and_a_fast_one_larger, clean),
