@@ -189,16 +189,23 @@ int batch_pull(struct worker *w,
                struct err *e)
 {
     struct batch *b = w->batch;
-    const struct pg_param params[] = {pg_int8(order->bucket), pg_text(w->now),
-                                      pg_int8((int64_t)order->limit)};
+    const struct pg_param params[] = {
+        job->in_order ? pg_int8(order->buckets[0])
+                      : pg_int8_array(order->buckets, order->bucket_ct),
+        pg_text(w->now), pg_int8((int64_t)order->limit)};
     struct pg_result *res;
 
     b->n = b->key_ct = b->worked = 0;
     b->first_worked = false;
+    b->served = 0;
+    b->is_full = false;
     if (pg_exec(w->pg, job->pull, params, 3, &res, e) != 0)
         return (int)e->code;
     *too_large = take_rows(b, res);
+    if (!job->in_order)
+        b->served = (size_t)pg_get_int8(res, 0, 5);
     pg_result_free(res);
+    b->is_full = b->n >= order->limit || *too_large != 0;
     b->suspect_ct = count_suspects(b);
     b->is_suspect = order->suspect;
     if (b->suspect_ct > 0 || order->suspect)

@@ -35,7 +35,9 @@ struct sorted_ref {
 };
 
 struct batch {
-    size_t n; /* items */
+    size_t n;      /* items */
+    size_t served; /* buckets of the order that have nothing due beside them */
+    bool is_full;  /* as many were pulled as were asked for */
     int64_t items[BATCH_MAX];
     struct pg_tid places[BATCH_MAX]; /* of the items, when they were pulled */
     size_t first_ref[BATCH_MAX +

@@ -62,11 +62,14 @@ struct job_batch {
 
 struct job_type {
     const char *name;
-    enum sql_id due;    /* $1 now: (bucket, ms until its first row is due; 0: now) */
+    enum sql_id due;    /* $1 now, $2 ms ahead: (bucket, ms until its first row is due;
+                           0: now) */
     enum sql_id pull;   /* $1 bucket, $2 now, $3 limit: one row of parallel arrays
                            (items, resource kinds, ids, deaths they are charged with[,
                            places]) by item, its user first; kinds null: users all,
-                           deaths null: no suspects; -1: this is none */
+                           deaths null: no suspects; -1: this is none. If not in
+                           order, $1 is an array of buckets, and how many of them have
+                           nothing due beside these comes last */
     enum sql_id settle; /* $1 token, $2 items: how many effects carry the token */
     enum sql_id park;   /* $1 items: set aside, never pulled again */
     enum sql_id crash; /* $1 items, $2 now, $3 worker that died over them: (item, deaths

@@ -98,6 +98,7 @@ static void become_worker(struct lab *l, int seat)
         .peers = POOL_SEATS,
         .slot = &slots[seat],
         .looked_ms = &slots[0].looked_ms,
+        .swept_ms = &slots[0].swept_ms,
         .quiet = &slots[0].quiet,
         .lines = slots[0].lines,
         .endless = slots[0].endless,

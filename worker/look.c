@@ -13,11 +13,12 @@ int look_for_due(struct worker *w,
                  struct look *look,
                  struct err *e)
 {
-    const struct pg_param param = pg_text(w->now);
+    int64_t ahead_ms = w->config->poll_ms > TRUST_MS ? w->config->poll_ms : TRUST_MS;
+    const struct pg_param params[] = {pg_text(w->now), pg_int8(ahead_ms)};
     struct pg_result *res;
 
     due->n = 0;
-    if (pg_exec(w->pg, job->due, &param, 1, &res, e) != 0)
+    if (pg_exec(w->pg, job->due, params, 2, &res, e) != 0)
         return (int)e->code;
     for (size_t row = 0; row < pg_rows(res) && due->n < WALK_BUCKETS; row++) {
         int64_t ms = pg_get_int8(res, row, 1);

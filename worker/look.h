@@ -9,9 +9,12 @@
 
 /* What one sweep saw. */
 struct look {
+    bool gathers;     /* before it: no other worker of the pool has just begun one, */
+    bool goes_on;     /* and this worker's last one found something */
     bool seen;        /* something is due, ours or with others */
     bool worked;      /* something was done */
-    int64_t next_ms;  /* until the next row is due */
+    bool filled;      /* a batch: there may be more than it held */
+    int64_t next_ms;  /* until the next row is due, if that is before the next look */
     int64_t again_ms; /* until a bucket may be visited that was stepped back from */
     int64_t mark;     /* what look_is_needed read of the database; 0: nothing */
 };

@@ -21,17 +21,22 @@
 #include "worker/queue.h"
 #include "worker/rescue.h"
 #include "worker/settle.h"
+#include "worker/sweep.h"
 #include "worker/turn.h"
 
 enum {
-    COMPLAIN_MS = 10000,
-    SUSPECTS = 16, /* worked one by one in one visit */
+    GATHER_MS = 20, /* what comes due in so short a time is worked together */
     RETRY_BASE_MS = 50,
     RETRY_CAP_MS = 2000
 };
 
 static volatile sig_atomic_t stopping;
 static const struct slot *own;
+
+bool loop_is_stopping(void)
+{
+    return stopping != 0;
+}
 
 static void on_stop(int sig)
 {
@@ -65,164 +70,6 @@ static void report_last(struct worker *w)
 }
 
 /* ---- work ---- */
-
-/* A timeout or a deadlock that ended one transaction and nothing else. Said once in a
- * while: the work stays due, and somebody should know why. */
-static bool is_collision(struct worker *w, const struct err *e)
-{
-    char quoted[400];
-
-    if ((e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT) || !pg_is_usable(w->pg))
-        return false;
-    worker_count(w, METRIC_conflicts, 1);
-    if (clk_ms() - w->complained_ms > COMPLAIN_MS) {
-        w->complained_ms = clk_ms();
-        log_warn("worker.collided", "err=%s", log_quote(quoted, sizeof quoted, e->msg));
-    }
-    return true;
-}
-
-/* One turn; one bucket's trouble keeps no other waiting. */
-static int take_turn(struct worker *w,
-                     const struct job_type *job,
-                     const struct turn_order *order,
-                     enum turn *turn,
-                     struct err *e)
-{
-    if (turn_run(w, job, order, turn, e) == 0)
-        return 0;
-    if (!is_collision(w, e))
-        return (int)e->code;
-    hold_clear(&w->slot->hold);
-    *turn = TURN_BUSY;
-    return 0;
-}
-
-/* Some of the bucket's suspects, each alone. When all that is left there are suspects
- * with others, the worker steps back. */
-static int visit_suspects(struct worker *w,
-                          const struct job_type *job,
-                          struct walk *walk,
-                          const struct turn_order *order,
-                          enum turn *turn,
-                          struct err *e)
-{
-    struct walk_turn did = {.first_worked = true};
-
-    for (int i = 0; i < SUSPECTS && w->batch->suspect_ct > 0 && !stopping; i++) {
-        enum turn alone;
-
-        if (take_turn(w, job, order, &alone, e) != 0)
-            return (int)e->code;
-        did.pulled += w->batch->n;
-        if (*turn != TURN_WORKED)
-            *turn = alone;
-    }
-    if (*turn != TURN_WORKED)
-        walk_learn(walk, order->bucket, &did, clk_ms());
-    return 0;
-}
-
-/* One turn in a bucket, what the worker learns from it, and the next one's turn;
- * whether most of what it wanted was busy. */
-static int turn_and_learn(struct worker *w,
-                          const struct job_type *job,
-                          struct walk *walk,
-                          struct turn_order *order,
-                          enum turn *turn,
-                          struct err *e)
-{
-    const struct batch *b = w->batch;
-    int64_t since_us = clk_us() - w->slot->waste.paused_us;
-    int code = take_turn(w, job, order, turn, e);
-    struct walk_turn did = {.pulled = b->n,
-                            .worked = b->worked,
-                            .first = b->items[0],
-                            .first_worked = b->first_worked,
-                            .youngest = b->youngest,
-                            .queued = order->queues};
-
-    did.took_ms = (clk_us() - w->slot->waste.paused_us - since_us) / 1000;
-    if (code == 0 && !order->patient)
-        walk_fit(walk, &did, (size_t)w->config->batch, w->config->lease_ms);
-    if (code == 0 && (did.pulled > 0 || b->suspect_ct == 0))
-        walk_learn(walk, order->bucket, &did, clk_ms());
-    queue_leave(w);
-    order->queues = order->line != NULL && !order->queues && walk_is_mostly_busy(&did);
-    return code;
-}
-
-/* One batch from a bucket. Where others have most of the keys, what is free is worked
- * beside them, and then, as soon as they are done, the rest. */
-static int visit(struct worker *w,
-                 const struct job_type *job,
-                 struct walk *walk,
-                 int64_t bucket,
-                 enum turn *turn,
-                 struct err *e)
-{
-    bool patient = walk_is_patient(walk, bucket);
-    bool shared = walk_is_shared(walk, bucket);
-    struct turn_order order = {.bucket = bucket,
-                               .limit = patient ? 1 : walk->limit,
-                               .line = walk_line(walk, bucket),
-                               .queues = shared || (patient && walk->lines != NULL),
-                               .patient = patient};
-    enum turn again;
-
-    if (shared)
-        (void)queue_enter(w, (int)(walk - w->walks), true);
-    if (turn_and_learn(w, job, walk, &order, turn, e) != 0)
-        return (int)e->code;
-    if (order.queues && !stopping) {
-        if (turn_and_learn(w, job, walk, &order, &again, e) != 0)
-            return (int)e->code;
-        *turn = *turn == TURN_WORKED ? *turn : again;
-    }
-    order =
-        (struct turn_order){.bucket = bucket, .limit = walk->limit, .suspect = true};
-    return w->batch->suspect_ct > 0 ? visit_suspects(w, job, walk, &order, turn, e) : 0;
-}
-
-/* One batch from every due bucket that it has not stepped back from, beginning at this
- * worker's own place; several pools begin at different ones. */
-static int sweep_job(struct worker *w, size_t index, struct look *look, struct err *e)
-{
-    const struct job_type *job = job_types[index];
-    struct walk *walk = &w->walks[index];
-    struct look_due due;
-    int64_t place =
-        ((int64_t)w->index * WALK_BUCKETS / w->peers + w->pool[0]) % WALK_BUCKETS;
-    size_t first = 0;
-
-    if (look_for_due(w, job, &due, look, e) != 0)
-        return (int)e->code;
-    while (first < due.n && due.buckets[first] < place)
-        first++;
-    for (size_t i = 0; i < due.n && !stopping; i++) {
-        int64_t bucket = due.buckets[(first + i) % due.n];
-        enum turn turn;
-
-        if (!walk_may(walk, bucket, clk_ms(), &look->again_ms))
-            continue;
-        if (visit(w, job, walk, bucket, &turn, e) != 0)
-            return (int)e->code;
-        look->worked = look->worked || turn == TURN_WORKED;
-        if (turn != TURN_EMPTY)
-            account_server(w, &w->slot->redis, SLOT_UP, NULL);
-        account(w);
-    }
-    return 0;
-}
-
-static int sweep(struct worker *w, struct look *look, struct err *e)
-{
-    for (size_t i = 0; i < JOB_TYPE_CT && !stopping; i++) {
-        if ((w->jobs & 1u << i) != 0 && sweep_job(w, i, look, e) != 0)
-            return err_wrap(e, "%s", job_types[i]->name);
-    }
-    return 0;
-}
 
 /* A sweep, but in a pool that has nothing to do only if it could find something. */
 static int look_about(struct worker *w, bool idle, struct look *look, struct err *e)
@@ -350,16 +197,37 @@ static void step_back(struct worker *w, const struct look *look)
     w->slot->waste.paused_us += clk_us() - since_us;
 }
 
+/* Where no batch is full, one sweep in a while does for the whole pool, whoever takes
+ * it: rows that come due one by one are not charged one by one. */
+static void gather(struct worker *w)
+{
+    long long last = *w->swept_ms;
+    long long now = clk_ms();
+
+    while (!stopping && (now - last < GATHER_MS ||
+                         !atomic_compare_exchange_strong(w->swept_ms, &last, now))) {
+        if (now - last < GATHER_MS)
+            clk_pause_ms(last + GATHER_MS - now);
+        last = *w->swept_ms;
+        now = clk_ms();
+    }
+}
+
 static enum exit_code live(struct worker *w)
 {
     unsigned failures = 0;
-    bool idle = false;
+    bool idle = false, filled = true;
 
     while (!stopping) {
         struct err e = {0};
         struct look look = {.next_ms = INT64_MAX, .again_ms = INT64_MAX};
-        int64_t begun_ms = clk_ms();
+        int64_t begun_ms;
 
+        look.gathers = !filled && !w->once;
+        look.goes_on = look.gathers && !idle;
+        if (look.gathers)
+            gather(w);
+        begun_ms = clk_ms();
         bell_hush(w->slot); /* a ring from here on means one look more */
         if (ready(w, &e) != 0 || look_about(w, idle, &look, &e) != 0) {
             if (!survive(w, &e, failures++))
@@ -370,6 +238,7 @@ static enum exit_code live(struct worker *w)
         }
         failures = 0;
         idle = !look.seen;
+        filled = look.filled;
         w->slot->has_worked = 1;
         account(w);
         if (w->once && !look.seen)

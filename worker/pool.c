@@ -79,6 +79,7 @@ static void become(struct pool *p, size_t i)
         .peers = (int)p->n,
         .slot = &p->slots[i],
         .looked_ms = &p->slots[0].looked_ms,
+        .swept_ms = &p->slots[0].swept_ms,
         .quiet = &p->slots[0].quiet,
         .lines = p->slots[0].lines,
         .endless = p->slots[0].endless,

@@ -55,8 +55,10 @@ struct slot {
     volatile sig_atomic_t has_worked; /* got something done: not crashing at start */
     char trouble[200];                /* why the last server went down */
     int wake_fd; /* what bell_ring wakes it by; open in every process of the pool */
-    atomic_bool is_idle; /* a worker: sleeps for want of work; the listener: the doors
-                            are asked to notify, so it need not be told who sleeps */
+    atomic_bool is_idle;   /* a worker: sleeps for want of work; the listener: the doors
+                              are asked to notify, so it need not be told who sleeps */
+    atomic_llong swept_ms; /* the first slot's, for all workers of the pool: when one
+                              last began to gather what had come due */
     atomic_llong looked_ms; /* the first slot's, for all workers of the pool: when one
                                last found nothing due, or woke to look */
     atomic_ullong quiet; /* likewise: what the last look that found nothing knew of the

@@ -9,14 +9,15 @@
 
 /* What became of it. */
 enum turn {
-    TURN_EMPTY,  /* nothing due in this bucket */
+    TURN_EMPTY,  /* nothing due there */
     TURN_BUSY,   /* something due, every row's key is with somebody else */
     TURN_WORKED, /* something was committed or settled; come again */
 };
 
 /* Where to go and how much to take there. */
 struct turn_order {
-    int64_t bucket;
+    const int64_t *buckets; /* one after the other, until there is enough */
+    size_t bucket_ct;       /* one, if the job is in order */
     size_t limit;
     const struct walk_line *line; /* of the bucket: tells who is late there; or NULL */
     bool queues;  /* waits until no other worker is about a batch of the job */
@@ -24,7 +25,7 @@ struct turn_order {
     bool suspect; /* one row that a worker has died over, alone; else the others */
 };
 
-/* Pulls from one bucket, locks, applies in one transaction, releases. The turn of the
+/* Pulls from the buckets, locks, applies in one transaction, releases. The turn of the
  * next worker is up to the caller: queue_leave, also after an error. Errors: ERR_REDIS
  * (nothing was charged), ERR_UNKNOWN (noted; settle_pending on a new connection),
  * ERR_CONN and ERR_TIMEOUT (rolled back by the server), ERR_CONFLICT (rolled back, try

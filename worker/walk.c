@@ -16,6 +16,19 @@ enum {
     GROW_DENOMINATOR = 4
 };
 
+void walk_turn_to(int64_t *buckets, size_t n, int64_t place)
+{
+    int64_t turned[WALK_BUCKETS];
+    size_t first = 0;
+
+    while (first < n && buckets[first] < place)
+        first++;
+    for (size_t i = 0; i < n; i++)
+        turned[i] = buckets[(first + i) % n];
+    for (size_t i = 0; i < n; i++)
+        buckets[i] = turned[i];
+}
+
 bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *next_ms)
 {
     int64_t from_ms = w->buckets[bucket].not_before_ms;
@@ -26,6 +39,11 @@ bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *nex
     if (left < *next_ms)
         *next_ms = left;
     return false;
+}
+
+bool walk_may_go_along(const struct walk *w, int64_t bucket, int64_t now_ms)
+{
+    return !w->buckets[bucket].is_alone && w->buckets[bucket].not_before_ms <= now_ms;
 }
 
 bool walk_is_mostly_busy(const struct walk_turn *turn)
@@ -124,6 +142,8 @@ static void note_first(struct walk_bucket *b, const struct walk_turn *t)
     b->first = waits ? t->first : 0;
     if (waits)
         b->passed_ct += t->worked > 0 ? OVERTAKEN : 1;
+    if (t->patient) /* the others have their turns, whoever holds its keys */
+        b->passed_ct = 0;
 }
 
 static void note_shared(struct walk_bucket *b, const struct walk_turn *t)
@@ -148,6 +168,16 @@ void walk_learn(struct walk *w,
     if (w->lines != NULL)
         note_shared(&w->buckets[bucket], turn);
     note_first(&w->buckets[bucket], turn);
+    w->buckets[bucket].is_alone = turn->worked < turn->pulled;
+}
+
+void walk_learn_along(struct walk *w,
+                      int64_t bucket,
+                      const struct walk_turn *turn,
+                      int64_t now_ms)
+{
+    step_back(&w->buckets[bucket], turn, now_ms);
+    w->buckets[bucket].is_alone = turn->worked < turn->pulled;
 }
 
 void walk_fit(struct walk *w,

@@ -34,6 +34,7 @@ struct walk_bucket {
     int64_t first;         /* item that stood first and was not served; 0: none */
     unsigned passed_ct;    /* turns in a row in which it was passed over, weighed */
     unsigned shared_ct;    /* turns that are still to begin with waiting */
+    bool is_alone;         /* something was busy: not taken along with others */
 };
 
 /* One job's walk; limit is set to the configured batch, lines if a lower id is an older
@@ -57,13 +58,20 @@ struct walk_turn {
     int64_t youngest;
     int64_t took_ms; /* without what it waited for its turn */
     bool queued;     /* it would have */
+    bool patient;    /* it was about the first row alone */
 };
 
 /* Whether less than half of what was pulled could be worked. */
 bool walk_is_mostly_busy(const struct walk_turn *turn);
 
+/* Puts buckets that come in order into the order of a worker that begins at `place`. */
+void walk_turn_to(int64_t *buckets, size_t n, int64_t place);
+
 /* Whether a bucket may be visited now; if not, lowers *next_ms to the time left. */
 bool walk_may(const struct walk *w, int64_t bucket, int64_t now_ms, int64_t *next_ms);
+
+/* Whether a batch of other buckets that is not full may take this one along. */
+bool walk_may_go_along(const struct walk *w, int64_t bucket, int64_t now_ms);
 
 /* Whether the next turn in the bucket should serve its first row alone and wait for its
  * keys: it was passed over too often. */
@@ -85,6 +93,12 @@ void walk_learn(struct walk *w,
                 int64_t bucket,
                 const struct walk_turn *turn,
                 int64_t now_ms);
+
+/* Learns the same of a bucket that went along. */
+void walk_learn_along(struct walk *w,
+                      int64_t bucket,
+                      const struct walk_turn *turn,
+                      int64_t now_ms);
 
 /* Fits the size of the next batch: it grows to batch_max as long as a turn takes less
  * than a twentieth of the lease, and shrinks so that none takes more than a tenth. */

@@ -47,6 +47,7 @@ struct worker {
     struct slot *slot;
     struct slot *listener;                   /* NULL: the pool has none */
     atomic_llong *looked_ms;                 /* of the pool, see struct slot */
+    atomic_llong *swept_ms;                  /* likewise */
     atomic_ullong *quiet;                    /* likewise */
     struct walk_line (*lines)[WALK_BUCKETS]; /* of each job, likewise */
     atomic_ullong *endless;                  /* likewise */

@@ -21,6 +21,7 @@ PARAMETERS = (
     ("user ids", BATCH.format("users")),
     ("sku ids", BATCH.format("skus")),
     ("pauses", "('{86400,259200,432000,604800}'::bigint[])"),
+    ("buckets", "(ARRAY[:bucket]::bigint[])"),
     ("bucket", ":bucket"),
     ("limit", ":limit"),
 )

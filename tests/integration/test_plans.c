@@ -106,13 +106,14 @@ assert_plan_lacks(PGconn *conn, enum sql_id id, const char *args, const char *pa
 
 static void assert_pulls(PGconn *conn)
 {
-    assert_plan(conn, SQL_BILLING_PULL_DUE, "1, NULL, 500",
+    assert_plan(conn, SQL_BILLING_PULL_DUE, "'{1,2}', NULL, 500",
                 "Index Scan using subscriptions_due", "Limit");
-    assert_plan(conn, SQL_BILLING_DUE_BUCKETS, "NULL", "using subscriptions_due",
+    assert_plan(conn, SQL_BILLING_DUE_BUCKETS, "NULL, 60000", "using subscriptions_due",
                 "Limit");
     assert_plan(conn, SQL_ORDERS_PULL_PENDING, "1, NULL, 500",
                 "Index Scan using orders_pending", "order_lines_pkey");
-    assert_plan(conn, SQL_ORDERS_DUE_BUCKETS, "NULL", "using orders_pending", "Limit");
+    assert_plan(conn, SQL_ORDERS_DUE_BUCKETS, "NULL, 60000", "using orders_pending",
+                "Limit");
 }
 
 static void assert_claims(PGconn *conn)

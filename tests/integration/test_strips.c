@@ -23,16 +23,28 @@ static PGresult *ask(enum sql_id id, size_t n, const char *const *values)
     return res;
 }
 
-/* The subscriptions that a pull from bucket 0 takes, at noon, in their order. */
-static const char *pulled(const char *limit)
+/* The subscriptions that a pull takes at noon, in their order; behind a space, how many
+ * of the buckets it is through with. */
+static const char *pulled_from(const char *buckets, const char *limit)
 {
     static char text[500 * 8];
     PGresult *res =
-        ask(SQL_BILLING_PULL_DUE, 3, (const char *const[]){"0", noon, limit});
+        ask(SQL_BILLING_PULL_DUE, 3, (const char *const[]){buckets, noon, limit});
+    const char *items = PQgetvalue(res, 0, 0); /* {1,2} */
 
-    (void)snprintf(text, sizeof text, "%s", PQgetvalue(res, 0, 0) + 1);
-    text[strlen(text) - 1] = '\0'; /* {1,2} */
+    (void)snprintf(text, sizeof text, "%.*s %s", (int)strcspn(items + 1, "}"),
+                   items + 1, PQgetvalue(res, 0, 5));
     PQclear(res);
+    return text;
+}
+
+/* The same from bucket 0, and the subscriptions alone. */
+static char *pulled(const char *limit)
+{
+    static char text[500 * 8];
+
+    (void)snprintf(text, sizeof text, "%s", pulled_from("{0}", limit));
+    *strchr(text, ' ') = '\0';
     return text;
 }
 
@@ -86,6 +98,29 @@ static void every_strip_is_served_whatever_comes_due_behind(void **state)
                      0);
 }
 
+static void pull_that_is_not_full_goes_on_with_the_next_bucket(void **state)
+{
+    (void)state;
+    fill_two_strips();
+    assert_string_equal(pulled_from("{0,1}", "10"), "1,2,2048,32 2");
+    assert_string_equal(pulled_from("{1,0}", "10"), "32,1,2,2048 2");
+    assert_string_equal(pulled_from("{7,0,1}", "2"), "1,2 1");
+    assert_string_equal(pulled_from("{0,1}", "3"), "1,2,2048 0");
+    assert_string_equal(pulled_from("{0,1}", "4"), "1,2,2048,32 1");
+    assert_string_equal(pulled_from("{7,8}", "4"), " 2");
+}
+
+/* One of each bucket: one transaction, not 64. */
+static void few_rows_of_many_buckets_are_one_batch(void **state)
+{
+    (void)state;
+    for (int64_t bucket = 0; bucket < 64; bucket++)
+        due_at(bucket * 32 + 1, "09:00");
+    world_run(noon);
+    world_expect("64 1",
+                 "SELECT count(*) || ' ' || count(DISTINCT fence) FROM charges");
+}
+
 /* Without strips, 500 of the 3,125 of a bucket would lie on nearly all its 112 pages.
  */
 static void batch_of_a_large_table_lies_on_few_pages(void **state)
@@ -107,11 +142,12 @@ static void batch_of_a_large_table_lies_on_few_pages(void **state)
     assert_in_range(pages, 500 / 60, 45);
 }
 
-/* What the look at noon tells: bucket:milliseconds of each. */
+/* What the look at noon tells of the minute after it: bucket:milliseconds of each. */
 static const char *looked(void)
 {
     static char text[64 * 16];
-    PGresult *res = ask(SQL_BILLING_DUE_BUCKETS, 1, (const char *const[]){noon});
+    PGresult *res =
+        ask(SQL_BILLING_DUE_BUCKETS, 2, (const char *const[]){noon, "60000"});
     size_t n = 0;
 
     for (int i = 0; i < PQntuples(res); i++)
@@ -121,26 +157,26 @@ static const char *looked(void)
     return text;
 }
 
-static void look_tells_each_bucket_with_anything_due_within_an_hour(void **state)
+static void look_tells_each_bucket_with_anything_due_within_a_minute(void **state)
 {
     (void)state;
-    due_at(1, "13:30");
+    due_at(1, "12:01:30");
     due_at(2048, "12:00:01.500");
     due_at(32, "11:59");
-    due_at(64, "13:00:01");
+    due_at(64, "12:01:01");
     assert_string_equal(looked(), " 0:1500 1:0");
 }
 
 static void look_tells_the_first_of_all_strips_of_a_bucket(void **state)
 {
     (void)state;
-    due_at(1, "12:30");
+    due_at(1, "12:00:30");
     due_at(2048, "11:00");
-    due_at(32, "12:30");
-    due_at(2048 + 32, "12:10");
-    due_at(64, "12:10");
-    due_at(2048 + 64, "12:30");
-    assert_string_equal(looked(), " 0:0 1:600000 2:600000");
+    due_at(32, "12:00:30");
+    due_at(2048 + 32, "12:00:10");
+    due_at(64, "12:00:10");
+    due_at(2048 + 64, "12:00:30");
+    assert_string_equal(looked(), " 0:0 1:10000 2:10000");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_open, world_close)
@@ -150,8 +186,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(strip_whose_oldest_waits_longest_comes_first),
         TEST(every_strip_is_served_whatever_comes_due_behind),
+        TEST(pull_that_is_not_full_goes_on_with_the_next_bucket),
+        TEST(few_rows_of_many_buckets_are_one_batch),
         TEST(batch_of_a_large_table_lies_on_few_pages),
-        TEST(look_tells_each_bucket_with_anything_due_within_an_hour),
+        TEST(look_tells_each_bucket_with_anything_due_within_a_minute),
         TEST(look_tells_the_first_of_all_strips_of_a_bucket),
     };
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -55,6 +56,48 @@ static void mostly_busy_bucket_is_left_alone_for_a_while(void **state)
     assert_int_equal(may_after(1000 + 300), 0);
     learn(100, 50, 1, true);
     assert_int_equal(may_after(1000), 0);
+}
+
+static void worker_begins_at_its_own_place_and_goes_round(void **state)
+{
+    int64_t buckets[] = {1, 4, 20, 63};
+    const int64_t from_20[] = {20, 63, 1, 4};
+    const int64_t from_0[] = {1, 4, 20, 63};
+
+    (void)state;
+    walk_turn_to(buckets, 4, 5);
+    assert_memory_equal(buckets, from_20, sizeof buckets);
+    memcpy(buckets, from_0, sizeof buckets);
+    walk_turn_to(buckets, 4, 64);
+    assert_memory_equal(buckets, from_0, sizeof buckets);
+    walk_turn_to(buckets, 0, 7);
+}
+
+/* A batch of many buckets does not tell where it was busy: each is then asked alone. */
+static void bucket_with_anything_busy_does_not_go_along(void **state)
+{
+    struct walk_turn some = {.pulled = 100, .worked = 99}, all = {.worked = 0};
+
+    (void)state;
+    assert_true(walk_may_go_along(&w, BUCKET, 1000));
+    walk_learn_along(&w, BUCKET, &some, 1000);
+    assert_false(walk_may_go_along(&w, BUCKET, 1000));
+    walk_learn(&w, BUCKET, &all, 1000);
+    assert_true(walk_may_go_along(&w, BUCKET, 1000));
+    walk_learn(&w, BUCKET, &some, 1000);
+    assert_false(walk_may_go_along(&w, BUCKET, 1000));
+}
+
+static void bucket_stepped_back_from_does_not_go_along(void **state)
+{
+    struct walk_turn refused = {.pulled = 9};
+
+    (void)state;
+    walk_learn_along(&w, BUCKET, &refused, 1000);
+    assert_true(may_after(1000) > 0);
+    w.buckets[BUCKET].is_alone = false;
+    assert_false(walk_may_go_along(&w, BUCKET, 1000));
+    assert_true(walk_may_go_along(&w, BUCKET, 1000 + 300));
 }
 
 static void stepping_back_has_a_limit(void **state)
@@ -167,6 +210,25 @@ static void row_overtaken_four_times_is_served_alone(void **state)
     assert_false(walk_is_patient(&w, BUCKET));
 }
 
+/* It may be with somebody who never gives it back. */
+static void row_served_alone_in_vain_lets_the_others_have_their_turns(void **state)
+{
+    struct walk_turn alone = {.pulled = 1, .first = 1, .patient = true};
+
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        learn(100, 99, 1, false);
+    assert_true(walk_is_patient(&w, BUCKET));
+    walk_learn(&w, BUCKET, &alone, 1000);
+    for (int i = 0; i < 3; i++) {
+        assert_false(walk_is_patient(&w, BUCKET));
+        learn(100, 99, 1, false);
+    }
+    assert_false(walk_is_patient(&w, BUCKET));
+    learn(100, 99, 1, false);
+    assert_true(walk_is_patient(&w, BUCKET));
+}
+
 static void another_first_row_begins_anew(void **state)
 {
     (void)state;
@@ -217,8 +279,13 @@ int main(void)
             bucket_in_which_nothing_was_free_is_waited_for_first_for_a_while, clean),
         cmocka_unit_test_setup(rows_below_what_n_batches_reached_were_overtaken_n_times,
                                clean),
+        cmocka_unit_test_setup(worker_begins_at_its_own_place_and_goes_round, clean),
+        cmocka_unit_test_setup(bucket_with_anything_busy_does_not_go_along, clean),
+        cmocka_unit_test_setup(bucket_stepped_back_from_does_not_go_along, clean),
         cmocka_unit_test_setup(batches_that_went_less_far_are_forgotten, clean),
         cmocka_unit_test_setup(row_overtaken_four_times_is_served_alone, clean),
+        cmocka_unit_test_setup(
+            row_served_alone_in_vain_lets_the_others_have_their_turns, clean),
         cmocka_unit_test_setup(another_first_row_begins_anew, clean),
         cmocka_unit_test_setup(
             slow_turn_makes_the_next_batch_smaller_and_a_fast_one_larger, clean),
