@@ -30,10 +30,11 @@ static const char *pulled_from(const char *buckets, const char *limit)
     static char text[500 * 8];
     PGresult *res =
         ask(SQL_BILLING_PULL_DUE, 3, (const char *const[]){buckets, noon, limit});
-    const char *items = PQgetvalue(res, 0, 0); /* {1,2} */
+    const char *items = PQgetvalue(res, 0, 0); /* {1,2}, or null */
 
-    (void)snprintf(text, sizeof text, "%.*s %s", (int)strcspn(items + 1, "}"),
-                   items + 1, PQgetvalue(res, 0, 5));
+    items += items[0] == '{';
+    (void)snprintf(text, sizeof text, "%.*s %s", (int)strcspn(items, "}"), items,
+                   PQgetvalue(res, 0, 5));
     PQclear(res);
     return text;
 }
