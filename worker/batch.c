@@ -12,21 +12,29 @@ static size_t (*const name_key[])(char buf[KEY_NAME], int64_t id) = {
 #undef KIND_KEY
 };
 
-static int compare(const void *left, const void *right)
+static int in_key_order(enum resource_kind kind,
+                        int64_t id,
+                        enum resource_kind kind_b,
+                        int64_t id_b)
+{
+    if (kind != kind_b)
+        return kind < kind_b ? -1 : 1;
+    return id < id_b ? -1 : id > id_b;
+}
+
+static int compare_keys(const void *left, const void *right)
 {
     const struct batch_key *a = left;
     const struct batch_key *b = right;
 
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    return in_key_order(a->kind, a->id, b->kind, b->id);
 }
 
 struct batch_key *batch_find(struct batch *b, enum resource_kind kind, int64_t id)
 {
     struct batch_key key = {.id = id, .kind = kind};
 
-    return bsearch(&key, b->keys, b->key_ct, sizeof b->keys[0], compare);
+    return bsearch(&key, b->keys, b->key_ct, sizeof b->keys[0], compare_keys);
 }
 
 static int compare_refs(const void *left, const void *right)
@@ -34,9 +42,7 @@ static int compare_refs(const void *left, const void *right)
     const struct sorted_ref *a = left;
     const struct sorted_ref *b = right;
 
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    return a->id < b->id ? -1 : a->id > b->id;
+    return in_key_order(a->kind, a->id, b->kind, b->id);
 }
 
 /* Distinct keys of the first n items, in order, and which of them each ref is; how many

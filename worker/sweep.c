@@ -47,8 +47,18 @@ static int take_turn(struct worker *w,
     return 0;
 }
 
-/* Some of the bucket's suspects, each alone. When all that is left there are suspects
- * with others, the worker steps back. */
+static void
+learn(struct walk *walk, const struct turn_order *order, const struct walk_turn *did)
+{
+    int64_t now_ms = clk_ms();
+
+    walk_learn(walk, order->buckets[0], did, now_ms);
+    for (size_t i = 1; i < order->bucket_ct; i++)
+        walk_learn_along(walk, order->buckets[i], did, now_ms);
+}
+
+/* Some of the suspects there, each alone. When all that is left are suspects with
+ * others, the worker steps back, and asks each of the buckets alone next time. */
 static int visit_suspects(struct worker *w,
                           const struct job_type *job,
                           struct walk *walk,
@@ -69,18 +79,8 @@ static int visit_suspects(struct worker *w,
             *turn = alone;
     }
     if (*turn != TURN_WORKED)
-        walk_learn(walk, order->buckets[0], &did, clk_ms());
+        learn(walk, order, &did);
     return 0;
-}
-
-static void
-learn(struct walk *walk, const struct turn_order *order, const struct walk_turn *did)
-{
-    int64_t now_ms = clk_ms();
-
-    walk_learn(walk, order->buckets[0], did, now_ms);
-    for (size_t i = 1; i < order->bucket_ct; i++)
-        walk_learn_along(walk, order->buckets[i], did, now_ms);
 }
 
 /* One turn, what the worker learns from it, and the next one's turn; which buckets the

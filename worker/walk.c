@@ -154,23 +154,6 @@ static void note_shared(struct walk_bucket *b, const struct walk_turn *t)
         b->shared_ct--;
 }
 
-void walk_learn(struct walk *w,
-                int64_t bucket,
-                const struct walk_turn *turn,
-                int64_t now_ms)
-{
-    rest(w, turn, now_ms);
-    step_back(&w->buckets[bucket], turn, now_ms);
-    if (w->lines != NULL && turn->worked > 0) {
-        note_batch(&w->lines[bucket], turn->youngest);
-        w->lines[bucket].served++;
-    }
-    if (w->lines != NULL)
-        note_shared(&w->buckets[bucket], turn);
-    note_first(&w->buckets[bucket], turn);
-    w->buckets[bucket].is_alone = turn->worked < turn->pulled;
-}
-
 void walk_learn_along(struct walk *w,
                       int64_t bucket,
                       const struct walk_turn *turn,
@@ -178,6 +161,22 @@ void walk_learn_along(struct walk *w,
 {
     step_back(&w->buckets[bucket], turn, now_ms);
     w->buckets[bucket].is_alone = turn->worked < turn->pulled;
+}
+
+void walk_learn(struct walk *w,
+                int64_t bucket,
+                const struct walk_turn *turn,
+                int64_t now_ms)
+{
+    rest(w, turn, now_ms);
+    walk_learn_along(w, bucket, turn, now_ms);
+    if (w->lines != NULL && turn->worked > 0) {
+        note_batch(&w->lines[bucket], turn->youngest);
+        w->lines[bucket].served++;
+    }
+    if (w->lines != NULL)
+        note_shared(&w->buckets[bucket], turn);
+    note_first(&w->buckets[bucket], turn);
 }
 
 void walk_fit(struct walk *w,
