@@ -204,7 +204,7 @@ static void prefix_of_others_is_refused_as_a_right_not_as_busy(void **state)
     ll_close(c);
 }
 
-static void key_whose_end_is_refused_is_given_back(void **state)
+static void key_is_given_back_where_the_next_is_refused(void **state)
 {
     redisContext *raw = lock_raw_connection(servers[0].url);
     const struct ll_key keys[] = {{"user:1", 6}, {"user:2", 6}};
@@ -213,8 +213,8 @@ static void key_whose_end_is_refused_is_given_back(void **state)
     redisReply *left;
 
     (void)state;
-    freeReplyObject(redisCommand(
-        raw, "ACL SETUSER endless reset on >change-me ~* +@all -pexpireat"));
+    freeReplyObject(
+        redisCommand(raw, "ACL SETUSER endless reset on >change-me ~* +@all -copy"));
     c = client_as("endless:change-me");
     l = ll_new(c);
     use_epoch(c);
@@ -317,7 +317,7 @@ int main(void)
         cmocka_unit_test_setup(operator_can_list_and_release, flush),
         cmocka_unit_test_setup(prefix_of_others_is_refused_as_a_right_not_as_busy,
                                flush),
-        cmocka_unit_test_setup(key_whose_end_is_refused_is_given_back, flush),
+        cmocka_unit_test_setup(key_is_given_back_where_the_next_is_refused, flush),
         cmocka_unit_test_setup(wrong_user_and_wrong_password_are_their_own_answer,
                                flush),
         cmocka_unit_test_setup(user_of_a_unix_socket, flush),

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { WORDS = 2 * WATCH_ENDLESS + 4 };
+enum { WORDS = 8 };
 
 #define LAST_WORD "the watch ends"
 
@@ -29,38 +29,28 @@ static bool has_end(char **words, size_t n)
     return false;
 }
 
-/* Keys without an end, every second word: the next commands must give them one. */
-static const char *await_ends(struct lock_watch *w, char **words, size_t n)
-{
-    w->is_refusable = strcasecmp(words[0], "MSETNX") == 0;
-    w->endless_ct = w->ended_ct = 0;
-    for (size_t i = 1; i < n; i += 2) {
-        if (w->endless_ct == WATCH_ENDLESS)
-            return "more keys without an end than are watched";
-        (void)snprintf(w->endless[w->endless_ct++], sizeof w->endless[0], "%s",
-                       words[i]);
-    }
-    return NULL;
-}
-
-/* The next command after such keys were made. */
+/* The next command after a key was made without an end. */
 static const char *judge_end(struct lock_watch *w, char **words, size_t n)
 {
-    const char *key = w->endless[w->ended_ct];
-    bool is_of_key = n > 2 && strcmp(words[1], key) == 0;
+    bool is_end = n > 2 && strcasecmp(words[0], "PEXPIRE") == 0 &&
+                  strcmp(words[1], w->endless) == 0 && atoll(words[2]) > 0;
 
-    if (is_of_key && strncasecmp(words[0], "PEXPIRE", 7) == 0) {
-        w->ended_ct++;
-        w->set_ct += w->is_refusable ? 1 : 0;
-        return atoll(words[2]) > 0 ? NULL : "an end that is none";
-    }
-    /* refused: none was made, and they are asked for one by one */
-    if (is_of_key && w->is_refusable && w->ended_ct == 0 && has_end(words, n)) {
-        w->endless_ct = 0;
-        w->set_ct++;
-        return NULL;
-    }
-    return "a key without an end came before";
+    w->endless[0] = '\0';
+    return is_end ? NULL : "a key without an end came before";
+}
+
+/* SET key value ... PX ms, or COPY of a key that was set so to one that is not there */
+static const char *judge_set(struct lock_watch *w, char **words, size_t n, bool is_lock)
+{
+    bool is_copy = strcasecmp(words[0], "COPY") == 0;
+
+    w->set_ct += is_lock ? 1 : 0;
+    if (is_copy)
+        return n == 3 && strcmp(words[1], w->ended) == 0
+                   ? NULL
+                   : "a copy of a key that may have no end, or over another";
+    (void)snprintf(w->ended, sizeof w->ended, "%s", words[1]);
+    return has_end(words, n) ? NULL : "set without an end";
 }
 
 /* What could be wrong with it, NULL: nothing. name: the key without the prefix. */
@@ -76,16 +66,14 @@ judge_key(struct lock_watch *w, char **words, size_t n, const char *name)
         return NULL;
     if (is_one_of(words[0], of_records))
         return is_one_of(name, records) ? NULL : "a hash that is no record";
-    if (strcasecmp(words[0], "SET") == 0) {
-        w->set_ct += name[0] != '!' ? 1 : 0;
-        return has_end(words, n) ? NULL : "set without an end";
-    }
-    if (strcasecmp(words[0], "PEXPIRE") == 0 || strcasecmp(words[0], "PEXPIREAT") == 0)
+    if (strcasecmp(words[0], "SET") == 0 || strcasecmp(words[0], "COPY") == 0)
+        return judge_set(w, words, n, name[0] != '!');
+    if (strcasecmp(words[0], "PEXPIRE") == 0)
         return n > 2 && atoll(words[2]) > 0 ? NULL : "an end that is none";
-    if (strcasecmp(words[0], "LPUSH") == 0 && strncmp(name, "!wake:", 6) == 0)
-        return await_ends(w, words, 2);
-    if (strcasecmp(words[0], "MSETNX") == 0)
-        return await_ends(w, words, n);
+    if (strcasecmp(words[0], "LPUSH") == 0 && strncmp(name, "!wake:", 6) == 0) {
+        (void)snprintf(w->endless, sizeof w->endless, "%s", words[1]);
+        return NULL;
+    }
     return "a command not known to be harmless";
 }
 
@@ -93,7 +81,7 @@ static const char *judge(struct lock_watch *w, char **words, size_t n)
 {
     size_t len = strlen(w->prefix);
 
-    if (w->ended_ct < w->endless_ct) /* what follows in the same script */
+    if (w->endless[0] != '\0') /* what follows in the same script */
         return judge_end(w, words, n);
     if (n < 2 || strncmp(words[1], w->prefix, len) != 0)
         return NULL;

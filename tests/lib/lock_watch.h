@@ -7,18 +7,14 @@
 
 #include <pthread.h>
 
-enum { WATCH_ENDLESS = 16 };
-
 struct lock_watch {
     pthread_t thread;
     redisContext *monitor;
     char url[FIXTURE_URL];
     char prefix[32];
-    unsigned set_ct; /* lock keys that were set, each with its end */
-    char endless[WATCH_ENDLESS]
-                [96]; /* keys made by the last command but for their end */
-    size_t endless_ct, ended_ct;
-    bool is_refusable; /* that command makes all of them or none */
+    unsigned set_ct;   /* lock keys that were set, each with its end */
+    char ended[96];    /* the key that was set with an end last */
+    char endless[96];  /* key made by the last command but for its end; "": none */
     char reason[1024]; /* the first command that was wrong; "" none was */
 };
 
