@@ -2,6 +2,8 @@
  * by the one that leaves, so that no third comes between. */
 #include "worker/queue.h"
 
+#include <assert.h>
+
 #include "common/clock.h"
 #include "worker/bell.h"
 
@@ -23,18 +25,25 @@ static int64_t stuck_ms(const struct worker *w)
     return share_ms < STUCK_MS ? share_ms : STUCK_MS;
 }
 
-/* Whether a worker is about a batch of the job, and not for too long; we are not. */
-static bool is_taken(const struct worker *w, int job)
+/* Whether another worker is about a batch of the job, and not for too long, in any of
+ * these buckets. */
+static bool is_at_any(const struct worker *w, int job, uint64_t buckets)
 {
     int64_t oldest_ms = clk_ms() - stuck_ms(w);
 
     for (int i = 0; i < w->peers; i++) {
         const struct place *p = &slot_of(w, i)->place;
 
-        if (p->since_ms > oldest_ms && p->job == job)
+        if (i != w->index && p->since_ms > oldest_ms && p->job == job &&
+            (p->buckets & buckets) != 0)
             return true;
     }
     return false;
+}
+
+static bool is_taken(const struct worker *w, int job)
+{
+    return is_at_any(w, job, UINT64_MAX);
 }
 
 /* Who is about to leave sees that we wait, or we see that it has left. */
@@ -58,12 +67,33 @@ bool queue_enter(struct worker *w, int job, bool waits)
     if (own->since_ms != 0)
         return false;
     own->job = job;
+    own->buckets = UINT64_MAX;
     waits = waits && is_taken(w, job);
     if (waits)
         wait_for_turn(w, job);
     if (own->since_ms == 0) /* nobody has handed it to us */
         own->since_ms = clk_ms();
     return waits;
+}
+
+static_assert(WALK_BUCKETS <= 64, "one bit each");
+
+void queue_go_to(struct worker *w, int job, const int64_t *buckets, size_t n)
+{
+    struct place *own = &w->slot->place;
+    uint64_t bits = 0;
+
+    for (size_t i = 0; i < n; i++)
+        bits |= UINT64_C(1) << buckets[i];
+    own->job = job;
+    own->buckets = bits;
+    if (own->since_ms == 0)
+        own->since_ms = clk_ms();
+}
+
+bool queue_is_at(const struct worker *w, int job, int64_t bucket)
+{
+    return is_at_any(w, job, UINT64_C(1) << bucket);
 }
 
 static struct slot *longest_waiting(const struct worker *w, int job, long long *since)

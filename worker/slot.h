@@ -40,6 +40,7 @@ struct waste {
 /* Where a worker stands among those who work the same job (queue.h). */
 struct place {
     atomic_int job;        /* row of the registry */
+    atomic_ullong buckets; /* a bit for each that its batch may come from */
     atomic_llong since_ms; /* is about a batch since then; 0: is not */
     atomic_llong waits_us; /* waits for its turn since then; 0: does not */
 };

@@ -72,8 +72,11 @@ static int visit_suspects(struct worker *w,
          i++) {
         enum turn alone;
 
-        if (take_turn(w, job, order, &alone, e) != 0)
-            return (int)e->code;
+        int code = take_turn(w, job, order, &alone, e);
+
+        queue_leave(w);
+        if (code != 0)
+            return code;
         did.pulled += w->batch->n;
         if (*turn != TURN_WORKED)
             *turn = alone;
@@ -149,20 +152,40 @@ static int visit(struct worker *w,
                                     : 0;
 }
 
+/* Whether nothing is known of the bucket that forbids a batch from it now. Where
+ * another of the pool is, each of whose buckets has keys of its own, there is nothing
+ * to be had until it is through: in about half a turn. */
+static bool
+may_go(const struct worker *w, size_t index, int64_t bucket, int64_t *next_ms)
+{
+    const struct walk *walk = &w->walks[index];
+
+    if (!walk_may(walk, bucket, clk_ms(), next_ms))
+        return false;
+    if (job_types[index]->in_order || !queue_is_at(w, (int)index, bucket))
+        return true;
+    if (walk->pace_ms / 2 + 1 < *next_ms)
+        *next_ms = walk->pace_ms / 2 + 1;
+    return false;
+}
+
 /* How many of the buckets that come next one batch may go through, as far as nothing
- * was busy there: at most `share`. */
-static size_t go_along(const struct walk *walk,
+ * was busy there and nobody else is: at most `share`. */
+static size_t go_along(const struct worker *w,
+                       size_t index,
                        const struct look_due *due,
                        const int64_t *buckets,
                        size_t share)
 {
+    const struct walk *walk = &w->walks[index];
     size_t left = (size_t)(due->buckets + due->n - buckets);
     size_t n = 1;
     int64_t now_ms = clk_ms();
 
     if (!walk_may_go_along(walk, buckets[0], now_ms))
         return 1;
-    while (n < share && n < left && walk_may_go_along(walk, buckets[n], now_ms))
+    while (n < share && n < left && walk_may_go_along(walk, buckets[n], now_ms) &&
+           !queue_is_at(w, (int)index, buckets[n]))
         n++;
     return n;
 }
@@ -233,12 +256,10 @@ static int sweep_job(struct worker *w, size_t index, struct look *look, struct e
                      WALK_BUCKETS);
     share = in_order ? 1 : due.n / (look->gathers ? 1 : (size_t)w->peers);
     for (size_t i = 0; i < due.n && !loop_is_stopping(); i += order.bucket_ct) {
-        const struct walk *walk = &w->walks[index];
-
         order = (struct turn_order){.buckets = &due.buckets[i], .bucket_ct = 1};
-        if (!walk_may(walk, due.buckets[i], clk_ms(), &look->again_ms))
+        if (!may_go(w, index, due.buckets[i], &look->again_ms))
             continue;
-        order.bucket_ct = go_along(walk, &due, order.buckets, share);
+        order.bucket_ct = go_along(w, index, &due, order.buckets, share);
         if (go_through(w, index, &order, look, e) != 0)
             return (int)e->code;
     }

@@ -306,6 +306,17 @@ static int run_batch(struct worker *w,
     return 0;
 }
 
+/* Tells the others of the pool that the batch is from the first n of its buckets. */
+static void tell_where(struct worker *w,
+                       const struct job_type *job,
+                       const struct turn_order *order,
+                       size_t n)
+{
+    if (!job->in_order)
+        queue_go_to(w, index_of(job), order->buckets,
+                    n < order->bucket_ct ? n : order->bucket_ct);
+}
+
 /* Pulls, and waits its turn if it is to; anew when somebody has served the bucket
  * meanwhile. */
 static int pull(struct worker *w,
@@ -319,8 +330,10 @@ static int pull(struct worker *w,
 
     do {
         served = order->line == NULL ? 0 : order->line->served;
+        tell_where(w, job, order, 1);
         if (batch_pull(w, job, order, too_large, e) != 0)
             return (int)e->code;
+        tell_where(w, job, order, w->batch->served + 1);
         if (w->batch->n > 0 && order->queues)
             waited = queue_enter(w, index_of(job), !waited);
     } while (waited && order->line != NULL && order->line->served != served);

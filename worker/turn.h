@@ -25,8 +25,8 @@ struct turn_order {
     bool suspect; /* one row that a worker has died over, alone; else the others */
 };
 
-/* Pulls from the buckets, locks, applies in one transaction, releases. The turn of the
- * next worker is up to the caller: queue_leave, also after an error. Errors: ERR_REDIS
+/* Pulls from the buckets, locks, applies in one transaction, releases. To leave the
+ * queue is up to the caller: queue_leave, also after an error. Errors: ERR_REDIS
  * (nothing was charged), ERR_UNKNOWN (noted; settle_pending on a new connection),
  * ERR_CONN and ERR_TIMEOUT (rolled back by the server), ERR_CONFLICT (rolled back, try
  * again). */

@@ -19,10 +19,8 @@ enum {
 void walk_turn_to(int64_t *buckets, size_t n, int64_t place)
 {
     int64_t turned[WALK_BUCKETS];
-    size_t first = 0;
+    size_t first = n * (size_t)place / WALK_BUCKETS;
 
-    while (first < n && buckets[first] < place)
-        first++;
     for (size_t i = 0; i < n; i++)
         turned[i] = buckets[(first + i) % n];
     for (size_t i = 0; i < n; i++)

@@ -64,7 +64,8 @@ struct walk_turn {
 /* Whether less than half of what was pulled could be worked. */
 bool walk_is_mostly_busy(const struct walk_turn *turn);
 
-/* Puts buckets that come in order into the order of a worker that begins at `place`. */
+/* Puts buckets into the order of a worker whose place is `place` of WALK_BUCKETS: as
+ * far from the others' when few are left as when all are. */
 void walk_turn_to(int64_t *buckets, size_t n, int64_t place);
 
 /* Whether a bucket may be visited now; if not, lowers *next_ms to the time left. */

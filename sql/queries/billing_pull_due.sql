@@ -14,7 +14,7 @@ SELECT array_agg(subscription_id), NULL::bigint[], array_agg(user_id),
        array_agg(place),
        CASE WHEN count(*) < $3::bigint THEN cardinality($1::bigint[]) ELSE max(nth) - 1 END::bigint
   FROM (SELECT due.subscription_id, due.user_id, due.place, b.nth
-          FROM unnest($1::bigint[]) WITH ORDINALITY AS b (bucket, nth),
+          FROM unnest((SELECT $1::bigint[])) WITH ORDINALITY AS b (bucket, nth),
                LATERAL (SELECT g.strip::smallint, head.at
                           FROM generate_series(b.bucket::integer, 1023, 64) AS g (strip),
                                LATERAL (SELECT s.next_due_at AS at FROM ledgerlock.subscriptions AS s
@@ -25,5 +25,5 @@ SELECT array_agg(subscription_id), NULL::bigint[], array_agg(user_id),
                LATERAL (SELECT s.subscription_id, s.user_id, s.ctid AS place FROM ledgerlock.subscriptions AS s
                          WHERE s.strip = first.strip AND s.state IN ('active', 'past_due')
                            AND s.next_due_at <= (SELECT now FROM instant)
-                         ORDER BY s.next_due_at LIMIT $3::bigint) AS due
-         LIMIT $3::bigint) AS pulled
+                         ORDER BY s.next_due_at LIMIT (SELECT $3::bigint)) AS due
+         LIMIT (SELECT $3::bigint)) AS pulled

@@ -1,5 +1,6 @@
-/* orders of two: two workers of a real pool go for the same row, in every order in
- * which they can come to six points of their turns: 12 moves, 6 of each, 924 orders.
+/* orders of two: two workers go for the same row, in every order in which they can come
+ * to six points of their turns: 12 moves, 6 of each, 924 orders. Each is of a real pool
+ * of its own: in one pool a worker passes over the bucket that the other is in.
  *
  * A move lets one worker go on to its next point. Beside it runs a model of ten lines
  * that says where the worker must arrive: whoever is refused begins its turn again, and
@@ -63,7 +64,7 @@ static struct {
 
 static int64_t fenced_ct; /* refusals by the fence, in all */
 static struct points points;
-static struct fixture_child pool;
+static struct fixture_child pools[2];
 static struct checker checker;
 static PGconn *owner;
 static redisContext *redis;
@@ -96,11 +97,11 @@ static long long redis_integer(const char *command)
     return n;
 }
 
-static void start_pool(void)
+static void start_pools(void)
 {
-    fixture_spawn(&world.f, &pool, "run", "-w", "2", "--jobs", "billing", "--now",
-                  due_until, NULL);
     for (int i = 0; i < 2; i++) {
+        fixture_spawn(&world.f, &pools[i], "run", "-w", "1", "--jobs", "billing",
+                      "--now", due_until, NULL);
         assert_int_equal(points_join(&points, 20), i);
         assert_string_equal(points.workers[i].at, names[BEFORE_LOCK]);
     }
@@ -134,12 +135,16 @@ static int open_orders(void **state)
 
 static int close_orders(void **state)
 {
-    if (pool.pid > 0)
-        (void)kill(pool.pid, SIGKILL);
+    for (int i = 0; i < 2; i++) {
+        if (pools[i].pid > 0)
+            (void)kill(pools[i].pid, SIGKILL);
+    }
     points_close(&points);
-    if (pool.pid > 0)
-        (void)fixture_reap(pool.pid, 5);
-    pool.pid = 0;
+    for (int i = 0; i < 2; i++) {
+        if (pools[i].pid > 0)
+            (void)fixture_reap(pools[i].pid, 5);
+        pools[i].pid = 0;
+    }
     PQfinish(owner);
     redisFree(redis);
     checker_close(&checker);
@@ -324,7 +329,7 @@ static void run_all(void)
 static void begin(enum guard guard)
 {
     model.guard = guard;
-    start_pool();
+    start_pools();
     while (strcmp(real_step(0), names[AFTER_COMMIT]) != 0)
         continue;
     while (strcmp(real_step(0), names[BEFORE_LOCK]) != 0)

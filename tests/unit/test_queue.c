@@ -128,6 +128,7 @@ no_third_comes_between_the_one_that_leaves_and_the_one_that_wakes(void **state)
     (void)state;
     (void)queue_enter(&workers[0], JOB, true);
     slots[1].place.job = JOB;
+    slots[1].place.buckets = UINT64_MAX;
     slots[1].place.waits_us = clk_us(); /* and sleeps soundly */
     queue_leave(&workers[0]);
     assert_true(queue_enter(&workers[2], JOB, true));
@@ -171,6 +172,37 @@ static void one_that_died_waiting_or_working_is_forgotten_by_its_successor(void 
     assert_int_equal(slots[1].place.since_ms, 0); /* it waits no more */
 }
 
+static void bucket_of_another_is_known_and_no_other(void **state)
+{
+    static const int64_t buckets[] = {63, 7, 0};
+
+    (void)state;
+    queue_go_to(&workers[0], JOB, buckets, 2);
+    assert_true(queue_is_at(&workers[1], JOB, 63));
+    assert_true(queue_is_at(&workers[1], JOB, 7));
+    assert_false(queue_is_at(&workers[1], JOB, 0));
+    assert_false(queue_is_at(&workers[1], OTHER_JOB, 7));
+    assert_false(queue_is_at(&workers[0], JOB, 7)); /* its own */
+    queue_go_to(&workers[0], JOB, buckets, 1);
+    assert_true(queue_is_at(&workers[1], JOB, 63));
+    assert_false(queue_is_at(&workers[1], JOB, 7));
+    queue_leave(&workers[0]);
+    assert_false(queue_is_at(&workers[1], JOB, 63));
+}
+
+static void bucket_of_one_that_stands_still_is_free_before_long(void **state)
+{
+    static const int64_t bucket = 5;
+
+    (void)state;
+    config.lease_ms = 1000;
+    queue_go_to(&workers[0], JOB, &bucket, 1);
+    assert_true(queue_is_at(&workers[1], JOB, bucket));
+    fixture_pause_ms(config.lease_ms / 10 + 1);
+    queue_go_to(&workers[0], JOB, &bucket, 1); /* the same batch */
+    assert_false(queue_is_at(&workers[1], JOB, bucket));
+}
+
 #define POOL(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
 
 int main(void)
@@ -184,6 +216,8 @@ int main(void)
         POOL(turn_is_not_handed_on_while_another_is_about_a_batch),
         POOL(one_that_stands_still_is_waited_for_once_and_not_for_long),
         POOL(one_that_died_waiting_or_working_is_forgotten_by_its_successor),
+        POOL(bucket_of_another_is_known_and_no_other),
+        POOL(bucket_of_one_that_stands_still_is_free_before_long),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -60,16 +60,15 @@ static void mostly_busy_bucket_is_left_alone_for_a_while(void **state)
 
 static void worker_begins_at_its_own_place_and_goes_round(void **state)
 {
-    int64_t buckets[] = {1, 4, 20, 63};
-    const int64_t from_20[] = {20, 63, 1, 4};
-    const int64_t from_0[] = {1, 4, 20, 63};
+    int64_t buckets[] = {41, 42, 43, 44};
+    const int64_t by_the_third[] = {43, 44, 41, 42};
+    const int64_t in_order[] = {41, 42, 43, 44};
 
     (void)state;
-    walk_turn_to(buckets, 4, 5);
-    assert_memory_equal(buckets, from_20, sizeof buckets);
-    memcpy(buckets, from_0, sizeof buckets);
-    walk_turn_to(buckets, 4, 64);
-    assert_memory_equal(buckets, from_0, sizeof buckets);
+    walk_turn_to(buckets, 4, 0);
+    assert_memory_equal(buckets, in_order, sizeof buckets);
+    walk_turn_to(buckets, 4, WALK_BUCKETS / 2 + 3); /* few left, the same way apart */
+    assert_memory_equal(buckets, by_the_third, sizeof buckets);
     walk_turn_to(buckets, 0, 7);
 }
 
