@@ -94,8 +94,8 @@ static void become_worker(struct lab *l, int seat)
         .now = now,
         .once = true,
         .jobs = jobs[seat],
-        .index = seat,
-        .peers = POOL_SEATS,
+        .index = 0, /* a pool of its own: it passes over no bucket */
+        .peers = 1,
         .slot = &slots[seat],
         .looked_ms = &slots[0].looked_ms,
         .swept_ms = &slots[0].swept_ms,

@@ -15,7 +15,8 @@ struct look {
     bool worked;      /* something was done */
     bool filled;      /* a batch: there may be more than it held */
     int64_t next_ms;  /* until the next row is due, if that is before the next look */
-    int64_t again_ms; /* until a bucket may be visited that was stepped back from */
+    int64_t again_ms; /* until a bucket may be visited that was stepped back from, or
+                         passed over */
     int64_t mark;     /* what look_is_needed read of the database; 0: nothing */
 };
 

@@ -192,8 +192,9 @@ static void sleep_idle(struct worker *w, int64_t next_ms)
 static void step_back(struct worker *w, const struct look *look)
 {
     int64_t since_us = clk_us();
+    int64_t ms = look->again_ms < INT64_MAX ? look->again_ms : 1;
 
-    pause_ms(w, look->again_ms < w->config->poll_ms ? look->again_ms : 1);
+    pause_ms(w, ms < w->config->poll_ms ? ms : w->config->poll_ms);
     w->slot->waste.paused_us += clk_us() - since_us;
 }
 

@@ -12,7 +12,8 @@
 
 enum {
     COMPLAIN_MS = 10000,
-    SUSPECTS = 16 /* worked one by one in one visit */
+    SUSPECTS = 16,     /* worked one by one in one visit */
+    THROUGH_MIN_MS = 4 /* until one that was passed over is looked at again */
 };
 
 /* A timeout or a deadlock that ended one transaction and nothing else. Said once in a
@@ -72,11 +73,8 @@ static int visit_suspects(struct worker *w,
          i++) {
         enum turn alone;
 
-        int code = take_turn(w, job, order, &alone, e);
-
-        queue_leave(w);
-        if (code != 0)
-            return code;
+        if (take_turn(w, job, order, &alone, e) != 0)
+            return (int)e->code;
         did.pulled += w->batch->n;
         if (*turn != TURN_WORKED)
             *turn = alone;
@@ -156,16 +154,18 @@ static int visit(struct worker *w,
  * another of the pool is, each of whose buckets has keys of its own, there is nothing
  * to be had until it is through: in about half a turn. */
 static bool
-may_go(const struct worker *w, size_t index, int64_t bucket, int64_t *next_ms)
+may_go(const struct worker *w, size_t index, int64_t bucket, struct look *look)
 {
     const struct walk *walk = &w->walks[index];
+    int64_t half_ms =
+        walk->pace_ms / 2 > THROUGH_MIN_MS ? walk->pace_ms / 2 : THROUGH_MIN_MS;
 
-    if (!walk_may(walk, bucket, clk_ms(), next_ms))
+    if (!walk_may(walk, bucket, clk_ms(), &look->again_ms))
         return false;
     if (job_types[index]->in_order || !queue_is_at(w, (int)index, bucket))
         return true;
-    if (walk->pace_ms / 2 + 1 < *next_ms)
-        *next_ms = walk->pace_ms / 2 + 1;
+    if (half_ms < look->again_ms)
+        look->again_ms = half_ms;
     return false;
 }
 
@@ -223,7 +223,8 @@ static int sweep_at_once(
 
     for (int64_t i = 0; i < WALK_BUCKETS; i++) {
         all[i] = i;
-        if (!walk_may(walk, i, now_ms, &left) || !walk_may_go_along(walk, i, now_ms))
+        if (!walk_may(walk, i, now_ms, &left) || !walk_may_go_along(walk, i, now_ms) ||
+            queue_is_at(w, (int)index, i))
             return 0;
     }
     if (go_through(w, index, &order, look, e) != 0)
@@ -232,8 +233,15 @@ static int sweep_at_once(
     return 0;
 }
 
-/* Every due bucket that it has not stepped back from, batch by batch, beginning at this
- * worker's own place; several pools begin at different ones. */
+/* A pool's name begins with a hexadecimal digit that was drawn: far apart in places. */
+static int64_t place_of_pool(const struct worker *w)
+{
+    return w->pool[0] * INT64_C(37) % WALK_BUCKETS;
+}
+
+/* Every due bucket that it has not stepped back from and no other of the pool is in,
+ * batch by batch, beginning at this worker's own place; several pools begin at
+ * different ones. */
 static int sweep_job(struct worker *w, size_t index, struct look *look, struct err *e)
 {
     bool in_order = job_types[index]->in_order;
@@ -252,12 +260,12 @@ static int sweep_job(struct worker *w, size_t index, struct look *look, struct e
     if (look_for_due(w, job_types[index], &due, look, e) != 0)
         return (int)e->code;
     walk_turn_to(due.buckets, due.n,
-                 ((int64_t)w->index * WALK_BUCKETS / w->peers + w->pool[0]) %
+                 ((int64_t)w->index * WALK_BUCKETS / w->peers + place_of_pool(w)) %
                      WALK_BUCKETS);
     share = in_order ? 1 : due.n / (look->gathers ? 1 : (size_t)w->peers);
     for (size_t i = 0; i < due.n && !loop_is_stopping(); i += order.bucket_ct) {
         order = (struct turn_order){.buckets = &due.buckets[i], .bucket_ct = 1};
-        if (!may_go(w, index, due.buckets[i], &look->again_ms))
+        if (!may_go(w, index, due.buckets[i], look))
             continue;
         order.bucket_ct = go_along(w, index, &due, order.buckets, share);
         if (go_through(w, index, &order, look, e) != 0)

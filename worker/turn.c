@@ -267,7 +267,7 @@ static int work(struct worker *w,
         turn_release(w);
         return 0;
     }
-    if (n * 2 >= b->n && !b->is_suspect)
+    if (job->in_order && n * 2 >= b->n && !b->is_suspect)
         (void)queue_enter(w, index_of(job), false);
     code = transact(w, job, token, 0, e);
     if (code != 0 && is_broken_invariant(e))
@@ -306,13 +306,14 @@ static int run_batch(struct worker *w,
     return 0;
 }
 
-/* Tells the others of the pool that the batch is from the first n of its buckets. */
+/* Tells the others of the pool that the batch is from the first n of its buckets. One
+ * row alone, which may wait for its keys or be deadly, keeps them from none. */
 static void tell_where(struct worker *w,
                        const struct job_type *job,
                        const struct turn_order *order,
                        size_t n)
 {
-    if (!job->in_order)
+    if (!job->in_order && !order->patient && !order->suspect)
         queue_go_to(w, index_of(job), order->buckets,
                     n < order->bucket_ct ? n : order->bucket_ct);
 }

@@ -5,8 +5,8 @@
 -- not_after_ms means nothing; {'epoch', record_epoch}.
 -- The same nonce again gets the same token and what it holds, with the time that is left.
 -- 'busy' marks the first `marks` busy keys as waited for, so that their release pushes a wake-up.
--- The first free key is set with its end; the others are copies of it, the end included, and COPY makes none where there
--- is a key: cheaper than a SET for each, and no key is ever without an end.
+-- The first free key is set with its end; the others are copies of it, the end included, and COPY makes none where
+-- there is a key: cheaper than a SET for each, and no key is ever without an end.
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now > tonumber(ARGV[4]) or now < tonumber(ARGV[7] or '0') then return {'late', string.format('%.0f', now)} end
@@ -45,7 +45,7 @@ for i = 1, count do
   end
   if not done or done == 0 then
     look_at(i)
-  elseif done ~= 1 then -- the user may not
+  elseif done ~= 1 then -- the user may not, the server is older than COPY, or a name stands twice
     each_taken(i - 1, 'DEL')
     return done
   end

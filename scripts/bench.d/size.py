@@ -25,9 +25,11 @@ def arguments():
     parser.add_argument("--small-rows", type=int, default=100000, help="of the small one, and dead rows")
     parser.add_argument("--audit-rows", type=int, default=1000000, help="charges, and order lines (default 1000000)")
     parser.add_argument("--seconds", type=int, default=20, help="of each timed part (default 20)")
+    parser.add_argument("--steady-seconds", type=int, default=60, help="of the rate when all pages were written: as "
+                        "long as autovacuum rests, so that it comes once (default 60)")
     parser.add_argument("--rounds", type=int, default=1, help="of the large table and the small one (default 1)")
     parser.add_argument("--workers", type=int, default=4, help="for the rate (default 4)")
-    parser.add_argument("--batch", type=int, default=500, help="for the rate (default 500)")
+    parser.add_argument("--batch", type=int, default=1000, help="for the rate (default 1000)")
     parser.add_argument("--snapshot-seconds", type=int, default=300, help="age of the old snapshot (default 300)")
     parser.add_argument("--appear", type=int, default=30, help="rows that come due in an idle pool (default 30)")
     parser.add_argument("--poll-ms", type=int, default=1000, help="of the idle pool (default 1000)")
@@ -39,9 +41,15 @@ def arguments():
 
 # ---- the rate over a large table -----------------------------------------------------------------------------------
 
-def steady(a, *flags):
-    return tools.bench("billing", "--steady", "--workers", a.workers, "--batch", a.batch, "--seconds", a.seconds,
+def steady(a, seconds, *flags):
+    return tools.bench("billing", "--steady", "--workers", a.workers, "--batch", a.batch, "--seconds", seconds,
                        "--no-audit", *flags)["result"]
+
+
+def vacuums():
+    """How many rounds of autovacuum the table of subscriptions has seen."""
+    return int(tools.psql("SELECT autovacuum_count FROM pg_stat_all_tables "
+                          "WHERE relid = 'ledgerlock.subscriptions'::regclass"))
 
 
 def warm_up(a):
@@ -49,7 +57,7 @@ def warm_up(a):
     begun = time.monotonic()
     while (left := int(tools.psql("SELECT count(*) FROM ledgerlock.subscriptions WHERE next_period_no = 0"))) > 0:
         tools.progress(f"warming up: {left} rows were not met yet")
-        if steady(a, "--keep")["charges"] == 0:
+        if steady(a, a.seconds, "--keep")["charges"] == 0:
             tools.fail(f"{left} rows are never charged")
     return time.monotonic() - begun
 
@@ -57,18 +65,19 @@ def warm_up(a):
 def measure_rates(a, rows):
     """Results of one load: right after its checkpoint, and when all pages were written since."""
     tools.progress(f"steady over {rows} rows")
-    after_checkpoint = steady(a, "--rows", rows)
+    after_checkpoint = steady(a, a.seconds, "--rows", rows)
     seconds = warm_up(a)
     tools.progress(f"steady over {rows} rows, without a checkpoint before")
-    begun = tools.checkpoints()
-    result = steady(a, "--keep")
-    return after_checkpoint, dict(result, warm_up_seconds=seconds, checkpoints=tools.checkpoints() - begun)
+    begun, vacuumed = tools.checkpoints(), vacuums()
+    result = steady(a, a.steady_seconds, "--keep")
+    return after_checkpoint, dict(result, warm_up_seconds=seconds, checkpoints=tools.checkpoints() - begun,
+                                  vacuums=vacuums() - vacuumed)
 
 
 def rates(results):
     """Median and spread of what tells how fast, and why."""
     names = ("charges_per_s", "wal_bytes_per_charge", "wal_page_images_per_charge", "postgres_cpu_us_per_charge",
-             "warm_up_seconds", "checkpoints")
+             "warm_up_seconds", "checkpoints", "vacuums")
     return {name: tools.spread([r[name] for r in results]) for name in names if name in results[0]}
 
 
@@ -119,7 +128,7 @@ def part_pull(a):
     tools.progress("waiting for the snapshot to grow old")
     time.sleep(max(0, a.snapshot_seconds - (time.monotonic() - begun)))
     tools.psql("VACUUM ledgerlock.subscriptions")  # finds all of it dead, and may remove none
-    dead = int(tools.psql("SELECT n_dead_tup FROM pg_stat_user_tables WHERE relname = 'subscriptions'"))
+    dead = int(tools.psql("SELECT n_dead_tup FROM pg_stat_all_tables WHERE relid = 'ledgerlock.subscriptions'::regclass"))
     if charged != a.small_rows or dead < a.small_rows:
         tools.fail(f"{charged} rows were charged and {dead} are dead, not {a.small_rows}")
     kept = time_pulls(a.seconds)

@@ -145,8 +145,9 @@ static void size_appear_measures_polling_and_notifications(void **state)
  * of the first, or in a warm-up that is no shorter. */
 static void size_rate_is_that_after_a_checkpoint_and_the_steady_one(void **state)
 {
-    json_t *doc = measure("size.py", "--only rate --rows 10000 --small-rows 200 "
-                                     "--workers 1 --batch 20 --seconds 1");
+    json_t *doc =
+        measure("size.py", "--only rate --rows 10000 --small-rows 200 "
+                           "--workers 1 --batch 20 --seconds 1 --steady-seconds 2");
     json_t *fresh = member(doc, "rate/right_after_a_checkpoint");
     json_t *steady = member(doc, "rate/steady");
 
@@ -155,6 +156,7 @@ static void size_rate_is_that_after_a_checkpoint_and_the_steady_one(void **state
                 figure(steady, "large/warm_up_seconds/median") > 1);
     assert_true(figure(fresh, "ratio/median") > 0);
     assert_true(figure(steady, "ratio/median") > 0);
+    assert_true(figure(steady, "large/vacuums/median") >= 0);
     assert_true(figure(steady, "small/wal_bytes_per_charge/median") > 100);
     assert_true(figure(steady, "large/wal_page_images_per_charge/median") >= 0);
     fixture_assert_contains(printed, "right after a checkpoint");

@@ -108,6 +108,7 @@ static void assert_pulls(PGconn *conn)
 {
     assert_plan(conn, SQL_BILLING_PULL_DUE, "'{1,2}', NULL, 500",
                 "Index Scan using subscriptions_due", "Limit");
+    assert_plan_lacks(conn, SQL_BILLING_PULL_DUE, "'{1,2}', NULL, 500", "Bitmap");
     assert_plan(conn, SQL_BILLING_DUE_BUCKETS, "NULL, 60000", "using subscriptions_due",
                 "Limit");
     assert_plan(conn, SQL_ORDERS_PULL_PENDING, "1, NULL, 500",
