@@ -56,8 +56,7 @@ WITH instant AS (
    CROSS JOIN LATERAL (SELECT ctid AS place FROM ledgerlock.charges
                         WHERE subscription_id = d.subscription_id AND period_no = d.period_no
                        OFFSET 0) AS open -- OFFSET 0: looked up by key for each, whatever the planner knows of the table
-   WHERE (d.captured OR d.declined) AND d.retries > 0 AND c.ctid = open.place
-     AND c.subscription_id = d.subscription_id AND c.period_no = d.period_no AND c.state = 'declined'
+   WHERE (d.captured OR d.declined) AND d.retries > 0 AND c.ctid = open.place AND c.state = 'declined'
   RETURNING 1
 ), moved_on AS (
   UPDATE ledgerlock.subscriptions AS s

@@ -137,6 +137,8 @@ static void assert_applies(PGconn *conn)
                 "Tid Scan on users");
     assert_plan(conn, SQL_BILLING_APPLY_CHARGES, charges, "one_charge_per_period",
                 "WindowAgg");
+    assert_plan(conn, SQL_BILLING_APPLY_CHARGES, charges, "Tid Scan on charges c",
+                "Index Cond: ((subscription_id = d.subscription_id)");
     assert_plan_lacks(conn, SQL_BILLING_APPLY_CHARGES, charges, "_pkey");
     assert_plan(conn, SQL_ORDERS_APPLY_ORDERS, orders, "orders_pkey", "stock_pkey");
 }
@@ -216,10 +218,30 @@ static void plans_over_orders_of_one_bucket_use_the_indexes(void **state)
     assert_pulls(plain);
 }
 
+/* A plan for any arguments, kept: it is not made anew for the arrays of each call. */
+static void pull_keeps_its_plan(void **state)
+{
+    PGresult *res;
+
+    (void)state;
+    exec(plain, "SET plan_cache_mode TO auto");
+    for (int i = 0; i < 8; i++)
+        exec(plain, "EXECUTE billing_pull_due('{1}', NULL, 500)");
+    res = PQexec(plain, "SELECT generic_plans FROM pg_prepared_statements WHERE name = "
+                        "'billing_pull_due'");
+    assert_int_equal(PQntuples(res), 1);
+    assert_true(atoi(PQgetvalue(res, 0, 0)) >= 3); /* the first five are not */
+    PQclear(res);
+}
+
 static int open_all(void **state)
 {
+    char url[FIXTURE_URL];
+
     (void)state;
     fixture_open_migrated(&f);
+    fixture_url_as(&f, "postgres", url, sizeof url);
+    fixture_exec(url, "VACUUM ledgerlock.charges"); /* now known to be empty */
     worker = open_session(f.url, "SET enable_seqscan TO off");
     plain = open_session(f.url, "SET enable_seqscan TO on");
     return 0;
@@ -239,6 +261,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(worker_plans_made_over_empty_tables_use_the_indexes),
         cmocka_unit_test(plans_over_a_million_rows_use_the_indexes),
+        cmocka_unit_test(pull_keeps_its_plan),
         cmocka_unit_test(plans_over_orders_of_one_bucket_use_the_indexes),
     };
 
