@@ -150,8 +150,8 @@ static int visit(struct worker *w,
                                     : 0;
 }
 
-/* Whether nothing is known of the bucket that forbids a batch from it now. Where
- * another of the pool is, each of whose buckets has keys of its own, there is nothing
+/* Whether nothing is known of the bucket that forbids a batch from it now. Where each
+ * bucket has keys of its own and another of the pool is in this one, there is nothing
  * to be had until it is through: in about half a turn. */
 static bool
 may_go(const struct worker *w, size_t index, int64_t bucket, struct look *look)
