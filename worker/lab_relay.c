@@ -198,13 +198,18 @@ static bool from_server(struct lab_relay_shared *s, struct link *l)
     return false;
 }
 
+static bool is_held(const struct lab_relay_shared *s, const struct link *l)
+{
+    return l->client >= 0 && l->held_since == atomic_load(&s->let_go) + 1;
+}
+
 static void serve(struct lab_relay_shared *s, struct link *l)
 {
     struct pollfd fds[] = {{.fd = l->client, .events = POLLIN},
                            {.fd = l->server, .events = POLLIN}};
     bool ok = true;
 
-    if (l->held_since == atomic_load(&s->let_go) + 1) {
+    if (is_held(s, l)) {
         if (atomic_load(&s->drops_held))
             hang_up(l);
         return;
@@ -223,6 +228,20 @@ static void serve(struct lab_relay_shared *s, struct link *l)
         hang_up(l);
 }
 
+/* While all who were to be held are held, nobody comes in beside them: a holder whose
+ * patience ends would else be back at its work before the schedule lets it go. */
+static bool is_shut(struct lab_relay_shared *s, const struct link *links)
+{
+    bool is_complete, holds = false;
+
+    lock(s);
+    is_complete = s->rule == HOLD && s->times == 0;
+    unlock(s);
+    for (size_t i = 0; i < LINKS; i++)
+        holds = holds || is_held(s, &links[i]);
+    return is_complete && holds;
+}
+
 static void run(struct lab_relay_shared *s, int listener)
 {
     static struct link links[LINKS];
@@ -231,9 +250,10 @@ static void run(struct lab_relay_shared *s, int listener)
     for (size_t i = 0; i < LINKS; i++)
         links[i].client = links[i].server = -1;
     for (;;) {
-        fds[0] = (struct pollfd){.fd = listener, .events = POLLIN};
+        fds[0] =
+            (struct pollfd){.fd = is_shut(s, links) ? -1 : listener, .events = POLLIN};
         for (size_t i = 0; i < LINKS; i++) {
-            bool off = links[i].held_since == atomic_load(&s->let_go) + 1;
+            bool off = is_held(s, &links[i]);
 
             fds[1 + 2 * i] =
                 (struct pollfd){.fd = off ? -1 : links[i].client, .events = POLLIN};
