@@ -26,8 +26,8 @@ struct pg_options {
     int64_t statement_ms;      /* statement_timeout of the session; 0: the server's */
     int64_t lock_ms;           /* lock_timeout; 0: the server's */
     int64_t idle_ms; /* idle_in_transaction_session_timeout; 0: the server's */
-    bool by_index;   /* no sequential scan where an index will do: a plan that was made
-                        while the tables were small is kept when they have grown */
+    bool plans_once; /* each statement is planned once for all values, by index where
+                        one will do: the plan is kept when the tables have grown */
     bool transaction_pooling; /* a pooler gives us another session for every
                                  transaction: nothing is left in one */
 };

@@ -37,8 +37,11 @@ static void write_settings(const struct pg_options *o, char text[PG_SETTINGS])
             n += (size_t)snprintf(text + n, PG_SETTINGS - n, "; %s %s TO %lld", set,
                                   limits[i].name, (long long)limits[i].value);
     }
-    if (o->by_index)
-        (void)snprintf(text + n, PG_SETTINGS - n, "; %s enable_seqscan TO off", set);
+    if (o->plans_once)
+        (void)snprintf(text + n, PG_SETTINGS - n,
+                       "; %s enable_seqscan TO off; "
+                       "%s plan_cache_mode TO force_generic_plan",
+                       set, set);
 }
 
 /* ---- poolers ---- */

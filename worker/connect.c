@@ -42,7 +42,7 @@ int connect_postgres(struct worker *w, struct err *e)
         .statement_ms = lease_ms / 2,
         .lock_ms = lease_ms / 4,
         .idle_ms = lease_ms / 2,
-        .by_index = true,
+        .plans_once = true,
         .transaction_pooling = w->config->transaction_pooling,
     };
 

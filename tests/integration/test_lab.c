@@ -196,8 +196,8 @@ static void lab_leaves_no_folder_behind(void **state)
     assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
 }
 
-/* Starts the server again when the laboratory has crashed it: later than those who stand
- * before their COMMIT have patience. */
+/* Starts the server again when the laboratory has crashed it: later than those who
+ * stand before their COMMIT have patience. */
 static bool keep_postgres(struct fixture_child *child)
 {
     for (int left_ms = PLAY_SECONDS * 1000; left_ms > 0; left_ms -= 10) {

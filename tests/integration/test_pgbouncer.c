@@ -175,7 +175,7 @@ static struct pg *open_pg(bool transaction_pooling)
                                        .name = "test",
                                        .answer_ms = 5000,
                                        .lock_ms = 1234,
-                                       .by_index = true,
+                                       .plans_once = true,
                                        .transaction_pooling = transaction_pooling};
     struct err e = {0};
     struct pg *pg;
@@ -191,7 +191,8 @@ static struct pg *open_pg(bool transaction_pooling)
 
 static const char settings[] =
     "SELECT concat_ws(' ', current_setting('lock_timeout'), "
-    "current_setting('enable_seqscan'), current_setting('TimeZone'))";
+    "current_setting('enable_seqscan'), current_setting('plan_cache_mode'), "
+    "current_setting('TimeZone'))";
 
 static void settings_behind_a_pooler_last_for_the_transaction(void **state)
 {
@@ -202,7 +203,7 @@ static void settings_behind_a_pooler_last_for_the_transaction(void **state)
     (void)state;
     assert_int_equal(pg_begin(pg, &e), 0);
     text_of(pg, settings, text, sizeof text);
-    assert_string_equal(text, "1234ms off UTC");
+    assert_string_equal(text, "1234ms off force_generic_plan UTC");
     assert_int_equal(pg_commit(pg, &e), 0);
     text_of(pg, settings, text, sizeof text);
     assert_null(strstr(text, "1234ms off"));
@@ -219,7 +220,7 @@ static void settings_of_a_session_of_our_own_last(void **state)
     assert_int_equal(pg_begin(pg, &e), 0);
     assert_int_equal(pg_commit(pg, &e), 0);
     text_of(pg, settings, text, sizeof text);
-    assert_string_equal(text, "1234ms off UTC");
+    assert_string_equal(text, "1234ms off force_generic_plan UTC");
     pg_close(pg);
 }
 
