@@ -180,14 +180,15 @@ def print_report(contest, verdicts, about, a):
 
 
 def choose_workers(a):
-    """The number to compare with. What runs here is not counted; the first of all pays for the pages of the server's
-    buffers and log, a fifth of its rate."""
-    rates = {}
-    for n in a.workers[:1] + a.workers:
+    """The number to compare with, by the median of three runs each. They are not counted; the first of all pays for the
+    pages of the server's buffers and log, a fifth of its rate."""
+    rates = {n: [] for n in a.workers}
+    for n in a.workers[:1] + 3 * a.workers:
         tools.progress(f"before the first round, not counted: {n} workers")
-        rates[n] = tools.rate_of(tools.bench("billing", "--rows", a.rows, "--workers", n, "--batch", a.batch,
-                                             "--no-audit"))
-    return max(rates, key=rates.get)
+        rates[n].append(tools.rate_of(tools.bench("billing", "--rows", a.rows, "--workers", n, "--batch", a.batch,
+                                                  "--no-audit")))
+    rates[a.workers[0]].pop(0)
+    return max(rates, key=lambda n: tools.median(rates[n]))
 
 
 def main():
