@@ -6,7 +6,7 @@
 
 #include "common/pg.h"
 
-enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 480 };
+enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 560 };
 
 struct pg {
     PGconn *conn;

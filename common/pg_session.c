@@ -39,9 +39,9 @@ static void write_settings(const struct pg_options *o, char text[PG_SETTINGS])
     }
     if (o->plans_once)
         (void)snprintf(text + n, PG_SETTINGS - n,
-                       "; %s enable_seqscan TO off; "
+                       "; %s enable_seqscan TO off; %s enable_indexonlyscan TO off; "
                        "%s plan_cache_mode TO force_generic_plan",
-                       set, set);
+                       set, set, set);
 }
 
 /* ---- poolers ---- */

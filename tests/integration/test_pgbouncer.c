@@ -191,7 +191,8 @@ static struct pg *open_pg(bool transaction_pooling)
 
 static const char settings[] =
     "SELECT concat_ws(' ', current_setting('lock_timeout'), "
-    "current_setting('enable_seqscan'), current_setting('plan_cache_mode'), "
+    "current_setting('enable_seqscan'), current_setting('enable_indexonlyscan'), "
+    "current_setting('plan_cache_mode'), "
     "current_setting('TimeZone'))";
 
 static void settings_behind_a_pooler_last_for_the_transaction(void **state)
@@ -203,7 +204,7 @@ static void settings_behind_a_pooler_last_for_the_transaction(void **state)
     (void)state;
     assert_int_equal(pg_begin(pg, &e), 0);
     text_of(pg, settings, text, sizeof text);
-    assert_string_equal(text, "1234ms off force_generic_plan UTC");
+    assert_string_equal(text, "1234ms off off force_generic_plan UTC");
     assert_int_equal(pg_commit(pg, &e), 0);
     text_of(pg, settings, text, sizeof text);
     assert_null(strstr(text, "1234ms off"));
@@ -220,7 +221,7 @@ static void settings_of_a_session_of_our_own_last(void **state)
     assert_int_equal(pg_begin(pg, &e), 0);
     assert_int_equal(pg_commit(pg, &e), 0);
     text_of(pg, settings, text, sizeof text);
-    assert_string_equal(text, "1234ms off force_generic_plan UTC");
+    assert_string_equal(text, "1234ms off off force_generic_plan UTC");
     pg_close(pg);
 }
 

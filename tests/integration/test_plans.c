@@ -242,7 +242,8 @@ static int open_all(void **state)
     fixture_open_migrated(&f);
     fixture_url_as(&f, "postgres", url, sizeof url);
     fixture_exec(url, "VACUUM ledgerlock.charges"); /* now known to be empty */
-    worker = open_session(f.url, "SET enable_seqscan TO off");
+    worker = open_session(f.url,
+                          "SET enable_seqscan TO off; SET enable_indexonlyscan TO off");
     plain = open_session(f.url, "SET enable_seqscan TO on");
     return 0;
 }
