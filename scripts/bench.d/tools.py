@@ -14,7 +14,8 @@ PG_BIN = os.environ["LL_PG_BIN"]
 PG_DIR = os.environ["LL_PG_DIR"]
 DATABASE = os.environ["BENCH_DATABASE"]
 # As the sessions of the pool are set.
-SESSION = "-c jit=off -c timezone=UTC -c client_min_messages=warning"
+SESSION = ("-c jit=off -c timezone=UTC -c client_min_messages=warning -c enable_seqscan=off"
+           " -c enable_indexonlyscan=off -c plan_cache_mode=force_generic_plan")
 
 
 def fail(sentence):
