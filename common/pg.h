@@ -27,8 +27,9 @@ struct pg_options {
     int64_t lock_ms;           /* lock_timeout; 0: the server's */
     int64_t idle_ms; /* idle_in_transaction_session_timeout; 0: the server's */
     bool plans_once; /* each statement is planned once for all values, by index where
-                        one will do: the plan is kept when the tables have grown; and no
-                        scan of an index alone, which copies a page to tell one row */
+                        one will do: the plan is kept when the tables have grown. No
+                        index-only scan: it copies all that matches on a page to return
+                        one entry */
     bool transaction_pooling; /* a pooler gives us another session for every
                                  transaction: nothing is left in one */
 };

@@ -228,8 +228,9 @@ static void serve(struct lab_relay_shared *s, struct link *l)
         hang_up(l);
 }
 
-/* While all who were to be held are held, nobody comes in beside them: a holder whose
- * patience ends would else be back at its work before the schedule lets it go. */
+/* While everything that was to be held is held, no new connection is let in: otherwise
+ * a holder whose patience ends would be back at its work before the schedule lets it
+ * go. */
 static bool is_shut(struct lab_relay_shared *s, const struct link *links)
 {
     bool is_complete, holds = false;
@@ -269,7 +270,7 @@ static void run(struct lab_relay_shared *s, int listener)
             if (links[i].client >= 0)
                 serve(s, &links[i]);
         }
-        if (fds[0].revents != 0)
+        if (fds[0].revents != 0 && !is_shut(s, links))
             welcome(s, links, listener);
     }
 }

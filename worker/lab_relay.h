@@ -30,7 +30,8 @@ void lab_relay_close(struct lab_relay *r);
 void lab_relay_turn(struct lab_relay *r, const char *behind);
 
 /* The next `times` messages of clients that contain `bytes` wait here until
- * lab_relay_let_go, also when the client has gone meanwhile. */
+ * lab_relay_let_go, also when the client has gone meanwhile. While all of them wait, no
+ * new connection gets through. */
 void lab_relay_hold(struct lab_relay *r,
                     const char *bytes,
                     size_t size,

@@ -13,9 +13,9 @@ PROGRAM = os.environ["BENCH_PROGRAM"]
 PG_BIN = os.environ["LL_PG_BIN"]
 PG_DIR = os.environ["LL_PG_DIR"]
 DATABASE = os.environ["BENCH_DATABASE"]
+PLAIN = "-c jit=off -c timezone=UTC -c client_min_messages=warning"
 # As the sessions of the pool are set.
-SESSION = ("-c jit=off -c timezone=UTC -c client_min_messages=warning -c enable_seqscan=off"
-           " -c enable_indexonlyscan=off -c plan_cache_mode=force_generic_plan")
+SESSION = PLAIN + " -c enable_seqscan=off -c enable_indexonlyscan=off -c plan_cache_mode=force_generic_plan"
 
 
 def fail(sentence):
@@ -86,12 +86,12 @@ class Session:
         self.process.wait()
 
 
-def pgbench(script, clients, *flags):
+def pgbench(script, clients, *flags, session=SESSION):
     """Runs a script; (transactions, seconds that they took, connecting left out)."""
     path = os.path.join(FOLDER, "tmp", "pgbench.sql")
     with open(path, "w", encoding="ascii") as file:
         file.write(script)
-    env = dict(os.environ, PGOPTIONS=SESSION)
+    env = dict(os.environ, PGOPTIONS=session)
     out = run([f"{PG_BIN}/pgbench", "-n", "-M", "prepared", "-h", PG_DIR, "-U", "ledgerlock_owner", "-c", str(clients),
                "-j", str(min(clients, os.cpu_count())), "-f", path, *map(str, flags), DATABASE], env)
     calls = int(re.search(r"actually processed: (\d+)", out).group(1))

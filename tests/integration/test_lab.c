@@ -202,7 +202,7 @@ static bool keep_postgres(struct fixture_child *child)
 {
     for (int left_ms = PLAY_SECONDS * 1000; left_ms > 0; left_ms -= 10) {
         if (waitpid(postgres.pid, NULL, WNOHANG) == postgres.pid) {
-            fixture_pause_ms(550);
+            fixture_pause_ms(800);
             postgres.pid = 0;
             private_pg_start(&postgres);
             return true;

@@ -59,8 +59,9 @@ static int64_t work_on_lies(void)
     while (pool_work_done(&f) < pool_work_all(&work) * 2 / 3 &&
            pool_now_ms() < deadline)
         fixture_pause_ms(20);
-    for (size_t i = 0; i < POOLS; i++) {
+    for (size_t i = 0; i < POOLS; i++)
         (void)kill(pools[i].pid, SIGTERM);
+    for (size_t i = 0; i < POOLS; i++) {
         pool_assert_ends(&pools[i], 0, 15);
         assert_int_equal(pool_log_count(&pools[i], "event=pool.worker_died"), 0);
     }

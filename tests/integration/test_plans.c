@@ -11,8 +11,8 @@
 
 static struct fixture f;
 static PGconn *worker; /* with the settings of a worker's session */
-static PGconn *plain;  /* without: what a statement outside a transaction has behind a
-                          pooler */
+static PGconn *plain;  /* with those that a statement outside a transaction has behind a
+                          pooler, but the generic plan, so that it can be seen */
 
 static const enum sql_id hot[] = {
     SQL_BILLING_DUE_BUCKETS,  SQL_BILLING_PULL_DUE,    SQL_BILLING_APPLY_CHARGES,
@@ -36,7 +36,7 @@ static PGconn *open_session(const char *url, const char *settings)
     PGconn *conn = PQconnectdb(url);
 
     assert_int_equal(PQstatus(conn), CONNECTION_OK);
-    exec(conn, "SET jit TO off; SET plan_cache_mode TO force_generic_plan");
+    exec(conn, "SET jit TO off");
     exec(conn, settings);
     for (size_t i = 0; i < sizeof hot / sizeof hot[0]; i++) {
         const struct sql_text *sql = &sql_texts[hot[i]];
@@ -242,9 +242,10 @@ static int open_all(void **state)
     fixture_open_migrated(&f);
     fixture_url_as(&f, "postgres", url, sizeof url);
     fixture_exec(url, "VACUUM ledgerlock.charges"); /* now known to be empty */
-    worker = open_session(f.url,
-                          "SET enable_seqscan TO off; SET enable_indexonlyscan TO off");
-    plain = open_session(f.url, "SET enable_seqscan TO on");
+    worker = open_session(f.url, "SET enable_seqscan TO off;"
+                                 "SET enable_indexonlyscan TO off;"
+                                 "SET plan_cache_mode TO force_generic_plan");
+    plain = open_session(f.url, "SET plan_cache_mode TO force_generic_plan");
     return 0;
 }
 

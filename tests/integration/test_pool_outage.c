@@ -226,7 +226,7 @@ static void flushall_while_held_ten_times_a_second_totals_are_exact(void **state
 
     (void)state;
     use_own_redis();
-    fixture_env("LEDGERLOCK_POOL_BATCH", "1"); /* there is work for all of them */
+    fixture_env("LEDGERLOCK_POOL_BATCH", "1"); /* the last flush finds work, too */
     start_midway();
     done = pool_work_done(&f);
     for (int i = 0; i < FLUSHES; i++) {
