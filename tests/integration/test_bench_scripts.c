@@ -221,6 +221,46 @@ static void compare_tells_and_draws_how_far_its_rounds_lie_apart(void **state)
     json_decref(doc);
 }
 
+/* As scripts/bench grants it: the rows of the limit end with a checkpoint. */
+static void let_owner_checkpoint(const char *verb)
+{
+    char super[FIXTURE_URL], sql[80];
+
+    fixture_url_as(&f, "postgres", super, sizeof super);
+    (void)snprintf(sql, sizeof sql, "%s ledgerlock_owner", verb);
+    fixture_exec(super, sql);
+}
+
+/* Which contestants the verdict is over. */
+static void read_judged(json_t *targets, int *workers, int *connections)
+{
+    json_t *what = json_object_get(json_array_get(targets, 0), "what");
+
+    if (sscanf(json_string_value(what),
+               "billing as shipped, %d workers against the limit (billing, the limit, "
+               "%d connections)",
+               workers, connections) != 2)
+        fail_msg("%s", json_string_value(what));
+}
+
+static void compare_judges_billing_by_as_many_connections(void **state)
+{
+    json_t *doc, *targets;
+    int workers = 0, connections = 0;
+
+    (void)state;
+    let_owner_checkpoint("GRANT pg_checkpoint TO");
+    doc = measure("compare.py", "--only billing --rounds 1 --rows 9000 --workers 1,2 "
+                                "--batch 50 --seconds 1 --one-row-workers 1");
+    let_owner_checkpoint("REVOKE pg_checkpoint FROM");
+    targets = member(doc, "targets");
+    read_judged(targets, &workers, &connections);
+    assert_in_range(workers, 1, 2);
+    assert_int_equal(connections, workers);
+    assert_true(json_is_null(json_object_get(json_array_get(targets, 1), "target")));
+    json_decref(doc);
+}
+
 #define MARKED(test) cmocka_unit_test_setup_teardown(test, open_all, close_all)
 
 int main(void)
@@ -230,6 +270,7 @@ int main(void)
         MARKED(size_rate_is_that_after_a_checkpoint_and_the_steady_one),
         MARKED(size_audit_is_over_what_the_pool_has_served),
         MARKED(compare_tells_and_draws_how_far_its_rounds_lie_apart),
+        MARKED(compare_judges_billing_by_as_many_connections),
     };
 
     fixture_need_servers();
