@@ -79,6 +79,7 @@ static int charge_rows(struct worker *w, const char *dead, struct err *e)
         return 0;
     if (pg_exec(w->pg, job->crash, params, 3, &charged, e) != 0)
         return (int)e->code;
+    atomic_fetch_add(w->accusals, 1);
     if (pg_rows(charged) > 0)
         log_warn("worker.suspects", "dead=%s job=%s rows=%zu", dead, job->name,
                  pg_rows(charged));

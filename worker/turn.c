@@ -251,6 +251,14 @@ static int index_of(const struct job_type *job)
     return i;
 }
 
+/* Rows became suspects since the pull, and these may be among them: they are pulled
+ * anew. Charged with a death before its keys are free, so whoever has got these since
+ * sees it here. */
+static bool is_out_of_date(const struct worker *w)
+{
+    return w->batch->accusals != *w->accusals;
+}
+
 static int work(struct worker *w,
                 const struct job_type *job,
                 int64_t token,
@@ -263,7 +271,7 @@ static int work(struct worker *w,
 
     *turn = TURN_BUSY;
     n = batch_workable(b, false, 0);
-    if (n == 0) {
+    if (n == 0 || is_out_of_date(w)) {
         turn_release(w);
         return 0;
     }

@@ -51,6 +51,7 @@ struct worker {
     atomic_ullong *quiet;                    /* likewise */
     struct walk_line (*lines)[WALK_BUCKETS]; /* of each job, likewise */
     atomic_ullong *endless;                  /* likewise */
+    atomic_uint *accusals;                   /* likewise */
     bool met_endless;      /* a key without an end, since idle_since_ms */
     int64_t idle_since_ms; /* when it last worked something; 0: not begun */
     struct pg *pg;

@@ -7,12 +7,14 @@
 #include <sys/wait.h>
 
 #include "tests/lib/crash_world.h"
+#include "tests/lib/points.h"
 
 enum { GUILTY = 7 };
 
 static struct fixture f;
 static struct fixture_child pool;
 static struct fixture_output o;
+static struct points points;
 
 /* All users of one bucket, so that all their subscriptions are one batch. */
 static const struct pool_work work = {
@@ -36,6 +38,21 @@ static int close_world(void **state)
     memset(&pool, 0, sizeof pool);
     fixture_close(&f);
     return 0;
+}
+
+static int open_at_points(void **state)
+{
+    open_world(state);
+    points_program();
+    points_open(&points);
+    return 0;
+}
+
+static int close_at_points(void **state)
+{
+    points_close(&points);
+    points_as_shipped();
+    return close_world(state);
 }
 
 static void start(const char *workers)
@@ -151,6 +168,27 @@ static void quarantine_after_1_sets_aside_whom_it_is_certain_of(void **state)
     stop();
 }
 
+/* It was pulled before anybody was a suspect, and gets the keys when all are. */
+static void batch_that_became_suspects_is_not_worked_in_company(void **state)
+{
+    size_t dead, other;
+
+    (void)state;
+    fixture_spawn(&f, &pool, "run", "-w", "2", "--jobs", "orders", "--now",
+                  pool_work_now(&work), NULL);
+    dead = points_join(&points, 10);
+    other = points_join(&points, 10);
+    assert_string_equal(points_step(&points, dead), "after_lock");
+    (void)kill(points.workers[dead].pid, SIGKILL);
+    (void)points_join(&points, 10);
+    assert_int_equal(pool_log_count(&pool, "job=orders rows=20\n"), 1);
+    assert_string_equal(points_step(&points, other), "after_lock");
+    assert_string_equal(points_step(&points, other), "before_release");
+    points_close(&points);
+    pool_work_wait(&f, work.orders, 20);
+    stop();
+}
+
 /* ---- not found ---- */
 
 static void one_crash_makes_suspects_that_are_cleared_by_being_worked(void **state)
@@ -263,6 +301,15 @@ static void list_tells_what_is_set_aside_and_why(void **state)
     json_decref(doc);
 }
 
+/* By a worker that had pulled it before, and got its key after. */
+static void row_set_aside_keeps_its_deaths_whoever_absolves_it(void **state)
+{
+    (void)state;
+    set_aside_one();
+    fixture_exec(f.url, "SELECT ledgerlock.absolve('billing', 7)");
+    assert_int_equal(crash_ask(&f, "SELECT crashes FROM ledgerlock.quarantine"), 3);
+}
+
 static void released_row_is_worked_again_and_the_journal_says_so(void **state)
 {
     (void)state;
@@ -352,6 +399,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         QUARANTINE_TEST(guilty_of_one_batch_is_set_aside_after_its_third_crash),
         QUARANTINE_TEST(guilty_order_is_found_while_several_workers_work),
+        cmocka_unit_test_setup_teardown(
+            batch_that_became_suspects_is_not_worked_in_company, open_at_points,
+            close_at_points),
         QUARANTINE_TEST(guilty_is_found_without_redis_locks_too),
         QUARANTINE_TEST(crashes_are_counted_over_a_restart_of_the_pool),
         QUARANTINE_TEST(quarantine_after_1_sets_aside_whom_it_is_certain_of),
@@ -360,6 +410,7 @@ int main(void)
         QUARANTINE_TEST(quarantine_after_0_sets_nothing_aside),
         QUARANTINE_TEST(pool_that_dies_over_every_row_gives_up_and_sets_nothing_aside),
         QUARANTINE_TEST(list_tells_what_is_set_aside_and_why),
+        QUARANTINE_TEST(row_set_aside_keeps_its_deaths_whoever_absolves_it),
         QUARANTINE_TEST(released_row_is_worked_again_and_the_journal_says_so),
         QUARANTINE_TEST(release_of_what_is_not_set_aside_says_so),
         QUARANTINE_TEST(quarantine_of_a_server_that_is_not_there_exits_with_4),

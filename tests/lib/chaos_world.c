@@ -14,8 +14,6 @@
 
 struct chaos chaos;
 
-static char shipped[256]; /* the program before it was the test build */
-
 bool chaos_is_full(void)
 {
     const char *which = getenv("LEDGERLOCK_TEST_CHAOS");
@@ -38,16 +36,9 @@ void chaos_redis_start(const char *name, const char *value)
     }
 }
 
-static void use_test_build(void)
-{
-    if (shipped[0] == '\0')
-        (void)snprintf(shipped, sizeof shipped, "%s", fixture_program());
-    points_program();
-}
-
 void chaos_as_shipped(void)
 {
-    (void)setenv("LEDGERLOCK_TEST_BIN", shipped, 1);
+    points_as_shipped();
     fixture_env("LEDGERLOCK_TEST_HISTORY", NULL);
     checker_close(&chaos.checker);
     chaos.checker.dir[0] = '\0';
@@ -58,7 +49,7 @@ int chaos_open_empty(void **state)
     (void)state;
     memset(&chaos, 0, sizeof chaos);
     chaos.bound_ms = CHAOS_RECOVERY_MS;
-    use_test_build();
+    points_program();
     fixture_open_migrated(&chaos.f);
     checker_open(&chaos.checker);
     fixture_become(&chaos.f, "ledgerlock_worker");

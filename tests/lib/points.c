@@ -12,9 +12,19 @@
 
 enum { STEP_SECONDS = 20 };
 
+static char shipped[4096];
+
 void points_program(void)
 {
+    if (shipped[0] == '\0')
+        (void)snprintf(shipped, sizeof shipped, "%s", fixture_program());
     (void)setenv("LEDGERLOCK_TEST_BIN", POINTS_PROGRAM, 1);
+}
+
+void points_as_shipped(void)
+{
+    if (shipped[0] != '\0')
+        (void)setenv("LEDGERLOCK_TEST_BIN", shipped, 1);
 }
 
 void points_open(struct points *p)
@@ -81,10 +91,13 @@ const char *points_step(struct points *p, size_t worker)
 
 void points_close(struct points *p)
 {
+    if (p->listener < 0)
+        return;
     for (size_t i = 0; i < p->n; i++)
         (void)close(p->workers[i].fd);
     (void)close(p->listener);
     (void)unlink(p->path);
     (void)rmdir(p->dir);
+    p->listener = -1;
     p->n = 0;
 }

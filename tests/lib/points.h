@@ -25,6 +25,9 @@ struct points {
 /* The program of a test build is what fixture_run starts from now on. */
 void points_program(void);
 
+/* The shipped one is, again. */
+void points_as_shipped(void);
+
 /* Workers started from now on come to this socket. */
 void points_open(struct points *p);
 
@@ -35,7 +38,7 @@ size_t points_join(struct points *p, int seconds);
  */
 const char *points_step(struct points *p, size_t worker);
 
-/* Closes everything: the workers go on and are not stopped again. */
+/* Closes everything: the workers go on and are not stopped again. Once is enough. */
 void points_close(struct points *p);
 
 #endif

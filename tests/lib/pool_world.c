@@ -295,6 +295,12 @@ static const char *read_log(const struct fixture_child *child)
     return text;
 }
 
+/* Whole: a failure's own words are cut after a kilobyte. */
+static void show_log(const struct fixture_child *child)
+{
+    (void)fputs(read_log(child), stderr);
+}
+
 unsigned pool_log_count(const struct fixture_child *child, const char *text)
 {
     unsigned n = 0;
@@ -309,8 +315,10 @@ void pool_log_wait(const struct fixture_child *child, const char *text, int seco
     int64_t deadline = pool_now_ms() + seconds * 1000;
 
     while (pool_log_count(child, text) == 0) {
-        if (pool_now_ms() > deadline)
-            fail_msg("no \"%s\" within %d s: %s", text, seconds, read_log(child));
+        if (pool_now_ms() > deadline) {
+            show_log(child);
+            fail_msg("no \"%s\" within %d s", text, seconds);
+        }
         fixture_pause_ms(10);
     }
 }
@@ -319,9 +327,10 @@ void pool_assert_ends(struct fixture_child *child, int code, int seconds)
 {
     int got = fixture_reap(child->pid, seconds);
 
-    if (got != code)
-        fail_msg("exit %d, not %d, within %d s: %s", got, code, seconds,
-                 read_log(child));
+    if (got != code) {
+        show_log(child);
+        fail_msg("exit %d, not %d, within %d s", got, code, seconds);
+    }
     child->pid = 0;
 }
 
