@@ -40,40 +40,6 @@ static int new_nonce(struct ll_lock *l)
     return LL_OK;
 }
 
-static bool is_name(const struct ll_key *key)
-{
-    return key->len > 0 && key->len <= LL_KEY_MAX && key->name[0] != '!';
-}
-
-int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
-{
-    const struct ll_client *c = l->client;
-    size_t bytes = 0;
-    size_t at = 0;
-
-    if (n == 0 || n > (size_t)INT32_MAX)
-        return ll_fail(l->client, LL_E_INVAL, "at least one key");
-    for (size_t i = 0; i < n; i++) {
-        if (!is_name(&keys[i]))
-            return ll_fail(l->client, LL_E_INVAL,
-                           "key %zu: 1 to %d bytes, not starting with !", i,
-                           LL_KEY_MAX);
-        bytes += c->prefix_len + keys[i].len;
-    }
-    if (ll_lock_reserve(l, n, bytes) != LL_OK)
-        return LL_E_NOMEM;
-    for (size_t i = 0; i < n; i++) {
-        l->offsets[i] = at;
-        memcpy(l->names + at, c->prefix, c->prefix_len);
-        memcpy(l->names + at + c->prefix_len, keys[i].name, keys[i].len);
-        at += c->prefix_len + keys[i].len;
-        l->slots[i] = (struct ll_slot){.code = LL_OK};
-    }
-    l->offsets[n] = at;
-    l->n = n;
-    return LL_OK;
-}
-
 static void clear(struct ll_lock *l)
 {
     l->n = l->granted = 0;
@@ -370,9 +336,13 @@ int ll_acquire(struct ll_lock *l,
     clear(l);
     code = ll_store_names(l, keys, n);
     if (code == LL_OK)
+        code = ll_check_distinct(l);
+    if (code == LL_OK)
         code = new_nonce(l);
-    if (code != LL_OK)
+    if (code != LL_OK) {
+        clear(l);
         return code;
+    }
     l->lease_ms = lease_ms;
     l->deadline_ms = ll_deadline(lease_ms);
     code = c->node_ct > 1 ? ll_quorum_acquire(l, mode, ttl_ms)

@@ -255,6 +255,9 @@ int ll_lock_reserve(struct ll_lock *l, size_t n, size_t name_bytes);
 /* Takes the names over, prefixed; every key LL_OK. LL_OK, LL_E_INVAL, LL_E_NOMEM. */
 int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
 
+/* Of those taken over: LL_E_INVAL if one is there twice, else LL_OK. */
+int ll_check_distinct(struct ll_lock *l);
+
 /* Deadline of a lease that is asked for now: drift taken off. */
 int64_t ll_deadline(uint32_t lease_ms);
 

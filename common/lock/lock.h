@@ -186,15 +186,15 @@ void ll_set_reentrant(struct ll_lock *l, bool reentrant);
  * outlives the process it lets somebody else free the keys: ll_release_dead. */
 void ll_set_nonce_copy(struct ll_lock *l, char *copy);
 
-/* One tenure over n keys (at least 1, no name twice), with one fresh nonce. Up to
- * LL_KEYS_MAX keys are one script call and one fencing token; more are taken in chunks
- * of that size (LL_ALL: given back together if one is busy), each with a token of its
- * own. LL_OK: all granted. LL_PARTIAL (LL_ANY): some are. LL_BUSY: none is. ll_key_code
- * tells of each. After LL_E_UNCERTAIN whatever may be held was given back if the server
- * could still be reached, and else ends with its lease. A lost answer is asked for
- * again with the same nonce before the call gives up. A lock that is held already:
- * LL_E_INVAL (release or abandon it first), or with ll_set_reentrant one more hold (the
- * keys must be the same) and LL_OK, or LL_LOST. */
+/* One tenure over n keys (at least 1; a name twice: LL_E_INVAL), with one fresh nonce.
+ * Up to LL_KEYS_MAX keys are one script call and one fencing token; more are taken in
+ * chunks of that size (LL_ALL: given back together if one is busy), each with a token
+ * of its own. LL_OK: all granted. LL_PARTIAL (LL_ANY): some are. LL_BUSY: none is.
+ * ll_key_code tells of each. After LL_E_UNCERTAIN whatever may be held was given back
+ * if the server could still be reached, and else ends with its lease. A lost answer is
+ * asked for again with the same nonce before the call gives up. A lock that is held
+ * already: LL_E_INVAL (release or abandon it first), or with ll_set_reentrant one more
+ * hold (the keys must be the same) and LL_OK, or LL_LOST. */
 int ll_acquire(struct ll_lock *l,
                const struct ll_key *keys,
                size_t n,

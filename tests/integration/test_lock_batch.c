@@ -248,6 +248,29 @@ static void batch_deadlock_free_beyond_one_script_call(void **state)
     all_finish(take_chunks, 4, 5);
 }
 
+/* One key is never granted twice by one call; with few keys, with many, and in chunks.
+ */
+static void name_given_twice_is_refused_and_nothing_is_held(void **state)
+{
+    static const size_t sizes[] = {2, 3, 300, 1500};
+    static struct ll_key keys[1500];
+    static char names[1500][16];
+    struct lock_world *w = *state;
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t n = sizes[i];
+
+        keys_of(keys, names, 0, n);
+        keys[n - 1] = keys[0];
+        assert_int_equal(ll_acquire(w->la, keys, n, LL_ANY, 5000), LL_E_INVAL);
+        assert_non_null(strstr(ll_error(w->a), "keys 0 and "));
+        assert_int_equal(ll_granted(w->la), 0);
+        assert_int_equal(ll_key_code(w->la, 0), LL_E_INVAL);
+        assert_int_equal(ll_acquire(w->la, keys, n - 1, LL_ANY, 5000), LL_OK);
+        assert_int_equal(ll_release(w->la), LL_OK);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -256,6 +279,7 @@ int main(void)
         LOCK_TEST(batch_all_or_nothing),
         LOCK_TEST(more_than_a_thousand_keys_are_taken_in_chunks),
         LOCK_TEST(release_of_a_batch_tells_of_each_key),
+        LOCK_TEST(name_given_twice_is_refused_and_nothing_is_held),
         LOCK_TEST(batch_deadlock_free),
         LOCK_TEST(batch_deadlock_free_beyond_one_script_call),
     };
