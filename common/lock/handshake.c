@@ -91,9 +91,23 @@ static bool is_cluster(const char *info)
            strcmp(mode, "cluster") == 0;
 }
 
+/* Scripts use COPY. A server that does not say is taken as it is. */
+static bool is_too_old(const char *info, char *version, size_t size)
+{
+    long major, minor = 0;
+    char *dot;
+
+    if (!info_field(info, "redis_version", version, size))
+        return false;
+    major = strtol(version, &dot, 10);
+    if (*dot == '.')
+        minor = strtol(dot + 1, NULL, 10);
+    return major < 6 || (major == 6 && minor < 2);
+}
+
 static int read_info(struct ll_client *c, struct ll_node *node, const char *info)
 {
-    char run_id[48], replid[48], role[16], policy[32];
+    char run_id[48], replid[48], role[16], policy[32], version[32];
     const char *host = node->address.host;
 
     if (is_cluster(info))
@@ -107,6 +121,10 @@ static int read_info(struct ll_client *c, struct ll_node *node, const char *info
         return ll_fail(c, LL_E_PROTO,
                        "Redis at %s: INFO names no run_id, master_replid or role",
                        host);
+    if (!c->no_scripts && is_too_old(info, version, sizeof version))
+        return ll_fail(c, LL_E_PROTO,
+                       "Redis at %s is %s, and the scripts need 6.2 or newer", host,
+                       version);
     if (strcmp(role, "master") != 0)
         return ll_fail(c, LL_E_READONLY,
                        "Redis at %s is a replica (role:%s): connect to the primary",

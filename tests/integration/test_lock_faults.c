@@ -1,5 +1,6 @@
 /* The lock library when Redis is not there, is a replica, is full, refuses the user or
  * forgets the scripts. */
+#include "tests/lib/liar.h"
 #include "tests/lib/lock_world.h"
 
 #include <pthread.h>
@@ -199,6 +200,29 @@ static void child_of_a_holder_gets_its_own_answer(void **state)
     assert_int_equal(ll_release(w->la), LL_OK);
 }
 
+/* It says so at once, not when two keys are asked for. */
+static void server_older_than_the_scripts_is_refused_with_its_version(void **state)
+{
+    static const char *const versions[] = {"6.0.16", "5.0.14", "6.2.0", "10.1.0"};
+    struct liar liar = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        struct ll_client *c;
+        struct ll_lock *l;
+
+        liar_open(&liar, versions[i]);
+        c = lock_client(liar.url, 1000);
+        l = ll_new(c);
+        assert_int_equal(ll_try(l, "a", 1000), i < 2 ? LL_E_PROTO : LL_OK);
+        if (i < 2)
+            assert_non_null(strstr(ll_error(c), versions[i]));
+        ll_free(l);
+        ll_close(c);
+        liar_close(&liar);
+    }
+}
+
 static void bad_urls_are_refused_with_a_reason(void **state)
 {
     static const char *const urls[] = {
@@ -228,6 +252,7 @@ int main(void)
         cmocka_unit_test(replica_is_readonly_not_busy),
         cmocka_unit_test(full_server_says_out_of_memory_not_busy),
         cmocka_unit_test(wrong_password_is_its_own_answer),
+        LOCK_TEST(server_older_than_the_scripts_is_refused_with_its_version),
         cmocka_unit_test(bad_urls_are_refused_with_a_reason),
     };
 

@@ -27,7 +27,7 @@ static int open_world(void **state)
     fixture_env("LEDGERLOCK_POOL_BATCH", "10");
     pool_work_put(&f, &work);
     memcpy(honest_url, f.redis_url, sizeof honest_url);
-    liar_open(&liar);
+    liar_open(&liar, "7.0.15");
     memcpy(f.redis_url, liar.url, sizeof f.redis_url);
     return 0;
 }

@@ -42,7 +42,8 @@ struct server {
     struct liar_shared *shared;
     struct link links[LINKS];
     struct held held[HELD];
-    uint64_t state; /* of the random numbers */
+    const char *version; /* that it says it is */
+    uint64_t state;      /* of the random numbers */
     long long token;
 };
 
@@ -150,8 +151,7 @@ static void load(const char *text, char *answer)
 static void
 reply_to(struct server *s, struct link *by, const redisReply *words, char *answer)
 {
-    static const char info[] = "run_id:liar\r\nmaster_replid:liar\r\nrole:master\r\n"
-                               "maxmemory_policy:noeviction\r\n";
+    char info[160];
     const char *word = words->element[0]->str;
     struct timeval now;
 
@@ -160,7 +160,12 @@ reply_to(struct server *s, struct link *by, const redisReply *words, char *answe
     } else if (strcmp(word, "SCRIPT") == 0) {
         load(words->element[2]->str, answer);
     } else if (strcmp(word, "INFO") == 0) {
-        (void)snprintf(answer, ANSWER, "$%zu\r\n%s\r\n", strlen(info), info);
+        int n = snprintf(info, sizeof info,
+                         "redis_version:%s\r\nrun_id:liar\r\nmaster_replid:liar\r\n"
+                         "role:master\r\nmaxmemory_policy:noeviction\r\n",
+                         s->version);
+
+        (void)snprintf(answer, ANSWER, "$%d\r\n%s\r\n", n, info);
     } else if (strcmp(word, "TIME") == 0) {
         (void)gettimeofday(&now, NULL);
         (void)snprintf(answer, ANSWER, "*2\r\n$10\r\n%010ld\r\n$6\r\n%06ld\r\n",
@@ -248,7 +253,7 @@ static int listen_in(struct liar *l)
     return fd;
 }
 
-void liar_open(struct liar *l)
+void liar_open(struct liar *l, const char *version)
 {
     static struct server server;
     int listener = listen_in(l);
@@ -256,7 +261,8 @@ void liar_open(struct liar *l)
     l->shared = mmap(NULL, sizeof *l->shared, PROT_READ | PROT_WRITE,
                      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_true(l->shared != MAP_FAILED);
-    server = (struct server){.shared = l->shared, .state = 20261121, .token = 1};
+    server = (struct server){
+        .shared = l->shared, .version = version, .state = 20261121, .token = 1};
     (void)fflush(NULL);
     l->pid = fork();
     assert_true(l->pid >= 0);

@@ -15,8 +15,9 @@ struct liar {
     struct liar_shared *shared;
 };
 
-/* Returns when clients can connect. It ends with the test. */
-void liar_open(struct liar *l);
+/* Returns when clients can connect, who are told this version. It ends with the test.
+ */
+void liar_open(struct liar *l, const char *version);
 void liar_close(struct liar *l);
 
 /* Tenures granted so far; and how many of them had a key that another connection held
