@@ -189,21 +189,30 @@ static json_int_t count_added(void)
     return received - 5;
 }
 
+/* The one who adds may stand behind a slow disk for a while, but not for long. */
+static void wait_for_more(json_int_t than)
+{
+    for (int i = 0; i < 2000; i++, fixture_pause_ms(5)) {
+        if (fixture_query_int8(f.url, "SELECT sum(amount_minor)::bigint - 11500 FROM"
+                                      " ledgerlock.transfers WHERE kind = 'deposit'"
+                                      " AND currency = 'USD'") > than)
+            return;
+    }
+    fail_msg("nothing was added for 10 s");
+}
+
 static void totals_of_all_connections_are_of_one_instant(void **state)
 {
-    json_int_t last = -1;
+    json_int_t last = 0;
     pid_t pid = fork();
 
     (void)state;
     if (pid == 0)
         keep_adding(f.url);
     for (int i = 0; i < 30; i++) {
-        json_int_t added;
-
+        wait_for_more(last);
         assert_int_equal(audit("4"), 0);
-        added = count_added();
-        assert_true(added > last); /* it went on all the time */
-        last = added;
+        last = count_added();
     }
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
