@@ -31,7 +31,7 @@ def arguments():
                         help="numbers to find the best of (default 4,8,16)")
     parser.add_argument("--only", choices=("billing", "orders", "hot-sku"), help="leave out the others")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
-    return parser.parse_args()
+    return tools.parse(parser)
 
 
 class Contest:

@@ -36,7 +36,7 @@ def arguments():
     parser.add_argument("--pool-flags", default="", help="more flags of `ledgerlock run`, as one word")
     parser.add_argument("--only", choices=[name for name, _ in PARTS], help="leave out the others")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
-    return parser.parse_args()
+    return tools.parse(parser)
 
 
 # ---- the rate over a large table -----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ def arguments():
     parser.add_argument("--most-rows", type=int, default=SIZES[-1], help="leave out larger tables")
     parser.add_argument("--only", choices=("batch", "workers", "rows"), help="leave out the others")
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
-    return parser.parse_args()
+    return tools.parse(parser)
 
 
 def points(a):

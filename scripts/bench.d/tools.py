@@ -22,6 +22,14 @@ def fail(sentence):
     sys.exit(f"bench: {sentence}")
 
 
+def parse(parser):
+    """What was given; or the end, when scripts/bench only asks whether that can be used, before it starts anything."""
+    given = parser.parse_args()
+    if "BENCH_ARGUMENTS_ONLY" in os.environ:
+        sys.exit(0)
+    return given
+
+
 def progress(text):
     """One line, written over; on a terminal only."""
     if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):

@@ -263,6 +263,24 @@ static void compare_judges_billing_by_as_many_connections(void **state)
 
 #define MARKED(test) cmocka_unit_test_setup_teardown(test, open_all, close_all)
 
+/* Nothing is built, no server is started. */
+static void flags_are_looked_at_before_anything_is_started(void **state)
+{
+    char command[512];
+
+    (void)state;
+    (void)snprintf(command, sizeof command,
+                   "TMPDIR=/nonexistent '%s/scripts/bench' --size -h 2>&1", source());
+    shell(command);
+    fixture_assert_contains(printed, "--snapshot-seconds");
+    (void)snprintf(command, sizeof command,
+                   "TMPDIR=/nonexistent '%s/scripts/bench' --compare --workers x 2>&1;"
+                   " test $? = 2",
+                   source());
+    shell(command);
+    fixture_assert_contains(printed, "is no list of positive whole numbers");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -271,6 +289,7 @@ int main(void)
         MARKED(size_audit_is_over_what_the_pool_has_served),
         MARKED(compare_tells_and_draws_how_far_its_rounds_lie_apart),
         MARKED(compare_judges_billing_by_as_many_connections),
+        cmocka_unit_test(flags_are_looked_at_before_anything_is_started),
     };
 
     fixture_need_servers();
