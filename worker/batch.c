@@ -205,7 +205,6 @@ int batch_pull(struct worker *w,
     b->first_worked = false;
     b->served = 0;
     b->is_full = false;
-    b->accusals = *w->accusals;
     if (pg_exec(w->pg, job->pull, params, 3, &res, e) != 0)
         return (int)e->code;
     *too_large = take_rows(b, res);

@@ -46,7 +46,7 @@ struct batch {
         crashes[BATCH_MAX]; /* deaths that an item is charged with; -1: no suspect */
     size_t suspect_ct;      /* suspects among the rows pulled */
     bool is_suspect;        /* the one item is one */
-    unsigned accusals;      /* of the pool, before the pull */
+    unsigned accusals;      /* of the pool and the job, before the pull */
 
     struct {
         int64_t id;

@@ -43,7 +43,7 @@ static int check_redis(const struct config *c, struct err *e)
 
     int answer = code == 0 && w.locks != NULL ? ll_connect(w.locks) : LL_OK;
 
-    if (answer == LL_E_EVICTING || answer == LL_E_CLUSTER)
+    if (connect_is_refused(answer))
         code = err_set(e, ERR_REFUSED, "%s", ll_error(w.locks));
     else if (answer != LL_OK)
         code = err_set(e, ERR_REDIS, "redis.url: %s", ll_error(w.locks));

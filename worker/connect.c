@@ -59,6 +59,11 @@ int connect_postgres(struct worker *w, struct err *e)
     return (int)e->code;
 }
 
+bool connect_is_refused(int code)
+{
+    return code == LL_E_EVICTING || code == LL_E_CLUSTER || code == LL_E_VERSION;
+}
+
 int connect_locks(struct worker *w, struct err *e)
 {
     const struct config *c = w->config;

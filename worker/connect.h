@@ -14,6 +14,10 @@ MUST_CHECK int connect_postgres(struct worker *w, struct err *e);
  */
 MUST_CHECK int connect_locks(struct worker *w, struct err *e);
 
+/* Whether an answer of ll_connect is for good: the server must not be used for locks,
+ * or cannot, and waiting changes nothing. */
+bool connect_is_refused(int code);
+
 /* Closes what the two have opened. */
 void connect_close(struct worker *w);
 

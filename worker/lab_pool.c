@@ -102,7 +102,7 @@ static void become_worker(struct lab *l, int seat)
         .quiet = &slots[0].quiet,
         .lines = slots[0].lines,
         .endless = slots[0].endless,
-        .accusals = &slots[0].accusals,
+        .accusals = slots[0].accusals,
     };
 
     log_init(LOG_ERROR, LOG_LOGFMT);

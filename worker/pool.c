@@ -83,7 +83,7 @@ static void become(struct pool *p, size_t i)
         .quiet = &p->slots[0].quiet,
         .lines = p->slots[0].lines,
         .endless = p->slots[0].endless,
-        .accusals = &p->slots[0].accusals,
+        .accusals = p->slots[0].accusals,
         .listener = p->seats > p->n ? &p->slots[p->n] : NULL,
     };
     char title[48];

@@ -79,10 +79,11 @@ static int charge_rows(struct worker *w, const char *dead, struct err *e)
         return 0;
     if (pg_exec(w->pg, job->crash, params, 3, &charged, e) != 0)
         return (int)e->code;
-    atomic_fetch_add(w->accusals, 1);
-    if (pg_rows(charged) > 0)
+    if (pg_rows(charged) > 0) {
+        atomic_fetch_add(&w->accusals[h->job], 1);
         log_warn("worker.suspects", "dead=%s job=%s rows=%zu", dead, job->name,
                  pg_rows(charged));
+    }
     code = park_guilty(w, job, charged, e);
     pg_result_free(charged);
     return code;

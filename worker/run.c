@@ -46,7 +46,7 @@ static int check_redis(struct worker *w, struct err *e)
     if (w->locks == NULL)
         return 0;
     code = ll_connect(w->locks);
-    if (code == LL_E_EVICTING || code == LL_E_CLUSTER)
+    if (connect_is_refused(code))
         return err_set(e, ERR_REFUSED, "%s", ll_error(w->locks));
     if (code != LL_OK)
         return err_set(e, ERR_REDIS, "%s (redis.url %s)", ll_error(w->locks),

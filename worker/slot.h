@@ -67,7 +67,8 @@ struct slot {
     struct walk_line lines[JOB_TYPE_CT][WALK_BUCKETS]; /* the first slot's, likewise */
     atomic_ullong endless[SLOT_ENDLESS]; /* the first slot's, for all workers: keys
                                             without an end that were told of, hashed */
-    atomic_uint accusals; /* likewise: how often rows were charged with a death */
+    atomic_uint accusals[JOB_TYPE_CT]; /* likewise: how often rows of a job were charged
+                                          with a death */
     struct place place;
     pid_t pid;
     int64_t incarnation; /* how often this slot was started */

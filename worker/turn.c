@@ -19,6 +19,15 @@
 
 enum { PATIENCE_SHARE = 20 }; /* of a lease, to wait for the keys of one row */
 
+static int index_of(const struct job_type *job)
+{
+    int i = 0;
+
+    while (job_types[i] != job)
+        i++;
+    return i;
+}
+
 /* ---- lock ---- */
 
 static int lock_fault(struct worker *w, int code, struct err *e)
@@ -242,21 +251,12 @@ static void note_pace(struct pace *pace, int64_t start_us)
     histogram_record(&pace->batch_us, now - start_us);
 }
 
-static int index_of(const struct job_type *job)
+/* Rows of the job became suspects since the pull, and these may be among them. They are
+ * charged before the dead one's keys are freed, so whoever was given those sees it;
+ * unless its lease was over before its successor had come so far. */
+static bool is_stale(const struct worker *w, const struct job_type *job)
 {
-    int i = 0;
-
-    while (job_types[i] != job)
-        i++;
-    return i;
-}
-
-/* Rows became suspects since the pull, and these may be among them: they are pulled
- * anew. Charged with a death before its keys are free, so whoever has got these since
- * sees it here. */
-static bool is_out_of_date(const struct worker *w)
-{
-    return w->batch->accusals != *w->accusals;
+    return w->batch->accusals != w->accusals[index_of(job)];
 }
 
 static int work(struct worker *w,
@@ -271,7 +271,9 @@ static int work(struct worker *w,
 
     *turn = TURN_BUSY;
     n = batch_workable(b, false, 0);
-    if (n == 0 || is_out_of_date(w)) {
+    if (is_stale(w, job))
+        *turn = TURN_STALE;
+    if (n == 0 || *turn == TURN_STALE) {
         turn_release(w);
         return 0;
     }
@@ -327,7 +329,7 @@ static void tell_where(struct worker *w,
 }
 
 /* Pulls, and waits its turn if it is to; anew when somebody has served the bucket
- * meanwhile. */
+ * meanwhile, or died over it. */
 static int pull(struct worker *w,
                 const struct job_type *job,
                 const struct turn_order *order,
@@ -339,13 +341,15 @@ static int pull(struct worker *w,
 
     do {
         served = order->line == NULL ? 0 : order->line->served;
+        w->batch->accusals = w->accusals[index_of(job)];
         tell_where(w, job, order, 1);
         if (batch_pull(w, job, order, too_large, e) != 0)
             return (int)e->code;
         tell_where(w, job, order, w->batch->served + 1);
         if (w->batch->n > 0 && order->queues)
             waited = queue_enter(w, index_of(job), !waited);
-    } while (waited && order->line != NULL && order->line->served != served);
+    } while (waited && ((order->line != NULL && order->line->served != served) ||
+                        is_stale(w, job)));
     return 0;
 }
 
@@ -373,18 +377,22 @@ static int pull_and_work(struct worker *w,
 {
     int64_t too_large;
 
-    *turn = TURN_EMPTY;
-    if (pull(w, job, order, &too_large, e) != 0)
-        return (int)e->code;
-    if (too_large != 0) {
-        *turn = TURN_WORKED;
-        return park_item(w, job, too_large, 0,
-                         "it needs more keys than one lock call takes", e);
-    }
-    if (w->batch->n == 0)
-        return 0;
-    *turn = TURN_BUSY;
-    return run_batch(w, job, order, turn, e);
+    do {
+        *turn = TURN_EMPTY;
+        if (pull(w, job, order, &too_large, e) != 0)
+            return (int)e->code;
+        if (too_large != 0) {
+            *turn = TURN_WORKED;
+            return park_item(w, job, too_large, 0,
+                             "it needs more keys than one lock call takes", e);
+        }
+        if (w->batch->n == 0)
+            return 0;
+        *turn = TURN_BUSY;
+        if (run_batch(w, job, order, turn, e) != 0)
+            return (int)e->code;
+    } while (*turn == TURN_STALE); /* as often as somebody dies meanwhile */
+    return 0;
 }
 
 int turn_run(struct worker *w,

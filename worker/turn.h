@@ -12,6 +12,7 @@ enum turn {
     TURN_EMPTY,  /* nothing due there */
     TURN_BUSY,   /* something due, every row's key is with somebody else */
     TURN_WORKED, /* something was committed or settled; come again */
+    TURN_STALE,  /* pulled before a death made suspects: turn_run pulls again itself */
 };
 
 /* Where to go and how much to take there. */

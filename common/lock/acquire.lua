@@ -45,7 +45,7 @@ for i = 1, count do
   end
   if not done or done == 0 then
     look_at(i)
-  elseif done ~= 1 then -- the user may not, the server is older than COPY, or a name stands twice
+  elseif done ~= 1 then -- the user may not, or the server is older than COPY and did not say so
     each_taken(i - 1, 'DEL')
     return done
   end

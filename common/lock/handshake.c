@@ -91,15 +91,20 @@ static bool is_cluster(const char *info)
            strcmp(mode, "cluster") == 0;
 }
 
-/* Scripts use COPY. A server that does not say is taken as it is. */
-static bool is_too_old(const char *info, char *version, size_t size)
+/* The acquire script of one server uses COPY. A server that does not say what it is, is
+ * taken as it is. */
+static bool
+is_too_old(const struct ll_client *c, const char *info, char *version, size_t size)
 {
     long major, minor = 0;
     char *dot;
 
-    if (!info_field(info, "redis_version", version, size))
+    if (c->no_scripts || c->node_ct > 1 ||
+        !info_field(info, "redis_version", version, size))
         return false;
     major = strtol(version, &dot, 10);
+    if (dot == version)
+        return false;
     if (*dot == '.')
         minor = strtol(dot + 1, NULL, 10);
     return major < 6 || (major == 6 && minor < 2);
@@ -121,8 +126,8 @@ static int read_info(struct ll_client *c, struct ll_node *node, const char *info
         return ll_fail(c, LL_E_PROTO,
                        "Redis at %s: INFO names no run_id, master_replid or role",
                        host);
-    if (!c->no_scripts && is_too_old(info, version, sizeof version))
-        return ll_fail(c, LL_E_PROTO,
+    if (is_too_old(c, info, version, sizeof version))
+        return ll_fail(c, LL_E_VERSION,
                        "Redis at %s is %s, and the scripts need 6.2 or newer", host,
                        version);
     if (strcmp(role, "master") != 0)

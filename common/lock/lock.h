@@ -58,7 +58,8 @@ extern "C" {
     X(LL_E_AMNESIA,      -13, "a majority of the nodes has lost its memory: seed them")  \
     X(LL_E_NOT_REPLICATED, -14, "too few replicas confirmed the lock; it was given back") \
     X(LL_E_TLS,          -15, "TLS is not available in this build or failed")            \
-    X(LL_E_CLUSTER,      -16, "Redis Cluster is not offered: use one server or a quorum")
+    X(LL_E_CLUSTER,      -16, "Redis Cluster is not offered: use one server or a quorum")\
+    X(LL_E_VERSION,      -17, "Redis is older than 6.2, which the scripts need")
 
 /* clang-format on */
 

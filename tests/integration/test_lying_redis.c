@@ -89,12 +89,29 @@ static void lying_redis_bills_nothing_twice_and_oversells_nothing(void **state)
     pool_work_assert_exact(&f, &work);
 }
 
+/* Not taken for one that is away, which would be waited for. */
+static void redis_too_old_is_refused_at_start(void **state)
+{
+    static struct fixture_output o;
+
+    (void)state;
+    liar_close(&liar);
+    liar_open(&liar, "6.0.16");
+    memcpy(f.redis_url, liar.url, sizeof f.redis_url);
+    assert_int_equal(
+        fixture_run(&f, &o, "run", "--once", "--now", pool_work_now(&work), NULL), 6);
+    fixture_assert_contains(o.err, "6.0.16");
+    assert_int_equal(pool_work_done(&f), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(
             lying_redis_bills_nothing_twice_and_oversells_nothing, open_world,
             close_world),
+        cmocka_unit_test_setup_teardown(redis_too_old_is_refused_at_start, open_world,
+                                        close_world),
     };
 
     fixture_need_servers();

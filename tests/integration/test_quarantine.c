@@ -304,10 +304,23 @@ static void list_tells_what_is_set_aside_and_why(void **state)
 /* By a worker that had pulled it before, and got its key after. */
 static void row_set_aside_keeps_its_deaths_whoever_absolves_it(void **state)
 {
+    char url[FIXTURE_URL];
+
     (void)state;
     set_aside_one();
     fixture_exec(f.url, "SELECT ledgerlock.absolve('billing', 7)");
     assert_int_equal(crash_ask(&f, "SELECT crashes FROM ledgerlock.quarantine"), 3);
+    fixture_url_as(&f, "ledgerlock_owner", url, sizeof url);
+    fixture_exec(url,
+                 "UPDATE ledgerlock.orders SET state = 'parked' WHERE order_id = 7;"
+                 " INSERT INTO ledgerlock.quarantine VALUES ('orders', 7, 3, 'x',"
+                 " now()), ('orders', 8, 1, 'x', now())");
+    fixture_exec(f.url, "SELECT ledgerlock.absolve('orders', i) FROM"
+                        " generate_series(7, 8) AS i");
+    assert_int_equal(
+        crash_ask(&f, "SELECT sum(crashes) FROM ledgerlock.quarantine WHERE job ="
+                      " 'orders'"),
+        3);
 }
 
 static void released_row_is_worked_again_and_the_journal_says_so(void **state)
