@@ -32,6 +32,28 @@ static void renewed_lock_outlives_its_lease_with_the_same_token(void **state)
     ll_renewer_close(r);
 }
 
+static void renewal_never_shortens_and_gives_an_end_back(void **state)
+{
+    struct lock_world *w = *state;
+    struct told told = {0};
+    struct ll_renewer *r = open_renewer(w->a, &told, 0);
+
+    assert_int_equal(ll_try(w->la, "user:1", LEASE_MS), LL_OK);
+    assert_int_equal(ll_try(w->lb, "user:2", LEASE_MS), LL_OK);
+    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+    lock_raw_do(w, "PERSIST lock:user:1");
+    lock_raw_do(w, "PEXPIRE lock:user:2 60000");
+    for (int i = 0; figures_of(r).renewals < 4; i++) {
+        assert_true(i < 500);
+        fixture_pause_ms(10);
+    }
+    assert_in_range(lock_raw_integer(w, "PTTL lock:user:1"), 1, LEASE_MS);
+    assert_in_range(lock_raw_integer(w, "PTTL lock:user:2"), 50000, 60000);
+    assert_int_equal(read_losses(r, 0) + told.times, 0);
+    ll_renewer_close(r);
+}
+
 static void lock_that_cannot_be_renewed_is_refused(void **state)
 {
     struct lock_world *w = *state;
@@ -219,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOCK_TEST(renewed_lock_outlives_its_lease_with_the_same_token),
+        LOCK_TEST(renewal_never_shortens_and_gives_an_end_back),
         LOCK_TEST(lock_that_cannot_be_renewed_is_refused),
         LOCK_TEST(closed_renewer_leaves_its_locks_to_their_lease),
         LOCK_TEST(renewer_with_nothing_due_sleeps),
