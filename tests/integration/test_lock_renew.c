@@ -38,10 +38,7 @@ static void renewal_never_shortens_and_gives_an_end_back(void **state)
     struct told told = {0};
     struct ll_renewer *r = open_renewer(w->a, &told, 0);
 
-    assert_int_equal(ll_try(w->la, "user:1", LEASE_MS), LL_OK);
-    assert_int_equal(ll_try(w->lb, "user:2", LEASE_MS), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+    renew_two(w, r, LEASE_MS);
     lock_raw_do(w, "PERSIST lock:user:1");
     lock_raw_do(w, "PEXPIRE lock:user:2 60000");
     for (int i = 0; figures_of(r).renewals < 4; i++) {
@@ -81,10 +78,7 @@ static void closed_renewer_leaves_its_locks_to_their_lease(void **state)
     struct told told = {0};
     struct ll_renewer *r = open_renewer(w->a, &told, 0);
 
-    assert_int_equal(ll_try(w->la, "user:1", LEASE_MS), LL_OK);
-    assert_int_equal(ll_try(w->lb, "user:2", LEASE_MS), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+    renew_two(w, r, LEASE_MS);
     ll_renewer_close(r);
     assert_int_equal(ll_release(w->lb), LL_OK);
     fixture_pause_ms(LEASE_MS + 50);

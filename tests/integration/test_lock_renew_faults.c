@@ -285,10 +285,7 @@ static void key_deleted_by_operator_is_told_once(void **state)
     struct told told = {0};
     struct ll_renewer *r = open_renewer(w->a, &told, 0);
 
-    assert_int_equal(ll_try(w->la, "user:1", LEASE_MS), LL_OK);
-    assert_int_equal(ll_try(w->lb, "user:2", LEASE_MS), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+    renew_two(w, r, LEASE_MS);
     lock_raw_do(w, "DEL lock:user:1");
     assert_int_equal(read_losses(r, LEASE_MS), 1);
     assert_int_equal(told.times, 1);

@@ -41,6 +41,16 @@ open_renewer(struct ll_client *c, struct told *t, uint32_t interval_ms)
     return r;
 }
 
+/* User 1 is held by the first lock, user 2 by the second, and both are renewed. */
+static inline void
+renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms)
+{
+    assert_int_equal(ll_try(w->la, "user:1", lease_ms), LL_OK);
+    assert_int_equal(ll_try(w->lb, "user:2", lease_ms), LL_OK);
+    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+}
+
 /* Losses that the descriptor has counted, once it is readable; 0 after that time. */
 static inline int read_losses(const struct ll_renewer *r, int wait_ms)
 {
