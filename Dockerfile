@@ -1,4 +1,4 @@
-# The program and the shared libraries it needs; built from the list of packages that scripts/setup owns.
+# The program, the shop of the demonstration, and the shared libraries it needs; built from the list of packages that scripts/setup owns.
 FROM debian:trixie-slim AS builder
 COPY scripts/setup /src/scripts/setup
 RUN apt-get update -qq \
@@ -6,21 +6,23 @@ RUN apt-get update -qq \
       $(/src/scripts/setup --list build) \
  && rm -rf /var/lib/apt/lists/*
 COPY CMakeLists.txt /src/
+COPY cmake /src/cmake
 COPY common /src/common
 COPY config /src/config
 COPY sql /src/sql
+COPY tools /src/tools
 COPY worker /src/worker
-RUN cmake -S /src -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF -DLEDGERLOCK_WERROR=ON \
- && cmake --build /build --parallel "$(nproc)" \
- && strip /build/ledgerlock
+RUN cmake -S /src -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+ && cmake --build /build --target ledgerlock ledgerlock-shop --parallel "$(nproc)" \
+ && strip /build/ledgerlock /build/ledgerlock-shop
 
 FROM debian:trixie-slim
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-      libconfig11 libhiredis1.1.0 libjansson4 libpq5 \
+      libconfig11 libhiredis1.1.0 libjansson4 libmicrohttpd12t64 libncursesw6 libpq5 \
  && apt-get clean && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin ledgerlock
-COPY --from=builder /build/ledgerlock /usr/local/bin/ledgerlock
+COPY --from=builder /build/ledgerlock /build/ledgerlock-shop /usr/local/bin/
 USER ledgerlock
 ENTRYPOINT ["ledgerlock"]
 CMD ["help"]

@@ -1,40 +1,132 @@
-/* counter FILE [URL]: adds one to the number in FILE, however many of us run at once.
- * FILE keeps "number token": who slept through his lease comes with an old token. */
+/* counter FILE [URL]: adds one to the number in FILE; any number of processes may run
+ * at once. The lock lets one process work at a time, as long as each holder finishes
+ * within its lease. A holder that slept through its lease is refused by FILE itself: it
+ * stores "number token" and accepts only a token above the stored one. Here FILE.lock
+ * makes this check and the write one step; in a database it is UPDATE ... WHERE fence <
+ * token. */
+#define _DEFAULT_SOURCE /* POSIX, with -std=c11 */
+#include <fcntl.h>
+#include <inttypes.h>
 #include <ledgerlock/lock.h>
+#include <libgen.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
-static int add_one(struct ll_client *c, struct ll_lock *l, FILE *f)
+enum { PATH_SIZE = 1000, LEASE_MS = 2000, WAIT_MS = 5000 };
+
+struct count {
+    int64_t number, token;
+};
+
+/* A missing or empty file counts as "0 0". */
+static int read_count(const char *path, struct count *count)
 {
-    int code = ll_acquire_wait(l, &(struct ll_key){"count", 5}, 1, LL_ALL, 10000, 5000);
-    long long number = 0, token = 0;
+    FILE *f = fopen(path, "r");
 
-    rewind(f);
-    if (fscanf(f, "%lld %lld", &number, &token) != 2)
-        number = token = 0;
-    if (code == LL_E_EPOCH && /* Redis is new or lost its counter: above all tokens */
-        ll_install_epoch(c, (token >> 40) + 1, &(int64_t){0}) == LL_OK)
-        return add_one(c, l, f);
-    if (code != LL_OK)
-        return code;
-    if (token >= ll_token(l) || !ll_valid(l, 1000)) /* before the effect, not after */
-        return LL_LOST;
-    rewind(f);
-    if (fprintf(f, "%lld %lld\n", number + 1, (long long)ll_token(l)) > 0)
-        printf("%lld, token %lld\n", number + 1, (long long)ll_token(l));
-    return ferror(f) ? LL_E_INVAL : ll_release(l); /* LL_GONE: it was lost meanwhile */
+    *count = (struct count){0, 0};
+    if (f == NULL)
+        return 0;
+    if (fscanf(f, "%" SCNd64 " %" SCNd64, &count->number, &count->token) == 1)
+        count->number = -1;
+    return fclose(f) == 0 && count->number >= 0 ? 0 : -1;
+}
+
+/* A crash leaves the old file or the new one, never half of one. */
+static int write_count(const char *path, const struct count *count)
+{
+    char fresh[PATH_SIZE + 8], folder[PATH_SIZE];
+    FILE *f;
+    int fd, bad;
+
+    (void)snprintf(fresh, sizeof fresh, "%s.new", path);
+    f = fopen(fresh, "w");
+    if (f == NULL)
+        return -1;
+    bad = fprintf(f, "%" PRId64 " %" PRId64 "\n", count->number, count->token) < 0 ||
+          fflush(f) != 0 || fsync(fileno(f)) != 0;
+    if (fclose(f) != 0 || bad || rename(fresh, path) != 0)
+        return -1;
+    (void)snprintf(folder, sizeof folder, "%s", path);
+    fd = open(dirname(folder), O_RDONLY);
+    bad = fd < 0 || fsync(fd) != 0;
+    return fd < 0 || close(fd) != 0 || bad ? -1 : 0;
+}
+
+/* The effect and its fence, in one step. 0: done; 1: the token is too low; -1: a fault.
+ */
+static int count_once(const char *path, int64_t token, struct count *count)
+{
+    char lock[PATH_SIZE + 8];
+    int fd, code;
+
+    (void)snprintf(lock, sizeof lock, "%s.lock", path);
+    fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (fd < 0)
+        return -1;
+    code = flock(fd, LOCK_EX);
+    if (code == 0)
+        code = read_count(path, count);
+    if (code == 0 && token <= count->token)
+        code = 1;
+    if (code == 0) {
+        *count = (struct count){count->number + 1, token};
+        code = write_count(path, count);
+    }
+    (void)close(fd); /* this unlocks it */
+    return code;
+}
+
+static int run(struct ll_client *c, struct ll_lock *l, const char *path)
+{
+    const struct ll_key key = {"count", 5};
+    struct count count;
+    int code, done = 1;
+
+    for (int tries = 0; done == 1 && tries < 2; tries++) {
+        code = ll_acquire_wait(l, &key, 1, LL_ALL, LEASE_MS, WAIT_MS, -1);
+        if (code != LL_OK) {
+            fprintf(stderr, "counter: %s: %s\n", ll_strerror(code), ll_error(c));
+            return 1;
+        }
+        /* the work would be here */
+        done = count_once(path, ll_token(l), &count);
+        if (done == 1) /* this server's clock is behind the file: begin above it */
+            ll_raise_floor(c, count.token);
+        code = ll_release(l);
+        if (code != LL_OK) /* the work is done all the same: the fence accepted it */
+            fprintf(stderr, "counter: release: %s\n", ll_strerror(code));
+    }
+    if (done == 0)
+        printf("%" PRId64 ", token %" PRId64 "\n", count.number, count.token);
+    else if (done == 1)
+        fprintf(stderr, "counter: somebody else came after us; nothing was counted\n");
+    else
+        perror(path);
+    return done == 0 ? 0 : 1;
 }
 
 int main(int argc, char **argv)
 {
     struct ll_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
-    FILE *f = argc > 1 ? fopen(argv[1], "r+") : NULL;
-    char why[160] = "usage: counter FILE [URL]";
-    struct ll_client *c = NULL;
-    struct ll_lock *l = f && !ll_open(&c, &o, why, sizeof why) ? ll_new(c) : NULL;
-    int code = l && !setvbuf(f, NULL, _IONBF, 0) ? add_one(c, l, f) : LL_E_INVAL;
-    if (code != LL_OK)
-        fprintf(stderr, "%s %s\n", l ? ll_strerror(code) : why, c ? ll_error(c) : "");
+    struct ll_client *c;
+    struct ll_lock *l;
+    char why[160];
+    int code = 1;
+
+    if (argc < 2 || strlen(argv[1]) >= PATH_SIZE) {
+        fprintf(stderr, "usage: counter FILE [URL]\n");
+        return 2;
+    }
+    if (ll_open(&c, &o, why, sizeof why) != LL_OK) {
+        fprintf(stderr, "counter: %s\n", why);
+        return 2;
+    }
+    l = ll_new(c);
+    if (l != NULL)
+        code = run(c, l, argv[1]);
     ll_free(l);
     ll_close(c);
-    return code == LL_OK ? 0 : 1;
+    return code;
 }

@@ -1,10 +1,11 @@
-/* main: a pipe that closes early is an error to report, not a death. */
+/* main: of the program ledgerlock. SIGPIPE is ignored: a write to a closed pipe is an
+ * error, which is reported. */
 #include <signal.h>
 
-#include "worker/cli.h"
+#include "worker/cli/cli.h"
 
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
-    return (int)cli_main(argc, argv);
+    return (int)cli_main(&cli_ledgerlock, argc, argv);
 }

@@ -1,86 +1,99 @@
--- KEYS: record, lock ...  ARGV: nonce, lease_ms, ident, not_after_ms, mode ('any' or 'all'),
--- marks, not_before_ms (both may be missing)
--- Answers {'ok', token, i, pttl, ...} with the busy keys by index; {'busy', i, pttl, ...};
--- {'late', now_ms} when it runs after not_after_ms, or before not_before_ms: the clock went back, and
--- not_after_ms means nothing; {'epoch', record_epoch}.
--- The same nonce again gets the same token and what it holds, with the time that is left.
--- 'busy' marks the first `marks` busy keys as waited for, so that their release pushes a wake-up.
--- The first free key is set with its end; the others are copies of it, the end included, and COPY makes none where
--- there is a key: cheaper than a SET for each, and no key is ever without an end.
-local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
-if now > tonumber(ARGV[4]) or now < tonumber(ARGV[7] or '0') then return {'late', string.format('%.0f', now)} end
+-- KEYS: last token, lock ...
+-- ARGV: nonce, lease_ms, not_before_ms, not_after_ms, mode ('all', 'any', 'one'), floor, marks
+-- Takes the free keys. Answers {'ok', token, i, pttl, ...} with the busy keys by index; mode 'one': {'one', token, i}, the
+-- key that was taken; {'busy', i, pttl, ...}: nothing was taken; {'late'}: it ran outside of its window of server time.
+-- token = max(last + 1, server time in microseconds, floor + 1). The same nonce again gets the same token and what it
+-- holds, never more: a key that became free since may have seen a higher token. 'busy' marks the first `marks` busy keys
+-- as waited for, so that their release pushes a wake-up.
+-- The first free key is set with its end; the others are copies of it, the end included: a third cheaper than a SET each.
+local call = redis.call
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+if now < ARGV[3] * 1000 or now > ARGV[4] * 1000 then return {'late'} end
 
-local record = redis.call('HMGET', KEYS[1], 'epoch', 'ident', 'n')
-if record[2] ~= ARGV[3] then return {'epoch', record[1] or '0'} end
+local last = call('GET', KEYS[1]) or '0'
+if not string.find(last, '^%d+$') then return redis.error_reply('ERR the key ' .. KEYS[1] .. ' holds no token: delete it') end
+local token = math.max(last + 1, now, ARGV[6] + 1)
+if token >= 9007199254740992 then return redis.error_reply('ERR the tokens are used up: delete the key ' .. KEYS[1]) end
+token = string.format('%.0f', token)
+local keys, mark, lease, mode, count = KEYS, ARGV[1] .. '|', ARGV[2], ARGV[5], #KEYS - 1
+local value, busy, mine, old, earlier, first = mark .. token, {}, {}, {}, nil, nil -- old: by index, not taken now
 
-local n = (record[3] or 0) + 1 -- the next token; it is used up by a grant only
-if n >= 1099511627776 then return {'epoch', record[1]} end
-local mark, lease, count = ARGV[1] .. '|', ARGV[2], #KEYS - 1
-local token = string.format('%.0f', record[1] * 1099511627776 + n)
-local value, busy, earlier, not_new = mark .. token, {}, nil, {} -- not_new: by index, busy or of an earlier run
-
-local function each_taken(till, command, ...)
-  for i = 1, till do
-    if not not_new[i] then redis.call(command, KEYS[i + 1], ...) end
-  end
+local function is_ours(i) -- MGET, not GET: a key of another type reads as nothing and is busy
+  local held = call('MGET', keys[i + 1])[1]
+  local is_mine = held and string.sub(held, 1, #mark) == mark
+  if is_mine then earlier = string.sub(held, #mark + 1) end
+  return is_mine
 end
-local function look_at(i)
-  not_new[i] = true
-  local held = redis.call('MGET', KEYS[i + 1])[1] -- not GET: a key of another type reads as nothing
-  if held and held ~= value and string.sub(held, 1, #mark) == mark then
-    earlier = string.sub(held, #mark + 1)
-  else
-    busy[#busy + 1] = i
-  end
-end
-
-local pcall, keys, first = redis.pcall, KEYS, nil
-for i = 1, count do
-  local key, done = keys[i + 1], nil
+local function take(i)
+  local key = keys[i + 1]
   if first then
-    done = pcall('COPY', first, key)
-  elseif redis.call('SET', key, value, 'NX', 'PX', lease) then
-    first, done = key, 1
+    if call('COPY', first, key) == 1 then return true end
+  elseif call('SET', key, value, 'NX', 'PX', lease) then
+    first = key
+    return true
   end
-  if not done or done == 0 then
-    look_at(i)
-  elseif done ~= 1 then -- the user may not, or the server is older than COPY and did not say so
-    each_taken(i - 1, 'DEL')
-    return done
+  local list = is_ours(i) and mine or busy
+  list[#list + 1] = i
+  old[i] = true
+end
+local function give_back_taken(till)
+  for i = 1, till do
+    if not old[i] then call('DEL', keys[i + 1]) end
   end
 end
-
 local function answer(head)
   for _, i in ipairs(busy) do
     head[#head + 1] = i
-    head[#head + 1] = redis.call('PTTL', KEYS[i + 1])
+    head[#head + 1] = call('PTTL', keys[i + 1])
   end
   return head
 end
-if #busy > 0 and (ARGV[5] == 'all' or #busy == count) then
-  each_taken(count, 'DEL')
-  redis.call('HDEL', KEYS[1], '') -- changes nothing; a demoted primary must say READONLY, not what it last knew
-  local marks = math.min(tonumber(ARGV[6] or '0'), #busy)
-  if marks > 0 then
-    local prefix = string.sub(KEYS[1], 1, -7) -- the record is <prefix>!fence
-    redis.call('SET', prefix .. '!waiters', 1, 'PX', 1000)
-    for i = 1, marks do
-      redis.call('SET', prefix .. '!wait:' .. string.sub(KEYS[busy[i] + 1], #prefix + 1), 1, 'PX', 1000)
+
+if mode == 'one' then
+  for i = 1, count do -- what the nonce has already comes first, wherever it stands
+    if is_ours(i) then
+      call('SET', keys[1], last) -- WAIT counts what this connection wrote
+      return {'one', earlier, i}
     end
   end
-  return answer({'busy'})
+  for i = 1, count do
+    if take(i) then
+      call('SET', keys[1], token)
+      return {'one', token, i}
+    end
+  end
+else
+  for i = 1, count do take(i) end
+  if earlier then
+    give_back_taken(count)
+    for i = 1, count do
+      if not old[i] then busy[#busy + 1] = i end
+    end
+  end
+  if #busy == 0 or (mode == 'any' and #busy < count) then
+    call('SET', keys[1], earlier and last or token) -- a repeat too, for WAIT
+    return answer({'ok', earlier or token})
+  end
+  if not earlier then give_back_taken(count) end
+  for _, i in ipairs(mine) do call('DEL', keys[i + 1]) end
 end
 
-if earlier and ARGV[5] == 'any' then
-  -- A repeat adds nothing to what its first run took: its token may be lower by now than one a free key has seen.
-  each_taken(count, 'DEL')
-  for i = 1, count do
-    if not not_new[i] then busy[#busy + 1] = i end
+call('DEL', keys[1] .. ':none') -- changes nothing; a demoted primary must say READONLY, not what it last knew
+local marks = math.min(tonumber(ARGV[7]), #busy)
+if marks > 0 then
+  local prefix = string.sub(keys[1], 1, -6) -- the first key is <prefix>!last
+  local waiters, add, is_stale = prefix .. '!waiters', {}, false
+  for k = 1, marks do
+    local name = string.sub(keys[busy[k] + 1], #prefix + 1)
+    is_stale = is_stale or tonumber(call('ZSCORE', waiters, name) or '0') < now + 2000000
+    add[2 * k - 1] = string.format('%.0f', now + 5000000)
+    add[2 * k] = name
   end
-elseif earlier then
-  each_taken(count, 'SET', mark .. earlier, 'PX', lease)
-else
-  redis.call('HINCRBY', KEYS[1], 'n', 1)
+  if is_stale then -- a mark is written once in three seconds, however many wait for the key
+    call('ZADD', waiters, unpack(add))
+    call('ZREMRANGEBYSCORE', waiters, '-inf', '(' .. string.format('%.0f', now))
+    call('PEXPIRE', waiters, 5000)
+  end
 end
-return answer({'ok', earlier or token})
+return answer({'busy'})

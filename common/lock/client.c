@@ -1,97 +1,108 @@
-/* client: options, life of a client and of a lock object, error texts. */
-#define _DEFAULT_SOURCE /* explicit_bzero */
-#include <stdarg.h>
+/* client: options; opening and closing a client. */
+#define _DEFAULT_SOURCE /* explicit_bzero, strdup */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/lock/internal.h"
-#include "common/lock/tls.h"
 
-const char *ll_strerror(int code)
-{
-    static const struct {
-        int code;
-        const char *sentence;
-    } table[] = {
-
-#define LL_ROW(name, value, sentence) {value, sentence},
-        LL_CODES(LL_ROW)
-#undef LL_ROW
-    };
-
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (table[i].code == code)
-            return table[i].sentence;
-    }
-    return "unknown code";
-}
-
-int ll_fail(struct ll_client *c, int code, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(c->error, sizeof c->error, fmt, ap);
-    va_end(ap);
-    return code;
-}
-
-const char *ll_error(const struct ll_client *c)
-{
-    return c->error;
-}
-
-int ll_check_owner(struct ll_client *c)
-{
-    if (c->owner == getpid())
-        return LL_OK;
-    return ll_fail(c, LL_E_FORKED, "%s", ll_strerror(LL_E_FORKED));
-}
-
-/* ---- client ---- */
+/* ---- open ---- */
 
 static const char *refusal(const struct ll_client *c, const struct ll_options *o)
 {
-    if (o->size == 0 || o->size > sizeof *o)
-        return "options.size is not sizeof(struct ll_options)";
+    bool is_tls = false;
+
+    for (size_t i = 0; i < LL_NODES_MAX; i++)
+        is_tls = is_tls || c->nodes[i].address.is_tls;
+    if (c->place_ct > 0)
+        is_tls = c->places[0].is_tls;
     if (o->prefix != NULL && strlen(o->prefix) > LL_PREFIX_MAX)
         return "the prefix is too long";
-    if (c->node_ct > 1 && (o->no_scripts || o->replicas > 0))
-        return "a quorum needs scripts and has no replicas to wait for";
-    return NULL;
+    if (c->kind == LL_QUORUM && o->replicas > 0)
+        return "a quorum has no replicas to wait for";
+    if (o->connect != NULL && o->url != NULL)
+        return "either url or connect";
+    if ((o->tls_cert == NULL) != (o->tls_key == NULL))
+        return "tls_cert and tls_key go together";
+    if (c->kind == LL_CLUSTER && !ll_has_tag(o->prefix))
+        return ll_strerror(LL_E_CLUSTER);
+    if (c->user != NULL && c->password == NULL && o->password == NULL)
+        return "the user has no password";
+    return is_tls ? ll_tls_missing() : NULL;
 }
 
-static const char *check_tls(const struct ll_client *c)
+/* The texts among the options. */
+enum { TEXT_CT = 8 };
+
+static void find_texts(struct ll_options *o, const char **texts[TEXT_CT])
 {
-    for (size_t i = 0; i < c->node_ct; i++) {
-        if (c->nodes[i].address.is_tls && ll_tls_missing() != NULL)
-            return ll_tls_missing();
-    }
-    return NULL;
+    const char **all[TEXT_CT] = {&o->url,           &o->password,         &o->prefix,
+                                 &o->tls_ca,        &o->tls_cert,         &o->tls_key,
+                                 &o->sentinel_user, &o->sentinel_password};
+
+    memcpy(texts, all, sizeof all);
 }
 
-static bool copy_text(char **to, const char *from)
+static void forget(const char *secret)
 {
-    if (from == NULL)
+    char *text = (char *)(uintptr_t)secret; /* our copy */
+
+    if (text != NULL)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+/* A caller compiled with an older header knows fewer options. One compiled with a newer
+ * header must leave the options that this library lacks at zero. */
+static bool read_options(struct ll_options *o, const struct ll_options *given)
+{
+    const unsigned char *bytes = (const unsigned char *)given;
+
+    if (given == NULL)
         return true;
-    free(*to);
-    *to = strdup(from);
-    return *to != NULL;
+    for (size_t i = sizeof *o; i < given->size; i++) {
+        if (bytes[i] != 0)
+            return false;
+    }
+    memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
+    return given->size > 0;
 }
 
-static void take_numbers(struct ll_client *c, const struct ll_options *o)
+/* Copies the options and replaces zeros by the defaults. gcc's analyzer does not follow
+ * the texts into *c, and calls them lost. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
+#endif
+static bool keep_options(struct ll_client *c, const struct ll_options *o)
 {
-    c->owner = getpid();
-    c->connect_ms = o->connect_ms != 0 ? o->connect_ms : 2000;
-    c->reply_ms = o->reply_ms != 0 ? o->reply_ms : c->node_ct > 1 ? 0 : 1000;
-    c->max_lease_ms = o->max_lease_ms != 0 ? o->max_lease_ms : 60000;
-    c->replicas = o->replicas;
-    c->no_scripts = o->no_scripts;
+    const char **texts[TEXT_CT];
+    bool ok = true;
+
+    c->o = *o;
+    c->o.size = sizeof c->o;
+    c->o.connect_ms = o->connect_ms != 0 ? o->connect_ms : 2000;
+    c->o.max_lease_ms = o->max_lease_ms != 0 ? o->max_lease_ms : 60000;
+    if (o->reply_ms == 0 && c->kind != LL_QUORUM)
+        c->o.reply_ms = 1000;
     c->prefix_len = (size_t)snprintf(c->prefix, sizeof c->prefix, "%s",
                                      o->prefix != NULL ? o->prefix : "lock:");
+    (void)snprintf(c->last_key, sizeof c->last_key, "%s!last", c->prefix);
+    find_texts(&c->o, texts);
+    for (size_t i = 0; i < TEXT_CT; i++) {
+        if (*texts[i] == NULL)
+            continue;
+        *texts[i] = strdup(*texts[i]);
+        ok = ok && *texts[i] != NULL;
+    }
+    return ok;
 }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic pop
+#endif
 
 static int
 refuse(struct ll_client *c, int code, const char *reason, char *why, size_t why_size)
@@ -114,214 +125,95 @@ int ll_open(struct ll_client **out,
     *out = NULL;
     if (c == NULL)
         return LL_E_NOMEM;
-    if (options->size <=
-        sizeof o) /* an older caller: what it does not know is default */
-        memcpy(&o, options, options->size);
+    c->owner = getpid();
+    c->cancel_fd = -1;
+    if (!read_options(&o, options))
+        return refuse(c, LL_E_INVAL, "options.size is not sizeof(struct ll_options)",
+                      why, why_size);
     reason = ll_parse_url(c, o.url != NULL ? o.url : "redis://127.0.0.1:6379");
     if (reason == NULL)
         reason = refusal(c, &o);
     if (reason != NULL)
-        return refuse(c, reason == ll_no_memory ? LL_E_NOMEM : LL_E_INVAL, reason, why,
-                      why_size);
-    reason = check_tls(c);
-    if (reason != NULL)
-        return refuse(c, LL_E_TLS, reason, why, why_size);
-    take_numbers(c, &o);
-    if (!copy_text(&c->password, o.password) || !copy_text(&c->tls_ca, o.tls_ca))
-        return refuse(c, LL_E_NOMEM, "out of memory", why, why_size);
+        return refuse(c,
+                      reason == ll_no_memory                ? LL_E_NOMEM
+                      : reason == ll_tls_missing()          ? LL_E_TLS
+                      : reason == ll_strerror(LL_E_CLUSTER) ? LL_E_CLUSTER
+                                                            : LL_E_INVAL,
+                      reason, why, why_size);
+    if (!keep_options(c, &o))
+        return refuse(c, LL_E_NOMEM, ll_no_memory, why, why_size);
     *out = c;
     return LL_OK;
-}
-
-static bool copy_address(struct ll_address *to, const struct ll_address *from)
-{
-    *to = *from;
-    to->host = NULL;
-    return copy_text(&to->host, from->host);
 }
 
 int ll_copy(struct ll_client **out, const struct ll_client *from)
 {
-    struct ll_client *c = calloc(1, sizeof *c);
-    bool ok = c != NULL;
+    struct ll_options o = from->o;
 
-    *out = NULL;
-    if (c == NULL)
-        return LL_E_NOMEM;
-    *c = *from;
-    c->user = c->password = c->tls_ca = c->primary_name = NULL;
-    memset(c->nodes, 0, sizeof c->nodes);
-    memset(c->sentinels, 0, sizeof c->sentinels);
-    for (size_t i = 0; ok && i < c->node_ct; i++)
-        ok = copy_address(&c->nodes[i].address, &from->nodes[i].address);
-    for (size_t i = 0; ok && i < c->sentinel_ct; i++)
-        ok = copy_address(&c->sentinels[i], &from->sentinels[i]);
-    ok = ok && copy_text(&c->user, from->user) &&
-         copy_text(&c->password, from->password) &&
-         copy_text(&c->tls_ca, from->tls_ca) &&
-         copy_text(&c->primary_name, from->primary_name);
-    if (!ok) {
-        ll_close(c);
-        return LL_E_NOMEM;
-    }
-    *out = c;
-    return LL_OK;
+    o.size = sizeof o;
+    o.on_event = NULL; /* the hook belongs to the other client's thread */
+    return ll_open(out, &o, NULL, 0);
 }
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+bool ll_is_alike(const struct ll_client *a, const struct ll_client *b)
+{
+    return is_same(a->o.url, b->o.url) && strcmp(a->prefix, b->prefix) == 0 &&
+           a->o.connect == b->o.connect && a->o.connect_arg == b->o.connect_arg;
+}
+
+/* ---- connections ---- */
 
 int ll_connect(struct ll_client *c)
 {
-    int64_t deadline_ms = ll_now_ms() + c->connect_ms;
-    int code = ll_check_owner(c);
+    int code = ll_enter(c, 1);
 
-    if (code != LL_OK || (c->node_ct == 1 && c->nodes[0].conn != NULL))
-        return code;
-    if (c->node_ct > 1)
-        return ll_quorum_connect(c);
-    if (c->sentinel_ct > 0)
-        code = ll_sentinel_find(c, deadline_ms);
-    if (code != LL_OK)
-        return code;
-    code = ll_node_connect(c, &c->nodes[0], deadline_ms);
-    if (code != LL_OK && c->sentinel_ct > 0)
-        ll_sentinel_distrust(c);
-    return code;
+    return code == LL_OK ? ll_gather(c, true) : code;
+}
+
+int64_t ll_clock_ahead_ms(const struct ll_client *c)
+{
+    unsigned up = ll_up_nodes(c);
+    int64_t farthest_ms = 0;
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    for (size_t i = ll_next(c, up, 0); i < c->node_ct; i = ll_next(c, up, i + 1)) {
+        int64_t ms = c->nodes[i].server_ahead_ms + ll_now_ms() -
+                     ((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
+
+        farthest_ms = llabs(ms) > llabs(farthest_ms) ? ms : farthest_ms;
+    }
+    return farthest_ms;
 }
 
 void ll_disconnect(struct ll_client *c)
 {
     for (size_t i = 0; i < LL_NODES_MAX; i++)
-        ll_node_disconnect(&c->nodes[i]);
+        ll_node_close(&c->nodes[i]);
 }
 
 void ll_close(struct ll_client *c)
 {
+    const char **texts[TEXT_CT];
+
     if (c == NULL)
         return;
-    ll_disconnect(c);
+    if (c->async != NULL)
+        c->async_detach(c);
     for (size_t i = 0; i < LL_NODES_MAX; i++)
-        free(c->nodes[i].address.host);
-    for (size_t i = 0; i < LL_SENTINELS_MAX; i++)
-        free(c->sentinels[i].host);
-    if (c->password != NULL)
-        explicit_bzero(c->password, strlen(c->password));
-    free(c->password);
+        ll_node_free(&c->nodes[i]);
+    for (size_t i = 0; i < LL_PLACES_MAX; i++)
+        free(c->places[i].host);
+    find_texts(&c->o, texts);
+    for (size_t i = 0; i < TEXT_CT; i++)
+        forget(*texts[i]);
+    forget(c->password);
     free(c->user);
-    free(c->tls_ca);
     free(c->primary_name);
     free(c);
-}
-
-/* ---- lock objects ---- */
-
-struct ll_lock *ll_new(struct ll_client *c)
-{
-    struct ll_lock *l = calloc(1, sizeof *l);
-
-    if (l != NULL)
-        l->client = c;
-    return l;
-}
-
-void ll_free(struct ll_lock *l)
-{
-    if (l == NULL)
-        return;
-    ll_renew_forget(l);
-    free(l->names);
-    free(l->offsets);
-    free(l->slots);
-    free((void *)l->argv);
-    free(l->lens);
-    free(l);
-}
-
-static bool grow(void *pointer, size_t count, size_t size)
-{
-    void **p = pointer;
-    void *bigger = realloc(*p, count * size);
-
-    if (bigger == NULL)
-        return false;
-    *p = bigger;
-    return true;
-}
-
-int ll_lock_reserve(struct ll_lock *l, size_t n, size_t name_bytes)
-{
-    if (name_bytes > l->names_size) {
-        if (!grow(&l->names, name_bytes, 1))
-            return ll_fail(l->client, LL_E_NOMEM, "out of memory");
-        l->names_size = name_bytes;
-    }
-    if (n <= l->slot_size)
-        return LL_OK;
-    if (!grow(&l->offsets, n + 1, sizeof *l->offsets) ||
-        !grow(&l->slots, n, sizeof *l->slots) ||
-        !grow(&l->argv, 2 * n + 16, sizeof *l->argv) ||
-        !grow(&l->lens, 2 * n + 16, sizeof *l->lens))
-        return ll_fail(l->client, LL_E_NOMEM, "out of memory");
-    l->slot_size = n;
-    return LL_OK;
-}
-
-void ll_set_tolerance(struct ll_lock *l, uint32_t tolerance_ms)
-{
-    l->tolerance_ms = tolerance_ms;
-}
-
-void ll_set_reentrant(struct ll_lock *l, bool reentrant)
-{
-    l->reentrant = reentrant;
-}
-
-void ll_set_nonce_copy(struct ll_lock *l, char *copy)
-{
-    l->nonce_copy = copy;
-}
-
-const char *ll_name(const struct ll_lock *l, size_t i, size_t *len)
-{
-    *len = l->offsets[i + 1] - l->offsets[i];
-    return l->names + l->offsets[i];
-}
-
-int64_t ll_deadline(uint32_t lease_ms)
-{
-    return ll_now_ms() + lease_ms - (lease_ms / 100 + 2);
-}
-
-int ll_key_code(const struct ll_lock *l, size_t i)
-{
-    return i < l->n ? l->slots[i].code : LL_E_INVAL;
-}
-
-int64_t ll_key_busy_ms(const struct ll_lock *l, size_t i)
-{
-    return i < l->n ? l->slots[i].busy_ms : 0;
-}
-
-int64_t ll_key_token(const struct ll_lock *l, size_t i)
-{
-    return i < l->n ? l->slots[i].token : 0;
-}
-
-size_t ll_granted(const struct ll_lock *l)
-{
-    return l->released ? 0 : l->granted;
-}
-
-unsigned ll_holds(const struct ll_lock *l)
-{
-    return l->holds;
-}
-
-int64_t ll_token(const struct ll_lock *l)
-{
-    return l->token;
-}
-
-bool ll_valid(const struct ll_lock *l, uint32_t margin_ms)
-{
-    return l->granted > 0 && !l->released && !l->lost &&
-           ll_now_ms() + (int64_t)margin_ms < l->deadline_ms;
 }

@@ -1,270 +1,290 @@
-/* handshake: from an address to a connection that may be used: socket, TLS, AUTH,
- * SELECT, who the server is, how its clock stands, the scripts. */
-#include <errno.h>
-#include <fcntl.h>
-#include <hiredis/hiredis.h>
-#include <poll.h>
+/* handshake: the commands of a new connection, in one round trip: AUTH, SELECT,
+ * identity, role and policy of the server, its clock, and in a cluster the node of our
+ * slot. A later handshake detects changes of these. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <sys/time.h>
-#include <unistd.h>
 
-#include "common/lock/internal.h"
-#include "common/lock/tls.h"
+#include "common/lock/connection.h"
 
-static int unavailable(struct ll_client *c, struct ll_node *node, const char *why)
+/* Numbers of commands of a kind, where it applies. */
+enum { INFO_CT = 3, MAX_LEASE_CT = 2, ASKING_CT = 1 };
+
+/* Scripts are loaded into the nodes of a quorum: one that does not know a script would
+ * miss the commands whose answers nobody waits for. */
+enum { QUORUM_CT = MAX_LEASE_CT + LUA_COUNT };
+
+enum { REDIRECTS_MAX = 5 };
+
+/* The option overrides the URL. */
+static const char *password_of(const struct ll_client *c)
 {
-    return ll_fail(c, LL_E_UNAVAILABLE, "Redis at %s: %s", node->address.host, why);
+    return c->o.password != NULL ? c->o.password : c->password;
 }
 
-/* Nothing that the handshake asks changes anything: no answer means not available. */
-static int words(struct ll_client *c,
-                 struct ll_node *node,
-                 int64_t deadline_ms,
-                 redisReply **reply,
-                 int argc,
-                 const char **argv)
+static size_t head_ct(const struct ll_client *c)
 {
-    int code = ll_words(c, node, deadline_ms, reply, argc, argv);
-
-    return code == LL_E_UNCERTAIN ? LL_E_UNAVAILABLE : code;
+    return (password_of(c) != NULL ? 1U : 0U) + (c->db != 0 ? 1U : 0U);
 }
 
-static int run(struct ll_client *c,
-               struct ll_node *node,
-               int64_t deadline_ms,
-               int argc,
-               const char **argv)
+static void put_auth(struct ll_text *t, const char *user, const char *password)
 {
-    redisReply *reply;
-    int code = words(c, node, deadline_ms, &reply, argc, argv);
-
-    if (code == LL_OK)
-        freeReplyObject(reply);
-    return code;
+    ll_put_command(t, user != NULL ? 3 : 2);
+    ll_put_word(t, "AUTH");
+    if (user != NULL)
+        ll_put_word(t, user);
+    ll_put_word(t, password);
 }
 
-static int authenticate(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
+static void put_quorum(struct ll_client *c, struct ll_text *t)
 {
-    char number[16];
-    int code = LL_OK;
+    char key[LL_PREFIX_MAX + 16];
 
-    if (c->password != NULL && c->user != NULL)
-        code = run(c, node, deadline_ms, 3,
-                   (const char *[]){"AUTH", c->user, c->password});
-    else if (c->password != NULL)
-        code = run(c, node, deadline_ms, 2, (const char *[]){"AUTH", c->password});
-    if (code == LL_OK && c->db != 0) {
-        (void)snprintf(number, sizeof number, "%d", c->db);
-        code = run(c, node, deadline_ms, 2, (const char *[]){"SELECT", number});
+    (void)snprintf(key, sizeof key, "%s!max_lease", c->prefix);
+    ll_put_command(t, 3);
+    ll_put_word(t, "SETNX");
+    ll_put_word(t, key);
+    ll_put_number(t, c->o.max_lease_ms);
+    ll_put_words(t, (const char *[]){"GET", key, NULL});
+    for (int i = 0; i < LUA_COUNT; i++)
+        ll_put_words(t, (const char *[]){"SCRIPT", "LOAD",
+                                         (const char *)lua_texts[i].text, NULL});
+}
+
+static void send_to_server(struct ll_client *c, struct ll_node *node)
+{
+    static const char *const sections[INFO_CT] = {"server", "replication", "memory"};
+    struct ll_text *t = &node->out;
+
+    ll_talk_begin(node, head_ct(c) + INFO_CT + (c->kind == LL_QUORUM ? QUORUM_CT : 0) +
+                            (node->is_asking ? ASKING_CT : 0) + 2);
+    if (password_of(c) != NULL)
+        put_auth(t, c->user, password_of(c));
+    if (c->db != 0) {
+        ll_put_command(t, 2);
+        ll_put_word(t, "SELECT");
+        ll_put_number(t, c->db);
     }
-    return code;
+    for (size_t i = 0; i < INFO_CT; i++)
+        ll_put_words(t, (const char *[]){"INFO", sections[i], NULL});
+    if (c->kind == LL_QUORUM)
+        put_quorum(c, t);
+    if (node->is_asking)
+        ll_put_words(t, (const char *[]){"ASKING", NULL});
+    ll_put_words(t, (const char *[]){"GET", c->last_key, NULL});
+    ll_put_words(t, (const char *[]){"TIME", NULL});
 }
 
-/* Copies the value of "name:value\r\n" of an INFO text. */
-static bool info_field(const char *info, const char *name, char *buf, size_t size)
+void ll_handshake_put(struct ll_client *c, struct ll_node *node)
 {
-    const char *p = info;
+    bool has_auth = c->o.sentinel_password != NULL;
+
+    node->asked_ms = ll_now_ms();
+    if (!node->is_sentinel) {
+        send_to_server(c, node);
+        return;
+    }
+    ll_talk_begin(node, has_auth ? 2 : 1);
+    if (has_auth)
+        put_auth(&node->out, c->o.sentinel_user, c->o.sentinel_password);
+    ll_put_words(&node->out, (const char *[]){"SENTINEL", "get-master-addr-by-name",
+                                              c->primary_name, NULL});
+}
+
+/* ---- INFO ---- */
+
+/* Copies the value of "name:value\r\n" out of the sections. */
+static bool
+info_field(redisReply *const *info, const char *name, char *buf, size_t size)
+{
     size_t n = strlen(name);
 
-    while ((p = strstr(p, name)) != NULL) {
-        if ((p == info || p[-1] == '\n') && p[n] == ':') {
-            size_t len = strcspn(p + n + 1, "\r\n");
+    buf[0] = '\0';
+    for (size_t i = 0; i < INFO_CT; i++) {
+        const char *text = info[i]->str;
 
-            (void)snprintf(buf, size, "%.*s", (int)len, p + n + 1);
+        for (const char *p = text; p != NULL && (p = strstr(p, name)) != NULL; p += n) {
+            if ((p != text && p[-1] != '\n') || p[n] != ':')
+                continue;
+            (void)snprintf(buf, size, "%.*s", (int)strcspn(p + n + 1, "\r\n"),
+                           p + n + 1);
             return true;
         }
-        p += n;
     }
     return false;
 }
 
-/* The keys of one tenure would lie on several servers, and no script reaches them all.
- */
-static bool is_cluster(const char *info)
+static bool is_too_old(const char *version)
 {
-    char mode[16];
-
-    return info_field(info, "redis_mode", mode, sizeof mode) &&
-           strcmp(mode, "cluster") == 0;
-}
-
-/* The acquire script of one server uses COPY. A server that does not say what it is, is
- * taken as it is. */
-static bool
-is_too_old(const struct ll_client *c, const char *info, char *version, size_t size)
-{
-    long major, minor = 0;
     char *dot;
+    long major = strtol(version, &dot, 10);
+    long minor = *dot == '.' ? strtol(dot + 1, NULL, 10) : 0;
 
-    if (c->no_scripts || c->node_ct > 1 ||
-        !info_field(info, "redis_version", version, size))
-        return false;
-    major = strtol(version, &dot, 10);
-    if (dot == version)
-        return false;
-    if (*dot == '.')
-        minor = strtol(dot + 1, NULL, 10);
-    return major < 6 || (major == 6 && minor < 2);
+    return dot != version && (major < 6 || (major == 6 && minor < 2));
 }
 
-static int read_info(struct ll_client *c, struct ll_node *node, const char *info)
+static int
+check_info(struct ll_client *c, struct ll_node *node, redisReply *const *info)
 {
-    char run_id[48], replid[48], role[16], policy[32], version[32];
-    const char *host = node->address.host;
+    char field[48];
 
-    if (is_cluster(info))
-        return ll_fail(c, LL_E_CLUSTER,
-                       "Redis at %s runs in cluster mode, which spreads the keys of a "
-                       "tenure over servers: use one server or a quorum",
-                       host);
-    if (!info_field(info, "run_id", run_id, sizeof run_id) ||
-        !info_field(info, "master_replid", replid, sizeof replid) ||
-        !info_field(info, "role", role, sizeof role))
-        return ll_fail(c, LL_E_PROTO,
-                       "Redis at %s: INFO names no run_id, master_replid or role",
-                       host);
-    if (is_too_old(c, info, version, sizeof version))
-        return ll_fail(c, LL_E_VERSION,
-                       "Redis at %s is %s, and the scripts need 6.2 or newer", host,
-                       version);
-    if (strcmp(role, "master") != 0)
-        return ll_fail(c, LL_E_READONLY,
-                       "Redis at %s is a replica (role:%s): connect to the primary",
-                       host, role);
-    if (info_field(info, "maxmemory_policy", policy, sizeof policy) &&
-        strcmp(policy, "noeviction") != 0)
-        return ll_fail(c, LL_E_EVICTING,
-                       "Redis at %s has maxmemory-policy %s and may throw locks away: "
-                       "set maxmemory-policy noeviction",
-                       host, policy);
-    (void)snprintf(node->ident, sizeof node->ident, "%s:%s", run_id, replid);
+    if (info_field(info, "redis_version", field, sizeof field) && is_too_old(field))
+        return ll_fail_at(c, node, LL_E_VERSION,
+                          " is %s, and the scripts need 6.2 or newer", field);
+    if (!info_field(info, "role", field, sizeof field))
+        return ll_fail_at(c, node, LL_E_PROTO, ": INFO names no role");
+    if (strcmp(field, "master") != 0)
+        return ll_fail_at(c, node, LL_E_READONLY,
+                          " is a replica (role:%s): connect to the primary", field);
+    if (!c->o.allow_eviction &&
+        info_field(info, "maxmemory_policy", field, sizeof field) &&
+        strcmp(field, "noeviction") != 0)
+        return ll_fail_at(c, node, LL_E_EVICTING,
+                          " has maxmemory-policy %s and may throw locks away: "
+                          "set maxmemory-policy noeviction",
+                          field);
+    if ((info_field(info, "redis_mode", field, sizeof field) ||
+         info_field(info, "server_mode", field, sizeof field)) && /* Valkey */
+        strcmp(field, "cluster") == 0 &&
+        (c->node_ct > 1 || !ll_has_tag(c->prefix)))
+        return ll_fail_at(c, node, LL_E_CLUSTER,
+                          " is a node of a cluster: the prefix needs one hash tag, "
+                          "such as {locks}:, and a quorum is not for it");
     return LL_OK;
 }
 
-static int identify(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
+/* ---- quorum ---- */
+
+/* The same server under two names is one server. */
+static int check_twins(struct ll_client *c, const struct ll_node *node)
 {
-    redisReply *reply;
-    int code = words(c, node, deadline_ms, &reply, 1, (const char *[]){"INFO"});
+    for (size_t i = 0; i < c->node_ct; i++) {
+        const struct ll_node *other = &c->nodes[i];
+
+        if (other != node && other->state == LL_UP && node->run_id[0] != '\0' &&
+            strcmp(other->run_id, node->run_id) == 0)
+            return ll_fail(c, LL_E_INVAL, "%s:%d and %s:%d are one server",
+                           node->address.host, node->address.port, other->address.host,
+                           other->address.port);
+    }
+    return LL_OK;
+}
+
+/* A node that was restarted may have lost locks that are still held: it may not grant
+ * until the longest lease has ended. Its uptime is in whole seconds. */
+static int
+check_member(struct ll_client *c, struct ll_node *node, redisReply *const *info)
+{
+    const redisReply *set = info[INFO_CT], *max_lease = info[INFO_CT + 1];
+    int64_t most_ms = 0, up_s = -1;
+    char uptime[24];
+
+    if (info_field(info, "uptime_in_seconds", uptime, sizeof uptime))
+        up_s = strtoll(uptime, NULL, 10);
+    if (up_s < 0 || up_s > LL_TOKEN_END / 1000000)
+        return ll_fail_at(c, node, LL_E_PROTO, ": INFO names no uptime");
+    /* its uptime at the answer, which may be as late as now */
+    node->grants_at_ms = ll_now_ms() - (up_s - 1) * 1000 + c->o.max_lease_ms;
+    if (max_lease->type != REDIS_REPLY_STRING && set->type == REDIS_REPLY_ERROR)
+        return ll_reply_code(c, node, set); /* its memory may be full */
+    if (!ll_reply_number(max_lease, &most_ms) || most_ms != c->o.max_lease_ms)
+        return ll_fail_at(c, node, LL_E_INVAL,
+                          ": max_lease_ms is %lld there and %lld here; it must be the "
+                          "same for all (delete %s!max_lease to change it)",
+                          (long long)most_ms, (long long)c->o.max_lease_ms, c->prefix);
+    return check_twins(c, node);
+}
+
+/* ---- answers ---- */
+
+/* Offset between the server's wall clock and our boot clock, with an error of half the
+ * round trip; it is used only to refuse commands that run far too late. */
+static int read_clock(struct ll_client *c, struct ll_node *node, const redisReply *time)
+{
+    int64_t seconds, us;
+
+    if (time->type != REDIS_REPLY_ARRAY || time->elements != 2 ||
+        !ll_reply_number(time->element[0], &seconds) ||
+        !ll_reply_number(time->element[1], &us) || seconds < 0 ||
+        seconds > LL_TOKEN_END / 1000000)
+        return ll_fail_at(c, node, LL_E_PROTO, ": TIME answered nonsense");
+    node->server_ahead_ms =
+        seconds * 1000 + us / 1000 - (node->asked_ms + ll_now_ms()) / 2;
+    return LL_OK;
+}
+
+/* Code of the first error among n answers. The text of an answer to AUTH is never used:
+ * it may contain the password. */
+static int
+first_error(struct ll_client *c, struct ll_node *node, size_t n, bool has_auth)
+{
+    for (size_t i = 0; i < n; i++) {
+        int code;
+
+        if (node->replies[i]->type != REDIS_REPLY_ERROR)
+            continue;
+        code = ll_reply_code(c, node, node->replies[i]);
+        if (i == 0 && has_auth)
+            (void)ll_fail_at(c, node, 0, ": AUTH: %s", ll_strerror(code));
+        return code;
+    }
+    return LL_OK;
+}
+
+static int read_sentinel(struct ll_client *c, struct ll_node *node)
+{
+    const redisReply *address = node->replies[node->wanted - 1];
+    struct ll_address *a = &c->nodes[0].address;
+    int code = first_error(c, node, node->wanted, c->o.sentinel_password != NULL);
+    int64_t port;
+    char *host;
 
     if (code != LL_OK)
         return code;
-    code = reply->str != NULL ? read_info(c, node, reply->str)
-                              : ll_reply_code(c, node, reply);
-    freeReplyObject(reply);
-    return code;
+    if (address->type == REDIS_REPLY_NIL)
+        return ll_fail(c, LL_E_UNAVAILABLE,
+                       "the Sentinel at %s knows no primary called %s",
+                       node->address.host, c->primary_name);
+    if (address->type != REDIS_REPLY_ARRAY || address->elements != 2 ||
+        address->element[0]->type != REDIS_REPLY_STRING ||
+        !ll_reply_number(address->element[1], &port) || port < 1 || port > 65535)
+        return ll_fail(c, LL_E_PROTO, "the Sentinel at %s named no address",
+                       node->address.host);
+    host = malloc(address->element[0]->len + 1);
+    if (host == NULL)
+        return ll_fail_as(c, LL_E_NOMEM);
+    memcpy(host, address->element[0]->str, address->element[0]->len + 1);
+    free(a->host);
+    *a = (struct ll_address){
+        .host = host, .port = (int)port, .is_tls = node->address.is_tls};
+    return LL_OK;
 }
 
-/* Server wall clock against our boot clock. Half the round trip stays as an error; the
- * clock is only used to refuse commands that run far too late. */
-static int read_clock(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
+static int read_server(struct ll_client *c, struct ll_node *node)
 {
-    redisReply *reply;
-    int64_t before = ll_now_ms();
-    int code = words(c, node, deadline_ms, &reply, 1, (const char *[]){"TIME"});
+    size_t head = head_ct(c);
+    redisReply *const *info = node->replies + head;
+    const redisReply *last = node->replies[node->wanted - 2];
+    int code = first_error(c, node, head + INFO_CT, password_of(c) != NULL);
 
     if (code != LL_OK)
         return code;
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2) {
-        int64_t server = strtoll(reply->element[0]->str, NULL, 10) * 1000 +
-                         strtoll(reply->element[1]->str, NULL, 10) / 1000;
-
-        node->server_ahead_ms = server - (before + ll_now_ms()) / 2;
-    } else {
-        code = ll_reply_code(c, node, reply);
-    }
-    freeReplyObject(reply);
-    return code;
-}
-
-static int load_scripts(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
-{
-    int code = LL_OK;
-
-    for (int id = 0; code == LL_OK && !c->no_scripts && id < LUA_COUNT; id++)
-        code = ll_load_script(c, node, (enum lua_id)id, deadline_ms);
-    return code == LL_E_UNCERTAIN ? LL_E_UNAVAILABLE : code;
-}
-
-static int wait_connected(int fd, int64_t deadline_ms)
-{
-    struct pollfd p = {.fd = fd, .events = POLLOUT};
-    int error = 0;
-    socklen_t size = sizeof error;
-
-    for (;;) {
-        int64_t left = deadline_ms - ll_now_ms();
-        int n;
-
-        if (left <= 0)
-            return ETIMEDOUT;
-        n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
-        if (n < 0 && errno != EINTR)
-            return errno;
-        if (n > 0)
-            return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error
-                                                                            : errno;
-    }
-}
-
-/* Reads wait, but never longer than a tick; writes are told not to, one by one. */
-static int let_reads_wait(int fd)
-{
-    static const struct timeval tick = {0, LL_TICK_MS * 1000};
-    int flags = fcntl(fd, F_GETFL);
-
-    if (flags < 0 || fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) != 0)
-        return -1;
-    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
-}
-
-int ll_node_open(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
-{
-    const struct ll_address *a = &node->address;
-    int e;
-
-    node->conn = a->is_unix ? redisConnectUnixNonBlock(a->host)
-                            : redisConnectNonBlock(a->host, a->port);
-    if (node->conn == NULL)
-        return ll_fail(c, LL_E_NOMEM, "out of memory");
-    if (node->conn->err != 0)
-        return unavailable(c, node, node->conn->errstr);
-    e = wait_connected(node->conn->fd, deadline_ms);
-    if (e != 0)
-        return unavailable(c, node,
-                           e == ETIMEDOUT ? "no connection in time" : strerror(e));
-    if (a->is_tls)
-        return ll_tls_start(c, node, deadline_ms);
-    return let_reads_wait(node->conn->fd) == 0 ? LL_OK
-                                               : unavailable(c, node, strerror(errno));
-}
-
-int ll_node_shake(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
-{
-    int code = authenticate(c, node, deadline_ms);
-
-    if (code == LL_OK)
-        code = identify(c, node, deadline_ms);
-    if (code == LL_OK)
-        code = read_clock(c, node, deadline_ms);
-    if (code == LL_OK)
-        code = load_scripts(c, node, deadline_ms);
+    if (c->node_ct == 1 && ll_is_error(last, "MOVED "))
+        return node->redirects++ < REDIRECTS_MAX && ll_place_follow(c, node, last->str)
+                   ? LL_BUSY
+                   : ll_reply_code(c, node, last);
+    code = check_info(c, node, info);
+    if (code == LL_OK && last->type == REDIS_REPLY_ERROR && !ll_is_error(last, "ASK "))
+        code = ll_reply_code(c, node, last);
     if (code != LL_OK)
-        ll_node_disconnect(node);
-    return code;
+        return code;
+    (void)info_field(info, "run_id", node->run_id, sizeof node->run_id);
+    if (c->kind == LL_QUORUM)
+        code = check_member(c, node, info);
+    return code == LL_OK ? read_clock(c, node, node->replies[node->wanted - 1]) : code;
 }
 
-int ll_node_connect(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
+int ll_handshake_read(struct ll_client *c, struct ll_node *node)
 {
-    int code;
-
-    if (node->conn != NULL)
-        return LL_OK;
-    code = ll_node_open(c, node, deadline_ms);
-    if (code == LL_OK)
-        return ll_node_shake(c, node, deadline_ms);
-    ll_node_disconnect(node);
-    return code;
+    return node->is_sentinel ? read_sentinel(c, node) : read_server(c, node);
 }

@@ -1,75 +1,63 @@
-/* internal: what the files of the lock library share. Not installed. */
+/* internal: the upper half of the lock library, not installed. The layers from the
+ * bottom: those of connection.h and lock (the object, its names), round (one script on
+ * all nodes), grant, keep, renew, give, vote, take, wait, list, client, async_call,
+ * async. A file calls only files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
 
-#include <stdatomic.h>
-#include <sys/types.h>
+#include "common/lock/connection.h"
 
-#include "common/lock/lock.h"
-#include "lua_gen.h"
+/* ---- round: one script on every node ---- */
 
-struct redisContext;
-struct redisReply;
-
-enum { LL_IDENT_MAX = 96, LL_ERROR_MAX = 256, LL_SENTINELS_MAX = 8 };
-
-enum { LL_NONCE_HEX = LL_NONCE_SIZE - 1 };
-
-/* Longest that a read blocks before its caller looks at the deadline again. */
-enum { LL_TICK_MS = 50 };
-
-/* Where a server is. */
-struct ll_address {
-    char *host; /* host name, or path when is_unix */
-    int port;
-    bool is_unix;
-    bool is_tls;
+struct ll_round {
+    struct ll_client *c;
+    enum lua_id script;
+    unsigned allowed; /* bits: the nodes that may be asked */
+    unsigned who;     /* the nodes that were asked */
+    int64_t node_ms;  /* their time to answer */
+    size_t keys;      /* keys in an answer, one character each */
+    void (*fill)(struct ll_round *r, struct ll_node *node); /* see ll_eval */
+    bool (*enough)(void *round);                            /* NULL: all of them */
+    const void *arg;
+    /* outcome: LL_OK with node->replies, or the fault */
+    int codes[LL_NODES_MAX];
+    unsigned answered;
+    unsigned unanswered; /* an answer was lost: the script may have run before */
+    unsigned whole;      /* the node did not know the script: it is sent in full */
 };
 
-/* One server and the connection to it. */
-struct ll_node {
-    struct ll_address address;
-    struct redisContext *conn;
-    char ident[LL_IDENT_MAX]; /* run id and replication id of the server */
-    int64_t server_ahead_ms;  /* server wall clock minus local boot clock */
-    int64_t retry_at_ms;      /* quorum: not asked before, it just failed to connect */
-    int failure;              /* quorum: why it did */
-    int64_t doubt_at_ms;      /* quorum: its ident is not read again before */
-    char sha[LUA_COUNT][41];  /* as answered by SCRIPT LOAD on this connection */
-};
+struct ll_round ll_round_of(struct ll_client *c,
+                            const struct ll_lock *l,
+                            enum lua_id script,
+                            void (*fill)(struct ll_round *r, struct ll_node *node),
+                            const void *arg);
+/* Runs the script. A node where it certainly did not run, or may have run without an
+ * answer, is asked again within the time of the call: every script may run twice. */
+void ll_round_run(struct ll_round *r);
+/* Sends one command to each of these nodes, even if they owe answers, and does not
+ * wait. */
+void ll_round_tell(struct ll_round *r, unsigned who);
+/* For `fill`: ll_eval begins a script call with its number of keys and arguments, which
+ * ll_put* adds; ll_put_window adds the window of server time in which it may run. */
+void ll_eval(struct ll_round *r, struct ll_node *node, size_t keys, size_t args);
+void ll_put_window(struct ll_round *r, struct ll_node *node);
+/* The characters that node i answered for the keys; NULL: no answer, or an invalid one.
+ */
+const char *ll_said(const struct ll_round *r, size_t i);
+/* For `enough`: true if a majority says that every key is ours. */
+bool ll_is_all_ours(void *round);
+/* The fault of a round without a majority of answers. */
+int ll_too_few(const struct ll_round *r);
 
-struct ll_client {
-    struct ll_node nodes[LL_NODES_MAX];
-    size_t node_ct; /* 1, or 3 or 5: a quorum */
-    struct ll_address sentinels[LL_SENTINELS_MAX];
-    size_t sentinel_ct;
-    char *primary_name; /* what the Sentinels call it */
-    char *user;
-    char *password;
-    char *tls_ca;
-    char prefix[LL_PREFIX_MAX + 1];
-    size_t prefix_len;
-    int db;
-    bool no_scripts;
-    int64_t connect_ms;
-    int64_t reply_ms; /* 0 in a quorum: follows the lease */
-    int64_t max_lease_ms;
-    uint32_t replicas;
-    int64_t last_token;    /* quorum: highest that this client was given */
-    int64_t readmit_at_ms; /* quorum: nobody is let in again before */
-    uint64_t exchanges;    /* of commands and answers, with any number of nodes */
-    pid_t owner;
-    char error[LL_ERROR_MAX];
-};
+/* ---- locks ---- */
 
-/* One key of a tenure. */
+/* One key of a lock. */
 struct ll_slot {
-    int code;
-    int64_t busy_ms;
-    int64_t token;
-    bool given_back;              /* deleted, perhaps by a try whose answer was lost */
-    int64_t grants[LL_NODES_MAX]; /* quorum: what each node granted; 0: nothing */
-    unsigned acks;                /* quorum: nodes whose counter has reached token */
+    atomic_int code;      /* as ll_key_code tells */
+    bool held;            /* granted and not released */
+    unsigned char grants; /* nodes (bits) that granted it */
+    unsigned char gone;   /* nodes (bits) that deleted it, or may have */
+    int64_t busy_ms, token;
 };
 
 struct ll_lock {
@@ -81,240 +69,140 @@ struct ll_lock {
     _Atomic int64_t deadline_ms; /* local boot clock, drift taken off */
     _Atomic int64_t progress_ms; /* last ll_progress */
     atomic_bool lost;
-    uint32_t lease_ms;
-    uint32_t tolerance_ms;
-    bool reentrant;
+    uint32_t lease_ms, tolerance_ms;
+    bool is_reentrant;
     unsigned holds;
-    struct ll_renewer *renewer; /* NULL: not renewed */
-    struct ll_renewal *renewal; /* what the renewer knows of it */
-    size_t n;
-    size_t granted;
-    bool released;
-    bool uncertain;   /* asked for, no answer: may be held */
-    bool unreachable; /* the last attempt found no server */
-    unsigned asked;   /* quorum: nodes (bits) that may have granted something */
-    unsigned marks;   /* ll_acquire_wait: mark this many busy keys as waited for */
+    struct ll_renewal *renewal; /* its item in the renewer; NULL: not renewed */
+    struct ll_async_call *async_call;
+    size_t n, granted;
+    bool released;  /* a release was answered: release_code */
+    bool releasing; /* a release was sent: no longer valid */
+    bool uncertain; /* an acquire without an answer: may be held */
     int release_code;
-    char *names; /* prefixed names, one after the other */
-    size_t names_size;
-    size_t slot_size;
+    unsigned marks; /* a wait: number of busy keys to mark as waited for */
+    char run_ids[LL_NODES_MAX][LL_RUN_ID_MAX]; /* the server processes that granted */
+    char *names;                               /* prefixed names, one after the other */
+    size_t names_size, slot_size;
     size_t *offsets; /* slot_size + 1 */
+    size_t *table;   /* 2 * slot_size: scratch */
     struct ll_slot *slots;
-    const char *
-        *argv; /* 2 * slot_size + 16: a command over all keys, each with a word */
-    size_t *lens;
 };
 
-/* ---- conn: one command on one or several nodes ---- */
-
-/* A command and what came of it. */
-struct ll_call {
-    struct ll_node *node;
-    int argc;
-    const char **argv;
-    const size_t *lens;
-    struct redisReply *reply; /* NULL unless code is LL_OK; the caller frees it */
-    int code;
-    struct redisReply **replies; /* a pipe (ll_pipe_run): command and size are given, */
-    size_t wanted, reply_ct;     /* and so many replies wanted; else NULL */
-    /* state of the exchange */
-    char *command;
-    size_t size, sent;
-    bool is_open;
-    bool is_flushing; /* TLS: the rest waits in the connection's own buffer */
+/* The arguments of an acquire. */
+struct ll_wish {
+    const struct ll_key *keys;
+    size_t n;
+    enum ll_mode mode;
+    uint32_t lease_ms;
 };
 
-/* Milliseconds since boot. */
-int64_t ll_now_ms(void);
-
-/* Sets the client's error text and returns code. */
-int ll_fail(struct ll_client *c, int code, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Answers LL_E_FORKED in a child, else LL_OK. */
-int ll_check_owner(struct ll_client *c);
-
-/* Connects the socket of a node, with TLS where its address says so; no word of Redis
- * yet. On failure too the caller disconnects. */
-int ll_node_open(struct ll_client *c, struct ll_node *node, int64_t deadline_ms);
-
-/* The rest of the handshake; disconnects on failure. */
-int ll_node_shake(struct ll_client *c, struct ll_node *node, int64_t deadline_ms);
-
-/* Connects a node if it is not, with the whole handshake. */
-int ll_node_connect(struct ll_client *c, struct ll_node *node, int64_t deadline_ms);
-
-/* Closes our descriptor only: nothing is sent. */
-void ll_node_disconnect(struct ll_node *node);
-
-/* Sends every call and waits for every reply, all at once, until the deadline. On any
- * I/O error or late answer the node's connection is thrown away (its next bytes would
- * answer the wrong question) and the call's code is LL_E_UNCERTAIN if anything may have
- * reached the server, else LL_E_UNAVAILABLE. Error replies are handed over like any
- * other. */
-void ll_exchange(struct ll_client *c,
-                 struct ll_call *calls,
-                 size_t n,
-                 int64_t deadline_ms);
-
-/* One command on one node. */
-int ll_command(struct ll_client *c,
-               struct ll_node *node,
-               int argc,
-               const char **argv,
-               const size_t *lens,
-               int64_t deadline_ms,
-               struct redisReply **reply);
-
-/* The same for words without zero bytes; an error reply becomes its code. */
-int ll_words(struct ll_client *c,
-             struct ll_node *node,
-             int64_t deadline_ms,
-             struct redisReply **reply,
-             int argc,
-             const char **argv);
-
-/* Code of an error reply, with its text kept. */
-int ll_reply_code(struct ll_client *c,
-                  struct ll_node *node,
-                  const struct redisReply *reply);
-
-/* Loads a script on a node. */
-int ll_load_script(struct ll_client *c,
-                   struct ll_node *node,
-                   enum lua_id id,
-                   int64_t deadline_ms);
-
-/* Runs a script by its hash on the one server, loading it when the server forgot it.
- * The caller fills argv and lens from index 3 on: keys, then arguments; argc counts the
- * first three too. */
-int ll_script(struct ll_client *c,
-              enum lua_id id,
-              int keys,
-              int argc,
-              const char **argv,
-              size_t *lens,
-              struct redisReply **reply);
-
-/* ---- command ---- */
-
-/* Writes a command as Redis reads it; returns its size. room: what it needs at most. */
-size_t ll_command_room(int argc, const size_t *lens);
-size_t ll_write_command(char *buf, int argc, const char **argv, const size_t *lens);
-
-/* ---- pipe: several commands to one server in one round trip ---- */
-
-/* Zero it before the first use; ll_pipe_free at the end. */
-struct ll_pipe {
-    char *text; /* the commands as they are sent */
-    size_t size, room;
-    size_t n;                    /* commands */
-    bool is_short;               /* out of memory on the way: ll_pipe_run says so */
-    struct redisReply **replies; /* n of them when ll_pipe_run answered LL_OK */
-    size_t reply_ct;
-};
-
-void ll_pipe_add(struct ll_pipe *p, int argc, const char **argv, const size_t *lens);
-
-/* The same for words without zero bytes. */
-void ll_pipe_words(struct ll_pipe *p, int argc, const char **argv);
-
-/* Sends all and takes one reply for each; codes as of ll_command. Error replies are
- * handed over like any other. */
-int ll_pipe_run(struct ll_client *c,
-                struct ll_node *node,
-                struct ll_pipe *p,
-                int64_t deadline_ms);
-
-/* Empty again, memory kept; free: no memory kept. */
-void ll_pipe_clear(struct ll_pipe *p);
-void ll_pipe_free(struct ll_pipe *p);
-
-/* ---- url ---- */
-
-/* Fills addresses, user, password, db; returns NULL or the reason why not, which is
- * ll_no_memory when it is that. */
-const char *ll_parse_url(struct ll_client *c, const char *url);
-extern const char ll_no_memory[];
-
-/* ---- sentinel ---- */
-
-/* Puts the present primary into nodes[0].address. Asks the Sentinels in turn, beginning
- * with the one that answered last; none of them may take more than its share of the
- * time. */
-int ll_sentinel_find(struct ll_client *c, int64_t deadline_ms);
-
-/* What the first Sentinel told was no primary: begin with another one next time. */
-void ll_sentinel_distrust(struct ll_client *c);
-
-/* ---- locks ---- */
-
-/* Makes room for n keys in the lock. LL_OK or LL_E_NOMEM. */
-int ll_lock_reserve(struct ll_lock *l, size_t n, size_t name_bytes);
-
-/* Takes the names over, prefixed; every key LL_OK. LL_OK, LL_E_INVAL, LL_E_NOMEM. */
-int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
-
-/* Of those taken over: LL_E_INVAL if one is there twice, else LL_OK. */
-int ll_check_distinct(struct ll_lock *l);
-
-/* Deadline of a lease that is asked for now: drift taken off. */
-int64_t ll_deadline(uint32_t lease_ms);
-
-/* Prefixed name of key i, and its length. */
-const char *ll_name(const struct ll_lock *l, size_t i, size_t *len);
-
-/* Granted keys of one lock that stand together in a call: n of them, the first is
- * `from`.
- */
-struct ll_part {
-    const struct ll_lock *l;
+/* A run of keys of one lock in one call, by index; index NULL: from `from` on. */
+struct ll_span {
+    struct ll_lock *l;
+    const size_t *index;
     size_t from, n;
-    uint32_t ttl_ms;
-    char ttl[12], count[12]; /* ttl_ms and n as scripts are told */
-    int code;                /* what came of it: LL_OK, LL_LOST, or the fault */
 };
 
-/* The next granted key from i on; l->n when there is none. */
-size_t ll_next_granted(const struct ll_lock *l, size_t i);
+/* A span of at most LL_KEYS_MAX keys from `from` on, of n in all. */
+struct ll_span
+ll_chunk(struct ll_lock *l, const size_t *index, size_t from, size_t all);
+size_t ll_span_key(const struct ll_span *s, size_t i);
+struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i);
+/* Puts the last token's key and the keys of a span. */
+void ll_put_span(struct ll_text *t, const struct ll_span *s);
+/* A lock for a new acquire: its names, and a fresh nonce. */
+int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n);
+/* Copies the names with the prefix; every key is LL_BUSY. LL_OK, LL_E_INVAL (also for a
+ * name given twice), LL_E_NOMEM. */
+int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
+bool ll_same_names(const struct ll_lock *l, const struct ll_key *keys, size_t n);
+/* ll_put_name adds the prefixed name of key i; ll_name returns it. */
+void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i);
+const char *ll_name(const struct ll_lock *l, size_t i, size_t *len);
+/* True if no key is asked for or held. */
+void ll_clear(struct ll_lock *l);
+int ll_new_nonce(struct ll_lock *l);
+/* Deadline of a lease that is asked for now, less the clock drift. */
+int64_t ll_deadline(uint32_t lease_ms);
+/* LL_E_INVAL if the lease is 0 or longer than a quorum allows. */
+int ll_check_lease(const struct ll_lock *l, uint32_t lease_ms);
+/* True if the lock was not lost and its lease runs: nobody else can hold it. */
+bool ll_was_valid(const struct ll_lock *l);
+/* The next held key from i on; l->n when there is none. */
+size_t ll_next_held(const struct ll_lock *l, size_t i);
 
-/* Cuts off at most `room` granted keys from *at on, and moves *at behind them. */
+/* ---- acquire, extend, release: every node is asked and a majority decides; one server
+ * is a majority of one. async.c uses parts of these too. ---- */
+
+struct ll_take {
+    struct ll_span *s;
+    enum ll_mode mode;
+    uint32_t ttl_ms;
+    int64_t floor;
+};
+
+void ll_fill_take(struct ll_round *r, struct ll_node *node);
+/* Reads one server's answer to a take: LL_OK, LL_PARTIAL or LL_BUSY with the slots
+ * (code, busy_ms, token) filled, or a fault. */
+int ll_read_take(struct ll_client *c,
+                 const struct ll_take *take,
+                 const redisReply *reply);
+/* LL_OK, LL_PARTIAL, LL_BUSY with the slots filled, or a fault. */
+int ll_vote(struct ll_span *s, enum ll_mode mode, uint32_t ttl_ms);
+/* True if a script that ended with this fault may have stopped half-way. */
+bool ll_is_half_done(int code);
+/* ll_note_grants: marks the keys as held whose code says so. ll_drop_grants: marks
+ * none. */
+void ll_note_grants(struct ll_lock *l);
+void ll_drop_grants(struct ll_lock *l);
+/* An acquire within the time of the present call. */
+int ll_take_all(struct ll_lock *l, const struct ll_wish *wish);
+
+/* A part: granted keys of one lock that one call renews. */
+struct ll_part {
+    struct ll_lock *l;
+    struct ll_renewal *renewal; /* for the renewer */
+    size_t from, n, next;       /* n held keys from `from` on; begin of the next part */
+    uint32_t ttl_ms;            /* 0: check only */
+    int code;        /* LL_OK, LL_LOST (see the codes of the keys), or the fault */
+    int64_t left_ms; /* the shortest, if ttl_ms is 0 */
+};
+
+/* The parts of one call: at most LL_KEYS_MAX keys. */
+struct ll_kept {
+    struct ll_part *parts;
+    size_t n, keys;
+};
+
+/* A part of the next held keys of a lock from `from` on, at most `room`; n 0: no more.
+ */
 struct ll_part
-ll_part_cut(const struct ll_lock *l, size_t *at, size_t room, uint32_t ttl_ms);
+ll_next_part(struct ll_lock *l, size_t from, size_t room, uint32_t ttl_ms);
+void ll_fill_keep(struct ll_round *r, struct ll_node *node);
+/* LL_OK if every part has its code, else the fault. */
+int ll_read_keep(const struct ll_round *r, const struct ll_kept *call);
+int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n);
+/* ll_keep_lock: extends or verifies all granted keys of one lock. ll_note_kept: marks
+ * it lost, or held until a deadline; returns code. */
+int ll_keep_lock(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms);
+int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms);
+void ll_fill_give(struct ll_round *r, struct ll_node *node);
+/* LL_OK: every key has its code. */
+int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid);
+/* Indices of the held keys; of all keys if the acquire had no answer. */
+size_t ll_pick(const struct ll_lock *l, size_t *index);
+/* Notes a release of the n keys in l->table that ended with code. Returns the code for
+ * all of them. */
+int ll_note_given(struct ll_lock *l, int code, size_t n);
+/* Releases the keys of a lock that may be held, within the present call. */
+int ll_give_all(struct ll_lock *l);
 
-/* Lengthens the parts of any locks, each of which is LL_LOST, and as it was, if one of
- * its keys is not ours: every node is asked for all in one round trip, a server without
- * scripts in two. Returns LL_OK when every part has its code, else the fault. */
-int ll_quorum_keep(struct ll_client *c,
-                   struct ll_part *parts,
-                   size_t n,
-                   int64_t node_ms);
-int ll_plain_keep(struct ll_client *c,
-                  struct ll_part *parts,
-                  size_t n,
-                  int64_t until_ms);
+/* ---- a lock in the renewer and in an event loop ---- */
 
-/* The same three beats for servers without scripts (plain.c) and for a quorum
- * (quorum.c). */
-int ll_plain_acquire(
-    struct ll_lock *l, size_t first, size_t n, enum ll_mode mode, uint32_t ttl_ms);
-int ll_plain_release(struct ll_lock *l, const size_t *index, size_t n);
-int ll_plain_extend(struct ll_lock *l, uint32_t ttl_ms);
-int ll_plain_epoch(struct ll_client *c, int64_t epoch, int64_t *current);
-int ll_quorum_acquire(struct ll_lock *l, enum ll_mode mode, uint32_t ttl_ms);
-int ll_quorum_release(struct ll_lock *l, const size_t *index, size_t n);
-int ll_quorum_extend(struct ll_lock *l, uint32_t ttl_ms);
-int ll_quorum_connect(struct ll_client *c);
-
-/* Sleeps at least 1 ms, whatever signals come. jitter: 1 to most_ms, evenly. */
-void ll_sleep_ms(int64_t ms);
-int64_t ll_jitter_ms(int64_t most_ms);
-
-/* Another client with the same options, for a thread of its own. */
-int ll_copy(struct ll_client **out, const struct ll_client *c);
-
-/* Tells the renewer that the lock is being released, if it has one; returns when no
- * renewal of it is under way. From then on it is neither extended nor reported lost. */
+/* Removes the lock from its renewer, if it has one; returns when no renewal of it is
+ * under way. After that it is neither extended nor reported lost. */
 void ll_renew_forget(struct ll_lock *l);
+/* Used when the client is closed or the lock freed: no callback of the event loop
+ * follows. */
 
 #endif

@@ -1,23 +1,44 @@
 /* lock: leases on names, held in Redis, with fencing tokens. Stands by itself: needs
  * hiredis and nothing else of this project.
  *
- * A lock value is a plain string key with a time to live, "<nonce>|<token>", so every
- * client that follows SET key value NX PX ms excludes ours and is excluded by it.
+ *     struct ll_client *c;
+ *     struct ll_lock *l;
+ *     if (ll_open(&c, NULL, NULL, 0) != LL_OK || (l = ll_new(c)) == NULL)
+ *         return 1;
+ *     if (ll_try(l, "report", 10000) == LL_OK) {
+ *         work(ll_token(l));
+ *         if (ll_release(l) != LL_OK)
+ *             puts("the lease ran out before the work was done");
+ *     }
+ *     ll_free(l);
+ *     ll_close(c);
  *
- * What it promises: while Redis keeps its data and no holder is paused beyond its
- * lease, one holder at a time. What it cannot promise is exclusion through pauses,
- * failovers and lost data; for that every tenure has a fencing token that only ever
- * grows, and the resource must refuse a token lower than one it has seen.
+ * A lock is a plain string key with a time to live and the value "<nonce>|<token>", so
+ * every client that follows SET key value NX PX ms excludes ours and is excluded by it.
+ *
+ * The library promises: while Redis keeps its data and no holder is paused beyond its
+ * lease, one holder at a time. It cannot promise exclusion through pauses,
+ * failovers and lost data. For that every acquire gets a fencing token, and the
+ * resource must refuse a token lower than one it has seen. A token is
+ * max(last + 1, server time in microseconds, floor + 1), below 2^53: tokens of one
+ * server rise strictly while it keeps its data or its clock goes forward; across a
+ * failover they rise as far as the clocks of the two servers agree, or the floor. In a
+ * quorum they rise for each key; locks of different keys may get the same token at the
+ * same time.
  *
  * Codes: 0 is success, > 0 an expected negative answer, < 0 a fault. No fault ever
  * looks like LL_OK or LL_BUSY. The library prints nothing, installs no signal handler,
- * keeps no global state, and never dies of SIGPIPE. Every wait ends by a deadline on
- * CLOCK_BOOTTIME (resolving a host name is the system's own wait).
+ * keeps no global state, and never dies of SIGPIPE.
+ *
+ * Time: a call ends connect_ms + reply_ms after it began (for every LL_KEYS_MAX keys;
+ * in a quorum without reply_ms, three times the nodes' time for max_lease_ms counts),
+ * whatever the server sends, and a wait after wait_ms, both 50 ms later at most, on
+ * CLOCK_BOOTTIME. Resolving a host name is the system's own wait and not counted.
  *
  * Threads: a client and its locks belong to one thread at a time; the renewer is the
  * one exception and says so. Fork: in a child every call on an inherited client answers
- * LL_E_FORKED and touches neither socket nor server; ll_close and ll_free are allowed
- * and free memory only. */
+ * LL_E_FORKED and touches neither socket nor server, and ll_valid is false; ll_close
+ * and ll_free are allowed and free memory only. Linux only. */
 #ifndef LEDGERLOCK_LOCK_H
 #define LEDGERLOCK_LOCK_H
 
@@ -31,6 +52,9 @@ extern "C" {
 
 #ifdef __GNUC__
 #pragma GCC visibility push(default) /* what follows is all that the library shows */
+#define LL_MUST_CHECK __attribute__((warn_unused_result))
+#else
+#define LL_MUST_CHECK
 #endif
 
 /* X(name, value, sentence) */
@@ -43,23 +67,22 @@ extern "C" {
     X(LL_NOT_OWNER,        4, "somebody else holds it now; nothing was released")        \
     X(LL_TIMEOUT,          5, "waited as long as asked, it was busy all the time")       \
     X(LL_LOST,             6, "the lock is not ours any more")                           \
-    X(LL_E_UNCERTAIN,     -1, "no answer came: the keys may be held until the lease ends")\
-    X(LL_E_UNAVAILABLE,   -2, "Redis is unreachable or not ready; nothing is held")      \
-    X(LL_E_EPOCH,         -3, "Redis lost or changed its token record: install an epoch")\
-    X(LL_E_READONLY,      -4, "Redis is a replica and takes no writes")                  \
-    X(LL_E_AUTH,          -5, "Redis refused the password or the user's rights")         \
-    X(LL_E_EVICTING,      -6, "Redis may evict keys: set maxmemory-policy noeviction")   \
-    X(LL_E_OOM,           -7, "Redis is out of memory and refuses writes")               \
-    X(LL_E_PROTO,         -8, "Redis gave an answer that makes no sense here")           \
-    X(LL_E_INVAL,         -9, "wrong argument")                                          \
-    X(LL_E_NOMEM,        -10, "out of memory")                                           \
-    X(LL_E_FORKED,       -11, "the client belongs to the parent process")                \
-    X(LL_E_NO_QUORUM,    -12, "fewer than a majority of the nodes granted it")           \
-    X(LL_E_AMNESIA,      -13, "a majority of the nodes has lost its memory: seed them")  \
-    X(LL_E_NOT_REPLICATED, -14, "too few replicas confirmed the lock; it was given back") \
-    X(LL_E_TLS,          -15, "TLS is not available in this build or failed")            \
-    X(LL_E_CLUSTER,      -16, "Redis Cluster is not offered: use one server or a quorum")\
-    X(LL_E_VERSION,      -17, "Redis is older than 6.2, which the scripts need")
+    X(LL_CANCELLED,        7, "the wait was cancelled")                                  \
+    X(LL_E_UNCERTAIN,     -1, "no answer came: the command may have been carried out")   \
+    X(LL_E_UNAVAILABLE,   -2, "Redis is unreachable or not ready; nothing was changed")  \
+    X(LL_E_READONLY,      -3, "Redis is a replica and takes no writes")                  \
+    X(LL_E_AUTH,          -4, "Redis refused the password or the user's rights")         \
+    X(LL_E_EVICTING,      -5, "Redis may evict keys: set maxmemory-policy noeviction")   \
+    X(LL_E_OOM,           -6, "Redis is out of memory and refuses writes")               \
+    X(LL_E_PROTO,         -7, "Redis gave an answer that makes no sense here")           \
+    X(LL_E_INVAL,         -8, "wrong argument")                                          \
+    X(LL_E_NOMEM,         -9, "out of memory")                                           \
+    X(LL_E_FORKED,       -10, "the client belongs to the parent process")                \
+    X(LL_E_NO_QUORUM,    -11, "fewer than a majority of the nodes can answer")           \
+    X(LL_E_NOT_REPLICATED, -12, "too few replicas confirmed the lock; it was given back") \
+    X(LL_E_TLS,          -13, "TLS is not available in this build or failed")            \
+    X(LL_E_CLUSTER,      -14, "Redis Cluster needs one hash tag in the prefix: {locks}:") \
+    X(LL_E_VERSION,      -15, "Redis is older than 6.2, which the scripts need")
 
 /* clang-format on */
 
@@ -75,201 +98,258 @@ enum { LL_KEY_MAX = 200, LL_KEYS_MAX = 1000, LL_PREFIX_MAX = 64, LL_NODES_MAX = 
 /* A nonce as text, with its end. */
 enum { LL_NONCE_SIZE = 33 };
 
-/* Highest epoch: epoch * 2^40 + n stays below 2^53, exact in Lua's numbers. */
-#define LL_EPOCH_MAX 8191
-
 struct ll_client;
 struct ll_lock;
 struct ll_renewer;
+struct redisContext;
+struct redisAsyncContext;
+
+/* An event for metrics; on_event gets one at the end of every call that asked a server.
+ */
+enum ll_event_kind { LL_EV_CONNECT, LL_EV_ACQUIRE, LL_EV_EXTEND, LL_EV_RELEASE };
+
+struct ll_event {
+    enum ll_event_kind kind;
+    int code;       /* of the call */
+    size_t keys;    /* asked for */
+    size_t granted; /* of an acquire: keys granted */
+    int64_t us;     /* microseconds that the call took */
+};
+
+/* The hook. It must not call the library with this client. */
+typedef void (*ll_event_fn)(const struct ll_event *event, void *arg);
+
+/* Returns a connected context (with your TLS, pool or credentials). The library makes
+ * it non-blocking, uses it alone and frees it with redisFree. NULL: no connection now.
+ */
+typedef struct redisContext *(*ll_connect_fn)(void *arg);
 
 /* clang-format off */
 /* Set size to sizeof(struct ll_options); zero elsewhere means the default. Text is copied.
  *
  * url, one of:
- *   redis://[user[:password]@]host[:port][/db]     one server
- *   rediss://[user[:password]@]host[:port][/db]    the same over TLS: certificate and host
+ *   redis://[[user]:password@]host[:port][/db]     one server
+ *   rediss://[[user]:password@]host[:port][/db]    the same over TLS: certificate and host
  *                                                  name are checked (hiredis 1.0 or newer)
- *   unix://[user[:password]@]/path[?db=n]          one server on a Unix socket
- *   URL,URL,URL                                    3 or 5 independent servers: a quorum
- *   redis+sentinel://[user[:password]@]host[:port],host[:port].../name[/db]
- *                                                  the primary that Sentinels call `name`;
- *                                                  user and password are for the primary,
- *                                                  the Sentinels are asked without */
+ *   unix://[[user]:password@]/path[?db=n]          one server on a Unix socket
+ *   URL,URL,URL                                    3 or 5 independent servers: a quorum;
+ *                                                  one user, password and db for all
+ *   redis+cluster://[[user]:password@]host[:port],host[:port]...
+ *                                                  Redis Cluster: any of its nodes; the prefix
+ *                                                  has one hash tag (rediss+cluster: TLS)
+ *   redis+sentinel://[[user]:password@]host[:port],host[:port].../name[/db]
+ *                                                  the primary that Sentinels call `name`; user
+ *                                                  and password are the primary's
+ *                                                  (rediss+sentinel: TLS to all of them) */
 /* clang-format on */
 struct ll_options {
     size_t size;
-    const char *url;
-    const char *password;  /* beats the one in the URL; NULL: none */
-    const char *prefix;    /* before every key; default "lock:" */
-    uint32_t connect_ms;   /* whole connect and handshake; default 2000 */
-    uint32_t reply_ms;     /* one command; default 1000; of a quorum: per node, default
-                              the larger of 20 ms and 5 % of the lease */
-    uint32_t replicas;     /* after an acquire WAIT for this many replicas; default 0 */
-    uint32_t max_lease_ms; /* quorum: longest lease (with tolerance) anyone uses, the
-                              same for all; a longer one is LL_E_INVAL; default 60000 */
-    bool no_scripts;       /* the server forbids scripts: WATCH/MULTI/EXEC instead */
-    const char *tls_ca;    /* rediss://: file of trusted certificates; NULL: system's */
+    const char *url;           /* default redis://127.0.0.1:6379 */
+    const char *password;      /* beats the one in the URL; NULL: none */
+    const char *prefix;        /* before every key; default "lock:" */
+    uint32_t connect_ms;       /* whole connect and handshake; default 2000 */
+    uint32_t reply_ms;         /* one command; default 1000; of a quorum: per node,
+                                  default the larger of 100 ms and 5 % of the lease;
+                                  waited for only until a majority agrees */
+    uint32_t replicas;         /* after an acquire WAIT for this many; default 0 */
+    uint32_t max_lease_ms;     /* quorum: longest lease (with tolerance) anyone uses,
+                                  the same for all clients, checked on every node;
+                                  a node that started less than this ago grants
+                                  nothing; default 60000 */
+    const char *tls_ca;        /* file of trusted certificates; NULL: system's */
+    const char *tls_cert;      /* client certificate and its key: files in PEM; */
+    const char *tls_key;       /* NULL: none */
+    const char *sentinel_user; /* for the Sentinels themselves; NULL: none */
+    const char *sentinel_password; /* likewise */
+    bool allow_eviction;           /* accept a server that may evict keys: the fencing
+                                      token is then all that protects */
+    ll_connect_fn connect;         /* instead of url; one server */
+    void *connect_arg;
+    ll_event_fn on_event; /* may be NULL */
+    void *event_arg;
 };
 
-/* One name to lock; borrowed during the call. 1 to LL_KEY_MAX bytes, must not start
- * with
- * '!' (those are the library's own keys). */
+/* One name to lock: bytes, borrowed during the call. 1 to LL_KEY_MAX of them; must not
+ * start with '!' (those are the library's own keys). */
 struct ll_key {
     const char *name;
     size_t len;
 };
 
-/* any: take the free ones and leave the busy ones; all: every one or none. */
-enum ll_mode { LL_ANY, LL_ALL };
+/* LL_ALL: every key or none. LL_ANY: the free keys, without the busy ones. LL_ONE:
+ * exactly one free key (n keys are n permits of a semaphore). */
+enum ll_mode { LL_ALL, LL_ANY, LL_ONE };
 
 /* The sentence of a code. */
 const char *ll_strerror(int code);
 
 /* ---- client ---- */
 
-/* Parses the options; opens no connection. LL_E_INVAL, LL_E_NOMEM, LL_E_TLS leave *out
- * NULL; the reason is put into why (may be NULL). */
-int ll_open(struct ll_client **out,
-            const struct ll_options *options,
-            char *why,
-            size_t why_size);
+/* Parses the options (NULL: all default); opens no connection. LL_E_INVAL, LL_E_NOMEM,
+ * LL_E_TLS, LL_E_CLUSTER leave *out NULL; the reason is put into why (may be NULL). */
+LL_MUST_CHECK int ll_open(struct ll_client **out,
+                          const struct ll_options *options,
+                          char *why,
+                          size_t why_size);
 
 /* Closes and frees; accepts NULL. Locks of the client must be freed before. */
 void ll_close(struct ll_client *c);
 
-/* Connects where there is no connection, checks that the server is a primary, does not
- * evict and is no node of a cluster. Every other call does this by itself; this one is
- * for a check at start. */
-int ll_connect(struct ll_client *c);
+/* Connects if there is no connection (two round trips) and checks that the server is a
+ * primary, 6.2 or newer, and does not evict; a connection in use is checked again once
+ * a second. Every other call does this by itself; call it for a check at start. */
+LL_MUST_CHECK int ll_connect(struct ll_client *c);
 
-/* Drops the connections; the next call makes new ones. */
+/* Closes the connections; the next call opens new ones. */
 void ll_disconnect(struct ll_client *c);
 
-/* What went wrong last, in words; valid until the next call on the client. */
+/* The text of the last failure, without any password; valid until the next call on the
+ * client. */
 const char *ll_error(const struct ll_client *c);
 
-/* ---- tokens ---- */
+/* By how many milliseconds the server's clock was ahead of ours when it was last
+ * checked, below zero when it was behind, to half a round trip; in a quorum of the node
+ * that is farthest from ours. 0 before ll_connect. */
+int64_t ll_clock_ahead_ms(const struct ll_client *c);
 
-/* One server: installs an epoch that the caller has made durable elsewhere (a committed
- * row): the record is replaced only if its epoch is lower. *current is the epoch in the
- * record afterwards. LL_E_EPOCH: the record is foreign and not lower; make a higher
- * one. */
-int ll_install_epoch(struct ll_client *c, int64_t epoch, int64_t *current);
+/* All later tokens are higher than this one. Pass the highest fence of a row that
+ * refused a token. A lower value changes nothing; the highest allowed is 2^53 - 2. */
+void ll_raise_floor(struct ll_client *c, int64_t token);
 
-/* One server: whether the record is there and made by the server we are connected to:
- * LL_OK or LL_E_EPOCH with the record's epoch (0: none) in *current. */
-int ll_check_epoch(struct ll_client *c, int64_t *current);
+/* Counts of this client so far. */
+struct ll_stats {
+    uint64_t connects;    /* handshakes that ended well */
+    uint64_t round_trips; /* commands and answers, with all nodes at once */
+    uint64_t acquires;    /* calls that asked a server */
+    uint64_t granted;     /* keys */
+    uint64_t busy;        /* keys */
+    uint64_t released;    /* keys that were ours until then */
+    uint64_t lost;        /* keys that were found gone or somebody else's */
+    uint64_t uncertain;   /* acquires without an answer */
+    uint64_t faults;      /* acquires that ended with any fault */
+};
 
-/* Quorum: lets the nodes without memory vote, from a floor that the caller knows no
- * token has passed (a durable row; 0 for servers that were never used). Needed at the
- * very first start and after a majority lost its memory; a minority is re-admitted
- * without it. Waits for nothing: LL_E_AMNESIA with *wait_ms as long as leases granted
- * before may still run. */
-int ll_seed(struct ll_client *c, int64_t floor, int64_t *wait_ms);
+void ll_stats(const struct ll_client *c, struct ll_stats *stats);
 
 /* ---- locks ---- */
 
-/* An empty lock, reusable for any number of tenures; NULL when out of memory. */
+/* An empty lock, reusable for any number of acquires; NULL when out of memory. */
 struct ll_lock *ll_new(struct ll_client *c);
 
-/* Frees the memory; accepts NULL. A tenure that is still held is left to its lease:
- * release first. */
+/* Frees the memory; accepts NULL. Release first: keys that are still held stay until
+ * their lease ends. */
 void ll_free(struct ll_lock *l);
 
-/* Settings of a lock, to be set while it is not held. tolerance_ms: the key lives this
- * much longer than the lease that we count on, default 0. reentrant: acquiring again
- * while held refreshes the lease and counts; only the outermost release frees. */
+/* Settings of a lock, to be set while it is not held. tolerance_ms: the key lives
+ * longer than the lease by so much, default 0. reentrant: an acquire of a held lock
+ * refreshes the lease and counts one hold more; only the last release deletes the keys.
+ */
 void ll_set_tolerance(struct ll_lock *l, uint32_t tolerance_ms);
 void ll_set_reentrant(struct ll_lock *l, bool reentrant);
 
-/* Where each acquire writes the nonce of its tenure before anything is sent
- * (LL_NONCE_SIZE bytes, borrowed as long as the lock; NULL: nowhere). In memory that
- * outlives the process it lets somebody else free the keys: ll_release_dead. */
+/* Memory to which each acquire writes its nonce before anything is sent (LL_NONCE_SIZE
+ * bytes, borrowed as long as the lock; NULL: nowhere). In memory that outlives the
+ * process, it allows another process to free the keys with ll_release_dead. */
 void ll_set_nonce_copy(struct ll_lock *l, char *copy);
 
-/* One tenure over n keys (at least 1; a name twice: LL_E_INVAL), with one fresh nonce.
- * Up to LL_KEYS_MAX keys are one script call and one fencing token; more are taken in
- * chunks of that size (LL_ALL: given back together if one is busy), each with a token
- * of its own. LL_OK: all granted. LL_PARTIAL (LL_ANY): some are. LL_BUSY: none is.
- * ll_key_code tells of each. After LL_E_UNCERTAIN whatever may be held was given back
- * if the server could still be reached, and else ends with its lease. A lost answer is
- * asked for again with the same nonce before the call gives up. A lock that is held
- * already: LL_E_INVAL (release or abandon it first), or with ll_set_reentrant one more
- * hold (the keys must be the same) and LL_OK, or LL_LOST. */
-int ll_acquire(struct ll_lock *l,
-               const struct ll_key *keys,
-               size_t n,
-               enum ll_mode mode,
-               uint32_t lease_ms);
+/* Acquires n keys (at least 1; a name twice: LL_E_INVAL), with one fresh nonce. Up to
+ * LL_KEYS_MAX keys are one script call and one fencing token; more are taken in chunks
+ * of that size (LL_ALL: given back together if one is busy), each with a token of its
+ * own. LL_OK: all granted (LL_ONE: one is). LL_PARTIAL (LL_ANY): some are. LL_BUSY:
+ * none is. ll_key_code has the code of each. If an answer is lost, the call asks again
+ * with the same nonce before it gives up (not in a quorum: a majority is enough). After
+ * a fault no key counts as granted: keys that may be held were released if the server
+ * could be reached, and else end with their lease; ll_release may be called to try
+ * again. A lock that is held already: LL_E_INVAL (release or abandon it first), or with
+ * ll_set_reentrant one more hold: the keys must be the same, and all of them held
+ * (LL_ANY: LL_PARTIAL if not), else LL_E_INVAL; or LL_LOST. */
+LL_MUST_CHECK int ll_acquire(struct ll_lock *l,
+                             const struct ll_key *keys,
+                             size_t n,
+                             enum ll_mode mode,
+                             uint32_t lease_ms);
 
-/* One attempt on one key. LL_OK, LL_BUSY or a fault. */
-int ll_try(struct ll_lock *l, const char *name, uint32_t lease_ms);
+/* One attempt on one key, named by a C string. LL_OK, LL_BUSY or a fault. */
+LL_MUST_CHECK int ll_try(struct ll_lock *l, const char *name, uint32_t lease_ms);
 
-/* Tries until everything wanted is granted (LL_ANY: until at least one key is) or
- * wait_ms have passed: LL_TIMEOUT. Woken by the release of the key it waits for, which
- * is only a hint: it also looks by itself, with full jitter, never later than the
- * holder's lease. */
-int ll_acquire_wait(struct ll_lock *l,
-                    const struct ll_key *keys,
-                    size_t n,
-                    enum ll_mode mode,
-                    uint32_t lease_ms,
-                    uint32_t wait_ms);
+/* Tries until everything wanted is granted (LL_ANY, LL_ONE: at least one key), or
+ * wait_ms have passed: LL_TIMEOUT, or the fault that lasted until then. Faults that
+ * pass (unreachable, no answer, a replica, no quorum) do not end the wait; others end
+ * it at once. cancel_fd: a readable descriptor ends the wait with LL_CANCELLED (an
+ * attempt under way ends within its limits first); -1: none. A release of a wanted key
+ * wakes the waiter. The wake-up is only a hint: the waiter also tries by itself, at the
+ * latest when the holder's lease ends. There is no queue: the first attempt after a
+ * release gets the key. */
+LL_MUST_CHECK int ll_acquire_wait(struct ll_lock *l,
+                                  const struct ll_key *keys,
+                                  size_t n,
+                                  enum ll_mode mode,
+                                  uint32_t lease_ms,
+                                  uint32_t wait_ms,
+                                  int cancel_fd);
 
-/* Lengthens the lease of the whole tenure from now, never shortens it, never makes a
- * key again. LL_OK, LL_LOST (sticks: at least one granted key is not ours any more),
- * faults. */
-int ll_extend(struct ll_lock *l, uint32_t lease_ms);
+/* Extends the lease of all granted keys, counted from now. It never shortens a lease
+ * and never creates a key. LL_OK; LL_LOST (for good: at least one granted key is no
+ * longer ours, and its ll_key_code is LL_LOST); a fault, after which the keys are held
+ * as before. */
+LL_MUST_CHECK int ll_extend(struct ll_lock *l, uint32_t lease_ms);
 
-/* Asks Redis whether the tenure is still whole: LL_OK with the shortest time that a key
- * has left, LL_LOST. */
-int ll_verify(struct ll_lock *l, int64_t *left_ms);
+/* Asks Redis if all granted keys are still ours: LL_OK with the shortest time that one
+ * of them has left; LL_LOST; a fault. */
+LL_MUST_CHECK int ll_verify(struct ll_lock *l, int64_t *left_ms);
 
 /* Deletes the granted keys that still carry our nonce. LL_OK: all were ours until now;
  * LL_GONE: at least one had run out; LL_NOT_OWNER: at least one is somebody else's.
- * ll_key_code tells of each. Any number of times, same answer; after a fault it may be
- * asked again, and what a try whose answer was lost deleted counts as ours. */
-int ll_release(struct ll_lock *l);
+ * ll_key_code has the code of each. After an answer, further calls return the same
+ * code. After a fault the call may be repeated; keys that a try without an answer
+ * deleted count as ours if the same server process answers. From the first try on
+ * ll_valid is false, and ll_extend and ll_verify return LL_E_INVAL. */
+LL_MUST_CHECK int ll_release(struct ll_lock *l);
 
-/* Forgets the tenure without a word to the server: its keys end with their lease. For a
- * release that could not be sent. */
+/* Releases some keys by index and keeps the others. The codes are those of ll_release;
+ * ll_key_code has the code of each. LL_E_INVAL: an index twice, or a key that is not
+ * held. */
+LL_MUST_CHECK int ll_release_some(struct ll_lock *l, const size_t *index, size_t n);
+
+/* Forgets the held keys without a command to the server: they end with their lease. */
 void ll_abandon(struct ll_lock *l);
 
-/* Releases some keys of the tenure by index and keeps the others. */
-int ll_release_some(struct ll_lock *l, const size_t *index, size_t n);
-
-/* After acquire: LL_OK or LL_BUSY. After release: LL_OK, LL_GONE, LL_NOT_OWNER for the
- * granted ones, LL_BUSY for those that never were. */
+/* After acquire: LL_OK or LL_BUSY (after a fault LL_BUSY: not counted as granted).
+ * After a loss: LL_LOST for the keys that are gone. After release: LL_OK, LL_GONE,
+ * LL_NOT_OWNER for the granted ones, LL_BUSY for those that never were. */
 int ll_key_code(const struct ll_lock *l, size_t i);
 
-/* Milliseconds that the present holder of a busy key had left; -1: it has no end. */
+/* Milliseconds that the holder of a busy key had left; -1: the key has no TTL. */
 int64_t ll_key_busy_ms(const struct ll_lock *l, size_t i);
 
 /* Number of keys granted and not released. */
 size_t ll_granted(const struct ll_lock *l);
 
-/* How often it is held: 0, 1, or more when re-entrant. */
+/* Number of holds: 0, 1, or more when re-entrant. */
 unsigned ll_holds(const struct ll_lock *l);
 
-/* The fencing token of this tenure, fixed at acquire; 0 when nothing is granted. Over
- * more than LL_KEYS_MAX keys, and with a quorum, keys may differ: ask for each. */
+/* The fencing token, fixed at acquire; 0 when nothing is granted. With more than
+ * LL_KEYS_MAX keys each chunk has its own: use ll_key_token. */
 int64_t ll_token(const struct ll_lock *l);
 int64_t ll_key_token(const struct ll_lock *l, size_t i);
 
-/* Local question, no I/O: granted, not released, not known to be lost, and the lease
- * ends later than margin_ms from now, counted from before the acquire (or extend) was
- * sent and less 1 % + 2 ms for clock drift. */
+/* Local questions, no I/O. left: milliseconds until the lease ends, counted from before
+ * the acquire (or extend) was sent and less 1 % + 2 ms for clock drift; 0: nothing is
+ * granted, or released, known to be lost, over, or another process's. valid: more than
+ * margin_ms are left. */
+int64_t ll_left_ms(const struct ll_lock *l);
 bool ll_valid(const struct ll_lock *l, uint32_t margin_ms);
 
 /* ---- renewal ---- */
 
-/* Told once for each tenure that was lost while it was renewed, on the renewer's
- * thread, while up to an eighth of the lease (at most a second) is still left if Redis
- * could not be reached: ll_valid answers false from now on. code is LL_LOST: a key is
- * gone or somebody else's; LL_GONE: it was not renewed any more (no progress, max_hold,
- * or the process stood still) and its lease runs out; < 0: the fault that no renewal
- * got past. Must not call the library for this lock other than ll_valid and ll_token,
- * nor wait for a thread that does. */
+/* Called once for each lock that was lost while it was renewed, on the renewer's thread
+ * or inside ll_renew_now. If Redis could not be reached, up to an eighth of the lease
+ * (at most a second) is still left. ll_valid is false from now on. code is LL_LOST:
+ * keys are gone or somebody else's (see ll_key_code); LL_GONE: renewal has stopped (no
+ * progress, max_hold, or the process stood still) and the lease runs out; < 0: the
+ * fault of the last renewal. It may release, abandon and free the lock if no other
+ * thread uses its client meanwhile, and must not wait for a thread that calls the
+ * library for this lock. */
 typedef void (*ll_lost_fn)(struct ll_lock *l, int code, void *arg);
 
 struct ll_renew_options {
@@ -277,50 +357,52 @@ struct ll_renew_options {
     uint32_t interval_ms; /* default: a third of each lease; at most half of it */
     ll_lost_fn on_lost;   /* may be NULL */
     void *arg;
+    bool no_thread; /* an event loop calls ll_renew_due and ll_renew_now instead */
 };
 
 /* Starts the renewer: one thread with its own connection, made from c's options. One
- * renewer serves the locks of any clients with the same options, each from its own
- * thread. options NULL: the defaults. */
-int ll_renewer_open(struct ll_renewer **out,
-                    struct ll_client *c,
-                    const struct ll_renew_options *options);
+ * renewer serves the locks of any clients of the same servers and prefix, each from its
+ * own thread. Must be closed before c, and before a lock of it is freed by another
+ * thread. options may be NULL. */
+LL_MUST_CHECK int ll_renewer_open(struct ll_renewer **out,
+                                  struct ll_client *c,
+                                  const struct ll_renew_options *options);
 
-/* Stops the thread and frees; locks are not released, and not renewed any more. Not
- * while another thread calls the library for one of its locks. Accepts NULL. */
+/* Ends the thread; locks stay held. Accepts NULL. */
 void ll_renewer_close(struct ll_renewer *r);
 
-/* Renews a held lock until it is released, abandoned, freed, lost, or ll_renew_stop.
- * Nor is it renewed from max_hold_ms after this call on (0: 10 times the lease), nor
- * while the last ll_progress (or this call) is stall_ms or more ago (0: no such limit):
- * it stays ours until its lease has run out, which is then told like any other loss,
- * and the keys are free at the latest one lease (and tolerance) after the limit.
- *
- * Every lock of the renewer in one round trip (without scripts two), earliest deadline
- * first, at lease/3, each with its own lease; a script that the server forgot costs two
- * more, and without scripts a key that somebody changed meanwhile two a lock. A
- * transient error is retried until shortly before the local deadline. A lock that was
- * released is never extended and never told as lost: ll_release and ll_renew_stop wait
- * for a renewal that is on its way (one command, ended by its deadline).
- *
- * The lock may be used as ever, from its own thread, except that ll_release_some wants
- * ll_renew_stop first; settings must not be changed. LL_LOST: its lease has run out
- * already. LL_E_INVAL: not held, or renewed already. */
-int ll_renew(struct ll_renewer *r,
-             struct ll_lock *l,
-             uint32_t stall_ms,
-             uint32_t max_hold_ms);
+/* Renews l until it is released, abandoned, lost, or ll_renew_stop. stall_ms: renewal
+ * stops when ll_progress was not called for so long (0: no limit). max_hold_ms: renewal
+ * stops so long from now (0: ten leases). A fault does not stop it: it is tried again
+ * until shortly before the local deadline. A released lock is never extended and never
+ * reported as lost: ll_release and ll_renew_stop wait for a renewal under way (one
+ * command, ended by its deadline). The lock may be used from its own thread meanwhile,
+ * but ll_release_some needs ll_renew_stop first, and settings must not be changed.
+ * LL_LOST: its lease has run out already. LL_E_INVAL: not held, renewed already, or a
+ * lock of other servers. */
+LL_MUST_CHECK int ll_renew(struct ll_renewer *r,
+                           struct ll_lock *l,
+                           uint32_t stall_ms,
+                           uint32_t max_hold_ms);
 void ll_renew_stop(struct ll_renewer *r, struct ll_lock *l);
 
-/* "The work goes on": feeds stall_ms. */
+/* Reports that the work goes on: stall_ms begins again. */
 void ll_progress(struct ll_lock *l);
 
-/* A descriptor for poll: readable once a lock is lost and on_lost has come back. Read 8
- * bytes, a uint64_t: how many since the last read. Closed by ll_renewer_close. */
+/* no_thread: milliseconds until ll_renew_now has something to do; -1: no lock is
+ * renewed. */
+int64_t ll_renew_due(const struct ll_renewer *r);
+
+/* no_thread: renews the due locks in one round trip and reports losses to on_lost.
+ * LL_OK, or the fault of the round, which will be tried again. */
+LL_MUST_CHECK int ll_renew_now(struct ll_renewer *r);
+
+/* A descriptor for poll: readable once a lock is lost and on_lost has returned. Read 8
+ * bytes, a uint64_t: number of losses since the last read. Closed by ll_renewer_close.
+ */
 int ll_renewer_fd(const struct ll_renewer *r);
 
-/* What a renewer has done so far, for measuring. A round renews everything that is due
- * or will be soon. */
+/* Counts of a renewer so far. A round renews all locks that are due or nearly due. */
 struct ll_renew_figures {
     uint64_t rounds;
     uint64_t round_trips;
@@ -330,38 +412,77 @@ struct ll_renew_figures {
 
 void ll_renewer_figures(const struct ll_renewer *r, struct ll_renew_figures *f);
 
+/* ---- event loop: the same over a redisAsyncContext ---- */
+
+/* Called from the loop, once for every call that returned LL_OK, and never inside that
+ * call. It is not called for a lock that was abandoned or freed meanwhile; its keys end
+ * with their lease. The codes are those of the blocking call of that name. If the
+ * connection ends first: LL_E_UNCERTAIN, or LL_E_UNAVAILABLE if nothing had been sent.
+ * It may call the library, free the lock, close the client, and start the next step.
+ * May be NULL. */
+typedef void (*ll_done_fn)(struct ll_lock *l, int code, void *arg);
+
+/* Makes the locks of c use ac, a context that is connected or connecting, attached to a
+ * loop by one of hiredis' adapters, with the credentials, database and TLS already set;
+ * it stays the caller's and must not be subscribed. One server, without `replicas`:
+ * else LL_E_INVAL. Call redisAsyncSetTimeout (hiredis 1.0) to bound the wait for an
+ * answer. When the connection has ended (redisAsyncSetDisconnectCallback), attach the
+ * next one, or NULL: none. Calls under way on the former connection still end with
+ * their callback. The blocking calls of c use their own connection. */
+LL_MUST_CHECK int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac);
+
+/* LL_OK: done will be called. With any other code it will not: LL_E_INVAL (a call of
+ * this lock is under way; it is held already, or not held, or held more than once;
+ * wrong arguments), LL_E_UNAVAILABLE (not attached, or the connection has ended),
+ * LL_E_NOMEM. At most LL_KEYS_MAX keys. Once a second a call takes one round trip more,
+ * to check the server. There is no renewer here: call ll_async_extend from a timer of
+ * the loop. */
+LL_MUST_CHECK int ll_async_acquire(struct ll_lock *l,
+                                   const struct ll_key *keys,
+                                   size_t n,
+                                   enum ll_mode mode,
+                                   uint32_t lease_ms,
+                                   ll_done_fn done,
+                                   void *arg);
+LL_MUST_CHECK int
+ll_async_extend(struct ll_lock *l, uint32_t lease_ms, ll_done_fn done, void *arg);
+LL_MUST_CHECK int ll_async_release(struct ll_lock *l, ll_done_fn done, void *arg);
+
 /* ---- for operators ---- */
 
 /* One held lock. Text is valid during the callback only. token 0: a value that is not
- * ours (another client's lock). left_ms -1: it has no end. */
+ * ours (another client's lock). left_ms -1: no TTL. */
 struct ll_held {
-    const char *name; /* without the prefix */
-    const char *holder;
+    const char *name; /* without the prefix; followed by a zero byte */
+    size_t len;
+    const char *holder; /* nonce, or what another client wrote, as printable text */
     int64_t token;
     int64_t left_ms;
 };
 
 typedef void (*ll_held_fn)(const struct ll_held *held, void *arg);
 
-/* Deletes those of the keys that carry this nonce, for whoever knows for certain that
- * the process that took it is dead: its tenure ends now and not with its lease. *freed:
- * how many keys it still held. LL_OK or a fault, after which it may be asked again;
- * LL_E_INVAL: that is no nonce. A command that the dead one had sent may still be on
- * its way; what it takes ends with its lease, as ever. */
-int ll_release_dead(struct ll_client *c,
-                    const char *nonce,
-                    const struct ll_key *keys,
-                    size_t n,
-                    size_t *freed);
+/* Deletes those of the keys that carry this nonce, so that the locks of a dead process
+ * end now and not with their lease. Call it only if that process is certainly dead.
+ * *freed: number of keys deleted. LL_OK or a fault, after which the call may be
+ * repeated; LL_E_INVAL: not a nonce. A command that the dead process had sent may still
+ * arrive; the keys that it takes end with their lease. */
+LL_MUST_CHECK int ll_release_dead(struct ll_client *c,
+                                  const char *nonce,
+                                  const struct ll_key *keys,
+                                  size_t n,
+                                  size_t *freed);
 
-/* Calls fn for every key under the prefix but the library's own, in no order; scans in
- * small steps, so a key may be told twice while the server's table grows. fn must not
- * call the library with this client. LL_E_INVAL on a quorum. */
-int ll_list(struct ll_client *c, ll_held_fn fn, void *arg);
+/* Calls fn for every key under the prefix except the library's own, in no order. It
+ * scans in small steps, each within the limits above; a key may be reported twice while
+ * the server's table grows. fn must not call the library with this client. A quorum is
+ * listed node by node: a key is reported once for each node that has it. */
+LL_MUST_CHECK int ll_list(struct ll_client *c, ll_held_fn fn, void *arg);
 
-/* Deletes a key whoever holds it. LL_OK, LL_GONE; LL_E_INVAL on a quorum. The fence of
- * the resource is what keeps the old holder out; journal it. */
-int ll_force_release(struct ll_client *c, const char *name);
+/* Deletes a key of any holder (in a quorum, on every node that answers). LL_OK: the key
+ * existed; LL_GONE: it did not. Only the fence of the resource keeps the old holder out
+ * then; journal the call. */
+LL_MUST_CHECK int ll_force_release(struct ll_client *c, const struct ll_key *key);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

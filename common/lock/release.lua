@@ -1,40 +1,39 @@
--- KEYS: lock ...  ARGV: mark ("nonce|"), prefix (may be missing: nobody is woken)
--- Deletes the keys whose value begins with the mark, and pushes one wake-up for each that is waited for. Answers one character a key: 1 deleted, 0 gone, - somebody else's.
-local held = redis.call('MGET', unpack(KEYS))
-local mark, first, mine, answer, alike = ARGV[1], held[1], KEYS, {}, true
-local function is_mine(value) return value and string.sub(value, 1, #mark) == mark end
+-- KEYS: last token, lock ...  ARGV: mark ("nonce|"; empty: whoever has it)
+-- Deletes the keys whose value begins with the mark, and pushes one wake-up for each that is waited for. Answers one
+-- character a key: 1 deleted, 0 gone, - somebody else's.
+local call, find, prefix = redis.call, string.find, string.sub(KEYS[1], 1, -6) -- the first key is <prefix>!last
+local held = call('MGET', unpack(KEYS, 2))
+local mark, first, mine, base, answer, alike = ARGV[1], held[1], {}, 0, {}, true
 
 for i = 2, #held do
-  if held[i] ~= first then alike = false end
+  if held[i] ~= first then
+    alike = false
+    break
+  end
 end
-if alike and is_mine(first) then -- as nearly always: the keys of a tenure carry one value, and one look tells of all
-  answer[1] = string.rep('1', #held)
+if alike and first and find(first, mark, 1, true) == 1 then -- as nearly always: one value, and one look tells of all
+  call('DEL', unpack(KEYS, 2))
+  mine, base, answer[1] = KEYS, 1, string.rep('1', #held)
 else
-  mine = {}
   for i = 1, #held do
-    if is_mine(held[i]) then
-      mine[#mine + 1] = KEYS[i]
+    local value = held[i] or (mark == '' and call('EXISTS', KEYS[i + 1]) == 1 and 'of another type')
+    if value and find(value, mark, 1, true) == 1 then
+      mine[#mine + 1] = KEYS[i + 1]
       answer[i] = '1'
     else
-      answer[i] = held[i] and '-' or '0'
+      answer[i] = value and '-' or '0'
     end
   end
+  call('DEL', KEYS[1] .. ':none', unpack(mine)) -- also of nothing: a demoted primary must say READONLY
 end
-if #mine > 0 then redis.call('DEL', unpack(mine)) end
 
-local prefix = ARGV[2]
-if #mine > 0 and prefix and redis.call('EXISTS', prefix .. '!waiters') == 1 then
-  local marks = {}
-  for i = 1, #mine do
-    mine[i] = string.sub(mine[i], #prefix + 1)
-    marks[i] = prefix .. '!wait:' .. mine[i]
-  end
-  marks = redis.call('MGET', unpack(marks))
-  for i = 1, #mine do
-    local list = prefix .. '!wake:' .. mine[i]
-    if marks[i] and redis.call('EXISTS', list) == 0 then
-      redis.call('LPUSH', list, 1)
-      redis.call('PEXPIRE', list, 1000)
+if #mine > base and call('EXISTS', prefix .. '!waiters') == 1 then
+  for i = base + 1, #mine do
+    local name = string.sub(mine[i], #prefix + 1)
+    local list = prefix .. '!wake:' .. name
+    if call('ZSCORE', prefix .. '!waiters', name) and call('EXISTS', list) == 0 then
+      redis.pcall('LPUSH', list, 1) -- a server that is full gives no hint
+      call('PEXPIRE', list, 1000)
     end
   end
 end

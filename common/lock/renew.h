@@ -1,7 +1,6 @@
-/* renew: what the files of the renewer share. The list of locks belongs to the mutex;
- * the thread's own fields to the thread; the locks' own fields to their threads, who
- * change nothing that a renewal reads (names, marks, codes) before ll_renew_forget has
- * come back. */
+/* renew: types that the two files of the renewer share. The mutex guards the list and
+ * its items. A renewal reads only those members of a lock that its thread does not
+ * change before ll_renew_forget returns: names, nonce, held keys. */
 #ifndef LEDGERLOCK_LOCK_RENEW_H
 #define LEDGERLOCK_LOCK_RENEW_H
 
@@ -12,64 +11,53 @@
 /* One lock that is renewed, until it is forgotten; it may have ended before (lost). */
 struct ll_renewal {
     struct ll_renewal *prev, *next;
-    struct ll_lock *lock;
-    int64_t due_ms;  /* when it is renewed next */
-    int64_t stop_ms; /* max_hold: not renewed from here on */
+    struct ll_renewer *renewer;
+    struct ll_lock *lock; /* NULL: forgotten during its renewal */
+    int64_t due_ms;       /* time of the next renewal */
+    int64_t stop_ms;      /* max_hold: no renewal after this time */
     uint32_t stall_ms;
     uint32_t lease_ms;
-    bool ended;     /* lost and told: nothing happens to it any more */
-    bool pinned;    /* the thread is at work on it: forgetting waits */
-    bool forgotten; /* somebody waits to forget it: nothing is told of it */
-    /* of the last round */
-    int code;            /* LL_OK, LL_LOST, or the fault */
-    int64_t order_ms;    /* local deadline before it */
+    bool ended;     /* lost and reported: nothing more happens to it */
+    bool pinned;    /* its renewal is under way: ll_renew_forget waits */
+    bool is_orphan; /* forgotten inside on_lost, which cannot wait: dropped later */
+    int code;       /* of the last round: LL_OK, LL_LOST, or the fault */
     int64_t deadline_ms; /* of the lease that was asked for */
 };
 
-/* head, not_before, not_after, and of each key its name and at most a mark, a ttl and a
- * count */
-enum { LL_RENEW_WORDS = 5 + 4 * LL_KEYS_MAX };
-
-/* Memory of the thread, kept from round to round. */
-struct ll_round {
-    struct ll_renewal **items; /* earliest deadline first */
-    size_t n, size;
-    struct ll_part *parts; /* of their keys, in the same order */
-    size_t part_ct, part_size;
-    struct ll_pipe pipe;
-    const char *argv[LL_RENEW_WORDS];
-    size_t lens[LL_RENEW_WORDS];
-};
-
 struct ll_renewer {
-    struct ll_client *client;     /* the thread's alone */
-    int64_t connect_ms, reply_ms; /* as the client had them: rounds may allow less */
-    uint32_t interval_ms;         /* 0: a third of each lease */
-    ll_lost_fn on_lost;
-    void *arg;
-    int wake_fd, timer_fd, lost_fd;
-    bool started;
-    pthread_t thread;
-    pthread_mutex_t mutex; /* over the list, its items, and the next two */
+    struct ll_client *client; /* used by the renewing thread alone */
+    struct ll_renew_options o;
+    int timer_fd, lost_fd;
+    bool has_thread;
+    pthread_t thread; /* the thread that renews: ours, or the one in ll_renew_now */
+    pthread_mutex_t mutex;
     pthread_cond_t unpinned;
     struct ll_renewal *first;
-    int64_t asleep_until_ms; /* 0: the thread is awake */
+    int64_t asleep_until_ms; /* 0: awake; a fork would copy a client in use */
     bool closing;
-    atomic_bool at_work; /* a fork now would copy the client half changed */
-    _Atomic uint64_t rounds, round_trips, renewals;
-    _Atomic int64_t slowest_us;
-    unsigned failures; /* attempts in a row; the thread's, like the round */
-    struct ll_round round;
+    unsigned failures; /* rounds in a row */
+    struct ll_renew_figures figures;
+    struct ll_part parts[LL_KEYS_MAX]; /* of one exchange */
+    size_t part_ct;
 };
 
 /* The thread: renews until r->closing. */
 void *ll_renewer_run(void *renewer);
 
-/* How long after a renewal the next one is due. */
+/* The calls below need the mutex. Sets the timer that the thread sleeps on; 0: never.
+ */
+void ll_renew_arm(const struct ll_renewer *r, int64_t when_ms);
+
+/* Time at which ll_renew_step has something to do; INT64_MAX: no lock is renewed.
+ * ll_renew_step reports a loss or renews the due locks, and unlocks the mutex
+ * meanwhile. LL_OK, or the fault. */
+int64_t ll_renew_next(struct ll_renewer *r);
+int ll_renew_step(struct ll_renewer *r);
+
+/* Time between two renewals of a lock. */
 int64_t ll_renew_interval(const struct ll_renewer *r, uint32_t lease_ms);
 
-/* Extends every lock of r->round over the connected client, in one round trip (without
- * scripts two), until limit_ms at most; items[i]->code says what came of each. */
-void ll_renew_send(struct ll_renewer *r, int64_t limit_ms);
+/* Takes an item out of the list and frees it. */
+void ll_renew_drop(struct ll_renewer *r, struct ll_renewal *item);
 
 #endif

@@ -1,65 +1,19 @@
-/* tls: rediss:// through hiredis_ssl and OpenSSL, or a sentence why not. */
-#include <hiredis/hiredis.h>
-
-#include "common/lock/tls.h"
-
-#ifndef LEDGERLOCK_TLS
-
-#define TEXT_OF(x) #x
-#define TEXT(x) TEXT_OF(x)
-
-const char *ll_tls_missing(void)
-{
-    return "rediss:// needs hiredis 1.0 or newer with its TLS part (hiredis_ssl); this "
-           "library was built with hiredis " TEXT(HIREDIS_MAJOR) "." TEXT(
-               HIREDIS_MINOR) " without it";
-}
-
-int ll_tls_start(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
-{
-    (void)node;
-    (void)deadline_ms;
-    return ll_fail(c, LL_E_TLS, "%s", ll_tls_missing());
-}
-
-int ll_tls_write(redisContext *conn, const char *data, size_t n, bool *is_flushing)
-{
-    (void)conn;
-    (void)data;
-    (void)n;
-    *is_flushing = false;
-    return REDIS_ERR;
-}
-
-int ll_tls_read(redisContext *conn)
-{
-    (void)conn;
-    return REDIS_ERR;
-}
-
-#else
-
-#include <arpa/inet.h>
+/* tls: I/O through hiredis' own layer, and rediss:// with hiredis_ssl and OpenSSL. In a
+ * build without them rediss:// is refused with a message. */
 #include <errno.h>
-#include <hiredis/hiredis_ssl.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509v3.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
 
-const char *ll_tls_missing(void)
-{
-    return NULL;
-}
+#include "common/lock/connection.h"
 
 /* ---- SIGPIPE ---- */
 
-/* OpenSSL writes with write(2), in reads and handshakes too, and cannot be told not to
- * raise SIGPIPE: it is blocked meanwhile, and taken back if we raised it. */
+/* hiredis and OpenSSL use write(2), OpenSSL in reads and handshakes too, and have no
+ * option against SIGPIPE. It is blocked meanwhile, and removed if our write raised it.
+ */
 struct pipe_guard {
     sigset_t before;
     bool was_pending;
@@ -74,7 +28,6 @@ static void guard_enter(struct pipe_guard *g)
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGPIPE);
     (void)pthread_sigmask(SIG_BLOCK, &set, &g->before);
-    ERR_clear_error(); /* what others left in this thread's queue is not about us */
 }
 
 static void guard_leave(const struct pipe_guard *g)
@@ -88,13 +41,12 @@ static void guard_leave(const struct pipe_guard *g)
     if (!g->was_pending)
         (void)sigtimedwait(&set, NULL, &at_once);
     (void)pthread_sigmask(SIG_SETMASK, &g->before, NULL);
-    ERR_clear_error();
     errno = saved;
 }
 
 /* ---- bytes ---- */
 
-int ll_tls_write(redisContext *conn, const char *data, size_t n, bool *is_flushing)
+int ll_layer_write(redisContext *conn, const char *data, size_t n, bool *is_done)
 {
     struct pipe_guard guard;
     int done = 0;
@@ -106,11 +58,11 @@ int ll_tls_write(redisContext *conn, const char *data, size_t n, bool *is_flushi
     if (code == REDIS_OK)
         code = redisBufferWrite(conn, &done);
     guard_leave(&guard);
-    *is_flushing = code == REDIS_OK && done == 0;
+    *is_done = done != 0;
     return code;
 }
 
-int ll_tls_read(redisContext *conn)
+int ll_layer_read(redisContext *conn)
 {
     struct pipe_guard guard;
     int code;
@@ -121,7 +73,49 @@ int ll_tls_read(redisContext *conn)
     return code;
 }
 
-/* ---- handshake ---- */
+/* ---- TLS ---- */
+
+#ifndef LEDGERLOCK_TLS
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+
+const char *ll_tls_missing(void)
+{
+    return "rediss:// needs hiredis 1.0 or newer with its TLS part (hiredis_ssl); this "
+           "library was built with hiredis " TEXT(HIREDIS_MAJOR) "." TEXT(
+               HIREDIS_MINOR) " without it";
+}
+
+int ll_tls_begin(struct ll_client *c, struct ll_node *node)
+{
+    (void)node;
+    return ll_fail(c, LL_E_TLS, "%s", ll_tls_missing());
+}
+
+int ll_tls_step(struct ll_client *c, struct ll_node *node)
+{
+    return ll_tls_begin(c, node);
+}
+
+short ll_tls_events(const struct ll_node *node)
+{
+    (void)node;
+    return 0;
+}
+
+#else
+
+#include <arpa/inet.h>
+#include <hiredis/hiredis_ssl.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+const char *ll_tls_missing(void)
+{
+    return NULL;
+}
 
 static const char *openssl_reason(void)
 {
@@ -135,7 +129,7 @@ static int refuse(struct ll_client *c, const struct ll_node *node, const char *w
     return ll_fail(c, LL_E_TLS, "TLS to Redis at %s: %s", node->address.host, why);
 }
 
-/* Certificates are checked against the given file, or the system's. */
+/* Certificates are checked against the given file, or against the system's. */
 static SSL_CTX *new_context(const struct ll_client *c)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
@@ -144,14 +138,17 @@ static SSL_CTX *new_context(const struct ll_client *c)
         return NULL;
     SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, NULL);
     if (SSL_CTX_set_min_proto_version(ctx, TLS1_2_VERSION) == 1 &&
-        (c->tls_ca != NULL ? SSL_CTX_load_verify_locations(ctx, c->tls_ca, NULL)
-                           : SSL_CTX_set_default_verify_paths(ctx)) == 1)
+        (c->o.tls_ca != NULL ? SSL_CTX_load_verify_locations(ctx, c->o.tls_ca, NULL)
+                             : SSL_CTX_set_default_verify_paths(ctx)) == 1 &&
+        (c->o.tls_cert == NULL ||
+         (SSL_CTX_use_certificate_chain_file(ctx, c->o.tls_cert) == 1 &&
+          SSL_CTX_use_PrivateKey_file(ctx, c->o.tls_key, SSL_FILETYPE_PEM) == 1)))
         return ctx;
     SSL_CTX_free(ctx);
     return NULL;
 }
 
-/* The certificate must be made out to the name, or the address, that was asked for. */
+/* The certificate must name the host or address of the URL. */
 static bool expect_host(SSL *ssl, const char *host)
 {
     unsigned char raw[16];
@@ -161,7 +158,7 @@ static bool expect_host(SSL *ssl, const char *host)
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
-/* Why a handshake failed: the certificate, the protocol, or the connection. */
+/* The reason of a failed handshake: certificate, protocol or connection. */
 static int read_failure(struct ll_client *c, struct ll_node *node, const SSL *ssl)
 {
     long verdict = SSL_get_verify_result(ssl);
@@ -175,7 +172,7 @@ static int read_failure(struct ll_client *c, struct ll_node *node, const SSL *ss
 }
 
 /* The connection's own TLS object; the connection frees it. */
-static int attach(struct ll_client *c, struct ll_node *node, SSL **out)
+static int attach(struct ll_client *c, struct ll_node *node)
 {
     SSL_CTX *ctx = new_context(c);
     SSL *ssl = ctx == NULL ? NULL : SSL_new(ctx);
@@ -183,52 +180,56 @@ static int attach(struct ll_client *c, struct ll_node *node, SSL **out)
 
     SSL_CTX_free(ctx);
     if (ssl == NULL) {
-        code = ll_fail(c, LL_E_TLS, "TLS certificates from %s: %s",
-                       c->tls_ca != NULL ? c->tls_ca : "the system", openssl_reason());
+        code =
+            ll_fail(c, LL_E_TLS, "TLS certificates from %s: %s",
+                    c->o.tls_ca != NULL ? c->o.tls_ca : "the system", openssl_reason());
     } else if (!expect_host(ssl, node->address.host)) {
         code = refuse(c, node, openssl_reason());
     } else if (redisInitiateSSL(node->conn, ssl) != REDIS_OK) {
         code = read_failure(c, node, ssl);
     } else {
-        *out = ssl;
+        node->ssl = ssl;
         return LL_OK;
     }
     SSL_free(ssl);
     return code;
 }
 
-/* The connection does not block, so its handshake has only begun. */
-static int finish(struct ll_client *c, struct ll_node *node, SSL *ssl, int64_t deadline)
-{
-    for (;;) {
-        struct pollfd p = {.fd = node->conn->fd};
-        int64_t left = deadline - ll_now_ms();
-        int done = SSL_do_handshake(ssl);
-        int error = done == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl, done);
-
-        if (done == 1)
-            return LL_OK;
-        if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
-            return read_failure(c, node, ssl);
-        if (left <= 0)
-            return ll_fail(c, LL_E_UNAVAILABLE,
-                           "TLS to Redis at %s: no handshake in time",
-                           node->address.host);
-        p.events = error == SSL_ERROR_WANT_READ ? POLLIN : POLLOUT;
-        (void)poll(&p, 1, left > 60000 ? 60000 : (int)left);
-    }
-}
-
-int ll_tls_start(struct ll_client *c, struct ll_node *node, int64_t deadline_ms)
+int ll_tls_step(struct ll_client *c, struct ll_node *node)
 {
     struct pipe_guard guard;
-    SSL *ssl = NULL;
+    int code = LL_OK;
+    int done;
+
+    guard_enter(&guard);
+    ERR_clear_error(); /* other code may have left errors in this thread's queue */
+    done = SSL_do_handshake(node->ssl);
+    if (done != 1) {
+        int error = SSL_get_error(node->ssl, done);
+
+        code = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE
+                   ? LL_BUSY
+                   : read_failure(c, node, node->ssl);
+    }
+    ERR_clear_error();
+    guard_leave(&guard);
+    return code;
+}
+
+short ll_tls_events(const struct ll_node *node)
+{
+    return SSL_want_write((SSL *)node->ssl) ? POLLOUT : POLLIN;
+}
+
+int ll_tls_begin(struct ll_client *c, struct ll_node *node)
+{
+    struct pipe_guard guard;
     int code;
 
     guard_enter(&guard);
-    code = attach(c, node, &ssl);
-    if (code == LL_OK)
-        code = finish(c, node, ssl, deadline_ms);
+    ERR_clear_error();
+    code = attach(c, node);
+    ERR_clear_error();
     guard_leave(&guard);
     return code;
 }

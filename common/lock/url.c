@@ -1,14 +1,18 @@
-/* url: where the servers are: one, a quorum of several, or Sentinels that know. */
-#define _DEFAULT_SOURCE /* strdup, strndup */
-#include <stdio.h>
+/* url: parses the addresses of the servers: one server, a quorum, Sentinels, or nodes
+ * of a cluster. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/connection.h"
 
 const char ll_no_memory[] = "out of memory";
 
-enum { REDIS_PORT = 6379, SENTINEL_PORT = 26379, PARTS_MAX = LL_SENTINELS_MAX };
+static const char not_same[] =
+    "user, password and db must be the same for all servers of a quorum";
+static const char no_port[] = "the port is no number from 1 to 65535";
+static const char no_db[] = "the database is no number";
+
+enum { REDIS_PORT = 6379, SENTINEL_PORT = 26379, SOCKET_PATH_MAX = 107 };
 
 /* A piece of text that is not terminated. */
 struct piece {
@@ -16,49 +20,66 @@ struct piece {
     size_t n;
 };
 
+/* The part before ://. */
+struct scheme {
+    const char *name;
+    enum ll_kind kind;
+    bool is_tls, is_unix;
+};
+
+static const struct scheme schemes[] = {
+    {"redis://", LL_ONE_SERVER, false, false},
+    {"rediss://", LL_ONE_SERVER, true, false},
+    {"unix://", LL_ONE_SERVER, false, true},
+    {"redis+sentinel://", LL_SENTINELS, false, false},
+    {"rediss+sentinel://", LL_SENTINELS, true, false},
+    {"redis+cluster://", LL_CLUSTER, false, false},
+    {"rediss+cluster://", LL_CLUSTER, true, false},
+};
+
 static int hex_digit(char ch)
 {
-    if (ch >= '0' && ch <= '9')
-        return ch - '0';
-    if (ch >= 'a' && ch <= 'f')
-        return ch - 'a' + 10;
-    return ch >= 'A' && ch <= 'F' ? ch - 'A' + 10 : -1;
+    static const char digits[] = "0123456789abcdefABCDEF";
+    const char *at = ch == '\0' ? NULL : strchr(digits, ch);
+
+    return at == NULL ? -1 : (int)(at - digits) - (at - digits > 15 ? 6 : 0);
 }
 
-/* Copies with %XX undone; NULL when out of memory. */
-static char *unescape(struct piece p)
+/* Copies and decodes %XX. */
+static const char *keep(char **field, struct piece p)
 {
     char *out = malloc(p.n + 1);
     size_t k = 0;
 
+    free(*field);
+    *field = out;
     if (out == NULL)
-        return NULL;
+        return ll_no_memory;
     for (size_t i = 0; i < p.n; i++) {
-        if (p.at[i] == '%' && i + 2 < p.n && hex_digit(p.at[i + 1]) >= 0 &&
-            hex_digit(p.at[i + 2]) >= 0) {
-            out[k++] = (char)(hex_digit(p.at[i + 1]) * 16 + hex_digit(p.at[i + 2]));
-            i += 2;
-        } else {
-            out[k++] = p.at[i];
-        }
+        bool is_code = p.at[i] == '%' && i + 2 < p.n && hex_digit(p.at[i + 1]) >= 0 &&
+                       hex_digit(p.at[i + 2]) >= 0;
+
+        out[k] = is_code ? (char)(hex_digit(p.at[i + 1]) * 16 + hex_digit(p.at[i + 2]))
+                         : p.at[i];
+        if (out[k++] == '\0')
+            return "%00 can stand nowhere";
+        i += is_code ? 2 : 0;
     }
     out[k] = '\0';
-    return out;
+    return NULL;
 }
 
-static bool number(struct piece p, int max, int *out)
+static bool number(struct piece p, int *out)
 {
     int v = 0;
 
-    if (p.n == 0 || p.n > 5)
-        return false;
-    for (size_t i = 0; i < p.n; i++) {
+    for (size_t i = 0; i < p.n && p.n <= 5; i++) {
         if (p.at[i] < '0' || p.at[i] > '9')
             return false;
         v = v * 10 + (p.at[i] - '0');
     }
     *out = v;
-    return v <= max;
+    return p.n > 0 && p.n <= 5 && v <= 65535;
 }
 
 /* Cuts p at the first `mark`: p keeps what is before, *rest gets what is behind. */
@@ -74,155 +95,185 @@ static bool cut(struct piece *p, char mark, struct piece *rest)
     return true;
 }
 
-static const char *keep(char **field, struct piece p)
+/* The URLs of several servers must agree. */
+static const char *keep_same(char **field, bool is_there, struct piece p, bool is_first)
 {
-    free(*field);
-    *field = unescape(p);
-    return *field == NULL ? ll_no_memory : NULL;
+    char *had = *field;
+    const char *why = NULL;
+
+    *field = NULL;
+    if (is_there)
+        why = keep(field, p);
+    if (why == NULL && !is_first &&
+        ((had == NULL) != (*field == NULL) ||
+         (had != NULL && *field != NULL && strcmp(had, *field) != 0)))
+        why = not_same;
+    free(had);
+    return why;
 }
 
-/* [user[:password]@] in front of hosts; the last @ ends it. */
+/* [[user]:password@] in front of hosts; the last @ ends it. */
 static const char *take_user(struct ll_client *c, struct piece *p)
 {
-    struct piece user, password;
+    struct piece user = {p->at, 0}, password = {p->at, 0};
+    bool is_first = c->node_ct <= 1, has_password = false;
+    const char *why;
     size_t i = p->n;
 
     while (i > 0 && p->at[i - 1] != '@')
         i--;
-    if (i == 0)
-        return NULL;
-    user = (struct piece){p->at, i - 1};
-    *p = (struct piece){p->at + i, p->n - i};
-    if (cut(&user, ':', &password) && keep(&c->password, password) != NULL)
-        return ll_no_memory;
-    return user.n == 0 ? NULL : keep(&c->user, user);
+    if (i > 0) {
+        user = (struct piece){p->at, i - 1};
+        *p = (struct piece){p->at + i, p->n - i};
+        has_password = cut(&user, ':', &password);
+    }
+    why = keep_same(&c->password, has_password, password, is_first);
+    return why != NULL ? why : keep_same(&c->user, user.n > 0, user, is_first);
 }
 
-/* host[:port]; a host in brackets is an IPv6 address; an empty one is this machine. */
+/* host[:port]; a host in brackets is an IPv6 address. */
 static const char *take_host(struct ll_address *a, struct piece p, int port)
 {
+    bool is_v6 = p.n > 0 && p.at[0] == '[';
     struct piece rest;
+    bool has_port;
 
     a->port = port;
-    if (p.n > 0 && p.at[0] == '[') {
+    if (is_v6) {
         p = (struct piece){p.at + 1, p.n - 1};
         if (!cut(&p, ']', &rest))
             return "the [ of the address is not closed";
-        if (rest.n > 0 && rest.at[0] != ':')
+        has_port = rest.n > 0;
+        if (has_port && rest.at[0] != ':')
             return "behind the ] only :PORT may stand";
-        if (rest.n > 0 &&
-            !number((struct piece){rest.at + 1, rest.n - 1}, 65535, &a->port))
-            return "the port is no number from 1 to 65535";
-    } else if (cut(&p, ':', &rest) && !number(rest, 65535, &a->port)) {
-        return "the port is no number from 1 to 65535";
+        rest = has_port ? (struct piece){rest.at + 1, rest.n - 1} : rest;
+    } else {
+        has_port = cut(&p, ':', &rest);
     }
-    if (a->port == 0)
-        return "the port is no number from 1 to 65535";
-    return keep(&a->host, p.n > 0 ? p : (struct piece){"127.0.0.1", 9});
+    if (has_port && (!number(rest, &a->port) || a->port == 0))
+        return no_port;
+    if (p.n == 0 || memchr(p.at, ' ', p.n) != NULL || memchr(p.at, '%', p.n) != NULL)
+        return "a server has no name, or a blank in it";
+    return keep(&a->host, p);
 }
 
-static const char *take_db(struct ll_client *c, struct piece p)
+static const char *take_db(struct ll_client *c, bool is_there, struct piece p)
 {
-    if (p.n > 0 && !number(p, 65535, &c->db))
-        return "the database is no number";
+    int db = 0;
+
+    if (is_there && p.n > 0 && !number(p, &db))
+        return no_db;
+    if (c->node_ct > 1 && db != c->db)
+        return not_same;
+    c->db = db;
     return NULL;
 }
 
-static const char *parse_tcp(struct ll_client *c, struct ll_address *a, struct piece p)
-{
-    struct piece db, query;
-    const char *why;
+/* ---- schemes ---- */
 
-    if (cut(&p, '?', &query))
-        return "options behind ? are not known here";
-    (void)cut(&p, '/', &db);
-    why = take_user(c, &p);
-    if (why == NULL)
-        why = take_host(a, p, REDIS_PORT);
-    return why != NULL ? why : take_db(c, db);
-}
-
+/* [[user]:password@]/path[?db=n] */
 static const char *parse_unix(struct ll_client *c, struct ll_address *a, struct piece p)
 {
     struct piece query;
     bool has_query = cut(&p, '?', &query);
+    const char *why = p.n > 0 && p.at[0] == '/' ? NULL : take_user(c, &p);
 
     a->is_unix = true;
-    if (p.n > 0 && p.at[0] != '/' && take_user(c, &p) != NULL)
-        return ll_no_memory;
-    if (p.n == 0 || p.at[0] != '/')
-        return "the path of the socket must begin with /";
-    if (has_query && (query.n < 3 || strncmp(query.at, "db=", 3) != 0))
-        return "behind the path only ?db=NUMBER is known";
-    if (has_query && take_db(c, (struct piece){query.at + 3, query.n - 3}) != NULL)
-        return "the database is no number";
-    return keep(&a->host, p);
-}
-
-static const char *parse_one(struct ll_client *c, struct ll_address *a, struct piece p)
-{
-    static const struct {
-        const char *scheme;
-        bool is_tls, is_unix;
-    } schemes[] = {{"redis://", false, false},
-                   {"rediss://", true, false},
-                   {"unix://", false, true}};
-
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-        size_t n = strlen(schemes[i].scheme);
-
-        if (p.n < n || strncmp(p.at, schemes[i].scheme, n) != 0)
-            continue;
-        p = (struct piece){p.at + n, p.n - n};
-        a->is_tls = schemes[i].is_tls;
-        return schemes[i].is_unix ? parse_unix(c, a, p) : parse_tcp(c, a, p);
-    }
-    return "a Redis URL begins with redis://, rediss://, unix:// or redis+sentinel://";
-}
-
-/* [user[:password]@]host[:port],host[:port].../name[/db] */
-static const char *parse_sentinels(struct ll_client *c, struct piece p)
-{
-    struct piece name, db, rest;
-    const char *why;
-
-    if (!cut(&p, '/', &name) || name.n == 0)
-        return "behind the Sentinels stands /NAME, what they call the primary";
-    (void)cut(&name, '/', &db);
-    why = take_user(c, &p);
-    while (why == NULL && p.n > 0) {
-        (void)cut(&p, ',', &rest);
-        if (c->sentinel_ct == LL_SENTINELS_MAX)
-            return "too many Sentinels";
-        why = take_host(&c->sentinels[c->sentinel_ct++], p, SENTINEL_PORT);
-        p = rest;
-    }
-    if (why == NULL && c->sentinel_ct == 0)
-        why = "no Sentinel is named";
+    if (why == NULL && (p.n == 0 || p.at[0] != '/' || p.n > SOCKET_PATH_MAX))
+        why = "the path of the socket begins with / and has at most 107 bytes";
+    if (why == NULL && has_query && (query.n < 4 || strncmp(query.at, "db=", 3) != 0))
+        why = "behind the path only ?db=NUMBER is known";
     if (why == NULL)
-        why = keep(&c->primary_name, name);
+        why = take_db(c, has_query,
+                      has_query ? (struct piece){query.at + 3, query.n - 3} : query);
+    return why != NULL ? why : keep(&a->host, p);
+}
+
+/* [[user]:password@]host[:port][/db] */
+static const char *parse_tcp(struct ll_client *c, struct ll_address *a, struct piece p)
+{
+    struct piece db;
+    bool has_db = cut(&p, '/', &db);
+    const char *why = take_user(c, &p);
+
+    if (why == NULL &&
+        (memchr(p.at, '?', p.n) != NULL || memchr(db.at, '?', db.n) != NULL))
+        why = "options behind ? are not known here";
+    if (why == NULL)
+        why = take_host(a, p, REDIS_PORT);
+    return why != NULL ? why : take_db(c, has_db, db);
+}
+
+/* [[user]:password@]host[:port],host[:port]... and for Sentinels /name[/db] */
+static const char *
+parse_places(struct ll_client *c, const struct scheme *scheme, struct piece p)
+{
+    bool is_sentinel = scheme->kind == LL_SENTINELS;
+    struct piece name, db, rest;
+    const char *why = NULL;
+    bool has_name = cut(&p, '/', &name), has_db = cut(&name, '/', &db), has_more = true;
+
+    c->kind = scheme->kind;
     c->node_ct = 1;
-    return why != NULL ? why : take_db(c, db);
+    if (has_name != is_sentinel || (is_sentinel && name.n == 0))
+        return is_sentinel
+                   ? "behind the Sentinels stands /NAME, what they call the primary"
+                   : "a cluster has no databases";
+    why = take_user(c, &p);
+    for (; why == NULL && has_more; p = rest) {
+        struct ll_address *a = &c->places[c->place_ct];
+
+        has_more = cut(&p, ',', &rest);
+        if (c->place_ct++ == LL_PLACES_MAX)
+            return "at most 8 servers can be named";
+        a->is_tls = scheme->is_tls;
+        why = take_host(a, p, is_sentinel ? SENTINEL_PORT : REDIS_PORT);
+    }
+    if (why == NULL && is_sentinel)
+        why = keep(&c->primary_name, name);
+    if (why == NULL && !is_sentinel)
+        why = keep(&c->nodes[0].address.host, (struct piece){"", 0});
+    return why != NULL ? why : take_db(c, has_db, db);
+}
+
+static const struct scheme *scheme_of(struct piece *p)
+{
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t n = strlen(schemes[i].name);
+
+        if (p->n < n || strncmp(p->at, schemes[i].name, n) != 0)
+            continue;
+        *p = (struct piece){p->at + n, p->n - n};
+        return &schemes[i];
+    }
+    return NULL;
 }
 
 const char *ll_parse_url(struct ll_client *c, const char *url)
 {
-    static const char sentinel[] = "redis+sentinel://";
-    struct piece p = {url, strlen(url)};
-    struct piece rest;
+    struct piece p = {url, strlen(url)}, rest;
+    const struct scheme *scheme = scheme_of(&p);
     const char *why = NULL;
+    bool has_more = true;
 
-    if (strncmp(url, sentinel, sizeof sentinel - 1) == 0)
-        return parse_sentinels(
-            c, (struct piece){url + sizeof sentinel - 1, p.n - (sizeof sentinel - 1)});
-    do {
-        (void)cut(&p, ',', &rest);
+    if (scheme != NULL && scheme->kind != LL_ONE_SERVER)
+        return parse_places(c, scheme, p);
+    for (p = (struct piece){url, strlen(url)}; why == NULL && has_more; p = rest) {
+        struct ll_address *a;
+
+        has_more = cut(&p, ',', &rest);
+        scheme = scheme_of(&p);
+        if (scheme == NULL || scheme->kind != LL_ONE_SERVER)
+            return "a Redis URL begins with redis://, rediss://, unix://, "
+                   "redis+sentinel:// or redis+cluster://";
         if (c->node_ct == LL_NODES_MAX)
             return "a quorum has 3 or 5 servers";
-        why = parse_one(c, &c->nodes[c->node_ct++].address, p);
-        p = rest;
-    } while (why == NULL && p.n > 0);
+        a = &c->nodes[c->node_ct++].address;
+        a->is_tls = scheme->is_tls;
+        why = scheme->is_unix ? parse_unix(c, a, p) : parse_tcp(c, a, p);
+    }
     if (why == NULL && c->node_ct != 1 && c->node_ct != 3 && c->node_ct != 5)
         why = "a quorum has 3 or 5 servers";
+    c->kind = c->node_ct > 1 ? LL_QUORUM : LL_ONE_SERVER;
     return why;
 }

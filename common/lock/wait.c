@@ -1,12 +1,9 @@
-/* wait: acquire with a time limit. A release pushes a wake-up for a key that is waited
- * for, and BLPOP hands it to the waiter that came first; it is only a hint, so every
- * waiter also looks by itself. */
-#define _DEFAULT_SOURCE
-#include <hiredis/hiredis.h>
+/* wait: acquire with a time limit. A release pushes a wake-up for a key that has
+ * waiters, and BLPOP gives it to the longest waiter. A wake-up is only a hint: every
+ * waiter also tries again by itself. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "common/lock/internal.h"
 
@@ -14,139 +11,178 @@ enum {
     FIRST_PAUSE_MS = 10,
     LAST_PAUSE_MS = 200,
     GRAIN_MS = 100, /* an idle server (hz 10) ends a BLPOP up to this much later */
+    GRACE_MS = 40,  /* room for an answer under way at the end of the wait */
     WAKE_KEYS = 16,
     WAKE_NAME = LL_PREFIX_MAX + LL_KEY_MAX + 8
 };
 
-/* How one call waits. */
+/* The state of one wait. */
 struct waiter {
     struct ll_lock *l;
-    enum ll_mode mode;
+    struct ll_wish wish;
+    int cancel_fd;
     int64_t end_ms;
-    int64_t most_ms; /* of the next pause without listening */
+    int64_t most_ms; /* of the next pause without BLPOP */
     bool has_hints;
 };
 
-void ll_sleep_ms(int64_t ms)
-{
-    int64_t end_ms = ll_now_ms() + (ms < 1 ? 1 : ms);
-    int64_t left;
-
-    while ((left = end_ms - ll_now_ms()) > 0)
-        (void)poll(NULL, 0, left > 60000 ? 60000 : (int)left);
-}
-
-int64_t ll_jitter_ms(int64_t most_ms)
-{
-    uint32_t random = 0;
-
-    if (most_ms <= 1 || getrandom(&random, sizeof random, 0) != sizeof random)
-        return most_ms <= 1 ? 1 : most_ms;
-    return 1 + (int64_t)(random % (uint64_t)most_ms);
-}
-
-/* Time until the wanted keys can be free without a release: for all of them the longest
- * lease counts, for any the shortest. INT64_MAX: they have no end. */
+/* Time until the wanted keys can be free without a release: if all are wanted the
+ * longest lease counts, else the shortest. INT64_MAX: the keys have no TTL. */
 static int64_t lease_left(const struct waiter *w)
 {
-    int64_t left = w->mode == LL_ALL ? 0 : INT64_MAX;
+    int64_t left = w->wish.mode == LL_ALL ? 0 : INT64_MAX;
 
     for (size_t i = 0; i < w->l->n; i++) {
         int64_t ms = w->l->slots[i].busy_ms;
 
         ms = ms < 0 ? INT64_MAX : ms;
-        if (w->l->slots[i].code == LL_BUSY && (ms > left) == (w->mode == LL_ALL))
+        if (w->l->slots[i].code == LL_BUSY && (ms > left) == (w->wish.mode == LL_ALL))
             left = ms;
     }
-    return left;
+    return left == 0 ? INT64_MAX : left; /* no answer named a time */
 }
 
-/* Full jitter below a limit that doubles. */
-static int64_t next_pause(struct waiter *w, int64_t limit_ms)
-{
-    int64_t pause_ms = ll_jitter_ms(w->most_ms);
-
-    w->most_ms = w->most_ms * 2 < LAST_PAUSE_MS ? w->most_ms * 2 : LAST_PAUSE_MS;
-    return pause_ms < limit_ms ? pause_ms : limit_ms;
-}
-
-/* A waiter that will be woken looks by itself only now and then. */
-static int64_t next_listening(struct waiter *w, int64_t limit_ms)
-{
-    int64_t pause_ms = LAST_PAUSE_MS / 2 + ll_jitter_ms(LAST_PAUSE_MS / 2);
-
-    w->most_ms = FIRST_PAUSE_MS;
-    return pause_ms < limit_ms ? pause_ms : limit_ms;
-}
-
-/* BLPOP on the wake lists of the keys that the acquire call has marked: the ones that
- * somebody holds, not those that were only not taken with them. */
-static int wake_words(const struct waiter *w,
-                      char names[WAKE_KEYS][WAKE_NAME],
-                      const char **argv,
-                      size_t *lens)
+/* BLPOP on the wake lists of the keys that the acquire marked: keys with another
+ * holder, not free keys that were left with them. */
+static size_t put_listening(const struct waiter *w, struct ll_text *t, int64_t pause_ms)
 {
     const struct ll_client *c = w->l->client;
-    size_t most = w->mode == LL_ALL ? 1 : WAKE_KEYS;
+    size_t most = w->wish.mode == LL_ALL ? 1 : WAKE_KEYS;
+    char name[WAKE_NAME], seconds[24];
+    size_t picked[WAKE_KEYS];
     size_t n = 0;
 
-    argv[0] = "BLPOP";
-    lens[0] = strlen(argv[0]);
     for (size_t i = 0; i < w->l->n && n < most; i++) {
-        size_t len, at;
-        const char *name;
-
-        if (w->l->slots[i].busy_ms == 0)
-            continue;
-        name = ll_name(w->l, i, &len);
-        at = (size_t)snprintf(names[n], WAKE_NAME, "%s!wake:", c->prefix);
-        memcpy(names[n] + at, name + c->prefix_len, len - c->prefix_len);
-        argv[1 + n] = names[n];
-        lens[1 + n] = at + len - c->prefix_len;
-        n++;
+        if (w->l->slots[i].busy_ms != 0)
+            picked[n++] = i;
     }
-    return (int)n + 1;
+    if (n == 0)
+        return 0;
+    ll_put_command(t, n + 2);
+    ll_put_word(t, "BLPOP");
+    for (size_t i = 0; i < n; i++) {
+        size_t len;
+        const char *key = ll_name(w->l, picked[i], &len);
+        size_t at = (size_t)snprintf(name, sizeof name, "%s!wake:", c->prefix);
+
+        memcpy(name + at, key + c->prefix_len, len - c->prefix_len);
+        ll_put(t, name, at + len - c->prefix_len);
+    }
+    (void)snprintf(seconds, sizeof seconds, "%lld.%03d", (long long)pause_ms / 1000,
+                   (int)(pause_ms % 1000));
+    ll_put_word(t, seconds);
+    return n;
 }
 
-/* Blocks until a wake-up comes or pause_ms are over. Whatever goes wrong here is no
- * fault of the acquire: the pause is slept to its end, and the next look tells. */
+/* Blocks until a wake-up comes or pause_ms are over. An error in here is no fault of
+ * the acquire: the pause is slept to its end, and the next try reports a fault. */
 static void listen_for(struct waiter *w, int64_t pause_ms)
 {
     struct ll_client *c = w->l->client;
+    struct ll_node *node = &c->nodes[0];
     int64_t end_ms = ll_now_ms() + pause_ms;
-    char names[WAKE_KEYS][WAKE_NAME];
-    const char *argv[WAKE_KEYS + 2];
-    size_t lens[WAKE_KEYS + 2];
-    char seconds[24];
-    redisReply *reply;
-    int argc = wake_words(w, names, argv, lens);
+    int64_t late_ms = end_ms + GRAIN_MS + c->o.reply_ms;
     bool is_woken = false;
 
-    argv[argc] = seconds;
-    lens[argc++] = (size_t)snprintf(seconds, sizeof seconds, "%lld.%03d",
-                                    (long long)pause_ms / 1000, (int)(pause_ms % 1000));
-    if (argc > 2 && c->nodes[0].conn != NULL &&
-        ll_command(c, &c->nodes[0], argc, argv, lens, end_ms + c->reply_ms, &reply) ==
-            LL_OK) {
-        is_woken = reply->type == REDIS_REPLY_ARRAY;
-        w->has_hints = reply->type != REDIS_REPLY_ERROR; /* not allowed, perhaps */
-        freeReplyObject(reply);
+    if (node->state == LL_UP) {
+        ll_talk_begin(node, 1);
+        if (put_listening(w, &node->out, pause_ms) > 0) {
+            c->cancel_fd = w->cancel_fd;
+            ll_talk(c, 1, ll_least(late_ms, w->end_ms), NULL, NULL);
+            c->cancel_fd = -1;
+        }
+        if (node->code == LL_OK) {
+            is_woken = node->replies[0]->type == REDIS_REPLY_ARRAY;
+            /* an error, maybe a missing right */
+            w->has_hints = node->replies[0]->type != REDIS_REPLY_ERROR;
+        }
     }
     if (!is_woken && ll_now_ms() < end_ms)
-        ll_sleep_ms(end_ms - ll_now_ms());
+        (void)ll_sleep_ms(end_ms - ll_now_ms(), w->cancel_fd);
 }
 
-/* Until something may have changed, at most to the end of the holder's lease or of the
+/* Pauses until the key may be free: at most to the end of the holder's lease or of the
  * wait. */
-static void pause_once(struct waiter *w, int64_t left_ms)
+static void pause_once(struct waiter *w, int code, int64_t left_ms)
 {
-    int64_t lease_ms = lease_left(w);
-    int64_t limit_ms = lease_ms < left_ms ? lease_ms : left_ms;
+    int64_t lease_ms = code == LL_BUSY ? lease_left(w) : INT64_MAX;
+    int64_t limit_ms = ll_least(lease_ms, left_ms);
 
-    if (w->has_hints && limit_ms > GRAIN_MS)
-        listen_for(w, next_listening(w, limit_ms - GRAIN_MS));
-    else
-        ll_sleep_ms(next_pause(w, limit_ms));
+    if (code == LL_BUSY && w->has_hints && limit_ms > GRAIN_MS) {
+        /* a waiter with wake-ups rarely tries by itself */
+        int64_t pause_ms = LAST_PAUSE_MS / 2 + ll_jitter_ms(LAST_PAUSE_MS / 2);
+
+        w->most_ms = FIRST_PAUSE_MS;
+        listen_for(w, ll_least(pause_ms, limit_ms - GRAIN_MS));
+    } else { /* full jitter below a limit that doubles */
+        int64_t pause_ms = ll_jitter_ms(w->most_ms);
+
+        w->most_ms = ll_least(w->most_ms * 2, LAST_PAUSE_MS);
+        (void)ll_sleep_ms(ll_least(pause_ms, limit_ms), w->cancel_fd);
+    }
+}
+
+static bool does_pass(int code)
+{
+    return code == LL_BUSY || code == LL_E_UNAVAILABLE || code == LL_E_UNCERTAIN ||
+           code == LL_E_READONLY || code == LL_E_NO_QUORUM;
+}
+
+/* One attempt. Keys that an earlier attempt may have taken would be busy, so they are
+ * released first. */
+static int attempt(struct waiter *w)
+{
+    struct ll_lock *l = w->l;
+    struct ll_client *c = l->client;
+    int code = ll_enter(c, w->wish.n);
+
+    if (code != LL_OK)
+        return code;
+    c->limit_ms = ll_least(c->limit_ms, w->end_ms + GRACE_MS);
+    if (l->uncertain) {
+        code = ll_give_all(l);
+        if (code < 0)
+            return code;
+        l->uncertain = false;
+    }
+    l->marks = w->wish.mode == LL_ALL ? 1 : WAKE_KEYS;
+    if (!w->has_hints || ll_now_ms() >= w->end_ms) /* nobody waits for a wake-up */
+        l->marks = 0;
+    code = ll_take_all(l, &w->wish);
+    l->marks = 0;
+    return code;
+}
+
+static bool is_cancelled(const struct waiter *w)
+{
+    struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
+
+    return w->cancel_fd >= 0 && poll(&p, 1, 0) > 0;
+}
+
+static int wait_for(struct waiter *w)
+{
+    int before, code = LL_OK;
+
+    for (;;) {
+        int64_t left_ms;
+
+        before = code;
+        code = attempt(w);
+        left_ms = w->end_ms - ll_now_ms();
+        if (!does_pass(code))
+            return code;
+        if (left_ms > 0 && !is_cancelled(w))
+            pause_once(w, code, left_ms);
+        if (is_cancelled(w))
+            return ll_fail_as(w->l->client, LL_CANCELLED);
+        if (left_ms > 0)
+            continue;
+        if (code < 0 && (before != LL_BUSY || w->l->uncertain))
+            return code;
+        /* a last try without time to connect is no fault */
+        return ll_fail_as(w->l->client, LL_TIMEOUT);
+    }
 }
 
 int ll_acquire_wait(struct ll_lock *l,
@@ -154,28 +190,20 @@ int ll_acquire_wait(struct ll_lock *l,
                     size_t n,
                     enum ll_mode mode,
                     uint32_t lease_ms,
-                    uint32_t wait_ms)
+                    uint32_t wait_ms,
+                    int cancel_fd)
 {
-    struct ll_client *c = l->client;
+    int64_t began_us = ll_now_us();
     struct waiter w = {.l = l,
-                       .mode = mode,
+                       .wish = {keys, n, mode, lease_ms},
+                       .cancel_fd = cancel_fd,
                        .end_ms = ll_now_ms() + wait_ms,
                        .most_ms = FIRST_PAUSE_MS,
-                       .has_hints = c->node_ct == 1 && !c->no_scripts};
+                       .has_hints = l->client->kind != LL_QUORUM};
+    int code;
 
-    for (;;) {
-        int64_t left_ms = w.end_ms - ll_now_ms();
-        int code;
-
-        if (w.has_hints && left_ms > GRAIN_MS)
-            l->marks = mode == LL_ALL ? 1 : WAKE_KEYS;
-        code = ll_acquire(l, keys, n, mode, lease_ms);
-        l->marks = 0;
-        if (code != LL_BUSY)
-            return code;
-        left_ms = w.end_ms - ll_now_ms();
-        if (left_ms <= 0)
-            return ll_fail(c, LL_TIMEOUT, "%s", ll_strerror(LL_TIMEOUT));
-        pause_once(&w, left_ms);
-    }
+    l->uncertain = false; /* keys of an earlier acquire end with their lease */
+    code = wait_for(&w);
+    return ll_leave(l->client,
+                    (struct ll_event){LL_EV_ACQUIRE, code, n, l->granted, began_us});
 }

@@ -1,4 +1,28 @@
--- Runs once, when the database is made: the role of the workers, with its own password. What it may do is
--- granted by `ledgerlock migrate`.
-\set password `cat /run/secrets/postgres_worker_password`
-CREATE ROLE ledgerlock_worker LOGIN PASSWORD :'password';
+-- The roles of PostgreSQL, and their rights on this database. A superuser runs it in the database that ledgerlock is to have,
+-- before `ledgerlock migrate`; it may run again:  psql -d ledgerlock -f 10-roles.sql
+-- The roles have no password until one is set (\password ledgerlock_worker), so with scram-sha-256 nobody comes in before.
+--   ledgerlock_owner      owns schema, tables and functions; nobody can log in as it
+--   ledgerlock_migrate    logs in to migrate, seed, import or repair, and acts as the owner in every session
+--   the others            see sql/schema/002_roles.sql
+\set ON_ERROR_STOP on
+DO $$
+DECLARE
+  role_name text;
+BEGIN
+  FOREACH role_name IN ARRAY ARRAY['owner', 'migrate', 'worker', 'shop', 'cashier', 'warehouse', 'support', 'reader'] LOOP
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'ledgerlock_' || role_name) THEN
+      EXECUTE format('CREATE ROLE %I', 'ledgerlock_' || role_name);
+    END IF;
+    EXECUTE format('ALTER ROLE %I NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS %s', 'ledgerlock_' || role_name,
+                   CASE role_name WHEN 'owner' THEN 'NOLOGIN' ELSE 'LOGIN' END);
+  END LOOP;
+END $$;
+GRANT ledgerlock_owner TO ledgerlock_migrate;
+ALTER ROLE ledgerlock_migrate SET role = 'ledgerlock_owner';
+
+-- PUBLIC may neither connect nor make temporary tables.
+REVOKE ALL ON DATABASE :"DBNAME" FROM PUBLIC;
+REVOKE ALL ON SCHEMA public FROM PUBLIC;
+GRANT CONNECT ON DATABASE :"DBNAME" TO ledgerlock_migrate, ledgerlock_worker, ledgerlock_shop, ledgerlock_cashier,
+                                       ledgerlock_warehouse, ledgerlock_support, ledgerlock_reader;
+GRANT CREATE, TEMPORARY ON DATABASE :"DBNAME" TO ledgerlock_owner;

@@ -1,227 +1,157 @@
-"""`scripts/bench --compare`: the pool beside the limit and beside what users would write, in turn and in rounds, so
-that the ratios hold on a noisy machine. Prints medians, how far the rounds lay apart, and what that means for each
-target."""
+"""`scripts/bench --compare FOLDER`: the pool of this checkout and that of another, in turn and in rounds, each in a
+database of its own on the same servers. Both rates are read from the tables in the same way, whatever either build
+reports. The other checkout must be built (build/release). Its `ledgerlock-bench`, or `ledgerlock bench` if it is older,
+loads the rows."""
 import argparse
+import json
 import os
 
 import limit
 import tools
 
-# What a throw-away prototype of the flow made on two idle cores, everything on one machine.
-PROTOTYPE = 66000
+OTHER = "other"  # its database, and the prefix of its lock keys
+TARGETS = {"billing": 0.95, "billing, shuffled": 0.95, "orders": 0.85, "hot SKU": None}
 
 
-def numbers(text):
-    words = text.split(",")
-    if not all(word.isdecimal() and int(word) > 0 for word in words):
-        raise argparse.ArgumentTypeError(f"\"{text}\" is no list of positive whole numbers such as 2,3,4")
-    return [int(word) for word in words]
+def folder(text):
+    if not os.access(f"{text}/build/release/ledgerlock", os.X_OK):
+        raise argparse.ArgumentTypeError(f"{text} has no build/release/ledgerlock: build it first")
+    return os.path.abspath(text)
 
 
 def arguments():
-    parser = argparse.ArgumentParser(prog="scripts/bench --compare", description=__doc__)
+    parser = tools.parser_of("compare", __doc__)
+    parser.add_argument("folder", type=folder, metavar="FOLDER", help="checkout of the other build")
     parser.add_argument("--rows", type=int, default=200000, help="subscriptions (default 200000)")
     parser.add_argument("--orders", type=int, default=100000, help="orders and buyers (default 100000)")
-    parser.add_argument("--seconds", type=int, default=10, help="longest run of one row at a time (default 10)")
-    parser.add_argument("--rounds", type=int, default=3, help="medians are over these (default 3)")
-    parser.add_argument("--workers", type=numbers, default="2,3,4",
-                        help="of billing, and connections of its limit: numbers to find the best of (default 2,3,4)")
+    parser.add_argument("--rounds", type=int, default=5, help="medians are over these (default 5)")
+    parser.add_argument("--seconds", type=int, default=10, help="of billing over shuffled rows (default 10)")
     parser.add_argument("--batch", type=int, default=1000, help="rows of one transaction (default 1000)")
-    parser.add_argument("--one-row-workers", type=numbers, default="4,8,16",
-                        help="numbers to find the best of (default 4,8,16)")
-    parser.add_argument("--only", choices=("billing", "orders", "hot-sku"), help="leave out the others")
-    parser.add_argument("--json", metavar="FILE", help="also write the results there")
+    parser.add_argument("--workers", type=int, default=3, help="of billing (default 3)")
+    parser.add_argument("--order-workers", type=int, default=2, help="of orders and of the hot SKU (default 2)")
+    parser.add_argument("--only", choices=list(TARGETS), help="leave out the others")
     return tools.parse(parser)
 
 
-class Contest:
-    """Contestants by name: a function that measures once, and what it has given in each round."""
+class Build:
+    """A built checkout with a database of its own."""
 
-    def __init__(self):
-        self.measure, self.rates, self.documents = {}, {}, {}
+    def __init__(self, name, program, database):
+        self.name, self.database = name, database
+        self.words = [program + "-bench"] if os.access(program + "-bench", os.X_OK) else [program, "bench"]
+        self.program = program
+        self.has_catch_up_max = "--catch-up-max" in tools.run([program, "run", "--help"])  # an older build refuses it
 
-    def enter(self, name, measure):
-        self.measure[name], self.rates[name] = measure, []
+    def settings(self):
+        of_test = os.environ.get("LEDGERLOCK_LOCKS_PREFIX", "lock:")
+        found = dict(tools.settings("ledgerlock_owner", self.database),
+                     LEDGERLOCK_LOCKS_PREFIX=of_test if self.database == tools.DATABASE else of_test + OTHER + ":")
+        if not self.has_catch_up_max:
+            del found["LEDGERLOCK_BILLING_CATCH_UP_MAX"]
+        return found
 
-    def enter_pool(self, name, mode, *flags):
-        """Runs of ours; their documents are kept beside their rates."""
-        def measure():
-            document = tools.bench(mode, *flags)
-            self.documents.setdefault(name, []).append(document)
-            return tools.rate_of(document)
-        self.enter(name, measure)
+    def make_database(self):
+        tools.psql(f"DROP DATABASE IF EXISTS {self.database}", database="postgres")
+        tools.psql(f"CREATE DATABASE {self.database} OWNER ledgerlock_owner", database="postgres")
+        tools.psql("CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner", database=self.database)
+        tools.run([self.program, "migrate"], self.settings())
 
-    def run(self, rounds):
-        for number in range(rounds):
-            for name, measure in self.measure.items():
-                tools.progress(f"round {number + 1} of {rounds}: {name}")
-                self.rates[name].append(measure())
-        tools.progress("")
+    def bench(self, mode, *flags):
+        return json.loads(tools.run([*self.words, mode, "--json", "--no-audit", *map(str, flags)], self.settings()))
 
-    def median(self, name):
-        return tools.median(self.rates[name])
+    def rate(self, mode):
+        """Rows a second of the last run, as the tables tell, and nothing else was ever worked in this database since
+        it was filled."""
+        table, at = ("charges", "charged_at") if mode == "billing" else ("orders", "decided_at")
+        seconds = float(tools.psql(
+            f"SELECT extract(epoch FROM max(pg_xact_commit_timestamp(xid)) - min(at)) FROM"
+            f" (SELECT DISTINCT xmin AS xid, {at} AS at FROM ledgerlock.{table} WHERE {at} IS NOT NULL) AS t",
+            database=self.database))
+        return int(tools.psql(limit.DONE["billing" if mode == "billing" else "orders"], database=self.database)) / seconds
 
-    def figures(self, name, key):
-        """One figure of a run of ours, from each round."""
-        return [document["result"][key] for document in self.documents[name]]
-
-    def best(self, names):
-        return max(names, key=self.median)
-
-
-def baseline(name, rows, clients, seconds):
-    """Row at a time by pgbench; what counts is what stands in the table."""
-    tools.bench("billing", "--load-only", "--rows", rows)
-    tools.psql("CREATE INDEX bench_baseline ON ledgerlock.subscriptions (next_due_at)"
-               " WHERE state IN ('active', 'past_due')")
-    with open(f"{tools.ROOT}/scripts/bench.d/baseline_{name}.sql", encoding="ascii") as file:
-        text = file.read()
-    _, took = tools.pgbench(text, clients, "-T", seconds, session=tools.PLAIN)
-    tools.psql("DROP INDEX ledgerlock.bench_baseline")
-    return int(tools.psql(limit.DONE["billing"])) / took
-
-
-def limit_of(mode, rows, batch, clients):
-    tools.bench(mode, "--load-only", "--rows", rows)
-    return limit.measure(mode, batch, clients)
+    def shuffle(self):
+        """An older build cannot load rows shuffled: the tables are written anew in no order."""
+        for table, key in (("users", "user_id"), ("subscriptions", "subscription_id")):
+            tools.psql(f"CREATE INDEX shuffled ON ledgerlock.{table} (hashint8({key}));"
+                       f"CLUSTER ledgerlock.{table} USING shuffled; DROP INDEX ledgerlock.shuffled",
+                       database=self.database)
+        tools.psql("VACUUM ANALYZE ledgerlock.users, ledgerlock.subscriptions", database=self.database)
+        tools.psql("CHECKPOINT", database=self.database)
 
 
-def shipped(workers):
-    return f"billing as shipped, {workers} workers"
+def billing(build, a):
+    return "billing", build.bench("billing", "--rows", a.rows, "--batch", a.batch, "-w", a.workers)
 
 
-def unlocked(workers):
-    return f"billing, locks off, {workers} workers"
+def shuffled(build, a):
+    build.bench("billing", "--load-only", "--steady", "--rows", a.rows)
+    build.shuffle()
+    return "billing", build.bench("billing", "--steady", "--keep", "--seconds", a.seconds, "--batch", a.batch, "-w",
+                                  a.workers)
 
 
-def limited(workers):
-    return f"billing, the limit, {workers} connections"
+def orders(build, a):
+    return "orders", build.bench("orders", "--rows", a.orders, "--batch", a.batch, "-w", a.order_workers)
 
 
-def enter_billing(contest, a):
-    size = ("--rows", a.rows, "--batch", a.batch)
-    for n in a.workers:
-        contest.enter_pool(shipped(n), "billing", *size, "--workers", n)
-        contest.enter_pool(unlocked(n), "billing", *size, "--workers", n, "--lock-mode", "database-only", "--no-audit")
-        contest.enter(limited(n), lambda n=n: limit_of("billing", a.rows, a.batch, n))
-    contest.enter_pool("billing, 8 workers, steady", "billing", *size, "--workers", 8, "--steady",
-                       "--seconds", a.seconds, "--no-audit")
-    for n in a.one_row_workers:
-        contest.enter_pool(f"billing, one row, {n} workers", "billing", "--rows", a.rows, "--workers", n, "--batch", 1,
-                           "--seconds", a.seconds, "--no-audit")
-        contest.enter(f"SKIP LOCKED, {n} clients",
-                      lambda n=n: baseline("skip_locked", a.rows, n, a.seconds))
-        contest.enter(f"advisory lock, {n} clients",
-                      lambda n=n: baseline("advisory", a.rows, n, a.seconds))
+def hot(build, a):
+    return "hot-sku", build.bench("hot-sku", "--rows", a.orders, "--batch", a.batch, "-w", a.order_workers)
 
 
-def enter_orders(contest, a):
-    for n in sorted({1, 2, max(a.workers)}):
-        contest.enter_pool(f"orders as shipped, {n} workers", "orders", "--rows", a.orders, "--workers", n,
-                           "--batch", a.batch)
-        contest.enter(f"orders, the limit, {n} clients",
-                      lambda n=n: limit_of("orders", a.orders, a.batch, n))
+MODES = dict(zip(TARGETS, (billing, shuffled, orders, hot)))
 
 
-def enter_hot(contest, a):
-    contest.enter_pool("hot SKU as shipped", "hot-sku", "--rows", a.orders, "--workers", max(a.workers),
-                       "--batch", a.batch)
-    for n in (1, 4):
-        contest.enter_pool(f"hot SKU, one order, {n} workers", "hot-sku", "--rows", a.orders, "--workers", n,
-                           "--batch", 1, "--seconds", a.seconds, "--no-audit")
+def measure(builds, modes, a):
+    """Rates and documents by mode and build; in every other round the other build is first."""
+    rates = {mode: {build.name: [] for build in builds} for mode in modes}
+    documents = {mode: {build.name: [] for build in builds} for mode in modes}
+    for number in range(a.rounds):
+        for mode in modes:
+            for build in builds[:: -1 if number % 2 else 1]:
+                tools.progress(f"round {number + 1} of {a.rounds}: {mode}, {build.name}")
+                name, document = MODES[mode](build, a)
+                rates[mode][build.name].append(build.rate(name))
+                documents[mode][build.name].append(document)
+    tools.progress("")
+    return rates, documents
 
 
-class Judge:
-    """Targets, each with what was reached."""
-
-    def __init__(self, contest):
-        self.contest, self.rows = contest, []
-
-    def say(self, what, spread, target, form="{:.2f}", below=False):
-        """Judges the median, or only tells it where there is no target; the spread tells how much of it is noise."""
-        met = target is None or (spread["median"] < target if below else spread["median"] >= target)
-        self.rows.append({"what": what, "value": spread["median"], "lowest": spread["lowest"],
-                          "highest": spread["highest"], "target": target, "below": below, "met": met,
-                          "text": [form.format(spread[name]) for name in ("median", "lowest", "highest")],
-                          "wanted": "" if target is None else ("< " if below else ">= ") + form.format(target)})
-
-    def ratio(self, what, name, other, target):
-        spread = tools.ratios(self.contest.rates[name], self.contest.rates[other])
-        self.say(f"{what} ({other})", spread, target, "{:.2f} x")
+def judge(rates):
+    found = {}
+    for mode, of_build in rates.items():
+        ours, theirs = of_build.values()
+        ratio, target = tools.ratios(ours, theirs), TARGETS[mode]
+        found[mode] = dict(ratio, target=target, met=target is None or ratio["median"] >= target)
+    return found
 
 
-def judge_billing(judge, contest, a):
-    n = max(a.workers, key=lambda n: contest.median(shipped(n)))
-    ours = shipped(n)
-    judge.ratio(f"{ours} against the limit", ours, limited(n), 0.85)
-    judge.ratio(f"{ours} against the best of the limits", ours, contest.best([limited(k) for k in a.workers]), None)
-    judge.ratio(f"{ours} against locks off", ours, unlocked(n), 0.90)
-    for what, prefix, target in (("billing against one row a transaction", "billing, one row,", 20),
-                                 ("billing against", "SKIP LOCKED,", 15), ("billing against", "advisory lock,", 15)):
-        names = [f"{prefix} {k} {'workers' if 'row' in prefix else 'clients'}" for k in a.one_row_workers]
-        judge.ratio(what, ours, contest.best(names), target)
-    judge.say("billing, charges a second", tools.spread(contest.rates[ours]), PROTOTYPE, "{:,.0f}")
-    busy = contest.figures("billing, 8 workers, steady", "keys_busy_share")
-    judge.say("keys met busy, 8 workers over 64 buckets, percent", tools.spread([100 * share for share in busy]), 2,
-              below=True)
-    judge.say("peak memory of a worker, MiB", tools.spread(contest.figures(ours, "peak_mib_per_worker")), 16,
-              below=True)
-
-
-def judge(contest, a):
-    court = Judge(contest)
-    if a.only in (None, "billing"):
-        judge_billing(court, contest, a)
-    if a.only in (None, "orders"):
-        ours = [name for name in contest.rates if name.startswith("orders as shipped")]
-        limits = [name for name in contest.rates if name.startswith("orders, the limit")]
-        court.ratio(f"{contest.best(ours)}, against the limit", contest.best(ours), contest.best(limits), 0.75)
-    if a.only in (None, "hot-sku"):
-        singles = [name for name in contest.rates if name.startswith("hot SKU, one order")]
-        court.ratio("hot SKU against one order a transaction", "hot SKU as shipped", contest.best(singles), 20)
-        exact = contest.figures("hot SKU as shipped", "totals_exact")
-        court.say("hot SKU, rounds with exact totals", tools.spread([exact.count(True)]), a.rounds, "{:d}")
-    return court.rows
-
-
-def print_report(contest, verdicts, about, a):
-    shown = {**about["versions"], **about["settings"], "workers": ", ".join(map(str, a.workers)),
-             "cores": about["machine"]["cores"], "rounds": a.rounds, "filesystem": os.environ["BENCH_FILESYSTEM"]}
-    print("\n".join(f"{name:<20} {value}" for name, value in shown.items()))
-    print(f"\n{'':<36}{'median':>10}{'lowest':>10}{'highest':>10}   rows a second")
-    for name, rates in contest.rates.items():
-        print(f"{name:<36}{contest.median(name):>10,.0f}{min(rates):>10,.0f}{max(rates):>10,.0f}")
-    print(f"\n{'':<8}{'median':>9}{'lowest':>10}{'highest':>10}   target")
-    for row in verdicts:
-        text, lowest, highest = row["text"]
-        verdict = "" if row["target"] is None else "met" if row["met"] else "MISSED"
-        print(f"{verdict:<6}  {text:>9}{lowest:>10}{highest:>10}   {row['wanted']:<10}  "
-              f"{row['what']}")
-
-
-def touch_memory(a):
-    """A run that is not counted: the first to use the server's buffers and log pays for their pages, a fifth of its
-    rate."""
-    tools.progress("before the first round: a run that is not counted")
-    tools.bench("billing", "--rows", a.rows, "--workers", max(a.workers), "--batch", a.batch, "--no-audit")
+def print_report(rates, documents, ratios):
+    for mode, of_build in rates.items():
+        print(f"\n{mode + ', rows a second':<36}{'median':>10}{'lowest':>10}{'highest':>10}   CPU of a row")
+        for name, values in of_build.items():
+            print(f"  {name:<34}{tools.median(values):>10,.0f}{min(values):>10,.0f}{max(values):>10,.0f}"
+                  f"   {tools.cost_text(documents[mode][name])}")
+        ratio = ratios[mode]
+        wanted = "" if ratio["target"] is None else f"   wanted {ratio['target']:.2f}: " + (
+            "met" if ratio["met"] else "MISSED")
+        print(f"  {'the one by the other':<34}{ratio['median']:>10.2f}{ratio['lowest']:>10.2f}{ratio['highest']:>10.2f}"
+              f"{wanted}")
 
 
 def main():
     a = arguments()
-    contest = Contest()
-    for name, enter in (("billing", enter_billing), ("orders", enter_orders), ("hot-sku", enter_hot)):
-        if a.only in (None, name):
-            enter(contest, a)
-    touch_memory(a)
-    contest.run(a.rounds)
-    verdicts = judge(contest, a)
-    about = tools.machine(next(iter(contest.documents.values()))[0])
-    print_report(contest, verdicts, about, a)
+    builds = [Build("this build", tools.PROGRAM, tools.DATABASE),
+              Build("the other", f"{a.folder}/build/release/ledgerlock", OTHER)]
+    builds[1].make_database()
+    modes = [mode for mode in MODES if a.only in (None, mode)]
+    for build in builds:  # the first to use the server's buffers and log pays for their pages
+        build.bench("billing", "--rows", a.rows, "-w", a.workers)
+    rates, documents = measure(builds, modes, a)
+    ratios = judge(rates)
+    print_report(rates, documents, ratios)
+    about = tools.machine(documents[modes[0]]["this build"][0])
     tools.write(a.json, dict(about, kind="compare", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"],
-                             rates=contest.rates, medians={n: contest.median(n) for n in contest.rates},
-                             lowest={n: min(rates) for n, rates in contest.rates.items()},
-                             highest={n: max(rates) for n, rates in contest.rates.items()},
-                             targets=verdicts, documents=contest.documents))
+                             rates=rates, ratios=ratios, documents=documents))
 
 
 main()

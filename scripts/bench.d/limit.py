@@ -1,5 +1,6 @@
 """The limit: pgbench drives the statements that the pool runs, over batches that are prepared, so that every call
 has work. Nothing is copied: the texts are those of sql/queries, each $n replaced by what its head says it is."""
+import glob
 import re
 
 from tools import ROOT, fail, pgbench, psql, psql_file
@@ -7,7 +8,7 @@ from tools import ROOT, fail, pgbench, psql, psql_file
 # Every call has the same token: no row is ever fenced, and nothing is minted.
 TOKEN = "(1099511627777::bigint)"
 BATCH = "(SELECT {} FROM ledgerlock_bench.batches WHERE batch_id = :batch_id)"
-# What the head of a query says of a parameter, and what stands for it here. The first that fits.
+# The words of a query's head for a parameter, and its value here. The first that fits.
 PARAMETERS = (
     ("token", TOKEN),
     ("worker", "'pgbench'"),
@@ -15,15 +16,15 @@ PARAMETERS = (
     ("subscription ids", BATCH.format("items")),
     ("places", BATCH.format("places")),
     ("payers", BATCH.format("payers")),
-    ("wallets", BATCH.format("wallets")),
-    ("balances", BATCH.format("balances")),
+    ("the most periods", "1000000::bigint"),
     ("order ids", BATCH.format("items")),
     ("user ids", BATCH.format("users")),
     ("sku ids", BATCH.format("skus")),
     ("pauses", "('{86400,259200,432000,604800}'::bigint[])"),
-    ("buckets", "(ARRAY[:bucket]::bigint[])"),
-    ("bucket", ":bucket"),
+    ("the shard", ":shard"),
     ("limit", ":limit"),
+    ("subscriptions left out", "('{}'::bigint[])"),
+    ("users left out", "('{}'::bigint[])"),
 )
 
 
@@ -36,7 +37,7 @@ def value_of(stem, number, described):
 
 def statement(stem):
     """One query of the program, as pgbench runs it."""
-    with open(f"{ROOT}/sql/queries/{stem}.sql", encoding="ascii") as file:
+    with open(glob.glob(f"{ROOT}/sql/queries/*/{stem}.sql")[0], encoding="ascii") as file:
         lines = file.read().splitlines()
     head = " ".join(line.lstrip("- ") for line in lines if line.startswith("--"))
     text = "\n".join(line for line in lines if not line.startswith("--"))
@@ -61,9 +62,14 @@ def billing_script():
 
 def orders_script():
     """Here batches share SKUs. The pool steps back from a row that is taken; one that has nothing else to do waits
-    for it, in the order of the keys, so that none waits for the other."""
-    waiting = [statement(stem).replace(" SKIP LOCKED", "") for stem in ("pool_claim_users", "pool_claim_stock")]
-    return script(waiting + [statement("orders_apply_orders")])
+    for it, in the order of the keys, so that none waits for the other: with claims that lack SKIP LOCKED alone."""
+    claims = []
+    for name in ("claim_users", "claim_stock"):
+        with open(f"{ROOT}/sql/functions/{name}.sql", encoding="ascii") as file:
+            waiting = file.read().replace(f"ledgerlock.{name}", f"ledgerlock_bench.{name}")
+        psql(waiting.replace(" SKIP LOCKED", ""), "ledgerlock_owner")
+        claims.append(statement(f"pool_{name}").replace(f"ledgerlock.{name}", f"ledgerlock_bench.{name}"))
+    return script(claims + [statement("orders_apply_orders")])
 
 
 DONE = {

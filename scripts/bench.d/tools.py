@@ -1,4 +1,5 @@
-"""What the measurements share: the servers that scripts/bench started, the program, pgbench, medians."""
+"""Shared by the measurements: the servers that scripts/bench started, the program, pgbench, medians."""
+import argparse
 import json
 import os
 import re
@@ -6,6 +7,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+import time
 
 ROOT = os.environ["LL_ROOT"]
 FOLDER = os.environ["LL_DIR"]
@@ -13,17 +15,26 @@ PROGRAM = os.environ["BENCH_PROGRAM"]
 PG_BIN = os.environ["LL_PG_BIN"]
 PG_DIR = os.environ["LL_PG_DIR"]
 DATABASE = os.environ["BENCH_DATABASE"]
-PLAIN = "-c jit=off -c timezone=UTC -c client_min_messages=warning"
+PLAIN = "-c search_path=ledgerlock,pg_temp -c jit=off -c timezone=UTC -c client_min_messages=warning"
 # As the sessions of the pool are set.
 SESSION = PLAIN + " -c enable_seqscan=off -c enable_indexonlyscan=off -c plan_cache_mode=force_generic_plan"
+ORDERS = {"sign-up": (), "shuffled": ("--shuffled",)}  # in which rows lie, and the flags for it
+TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 def fail(sentence):
     sys.exit(f"bench: {sentence}")
 
 
+def parser_of(flag, about):
+    """A parser with the flag that every measurement has."""
+    parser = argparse.ArgumentParser(prog=f"scripts/bench --{flag}", description=about)
+    parser.add_argument("--json", metavar="FILE", help="also write the results there")
+    return parser
+
+
 def parse(parser):
-    """What was given; or the end, when scripts/bench only asks whether that can be used, before it starts anything."""
+    """The parsed arguments; ends the program when scripts/bench only checks them, before it starts a server."""
     given = parser.parse_args()
     if "BENCH_ARGUMENTS_ONLY" in os.environ:
         sys.exit(75)
@@ -36,11 +47,12 @@ def progress(text):
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def settings(role):
+def settings(role, database=DATABASE):
     """Environment of the program for a role."""
     return dict(os.environ,
-                LEDGERLOCK_POSTGRES_URL=f"postgresql:///{DATABASE}?host={PG_DIR}&user={role}",
-                LEDGERLOCK_REDIS_URL="unix://" + os.environ["LL_REDIS_SOCK"])
+                LEDGERLOCK_POSTGRES_URL=f"postgresql:///{database}?host={PG_DIR}&user={role}",
+                LEDGERLOCK_REDIS_URL="unix://" + os.environ["LL_REDIS_SOCK"],
+                LEDGERLOCK_BILLING_CATCH_UP_MAX="1000000")  # a benchmark that lasts has rows that are far behind
 
 
 def run(words, env=None, text=None):
@@ -53,25 +65,39 @@ def run(words, env=None, text=None):
 
 
 def bench(mode, *flags):
-    """The document of one `ledgerlock bench`."""
-    return json.loads(run([PROGRAM, "bench", mode, "--json", *map(str, flags)], settings("ledgerlock_owner")))
+    """The document of one `ledgerlock-bench`."""
+    return json.loads(run([PROGRAM + "-bench", mode, "--json", *map(str, flags)], settings("ledgerlock_owner")))
 
 
 def rate_of(document):
     return document["result"][document["load"]["unit"] + "_per_s"]
 
 
-def psql_words(user="postgres"):
-    return [f"{PG_BIN}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", PG_DIR, "-U", user, "-d", DATABASE]
+def cost_of(document):
+    """Microseconds of CPU of one row: of workers, PostgreSQL and Redis; a server without work for it is left out."""
+    row = document["load"]["unit"][:-1]
+    costs = {name: document["result"][f"{name}_cpu_us_per_{row}"] for name in ("workers", "postgres", "redis")}
+    return {name: us for name, us in costs.items() if not isinstance(us, str)}
 
 
-def psql(sql, user="postgres"):
-    return run([*psql_words(user), "-c", sql]).strip()
+def cost_text(documents):
+    """The same as words, the medians of several documents."""
+    costs = [cost_of(document) for document in documents]
+    return ", ".join(f"{name} {median([c[name] for c in costs]):.1f}" for name in costs[0]) + " us"
+
+
+def psql_words(user="postgres", database=DATABASE):
+    return [f"{PG_BIN}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-h", PG_DIR, "-U", user,
+            "-d", f"dbname={database} options='-c search_path=ledgerlock,pg_temp'"]
+
+
+def psql(sql, user="postgres", database=DATABASE):
+    return run([*psql_words(user, database), "-c", sql]).rstrip()
 
 
 def psql_file(path, **variables):
     words = [word for name, value in variables.items() for word in ("-v", f"{name}={value}")]
-    return run([*psql_words("ledgerlock_owner"), *words, "-f", path]).strip()
+    return run([*psql_words("ledgerlock_owner"), *words, "-f", path]).rstrip()
 
 
 class Session:
@@ -87,11 +113,63 @@ class Session:
         line = self.process.stdout.readline()
         if not line:
             fail(f"psql ended at: {sql}")
-        return line.strip()
+        return line.rstrip()
 
     def close(self):
         self.process.stdin.close()
         self.process.wait()
+
+
+def tree_cpu_s(root):
+    """CPU of a process, of those that it has waited for, and of its living descendants."""
+    stats, wanted, grown = {}, {root}, True
+    for name in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{name}/stat", encoding="ascii", errors="replace") as file:
+                words = file.read().rpartition(")")[2].split()
+            stats[int(name)] = (int(words[1]), sum(map(int, words[11:15])))
+        except (OSError, ValueError):
+            continue
+    while grown:
+        more = {pid for pid, (parent, _) in stats.items() if parent in wanted} - wanted
+        wanted, grown = wanted | more, bool(more)
+    return sum(stats[pid][1] for pid in wanted if pid in stats) * TICK_S
+
+
+class Pool:
+    """`ledgerlock run`, ended with the block."""
+
+    def __init__(self, *flags):
+        self.words = [PROGRAM, "run", "--log-level", "warn", *map(str, flags)]
+
+    def __enter__(self):
+        with open(os.path.join(FOLDER, "tmp", "pool.log"), "w", encoding="utf-8") as log:
+            self.process = subprocess.Popen(self.words, env=settings("ledgerlock_worker"), stdout=log, stderr=log)
+        return self
+
+    def __exit__(self, *_):
+        self.check()
+        self.process.terminate()
+        self.process.wait()
+
+    def check(self):
+        """Fails if it has ended by itself."""
+        if self.process.poll() is not None:
+            with open(os.path.join(FOLDER, "tmp", "pool.log"), encoding="utf-8") as log:
+                fail(f"the pool ended with {self.process.returncode}: {log.read()[-600:]}")
+
+    def cpu_s(self):
+        """CPU so far: of the pool, of PostgreSQL, of Redis."""
+        return {"pool": tree_cpu_s(self.process.pid), "postgres": tree_cpu_s(int(os.environ["LL_PG_PID"])),
+                "redis": tree_cpu_s(int(os.environ["LL_REDIS_PID"]))}
+
+    def cores_used(self, seconds):
+        """Cores that pool and servers use from now on, each by itself and all together."""
+        before, begun = self.cpu_s(), time.monotonic()
+        time.sleep(seconds)
+        took, after = time.monotonic() - begun, self.cpu_s()
+        cores = {name: (after[name] - before[name]) / took for name in before}
+        return dict(cores, all=sum(cores.values()))
 
 
 def pgbench(script, clients, *flags, session=SESSION):
@@ -130,6 +208,8 @@ def shown(value):
         return f"{shown(value['median'])}   ({shown(value['lowest'])} to {shown(value['highest'])})"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
     if value == int(value):
         return f"{value:,.0f}"
     return f"{value:,.4f}" if abs(value) < 0.1 else f"{value:,.2f}"
@@ -147,8 +227,28 @@ def quantile(values, share):
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def show(name, values, depth=0):
+    """A result as indented lines."""
+    print("  " * depth + name)
+    for key, value in values.items():
+        label = key.replace("_", " ")
+        if isinstance(value, dict) and "median" not in value:
+            show(label, value, depth + 1)
+        else:
+            print(f"{'  ' * (depth + 1) + label:<42}{shown(value):>14}")
+
+
+def finish(kind, a, found, path):
+    """Prints what was found, and writes it with what it was measured on."""
+    progress("")
+    for name, values in found.items():
+        show(name, values)
+    about = machine(bench("billing", "--load-only", "--rows", 100))
+    write(path, dict(about, kind=kind, arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"], **found))
+
+
 def machine(document):
-    """What a result must say about where it was measured."""
+    """The machine and the versions, for the head of a result."""
     return {key: document[key] for key in ("machine", "versions", "settings")}
 
 

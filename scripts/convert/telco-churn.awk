@@ -1,8 +1,8 @@
 # "Telco Customer Churn" (IBM) as published to the subscriptions file of `ledgerlock import`:
 #   awk -v now=2024-01-01 -f scripts/convert/telco-churn.awk telco-customer-churn.csv > subscriptions.csv
 # Month-to-month is charged every month; one year and two year contracts 12 and 24 monthly charges at once,
-# every one or two years. Everybody began `tenure` months before now (choose a day up to the 28th), so at
-# now the number of periods due is tenure / interval + 1, rounded down.
+# every one or two years. Each began as many months before now as its sixth column says (choose a day up to the 28th), so at
+# now the number of periods due is these months / interval + 1, rounded down.
 function cents(text, part) {
   split(text "." , part, ".")
   return part[1] * 100 + substr(part[2] "00", 1, 2)

@@ -21,7 +21,7 @@ meminfo() { # name -> its number
   awk -v name="$1:" '$1 == name { print $2 }' /proc/meminfo
 }
 
-# What PostgreSQL's shared memory takes, with a tenth for all that is not shared_buffers.
+# The size of PostgreSQL's shared memory, with a tenth for all that is not shared_buffers.
 bench_huge_pages_needed() {
   echo $(($(bench_shared_buffers) * 1024 * 11 / 10 / $(meminfo Hugepagesize) + 1))
 }
@@ -67,15 +67,15 @@ bench_make_database() {
   ll_db_create "$BENCH_DATABASE"
   ll_psql -d postgres -c 'GRANT pg_checkpoint TO ledgerlock_owner'
   ll_psql -d "$BENCH_DATABASE" -c 'CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner'
-  bench_program migrate >"$LL_DIR/migrate.log" 2>&1 || {
+  bench_program "$BENCH_PROGRAM" migrate >"$LL_DIR/migrate.log" 2>&1 || {
     ll_show_log "$LL_DIR/migrate.log"
     ll_fail "migrate failed"
   }
 }
 
-bench_program() { # words of ledgerlock...
+bench_program() { # program, words...
   LEDGERLOCK_POSTGRES_URL=$(ll_pg_url "$BENCH_DATABASE" ledgerlock_owner) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
-    ll_run "$BENCH_PROGRAM" "$@"
+    ll_run "$@"
 }
 
 bench_servers_start() {

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # Builds one build type into its folder; silent unless it fails. Needs servers.sh and the private folder.
 
-ll_build() { # folder, build type, target, options of cmake...
+ll_build() { # folder, build type, targets in one word, options of cmake...
   local dir=$1 type=$2 target=$3 log=$LL_DIR/build.log
   shift 3
   mkdir -p "$LL_ROOT/build"
+  # shellcheck disable=SC2086 # the targets are words
   # The lock: two scripts started at once in one checkout share the folder.
   if ! ll_run flock "$LL_ROOT/build/.lock" cmake -S "$LL_ROOT" -B "$dir" -DCMAKE_BUILD_TYPE="$type" "$@" >"$log" 2>&1 ||
-    ! ll_run flock "$LL_ROOT/build/.lock" cmake --build "$dir" --target "$target" \
+    ! ll_run flock "$LL_ROOT/build/.lock" cmake --build "$dir" --target $target \
       --parallel "$(nproc)" >>"$log" 2>&1; then
     sed -i '/^\[ *[0-9]*%\]/d' "$log" # the progress of what went well
     ll_show_log "$log" 60
@@ -15,7 +16,7 @@ ll_build() { # folder, build type, target, options of cmake...
   fi
 }
 
-# What the caller's shell has set for its own pool must not reach the one of a script.
+# Settings of the caller's shell for its own pool must not reach the one of a script.
 ll_forget_settings() {
   local name
   for name in $(compgen -e LEDGERLOCK_); do

@@ -103,3 +103,13 @@ ll_end_jobs() { # pids to spare...
     ll_end_tree all TERM 12 "$pid" || true
   done
 }
+
+# However the script ends, this function is called.
+ll_at_exit() { # function
+  # shellcheck disable=SC2064 # the function of now
+  trap "$1" EXIT
+  trap 'exit 130' INT
+  trap 'exit 143' TERM
+  trap 'exit 129' HUP
+  trap 'exit 141' PIPE
+}

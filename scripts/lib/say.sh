@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# What a person sees: one line per step. Colour only on a terminal, never with NO_COLOR.
+# Words for a person: one line per step. Colour only on a terminal, never with NO_COLOR.
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then
   LL_BOLD=$'\e[1m' LL_DIM=$'\e[2m' LL_RED=$'\e[31m' LL_GREEN=$'\e[32m' LL_PLAIN=$'\e[0m'

@@ -15,7 +15,9 @@ LL_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 LL_DIR="" LL_PG_PID="" LL_REDIS_PID=""
 LL_PG_SETTINGS="" # lines of postgresql.conf on top of ours
 LL_USER="" # whom the servers run as when it is not the caller
+LL_REDIS_BIN=${LEDGERLOCK_REDIS_SERVER:-redis-server} # a program: another one than the machine's can be chosen
 LL_AT_END="" # a function to call when they have ended
+LL_BASE="" # the folder in which LL_DIR is made, when it is not TMPDIR
 
 # PostgreSQL refuses to run as root: then both servers run as another user.
 ll_pick_user() {
@@ -39,9 +41,26 @@ ll_run_as_user() { # command...
   wait "$LL_PID"
 }
 
+# Memory instead of a disk, for what need not survive: /dev/shm, if programs may be run there and it and the machine
+# have four gigabytes free. Says what it chose.
+ll_base_in_memory() {
+  local free try
+  free=$({ df -Pk /dev/shm | awk 'NR == 2 { print $4 }' && awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo; } 2>/dev/null |
+    sort -n | head -n 1)
+  if [ "$(stat -f -c %T /dev/shm 2>/dev/null)" = tmpfs ] && [ "${free:-0}" -ge $((4 * 1024 * 1024)) ]; then
+    try=$(mktemp -p /dev/shm ledgerlock.XXXXXX 2>/dev/null) && cp /bin/true "$try" && chmod 700 "$try" && "$try" && LL_BASE=/dev/shm
+    rm -f "$try"
+  fi
+  if [ -n "$LL_BASE" ]; then
+    ll_note "data in memory: $LL_BASE"
+  else
+    ll_note "data on disk, which is slower: /dev/shm has no 4 GB free, or no program may be run there"
+  fi
+}
+
 # A socket's path may have 107 bytes, and the servers' user must be able to walk to it.
 ll_make_folder() {
-  local base=${TMPDIR:-/tmp}
+  local base=${LL_BASE:-${TMPDIR:-/tmp}}
   if [ ${#base} -gt 60 ] || [[ $base =~ [^A-Za-z0-9/_.-] ]] || [[ $base != /* ]] ||
     ! ll_run_as_user test -x "$base"; then
     base=/tmp
@@ -59,7 +78,7 @@ ll_find_servers() {
     LL_PG_BIN=$(dirname "$(command -v postgres || echo /nowhere/postgres)")
   fi
   [ -x "$LL_PG_BIN/initdb" ] || ll_fail "no PostgreSQL server found; run scripts/setup"
-  LL_REDIS_BIN=$(command -v redis-server) || ll_fail "no redis-server found; run scripts/setup"
+  LL_REDIS_BIN=$(command -v "$LL_REDIS_BIN") || ll_fail "no redis-server found; run scripts/setup"
 }
 
 ll_pg_init() {
@@ -77,6 +96,7 @@ max_wal_size = 4GB
 wal_compression = on
 fsync = on
 synchronous_commit = on
+track_commit_timestamp = on
 log_min_messages = warning
 log_line_prefix = '%m [%p] %u@%d '
 $LL_PG_SETTINGS
@@ -126,17 +146,18 @@ ll_make_roles() {
   ll_psql -d postgres >/dev/null <<'SQL'
 CREATE ROLE ledgerlock_owner LOGIN CREATEROLE;
 CREATE ROLE ledgerlock_worker LOGIN;
-CREATE ROLE ledgerlock_client LOGIN;
+CREATE ROLE ledgerlock_shop LOGIN;
+CREATE ROLE ledgerlock_cashier LOGIN;
+CREATE ROLE ledgerlock_warehouse LOGIN;
+CREATE ROLE ledgerlock_support LOGIN;
+CREATE ROLE ledgerlock_reader LOGIN;
+CREATE ROLE ledgerlock_test_client LOGIN IN ROLE ledgerlock_shop, ledgerlock_cashier, ledgerlock_warehouse, ledgerlock_support;
 SQL
 }
 
 # To be called before anything is started: from here on nothing outlives the script.
 ll_servers_guard() {
-  trap ll_servers_stop EXIT
-  trap 'exit 130' INT
-  trap 'exit 143' TERM
-  trap 'exit 129' HUP
-  trap 'exit 141' PIPE
+  ll_at_exit ll_servers_stop
 }
 
 # The private folder alone; ll_servers_start makes it when it is not there yet.
@@ -187,4 +208,21 @@ ll_pg_url() { # database, role
 
 ll_redis_url() {
   printf 'unix://%s\n' "$LL_REDIS_SOCK"
+}
+
+# The environment of a test program that stands on these servers.
+ll_export_contract() { # build folder
+  LEDGERLOCK_TEST_PG=$(ll_pg_url postgres postgres)
+  LEDGERLOCK_TEST_REDIS=$(ll_redis_url)
+  export LEDGERLOCK_TEST_PG LEDGERLOCK_TEST_REDIS
+  export LEDGERLOCK_TEST_BIN=$1/ledgerlock LEDGERLOCK_TEST_TMP=$LL_DIR/tmp LEDGERLOCK_TEST_REDIS_SERVER=$LL_REDIS_BIN
+}
+
+# A script that builds, and works on servers of its own: from here on nothing outlives it. In its folder.
+ll_begin() {
+  ll_servers_guard
+  "$LL_ROOT/scripts/setup" >&2
+  ll_forget_settings
+  ll_folder_make
+  cd "$LL_DIR" || exit
 }

@@ -2,13 +2,13 @@
 -- Workers find their work by next_due_at: were it wrong, a period would be charged early, late or never.
 WITH wrong AS MATERIALIZED (
   SELECT *
-    FROM ledgerlock.subscriptions
+    FROM subscriptions
    WHERE (state = 'active'
-          AND next_due_at <> ledgerlock.period_start(anchor_at, unit, every, next_period_no))
+          AND next_due_at <> period_start(anchor_at, unit, every, next_period_no))
       OR (state = 'past_due'
-          AND next_due_at < ledgerlock.period_start(anchor_at, unit, every, next_period_no)))
+          AND next_due_at < period_start(anchor_at, unit, every, next_period_no)))
 SELECT format('subscription %s', subscription_id) AS what,
        format('%s, next_due_at is %s, period %s starts %s', state, next_due_at, next_period_no,
-              ledgerlock.period_start(anchor_at, unit, every, next_period_no)) AS detail
+              period_start(anchor_at, unit, every, next_period_no)) AS detail
   FROM wrong
  ORDER BY subscription_id;

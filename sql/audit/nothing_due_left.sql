@@ -5,12 +5,12 @@ WITH due AS (
   SELECT coalesce(nullif(current_setting('ledgerlock.now', true), '')::timestamptz, now())
          - coalesce(nullif(current_setting('ledgerlock.lag', true), '')::interval, interval '1 hour') AS before_at)
 SELECT format('subscription %s', s.subscription_id) AS what, 'due ' || s.next_due_at AS detail
-  FROM ledgerlock.subscriptions AS s
+  FROM subscriptions AS s
  WHERE s.state IN ('active', 'past_due') AND s.next_due_at <= (SELECT before_at FROM due)
    AND (s.cancel_at IS NULL
-        OR ledgerlock.period_start(s.anchor_at, s.unit, s.every, s.next_period_no) < s.cancel_at)
+        OR period_start(s.anchor_at, s.unit, s.every, s.next_period_no) < s.cancel_at)
  UNION ALL
 SELECT format('order %s', o.order_id), 'placed ' || o.placed_at
-  FROM ledgerlock.orders AS o
+  FROM orders AS o
  WHERE o.state = 'pending' AND o.placed_at <= (SELECT before_at FROM due)
  ORDER BY what;

@@ -1,10 +1,10 @@
 -- No subscription and no order is parked.
--- A worker parks what met a broken invariant or killed its workers; a person must look at it.
+-- A worker parks a row that breaks a constraint, names no user or SKU, or killed its workers; a person must decide.
 SELECT format('subscription %s', subscription_id) AS what, 'period ' || next_period_no AS detail
-  FROM ledgerlock.subscriptions
+  FROM subscriptions
  WHERE state = 'parked'
  UNION ALL
 SELECT format('order %s', order_id), 'placed ' || placed_at
-  FROM ledgerlock.orders
+  FROM orders
  WHERE state = 'parked'
  ORDER BY what;

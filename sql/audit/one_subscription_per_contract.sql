@@ -1,7 +1,7 @@
 -- No contract (user, plan, anchor) stands twice, so nobody pays for the same thing twice.
--- Sorted first, since so many groups are found faster in order than in a hash table that no cache holds.
+-- The rows are sorted first: so many groups are found faster in order than in a hash table larger than the cache.
 WITH contract AS (
-  SELECT user_id, plan, anchor_at FROM ledgerlock.subscriptions
+  SELECT user_id, plan, anchor_at FROM subscriptions
    ORDER BY user_id, anchor_at, plan OFFSET 0
 ), twice AS MATERIALIZED (
   SELECT user_id, plan, anchor_at, count(*) AS n

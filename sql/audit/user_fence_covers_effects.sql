@@ -1,11 +1,11 @@
 -- The fence of a user is never below that of the newest effect on the user's money.
 WITH behind AS MATERIALIZED (
   SELECT user_id, u.fence, e.fence AS effect
-    FROM ledgerlock.users AS u JOIN ledgerlock.charges AS e USING (user_id)
+    FROM users AS u JOIN open_charges AS e USING (user_id)
    WHERE e.state = 'captured' AND u.fence < e.fence
    UNION ALL
   SELECT user_id, u.fence, e.fence
-    FROM ledgerlock.users AS u JOIN ledgerlock.orders AS e USING (user_id)
+    FROM users AS u JOIN open_orders AS e USING (user_id)
    WHERE e.state = 'fulfilled' AND u.fence < e.fence)
 SELECT format('user %s', user_id) AS what,
        format('fence %s, effect %s', fence, max(effect)) AS detail

@@ -1,31 +1,48 @@
--- cancel_subscription(subscription, at): cancels at the end of the period that is running at `at`.
--- Returns the instant from which nothing is charged any more. Periods that have begun are still charged, also
--- those that the workers have not come to yet. Calling it again changes nothing.
-CREATE OR REPLACE FUNCTION ledgerlock.cancel_subscription(p_subscription_id bigint, p_at timestamptz DEFAULT now())
-RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledgerlock, pg_temp AS $$
+-- cancel_subscription(user, subscription, when, at): ends a subscription. Returns the time from which nothing is charged any more.
+-- period_end: with the period that is running at `at`, at most a day before now() and ten years after it. Periods that have begun by `at`
+-- are still charged, also those that no worker has charged yet; an `at` in the past gives up what began after it and is
+-- not captured yet. If an end is set already it stays.
+-- now: the state is cancelled at once, and what is not captured is given up, also before an end that is still to come. Nothing that was
+-- paid is given back here. A second call changes nothing.
+CREATE OR REPLACE FUNCTION cancel_subscription(
+  p_user_id bigint, p_subscription_id bigint, p_when text DEFAULT 'period_end', p_at timestamptz DEFAULT now())
+RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_sub subscriptions%ROWTYPE;
-  v_no  bigint;
+  v_no  bigint; -- the first period that is not charged
 BEGIN
-  PERFORM FROM users JOIN subscriptions USING (user_id)
-    WHERE subscription_id = p_subscription_id FOR NO KEY UPDATE OF users;
-  IF NOT FOUND THEN
-    RAISE EXCEPTION 'subscription % does not exist', p_subscription_id USING ERRCODE = 'LL002';
+  IF p_when IS NULL OR p_when NOT IN ('now', 'period_end') THEN
+    RAISE EXCEPTION 'a subscription ends now or at period_end' USING ERRCODE = 'LL002';
   END IF;
-  SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id;
-  IF v_sub.cancel_at IS NOT NULL THEN
+  PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
+  SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
+  END IF;
+  IF v_sub.state = 'cancelled' OR (v_sub.cancel_at IS NOT NULL AND p_when = 'period_end') THEN
     RETURN v_sub.cancel_at;
   END IF;
+  PERFORM check_time('the time of a cancellation', p_at, interval '1 day', interval '10 years');
   v_no := v_sub.next_period_no;
-  WHILE period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_no) <= p_at LOOP
-    v_no := v_no + 1;
-  END LOOP;
-  UPDATE subscriptions SET cancel_at = period_start(anchor_at, unit, every, v_no)
-   WHERE subscription_id = p_subscription_id
+  IF p_when = 'period_end' THEN
+    v_no := greatest(v_no, period_at(v_sub.anchor_at, v_sub.unit, v_sub.every, p_at) + 1);
+  END IF;
+  WITH given AS (
+    UPDATE subscriptions
+       SET cancel_at = least(cancel_at, period_start(anchor_at, unit, every, v_no)),
+           state = CASE p_when WHEN 'now' THEN 'cancelled' ELSE state END
+     WHERE subscription_id = p_subscription_id
+    RETURNING *
+  )
+  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
+                                    user_id, at)
+  SELECT subscription_id, CASE p_when WHEN 'now' THEN 'cancelled' ELSE 'cancel_set' END, state, next_period_no, retries,
+         next_due_at, cancel_at, user_id, p_at
+    FROM given
   RETURNING cancel_at INTO v_sub.cancel_at;
   RETURN v_sub.cancel_at;
 END $$;
-COMMENT ON FUNCTION ledgerlock.cancel_subscription IS
-  'Cancels at period end and returns that instant. Errors: LL002 no such subscription.';
-REVOKE ALL ON FUNCTION ledgerlock.cancel_subscription FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ledgerlock.cancel_subscription TO ledgerlock_client;
+COMMENT ON FUNCTION cancel_subscription IS
+  'Cancels now or at period end and returns from when nothing is charged. Errors: LL002 the user has no such subscription, or bad argument.';
+REVOKE ALL ON FUNCTION cancel_subscription FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION cancel_subscription TO ledgerlock_support;

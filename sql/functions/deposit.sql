@@ -1,36 +1,58 @@
--- deposit(user, deposit_no, amount, at): puts money into a wallet, once per (user, deposit_no).
--- Returns the balance afterwards. The same number with another amount is an error (SQLSTATE LL001).
-CREATE OR REPLACE FUNCTION ledgerlock.deposit(
-  p_user_id bigint, p_deposit_no bigint, p_amount_minor bigint, p_at timestamptz DEFAULT now())
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledgerlock, pg_temp AS $$
+-- deposit(user, currency, amount, key, at): puts money into a wallet, once per (user, key); `at` is at most a day before
+-- now() and not after it. Returns the balance afterwards. The same key with another amount is an error (SQLSTATE LL001).
+-- The key is the caller's alone: table deposits numbers the transfer, and the importer's opening deposit is number 0.
+CREATE OR REPLACE FUNCTION deposit(
+  p_user_id bigint, p_currency text, p_amount_minor bigint, p_idempotency_key text, p_at timestamptz DEFAULT now())
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_currency text;
   v_amount   bigint;
   v_balance  bigint;
+  v_id       bigint;
+  v_closed_at timestamptz;
 BEGIN
   IF p_amount_minor IS NULL OR p_amount_minor <= 0 THEN
     RAISE EXCEPTION 'a deposit must be above zero' USING ERRCODE = 'LL002';
   END IF;
-  SELECT currency, balance_minor INTO v_currency, v_balance FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
+  IF coalesce(p_idempotency_key, '') = '' OR length(p_idempotency_key) > 255 THEN
+    RAISE EXCEPTION 'idempotency key must have 1 to 255 characters' USING ERRCODE = 'LL002';
+  END IF;
+  SELECT currency, balance_minor, closed_at INTO v_currency, v_balance, v_closed_at
+    FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % does not exist', p_user_id USING ERRCODE = 'LL002';
   END IF;
-  SELECT amount_minor INTO v_amount FROM transfers
-   WHERE kind = 'deposit' AND source = p_user_id AND leg = p_deposit_no;
+  IF p_currency IS DISTINCT FROM v_currency THEN
+    RAISE EXCEPTION 'user % has a wallet in %, not in %', p_user_id, v_currency, p_currency USING ERRCODE = 'LL002';
+  END IF;
+  SELECT amount_minor INTO v_amount FROM deposits WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
   IF FOUND THEN
     IF v_amount <> p_amount_minor THEN
-      RAISE EXCEPTION 'deposit % of user % was made with another amount', p_deposit_no, p_user_id
-        USING ERRCODE = 'LL001';
+      RAISE EXCEPTION 'deposit "%" of user % was made with another amount', p_idempotency_key, p_user_id
+        USING ERRCODE = 'LL001', HINT = 'Use a new key for a new deposit.';
     END IF;
     RETURN v_balance;
   END IF;
-  INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at)
-  VALUES ('deposit', p_user_id, p_deposit_no, p_user_id, 'cash', 'wallet', p_amount_minor, v_currency, p_at);
+  IF v_closed_at IS NOT NULL THEN
+    RAISE EXCEPTION 'the account of user % is closed', p_user_id USING ERRCODE = 'LL003';
+  END IF;
+  PERFORM check_time('the time of a deposit', p_at, interval '1 day', interval '0');
+  IF p_amount_minor > 9223372036854775807 - v_balance THEN
+    RAISE EXCEPTION 'the balance would not fit into 64 bits' USING ERRCODE = 'LL002';
+  END IF;
+  INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (p_user_id, p_idempotency_key, p_amount_minor, p_at)
+  RETURNING deposit_id INTO v_id;
+  IF NOT EXISTS (SELECT FROM months WHERE month = date_trunc('month', p_at AT TIME ZONE 'UTC')::date) THEN
+    PERFORM make_months(p_at, p_at);
+  END IF;
+  INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
+  VALUES ('deposit', p_user_id, v_id, p_user_id, p_at, 'cash', 'wallet', p_amount_minor, v_currency, p_at);
   UPDATE users SET balance_minor = balance_minor + p_amount_minor WHERE user_id = p_user_id
   RETURNING balance_minor INTO v_balance;
+  PERFORM retry_past_due(p_user_id, v_balance, p_at);
   RETURN v_balance;
 END $$;
-COMMENT ON FUNCTION ledgerlock.deposit IS
-  'Deposits minor units once per (user, deposit number) and returns the balance. Errors: LL001 number used with another amount, LL002 bad argument.';
-REVOKE ALL ON FUNCTION ledgerlock.deposit FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ledgerlock.deposit TO ledgerlock_client;
+COMMENT ON FUNCTION deposit IS
+  'Deposits minor units once per (user, idempotency key) and returns the balance. Errors: LL001 key used with another amount, LL002 bad argument.';
+REVOKE ALL ON FUNCTION deposit FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION deposit TO ledgerlock_cashier;

@@ -1,7 +1,7 @@
--- forget_workers(): removes what workers of old pools have counted: rows that nobody has written for a day.
--- Every pool calls it once as it starts; workers may delete nothing else. Returns how many.
-CREATE OR REPLACE FUNCTION ledgerlock.forget_workers()
-RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledgerlock, pg_temp AS $$
+-- forget_workers(): removes the counters of old pools: rows of workers that no worker has written for a day.
+-- Every pool calls it once at its start; workers may delete nothing else. Returns the number of rows.
+CREATE OR REPLACE FUNCTION forget_workers()
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_gone bigint;
 BEGIN
@@ -9,7 +9,7 @@ BEGIN
   GET DIAGNOSTICS v_gone = ROW_COUNT;
   RETURN v_gone;
 END $$;
-COMMENT ON FUNCTION ledgerlock.forget_workers IS
+COMMENT ON FUNCTION forget_workers IS
   'Removes workers that have not reported for a day.';
-REVOKE ALL ON FUNCTION ledgerlock.forget_workers FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ledgerlock.forget_workers TO ledgerlock_worker;
+REVOKE ALL ON FUNCTION forget_workers FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION forget_workers TO ledgerlock_worker;

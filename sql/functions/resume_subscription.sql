@@ -1,23 +1,65 @@
--- resume_subscription(subscription, at): gives an unpaid or parked subscription one more try, now.
--- Returns whether there was anything to resume.
-CREATE OR REPLACE FUNCTION ledgerlock.resume_subscription(
-  p_subscription_id bigint, p_at timestamptz DEFAULT now())
-RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path = ledgerlock, pg_temp AS $$
+-- resume_subscription(user, subscription, policy, at): makes an unpaid or parked subscription due again at `at`.
+-- forgive: the open periods that are over by `at` were not served and are waived; the one that is running is charged, and
+-- is the first try of it unless it was declined before. `at` is at most a day before now() and not after it.
+-- bill_all: every open period is charged, beginning with one more try of the first; `at` may be 31 days after now().
+-- Returns true if it was unpaid or parked.
+CREATE OR REPLACE FUNCTION resume_subscription(
+  p_user_id bigint, p_subscription_id bigint, p_policy text DEFAULT 'forgive', p_at timestamptz DEFAULT now())
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  v_sub subscriptions%ROWTYPE;
+  v_to  bigint; -- the first period that stays open
 BEGIN
-  PERFORM FROM users JOIN subscriptions USING (user_id)
-    WHERE subscription_id = p_subscription_id FOR NO KEY UPDATE OF users;
-  UPDATE subscriptions
-     SET state = CASE WHEN retries > 0 THEN 'past_due' ELSE 'active' END,
-         next_due_at = CASE WHEN retries > 0 THEN p_at
-                            ELSE period_start(anchor_at, unit, every, next_period_no) END
-   WHERE subscription_id = p_subscription_id AND state IN ('unpaid', 'parked');
-  IF NOT FOUND THEN
-    RETURN false;
+  IF p_policy IS NULL OR p_policy NOT IN ('forgive', 'bill_all') THEN
+    RAISE EXCEPTION 'the policy must be forgive or bill_all' USING ERRCODE = 'LL002';
   END IF;
-  PERFORM announce_work();
-  RETURN true;
+  PERFORM check_time('the time of the next try', p_at, interval '1 day',
+                     CASE p_policy WHEN 'forgive' THEN interval '0' ELSE interval '31 days' END);
+  PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
+  SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
+  END IF;
+  v_to := v_sub.next_period_no;
+  IF p_policy = 'forgive' THEN -- no period from cancel_at on is owed, so none of those is waived
+    v_to := greatest(v_to, least(
+      period_at(v_sub.anchor_at, v_sub.unit, v_sub.every, p_at),
+      period_at(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.cancel_at - interval '1 microsecond') + 1));
+  END IF;
+  PERFORM make_months(m, m) FROM (SELECT DISTINCT date_trunc('month', period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no), 'UTC')
+                                    FROM generate_series(v_sub.next_period_no, v_to - 1) AS no) AS missing (m)
+   WHERE NOT EXISTS (SELECT FROM months WHERE month = (m AT TIME ZONE 'UTC')::date);
+  WITH given AS (
+    UPDATE subscriptions
+       SET state = CASE WHEN retries > 0 AND v_to = next_period_no THEN 'past_due' ELSE 'active' END,
+           next_due_at = CASE WHEN retries > 0 AND v_to = next_period_no THEN p_at
+                              ELSE period_start(anchor_at, unit, every, v_to) END,
+           retries = CASE WHEN v_to = next_period_no THEN retries ELSE 0 END,
+           next_period_no = v_to
+     WHERE subscription_id = p_subscription_id AND state IN ('unpaid', 'parked')
+    RETURNING *
+  ), tried AS (
+    UPDATE charges
+       SET state = 'waived', worker = session_user, charged_at = p_at
+     WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no AND state = 'declined'
+       AND period_start = period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no)
+       AND v_to > v_sub.next_period_no AND EXISTS (SELECT FROM given)
+  ), untried AS (
+    INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
+                         amount_minor, state, tries, fence, worker, charged_at)
+    SELECT subscription_id, no, user_id, period_start(anchor_at, unit, every, no),
+           period_start(anchor_at, unit, every, no + 1), cost_of_periods(subscription_id, no, no, terms_from_no, amount_minor),
+           'waived', 0, 0, session_user, p_at
+      FROM given, generate_series(v_sub.next_period_no + (v_sub.retries > 0)::int, v_to - 1) AS no
+  )
+  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
+                                    user_id, from_period, at)
+  SELECT subscription_id, CASE WHEN v_to > v_sub.next_period_no THEN 'waived' ELSE 'released' END, state, next_period_no,
+         retries, next_due_at, cancel_at, user_id, CASE WHEN v_to > v_sub.next_period_no THEN v_sub.next_period_no END, p_at
+    FROM given;
+  RETURN FOUND;
 END $$;
-COMMENT ON FUNCTION ledgerlock.resume_subscription IS
-  'unpaid or parked becomes due again: one more try of the period that was not paid.';
-REVOKE ALL ON FUNCTION ledgerlock.resume_subscription FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ledgerlock.resume_subscription TO ledgerlock_client;
+COMMENT ON FUNCTION resume_subscription IS
+  'unpaid or parked becomes due again. forgive (default) waives the periods that are over, bill_all charges them. Errors: LL002 bad argument.';
+REVOKE ALL ON FUNCTION resume_subscription FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION resume_subscription TO ledgerlock_support;

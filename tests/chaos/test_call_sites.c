@@ -2,18 +2,15 @@
  * run comes by fails once: the run ends by itself or goes on, nothing crashes, and with
  * the next run everything is there once. The quick set takes some of the sites. */
 #include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
-#include "tests/lib/call_shim.h"
-#include "tests/lib/chaos_world.h"
+#include "tests/lib/fault.h"
+#include "tests/lib/steps.h"
+#include "tools/testkit/call_shim.h"
 
 enum { CALM_RUNS = 3, STEP = 9, TRIES = 3 };
+
+const struct world_plan world_plan = {FAULT_PLAN};
 
 static struct call_table *table;
 static char table_file[96];
@@ -21,17 +18,13 @@ static bool is_calm[CALL_SITES]; /* every run without a fault comes by */
 
 static const char now[] = "2024-01-01T12:00:00Z";
 
-static int open_watched(void **state)
+static void open_watched(void)
 {
-    char url[FIXTURE_URL];
     int fd;
 
-    (void)chaos_open_empty(state);
-    chaos_as_shipped(); /* a history that cannot be written ends its worker */
-    fixture_url_as(&chaos.f, "ledgerlock_owner", url, sizeof url);
-    fixture_exec(url, "INSERT INTO ledgerlock.stock (sku, initial_qty, on_hand,"
-                      " unit_price_minor, currency) VALUES ('hot', 5000, 5000, 5,"
-                      " 'USD')");
+    world_open();
+    fault_as_shipped(); /* a history that cannot be written ends its worker */
+    world_sku(1, "hot", 5000, 5);
     fixture_file(table_file, sizeof table_file, "", 0600);
     fd = open(table_file, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
@@ -42,79 +35,67 @@ static int open_watched(void **state)
     atomic_store(&table->fail, -1);
     fixture_env(CALL_SHIM_FILE, table_file);
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1000"); /* for the run after the fault */
-    return 0;
 }
 
-static int close_watched(void **state)
+static void close_watched(void)
 {
     (void)munmap(table, sizeof *table);
     (void)unlink(table_file);
-    return chaos_close(state);
+    world_close();
 }
+
+GROUP(.open = open_watched, .close = close_watched);
 
 /* One period and one order of a user of its own. */
 static void put(int user)
 {
-    char sql[1024], url[FIXTURE_URL];
-
-    (void)snprintf(
-        sql, sizeof sql,
-        "SET search_path = ledgerlock; INSERT INTO users (user_id, currency) VALUES"
-        " (%d, 'USD'); SELECT deposit(%d, 1, 100000); INSERT INTO subscriptions"
-        " (user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) VALUES"
-        " (%d, 'p', 100, 'USD', '2024-01-01Z', 'month', '2024-01-01Z'); SELECT"
-        " place_order(%d, 'k', '[{\"sku\": \"hot\", \"qty\": 1}]', '2024-01-01Z')",
-        user, user, user, user);
-    fixture_url_as(&chaos.f, "ledgerlock_owner", url, sizeof url);
-    fixture_exec(url, sql);
+    world_user(user, 100000);
+    world_subscription(user, user, 100, "2024-01-01Z");
+    (void)world_order(user, "k", "[{\"sku\": \"hot\", \"qty\": 1}]");
 }
 
 static void assert_done_once(int user)
 {
-    char sql[256];
-
-    (void)snprintf(
-        sql, sizeof sql,
-        "SELECT (SELECT 10 * count(*) FROM ledgerlock.transfers WHERE user_id"
-        " = %d AND kind = 'charge') + (SELECT count(*) FROM"
-        " ledgerlock.orders WHERE user_id = %d AND state = 'fulfilled')",
-        user, user);
-    assert_int_equal(chaos_ask(sql), 11);
+    world_is(11,
+             "SELECT (SELECT 10 * count(*) FROM transfers WHERE user_id = %d AND kind ="
+             " 'charge') + (SELECT count(*) FROM orders WHERE user_id = %d AND state ="
+             " 'fulfilled')",
+             user, user);
 }
 
-static int run(struct fixture_output *o)
+static int run(void)
 {
-    return fixture_run(&chaos.f, o, "run", "--once", "-w", "1", "--now", now, NULL);
+    return fixture_run(&world.f, &world.o, "run", "--once", "-w", "1", "--now", now,
+                       NULL);
 }
 
 /* The exit codes of the program: it ended by itself, and nothing in it crashed. hiredis
  * before 1.0 calls abort when it gets no memory: then the rows alone must be right. */
-static void assert_no_crash(const struct fixture_output *o, const struct call_site *s)
+static void assert_no_crash(const struct call_site *s)
 {
     static const int codes[] = {0, 2, 3, 4, 5, 6, 70};
     bool may_abort = strncmp(s->module, "libhiredis", 10) == 0;
-    bool is_known = may_abort && o->code == 128 + SIGABRT;
-    const char *died = strstr(o->err, " signal=");
+    bool is_known = may_abort && world.o.code == 128 + SIGABRT;
+    const char *died = strstr(world.o.err, " signal=");
 
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
-        is_known = is_known || o->code == codes[i];
+        is_known = is_known || world.o.code == codes[i];
     if (may_abort && died != NULL && strtol(died + 8, NULL, 10) == SIGABRT)
         died = NULL;
-    if (!is_known || died != NULL || strstr(o->err, "canary-") != NULL)
+    if (!is_known || died != NULL || strstr(world.o.err, "canary-") != NULL)
         fail_msg("%s called from %s+0x%" PRIx64 " failed: exit %d: %s", s->callee,
-                 s->module, s->offset, o->code, o->err);
+                 s->module, s->offset, world.o.code, world.o.err);
 }
 
 /* Runs without a fault, and which sites all of them come by; returns how many. */
 static unsigned see_calm_runs(int *user)
 {
-    static struct fixture_output o;
     unsigned n = 0;
 
     memset(is_calm, 1, sizeof is_calm);
     for (int i = 0; i < CALM_RUNS; i++) {
         put(++*user);
-        assert_int_equal(run(&o), 0);
+        assert_int_equal(run(), 0);
         for (unsigned site = 0; site < CALL_SITES; site++) {
             is_calm[site] = is_calm[site] && table->sites[site].calls > 0;
             table->sites[site].calls = 0;
@@ -128,16 +109,15 @@ static unsigned see_calm_runs(int *user)
 /* false: this run did not come by the site. */
 static bool fail_at(unsigned site, int user)
 {
-    static struct fixture_output o;
     unsigned before = atomic_load(&table->failed);
 
     put(user);
     atomic_store(&table->fail, (int)site);
-    (void)run(&o);
+    (void)run();
     atomic_store(&table->fail, -1);
-    assert_no_crash(&o, &table->sites[site]);
-    if (run(&o) != 0)
-        fail_msg("the run after the fault: exit %d: %s", o.code, o.err);
+    assert_no_crash(&table->sites[site]);
+    if (run() != 0)
+        fail_msg("the run after the fault: exit %d: %s", world.o.code, world.o.err);
     assert_done_once(user);
     return atomic_load(&table->failed) > before;
 }
@@ -156,34 +136,21 @@ static bool fail_once_at(unsigned site, int *user)
     return false;
 }
 
-static void call_sites_fail_once_each(void **state)
+/* Guarantee: Any call of malloc, libpq, hiredis or the system that a run makes may
+ * fail once: the run ends by itself, and the next one has everything done once. */
+CASE(call_sites_fail_once_each)
 {
     unsigned calm, failed = 0, site = 0;
-    static struct fixture_output o;
     int user = 0;
 
-    (void)state;
     fixture_preload_calls();
     calm = see_calm_runs(&user);
     assert_true(calm > 60); /* it does see the calls */
-    for (; site < atomic_load(&table->n); site += chaos_is_full() ? 1 : STEP)
+    for (; site < atomic_load(&table->n); site += fault_is_full() ? 1 : STEP)
         failed += fail_once_at(site, &user);
     assert_true(atomic_load(&table->n) < CALL_SITES); /* there was room for all */
     print_message("%u of %u sites have failed, %u of them in every calm run\n", failed,
                   atomic_load(&table->n), calm);
-    fixture_become(&chaos.f, "ledgerlock_owner");
-    assert_int_equal(
-        fixture_run(&chaos.f, &o, "audit", "--now", now, "--lag", "0s", NULL), 0);
-    chaos_check_rows(now);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(call_sites_fail_once_each, open_watched,
-                                        close_watched),
-    };
-
-    fixture_need_servers();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    world_audit(now, NULL);
+    fault_check_rows(now);
 }

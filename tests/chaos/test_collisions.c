@@ -2,10 +2,9 @@
  * a circle of locks, makes statements slow; and transactions that cannot be serialized.
  * Each ends one transaction and nothing else. */
 #include <libpq-fe.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "tests/lib/chaos_world.h"
+#include "tests/lib/fault.h"
+#include "tests/lib/steps.h"
 
 enum { TIMES = 20 };
 
@@ -21,72 +20,69 @@ static void run(const char *sql)
     PQclear(res);
 }
 
-static void wait_for(const char *sql)
-{
-    for (int i = 0; chaos_ask(sql) == 0; i++) {
-        if (i > 500)
-            fail_msg("never true: %s", sql);
-        fixture_pause_ms(10);
-    }
-}
+const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
-static int open_beside_rival(void **state)
+static void open_beside_rival(void)
 {
     char url[FIXTURE_URL];
 
-    (void)chaos_open(state);
-    fixture_url_as(&chaos.f, "postgres", url, sizeof url);
+    world_open();
+    fixture_env("LEDGERLOCK_LOG_LEVEL", "debug"); /* each failure is told there */
+    fixture_url_as(&world.f, "postgres", url, sizeof url);
     rival = PQconnectdb(url);
-    return PQstatus(rival) == CONNECTION_OK ? 0 : -1;
+    assert_int_equal(PQstatus(rival) == CONNECTION_OK ? 0 : -1, 0);
 }
 
-static int close_both(void **state)
+static void close_both(void)
 {
     PQfinish(rival);
-    return chaos_close(state);
+    world_close();
 }
+
+GROUP(.open = open_beside_rival, .close = close_both);
 
 /* It met a transaction that failed so, said so, and no worker ended. */
 static void assert_collided(const char *words)
 {
-    pool_log_wait(&chaos.pool, words, 5);
-    chaos_assert_midway();
-    chaos_recovers(60);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 0);
-    chaos_end();
-    assert_true(pool_counter(&chaos.f, "conflicts") > 0);
+    pool_log_wait(&world.pool, words);
+    fault_assert_midway();
+    fault_recovers();
+    pool_logged(0, "event=pool.worker_died");
+    fault_end();
+    assert_true(pool_counter(&world.f, "conflicts") > 0);
 }
 
-static void collision_lock_timeout_is_redone(void **state)
+/* Guarantee: A lock timeout ends one transaction and nothing else; its rows are
+ * worked once. */
+CASE(collision_lock_timeout_is_redone)
 {
-    (void)state;
-    chaos_start_midway();
+    fault_start_midway();
     run("BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
-    wait_for("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-             " AND wait_event_type = 'Lock'");
-    fixture_pause_ms(CHAOS_LEASE_MS);
+    world_wait(world_blocked);
+    fixture_pause_ms(FAULT_LEASE_MS);
     run("ROLLBACK");
     assert_collided("55P03");
 }
 
 /* The rival waits for a worker's row, the worker for the rival's table. */
-static void collision_deadlock_is_redone(void **state)
+/* Guarantee: A deadlock with another session ends one transaction and nothing else;
+ * its rows are worked once. */
+CASE(collision_deadlock_is_redone)
 {
     PGresult *res;
 
-    (void)state;
+    fault_as_shipped();
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "8000"); /* or it waits too short */
-    chaos_start_midway();
+    fault_start_midway();
     run("SET deadlock_timeout = '60s'");
     run("BEGIN; LOCK TABLE ledgerlock.transfers IN SHARE MODE");
-    wait_for("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-             " AND wait_event_type = 'Lock'");
+    world_wait(world_blocked);
     assert_int_equal(
         PQsendQuery(rival, "SELECT count(*) FROM (SELECT 1 FROM ledgerlock.users FOR"
                            " UPDATE) AS u"),
         1);
-    wait_for("SELECT deadlocks FROM pg_stat_database WHERE datname ="
-             " current_database()");
+    world_wait("SELECT deadlocks FROM pg_stat_database WHERE datname ="
+               " current_database()");
     while ((res = PQgetResult(rival)) != NULL)
         PQclear(res);
     run("ROLLBACK");
@@ -108,40 +104,21 @@ static void plant(const char *what)
     run(sql);
 }
 
-static void collision_statement_timeout_is_redone(void **state)
+static const struct {
+    const char *name, *does, *state;
+} planted[] = {
+    /* half a lease is the limit of a statement */
+    {"a_statement_timeout", "PERFORM pg_sleep(1.2)", "57014"},
+    {"a_serialization_failure", "RAISE EXCEPTION 'planted' USING ERRCODE = '40001'",
+     "40001"},
+};
+
+/* Guarantee: A statement timeout or a serialization failure ends one transaction and
+ * nothing else; its rows are worked once. */
+CASE_ROWS(rows_are_worked_once_after, planted, .when = fault_is_full)
 {
-    (void)state;
-    plant("PERFORM pg_sleep(1.2)"); /* half a lease is the limit */
-    chaos_start("4");
-    assert_collided("57014");
-    assert_true(chaos_ask("SELECT last_value FROM public.planted") > TIMES);
-}
-
-static void collision_serialization_failure_is_redone(void **state)
-{
-    (void)state;
-    plant("RAISE EXCEPTION 'planted' USING ERRCODE = '40001'");
-    chaos_start("4");
-    assert_collided("40001");
-    assert_true(chaos_ask("SELECT last_value FROM public.planted") > TIMES);
-}
-
-#define COLLISION_TEST(name)                                                           \
-    cmocka_unit_test_setup_teardown(name, open_beside_rival, close_both)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        COLLISION_TEST(collision_lock_timeout_is_redone),
-        COLLISION_TEST(collision_deadlock_is_redone),
-    };
-    const struct CMUnitTest more[] = {
-        COLLISION_TEST(collision_statement_timeout_is_redone),
-        COLLISION_TEST(collision_serialization_failure_is_redone),
-    };
-
-    fixture_need_servers();
-    if (chaos_is_full() && cmocka_run_group_tests(more, NULL, NULL) != 0)
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    plant(row->does);
+    fault_start("4");
+    assert_collided(row->state);
+    assert_true(fault_ask("SELECT last_value FROM public.planted") > TIMES);
 }

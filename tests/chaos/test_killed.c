@@ -1,100 +1,98 @@
 /* A worker is killed: idle, inside its transaction, after its COMMIT was sent, before
  * it gives its locks back. Another does what is left, and nothing is done twice. */
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "lua_gen.h"
-#include "tests/lib/chaos_world.h"
+#include "tests/lib/fault.h"
 #include "tests/lib/lock_world.h"
 
 /* A Bind message of the statement: its name behind an empty portal name. */
 static const char apply[] = "\0billing_apply_charges";
 
-static int open_small(void **state)
-{
-    (void)chaos_open_empty(state);
-    chaos.work =
-        (struct pool_work){.users = 60, .periods = 9, .orders = 60, .units = 40};
-    chaos_fill();
-    return 0;
-}
-
-/* Kills the pool's only worker, which its supervisor sees; returns when another is
- * there. */
+/* Kills the pool's worker of billing, its first, which its supervisor sees; returns
+ * when another is there. */
 static void kill_the_worker(void)
 {
     pid_t before[POOL_CHILDREN], after[POOL_CHILDREN];
+    size_t n;
 
-    chaos.bound_ms = CHAOS_SEEN_MS;
-    assert_int_equal(pool_children(chaos.pool.pid, before), 1);
-    assert_true(chaos_kill(before[0], SIGKILL));
-    pool_log_wait(&chaos.pool, " signal=9 restart_in_ms=", 5);
-    pool_wait_children(chaos.pool.pid, 1, 5);
-    assert_int_equal(pool_children(chaos.pool.pid, after), 1);
-    assert_int_not_equal(before[0], after[0]);
+    n = pool_children(world.pool.pid, before);
+    assert_in_range(n, 1, 2);
+    assert_true(fault_kill(before[0], SIGKILL));
+    pool_log_wait(&world.pool, " signal=9 restart_in_ms=");
+    pool_wait_children(world.pool.pid, n);
+    assert_int_equal(pool_children(world.pool.pid, after), n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_not_equal(before[0], after[i]);
 }
 
-static void idle_worker_killed_is_replaced(void **state)
-{
-    char url[FIXTURE_URL];
+/* So long that only the successor of a dead worker can have freed its keys in time. */
+WORLD(.points = true,
+      .checker = true,
+      .redis = true,
+      .proxies = true,
+      .lease_ms = 90000,
+      .poll_ms = 50,
+      .batch = 5,
+      .load = &fault_small);
 
-    (void)state;
-    chaos.work = (struct pool_work){.users = 20, .periods = 1, .units = 9};
-    chaos_fill();
-    chaos_start("1");
-    pool_work_wait(&chaos.f, pool_work_all(&chaos.work), 10);
+/* The clients begin when it is replaced. */
+/* Guarantee: A worker that is killed with nothing to do is replaced, and new work is
+ * done. */
+CASE(idle_worker_killed_is_replaced)
+{
+    fault_as_shipped();
+    world.has_no_clients = true;
+    fault_start("1");
+    while (load_left(&world.f) > 0)
+        fixture_pause_ms(20);
     fixture_pause_ms(300);
-    assert_int_equal(pool_lock_keys(&chaos.f), 0); /* it is idle */
+    assert_int_equal(pool_lock_keys(&world.f), 0); /* it is idle */
     kill_the_worker();
-    fixture_url_as(&chaos.f, "ledgerlock_owner", url, sizeof url);
-    fixture_exec(url, "SELECT ledgerlock.place_order(7, 'late', '[{\"sku\": \"hot\","
-                      " \"qty\": 1}]', '2024-01-01Z')");
-    chaos.work.orders = 1;
-    chaos_recovers(2);
-    chaos_end();
+    fault_recovers();
+    fault_end();
 }
 
-static void killed_in_transaction_is_rolled_back_and_redone(void **state)
+/* Guarantee: A worker killed inside its transaction leaves nothing behind; its rows
+ * are worked once by another. */
+CASE(killed_in_transaction_is_rolled_back_and_redone)
 {
-    (void)state;
-    proxy_swallow_at(&chaos.to_postgres, apply, sizeof apply);
-    chaos_start("1");
-    assert_true(proxy_wait(&chaos.to_postgres, PROXY_SWALLOWED, 1, 10));
-    assert_true(chaos_ask("SELECT count(*) FROM pg_stat_activity WHERE datname ="
+    proxy_swallow_at(&world.to_postgres, apply, sizeof apply);
+    fault_start_one();
+    assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
+    assert_true(fault_ask("SELECT count(*) FROM pg_stat_activity WHERE datname ="
                           " current_database() AND state = 'idle in transaction'") > 0);
-    assert_true(pool_lock_keys(&chaos.f) > 0);
+    assert_true(pool_lock_keys(&world.f) > 0);
     kill_the_worker();
-    proxy_cut_all(&chaos.to_postgres); /* what it had sent is lost with it */
-    proxy_swallow(&chaos.to_postgres, false);
-    assert_int_equal(pool_work_done(&chaos.f), 0);
-    chaos_recovers(30);
-    chaos_end();
+    proxy_cut_all(&world.to_postgres); /* what it had sent is lost with it */
+    assert_int_equal(pool_work_done(&world.f), 0);
+    proxy_swallow(&world.to_postgres, false); /* from here on its successor works */
+    fault_recovers();
+    fault_end();
 }
 
-static void killed_after_commit_was_sent_is_done_once(void **state)
+/* Guarantee: A worker killed after its COMMIT was sent has its rows done once. */
+CASE(killed_after_commit_was_sent_is_done_once)
 {
     int64_t done;
 
-    (void)state;
-    proxy_swallow_after(&chaos.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
-    chaos_start("1");
-    assert_true(proxy_wait(&chaos.to_postgres, PROXY_SWALLOWED, 1, 10));
-    done = pool_work_done(&chaos.f);
+    fault_as_shipped();
+    proxy_swallow_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    fault_start_one();
+    assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
+    done = pool_work_done(&world.f);
     assert_true(done > 0); /* committed, and the worker was not told */
     kill_the_worker();
-    assert_int_equal(pool_work_done(&chaos.f), done);
-    proxy_cut_all(&chaos.to_postgres);
-    proxy_swallow(&chaos.to_postgres, false);
-    chaos_recovers(30);
-    chaos_end();
-    assert_int_equal(pool_incidents(&chaos.f, "commit_unknown", ""), 0);
+    assert_int_equal(pool_work_done(&world.f), done);
+    proxy_cut_all(&world.to_postgres);
+    proxy_swallow(&world.to_postgres, false);
+    fault_recovers();
+    fault_end();
+    assert_int_equal(pool_incidents(&world.f, "commit_unknown", ""), 0);
 }
 
-/* What the library sends to release begins with this. */
+/* The library's command to release begins with this. */
 static void release_command(char *bytes, size_t size)
 {
-    redisContext *raw = lock_raw_connection(chaos.redis.url);
+    redisContext *raw = lock_raw_connection(world.redis.url);
     const struct lua_text *text = &lua_texts[LUA_RELEASE];
     redisReply *sha;
 
@@ -106,37 +104,23 @@ static void release_command(char *bytes, size_t size)
     redisFree(raw);
 }
 
-static void killed_before_release_is_done_once_and_its_keys_end(void **state)
+/* Guarantee: A worker killed before it gives its locks back has its rows done once,
+ * and its keys end with their lease. */
+CASE(killed_before_release_is_done_once_and_its_keys_end)
 {
     char release[64];
     int64_t done;
 
-    (void)state;
     release_command(release, sizeof release);
-    proxy_swallow_at(&chaos.to_redis, release, strlen(release));
-    chaos_start("1");
-    assert_true(proxy_wait(&chaos.to_redis, PROXY_SWALLOWED, 1, 10));
-    done = pool_work_done(&chaos.f);
+    proxy_swallow_at(&world.to_redis, release, strlen(release));
+    fault_start_one();
+    assert_true(proxy_wait(&world.to_redis, PROXY_SWALLOWED, 1, 60));
+    done = pool_work_done(&world.f);
     assert_true(done > 0);
-    assert_true(pool_lock_keys(&chaos.f) > 0);
+    assert_true(pool_lock_keys(&world.f) > 0);
     kill_the_worker();
-    proxy_cut_all(&chaos.to_redis);
-    proxy_swallow(&chaos.to_redis, false);
-    chaos_recovers(30);
-    chaos_end();
-}
-
-#define KILLED_TEST(name, open) cmocka_unit_test_setup_teardown(name, open, chaos_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        KILLED_TEST(idle_worker_killed_is_replaced, chaos_open_empty),
-        KILLED_TEST(killed_in_transaction_is_rolled_back_and_redone, open_small),
-        KILLED_TEST(killed_after_commit_was_sent_is_done_once, open_small),
-        KILLED_TEST(killed_before_release_is_done_once_and_its_keys_end, open_small),
-    };
-
-    fixture_need_servers();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    proxy_cut_all(&world.to_redis);
+    proxy_swallow(&world.to_redis, false);
+    fault_recovers();
+    fault_end();
 }

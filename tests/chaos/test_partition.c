@@ -4,15 +4,9 @@
 #define _GNU_SOURCE /* unshare, setns */
 #include <fcntl.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/lib/chaos_world.h"
+#include "tests/lib/fault.h"
 
 /* Both namespaces; the workers' is ours. A link to each server: 10.77.N.1 - 10.77.N.2.
  */
@@ -80,26 +74,27 @@ static void build_bridge(enum link link, const char *behind)
     assert_true(enter(workers_net));
 }
 
-static int open_bridged(void **state)
+const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
+
+static void open_bridged(void)
 {
     char behind[160], host[96];
 
-    (void)chaos_open(state);
+    world_open();
     if (servers_net < 0)
-        return 0;
+        return;
     fixture_query_text(getenv("LEDGERLOCK_TEST_PG"),
                        "SELECT setting FROM pg_settings WHERE name ="
                        " 'unix_socket_directories'",
                        host, sizeof host);
     (void)snprintf(behind, sizeof behind, "%s/.s.PGSQL.5432", host);
     build_bridge(TO_POSTGRES, behind);
-    build_bridge(TO_REDIS, chaos.redis.url + strlen("unix://"));
-    (void)snprintf(chaos.through.url, sizeof chaos.through.url,
+    build_bridge(TO_REDIS, world.redis.url + strlen("unix://"));
+    (void)snprintf(world.through.url, sizeof world.through.url,
                    "postgresql://ledgerlock_worker@10.77.0.2:%d/%s",
-                   bridges[TO_POSTGRES].port, chaos.f.database);
-    (void)snprintf(chaos.through.redis_url, sizeof chaos.through.redis_url,
+                   bridges[TO_POSTGRES].port, world.f.database);
+    (void)snprintf(world.through.redis_url, sizeof world.through.redis_url,
                    "redis://10.77.1.2:%d", bridges[TO_REDIS].port);
-    return 0;
 }
 
 /* ---- what becomes of packets ---- */
@@ -118,172 +113,98 @@ static void find(const char *side, enum link link, int end)
         sh("ip neigh del 10.77.%d.%d dev %s%d", (int)link, end, side, (int)link));
 }
 
-static void requests(enum link link, bool lost)
-{
-    (lost ? lose : find)("near", link, 2);
-}
-
-static void answers(enum link link, bool lost)
-{
-    assert_true(enter(servers_net));
-    (lost ? lose : find)("far", link, 1);
-    assert_true(enter(workers_net));
-}
-
-static void both(enum link link, bool lost)
-{
-    requests(link, lost);
-    answers(link, lost);
-}
-
 /* ---- tests ---- */
 
-static void need_networks(void)
+struct partition {
+    struct fault fault;
+    bool requests[2], answers[2]; /* that are lost, to and of each server */
+};
+
+static void fall_apart(bool on)
 {
-    if (servers_net >= 0)
+    const struct partition *row = test_row;
+
+    /* Redis is there: after a lease it has no lock of them any more. */
+    if (!on && row->requests[TO_POSTGRES] && !row->requests[TO_REDIS])
+        assert_int_equal(pool_lock_keys(&world.f), 0);
+    for (enum link link = TO_POSTGRES; link <= TO_REDIS; link++) {
+        if (row->requests[link])
+            (on ? lose : find)("near", link, 2);
+        if (!row->answers[link])
+            continue;
+        assert_true(enter(servers_net)); /* their answers, also of COMMIT */
+        (on ? lose : find)("far", link, 1);
+        assert_true(enter(workers_net));
+    }
+}
+
+static void happens(const struct partition *row)
+{
+    if (servers_net >= 0) {
+        fault_happens(&row->fault);
         return;
+    }
     print_message(
         "SKIPPED: partition, one_way: a network namespace needs root and `ip`,"
         " so nothing is known of lost packets here\n");
     skip();
 }
 
-static const char postgres_down[] = "event=pool.postgres_down";
-static const char redis_down[] = "event=pool.redis_down";
+#define FROM(name_, event)                                                             \
+    .fault = {.name = name_,                                                           \
+              .set = fall_apart,                                                       \
+              .down = "event=pool." event,                                             \
+              .is_still = true}
 
-/* A silence that is noticed within ten seconds; nothing is done meanwhile. */
-static void assert_noticed(const char *event)
+static const struct partition quick[] = {
+    {FROM("packets_of_redis", "redis_down"), {false, true}, {false, true}},
+    {FROM("answers_of_postgres", "postgres_down"), .answers = {true, false},
+     .fault.up = "event=pool.postgres_up", .fault.is_shipped = true},
+};
+
+/* Guarantee: Workers that lose every packet to Redis, or the answers of PostgreSQL, do
+ * nothing, and go on when packets arrive; no outcome stays in doubt. */
+CASE_ROWS(nothing_is_done_without, quick)
 {
-    pool_log_wait(&chaos.pool, event, 10);
-    chaos_assert_stands_still(1000);
-    chaos_assert_midway();
+    happens(row);
 }
 
-static void assert_heals(void)
+static const struct partition full[] = {
+    {FROM("packets_of_postgres", "postgres_down"), {true, false}, {true, false}},
+    {FROM("packets_of_both", "postgres_down"), {true, true}, {true, true}},
+    {FROM("requests_to_postgres", "postgres_down"), .requests = {true, false}},
+    {FROM("answers_of_redis", "redis_down"), .answers = {false, true}},
+};
+
+/* Guarantee: Workers that lose every packet to PostgreSQL or to both, requests to
+ * PostgreSQL or answers of Redis do nothing, hold no key after a lease, and go on. */
+CASE_ROWS(nothing_is_done_either_without, full, .when = fault_is_full)
 {
-    chaos_recovers(60);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 0);
-    chaos_end();
+    happens(row);
 }
 
-static void partition_from_redis_nothing_is_done(void **state)
-{
-    (void)state;
-    need_networks();
-    chaos_start_midway();
-    both(TO_REDIS, true);
-    assert_noticed(redis_down);
-    both(TO_REDIS, false);
-    assert_heals();
-}
-
-/* Redis is there: within a lease it has no lock of them any more. */
-static void partition_from_postgres_locks_end(void **state)
-{
-    (void)state;
-    need_networks();
-    chaos_start_midway();
-    both(TO_POSTGRES, true);
-    assert_noticed(postgres_down);
-    fixture_pause_ms(CHAOS_LEASE_MS);
-    assert_int_equal(pool_lock_keys(&chaos.f), 0);
-    both(TO_POSTGRES, false);
-    assert_heals();
-}
-
-static void partition_from_both_is_waited_out(void **state)
-{
-    (void)state;
-    need_networks();
-    chaos_start_midway();
-    both(TO_POSTGRES, true);
-    both(TO_REDIS, true);
-    assert_noticed(postgres_down);
-    both(TO_REDIS, false);
-    both(TO_POSTGRES, false);
-    assert_heals();
-}
-
-static void one_way_requests_are_lost_it_is_noticed(void **state)
-{
-    (void)state;
-    need_networks();
-    chaos_start_midway();
-    requests(TO_POSTGRES, true);
-    assert_noticed(postgres_down);
-    requests(TO_POSTGRES, false);
-    chaos_recovers(60);
-    chaos_end();
-}
-
-/* What was asked is done, and no answer comes: also of COMMIT. */
-static void one_way_answers_are_lost_it_is_noticed(void **state)
-{
-    (void)state;
-    need_networks();
-    chaos_start_midway();
-    answers(TO_POSTGRES, true);
-    assert_noticed(postgres_down);
-    answers(TO_POSTGRES, false);
-    pool_log_wait(&chaos.pool, "event=pool.postgres_up", 10);
-    assert_heals();
-}
-
-static void one_way_answers_of_redis_are_lost_it_is_noticed(void **state)
-{
-    (void)state;
-    need_networks();
-    chaos_start_midway();
-    answers(TO_REDIS, true);
-    assert_noticed(redis_down);
-    answers(TO_REDIS, false);
-    assert_heals();
-}
-
-static int close_bridged(void **state)
+static void close_bridged(void)
 {
     proxy_close(&bridges[TO_POSTGRES]);
     proxy_close(&bridges[TO_REDIS]);
-    return chaos_close(state);
+    world_close();
 }
 
-static int open_networks(void **state)
+static void open_networks(void)
 {
-    (void)state;
     if (!make_networks())
         servers_net = -1;
-    return 0;
 }
 
-static int close_networks(void **state)
+static void close_networks(void)
 {
-    (void)state;
     if (anchor > 0) {
         (void)kill(anchor, SIGKILL);
         (void)waitpid(anchor, NULL, 0);
     }
-    return 0;
 }
 
-#define PARTITION_TEST(name)                                                           \
-    cmocka_unit_test_setup_teardown(name, open_bridged, close_bridged)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        PARTITION_TEST(partition_from_redis_nothing_is_done),
-        PARTITION_TEST(one_way_answers_are_lost_it_is_noticed),
-    };
-    const struct CMUnitTest more[] = {
-        PARTITION_TEST(partition_from_postgres_locks_end),
-        PARTITION_TEST(partition_from_both_is_waited_out),
-        PARTITION_TEST(one_way_requests_are_lost_it_is_noticed),
-        PARTITION_TEST(one_way_answers_of_redis_are_lost_it_is_noticed),
-    };
-
-    fixture_need_servers();
-    if (chaos_is_full() &&
-        cmocka_run_group_tests(more, open_networks, close_networks) != 0)
-        return 1;
-    return cmocka_run_group_tests(tests, open_networks, close_networks);
-}
+GROUP(.start = open_networks,
+      .stop = close_networks,
+      .open = open_bridged,
+      .close = close_bridged);

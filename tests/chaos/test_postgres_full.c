@@ -4,19 +4,17 @@
 #include <fcntl.h>
 #include <libpq-fe.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/lib/chaos_world.h"
+#include "tests/lib/fault.h"
 #include "tests/lib/private_pg.h"
+#include "tests/lib/steps.h"
 
-enum { HOGS = 80 };
+/* Ordinary users' connections: PostgreSQL keeps three for the superuser. */
+enum { HOGS = PRIVATE_PG_CONNECTIONS - 3 };
+
+const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
 static struct private_pg postgres;
 static PGconn *hogs[HOGS];
@@ -24,45 +22,41 @@ static char disk[64];     /* the small file system; "" when there is none */
 static char log_path[80]; /* of PostgreSQL's log, which must not stand on it: a full
                              disk would keep back what is said of it */
 
-static const char workers[] =
-    "SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE"
-    " 'ledgerlock worker%'";
-
 /* As the superuser, for whom three connections are kept. */
 static int64_t done(void)
 {
-    char url[FIXTURE_URL];
-
-    (void)snprintf(url, sizeof url, "postgresql:///%s?host=%s&user=postgres",
-                   chaos.f.database, postgres.dir);
-    return fixture_query_int8(
-        url, "SELECT (SELECT count(*) FROM ledgerlock.charges) + (SELECT count(*)"
-             " FROM ledgerlock.orders WHERE state <> 'pending')");
+    return super_ask(
+        "SELECT (SELECT count(*) FROM ledgerlock.charges) + (SELECT count(*)"
+        " FROM ledgerlock.orders WHERE state <> 'pending')");
 }
 
 /* ---- connections ---- */
 
-/* Takes every connection that is left to ordinary users; asserts that it was so. */
+static bool take_connection(const char *url, PGconn **hog)
+{
+    *hog = PQconnectdb(url);
+    if (PQstatus(*hog) == CONNECTION_OK)
+        return true;
+    assert_non_null(strstr(PQerrorMessage(*hog), "connection slots"));
+    PQfinish(*hog);
+    *hog = NULL;
+    return false;
+}
+
+/* Takes every connection that ordinary users may have. It waits for those of sessions
+ * that are about to end: one that ended later would let a worker in. */
 static void take_all_connections(void)
 {
     char url[FIXTURE_URL];
-    size_t n = 0;
 
     (void)snprintf(url, sizeof url,
-                   "postgresql:///postgres?host=%s&user=ledgerlock_client",
+                   "postgresql:///postgres?host=%s&user=ledgerlock_test_client",
                    postgres.dir);
-    while (n < HOGS && hogs[n] != NULL)
-        n++;
-    for (; n < HOGS; n++) {
-        hogs[n] = PQconnectdb(url);
-        if (PQstatus(hogs[n]) == CONNECTION_OK)
-            continue;
-        assert_non_null(strstr(PQerrorMessage(hogs[n]), "connection slots"));
-        PQfinish(hogs[n]);
-        hogs[n] = NULL;
-        return;
-    }
-    fail_msg("%d connections, and still no end", HOGS);
+    fixture_exec(postgres.url,
+                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                 " application_name LIKE 'ledgerlock worker%'");
+    for (size_t n = 0; n < HOGS; n++)
+        FIXTURE_AWAIT(take_connection(url, &hogs[n]), "%zu connections of %d", n, HOGS);
 }
 
 static void give_connections_back(void)
@@ -78,54 +72,47 @@ static void give_connections_back(void)
 static void crowd_out(void)
 {
     pid_t pids[POOL_CHILDREN];
-    size_t n = pool_children(chaos.pool.pid, pids);
+    size_t n = pool_children(world.pool.pid, pids);
 
     for (size_t i = 0; i < n; i++)
         assert_int_equal(kill(pids[i], SIGSTOP), 0);
-    do {
-        (void)fixture_query_int8(postgres.url,
-                                 "SELECT count(pg_terminate_backend(pid, 1000)) FROM"
-                                 " pg_stat_activity WHERE application_name LIKE"
-                                 " 'ledgerlock worker%'");
-        take_all_connections();
-    } while (fixture_query_int8(postgres.url, workers) > 0);
+    take_all_connections();
     for (size_t i = 0; i < n; i++)
         assert_int_equal(kill(pids[i], SIGCONT), 0);
 }
 
-static void slots_exhausted_is_waited_for(void **state)
+/* Guarantee: A PostgreSQL without a free connection is waited for. */
+CASE(slots_exhausted_is_waited_for)
 {
     unsigned lines;
     int64_t before;
 
-    (void)state;
-    chaos_slow_down();
-    chaos_start_midway();
+    fault_as_shipped();
+    world.has_no_clients = true; /* they would give a connection back */
+    fault_slow_down();
+    fault_start_midway();
     crowd_out();
-    pool_log_wait(&chaos.pool, "event=pool.postgres_down", 5);
+    pool_log_wait(&world.pool, "event=pool.postgres_down");
     before = done();
-    lines = pool_log_count(&chaos.pool, "\n");
+    lines = pool_log_count(&world.pool, "\n");
     fixture_pause_ms(3000);
     assert_int_equal(done(), before);
-    assert_true(pool_log_count(&chaos.pool, "\n") - lines <= 4);
+    assert_true(pool_log_count(&world.pool, "\n") - lines <= 4);
     give_connections_back();
-    chaos_assert_midway();
-    chaos_full_speed();
-    chaos_recovers(40);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 0);
-    chaos_end();
+    fault_assert_midway();
+    fault_full_speed();
+    fault_recovers();
+    pool_logged(0, "event=pool.worker_died");
+    fault_end();
 }
 
-static void slots_exhausted_at_start_says_so_and_exits_4(void **state)
+/* Guarantee: A pool that starts and finds no free connection says so and exits 4. */
+CASE(slots_exhausted_at_start_says_so_and_exits_4)
 {
-    static struct fixture_output o;
-
-    (void)state;
     take_all_connections();
-    assert_int_equal(fixture_run(&chaos.f, &o, "run", "--once", NULL), 4);
-    fixture_assert_contains(o.err, "slots");
+    world_says(4, "slots", "run --once");
     give_connections_back();
-    assert_int_equal(pool_work_done(&chaos.f), 0);
+    assert_int_equal(pool_work_done(&world.f), 0);
 }
 
 /* ---- disk ---- */
@@ -159,32 +146,33 @@ static bool postgres_said(const char *text)
     return strstr(log, text) != NULL;
 }
 
-static void disk_full_is_waited_for(void **state)
+/* Guarantee: A PostgreSQL whose disk is full is waited for, and no order is there in
+ * parts. */
+CASE(disk_full_is_waited_for)
 {
     char ballast[96];
 
-    (void)state;
     if (disk[0] == '\0') {
         print_message("SKIPPED: disk_full: a small file system needs root, so nothing "
                       "is known of a full disk here\n");
         skip();
     }
     (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
-    chaos_slow_down();
-    chaos_start_midway();
+    fault_slow_down();
+    fault_start_midway();
     fill_the_disk(ballast);
     for (int i = 0; !postgres_said("No space left on device"); i++) {
-        assert_true(i < 500);
-        chaos_assert_midway();
+        assert_true(i < 6000);
+        fault_assert_midway();
         fixture_pause_ms(20);
     }
     fixture_pause_ms(2000);
     assert_int_equal(unlink(ballast), 0);
     private_pg_start(&postgres); /* if it has given up meanwhile */
-    chaos_assert_midway();
-    chaos_full_speed();
-    chaos_recovers(60);
-    chaos_end();
+    fault_assert_midway();
+    fault_full_speed();
+    fault_recovers();
+    fault_end();
 }
 
 /* ---- servers ---- */
@@ -197,7 +185,7 @@ static bool mount_small_disk(void)
         return false;
     fixture_temporary(disk, sizeof disk, "disk");
     return mkdtemp(disk) != NULL &&
-           mount("ledgerlock-test", disk, "tmpfs", 0, "size=112m,mode=755") == 0;
+           mount("ledgerlock-test", disk, "tmpfs", 0, "size=256m,mode=755") == 0;
 }
 
 static void log_elsewhere(void)
@@ -217,12 +205,11 @@ static void log_elsewhere(void)
     private_pg_start(&postgres);
 }
 
-static int open_servers(void **state)
+static void open_servers(void)
 {
     const char *tmp = getenv("LEDGERLOCK_TEST_TMP");
     char *kept = tmp != NULL ? strdup(tmp) : NULL;
 
-    (void)state;
     if (mount_small_disk())
         (void)setenv("LEDGERLOCK_TEST_TMP", disk, 1);
     else
@@ -235,38 +222,26 @@ static int open_servers(void **state)
     free(kept);
     if (disk[0] != '\0')
         log_elsewhere();
-    return 0;
 }
 
-static int close_servers(void **state)
+static void close_servers(void)
 {
-    (void)state;
     private_pg_close(&postgres);
     if (disk[0] != '\0') {
         (void)umount2(disk, MNT_DETACH);
         (void)rmdir(disk);
         (void)unlink(log_path);
     }
-    return 0;
 }
 
-static int close_world(void **state)
+static void close_world(void)
 {
     give_connections_back();
     private_pg_start(&postgres);
-    return chaos_close(state);
+    world_close();
 }
 
-#define FULL_TEST(name) cmocka_unit_test_setup_teardown(name, chaos_open, close_world)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        FULL_TEST(slots_exhausted_is_waited_for),
-        FULL_TEST(slots_exhausted_at_start_says_so_and_exits_4),
-        FULL_TEST(disk_full_is_waited_for),
-    };
-
-    fixture_need_servers();
-    return cmocka_run_group_tests(tests, open_servers, close_servers);
-}
+GROUP(.start = open_servers,
+      .stop = close_servers,
+      .open = world_open,
+      .close = close_world);

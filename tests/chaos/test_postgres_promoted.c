@@ -1,14 +1,10 @@
 /* PostgreSQL dies and a standby that had not got the end of it takes over: what was
  * lost is done again, and on the new server everything is there once. */
-#include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "tests/lib/chaos_world.h"
+#include "tests/lib/fault.h"
 #include "tests/lib/private_pg.h"
+#include "tests/lib/steps.h"
+
+const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
 static struct private_pg primary, standby;
 static char front[64]; /* a folder with a link to the socket of the one that counts */
@@ -27,7 +23,7 @@ static void lead_to(const struct private_pg *pg)
 static void wait_until(const struct private_pg *pg, const char *sql)
 {
     for (int i = 0; fixture_query_int8(pg->url, sql) != 1; i++) {
-        if (i > 500)
+        if (i > 6000)
             fail_msg("never true: %s", sql);
         fixture_pause_ms(20);
     }
@@ -61,38 +57,16 @@ static void kill_the_primary(void)
 static void fail_over(void)
 {
     kill_the_primary();
-    checker_lost(&chaos.checker);
+    checker_lost(&world.checker);
     fixture_exec(standby.url, "SELECT pg_promote()");
     wait_until(&standby, "SELECT (NOT pg_is_in_recovery())::int");
     lead_to(&standby);
 }
 
-static void standby_promoted_without_the_tail_it_is_done_again(void **state)
-{
-    int64_t before, after;
-
-    (void)state;
-    chaos_start_midway();
-    cut_off_the_standby();
-    before = pool_work_done(&chaos.f);
-    pool_work_wait(&chaos.f, before + 300, 20);
-    before = pool_work_done(&chaos.f);
-    fail_over();
-    after = pool_work_done(&chaos.f);
-    print_message("%" PRId64 " of %" PRId64 " were lost with the server\n",
-                  before - after, before);
-    assert_true(before - after >= 200);
-    chaos_assert_midway();
-    chaos_recovers(60);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 0);
-    chaos_end();
-}
-
-static int open_servers(void **state)
+static void open_servers(void)
 {
     char url[FIXTURE_URL];
 
-    (void)state;
     private_pg_open(&primary);
     private_pg_follow(&standby, &primary);
     fixture_temporary(front, sizeof front, "front");
@@ -101,30 +75,65 @@ static int open_servers(void **state)
                    front);
     (void)setenv("LEDGERLOCK_TEST_PG", url, 1);
     lead_to(&primary);
-    return 0;
 }
 
-static int close_servers(void **state)
+static void close_servers(void)
 {
     char link[96];
 
-    (void)state;
     private_pg_close(&standby);
     private_pg_close(&primary);
     (void)snprintf(link, sizeof link, "%s/.s.PGSQL.5432", front);
     (void)unlink(link);
     (void)rmdir(front);
-    return 0;
 }
 
-int main(void)
+/* Each case uses up its servers. */
+static void open_all(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            standby_promoted_without_the_tail_it_is_done_again, chaos_open,
-            chaos_close),
-    };
+    open_servers();
+    world_open();
+}
 
-    fixture_need_servers();
-    return cmocka_run_group_tests(tests, open_servers, close_servers);
+static void close_all(void)
+{
+    world_close();
+    close_servers();
+}
+
+GROUP(.open = open_all, .close = close_all);
+
+static void promote_without_the_tail(void)
+{
+    int64_t before, after;
+
+    fault_start_midway();
+    cut_off_the_standby();
+    before = pool_work_done(&world.f);
+    pool_work_wait(&world.f, before + 300);
+    before = pool_work_done(&world.f);
+    fail_over();
+    after = pool_work_done(&world.f);
+    print_message("%" PRId64 " of %" PRId64 " were lost with the server\n",
+                  before - after, before);
+    assert_true(before - after >= 200);
+    fault_assert_midway();
+    fault_recovers();
+    pool_logged(0, "event=pool.worker_died");
+    fault_end();
+}
+
+/* Guarantee: A standby without the last commits takes over: they are done again,
+ * once. */
+CASE(standby_promoted_without_the_tail_it_is_done_again)
+{
+    promote_without_the_tail();
+}
+
+/* Guarantee: A standby without the last commits takes over: the program as it is
+ * shipped does them again, once. */
+CASE(standby_promoted_and_the_shipped_program_does_it_again, .when = fault_is_full)
+{
+    fault_as_shipped();
+    promote_without_the_tail();
 }

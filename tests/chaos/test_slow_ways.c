@@ -1,98 +1,104 @@
 /* The ways to the servers are bad: answers late and at random, in single bytes, a
  * thousand bytes a second, reset; and all of several pools clogged one after the other.
  * Slower, and right. */
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "tests/lib/fault.h"
+#include "tests/lib/steps.h"
 
-#include "tests/lib/chaos_world.h"
+FAULT_WORLD(.load = &fault_usual);
 
-/* The same ways, by TCP. */
-static int open_by_tcp(void **state)
+/* Asserts that it was met so often on both ways. */
+static void assert_met(enum proxy_count count, unsigned n)
 {
-    (void)chaos_open(state);
-    proxy_close(&chaos.to_redis);
-    proxy_open(&chaos.to_redis, chaos.redis.url + strlen("unix://"), NULL);
-    (void)snprintf(chaos.through.redis_url, sizeof chaos.through.redis_url,
-                   "redis://127.0.0.1:%d", chaos.to_redis.port);
-    return 0;
+    assert_true(proxy_count(&world.to_redis, count) >= n);
+    assert_true(proxy_count(&world.to_postgres, count) >= n);
 }
 
-static void slow_answers_up_to_half_a_second_are_borne(void **state)
+static void pass_again(void)
 {
-    int64_t done;
-
-    (void)state;
-    chaos_start_midway();
-    proxy_jitter(&chaos.to_redis, 10, 490);
-    proxy_jitter(&chaos.to_postgres, 10, 100);
-    done = pool_work_done(&chaos.f);
-    pool_work_wait(&chaos.f, done + 30, 60); /* slowly, it goes on */
-    assert_true(proxy_count(&chaos.to_redis, PROXY_DELAYED) >= 5);
-    assert_true(proxy_count(&chaos.to_postgres, PROXY_DELAYED) >= 5);
-    chaos_assert_midway();
-    proxy_pass(&chaos.to_redis);
-    proxy_pass(&chaos.to_postgres);
-    chaos_recovers(60);
-    chaos_end();
+    proxy_pass(&world.to_redis);
+    proxy_pass(&world.to_postgres);
 }
 
-static void slow_single_bytes_are_put_together(void **state)
+static void jitter(bool on)
 {
-    int64_t done;
+    if (on) {
+        proxy_jitter(&world.to_redis, 10, 490);
+        proxy_jitter(&world.to_postgres, 10, 100);
+        return;
+    }
+    assert_met(PROXY_DELAYED, 5);
+    pass_again();
+}
 
-    (void)state;
-    chaos_start_midway();
-    proxy_slice(&chaos.to_redis, 1, 0);
-    proxy_slice(&chaos.to_postgres, 1, 0);
-    done = pool_work_done(&chaos.f);
-    pool_work_wait(&chaos.f, done + 30, 60);
-    assert_true(proxy_count(&chaos.to_redis, PROXY_SLICES) >= 1000);
-    assert_true(proxy_count(&chaos.to_postgres, PROXY_SLICES) >= 1000);
-    proxy_pass(&chaos.to_redis);
-    proxy_pass(&chaos.to_postgres);
-    chaos_recovers(60);
-    chaos_end();
+static void slice(bool on)
+{
+    if (on) {
+        proxy_slice(&world.to_redis, 1, 0);
+        proxy_slice(&world.to_postgres, 1, 0);
+        return;
+    }
+    assert_met(PROXY_SLICES, 1000);
+    pass_again();
 }
 
 /* Too slow for the answers' limits: nothing is done, and no worker ends. */
-static void slow_thousand_bytes_a_second_are_given_up_and_taken_up(void **state)
+static void crawl(bool on)
 {
-    (void)state;
-    chaos_start_midway();
-    proxy_slice(&chaos.to_postgres, 10, 10000);
-    proxy_slice(&chaos.to_redis, 10, 10000);
-    fixture_pause_ms(4000);
-    assert_true(proxy_count(&chaos.to_redis, PROXY_SLICES) +
-                    proxy_count(&chaos.to_postgres, PROXY_SLICES) >=
+    if (on) {
+        proxy_slice(&world.to_postgres, 10, 10000);
+        proxy_slice(&world.to_redis, 10, 10000);
+        fixture_pause_ms(4000);
+        return;
+    }
+    assert_true(proxy_count(&world.to_redis, PROXY_SLICES) +
+                    proxy_count(&world.to_postgres, PROXY_SLICES) >=
                 100);
-    chaos_assert_midway();
-    proxy_pass(&chaos.to_redis);
-    proxy_pass(&chaos.to_postgres);
-    chaos_recovers(60);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 0);
-    chaos_end();
+    pass_again();
 }
 
-static void slow_reset_connections_are_made_again(void **state)
+static void reset(bool on)
 {
-    (void)state;
-    chaos_start_midway();
-    for (int i = 0; i < 10 || proxy_count(&chaos.to_redis, PROXY_REFUSED) < 10; i++) {
-        chaos_assert_midway();
-        proxy_reset_all(&chaos.to_redis);
-        proxy_reset_all(&chaos.to_postgres);
+    for (int i = 0; on && (i < 10 || proxy_count(&world.to_redis, PROXY_REFUSED) < 10);
+         i++) {
+        fault_assert_midway();
+        proxy_reset_all(&world.to_redis);
+        proxy_reset_all(&world.to_postgres);
         fixture_pause_ms(50);
     }
-    assert_true(proxy_count(&chaos.to_redis, PROXY_REFUSED) >= 10);
-    assert_true(proxy_count(&chaos.to_postgres, PROXY_REFUSED) >= 10);
-    chaos_assert_midway();
-    chaos_recovers(60);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.worker_died"), 0);
-    chaos_end();
+    assert_met(PROXY_REFUSED, 10);
+}
+
+static const struct fault quick[] = {
+    {"up_to_half_a_second_late", jitter, .done = 30, .is_shipped = true},
+};
+static const struct fault full[] = {
+    {"in_single_bytes", slice, .done = 30},
+    {"of_a_thousand_bytes_a_second", .set = crawl},
+};
+
+/* Guarantee: Answers that are up to half a second late are borne. */
+CASE_ROWS(pool_bears_answers, quick)
+{
+    fault_happens(row);
+}
+
+/* Guarantee: Answers in single bytes are put together, and a connection of a thousand
+ * bytes a second is given up and made again. */
+CASE_ROWS(pool_bears_also_answers, full, .when = fault_is_full)
+{
+    fault_happens(row);
+}
+
+/* Guarantee: Connections that are reset are made again. */
+CASE(slow_reset_connections_are_made_again)
+{
+    static const struct fault resets = {"reset", .set = reset};
+
+    proxy_close(&world.to_redis); /* by TCP */
+    proxy_open(&world.to_redis, world.redis.url + strlen("unix://"), NULL);
+    (void)snprintf(world.through.redis_url, sizeof world.through.redis_url,
+                   "redis://127.0.0.1:%d", world.to_redis.port);
+    fault_happens(&resets);
 }
 
 /* ---- swizzle ---- */
@@ -105,14 +111,13 @@ static struct fixture_child pools[POOLS];
 
 static void start_pool(size_t i)
 {
-    struct fixture through = chaos.f;
+    struct fixture through = world.f;
 
     proxy_open_postgres(&ways[2 * i], &through);
-    proxy_open_redis(&ways[2 * i + 1], chaos.f.redis_url);
+    proxy_open_redis(&ways[2 * i + 1], world.f.redis_url);
     (void)snprintf(through.redis_url, sizeof through.redis_url, "%s",
                    ways[2 * i + 1].url);
-    fixture_spawn(&through, &pools[i], "run", "-w", "2", "--now",
-                  pool_work_now(&chaos.work), NULL);
+    fixture_spawn(&through, &pools[i], "run", "-w", "2", NULL);
 }
 
 static void shuffle(size_t order[LINKS], unsigned *seed)
@@ -137,8 +142,8 @@ static void swizzle(unsigned *seed)
         proxy_swallow(&ways[order[i]], true);
         fixture_pause_ms(150);
     }
-    chaos_assert_stands_still(500); /* all ways are clogged */
-    chaos_assert_midway();
+    fault_assert_still(); /* all ways are clogged */
+    fault_assert_midway();
     shuffle(order, seed);
     for (size_t i = 0; i < LINKS; i++) {
         proxy_swallow(&ways[order[i]], false);
@@ -146,72 +151,43 @@ static void swizzle(unsigned *seed)
     }
 }
 
-static void swizzled_ways_of_three_pools_drain_after_the_last(void **state)
+static void close_swizzled(void)
+{
+    for (size_t i = 0; i < POOLS; i++)
+        world_kill(&pools[i]);
+    for (size_t i = 0; i < LINKS; i++)
+        proxy_close(&ways[i]);
+    world_close();
+}
+
+static const struct load_size of_three = {
+    .users = 250, .subscriptions = 500, .orders = 300, .periods = 40};
+
+WORLD_OPEN(open_for_three, FAULT_PLAN, .load = &of_three)
+
+/* Guarantee: Three pools whose connections clog one by one are at work again after
+ * the last is free. */
+CASE(swizzled_ways_of_three_pools_drain_after_the_last,
+     .open = open_for_three,
+     .close = close_swizzled,
+     .when = fault_is_full)
 {
     unsigned seed = 7, swallowed = 0;
 
-    (void)state;
     for (size_t i = 0; i < POOLS; i++)
         start_pool(i);
-    pool_work_wait(&chaos.f, 100, 10);
-    for (int i = 0; i < (chaos_is_full() ? 4 : 1); i++)
+    for (size_t i = 0; i < POOLS; i++)
+        pool_log_wait(&pools[i], "event=pool.started"); /* both servers answered */
+    pool_work_wait(&world.f, 100);
+    for (int i = 0; i < 4; i++)
         swizzle(&seed);
     for (size_t i = 0; i < LINKS; i++)
         swallowed += proxy_count(&ways[i], PROXY_SWALLOWED);
     assert_true(swallowed >= LINKS);
-    chaos_recovers(60);
+    fault_recovers();
     for (size_t i = 0; i < POOLS; i++) {
         (void)kill(pools[i].pid, SIGTERM);
-        pool_assert_ends(&pools[i], 0, 12);
+        pool_assert_ends(&pools[i], 0);
     }
-    chaos_check();
-}
-
-static int close_swizzled(void **state)
-{
-    for (size_t i = 0; i < POOLS; i++) {
-        if (pools[i].pid > 0) {
-            (void)kill(pools[i].pid, SIGKILL);
-            (void)waitpid(pools[i].pid, NULL, 0);
-        }
-        (void)close(pools[i].err_fd);
-        (void)close(pools[i].out_fd);
-    }
-    for (size_t i = 0; i < LINKS; i++)
-        proxy_close(&ways[i]);
-    return chaos_close(state);
-}
-
-static int open_for_three(void **state)
-{
-    (void)chaos_open_empty(state);
-    chaos.work =
-        (struct pool_work){.users = 250, .periods = 60, .orders = 200, .units = 120};
-    chaos_fill();
-    return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(slow_answers_up_to_half_a_second_are_borne,
-                                        chaos_open, chaos_close),
-        cmocka_unit_test_setup_teardown(slow_reset_connections_are_made_again,
-                                        open_by_tcp, chaos_close),
-    };
-    const struct CMUnitTest more[] = {
-        cmocka_unit_test_setup_teardown(slow_single_bytes_are_put_together, chaos_open,
-                                        chaos_close),
-        cmocka_unit_test_setup_teardown(
-            slow_thousand_bytes_a_second_are_given_up_and_taken_up, chaos_open,
-            chaos_close),
-        cmocka_unit_test_setup_teardown(
-            swizzled_ways_of_three_pools_drain_after_the_last, open_for_three,
-            close_swizzled),
-    };
-
-    fixture_need_servers();
-    if (chaos_is_full() && cmocka_run_group_tests(more, NULL, NULL) != 0)
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    fault_check();
 }

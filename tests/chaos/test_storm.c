@@ -1,138 +1,122 @@
 /* Workers that die as soon as they start, settings that cannot work, and clocks of the
  * workers that are a day off. */
-#include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "tests/lib/chaos_world.h"
+#include "tests/lib/fault.h"
+#include "tests/lib/steps.h"
 
 /* ---- a storm of deaths ---- */
 
 /* Kills every worker that appears, until the pool ends; returns how many. */
 static unsigned kill_all_that_appear(int seconds)
 {
-    int64_t deadline = pool_now_ms() + seconds * 1000;
+    int64_t deadline = fixture_now_ms() + seconds * 1000;
     pid_t pids[POOL_CHILDREN];
     unsigned killed = 0;
 
-    while (pool_is_alive(chaos.pool.pid)) {
-        size_t n = pool_children(chaos.pool.pid, pids);
+    while (pool_is_alive(world.pool.pid)) {
+        size_t n = pool_children(world.pool.pid, pids);
 
-        if (pool_now_ms() > deadline)
+        if (fixture_now_ms() > deadline)
             fail_msg("%u deaths, and the pool goes on", killed);
         for (size_t i = 0; i < n; i++)
-            killed += chaos_kill(pids[i], SIGKILL);
+            killed += fault_kill(pids[i], SIGKILL);
         fixture_pause_ms(5);
     }
     return killed;
 }
 
-/* Deaths that were counted: not of the listener, which may be taken for a worker before
- * it has its name, nor of one that had worked before Redis was silent. */
-static unsigned quick_deaths(void)
+/* Deaths that were answered with a pause: not the first, which may come to any pool. */
+static unsigned slow_restarts(void)
 {
-    return pool_log_count(&chaos.pool, " slot=0 pid=") -
-           pool_log_count(&chaos.pool, " restart_in_ms=0\n");
+    return pool_log_count(&world.pool, "event=pool.worker_died") -
+           pool_log_count(&world.pool, " restart_in_ms=0\n");
+}
+
+FAULT_WORLD(.load = NULL);
+
+static void open_loaded(void)
+{
+    world_open();
+    world_fill(&fault_usual);
 }
 
 /* Each pause is longer, so that there are few deaths; then it says so and ends. */
-static void crash_storm_is_slowed_down_and_given_up(void **state)
+/* Guarantee: A pool whose workers all die at once is slowed down and given up with
+ * exit code 70; the next pool does the work. */
+CASE(crash_storm_is_slowed_down_and_given_up, .open = open_loaded)
 {
-    int64_t since = pool_now_ms();
+    int64_t since = fixture_now_ms();
 
-    (void)state;
-    chaos_start("1");
-    pool_log_wait(&chaos.pool, "event=pool.started", 5);
-    proxy_swallow(&chaos.to_redis, true); /* nobody gets anywhere */
+    fault_as_shipped();
+    fault_start_one();
+    pool_log_wait(&world.pool, "event=pool.started");
+    proxy_swallow(&world.to_redis, true); /* nobody gets anywhere */
     assert_true(kill_all_that_appear(60) >= 10);
-    pool_assert_ends(&chaos.pool, 70, 1);
-    assert_int_equal(quick_deaths(), 9);
-    assert_int_equal(pool_log_count(&chaos.pool, "event=pool.giving_up"), 1);
-    assert_true(pool_log_count(&chaos.pool, "\n") <= 16);
-    assert_true(pool_now_ms() - since >= 1000); /* it did pause */
-    proxy_pass(&chaos.to_redis);
-    chaos_start("4");
-    chaos_recovers(60);
-    chaos_end();
+    pool_assert_ends(&world.pool, 70);
+    assert_int_equal(slow_restarts(), 8);
+    pool_logged(1, "event=pool.giving_up");
+    assert_true(pool_log_count(&world.pool, "\n") <= 16);
+    assert_true(fixture_now_ms() - since >= 1000); /* it did pause */
+    proxy_pass(&world.to_redis);
+    world.is_one = false;
+    fault_start("4");
+    fault_recovers();
+    fault_end();
 }
 
 /* ---- settings ---- */
 
-static void lease_out_of_bounds_is_refused_with_the_bounds(void **state)
+/* Guarantee: A lease out of bounds is refused with the bounds. */
+CASE(lease_out_of_bounds_is_refused_with_the_bounds, .open = open_loaded)
 {
     static const char *const wrong[] = {"0", "-1", "999", "600001", "soon"};
-    static struct fixture_output o;
 
-    (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", wrong[i]);
-        assert_int_equal(fixture_run(&chaos.f, &o, "run", "--once", NULL), 3);
-        fixture_assert_contains(o.err, "lease_ms");
-        fixture_assert_contains(o.err, i < 4 ? "1000" : "whole number");
+        world_says(3, "lease_ms", "run --once");
+        fixture_assert_contains(world.o.err, i < 4 ? "1000" : "whole number");
     }
-    assert_int_equal(pool_work_done(&chaos.f), 0);
+    assert_int_equal(pool_work_done(&world.f), 0);
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1000"); /* the shortest */
-    chaos_start("4");
-    chaos_recovers(60);
-    chaos_end();
+    fault_start("4");
+    fault_recovers();
+    fault_end();
 }
 
 /* ---- clocks of the workers ---- */
 
 /* Subscriptions of user 1 and 2: one due for an hour, one due in twelve hours. */
-static const char around_now[] =
-    "SET search_path = ledgerlock; INSERT INTO users (user_id, currency) VALUES (1,"
-    " 'USD'), (2, 'USD'); SELECT deposit(u, 1, 100000) FROM (VALUES (1), (2)) AS v (u);"
-    " INSERT INTO subscriptions (user_id, plan, amount_minor, currency, anchor_at, unit,"
-    " next_due_at) SELECT u, 'p', 100, 'USD', at, 'month', at FROM (VALUES (1, now() -"
-    " interval '1 hour'), (2, now() + interval '12 hours')) AS v (u, at)";
-
 static void worker_a_day_off_charges_by_the_databases_clock(int64_t shift_ms)
 {
-    static struct fixture_output o;
-    char url[FIXTURE_URL], said[16], told[32];
     time_t there = time(NULL) + shift_ms / 1000;
+    char told[32];
 
-    fixture_url_as(&chaos.f, "ledgerlock_owner", url, sizeof url);
-    fixture_exec(url, around_now);
+    world_do(
+        "INSERT INTO users (user_id, currency) VALUES (1, 'USD'), (2, 'USD');"
+        " SELECT deposit(u, 'USD', 100000, '1') FROM (VALUES (1), (2)) AS v (u); INSERT INTO"
+        " subscriptions (user_id, plan, amount_minor, currency, anchor_at, unit,"
+        " next_due_at) SELECT u, 'p', 100, 'USD', at, 'month', at FROM (VALUES (1,"
+        " now() - interval '1 hour'), (2, now() + interval '12 hours')) AS v (u,"
+        " at)");
     fixture_move_clock(shift_ms);
-    assert_int_equal(fixture_run(&chaos.f, &o, "run", "--once", "-w", "2", NULL), 0);
+    fixture_env("LEDGERLOCK_POOL_CLOCKS_APART_S", "0");
     (void)strftime(told, sizeof told, "ts=%Y-%m-%dT", gmtime(&there));
-    fixture_assert_contains(o.err, told); /* its clock was off */
-    fixture_query_text(url,
-                       "SELECT string_agg(s.user_id::text, ',') FROM ledgerlock.charges"
-                       " JOIN ledgerlock.subscriptions AS s USING (subscription_id)",
-                       said, sizeof said);
-    assert_string_equal(said, "1");
-    chaos_check_rows("now");
+    world_runs(0, "run --once -w 2");
+    fixture_assert_contains(world.o.err, told); /* its clock was off */
+    world_expect("1", "SELECT string_agg(s.user_id::text, ',') FROM charges JOIN"
+                      " subscriptions AS s USING (subscription_id)");
+    fault_check_rows("now");
 }
 
-static void worker_clock_a_day_ahead_charges_nothing_early(void **state)
+/* Guarantee: A worker whose clock is a day ahead charges nothing early. */
+CASE(worker_clock_a_day_ahead_charges_nothing_early)
 {
-    (void)state;
     worker_a_day_off_charges_by_the_databases_clock(86400000);
 }
 
-static void worker_clock_a_day_behind_charges_nothing_late(void **state)
+/* Guarantee: A worker whose clock is a day behind charges nothing late. */
+CASE(worker_clock_a_day_behind_charges_nothing_late)
 {
-    (void)state;
     worker_a_day_off_charges_by_the_databases_clock(-86400000);
-}
-
-#define STORM_TEST(name, open) cmocka_unit_test_setup_teardown(name, open, chaos_close)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        STORM_TEST(crash_storm_is_slowed_down_and_given_up, chaos_open),
-        STORM_TEST(lease_out_of_bounds_is_refused_with_the_bounds, chaos_open),
-        STORM_TEST(worker_clock_a_day_ahead_charges_nothing_early, chaos_open_empty),
-        STORM_TEST(worker_clock_a_day_behind_charges_nothing_late, chaos_open_empty),
-    };
-
-    fixture_need_servers();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,6 +25,15 @@ static int by_token(const void *left, const void *right)
     return a->begun_us < b->begun_us ? -1 : a->begun_us > b->begun_us;
 }
 
+static int by_xid(const void *left, const void *right)
+{
+    const struct commit *a = left, *b = right;
+
+    if (a->xid != b->xid)
+        return a->xid < b->xid ? -1 : 1;
+    return a->at_us < b->at_us ? -1 : a->at_us > b->at_us;
+}
+
 static int64_t number(const json_t *line, const char *key)
 {
     return json_integer_value(json_object_get(line, key));
@@ -53,6 +62,7 @@ static void *grown(void *array, size_t n, size_t size)
 static void begin(struct history *h, const json_t *line)
 {
     const json_t *items = json_object_get(line, "items");
+    const json_t *keys = json_object_get(line, "keys");
     struct attempt *a;
 
     h->attempts = grown(h->attempts, h->n, sizeof *h->attempts);
@@ -63,12 +73,14 @@ static void begin(struct history *h, const json_t *line)
                           .begun_us = number(line, "t"),
                           .ended_us = number(line, "t"),
                           .is_last = true,
-                          .n = json_array_size(items)};
+                          .n = json_array_size(items),
+                          .n_keys = json_array_size(keys)};
     a->job = strcmp(text(line, "job"), "orders") == 0 ? JOB_ORDERS : JOB_BILLING;
     (void)snprintf(a->worker, sizeof a->worker, "%s", text(line, "worker"));
-    a->items = calloc(a->n + 1, sizeof *a->items);
-    if (a->items == NULL)
-        die("out of memory");
+    a->items = room_for(a->n, sizeof *a->items);
+    a->keys = room_for(a->n_keys, sizeof *a->keys);
+    for (size_t i = 0; i < a->n_keys; i++)
+        a->keys[i] = strdup(json_string_value(json_array_get(keys, i)));
     for (size_t i = 0; i < a->n; i++)
         a->items[i] = json_integer_value(json_array_get(items, i));
     qsort(a->items, a->n, sizeof *a->items, by_number);
@@ -85,12 +97,25 @@ static void finish(struct attempt *a, const json_t *line, enum end end)
     a->rejected = number(line, "rejected");
 }
 
+static void note_commit(struct history *h, const json_t *line)
+{
+    h->commits = grown(h->commits, h->n_commits, sizeof *h->commits);
+    h->commits[h->n_commits++] =
+        (struct commit){(uint32_t)number(line, "xid"), number(line, "t")};
+}
+
 /* false: the event is none. */
 static bool mark(struct history *h, const json_t *line)
 {
-    static const char *const words[] = {
-        [MARK_KILLED] = "killed", [MARK_HEALED] = "healed", [MARK_LOST] = "lost"};
+    static const char *const words[] = {[MARK_KILLED] = "killed",
+                                        [MARK_HEALED] = "healed",
+                                        [MARK_LOST] = "lost",
+                                        [MARK_FORGOT] = "forgot"};
 
+    if (strcmp(text(line, "event"), "client") == 0) {
+        note_commit(h, line);
+        return true;
+    }
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
         if (strcmp(text(line, "event"), words[i]) == 0) {
             h->marks = grown(h->marks, h->n_marks, sizeof *h->marks);
@@ -118,8 +143,8 @@ static bool take(struct history *h, const json_t *line, size_t first)
         return true;
     }
     if (strcmp(event, "commit") == 0 && is_open && last->end == END_NONE) {
-        last->xid = number(line, "xid");
         last->commit_us = number(line, "t");
+        note_commit(h, line);
         return true;
     }
     if (strcmp(event, "ok") == 0 && is_open)
@@ -173,31 +198,55 @@ void history_read(struct history *h, const char *folder)
     globfree(&found);
     if (h->n > 0)
         qsort(h->attempts, h->n, sizeof *h->attempts, by_token);
+    if (h->n_commits > 0)
+        qsort(h->commits, h->n_commits, sizeof *h->commits, by_xid);
 }
 
 void history_free(struct history *h)
 {
-    for (size_t i = 0; i < h->n; i++)
+    for (size_t i = 0; i < h->n; i++) {
+        for (size_t k = 0; k < h->attempts[i].n_keys; k++)
+            free(h->attempts[i].keys[k]);
+        free(h->attempts[i].keys);
         free(h->attempts[i].items);
+    }
     free(h->attempts);
     free(h->marks);
+    free(h->commits);
 }
 
 /* ---- finding ---- */
 
 const struct attempt *history_find(const struct history *h, int64_t token)
 {
-    size_t low = 0, high = h->n;
+    size_t at = first_from(h->attempts, h->n, sizeof *h->attempts, token);
 
-    while (low < high) {
-        size_t middle = (low + high) / 2;
+    return at < h->n && h->attempts[at].token == token ? &h->attempts[at] : NULL;
+}
 
-        if (h->attempts[middle].token < token)
-            low = middle + 1;
-        else
-            high = middle;
+int64_t history_commit(const struct history *h, int64_t xid)
+{
+    uint32_t half = (uint32_t)xid;
+    size_t next =
+        first_from(h->commits, h->n_commits, sizeof *h->commits, (int64_t)half + 1);
+
+    return next > 0 && h->commits[next - 1].xid == half ? h->commits[next - 1].at_us
+                                                        : 0;
+}
+
+int64_t
+history_mark(const struct history *h, enum mark_kind kind, int64_t pid, int64_t from_us)
+{
+    int64_t first = INT64_MAX;
+
+    for (size_t i = 0; i < h->n_marks; i++) {
+        const struct mark *m = &h->marks[i];
+
+        if (m->kind == kind && (pid == 0 || m->pid == pid) && m->at_us >= from_us &&
+            m->at_us < first)
+            first = m->at_us;
     }
-    return low < h->n && h->attempts[low].token == token ? &h->attempts[low] : NULL;
+    return first;
 }
 
 bool attempt_has(const struct attempt *a, enum job job, int64_t item)

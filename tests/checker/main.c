@@ -2,7 +2,6 @@
  * It shares no code with the workers; it reads rows, lines and the clock of periods for
  * itself. */
 #include <getopt.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,15 +19,21 @@ static struct {
 
 static const char usage[] =
     "Usage: checker --postgres URL [--history FOLDER] [--now TIME] [--bound-ms MS]\n"
-    "               [--set-aside N] [--kills]\n\n"
+    "               [--set-aside N] [--kills] [--quorum] [--lease-ms MS]\n"
+    "               [--first SQL]\n\n"
     "Compares the final tables with what the workers of a test build wrote into\n"
     "FOLDER (LEDGERLOCK_TEST_HISTORY). Exit code 0: everything holds, 1: a rule is\n"
     "broken, 2: usage, 3: the check could not be made.\n\n"
     "  --now TIME      the instant that the pool was given as --now\n"
     "  --bound-ms MS   longest time until work is taken up again\n"
     "  --set-aside N   rows that may be parked (default 0)\n"
+    "  --lease-ms MS   longest lease of a lock (default 0): what Redis forgot is forgiven\n"
+    "                  to those who took it so long before\n"
+    "  --first SQL     is done before the rows are read, and undone\n"
     "  --kills         workers were killed that no line tells of: an invoke may lack\n"
-    "                  its end\n";
+    "                  its end\n"
+    "  --quorum        the locks were those of several servers: batches of different\n"
+    "                  rows may have one token\n";
 
 void broken(const char *rule, const char *fmt, ...)
 {
@@ -68,22 +73,40 @@ void die(const char *fmt, ...)
     exit(3);
 }
 
-static size_t count_ends(const struct history *h, enum end end)
+void *room_for(size_t n, size_t size)
 {
-    size_t n = 0;
+    void *room = calloc(n + 1, size);
 
-    for (size_t i = 0; i < h->n; i++)
-        n += h->attempts[i].end == end;
-    return n;
+    if (room == NULL)
+        die("out of memory");
+    return room;
+}
+
+size_t first_from(const void *elements, size_t n, size_t size, int64_t key)
+{
+    size_t low = 0, high = n;
+
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        int64_t found;
+
+        memcpy(&found, (const char *)elements + middle * size, sizeof found);
+        low = found < key ? middle + 1 : low;
+        high = found < key ? high : middle;
+    }
+    return low;
 }
 
 static void tell_history(const struct history *h, int64_t longest_us)
 {
+    size_t n[END_UNKNOWN + 1] = {0};
+
+    for (size_t i = 0; i < h->n; i++)
+        n[h->attempts[i].end]++;
     (void)printf("history: %zu workers, %zu invokes, %zu ok, %zu fail, %zu unknown, %zu"
-                 " without an end, %zu lines torn; longest recovery %" PRId64 " ms\n",
-                 h->workers, h->n, count_ends(h, END_OK), count_ends(h, END_FAIL),
-                 count_ends(h, END_UNKNOWN), count_ends(h, END_NONE), h->torn,
-                 longest_us / 1000);
+                 " without an end, %zu lines torn; longest recovery " N " ms\n",
+                 h->workers, h->n, n[END_OK], n[END_FAIL], n[END_UNKNOWN], n[END_NONE],
+                 h->torn, longest_us / 1000);
 }
 
 static int conclude(void)
@@ -98,7 +121,7 @@ static int conclude(void)
 
 /* The words of the command line. */
 struct order {
-    const char *url, *folder, *now;
+    const char *url, *folder, *now, *first;
     struct limits limits;
 };
 
@@ -110,46 +133,63 @@ static int parse(struct order *o, int argc, char **argv)
         {"now", required_argument, NULL, 'n'},
         {"bound-ms", required_argument, NULL, 'b'},
         {"set-aside", required_argument, NULL, 's'},
+        {"lease-ms", required_argument, NULL, 'l'},
+        {"first", required_argument, NULL, 'f'},
         {"kills", no_argument, NULL, 'k'},
+        {"quorum", no_argument, NULL, 'q'},
         {NULL, 0, NULL, 0},
     };
     int c;
 
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        int64_t n = optarg != NULL ? strtoll(optarg, NULL, 10) : 0;
+
         o->url = c == 'p' ? optarg : o->url;
         o->folder = c == 'h' ? optarg : o->folder;
         o->now = c == 'n' ? optarg : o->now;
-        o->limits.kills = o->limits.kills || c == 'k';
-        if (c == 'b')
-            o->limits.bound_us = strtoll(optarg, NULL, 10) * 1000;
-        if (c == 's')
-            o->limits.set_aside = strtoll(optarg, NULL, 10);
+        o->first = c == 'f' ? optarg : o->first;
+        o->limits.lease_us = c == 'l' ? n * 1000 : o->limits.lease_us;
+        o->limits.bound_us = c == 'b' ? n * 1000 : o->limits.bound_us;
+        o->limits.set_aside = c == 's' ? n : o->limits.set_aside;
+        o->limits.kills = c == 'k' || o->limits.kills;
+        o->limits.quorum = c == 'q' || o->limits.quorum;
         if (c == '?')
             return 2;
     }
     return o->url != NULL && optind == argc ? 0 : 2;
 }
 
+static void check_history(const struct tables *t, const struct order *order)
+{
+    const struct limits *limits = &order->limits;
+    struct history h = {0};
+    bool in_parts;
+
+    history_read(&h, order->folder);
+    in_parts = limits->set_aside > 0 || limits->kills ||
+               history_mark(&h, MARK_KILLED, 0, 0) != INT64_MAX;
+    rules_of_tokens(t, &h, in_parts);
+    rules_of_truth(t, &h);
+    rules_of_keys(&h, limits);
+    tell_history(&h, rules_of_history(t, &h, limits));
+    history_free(&h);
+}
+
 int main(int argc, char **argv)
 {
     struct order order = {0};
     struct tables tables = {0};
-    struct history history = {0};
 
     if (parse(&order, argc, argv) != 0) {
         (void)fputs(usage, stderr);
         return 2;
     }
-    tables_read(&tables, order.url, order.now);
+    tables_read(&tables, order.url, order.now, order.first);
     rules_of_tables(&tables, &order.limits);
     (void)printf("tables: %zu charges, %zu orders, %zu subscriptions\n",
                  tables.charges.rows, tables.orders.rows, tables.subs.rows);
-    if (order.folder != NULL) {
-        history_read(&history, order.folder);
-        rules_of_tokens(&tables, &history, &order.limits);
-        tell_history(&history, rules_of_history(&tables, &history, &order.limits));
-    }
+    if (order.folder != NULL)
+        check_history(&tables, &order);
     tables_free(&tables);
-    history_free(&history);
     return conclude();
 }

@@ -16,18 +16,14 @@ static inline const int64_t *row_of(const struct table *t, size_t row)
     return t->values + row * t->columns;
 }
 
-/* Columns of each table; rows in the order that the comment says. */
+/* Columns of the tables that are read by column. */
 /* clang-format off */
-enum { SUB_ID, SUB_ANCHOR, SUB_UNIT, SUB_EVERY, SUB_CANCEL, SUB_STATE };           /* id */
-enum { CHARGE_SUB, CHARGE_PERIOD, CHARGE_USER, CHARGE_AMOUNT, CHARGE_CAPTURED,
-       CHARGE_FENCE };                                                      /* sub, period */
-enum { BOOKED_SUB, BOOKED_PERIOD, BOOKED_AMOUNT, BOOKED_USER };             /* sub, period */
-enum { ORDER_ID, ORDER_STATE, ORDER_TOTAL, ORDER_FENCE, ORDER_USER };              /* id */
-enum { PAID_ORDER, PAID_AMOUNT, PAID_USER };                                    /* order */
-enum { LINE_ORDER, LINE_SKU, LINE_QTY };                                   /* order, sku */
-enum { MOVED_ORDER, MOVED_SKU, MOVED_QTY };                                /* order, sku */
-enum { WRITE_KEY, WRITE_XID, WRITE_FENCE };                                 /* in no order */
-enum { SUM_ID, SUM_IS, SUM_SHOULD };                                               /* id */
+enum { SUB_ID, SUB_ANCHOR, SUB_UNIT, SUB_EVERY, SUB_CANCEL, SUB_STATE, SUB_AMOUNT };
+enum { CHARGE_SUB, CHARGE_PERIOD, CHARGE_AMOUNT, CHARGE_CAPTURED, CHARGE_FENCE };
+enum { ORDER_ID, ORDER_STATE, ORDER_FENCE };
+enum { WRITE_KEY, WRITE_XID, WRITE_ORDER, WRITE_VALUE };
+enum { SUM_ID, SUM_IS, SUM_SHOULD };
+enum { REFUSED_ID, REFUSED_XID, REFUSED_KEY, REFUSED_WANTED };
 
 /* clang-format on */
 
@@ -35,14 +31,21 @@ enum { SUM_ID, SUM_IS, SUM_SHOULD };                                            
 enum { STATE_OPEN, STATE_DONE, STATE_REJECTED, STATE_SET_ASIDE, STATE_NOT_YET };
 
 struct tables {
-    struct table subs, charges, booked, orders, paid, lines, moved;
-    struct table user_writes, sku_writes; /* money of users, sales of SKUs */
-    struct table wallets, shelves;        /* what is, and what should be */
+    struct table subs, charges, orders; /* by their ids */
+    /* By all columns, and so equal: */
+    struct table captured, booked;         /* charges and their transfers */
+    struct table fulfilled, paid;          /* orders and theirs */
+    struct table lines, moved;             /* and their lines and movements */
+    struct table totals, wallets, shelves; /* what is, and what should be */
+    struct table user_writes, sku_writes;  /* money of users, sales of SKUs: tokens */
+    struct table money, goods; /* every change of wallets and SKUs, also by clients */
+    struct table declined, poor, shortages; /* charges; orders, by wallet and by SKU */
     int64_t now_us;
 };
 
-/* now: an instant as text, or NULL for the server's clock. */
-void tables_read(struct tables *t, const char *url, const char *now);
+/* now: an instant as text, or NULL for the server's clock. first: statements that are
+ * done before and undone afterwards, or NULL. */
+void tables_read(struct tables *t, const char *url, const char *now, const char *first);
 void tables_free(struct tables *t);
 
 #endif

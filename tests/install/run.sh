@@ -11,7 +11,7 @@ command -v "$server" >/dev/null || { echo "skipped: no redis-server" && exit 77;
 work=$(mktemp -d)
 pid=
 finish() {
-  [ -z "$pid" ] || kill "$pid" 2>/dev/null || true
+  [ -z "$pid" ] || { kill "$pid" && wait "$pid"; } 2>/dev/null || true # it writes into the folder until it is gone
   rm -rf "$work"
 }
 trap finish EXIT
@@ -34,8 +34,8 @@ libs=$(dirname "$so")
 readelf -d "$so" | grep -q 'SONAME.*\[libledgerlock\.so\.0\]' || die "the soname is not libledgerlock.so.0"
 
 # Exactly the functions of the header, nothing of the inside.
-grep -ohE '^[a-z].*[ *]ll_[a-z_]+\(' "$prefix/include/ledgerlock/lock.h" |
-  sed 's/.*[ *]\(ll_[a-z_]*\)($/\1/' | sort -u >"$work/declared"
+grep -ohE '^([A-Za-z].*[ *])?ll_[a-z_]+\(' "$prefix/include/ledgerlock/lock.h" |
+  sed 's/.*[ *]//; s/($//' | sort -u >"$work/declared"
 nm -D --defined-only "$so" | awk '{ print $3 }' | sed 's/@.*//' | sort -u >"$work/exported"
 [ -s "$work/declared" ] || die "no function found in the header"
 diff "$work/declared" "$work/exported" >&2 || die "header (<) and exported symbols (>) differ"
@@ -62,6 +62,12 @@ cflags="-std=c11 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags ledgerlo
   cc $cflags counter.c $(pkg-config --libs ledgerlock) -o pc_shared
   cc $cflags counter.c -Wl,-Bstatic $(pkg-config --libs ledgerlock) -Wl,-Bdynamic \
     $(pkg-config --static --libs ledgerlock | sed 's/-lledgerlock//') -o pc_static
+  for source in "$(dirname "$counter")"/*.c; do
+    case $source in
+      */loop.c) pkg-config --exists libevent || continue ;;
+    esac
+    cc $cflags "$source" -o example $(pkg-config --libs ledgerlock hiredis) $(pkg-config --silence-errors --cflags --libs libevent)
+  done
 }
 cmake -S "$here" -B cmake -DCMAKE_PREFIX_PATH="$prefix" -DCOUNTER="$work/counter.c" >cmake.log
 cmake --build cmake >>cmake.log

@@ -1,11 +1,11 @@
 /* clock_world: clocks that a test moves: a server's, and the test's own. Every move is
- * looked at where it must be seen, and the test fails when it is not. Only for tests
- * that link clock_shim. */
+ * looked at where it must be seen, and the test fails when it is not. The test's own
+ * clocks move only where it links clock_shim. */
 #ifndef LEDGERLOCK_CLOCK_WORLD_H
 #define LEDGERLOCK_CLOCK_WORLD_H
 
-#include "tests/lib/clock_shim.h"
 #include "tests/lib/fixture.h"
+#include "tools/testkit/clock_shim.h"
 
 enum { CLOCK_HOUR_MS = 3600 * 1000 };
 
@@ -23,7 +23,7 @@ void clock_jump_boot(int64_t ms);
 /* Puts all of this process' clocks right again. */
 void clock_mend_own(void);
 
-/* Milliseconds that really passed. Use it for what took how long: no jump moves it. */
-int64_t clock_real_ms(void);
+/* Fails the test when what went from before to after did not move by ms. */
+void clock_assert_moved(const char *what, int64_t before, int64_t after, int64_t ms);
 
 #endif

@@ -1,20 +1,11 @@
-/* fixture: databases by libpq, the program by fork and exec, Redis by its own process.
- */
-#define _XOPEN_SOURCE 700 /* nftw */
+/* fixture: the program by fork and exec, and its environment. */
+#define _XOPEN_SOURCE 700 /* mkstemp */
 #include "tests/lib/fixture.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libpq-fe.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/lib/secrets.h"
 
@@ -32,7 +23,7 @@ void fixture_pause_ms(long ms)
     (void)nanosleep(&ts, NULL);
 }
 
-static int64_t now_ms(void)
+int64_t fixture_now_ms(void)
 {
     struct timespec ts;
 
@@ -40,110 +31,9 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-/* ---- databases ---- */
-
-static const char *super_url(void)
+void fixture_forget_env(void)
 {
-    return getenv("LEDGERLOCK_TEST_PG");
-}
-
-void fixture_need_servers(void)
-{
-    if (getenv("LEDGERLOCK_TEST_ONLY") != NULL)
-        cmocka_set_test_filter(getenv("LEDGERLOCK_TEST_ONLY"));
-    if (super_url() != NULL && getenv("LEDGERLOCK_TEST_REDIS") != NULL)
-        return;
-    (void)printf("skipped: LEDGERLOCK_TEST_PG and LEDGERLOCK_TEST_REDIS are not set; "
-                 "scripts/test starts servers and sets them\n");
-    exit(77);
-}
-
-/* Server, port and nothing else of the superuser's URL; database and role are ours. */
-static void make_url(const char *database, const char *role, char *url, size_t size)
-{
-    PQconninfoOption *options = PQconninfoParse(super_url(), NULL);
-    size_t n = (size_t)snprintf(url, size, "postgresql:///%s?user=%s", database, role);
-
-    assert_non_null(options);
-    for (PQconninfoOption *o = options; o->keyword != NULL; o++) {
-        bool is_place =
-            strcmp(o->keyword, "host") == 0 || strcmp(o->keyword, "port") == 0;
-
-        if (is_place && o->val != NULL && n < size)
-            n += (size_t)snprintf(url + n, size - n, "&%s=%s", o->keyword, o->val);
-    }
-    PQconninfoFree(options);
-    assert_true(n < size);
-}
-
-void fixture_url_as(const struct fixture *f, const char *role, char *url, size_t size)
-{
-    make_url(f->database, role, url, size);
-}
-
-void fixture_become(struct fixture *f, const char *role)
-{
-    fixture_url_as(f, role, f->url, sizeof f->url);
-}
-
-void fixture_open(struct fixture *f)
-{
-    static unsigned count;
-    char sql[256];
-
-    memset(f, 0, sizeof *f);
     extra_ct = 0;
-    (void)snprintf(f->database, sizeof f->database, "lltest_%ld_%u", (long)getpid(),
-                   ++count);
-    (void)snprintf(f->prefix, sizeof f->prefix, "%s:", f->database);
-    (void)snprintf(f->redis_url, sizeof f->redis_url, "%s",
-                   getenv("LEDGERLOCK_TEST_REDIS"));
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s OWNER ledgerlock_owner",
-                   f->database);
-    fixture_exec(super_url(), sql);
-    fixture_become(f, "ledgerlock_owner");
-}
-
-void fixture_close(struct fixture *f)
-{
-    char sql[256];
-
-    extra_ct = 0;
-    if (f->database[0] != '\0') {
-        (void)snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %s WITH (FORCE)",
-                       f->database);
-        fixture_exec(super_url(), sql);
-    }
-    f->database[0] = '\0';
-    secrets_close();
-}
-
-static int migrate(const struct fixture *f, struct fixture_output *o)
-{
-    struct fixture owner = *f;
-
-    fixture_become(&owner, "ledgerlock_owner");
-    return fixture_run(&owner, o, "migrate", NULL);
-}
-
-void fixture_migrate(const struct fixture *f)
-{
-    static struct fixture_output o;
-
-    if (migrate(f, &o) != 0)
-        fail_msg("migrate: exit %d: %s", o.code, o.err);
-}
-
-/* A setup that fails gets no teardown from cmocka. */
-void fixture_open_migrated(struct fixture *f)
-{
-    static struct fixture_output o;
-
-    fixture_open(f);
-    if (migrate(f, &o) == 0)
-        return;
-    fixture_close(f);
-    fail_msg("migrate: exit %d: %s", o.code, o.err);
 }
 
 /* ---- the program ---- */
@@ -221,20 +111,40 @@ static int temporary(void)
     return fd;
 }
 
+pid_t fixture_fork(void)
+{
+    pid_t pid;
+
+    (void)fflush(NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return pid;
+}
+
 static void
 start(struct fixture_child *child, const struct fixture *f, const char *const *words)
 {
-    const char *bin = fixture_program();
+    char bin[4096];
 
+    /* "lab", "bench" and "shop" are programs of their own, beside the other. */
+    (void)snprintf(bin, sizeof bin, "%s", fixture_program());
+    if (words[1] != NULL &&
+        (strcmp(words[1], "lab") == 0 || strcmp(words[1], "bench") == 0 ||
+         strcmp(words[1], "shop") == 0)) {
+        char *slash = strrchr(bin, '/');
+
+        (void)snprintf(slash, sizeof bin - (size_t)(slash - bin), "/ledgerlock-%s",
+                       words[1]);
+        words++;
+    }
     child->out_fd = temporary();
     child->err_fd = temporary();
     (void)secrets_of_postgres(); /* the child would make one of its own */
-    (void)fflush(NULL);
-    child->pid = fork();
-    assert_true(child->pid >= 0);
+    child->pid = fixture_fork();
     if (child->pid > 0)
         return;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     set_environment(f);
     (void)dup2(child->out_fd, STDOUT_FILENO);
     (void)dup2(child->err_fd, STDERR_FILENO);
@@ -263,11 +173,11 @@ static void slurp(int fd, char *buf, size_t size)
 
 int fixture_reap(pid_t pid, int seconds)
 {
-    int64_t deadline = now_ms() + (int64_t)seconds * 1000;
+    int64_t deadline = fixture_now_ms() + (int64_t)seconds * 1000;
     int status = 0;
 
     while (waitpid(pid, &status, WNOHANG) == 0) {
-        if (now_ms() > deadline) {
+        if (fixture_now_ms() > deadline) {
             (void)kill(pid, SIGKILL);
             (void)waitpid(pid, &status, 0);
             return -1;
@@ -275,6 +185,16 @@ int fixture_reap(pid_t pid, int seconds)
         fixture_pause_ms(5);
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* A test that fails for an exit code alone would not say why. */
+static void tell(int code, int err_fd)
+{
+    char text[1000];
+
+    slurp(err_fd, text, sizeof text);
+    /* Its own line: the count of the tests reads what stands at a line's beginning. */
+    (void)fprintf(stderr, "exit %d: %s\n", code, text);
 }
 
 int fixture_wait(struct fixture_child *child, int seconds, struct fixture_output *o)
@@ -286,7 +206,9 @@ int fixture_wait(struct fixture_child *child, int seconds, struct fixture_output
         slurp(child->out_fd, o->out, sizeof o->out);
         slurp(child->err_fd, o->err, sizeof o->err);
     }
-    secrets_look((const int[]){child->out_fd, child->err_fd});
+    if (code != 0)
+        tell(code, child->err_fd);
+    secrets_find((const int[]){child->out_fd, child->err_fd});
     (void)close(child->out_fd);
     (void)close(child->err_fd);
     child->pid = 0;
@@ -322,29 +244,4 @@ void fixture_assert_contains(const char *text, const char *part)
 {
     if (strstr(text, part) == NULL)
         fail_msg("expected \"%s\" in: %s", part, text);
-}
-
-/* ---- files ---- */
-
-void fixture_temporary(char *path, size_t size, const char *name)
-{
-    const char *base = getenv("LEDGERLOCK_TEST_TMP");
-    int n = -1;
-
-    if (base != NULL && base[0] != '\0')
-        n = snprintf(path, size, "%s/%s.XXXXXX", base, name);
-    if (n < 0 || (size_t)n >= size)
-        (void)snprintf(path, size, "/tmp/ledgerlock-%s.XXXXXX", name);
-}
-
-void fixture_file(char *path, size_t size, const char *text, unsigned mode)
-{
-    int fd;
-
-    fixture_temporary(path, size, "file");
-    fd = mkstemp(path);
-    assert_true(fd >= 0);
-    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
-    assert_int_equal(fchmod(fd, (mode_t)mode), 0);
-    (void)close(fd);
 }

@@ -1,27 +1,17 @@
 /* fixture: what integration tests stand on: a fresh database per test, the program run
  * as a process, plain SQL beside it, a Redis server of the test's own.
  *
- * Set by scripts/test:
- *   LEDGERLOCK_TEST_PG            URL of a superuser,
- * postgresql:///postgres?host=DIR&user=postgres LEDGERLOCK_TEST_REDIS         URL of a
- * shared Redis, unix:///...; keys are kept apart by prefix LEDGERLOCK_TEST_BIN the
- * program; else `ledgerlock` beside the test LEDGERLOCK_TEST_REDIS_SERVER  redis-server
- * binary; else found in PATH
- *   LEDGERLOCK_TEST_TMP           folder of temporary files; else /tmp
- * Without LEDGERLOCK_TEST_PG a test says so and ends with
- * 77: skipped. Whatever else goes wrong in here fails the test at once (cmocka), so
- * nothing returns an error code. */
+ * scripts/test sets LEDGERLOCK_TEST_PG (URL of a superuser), _REDIS (URL of a shared
+ * Redis; keys are kept apart by prefix), _BIN (the program; else `ledgerlock` beside
+ * the test), _REDIS_SERVER (redis-server; else found in PATH) and _TMP (folder of
+ * temporary files; else /tmp). Without servers a test says so and ends with 77:
+ * skipped. Any other error in here fails the test at once, so nothing returns an error
+ * code. */
 #ifndef LEDGERLOCK_FIXTURE_H
 #define LEDGERLOCK_FIXTURE_H
 
-/* cmocka wants these four before it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/lib/test.h"
 
-#include <cmocka.h>
-#include <stdbool.h>
 #include <sys/types.h>
 
 enum { FIXTURE_URL = 512, FIXTURE_OUTPUT = 1 << 16 };
@@ -35,8 +25,7 @@ struct fixture {
     char prefix[72]; /* of this test's keys in the shared Redis: locks.prefix */
 };
 
-/* First line of main: exits with 77 when there are no servers. LEDGERLOCK_TEST_ONLY
- * may name the one test of the program that is to run (a pattern with * and ?). */
+/* Exits with 77 when there are no servers: whatever opens one begins with it. */
 void fixture_need_servers(void);
 
 /* Creates an empty database owned by ledgerlock_owner, and a key prefix. */
@@ -52,15 +41,15 @@ void fixture_close(struct fixture *f);
 /* URL of the test's database for a role; "postgres" is the superuser. */
 void fixture_url_as(const struct fixture *f, const char *role, char *url, size_t size);
 
+/* Host and port of the server, each after `sep`: as in a URL ("&"), as words (" "). */
+void fixture_server(char *text, size_t size, const char *sep);
+
 /* f->url = that URL. */
 void fixture_become(struct fixture *f, const char *role);
 
-/* Runs `ledgerlock migrate` as ledgerlock_owner and asserts that it worked. */
-void fixture_migrate(const struct fixture *f);
-
 /* ---- the program ---- */
 
-/* What a run left behind; longer output is cut. */
+/* A run left this behind; longer output is cut. */
 struct fixture_output {
     int code; /* exit code; 128 + signal when killed; -1 when it did not end in time */
     char out[FIXTURE_OUTPUT];
@@ -74,7 +63,7 @@ struct fixture_child {
 };
 
 /* Seconds that fixture_run gives a run before it kills it. */
-enum { FIXTURE_RUN_SECONDS = 60 };
+enum { FIXTURE_RUN_SECONDS = 800 };
 
 /* Runs the program with these words and waits. LEDGERLOCK_* of the caller are removed,
  * except what f says and LEDGERLOCK_TEST_*; f == NULL sets none, so defaults apply.
@@ -93,10 +82,35 @@ int fixture_wait(struct fixture_child *child, int seconds, struct fixture_output
 /* Waits for any child of the test; the same codes and the same killing. */
 int fixture_reap(pid_t pid, int seconds);
 
+/* Forks; the child is killed when the test ends. Returns 0 in the child. */
+pid_t fixture_fork(void);
+
 void fixture_pause_ms(long ms);
+
+/* Waits until it is so; asks after 10 ms and then less and less often, down to ten
+ * times a second, because many tests ask at once. A slow machine needs less than two
+ * minutes, counted by no clock that a test may move: then it fails with a message as of
+ * printf. */
+#define FIXTURE_AWAIT(condition, ...)                                                  \
+    do {                                                                               \
+        int left_ms_ = 120000, pause_ms_ = 10;                                         \
+        while (!(condition)) {                                                         \
+            if ((left_ms_ -= pause_ms_) <= 0)                                          \
+                fail_msg(__VA_ARGS__);                                                 \
+            fixture_pause_ms(pause_ms_);                                               \
+            if (pause_ms_ < 100)                                                       \
+                pause_ms_ += 5;                                                        \
+        }                                                                              \
+    } while (0)
+
+/* Milliseconds on the monotonic clock. */
+int64_t fixture_now_ms(void);
 
 /* Adds NAME=VALUE for the runs that follow (NULL: removes it); until fixture_open. */
 void fixture_env(const char *name, const char *value);
+
+/* Removes all of them. */
+void fixture_forget_env(void);
 
 /* The runs that follow have a wall clock so far ahead; until fixture_open. */
 void fixture_move_clock(int64_t ms);
@@ -132,17 +146,18 @@ struct fixture_redis {
     pid_t pid;             /* 0: not running */
 };
 
+/* The program, or its name in PATH. */
+const char *fixture_redis_program(void);
+
 /* Starts redis-server on a Unix socket, without persistence, with extra arguments
  * ("--maxmemory-policy", "allkeys-lru", NULL); returns when it answers. A second start
- * after stop or kill uses the same folder and URL. */
+ * after a kill uses the same folder and URL. */
 void fixture_redis_start(struct fixture_redis *r, ...) __attribute__((sentinel));
 
 /* While true, servers are started with a clock of their own: see clock_world.h. */
 extern bool fixture_movable_clocks;
 
-/* TERM (it saves if told to); KILL; TERM and remove the folder. All accept a dead one.
- */
-void fixture_redis_stop(struct fixture_redis *r);
+/* KILL; TERM and remove the folder. Both accept a dead one. */
 void fixture_redis_kill(struct fixture_redis *r);
 void fixture_redis_close(struct fixture_redis *r);
 
@@ -152,6 +167,11 @@ void fixture_redis_close(struct fixture_redis *r);
  * LEDGERLOCK_TEST_TMP, which scripts/test removes however it ends, or in /tmp when it
  * is not set or too long for size. */
 void fixture_temporary(char *path, size_t size, const char *name);
+
+/* Makes such a folder; removes it with all that is in it, if there is one, and fails if
+ * the file `log` in it has a password (secrets.h). */
+void fixture_folder(char *dir, size_t size, const char *name);
+void fixture_remove(char *dir, const char *log);
 
 /* Writes a temporary file with this mode and puts its path into path; the test unlinks
  * it. */

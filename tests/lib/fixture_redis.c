@@ -1,25 +1,17 @@
 /* fixture: a Redis server that belongs to one test, on a Unix socket in its own folder.
  */
-#define _XOPEN_SOURCE 700 /* nftw */
+#define _XOPEN_SOURCE 700
 #include <fcntl.h>
-#include <ftw.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
-#include <unistd.h>
 
-#include "tests/lib/clock_shim.h"
 #include "tests/lib/fixture.h"
-#include "tests/lib/secrets.h"
+#include "tools/testkit/clock_shim.h"
 
 bool fixture_movable_clocks;
 
-enum { MAX_WORDS = 32, REDIS_SECONDS = 10 };
+enum { MAX_WORDS = 32, REDIS_SECONDS = 60 };
 
 static bool redis_answers(const char *path)
 {
@@ -66,56 +58,46 @@ void fixture_preload_calls(void)
     fixture_env("LD_PRELOAD", CALL_SHIM);
 }
 
-static void exec_redis(const struct fixture_redis *r, va_list ap)
+const char *fixture_redis_program(void)
 {
     const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
-    const char *bin = given != NULL && given[0] != '\0' ? given : "redis-server";
-    const char *words[MAX_WORDS] = {bin,
-                                    "--port",
-                                    "0",
-                                    "--unixsocket",
-                                    r->url + strlen("unix://"),
-                                    "--save",
-                                    "",
-                                    "--appendonly",
-                                    "no",
-                                    "--dir",
-                                    r->dir,
-                                    "--logfile",
-                                    "redis.log"};
+
+    return given != NULL && given[0] != '\0' ? given : "redis-server";
+}
+
+static void exec_redis(const struct fixture_redis *r, va_list ap)
+{
+    /* clang-format off */
+    const char *words[MAX_WORDS] = {
+        fixture_redis_program(), "--port", "0", "--unixsocket", r->url + strlen("unix://"),
+        "--save", "", "--appendonly", "no", "--dir", r->dir, "--logfile", "redis.log"};
+    /* clang-format on */
     size_t n = 13;
 
     while (n + 1 < MAX_WORDS && (words[n] = va_arg(ap, const char *)) != NULL)
         n++;
     if (fixture_movable_clocks)
         take_own_clock(r);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    (void)execvp(bin, (char *const *)(uintptr_t)words);
+    (void)execvp(words[0], (char *const *)(uintptr_t)words);
     _exit(127);
 }
 
 void fixture_redis_start(struct fixture_redis *r, ...)
 {
-    int left_ms = REDIS_SECONDS * 1000;
     va_list ap;
 
+    fixture_need_servers();
     if (r->dir[0] == '\0') {
-        fixture_temporary(r->dir, sizeof r->dir, "redis"); /* short: socket inside */
-        assert_non_null(mkdtemp(r->dir));
+        fixture_folder(r->dir, sizeof r->dir, "redis"); /* short: socket inside */
         (void)snprintf(r->url, sizeof r->url, "unix://%s/redis.sock", r->dir);
     }
-    (void)fflush(NULL);
     va_start(ap, r);
-    r->pid = fork();
-    assert_true(r->pid >= 0);
+    r->pid = fixture_fork();
     if (r->pid == 0)
         exec_redis(r, ap);
     va_end(ap);
-    while (!redis_answers(r->url + strlen("unix://"))) {
-        if ((left_ms -= 10) < 0)
-            fail_msg("redis-server in %s did not start", r->dir);
-        fixture_pause_ms(10);
-    }
+    FIXTURE_AWAIT(redis_answers(r->url + strlen("unix://")),
+                  "redis-server in %s did not start", r->dir);
 }
 
 static void end_redis(struct fixture_redis *r, int signal)
@@ -127,37 +109,13 @@ static void end_redis(struct fixture_redis *r, int signal)
     r->pid = 0;
 }
 
-void fixture_redis_stop(struct fixture_redis *r)
-{
-    end_redis(r, SIGTERM);
-}
-
 void fixture_redis_kill(struct fixture_redis *r)
 {
     end_redis(r, SIGKILL);
 }
 
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
 void fixture_redis_close(struct fixture_redis *r)
 {
-    char log[sizeof r->dir + 16];
-    bool found = false;
-
     end_redis(r, SIGTERM);
-    if (r->dir[0] != '\0') {
-        (void)snprintf(log, sizeof log, "%s/redis.log", r->dir);
-        found = secrets_are_in(log);
-        (void)nftw(r->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
-    }
-    r->dir[0] = '\0';
-    if (found)
-        fail_msg("Redis has written a password");
+    fixture_remove(r->dir, "redis.log");
 }

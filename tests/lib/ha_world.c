@@ -3,15 +3,7 @@
 #include "tests/lib/ha_world.h"
 
 #include <arpa/inet.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <unistd.h>
-
-enum { WAIT_MS = 15000, STEP_MS = 20 };
 
 int ha_free_port(void)
 {
@@ -36,13 +28,10 @@ void ha_start(struct ha_server *s, int primary_port)
     (void)snprintf(port, sizeof port, "%d", s->port);
     (void)snprintf(primary, sizeof primary, "%d", primary_port);
     (void)snprintf(s->url, sizeof s->url, "redis://127.0.0.1:%d", s->port);
-    if (primary_port == 0)
-        fixture_redis_start(&s->redis, "--port", port, "--bind", "127.0.0.1",
-                            "--repl-diskless-sync-delay", "0", NULL);
-    else
-        fixture_redis_start(&s->redis, "--port", port, "--bind", "127.0.0.1",
-                            "--repl-diskless-sync-delay", "0", "--replicaof",
-                            "127.0.0.1", primary, NULL);
+    /* The words of a primary end with the delay. */
+    fixture_redis_start(
+        &s->redis, "--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay",
+        "0", primary_port == 0 ? NULL : "--replicaof", "127.0.0.1", primary, NULL);
 }
 
 void ha_kill(struct ha_server *s)
@@ -55,12 +44,17 @@ void ha_close(struct ha_server *s)
     fixture_redis_close(&s->redis);
 }
 
-/* On a connection of its own: a failover closes those of all clients. */
+/* On a connection of its own: a failover closes those of all clients, and may close
+ * this one too while it waits for its answer. */
 static redisReply *command(struct ha_server *s, const char *text)
 {
     redisContext *raw = lock_raw_connection(s->redis.url);
-    redisReply *reply = redisCommand(raw, text);
+    redisReply *reply;
 
+    for (int i = 0; (reply = redisCommand(raw, text)) == NULL && i < 3; i++) {
+        redisFree(raw);
+        raw = lock_raw_connection(s->redis.url);
+    }
     if (reply == NULL)
         fail_msg("%s: %s", text, raw->errstr);
     if (reply->type == REDIS_REPLY_ERROR)
@@ -76,36 +70,27 @@ void ha_do(struct ha_server *s, const char *text)
 
 long long ha_integer(struct ha_server *s, const char *text)
 {
-    redisReply *reply = command(s, text);
-    long long v = reply->integer;
-
-    freeReplyObject(reply);
-    return v;
+    return lock_number(command(s, text));
 }
 
 void ha_wait_integer(struct ha_server *s, const char *text, long long wanted)
 {
-    for (int left_ms = WAIT_MS; ha_integer(s, text) != wanted; left_ms -= STEP_MS) {
-        if (left_ms <= 0)
-            fail_msg("%s: %s is not %lld", s->url, text, wanted);
-        fixture_pause_ms(STEP_MS);
-    }
+    FIXTURE_AWAIT(ha_integer(s, text) == wanted, "%s: %s is not %lld", s->url, text,
+                  wanted);
+}
+
+static bool is_in_info(struct ha_server *s, const char *text)
+{
+    redisReply *reply = command(s, "INFO");
+    bool is_there = strstr(reply->str, text) != NULL;
+
+    freeReplyObject(reply);
+    return is_there;
 }
 
 void ha_wait_info(struct ha_server *s, const char *text)
 {
-    bool is_there = false;
-
-    for (int left_ms = WAIT_MS; !is_there; left_ms -= STEP_MS) {
-        redisReply *reply = command(s, "INFO");
-
-        is_there = strstr(reply->str, text) != NULL;
-        freeReplyObject(reply);
-        if (!is_there && left_ms <= 0)
-            fail_msg("%s: no %s", s->url, text);
-        if (!is_there)
-            fixture_pause_ms(STEP_MS);
-    }
+    FIXTURE_AWAIT(is_in_info(s, text), "%s: no %s", s->url, text);
 }
 
 /* For a second after its first synchronisation a replica may leave a question for its
@@ -135,31 +120,23 @@ void ha_wait_linked(struct ha_server *replica)
 
 /* ---- Sentinels ---- */
 
-static void write_sentinel_file(const struct ha_sentinel *s, int primary_port)
+static void exec_sentinel(const struct ha_sentinel *s, int primary_port)
 {
+    const char *bin = fixture_redis_program();
     char path[96];
     FILE *f;
 
-    (void)snprintf(path, sizeof path, "%s/sentinel.conf", s->dir);
+    (void)snprintf(path, sizeof path, "%s/sentinel.conf", s->redis.dir);
     f = fopen(path, "w");
-    assert_non_null(f);
+    if (f == NULL)
+        _exit(127);
     (void)fprintf(f,
-                  "port %d\nbind 127.0.0.1\ndir %s\nlogfile %s/sentinel.log\n"
+                  "port %d\nbind 127.0.0.1\ndir %s\nlogfile redis.log\n"
                   "sentinel monitor " HA_NAME " 127.0.0.1 %d 1\n"
                   "sentinel down-after-milliseconds " HA_NAME " 500\n"
                   "sentinel failover-timeout " HA_NAME " 5000\n",
-                  s->port, s->dir, s->dir, primary_port);
-    assert_int_equal(fclose(f), 0);
-}
-
-static void exec_sentinel(const struct ha_sentinel *s)
-{
-    const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
-    const char *bin = given != NULL && given[0] != '\0' ? given : "redis-server";
-    char path[96];
-
-    (void)snprintf(path, sizeof path, "%s/sentinel.conf", s->dir);
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+                  s->port, s->redis.dir, primary_port);
+    (void)fclose(f);
     (void)execlp(bin, bin, path, "--sentinel", (char *)NULL);
     _exit(127);
 }
@@ -185,35 +162,17 @@ static long known_replicas(const struct ha_sentinel *s)
 
 void ha_sentinel_start(struct ha_sentinel *s, int primary_port, size_t replicas)
 {
-    (void)strcpy(s->dir, "/tmp/ledgerlock-sentinel.XXXXXX");
-    assert_non_null(mkdtemp(s->dir));
+    fixture_folder(s->redis.dir, sizeof s->redis.dir, "sentinel");
     s->port = ha_free_port();
-    write_sentinel_file(s, primary_port);
-    (void)fflush(NULL);
-    s->pid = fork();
-    assert_true(s->pid >= 0);
-    if (s->pid == 0)
-        exec_sentinel(s);
-    for (int left_ms = WAIT_MS; known_replicas(s) < (long)replicas;
-         left_ms -= STEP_MS) {
-        if (left_ms <= 0)
-            fail_msg("the Sentinel in %s does not know %zu replicas", s->dir, replicas);
-        fixture_pause_ms(STEP_MS);
-    }
+    s->redis.pid = fixture_fork();
+    if (s->redis.pid == 0)
+        exec_sentinel(s, primary_port);
+    FIXTURE_AWAIT(known_replicas(s) >= (long)replicas,
+                  "the Sentinel in %s does not know %zu replicas", s->redis.dir,
+                  replicas);
 }
 
 void ha_sentinel_close(struct ha_sentinel *s)
 {
-    char path[96];
-
-    if (s->pid <= 0)
-        return;
-    (void)kill(s->pid, SIGKILL);
-    (void)fixture_reap(s->pid, 10);
-    s->pid = 0;
-    (void)snprintf(path, sizeof path, "%s/sentinel.conf", s->dir);
-    (void)unlink(path);
-    (void)snprintf(path, sizeof path, "%s/sentinel.log", s->dir);
-    (void)unlink(path);
-    (void)rmdir(s->dir);
+    fixture_redis_close(&s->redis);
 }

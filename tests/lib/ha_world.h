@@ -12,13 +12,12 @@ struct ha_server {
     char url[64]; /* redis://127.0.0.1:port */
 };
 
-/* What the Sentinels call the primary. */
+/* The name of the primary at the Sentinels. */
 #define HA_NAME "ledger"
 
 struct ha_sentinel {
-    pid_t pid; /* 0: not running */
+    struct fixture_redis redis;
     int port;
-    char dir[64];
 };
 
 /* A port of 127.0.0.1 that nobody listens on. */
@@ -31,6 +30,7 @@ void ha_start(struct ha_server *s, int primary_port);
 /* Kills it without a word; ends it and removes its folder. Both accept a dead one. */
 void ha_kill(struct ha_server *s);
 void ha_close(struct ha_server *s);
+#define SERVER OWNED(ha_close) struct ha_server
 
 /* One command on the server: its effect, or its integer. */
 void ha_do(struct ha_server *s, const char *command);

@@ -1,23 +1,35 @@
-/* hand: the steps of a turn without the turn. */
+/* hand: the steps of a batch, one by one. */
 #include "tests/lib/hand.h"
 
-#include <stdio.h>
-#include <string.h>
-
-int hand_world(void **state)
+void hand_world(void)
 {
-    world_open(state);
-    world_do("INSERT INTO users (user_id, currency) SELECT 64 * n, 'USD' FROM "
-             "generate_series(1, 5) AS n; SELECT deposit(64 * n, 1, 1000) FROM "
-             "generate_series(1, 5) AS n; INSERT INTO subscriptions (subscription_id, "
-             "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) "
-             "SELECT n, 64 * n, 'p', 100, 'USD', at, 'month', at FROM "
-             "generate_series(1, 5) AS n, (VALUES ('2024-01-01Z'::timestamptz)) AS t "
-             "(at)");
+    world_open();
+    world_do("SELECT make_months('2024-01-01Z', '2024-01-01Z')");
+    world_do(
+        "INSERT INTO users (user_id, currency) SELECT 64 * n, 'USD' FROM "
+        "generate_series(1, 5) AS n; SELECT deposit(64 * n, 'USD', 1000, '1') FROM "
+        "generate_series(1, 5) AS n; INSERT INTO subscriptions (subscription_id, "
+        "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) "
+        "SELECT n, 64 * n, 'p', 100, 'USD', at, 'month', at FROM "
+        "generate_series(1, 5) AS n, (VALUES ('2024-01-01Z'::timestamptz)) AS t "
+        "(at)");
     world_sku(64, "A", 100, 10);
     world_do("SELECT place_order(64 * n, 'k', '[{\"sku\":\"A\",\"qty\":1}]', "
              "'2024-01-01Z') FROM generate_series(1, 5) AS n");
-    return 0;
+}
+
+const char hand_done[] =
+    "SELECT concat_ws(' ', (SELECT count(*) FROM charges WHERE state = 'captured'), "
+    "(SELECT count(*) FROM orders WHERE state = 'fulfilled'), (SELECT "
+    "sum(balance_minor) FROM users), (SELECT sum(on_hand) FROM stock))";
+
+void hand_settle_in(void)
+{
+    world_user(9, 10);
+    world_subscription(9, 9, 10, "2023-11-30Z");
+    world_run("2023-12-01T00:00:00Z");
+    assert_int_equal(
+        world_ask("SELECT count(*) FROM lock_incidents WHERE kind = 'fenced'"), 0);
 }
 
 void hand_open(struct hand *h, int64_t lease_ms)
@@ -31,11 +43,14 @@ void hand_open(struct hand *h, int64_t lease_ms)
     (void)snprintf(h->config.lock_prefix, CONFIG_TEXT, "%s", world.f.prefix);
     h->config.lease_ms = lease_ms;
     assert_int_equal(config_check(&h->config, &e), 0);
-    h->w.config = &h->config;
-    h->w.slot = &h->slot;
-    h->w.jobs = 3;
-    (void)snprintf(h->w.name, sizeof h->w.name, "by-hand");
-    if (connect_postgres(&h->w, &e) != 0 || connect_locks(&h->w, &e) != 0)
+    h->s.config = &h->config;
+    h->s.counters = &h->counters;
+    h->s.measures = &h->measures;
+    h->s.inflight = &h->inflight;
+    h->s.commits = &h->commits;
+    h->s.job = &job_billing;
+    (void)snprintf(h->s.name, sizeof h->s.name, "by-hand");
+    if (session_connect(&h->s, &e) != 0 || session_open_locks(&h->s, &e) != 0)
         fail_msg("%s", e.msg);
 }
 
@@ -46,7 +61,7 @@ void hand_pull(struct hand *h)
         unsigned block, offset;
 
         h->pulled.items[i] = (int64_t)i + 1;
-        h->pulled.users[i] = 64 * h->pulled.items[i];
+        h->pulled.owners[i] = 64 * h->pulled.items[i];
         assert_int_equal(sscanf(world_text("SELECT ctid FROM subscriptions WHERE "
                                            "subscription_id = %zu",
                                            i + 1),
@@ -59,8 +74,6 @@ void hand_pull(struct hand *h)
 static void take(struct hand *h, const struct pg_result *res)
 {
     const struct pg_array users = pg_get_int8s(res, 0, 1);
-    const struct pg_array places = pg_get_tids(res, 0, 2);
-    const struct pg_array balances = pg_get_int8s(res, 0, 3);
     struct job_rows *to = &h->claimed;
 
     for (to->n = 0; to->n < users.n; to->n++) {
@@ -68,23 +81,21 @@ static void take(struct hand *h, const struct pg_result *res)
 
         to->items[to->n] = h->pulled.items[from];
         to->places[to->n] = h->pulled.places[from];
-        to->users[to->n] = h->pulled.users[from];
-        to->wallets[to->n] = pg_tid_at(&places, to->n);
-        to->balances[to->n] = pg_int8_at(&balances, to->n);
+        to->owners[to->n] = h->pulled.owners[from];
     }
 }
 
 int hand_claim(struct hand *h, int64_t token)
 {
     const struct pg_param params[] = {pg_int8(token),
-                                      pg_int8_array(h->pulled.users, h->pulled.n)};
+                                      pg_int8_array(h->pulled.owners, h->pulled.n)};
     struct pg_result *res;
     struct err e = {0};
 
     h->claimed.n = 0;
-    if (pg_begin(h->w.pg, &e) != 0 ||
-        pg_exec(h->w.pg, SQL_POOL_CLAIM_USERS, params, 2, &res, &e) != 0) {
-        pg_rollback(h->w.pg);
+    if (pg_begin(h->s.pg, &e) != 0 ||
+        pg_exec(h->s.pg, SQL_POOL_CLAIM_USERS, params, 2, &res, &e) != 0) {
+        pg_rollback(h->s.pg);
         return (int)e.code;
     }
     take(h, res);
@@ -96,22 +107,21 @@ int hand_effects(struct hand *h,
                  const struct job_type *job,
                  int64_t token,
                  const char *now,
-                 struct metrics *counted)
+                 struct job_result *done)
 {
     const struct job_batch b = {
-        .pg = h->w.pg,
+        .pg = h->s.pg,
         .token = token,
-        .worker = h->w.name,
+        .worker = h->s.name,
         .now = now,
         .rows = &h->claimed,
-        .retry_s = h->config.retry_s,
-        .retry_ct = h->config.retry_ct,
+        .config = &h->config,
     };
     struct err e = {0};
 
-    if (job->apply(&b, counted, &e) == 0 && pg_commit(h->w.pg, &e) == 0)
+    if (job->apply(&b, done, &e) == 0 && pg_commit(h->s.pg, &e) == 0)
         return 0;
-    pg_rollback(h->w.pg);
+    pg_rollback(h->s.pg);
     return (int)e.code;
 }
 
@@ -119,11 +129,11 @@ int hand_apply(struct hand *h,
                const struct job_type *job,
                int64_t token,
                const char *now,
-               struct metrics *counted)
+               struct job_result *done)
 {
     int code;
 
     hand_pull(h);
     code = hand_claim(h, token);
-    return code != 0 ? code : hand_effects(h, job, token, now, counted);
+    return code != 0 ? code : hand_effects(h, job, token, now, done);
 }

@@ -4,23 +4,32 @@
 #define LEDGERLOCK_HAND_H
 
 #include "tests/lib/world.h"
-#include "worker/connect.h"
+#include "worker/batch/session.h"
 
 /* Large: make it static, or one to a test. */
 struct hand {
     struct config config;
-    struct slot slot;
-    struct worker w;
+    struct counters counters;
+    struct measures measures;
+    struct inflight inflight;
+    atomic_llong commits;
+    struct session s;
     struct job_rows pulled; /* items 1 to 5: ids 64 times theirs are the users */
     struct job_rows claimed;
 };
 
 /* Setup of cmocka: users 64, 128 ... 320 with a wallet of 10.00, and for each a due
  * subscription of 1.00 (1 to 5) and a pending order (1 to 5) of 0.10. */
-int hand_world(void **state);
+void hand_world(void);
+
+/* Charges captured, orders fulfilled, sum of the wallets, sum of the stock. */
+extern const char hand_done[];
+
+/* A pool works the database and the Redis once, for user 9. */
+void hand_settle_in(void);
 
 /* Opens both connections on the world as a worker with this lease; any error fails the
- * test. Caller closes with connect_close(&h->w). */
+ * test. Caller closes with session_close(&h->s). */
 void hand_open(struct hand *h, int64_t lease_ms);
 
 /* Looks where the subscriptions 1 to 5 stand, due or not, into `pulled`. */
@@ -36,13 +45,13 @@ int hand_effects(struct hand *h,
                  const struct job_type *job,
                  int64_t token,
                  const char *now,
-                 struct metrics *counted);
+                 struct job_result *done);
 
 /* The three, one after the other. */
 int hand_apply(struct hand *h,
                const struct job_type *job,
                int64_t token,
                const char *now,
-               struct metrics *counted);
+               struct job_result *done);
 
 #endif

@@ -3,42 +3,33 @@
 #ifndef LEDGERLOCK_IMPORT_WORLD_H
 #define LEDGERLOCK_IMPORT_WORLD_H
 
-#include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "tests/lib/fixture.h"
+#include "tests/lib/runs.h"
 
 #define ORDERS "order_ref,customer_ref,sku,quantity,unit_price,placed_at\n"
 #define SUBSCRIPTIONS "customer_ref,plan,amount,unit,every,anchor_at\n"
 #define STOCK "sku,quantity,unit_price\n"
 #define THREE_SKUS STOCK "A,10,2.50\nB,5,1.00\n\"C, large\",0,99.99\n"
-#define L "ledgerlock."
 
 static struct fixture f;
-static struct fixture_output o;
 static char orders[128], subscriptions[128], stock[128], rejects[140];
 
-static inline int opened(void **state)
+static inline void opened(void)
 {
-    (void)state;
     fixture_open_migrated(&f);
     fixture_file(stock, sizeof stock, THREE_SKUS, 0600);
     orders[0] = subscriptions[0] = '\0';
     (void)snprintf(rejects, sizeof rejects, "%s.rejects", stock);
-    return 0;
 }
 
-static inline int done(void **state)
+static inline void done(void)
 {
-    (void)state;
     (void)unlink(stock);
     (void)unlink(rejects);
     (void)unlink(orders);
     (void)unlink(subscriptions);
     fixture_close(&f);
-    return 0;
 }
 
 static inline void write_file(char path[128], const char *text)
@@ -47,40 +38,33 @@ static inline void write_file(char path[128], const char *text)
     fixture_file(path, 128, text, 0600);
 }
 
-static inline int import_orders(const char *text)
+static inline void import_orders(int code, const char *text)
 {
     write_file(orders, text);
-    return fixture_run(&f, &o, "import", "--stock", stock, "--orders", orders, NULL);
+    runs(&f, code, "import --stock %s --orders %s", stock, orders);
 }
 
-static inline int import_subscriptions(const char *text)
+static inline void import_subscriptions(int code, const char *text)
 {
     write_file(subscriptions, text);
-    return fixture_run(&f, &o, "import", "--subscriptions", subscriptions, NULL);
-}
-
-static inline void assert_query(const char *sql, int64_t expected)
-{
-    assert_int_equal(fixture_query_int8(f.url, sql), expected);
+    runs(&f, code, "import --subscriptions %s", subscriptions);
 }
 
 static inline void assert_text(const char *sql, const char *expected)
 {
-    char got[512];
+    char got[512], all[1024];
 
-    fixture_query_text(f.url, sql, got, sizeof got);
+    (void)snprintf(all, sizeof all, "SET search_path = ledgerlock; %s", sql);
+    fixture_query_text(f.url, all, got, sizeof got);
     assert_string_equal(got, expected);
 }
 
 static inline void assert_empty(void)
 {
-    assert_query("SELECT (SELECT count(*) FROM " L "users) + (SELECT count(*) FROM " L
-                 "stock) + (SELECT count(*) FROM " L
-                 "orders) + (SELECT count(*) FROM " L
-                 "subscriptions) + (SELECT count(*) FROM " L "transfers)",
-                 0);
+    holds(
+        &f, 0,
+        "SELECT (SELECT count(*) FROM users) + (SELECT count(*) FROM stock) + (SELECT count(*) FROM orders)"
+        " + (SELECT count(*) FROM subscriptions) + (SELECT count(*) FROM transfers)");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, opened, done)
 
 #endif

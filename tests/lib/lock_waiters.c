@@ -2,9 +2,6 @@
 #include "tests/lib/lock_waiters.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 static atomic_int inside;   /* holders of the one key at this moment */
@@ -31,20 +28,23 @@ static void hold(unsigned us)
 static void *wait_in_thread(void *arg)
 {
     struct waiter *w = arg;
-    struct ll_options o = {.size = sizeof o, .url = lock_server.url};
+    struct ll_options o = {
+        .size = sizeof o, .url = lock_server.url, .reply_ms = w->reply_ms};
     struct ll_key key = {"one", 3};
     struct ll_client *c;
     struct ll_lock *l;
 
-    (void)ll_open(&c, &o, NULL, 0);
+    w->code = ll_open(&c, &o, NULL, 0);
+    if (w->code != LL_OK)
+        return NULL;
     l = ll_new(c);
     w->code = ll_connect(c);
-    for (unsigned i = 0; i < w->turns && w->code == LL_OK; i++) {
-        int64_t before = waiters_now_us();
+    for (unsigned i = 0; i < w->rounds && w->code == LL_OK; i++) {
+        int64_t before_ms = waiters_now_us() / 1000; /* as the library counts */
         int64_t ms;
 
-        w->code = ll_acquire_wait(l, &key, 1, LL_ALL, 30000, w->wait_ms);
-        ms = (waiters_now_us() - before) / 1000;
+        w->code = ll_acquire_wait(l, &key, 1, LL_ALL, 30000, w->wait_ms, -1);
+        ms = waiters_now_us() / 1000 - before_ms;
         w->slowest_ms = ms > w->slowest_ms ? ms : w->slowest_ms;
         if (w->code == LL_OK) {
             w->granted++;
@@ -60,6 +60,11 @@ static void *wait_in_thread(void *arg)
 int waiters_overlaps(void)
 {
     return atomic_load(&overlaps);
+}
+
+bool waiters_in_vain(const struct waiter *w)
+{
+    return w->granted == 0 && (w->code == LL_TIMEOUT || w->code == LL_E_UNCERTAIN);
 }
 
 struct waiter *waiters_start(size_t n, struct waiter one)
@@ -82,17 +87,10 @@ void waiters_join(struct waiter *w, size_t n)
 
 long long waiters_calls(struct lock_world *w, const char *command)
 {
-    redisReply *reply = redisCommand(w->raw, "INFO commandstats");
     char name[64];
-    const char *at;
-    long long n = 0;
 
     (void)snprintf(name, sizeof name, "cmdstat_%s:calls=", command);
-    at = strstr(reply->str, name);
-    if (at != NULL)
-        n = strtoll(at + strlen(name), NULL, 10);
-    freeReplyObject(reply);
-    return n;
+    return lock_info(w->raw, "commandstats", name);
 }
 
 long long waiters_sent(struct lock_world *w)
@@ -102,25 +100,15 @@ long long waiters_sent(struct lock_world *w)
 
 long long waiters_run(struct lock_world *w)
 {
-    redisReply *reply = redisCommand(w->raw, "INFO stats");
-    long long n = strtoll(strstr(reply->str, "total_commands_processed:") +
-                              strlen("total_commands_processed:"),
-                          NULL, 10);
+    return lock_info(w->raw, "stats", "total_commands_processed:");
+}
 
-    freeReplyObject(reply);
-    return n;
+long long waiters_blocked(struct lock_world *w)
+{
+    return lock_info(w->raw, "clients", "blocked_clients:");
 }
 
 void waiters_assert_ends(struct lock_world *w)
 {
-    redisReply *keys = redisCommand(w->raw, "KEYS *");
-
-    for (size_t i = 0; i < keys->elements; i++) {
-        redisReply *reply = redisCommand(w->raw, "PTTL %s", keys->element[i]->str);
-
-        if (strcmp(keys->element[i]->str, "lock:!fence") != 0)
-            assert_int_not_equal(reply->integer, -1);
-        freeReplyObject(reply);
-    }
-    freeReplyObject(keys);
+    lock_assert_ends(w->raw, "lock:");
 }

@@ -7,12 +7,13 @@
 
 #include <pthread.h>
 
-/* What one waiter is to do with the key "one", and what came of it. */
+/* The task of one waiter on the key "one", and its result. */
 struct waiter {
     pthread_t thread;
-    unsigned turns;   /* tenures wanted */
+    unsigned rounds;  /* acquires wanted */
     unsigned wait_ms; /* for each */
     unsigned hold_us;
+    unsigned reply_ms; /* 0: the default */
     unsigned granted;
     int code; /* of the last acquire or release */
     int64_t slowest_ms;
@@ -22,18 +23,23 @@ struct waiter {
 struct waiter *waiters_start(size_t n, struct waiter one);
 void waiters_join(struct waiter *w, size_t n);
 
+/* It waited in vain: LL_TIMEOUT, or the answer to its last attempt came too late. */
+bool waiters_in_vain(const struct waiter *w);
+
 /* How often there were two holders at once since the last start. */
 int waiters_overlaps(void);
 
 int64_t waiters_now_us(void);
 
 /* Calls of a command as the server counts them, those out of scripts too; all that
- * clients sent to wait, take and free; all that ran. */
+ * clients sent to wait, take and free; all that ran; how
+ * many clients listen at this moment. */
 long long waiters_calls(struct lock_world *w, const char *command);
 long long waiters_sent(struct lock_world *w);
 long long waiters_run(struct lock_world *w);
+long long waiters_blocked(struct lock_world *w);
 
-/* Every key but the record has an end. */
+/* Every key but the last token has an end. */
 void waiters_assert_ends(struct lock_world *w);
 
 #endif

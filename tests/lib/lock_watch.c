@@ -1,9 +1,6 @@
 /* lock_watch: MONITOR on a thread of its own, and what each command may do. */
 #include "tests/lib/lock_watch.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 enum { WORDS = 8 };
@@ -29,13 +26,17 @@ static bool has_end(char **words, size_t n)
     return false;
 }
 
-/* The next command after a key was made without an end. */
+/* The next command after a key was made without an end; old marks may be removed from
+ * it before. */
 static const char *judge_end(struct lock_watch *w, char **words, size_t n)
 {
-    bool is_end = n > 2 && strcasecmp(words[0], "PEXPIRE") == 0 &&
-                  strcmp(words[1], w->endless) == 0 && atoll(words[2]) > 0;
+    bool is_same = n > 2 && strcmp(words[1], w->without_end) == 0;
+    bool is_end =
+        is_same && strcasecmp(words[0], "PEXPIRE") == 0 && atoll(words[2]) > 0;
 
-    w->endless[0] = '\0';
+    if (is_same && strcasecmp(words[0], "ZREMRANGEBYSCORE") == 0)
+        return NULL;
+    w->without_end[0] = '\0';
     return is_end ? NULL : "a key without an end came before";
 }
 
@@ -44,6 +45,8 @@ static const char *judge_set(struct lock_watch *w, char **words, size_t n, bool 
 {
     bool is_copy = strcasecmp(words[0], "COPY") == 0;
 
+    if (n > 4 && strcasecmp(words[n - 1], "KEEPTTL") == 0)
+        return strcasecmp(words[3], "XX") == 0 ? NULL : "an end kept that may be none";
     w->set_ct += is_lock ? 1 : 0;
     if (is_copy)
         return n == 3 && strcmp(words[1], w->ended) == 0
@@ -53,25 +56,24 @@ static const char *judge_set(struct lock_watch *w, char **words, size_t n, bool 
     return has_end(words, n) ? NULL : "set without an end";
 }
 
-/* What could be wrong with it, NULL: nothing. name: the key without the prefix. */
+/* The fault of a command; NULL: it has none. name: the key without the prefix. */
 static const char *
 judge_key(struct lock_watch *w, char **words, size_t n, const char *name)
 {
-    static const char *const harmless[] = {"GET",   "MGET",  "PTTL", "EXISTS", "HGET",
-                                           "HMGET", "WATCH", "DEL",  "BLPOP",  NULL};
-    static const char *const of_records[] = {"HSET", "HINCRBY", "HDEL", NULL};
-    static const char *const records[] = {"!fence", "!node", "!amnesia", NULL};
+    static const char *const harmless[] = {"GET", "MGET",  "PTTL",   "EXISTS",
+                                           "DEL", "BLPOP", "ZSCORE", NULL};
 
     if (is_one_of(words[0], harmless))
         return NULL;
-    if (is_one_of(words[0], of_records))
-        return is_one_of(name, records) ? NULL : "a hash that is no record";
+    if (lock_may_stay(name))
+        return NULL;
     if (strcasecmp(words[0], "SET") == 0 || strcasecmp(words[0], "COPY") == 0)
         return judge_set(w, words, n, name[0] != '!');
     if (strcasecmp(words[0], "PEXPIRE") == 0)
         return n > 2 && atoll(words[2]) > 0 ? NULL : "an end that is none";
-    if (strcasecmp(words[0], "LPUSH") == 0 && strncmp(name, "!wake:", 6) == 0) {
-        (void)snprintf(w->endless, sizeof w->endless, "%s", words[1]);
+    if ((strcasecmp(words[0], "LPUSH") == 0 && strncmp(name, "!wake:", 6) == 0) ||
+        (strcasecmp(words[0], "ZADD") == 0 && strcmp(name, "!waiters") == 0)) {
+        (void)snprintf(w->without_end, sizeof w->without_end, "%s", words[1]);
         return NULL;
     }
     return "a command not known to be harmless";
@@ -81,7 +83,7 @@ static const char *judge(struct lock_watch *w, char **words, size_t n)
 {
     size_t len = strlen(w->prefix);
 
-    if (w->endless[0] != '\0') /* what follows in the same script */
+    if (w->without_end[0] != '\0') /* what follows in the same script */
         return judge_end(w, words, n);
     if (n < 2 || strncmp(words[1], w->prefix, len) != 0)
         return NULL;
@@ -144,30 +146,13 @@ void lock_watch_start(struct lock_watch *w, const char *url, const char *prefix)
     assert_int_equal(pthread_create(&w->thread, NULL, read_all, w), 0);
 }
 
-/* Only the records may stay for ever: they are hashes. */
-static void check_ends(const struct lock_watch *w, redisContext *raw)
-{
-    redisReply *keys = redisCommand(raw, "KEYS %s*", w->prefix);
-
-    for (size_t i = 0; i < keys->elements; i++) {
-        redisReply *left = redisCommand(raw, "PTTL %s", keys->element[i]->str);
-        redisReply *type = redisCommand(raw, "TYPE %s", keys->element[i]->str);
-
-        if (left->integer == -1 && strcmp(type->str, "hash") != 0)
-            fail_msg("%s has no end", keys->element[i]->str);
-        freeReplyObject(left);
-        freeReplyObject(type);
-    }
-    freeReplyObject(keys);
-}
-
 void lock_watch_stop(struct lock_watch *w, unsigned least)
 {
     redisContext *raw = lock_raw_connection(w->url);
 
     freeReplyObject(redisCommand(raw, "ECHO %s", LAST_WORD));
     (void)pthread_join(w->thread, NULL);
-    check_ends(w, raw);
+    lock_assert_ends(raw, w->prefix);
     redisFree(raw);
     redisFree(w->monitor);
     if (w->reason[0] != '\0')

@@ -12,10 +12,10 @@ struct lock_watch {
     redisContext *monitor;
     char url[FIXTURE_URL];
     char prefix[32];
-    unsigned set_ct;   /* lock keys that were set, each with its end */
-    char ended[96];    /* the key that was set with an end last */
-    char endless[96];  /* key made by the last command but for its end; "": none */
-    char reason[1024]; /* the first command that was wrong; "" none was */
+    unsigned set_ct;      /* lock keys that were set, each with its end */
+    char ended[96];       /* the key that was set with an end last */
+    char without_end[96]; /* key made by the last command but for its end; "": none */
+    char reason[1024];    /* the first command that was wrong; "" none was */
 };
 
 /* From here on; url is a Unix socket, prefix that of the locks. */

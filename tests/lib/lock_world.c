@@ -1,40 +1,110 @@
 /* lock_world: set-up of the lock tests. */
 #include "tests/lib/lock_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 /* One Redis for the whole file, flushed before every test; a fresh one where a test
  * asks. */
 struct fixture_redis lock_server;
 
-static struct ll_client *open_client(const char *url, uint32_t reply_ms, bool plain)
+struct fixture_redis lock_own_server(void)
 {
-    struct ll_options o = {
-        .size = sizeof o, .url = url, .reply_ms = reply_ms, .no_scripts = plain};
+    struct fixture_redis own = {0};
+
+    fixture_redis_start(&own, NULL);
+    return own;
+}
+
+struct ll_client *lock_open(const struct ll_options *o)
+{
     struct ll_client *c;
     char why[160] = "";
 
-    if (ll_open(&c, &o, why, sizeof why) != LL_OK)
+    if (ll_open(&c, o, why, sizeof why) != LL_OK)
         fail_msg("ll_open: %s", why);
     return c;
 }
 
 struct ll_client *lock_client(const char *url, uint32_t reply_ms)
 {
-    return open_client(url, reply_ms, false);
+    const struct ll_options o = {.size = sizeof o,
+                                 .url = url,
+                                 .connect_ms = reply_ms > 0 ? 0 : LOCK_SOON_MS,
+                                 .reply_ms = reply_ms > 0 ? reply_ms : LOCK_SOON_MS};
+
+    return lock_open(&o);
 }
 
-struct ll_client *lock_plain_client(const char *url, uint32_t reply_ms)
+struct lock_remote lock_remote_open(uint32_t reply_ms)
 {
-    return open_client(url, reply_ms, true);
+    struct lock_remote r = {0};
+
+    r.proxy = proxy_before(lock_server.url);
+    r.c = lock_client(r.proxy.url, reply_ms);
+    r.l = ll_new(r.c);
+    assert_int_equal(ll_connect(r.c), LL_OK);
+    return r;
 }
 
-void lock_install_epoch(struct ll_client *c, int64_t epoch)
+void lock_remote_close(struct lock_remote *r)
 {
-    int64_t current;
+    ll_free(r->l);
+    ll_close(r->c);
+    proxy_close(&r->proxy);
+}
 
-    assert_int_equal(ll_install_epoch(c, epoch, &current), LL_OK);
+void lock_drop_client(struct ll_client **c)
+{
+    ll_close(*c);
+}
+
+void lock_drop_lock(struct ll_lock **l)
+{
+    ll_free(*l);
+}
+
+void lock_drop_renewer(struct ll_renewer **r)
+{
+    ll_renewer_close(*r);
+}
+
+void lock_drop_connection(redisContext **raw)
+{
+    redisFree(*raw);
+}
+
+const struct ll_key *lock_keys(size_t n, int digits)
+{
+    enum { NAME_MAX_LEN = 200 };
+
+    static struct ll_key keys[LOCK_KEYS_MAX];
+    static char names[LOCK_KEYS_MAX][NAME_MAX_LEN];
+
+    assert_in_range(n, 1, LOCK_KEYS_MAX);
+    for (size_t i = 0; i < n; i++) {
+        int len = snprintf(names[i], NAME_MAX_LEN, "k:%0*zu", digits, i);
+
+        keys[i] = (struct ll_key){names[i], (size_t)len};
+    }
+    return keys;
+}
+
+int lock_force(struct ll_client *c, const char *name)
+{
+    const struct ll_key key = {name, strlen(name)};
+
+    return ll_force_release(c, &key);
+}
+
+int lock_wait_in_vain(struct ll_lock *l,
+                      const struct ll_key *keys,
+                      size_t n,
+                      uint32_t lease_ms,
+                      uint32_t wait_ms)
+{
+    int code = LL_E_UNCERTAIN;
+
+    for (int i = 0; i < 20 && (code == LL_E_UNCERTAIN || code == LL_E_UNAVAILABLE); i++)
+        code = ll_acquire_wait(l, keys, n, LL_ALL, lease_ms, wait_ms, -1);
+    return code;
 }
 
 redisContext *lock_raw_connection(const char *url)
@@ -46,65 +116,95 @@ redisContext *lock_raw_connection(const char *url)
     return raw;
 }
 
-static redisReply *raw_reply(struct lock_world *w, const char *command, va_list args)
+long long lock_number(redisReply *reply)
 {
-    redisReply *reply = redisvCommand(w->raw, command, args);
+    long long v;
 
     assert_non_null(reply);
-    return reply;
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    v = reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10)
+        : reply->type == REDIS_REPLY_NIL  ? -1
+                                          : reply->integer;
+    freeReplyObject(reply);
+    return v;
+}
+
+long long lock_info(redisContext *raw, const char *section, const char *name)
+{
+    redisReply *reply = redisCommand(raw, "INFO %s", section);
+    const char *at = strstr(reply->str, name);
+    long long n = at == NULL ? 0 : strtoll(at + strlen(name), NULL, 10);
+
+    freeReplyObject(reply);
+    return n;
 }
 
 void lock_raw_do(struct lock_world *w, const char *command, ...)
 {
+    redisReply *reply;
     va_list args;
 
     va_start(args, command);
-    freeReplyObject(raw_reply(w, command, args));
+    reply = redisvCommand(w->raw, command, args);
     va_end(args);
+    assert_non_null(reply);
+    freeReplyObject(reply);
 }
 
 long long lock_raw_integer(struct lock_world *w, const char *command, ...)
 {
     va_list args;
     redisReply *reply;
-    long long v;
 
     va_start(args, command);
-    reply = raw_reply(w, command, args);
+    reply = redisvCommand(w->raw, command, args);
     va_end(args);
-    v = reply->integer;
-    freeReplyObject(reply);
-    return v;
+    return lock_number(reply);
 }
 
-static int open_world(void **state, bool plain)
+int64_t lock_last_token(struct lock_world *w)
+{
+    int64_t token = lock_raw_integer(w, "GET lock:!last");
+
+    return token < 0 ? 0 : token;
+}
+
+bool lock_may_stay(const char *name)
+{
+    return strcmp(name, "!last") == 0 || strcmp(name, "!max_lease") == 0;
+}
+
+void lock_assert_ends(redisContext *raw, const char *prefix)
+{
+    redisReply *keys = redisCommand(raw, "KEYS %s*", prefix);
+
+    for (size_t i = 0; i < keys->elements; i++) {
+        const char *key = keys->element[i]->str;
+
+        if (lock_number(redisCommand(raw, "PTTL %s", key)) == -1 &&
+            !lock_may_stay(key + strlen(prefix)))
+            fail_msg("%s has no end", key);
+    }
+    freeReplyObject(keys);
+}
+
+void lock_open_world(void)
 {
     struct lock_world *w = calloc(1, sizeof *w);
 
     w->raw = lock_raw_connection(lock_server.url);
     lock_raw_do(w, "FLUSHALL");
-    w->a = open_client(lock_server.url, 0, plain);
-    w->b = open_client(lock_server.url, 0, plain);
+    w->a = lock_client(lock_server.url, 0);
+    w->b = lock_client(lock_server.url, 0);
     w->la = ll_new(w->a);
     w->lb = ll_new(w->b);
-    lock_install_epoch(w->a, 1);
-    *state = w;
-    return 0;
+    test_state = w;
 }
 
-int lock_open_world(void **state)
+void lock_close_world(void)
 {
-    return open_world(state, false);
-}
-
-int lock_open_plain_world(void **state)
-{
-    return open_world(state, true);
-}
-
-int lock_close_world(void **state)
-{
-    struct lock_world *w = *state;
+    struct lock_world *w = test_state;
 
     ll_free(w->la);
     ll_free(w->lb);
@@ -112,27 +212,20 @@ int lock_close_world(void **state)
     ll_close(w->b);
     redisFree(w->raw);
     free(w);
-    return 0;
 }
 
-int lock_start_server(void **state)
+void lock_start_server(void)
 {
-    (void)state;
-    fixture_redis_start(&lock_server, NULL);
-    return 0;
+    if (lock_server.pid == 0)
+        fixture_redis_start(&lock_server, NULL);
 }
 
-int lock_start_plain_server(void **state)
+void lock_stop_server(void)
 {
-    (void)state;
-    fixture_redis_start(&lock_server, "--user", "default", "on", "nopass", "~*", "&*",
-                        "+@all", "-@scripting", NULL);
-    return 0;
-}
-
-int lock_stop_server(void **state)
-{
-    (void)state;
     fixture_redis_close(&lock_server);
-    return 0;
 }
+
+const struct test_group lock_group = {.start = lock_start_server,
+                                      .stop = lock_stop_server,
+                                      .open = lock_open_world,
+                                      .close = lock_close_world};

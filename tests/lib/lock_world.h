@@ -8,6 +8,7 @@
 #include <hiredis/hiredis.h>
 
 #include "common/lock/lock.h"
+#include "tests/lib/proxy.h"
 
 /* One Redis for the whole file, flushed before every test. */
 extern struct fixture_redis lock_server;
@@ -18,30 +19,97 @@ struct lock_world {
     redisContext *raw;
 };
 
-/* Group and test set-ups; *state is the struct lock_world. */
-int lock_start_server(void **state);
-int lock_stop_server(void **state);
-int lock_open_world(void **state);
-int lock_close_world(void **state);
+/* A group of cases on this server: LOCK_CASE(name) has the struct lock_world as w. */
+void lock_start_server(void);
+void lock_stop_server(void);
+void lock_open_world(void);
+void lock_close_world(void);
+extern const struct test_group lock_group;
+#define LOCK_CASE(...) CASE_IN(lock_group, struct lock_world, __VA_ARGS__)
 
-#define LOCK_TEST(test)                                                                \
-    cmocka_unit_test_setup_teardown(test, lock_open_world, lock_close_world)
+/* Clients, locks, connections and servers that are closed at the end of their block. */
+void lock_drop_client(struct ll_client **c);
+void lock_drop_lock(struct ll_lock **l);
+void lock_drop_renewer(struct ll_renewer **r);
+void lock_drop_connection(redisContext **raw);
+#define CLIENT OWNED(lock_drop_client) struct ll_client
+#define LOCK OWNED(lock_drop_lock) struct ll_lock
+#define RENEWER OWNED(lock_drop_renewer) struct ll_renewer
+#define CONTEXT OWNED(lock_drop_connection) redisContext
+#define FAKE OWNED(fake_redis_close) struct fake_redis
+#define REDIS OWNED(fixture_redis_close) struct fixture_redis
 
-/* The same on a server where scripts are forbidden, with clients that do without. */
-int lock_start_plain_server(void **state);
-int lock_open_plain_world(void **state);
+/* Another Redis, of the test's own. */
+struct fixture_redis lock_own_server(void);
 
-#define PLAIN_TEST(test)                                                               \
-    cmocka_unit_test_setup_teardown(test, lock_open_plain_world, lock_close_world)
-
-/* A client of its own; reply_ms 0: the default. plain: without scripts. */
+/* A client of these options; of this server, with reply_ms (0: so much that a busy
+ * machine does not reach it). */
+struct ll_client *lock_open(const struct ll_options *o);
 struct ll_client *lock_client(const char *url, uint32_t reply_ms);
-struct ll_client *lock_plain_client(const char *url, uint32_t reply_ms);
-void lock_install_epoch(struct ll_client *c, int64_t epoch);
+#define LOCK_OPEN(...)                                                                 \
+    lock_open(&(struct ll_options){.size = sizeof(struct ll_options), __VA_ARGS__})
+
+/* A connected client and a lock of it, behind a proxy in front of the file's Redis. */
+struct lock_remote {
+    struct proxy proxy;
+    struct ll_client *c;
+    struct ll_lock *l;
+};
+
+struct lock_remote lock_remote_open(uint32_t reply_ms);
+void lock_remote_close(struct lock_remote *r);
+#define REMOTE OWNED(lock_remote_close) struct lock_remote
+
 redisContext *lock_raw_connection(const char *url);
+
+/* The integer of an answer, or its text as a number; -1 for nil. An error fails the
+ * test. Frees the answer. */
+long long lock_number(redisReply *reply);
+
+/* The number behind a name ("blocked_clients:") in a section of INFO; 0: it is not
+ * there. */
+long long lock_info(redisContext *raw, const char *section, const char *name);
 
 /* A command on the raw connection: its effect, or its integer. */
 void lock_raw_do(struct lock_world *w, const char *command, ...);
 long long lock_raw_integer(struct lock_world *w, const char *command, ...);
+
+/* Everything that happens at last does so within this time, on the slowest machine too.
+ */
+enum { LOCK_SOON_MS = 30000 };
+
+/* Waits until it is so; fails after LOCK_SOON_MS, by no clock that a test may move. */
+#define LOCK_AWAIT(condition)                                                          \
+    do {                                                                               \
+        for (int left_ = LOCK_SOON_MS; !(condition); left_--) {                        \
+            assert_true(left_ > 0);                                                    \
+            fixture_pause_ms(1);                                                       \
+        }                                                                              \
+    } while (0)
+
+/* n keys "k:0", "k:1" and so on, their numbers of so many digits at least; they stay
+ * until the next call. At most LOCK_KEYS_MAX. */
+enum { LOCK_KEYS_MAX = 3 * LL_KEYS_MAX };
+
+const struct ll_key *lock_keys(size_t n, int digits);
+
+/* ll_force_release of a name that is a C string. */
+int lock_force(struct ll_client *c, const char *name);
+
+/* ll_acquire_wait of keys that somebody holds. On a busy machine the answer to its last
+ * attempt may come too late, which is a fault; then it waits once more. */
+int lock_wait_in_vain(struct ll_lock *l,
+                      const struct ll_key *keys,
+                      size_t n,
+                      uint32_t lease_ms,
+                      uint32_t wait_ms);
+
+/* A key without the prefix that may have no end: the last token, and what all clients
+ * of a quorum agree on. All others under the prefix have one. */
+bool lock_may_stay(const char *name);
+void lock_assert_ends(redisContext *raw, const char *prefix);
+
+/* The last token that the server gave; 0: none, or it has forgotten. */
+int64_t lock_last_token(struct lock_world *w);
 
 #endif

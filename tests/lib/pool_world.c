@@ -2,27 +2,12 @@
  */
 #include "tests/lib/pool_world.h"
 
-#include <hiredis/hiredis.h>
-#include <inttypes.h>
 #include <libpq-fe.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/lib/checker.h"
-#include "tests/lib/secrets.h"
 
 enum { DEPOSIT = 1000000, AMOUNT = 100, PRICE = 250, LOG_SIZE = 1 << 20 };
-
-int64_t pool_now_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
 
 /* ---- work ---- */
 
@@ -35,9 +20,10 @@ void pool_work_put(const struct fixture *f, const struct pool_work *work)
         "SET search_path = ledgerlock; "
         "INSERT INTO users (user_id, balance_minor, currency)"
         " SELECT g, %d, 'USD' FROM generate_series(1, %d) AS g; "
-        "INSERT INTO transfers (kind, source, leg, user_id, debit, credit,"
-        " amount_minor, currency, moved_at)"
-        " SELECT 'deposit', g, 1, g, 'cash', 'wallet', %d, 'USD', '2024-01-01Z'"
+        "SELECT make_months('2024-01-01Z', '2024-01-01Z'); "
+        "INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit,"
+        " amount_minor, currency, moved_at) SELECT 'deposit', g, 0, g, '2024-01-01Z',"
+        " 'cash', 'wallet', %d, 'USD', '2024-01-01Z'"
         " FROM generate_series(1, %d) AS g; "
         "INSERT INTO subscriptions (user_id, plan, amount_minor, currency, anchor_at,"
         " unit, every, next_due_at)"
@@ -56,10 +42,10 @@ void pool_work_put(const struct fixture *f, const struct pool_work *work)
 const char *pool_work_now(const struct pool_work *work)
 {
     static char text[32];
-    time_t instant = 1704067200 + (work->periods - 1) * 86400 + 43200;
+    time_t at = 1704067200 + (work->periods - 1) * 86400 + 43200;
     struct tm tm;
 
-    (void)gmtime_r(&instant, &tm);
+    (void)gmtime_r(&at, &tm);
     (void)strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
     return text;
 }
@@ -84,16 +70,18 @@ int64_t pool_work_all(const struct pool_work *work)
     return (int64_t)work->users * work->periods + work->orders;
 }
 
-void pool_work_wait(const struct fixture *f, int64_t done, int seconds)
+void pool_work_wait(const struct fixture *f, int64_t done)
 {
-    int64_t deadline = pool_now_ms() + seconds * 1000;
+    FIXTURE_AWAIT(pool_work_done(f) >= done, "only %" PRId64 " of %" PRId64 " are done",
+                  pool_work_done(f), done);
+}
 
-    while (pool_work_done(f) < done) {
-        if (pool_now_ms() > deadline)
-            fail_msg("after %d s only %" PRId64 " of %" PRId64 " are done", seconds,
-                     pool_work_done(f), done);
-        fixture_pause_ms(20);
-    }
+void pool_assert_stands_still(const struct fixture *f, int ms)
+{
+    int64_t done = pool_work_done(f);
+
+    fixture_pause_ms(ms);
+    assert_int_equal(pool_work_done(f), done);
 }
 
 static void assert_count(const struct fixture *f, int64_t expected, const char *sql)
@@ -184,14 +172,14 @@ static int count_begun(PGconn *conn, char before[POOL_CHILDREN][64])
 int pool_asks(const struct fixture *f, int64_t ms)
 {
     char url[FIXTURE_URL], before[POOL_CHILDREN][64] = {""};
-    int64_t end = pool_now_ms() + ms;
+    int64_t end = fixture_now_ms() + ms;
     PGconn *conn;
     int n = 0;
 
     fixture_url_as(f, "postgres", url, sizeof url);
     conn = PQconnectdb(url);
     (void)count_begun(conn, before);
-    while (pool_now_ms() < end) {
+    while (fixture_now_ms() < end) {
         fixture_pause_ms(5);
         n += count_begun(conn, before);
     }
@@ -201,72 +189,31 @@ int pool_asks(const struct fixture *f, int64_t ms)
 
 /* ---- processes ---- */
 
-/* Calls itself so from its first line on. */
-static bool is_listener(long pid)
-{
-    char path[64], name[32] = "";
-    FILE *file;
-
-    (void)snprintf(path, sizeof path, "/proc/%ld/comm", pid);
-    file = fopen(path, "r");
-    if (file == NULL)
-        return false;
-    if (fgets(name, sizeof name, file) == NULL)
-        name[0] = '\0';
-    (void)fclose(file);
-    return strncmp(name, "ledgerlock:bell", 15) == 0;
-}
-
-/* Workers and whoever else is there in front, the listener's pid (0: none) apart. */
-static size_t read_children(pid_t pid, pid_t pids[POOL_CHILDREN], pid_t *listener)
+size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN])
 {
     char path[64];
     long child;
     size_t n = 0;
     FILE *file;
 
-    *listener = 0;
     (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)pid,
                    (long)pid);
     file = fopen(path, "r");
     if (file == NULL)
         return 0;
-    while (n < POOL_CHILDREN && fscanf(file, "%ld", &child) == 1) {
-        if (is_listener(child))
-            *listener = (pid_t)child;
-        else
-            pids[n++] = (pid_t)child;
-    }
+    while (n < POOL_CHILDREN && fscanf(file, "%ld", &child) == 1)
+        pids[n++] = (pid_t)child;
     (void)fclose(file);
     return n;
 }
 
-size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN])
+void pool_wait_children(pid_t pid, size_t n)
 {
-    pid_t listener;
-
-    return read_children(pid, pids, &listener);
-}
-
-pid_t pool_listener(pid_t pid)
-{
-    pid_t pids[POOL_CHILDREN], listener;
-
-    (void)read_children(pid, pids, &listener);
-    return listener;
-}
-
-void pool_wait_children(pid_t pid, size_t n, int seconds)
-{
-    int64_t deadline = pool_now_ms() + seconds * 1000;
     pid_t pids[POOL_CHILDREN];
 
-    while (pool_children(pid, pids) != n) {
-        if (pool_now_ms() > deadline)
-            fail_msg("process %ld has %zu children, not %zu", (long)pid,
-                     pool_children(pid, pids), n);
-        fixture_pause_ms(5);
-    }
+    FIXTURE_AWAIT(pool_children(pid, pids) == n,
+                  "process %ld has %zu children, not %zu", (long)pid,
+                  pool_children(pid, pids), n);
 }
 
 bool pool_is_alive(pid_t pid)
@@ -295,10 +242,11 @@ static const char *read_log(const struct fixture_child *child)
     return text;
 }
 
-/* Whole: a failure's own words are cut after a kilobyte. */
-static void show_log(const struct fixture_child *child)
+/* A failure's own words are cut after a kilobyte: the whole log is printed before. */
+static const char *show_log(const struct fixture_child *child)
 {
     (void)fputs(read_log(child), stderr);
+    return "is in the log above";
 }
 
 unsigned pool_log_count(const struct fixture_child *child, const char *text)
@@ -310,123 +258,17 @@ unsigned pool_log_count(const struct fixture_child *child, const char *text)
     return n;
 }
 
-void pool_log_wait(const struct fixture_child *child, const char *text, int seconds)
+void pool_log_wait(const struct fixture_child *child, const char *text)
 {
-    int64_t deadline = pool_now_ms() + seconds * 1000;
-
-    while (pool_log_count(child, text) == 0) {
-        if (pool_now_ms() > deadline) {
-            show_log(child);
-            fail_msg("no \"%s\" within %d s", text, seconds);
-        }
-        fixture_pause_ms(10);
-    }
+    FIXTURE_AWAIT(pool_log_count(child, text) > 0, "no \"%s\" %s", text,
+                  show_log(child));
 }
 
-void pool_assert_ends(struct fixture_child *child, int code, int seconds)
+void pool_assert_ends(struct fixture_child *child, int code)
 {
-    int got = fixture_reap(child->pid, seconds);
+    int got = fixture_reap(child->pid, POOL_WAIT_MS / 1000);
 
-    if (got != code) {
-        show_log(child);
-        fail_msg("exit %d, not %d, within %d s", got, code, seconds);
-    }
+    if (got != code)
+        fail_msg("exit %d, not %d: why %s", got, code, show_log(child));
     child->pid = 0;
-}
-
-/* ---- Redis ---- */
-
-static void to_text(const redisReply *r, char *reply, size_t size)
-{
-    reply[0] = '\0';
-    if (r->type == REDIS_REPLY_INTEGER)
-        (void)snprintf(reply, size, "%lld", r->integer);
-    else if (r->type == REDIS_REPLY_ARRAY)
-        (void)snprintf(reply, size, "%zu", (size_t)r->elements);
-    else if (r->str != NULL)
-        (void)snprintf(reply, size, "%s", r->str);
-}
-
-static const char *redis_password;
-
-void pool_redis_password(const char *password)
-{
-    redis_password = password;
-}
-
-const char *pool_redis_secret(void)
-{
-    return redis_password;
-}
-
-void pool_use_redis_secret(void)
-{
-    fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", secrets_of_redis());
-    pool_redis_password(SECRET_OF_REDIS);
-}
-
-void pool_redis_start(struct fixture_redis *r)
-{
-    pool_use_redis_secret();
-    fixture_redis_start(r, "--requirepass", SECRET_OF_REDIS, NULL);
-}
-
-static redisReply *ask_redis(const char *url, const char *command)
-{
-    static const struct timeval limit = {2, 0};
-    redisContext *c = redisConnectUnixWithTimeout(url + strlen("unix://"), limit);
-    char words[256];
-    const char *argv[16];
-    int argc = 0;
-    redisReply *r;
-
-    assert_true(c != NULL && c->err == 0);
-    if (redis_password != NULL)
-        freeReplyObject(redisCommand(c, "AUTH %s", redis_password));
-    (void)snprintf(words, sizeof words, "%s", command);
-    for (char *w = strtok(words, " "); w != NULL && argc < 16; w = strtok(NULL, " "))
-        argv[argc++] = w;
-    r = redisCommandArgv(c, argc, argv, NULL);
-    assert_non_null(r);
-    redisFree(c);
-    return r;
-}
-
-void pool_redis(const char *url, char *reply, size_t size, const char *command)
-{
-    redisReply *r = ask_redis(url, command);
-
-    to_text(r, reply, size);
-    freeReplyObject(r);
-}
-
-static redisReply *lock_names(const struct fixture *f)
-{
-    char command[128];
-    redisReply *names;
-
-    (void)snprintf(command, sizeof command, "KEYS %s[us]*", f->prefix);
-    names = ask_redis(f->redis_url, command);
-    assert_int_equal(names->type, REDIS_REPLY_ARRAY);
-    return names;
-}
-
-int64_t pool_lock_keys(const struct fixture *f)
-{
-    redisReply *names = lock_names(f);
-    int64_t n = (int64_t)names->elements;
-
-    freeReplyObject(names);
-    return n;
-}
-
-bool pool_lock_name(const struct fixture *f, char *name, size_t size)
-{
-    redisReply *names = lock_names(f);
-    bool is_there = names->elements > 0;
-
-    if (is_there)
-        (void)snprintf(name, size, "%s", names->element[0]->str + strlen(f->prefix));
-    freeReplyObject(names);
-    return is_there;
 }

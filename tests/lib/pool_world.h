@@ -5,6 +5,10 @@
 
 #include "tests/lib/fixture.h"
 
+/* These functions wait for something that must come, so this is no bound of the
+ * program: it says how long a test takes to fail, and a slow machine needs less. */
+enum { POOL_WAIT_MS = 120000 };
+
 /* ---- work ---- */
 
 /* `users` with one daily subscription each, of which `periods` are due, and money
@@ -23,11 +27,14 @@ const char *pool_work_now(const struct pool_work *work);
 /* Periods charged and orders decided so far. */
 int64_t pool_work_done(const struct fixture *f);
 
+/* Asserts that nothing more is done for so long. */
+void pool_assert_stands_still(const struct fixture *f, int ms);
+
 /* How much pool_work_done is when nothing is left. */
 int64_t pool_work_all(const struct pool_work *work);
 
-/* Waits until at least so much is done; fails after `seconds`. */
-void pool_work_wait(const struct fixture *f, int64_t done, int seconds);
+/* Waits until at least so much is done. */
+void pool_work_wait(const struct fixture *f, int64_t done);
 
 /* Asserts that every row is what the numbers of `work` say: nothing twice, nothing
  * missed; and that the audit and the checker of the rows hold. */
@@ -48,32 +55,26 @@ int pool_asks(const struct fixture *f, int64_t ms);
 
 enum { POOL_CHILDREN = 32 };
 
-/* Children of a process without the listener of a pool; returns how many. */
+/* Children of a process; returns how many. */
 size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN]);
 
-/* The listener of a pool; 0: it has none now. */
-pid_t pool_listener(pid_t pid);
+/* Waits for exactly n of them. */
+void pool_wait_children(pid_t pid, size_t n);
 
-/* Waits for exactly n of them; fails after `seconds`. */
-void pool_wait_children(pid_t pid, size_t n, int seconds);
-
-/* Whether a process is there and no zombie. */
+/* True if a process is there and no zombie. */
 bool pool_is_alive(pid_t pid);
-
-/* Milliseconds on the monotonic clock. */
-int64_t pool_now_ms(void);
 
 /* ---- the log of a run ---- */
 
 /* How often a text stands in it. */
 unsigned pool_log_count(const struct fixture_child *child, const char *text);
 
-/* Waits until it stands there; fails after `seconds` and prints the log. */
-void pool_log_wait(const struct fixture_child *child, const char *text, int seconds);
+/* Waits until it stands there; prints the log when it never does. */
+void pool_log_wait(const struct fixture_child *child, const char *text);
 
-/* Asserts that the run ends with this code within `seconds`, and prints its log when it
- * does not. */
-void pool_assert_ends(struct fixture_child *child, int code, int seconds);
+/* Waits until the run ends, asserts that it is with this code, and prints its log when
+ * it is not. */
+void pool_assert_ends(struct fixture_child *child, int code);
 
 /* ---- Redis ---- */
 
@@ -84,9 +85,8 @@ void pool_redis(const char *url, char *reply, size_t size, const char *command);
 void pool_redis_password(const char *password);
 const char *pool_redis_secret(void);
 
-/* The Redis of this test asks for the password of secrets.h: the runs that follow and
- * these functions send it. The second starts such a server. */
-void pool_use_redis_secret(void);
+/* Starts a Redis that asks for the password of secrets.h: the runs that follow and
+ * these functions send it. */
 void pool_redis_start(struct fixture_redis *r);
 
 /* Number of lock keys of this test. */

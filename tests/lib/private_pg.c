@@ -1,25 +1,16 @@
-/* private_pg: initdb and postgres as child processes, as another user when we are root.
- */
-#define _GNU_SOURCE /* nftw, setgroups */
+/* private_pg: initdb, postgres and pgbouncer as child processes, as another user when
+ * we are root. */
+#define _GNU_SOURCE /* setgroups */
 #include "tests/lib/private_pg.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <glob.h>
 #include <grp.h>
 #include <libpq-fe.h>
 #include <pwd.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include "tests/lib/secrets.h"
-
-enum { START_SECONDS = 20 };
+enum { START_SECONDS = 120, PORT = 5432 };
 
 /* A program of the newest PostgreSQL that is installed; by name alone from PATH. */
 static const char *find_program(const char *name, char *path, size_t size)
@@ -66,14 +57,11 @@ static void redirect_to_log(void)
     (void)dup2(log, STDERR_FILENO);
 }
 
-pid_t private_pg_spawn(const char *dir, const char *const *words)
+static pid_t spawn(const char *dir, const char *const *words)
 {
     char path[256];
-    pid_t pid;
+    pid_t pid = fixture_fork();
 
-    (void)fflush(NULL);
-    pid = fork();
-    assert_true(pid >= 0);
     if (pid > 0)
         return pid;
     become_server_user(dir);
@@ -84,58 +72,65 @@ pid_t private_pg_spawn(const char *dir, const char *const *words)
     _exit(127);
 }
 
-static bool answers(const struct private_pg *pg)
+/* After a kill the old backends must be gone first: until then postgres says so and
+ * ends, and is started again. */
+static bool answers(struct private_pg *pg)
 {
-    return PQping(pg->url) == PQPING_OK;
-}
-
-void private_pg_start(struct private_pg *pg)
-{
+    char port[16], max_connections[32];
     const char *const words[] = {"postgres",
                                  "-D",
                                  "data",
                                  "-k",
                                  pg->dir,
+                                 "-p",
+                                 port,
                                  "-c",
-                                 "listen_addresses=",
+                                 pg->port != 0 ? "listen_addresses=127.0.0.1"
+                                               : "listen_addresses=",
                                  "-c",
                                  "shared_buffers=32MB",
                                  "-c",
-                                 "max_connections=60",
+                                 max_connections,
+                                 "-c",
+                                 "jit=off",
                                  NULL};
-    int left_ms = START_SECONDS * 1000;
 
-    /* After a kill the old backends must be gone first: then postgres says so and ends.
-     */
-    while (!answers(pg)) {
-        if (pg->pid == 0)
-            pg->pid = private_pg_spawn(pg->dir, words);
-        if (waitpid(pg->pid, NULL, WNOHANG) == pg->pid)
-            pg->pid = 0;
-        if ((left_ms -= 20) < 0)
-            fail_msg("postgres in %s did not start; see its log", pg->dir);
-        fixture_pause_ms(20);
-    }
+    if (PQping(pg->url) == PQPING_OK)
+        return true;
+    (void)snprintf(port, sizeof port, "%d", pg->port != 0 ? pg->port : PORT);
+    (void)snprintf(max_connections, sizeof max_connections, "max_connections=%d",
+                   PRIVATE_PG_CONNECTIONS);
+    if (pg->pid == 0)
+        pg->pid = spawn(pg->dir, words);
+    if (waitpid(pg->pid, NULL, WNOHANG) == pg->pid)
+        pg->pid = 0;
+    return false;
 }
 
-void private_pg_folder(char *dir, size_t size, const char *name)
+void private_pg_start(struct private_pg *pg)
+{
+    FIXTURE_AWAIT(answers(pg), "postgres in %s did not start; see its log", pg->dir);
+}
+
+static void make_folder(char dir[80], const char *name)
 {
     const struct passwd *user = server_user();
-    const char *base = getenv("LEDGERLOCK_TEST_TMP");
 
-    if (base == NULL || base[0] != '/' || strlen(base) > 60)
-        base = "/tmp";
-    (void)snprintf(dir, size, "%s/%s.XXXXXX", base, name);
-    assert_non_null(mkdtemp(dir));
+    fixture_folder(dir, 80, name);
     if (user != NULL)
         assert_int_equal(chown(dir, user->pw_uid, user->pw_gid), 0);
 }
 
-static void make_folder(struct private_pg *pg)
+/* Fills the folder by a program, and starts the server. */
+static void make(struct private_pg *pg, const char *const *words)
 {
-    private_pg_folder(pg->dir, sizeof pg->dir, "pg");
-    (void)snprintf(pg->url, sizeof pg->url, "postgresql:///postgres?host=%s&user=%s",
-                   pg->dir, "postgres");
+    make_folder(pg->dir, "pg");
+    (void)snprintf(pg->url, sizeof pg->url,
+                   "postgresql:///postgres?host=%s&port=%d&user=postgres", pg->dir,
+                   pg->port != 0 ? pg->port : PORT);
+    if (fixture_reap(spawn(pg->dir, words), START_SECONDS) != 0)
+        fail_msg("%s in %s failed; see its log", words[0], pg->dir);
+    private_pg_start(pg);
 }
 
 void private_pg_open(struct private_pg *pg)
@@ -144,13 +139,17 @@ void private_pg_open(struct private_pg *pg)
                                  "-A",      "trust",     "-E",   "UTF8", "--locale",
                                  "C.UTF-8", "--no-sync", NULL};
 
-    make_folder(pg);
-    if (fixture_reap(private_pg_spawn(pg->dir, words), 60) != 0)
-        fail_msg("initdb in %s failed; see its log", pg->dir);
-    private_pg_start(pg);
-    fixture_exec(pg->url, "CREATE ROLE ledgerlock_owner LOGIN CREATEROLE; "
-                          "CREATE ROLE ledgerlock_worker LOGIN; "
-                          "CREATE ROLE ledgerlock_client LOGIN");
+    make(pg, words);
+    fixture_exec(pg->url,
+                 "CREATE ROLE ledgerlock_owner LOGIN CREATEROLE; "
+                 "CREATE ROLE ledgerlock_worker LOGIN; "
+                 "CREATE ROLE ledgerlock_shop; "
+                 "CREATE ROLE ledgerlock_cashier; "
+                 "CREATE ROLE ledgerlock_warehouse; "
+                 "CREATE ROLE ledgerlock_support LOGIN; "
+                 "CREATE ROLE ledgerlock_reader LOGIN; "
+                 "CREATE ROLE ledgerlock_test_client LOGIN IN ROLE ledgerlock_shop, "
+                 "ledgerlock_cashier, ledgerlock_warehouse, ledgerlock_support");
     (void)setenv("LEDGERLOCK_TEST_PG", pg->url, 1);
 }
 
@@ -160,51 +159,113 @@ void private_pg_follow(struct private_pg *standby, const struct private_pg *prim
         "pg_basebackup", "-D", "data",       "-R", "-X",       "stream",    "-c",
         "fast",          "-h", primary->dir, "-U", "postgres", "--no-sync", NULL};
 
-    make_folder(standby);
-    if (fixture_reap(private_pg_spawn(standby->dir, words), 60) != 0)
-        fail_msg("pg_basebackup in %s failed; see its log", standby->dir);
-    private_pg_start(standby);
+    make(standby, words);
 }
 
-static void end(struct private_pg *pg, int signal)
+static void end(pid_t *pid, int signal)
 {
-    if (pg->pid > 0) {
-        (void)kill(pg->pid, signal);
-        (void)fixture_reap(pg->pid, START_SECONDS);
+    if (*pid > 0) {
+        (void)kill(*pid, signal);
+        (void)fixture_reap(*pid, START_SECONDS);
     }
-    pg->pid = 0;
+    *pid = 0;
 }
 
 void private_pg_kill(struct private_pg *pg)
 {
-    end(pg, SIGKILL);
-}
-
-static int
-remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-void private_pg_remove(const char *dir)
-{
-    if (dir[0] != '\0')
-        (void)nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    end(&pg->pid, SIGKILL);
 }
 
 void private_pg_close(struct private_pg *pg)
 {
-    char log[sizeof pg->dir + 8];
-    bool found;
-
-    end(pg, SIGINT);
-    (void)snprintf(log, sizeof log, "%s/log", pg->dir);
-    found = secrets_are_in(log);
-    private_pg_remove(pg->dir);
+    end(&pg->pid, SIGINT);
+    fixture_remove(pg->dir, "log");
     memset(pg, 0, sizeof *pg);
-    if (found)
-        fail_msg("PostgreSQL has written a password");
+}
+
+/* libpq takes a key only from its owner. */
+void private_pg_certificate(struct private_pg *pg, const char *path)
+{
+    char command[512];
+
+    (void)snprintf(command, sizeof command,
+                   "cd %s/data && for end in crt key; do"
+                   " cp %s.$end server.$end && chown --reference=. server.$end &&"
+                   " chmod 600 server.$end || exit 1; done",
+                   pg->dir, path);
+    assert_int_equal(system(command), 0);
+    fixture_exec(pg->url, "ALTER SYSTEM SET ssl = on");
+    fixture_exec(pg->url, "SELECT pg_reload_conf()");
+}
+
+/* ---- pgbouncer ---- */
+
+#define PROGRAM "/usr/sbin/pgbouncer"
+#define PASSWORD "through-the-pooler"
+
+bool pgbouncer_is_there(void)
+{
+    return access(PROGRAM, X_OK) == 0;
+}
+
+static void write_file(const struct pgbouncer *b, const char *name, const char *text)
+{
+    char path[128];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "%s/%s", b->dir, name);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void configure(const struct pgbouncer *b, const char *mode, int sessions)
+{
+    char text[1024], server[FIXTURE_URL];
+
+    fixture_server(server, sizeof server, " ");
+    (void)snprintf(text, sizeof text,
+                   "[databases]\n* = %s\n"
+                   "[pgbouncer]\nlisten_addr =\nlisten_port = 6432\n"
+                   "unix_socket_dir = %s\npool_mode = %s\ndefault_pool_size = %d\n"
+                   "auth_type = scram-sha-256\nauth_file = users\n"
+                   "logfile = pgbouncer.log\n",
+                   server, b->dir, mode, sessions);
+    write_file(b, "pgbouncer.ini", text);
+    write_file(b, "users",
+               "\"ledgerlock_owner\" \"" PASSWORD "\"\n"
+               "\"ledgerlock_worker\" \"" PASSWORD "\"\n");
+}
+
+void pgbouncer_open(struct pgbouncer *b, const char *mode, int sessions)
+{
+    static const char *const words[] = {PROGRAM, "pgbouncer.ini", NULL};
+    char url[160];
+
+    make_folder(b->dir, "bouncer");
+    fixture_file(b->password_file, sizeof b->password_file, PASSWORD "\n", 0600);
+    configure(b, mode, sessions);
+    b->pid = spawn(b->dir, words);
+    (void)snprintf(url, sizeof url, "postgresql:///postgres?host=%s&port=6432", b->dir);
+    FIXTURE_AWAIT(PQping(url) == PQPING_OK,
+                  "pgbouncer in %s did not start; see its log", b->dir);
+}
+
+void pgbouncer_url(const struct pgbouncer *b,
+                   const struct fixture *f,
+                   const char *role,
+                   char *url,
+                   size_t size)
+{
+    (void)snprintf(url, size, "postgresql:///%s?user=%s&host=%s&port=6432", f->database,
+                   role, b->dir);
+}
+
+void pgbouncer_close(struct pgbouncer *b)
+{
+    end(&b->pid, SIGINT);
+    (void)unlink(b->password_file);
+    fixture_remove(b->dir, "pgbouncer.log");
+    memset(b, 0, sizeof *b);
 }

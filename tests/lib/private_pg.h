@@ -4,8 +4,11 @@
 
 #include "tests/lib/fixture.h"
 
-/* Zero it before private_pg_open. */
+enum { PRIVATE_PG_CONNECTIONS = 60 }; /* max_connections */
+
+/* Zero it before private_pg_open; with a port it listens on 127.0.0.1, too. */
 struct private_pg {
+    int port;
     char dir[80];          /* data, socket, log */
     char url[FIXTURE_URL]; /* of the superuser */
     pid_t pid;             /* 0: not running */
@@ -26,14 +29,36 @@ void private_pg_start(struct private_pg *pg);
  * the other does. */
 void private_pg_follow(struct private_pg *standby, const struct private_pg *primary);
 
+/* The server speaks TLS from now on, or soon, with the certificate PATH.crt and its
+ * key PATH.key. */
+void private_pg_certificate(struct private_pg *pg, const char *path);
+
 /* Stops it and removes the folder. */
 void private_pg_close(struct private_pg *pg);
 
-/* For other servers that refuse to run as root: a short folder of their own, a program
- * in it (from PostgreSQL's folder or PATH) with its output in the file "log", and the
- * end of the folder. */
-void private_pg_folder(char *dir, size_t size, const char *name);
-pid_t private_pg_spawn(const char *dir, const char *const *words);
-void private_pg_remove(const char *dir);
+/* Debian's pooler in front of the PostgreSQL of the tests, on a socket of its own, with
+ * passwords. Zero it before pgbouncer_open. */
+struct pgbouncer {
+    char dir[80];
+    char password_file[64]; /* what LEDGERLOCK_POSTGRES_PASSWORD_FILE must name */
+    pid_t pid;
+};
+
+/* True if the program is installed. */
+bool pgbouncer_is_there(void);
+
+/* Starts it: mode "transaction" or "session", so many sessions of PostgreSQL for each
+ * role and database; returns when it answers. */
+void pgbouncer_open(struct pgbouncer *b, const char *mode, int sessions);
+
+/* URL of the test's database through it. */
+void pgbouncer_url(const struct pgbouncer *b,
+                   const struct fixture *f,
+                   const char *role,
+                   char *url,
+                   size_t size);
+
+/* Ends it and removes the folder; accepts one that was never opened. */
+void pgbouncer_close(struct pgbouncer *b);
 
 #endif

@@ -1,123 +1,32 @@
-/* proxy: a process between a client and a server that passes bytes on, or loses them
- * where the test says: before a command, after it, all of them, or late.
- *
- * It is controlled through shared memory, so a call takes effect at the next byte; the
- * counters say how often each fault really happened. The process ends with the test. */
-#ifndef LEDGERLOCK_PROXY_H
-#define LEDGERLOCK_PROXY_H
+/* proxy: the proxy of the test kit in front of a fixture's PostgreSQL. */
+#ifndef LEDGERLOCK_TEST_PROXY_H
+#define LEDGERLOCK_TEST_PROXY_H
+
+#include <string.h>
 
 #include "tests/lib/fixture.h"
+#include "tools/testkit/proxy.h"
 
-struct proxy_shared;
+/* f->url leads through the proxy from now on; fixture_become leads back to the server
+ * itself. */
+static inline void proxy_open_postgres(struct proxy *p, struct fixture *f)
+{
+    char url[FIXTURE_URL];
 
-/* A proxy. Zero it before the first open. */
-struct proxy {
-    pid_t pid;             /* 0: not running */
-    char dir[64];          /* folder of its socket */
-    char path[96];         /* Unix socket in front, "" when TCP */
-    int port;              /* of 127.0.0.1 in front, 0 when Unix */
-    char url[FIXTURE_URL]; /* proxy_open_redis: URL of the front */
-    struct proxy_shared *shared;
-};
+    (void)memcpy(url, f->url, sizeof url);
+    proxy_open_pg(p, url);
+    (void)memcpy(f->url, p->url, sizeof f->url);
+}
 
-/* ---- open and close ---- */
+/* In front of a Redis, opened where it is declared; closed at the end of the block. */
+static inline struct proxy proxy_before(const char *url)
+{
+    struct proxy p = {0};
 
-/* In front of `behind`: a path, or "host:port" with a numeric IPv4 address. The front
- * is a Unix socket dir/name, or with name == NULL a free port of 127.0.0.1. Returns
- * when a client can connect, whether or not the server behind is there. */
-void proxy_open(struct proxy *p, const char *behind, const char *name);
+    proxy_open_redis(&p, url);
+    return p;
+}
 
-/* The same, in front "host:port" with a numeric IPv4 address; port 0: a free one. */
-void proxy_open_at(struct proxy *p, const char *behind, const char *front);
-
-/* In front of the server of f->url; f->url leads through it from now on (fixture_become
- * leads back to the server itself). */
-void proxy_open_postgres(struct proxy *p, struct fixture *f);
-
-/* In front of a Redis URL (unix:// or redis://ADDRESS:PORT); p->url leads through it.
- */
-void proxy_open_redis(struct proxy *p, const char *url);
-
-/* Kills it, so every connection through it breaks; removes its folder. */
-void proxy_close(struct proxy *p);
-
-/* ---- faults ---- */
-
-/* What a client sends to PostgreSQL to commit: a whole protocol message, so that no
- * text that speaks of COMMIT is taken for one. For Redis, "EVALSHA" and such do. */
-#define PROXY_COMMIT "Q\0\0\0\013COMMIT"
-
-enum { PROXY_COMMIT_SIZE = 11 };
-
-/* The next `times` occurrences of `bytes` from a client are not passed on: both sides
- * of that connection are closed instead. Replaces an earlier cut. */
-void proxy_cut_before(struct proxy *p, const char *bytes, size_t size, unsigned times);
-
-/* The same, but they are passed on, the server's answer is waited for and thrown away,
- * then both sides are closed. */
-void proxy_cut_after(struct proxy *p, const char *bytes, size_t size, unsigned times);
-
-/* The next `times` occurrences of `bytes` from a client are passed on only after ms,
- * also when the client has given up and gone meanwhile; other connections pass. */
-void proxy_late(
-    struct proxy *p, const char *bytes, size_t size, unsigned times, unsigned ms);
-
-/* Every answer of the server waits this long; 0: none does. */
-void proxy_delay(struct proxy *p, unsigned ms);
-void proxy_delay_us(struct proxy *p, unsigned us);
-
-/* Every answer waits between least and most milliseconds, drawn anew for each. */
-void proxy_jitter(struct proxy *p, unsigned least_ms, unsigned most_ms);
-
-/* Black hole: passes nothing on and closes nothing; new connections are made and hear
- * nothing. Off again: what was held back goes on, late. */
-void proxy_swallow(struct proxy *p, bool on);
-
-/* The black hole begins with the next occurrence of `bytes` from a client, which are
- * held back as well. */
-void proxy_swallow_at(struct proxy *p, const char *bytes, size_t size);
-
-/* The black hole begins with the answer to the next occurrence of `bytes`: they are
- * passed on, and the server has done what they say. */
-void proxy_swallow_after(struct proxy *p, const char *bytes, size_t size);
-
-/* Both ways in pieces of at most `bytes` bytes, one each `us` microseconds; 0: as they
- * come. */
-void proxy_slice(struct proxy *p, unsigned bytes, unsigned us);
-
-/* Closes every connection now, once, with a reset where it is TCP. */
-void proxy_reset_all(struct proxy *p);
-
-/* Closes every connection now, and while on every new one at once: a server that is
- * down. */
-void proxy_refuse(struct proxy *p, bool on);
-
-/* Closes every connection now, once; new ones are welcome. */
-void proxy_cut_all(struct proxy *p);
-
-/* No faults any more; counters stay. */
-void proxy_pass(struct proxy *p);
-
-/* ---- counters ---- */
-
-enum proxy_count {
-    PROXY_CONNECTIONS, /* accepted and passed on */
-    PROXY_CUTS_BEFORE,
-    PROXY_CUTS_AFTER, /* the answer had come and was thrown away */
-    PROXY_DELAYED,    /* pieces of answers */
-    PROXY_TURNS,      /* a client spoke, for the first time or after an answer: with a
-                         delay, that a long question is not answered half-way, the round
-                         trips */
-    PROXY_SWALLOWED,  /* connections on which a byte waited in the black hole */
-    PROXY_REFUSED,    /* connections closed by proxy_refuse or proxy_cut_all */
-    PROXY_SLICES,     /* pieces that were passed on while sliced */
-    PROXY_LATE,       /* commands of proxy_late that have gone to the server */
-    PROXY_COUNTS
-};
-
-unsigned proxy_count(const struct proxy *p, enum proxy_count what);
-
-/* Waits until the counter is at least n; false when that takes longer than seconds. */
-bool proxy_wait(const struct proxy *p, enum proxy_count what, unsigned n, int seconds);
+#define PROXY OWNED(proxy_close) struct proxy
 
 #endif

@@ -1,29 +1,25 @@
 /* quorum_world: servers, proxies and clients of the quorum tests. */
 #include "tests/lib/quorum_world.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
+
+#include "tests/lib/clock_world.h"
+
+enum { AGE_MS = 10 * CLOCK_HOUR_MS };
 
 static struct quorum_world shared;
 
-static int64_t now(clockid_t clock, int64_t per_second)
+int64_t quorum_ahead_us(void)
 {
     struct timespec ts;
 
-    (void)clock_gettime(clock, &ts);
-    return (int64_t)ts.tv_sec * per_second + ts.tv_nsec / (1000000000 / per_second);
-}
-
-int64_t quorum_now_us(void)
-{
-    return now(CLOCK_REALTIME, 1000000);
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + 2 * INT64_C(1000) * AGE_MS;
 }
 
 int64_t quorum_now_ms(void)
 {
-    return now(CLOCK_MONOTONIC, 1000);
+    return fixture_now_ms();
 }
 
 /* ---- one node ---- */
@@ -37,46 +33,35 @@ void quorum_reconnect(struct quorum_world *w, size_t node)
 
 long long quorum_ask(struct quorum_world *w, size_t node, const char *format)
 {
-    redisReply *reply = redisCommand(w->raw[node], format, w->prefix);
-    long long v;
+    return lock_number(redisCommand(w->raw[node], format, w->prefix));
+}
+
+void quorum_set_last(struct quorum_world *w, size_t node, int64_t token)
+{
+    (void)lock_number(
+        redisCommand(w->raw[node], "SET %s!last %lld", w->prefix, (long long)token));
+}
+
+int64_t quorum_last(struct quorum_world *w, size_t node)
+{
+    return quorum_ask(w, node, "GET %s!last");
+}
+
+int64_t quorum_token(struct quorum_world *w, size_t node, const char *name)
+{
+    redisReply *reply = redisCommand(w->raw[node], "GET %s%s", w->prefix, name);
+    int64_t token = 0;
+    char *end;
 
     assert_non_null(reply);
-    v = reply->type == REDIS_REPLY_STRING ? strtoll(reply->str, NULL, 10)
-        : reply->type == REDIS_REPLY_NIL  ? -1
-                                          : reply->integer;
+    if (reply->type == REDIS_REPLY_STRING &&
+        strspn(reply->str, "0123456789abcdef") == LL_NONCE_SIZE - 1 &&
+        reply->str[LL_NONCE_SIZE - 1] == '|') {
+        token = strtoll(reply->str + LL_NONCE_SIZE, &end, 10);
+        token = *end == '\0' ? token : 0;
+    }
     freeReplyObject(reply);
-    return v;
-}
-
-static void info_field(const char *info, const char *name, char *value, size_t size)
-{
-    const char *at = strstr(info, name);
-
-    assert_non_null(at);
-    at += strlen(name);
-    (void)snprintf(value, size, "%.*s", (int)strcspn(at, "\r\n"), at);
-}
-
-void quorum_plant(struct quorum_world *w, size_t node, int64_t counter)
-{
-    redisReply *info = redisCommand(w->raw[node], "INFO");
-    char run_id[48], replid[48];
-
-    info_field(info->str, "run_id:", run_id, sizeof run_id);
-    info_field(info->str, "master_replid:", replid, sizeof replid);
-    freeReplyObject(info);
-    freeReplyObject(redisCommand(w->raw[node], "HSET %s!node ident %s:%s c %lld",
-                                 w->prefix, run_id, replid, (long long)counter));
-}
-
-int64_t quorum_plant_skew(struct quorum_world *w)
-{
-    static const int skew[] = {4, 0, 1};
-    int64_t base = quorum_now_us() + INT64_C(3600000000);
-
-    for (size_t i = 0; i < 3; i++)
-        quorum_plant(w, i, base + skew[i]);
-    return base;
+    return token;
 }
 
 void quorum_kill(struct quorum_world *w, size_t node)
@@ -86,46 +71,93 @@ void quorum_kill(struct quorum_world *w, size_t node)
     fixture_redis_kill(&w->servers[node]);
 }
 
+static void start(struct fixture_redis *server)
+{
+    bool before = fixture_movable_clocks;
+
+    fixture_movable_clocks = true;
+    fixture_redis_start(server, NULL);
+    fixture_movable_clocks = before;
+}
+
 void quorum_restart(struct quorum_world *w, size_t node)
 {
-    fixture_redis_start(&w->servers[node], NULL);
+    start(&w->servers[node]);
     quorum_reconnect(w, node);
 }
+
+void quorum_age(struct quorum_world *w, size_t node)
+{
+    clock_jump_server(&w->servers[node], AGE_MS);
+}
+
+/* ---- all nodes ---- */
 
 size_t quorum_copies(struct quorum_world *w, const char *name)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < w->n; i++) {
-        redisReply *reply = NULL;
-
-        if (w->raw[i] != NULL)
-            reply = redisCommand(w->raw[i], "EXISTS %s%s", w->prefix, name);
-        n += reply != NULL && reply->integer == 1 ? 1 : 0;
-        freeReplyObject(reply);
+        if (w->raw[i] != NULL &&
+            lock_number(redisCommand(w->raw[i], "EXISTS %s%s", w->prefix, name)) == 1)
+            n++;
     }
     return n;
 }
 
+void quorum_wait_copies(struct quorum_world *w, const char *name, size_t n)
+{
+    FIXTURE_AWAIT(quorum_copies(w, name) == n, "%s%s is on %zu nodes, not on %zu",
+                  w->prefix, name, quorum_copies(w, name), n);
+}
+
+void quorum_take(struct ll_lock *l, const char *name, uint32_t lease_ms)
+{
+    int code;
+
+    FIXTURE_AWAIT((code = ll_try(l, name, lease_ms)) == LL_OK, "%s: %s", name,
+                  ll_strerror(code));
+}
+
+/* A node that is a little slower than a majority is not waited for, and may miss one.
+ */
+void quorum_take_everywhere(struct quorum_world *w,
+                            struct ll_lock *l,
+                            const char *name,
+                            uint32_t lease_ms)
+{
+    for (int tries = 0; tries < 500; tries++) {
+        quorum_take(l, name, lease_ms);
+        for (int i = 0; i < 10 && quorum_copies(w, name) < w->n; i++)
+            fixture_pause_ms(5);
+        if (quorum_copies(w, name) == w->n)
+            return;
+        assert_true(ll_release(l) >= 0);
+    }
+    fail_msg("%s is never granted by all nodes", name);
+}
+
 /* ---- the world ---- */
 
-struct ll_client *quorum_client(const struct quorum_world *w,
-                                const char *url,
-                                uint32_t reply_ms,
-                                uint32_t max_lease_ms)
+struct ll_client *quorum_client_limited(const struct quorum_world *w,
+                                        const char *url,
+                                        uint32_t connect_ms,
+                                        uint32_t reply_ms)
 {
     struct ll_options o = {.size = sizeof o,
                            .url = url,
                            .prefix = w->prefix,
+                           .connect_ms = connect_ms,
                            .reply_ms = reply_ms,
-                           .max_lease_ms =
-                               max_lease_ms != 0 ? max_lease_ms : QUORUM_MAX_LEASE_MS};
-    struct ll_client *c;
-    char why[160] = "";
+                           .max_lease_ms = w->max_lease_ms};
 
-    if (ll_open(&c, &o, why, sizeof why) != LL_OK)
-        fail_msg("ll_open: %s", why);
-    return c;
+    return lock_open(&o);
+}
+
+struct ll_client *
+quorum_client(const struct quorum_world *w, const char *url, uint32_t reply_ms)
+{
+    return quorum_client_limited(w, url, 0, reply_ms);
 }
 
 static void append(char *list, size_t size, const char *url)
@@ -135,12 +167,14 @@ static void append(char *list, size_t size, const char *url)
     (void)snprintf(list + n, size - n, "%s%s", n > 0 ? "," : "", url);
 }
 
-static void start_servers(struct quorum_world *w, size_t n)
+void quorum_start(struct quorum_world *w, size_t n, uint32_t max_lease_ms)
 {
     memset(w, 0, sizeof *w);
     w->n = n;
+    w->max_lease_ms = max_lease_ms;
     for (size_t i = 0; i < n; i++) {
-        fixture_redis_start(&w->servers[i], NULL);
+        start(&w->servers[i]);
+        quorum_age(w, i);
         proxy_open_redis(&w->proxies[i], w->servers[i].url);
         append(w->url, sizeof w->url, w->proxies[i].url);
         append(w->plain_url, sizeof w->plain_url, w->servers[i].url);
@@ -148,16 +182,27 @@ static void start_servers(struct quorum_world *w, size_t n)
     }
 }
 
+/* A call waits for a majority only. */
+static void connect_all(struct quorum_world *w, struct ll_client *c)
+{
+    struct ll_stats stats = {0};
+
+    while (stats.connects < w->n) {
+        assert_int_equal(ll_connect(c), LL_OK);
+        ll_stats(c, &stats);
+    }
+}
+
 /* Clients of a prefix that nobody used before. */
-static void open_clients(struct quorum_world *w, bool voting)
+static void open_clients(struct quorum_world *w)
 {
     static unsigned ct;
 
     (void)snprintf(w->prefix, sizeof w->prefix, "t%u:", ct++);
-    for (size_t i = 0; i < w->n && voting; i++)
-        quorum_plant(w, i, 0);
-    w->a = quorum_client(w, w->url, 200, 0);
-    w->b = quorum_client(w, w->plain_url, 200, 0);
+    w->a = quorum_client(w, w->url, QUORUM_REPLY_MS);
+    w->b = quorum_client(w, w->plain_url, QUORUM_REPLY_MS);
+    connect_all(w, w->a);
+    connect_all(w, w->b);
     w->la = ll_new(w->a);
     w->lb = ll_new(w->b);
 }
@@ -170,7 +215,7 @@ static void close_clients(struct quorum_world *w)
     ll_close(w->b);
 }
 
-static void stop_servers(struct quorum_world *w)
+void quorum_stop(struct quorum_world *w)
 {
     for (size_t i = 0; i < w->n; i++) {
         proxy_close(&w->proxies[i]);
@@ -178,46 +223,46 @@ static void stop_servers(struct quorum_world *w)
         if (w->raw[i] != NULL)
             redisFree(w->raw[i]);
     }
+    w->n = 0;
 }
 
-void quorum_open(struct quorum_world *w, size_t n, bool voting)
+void quorum_open(struct quorum_world *w, size_t n, uint32_t max_lease_ms)
 {
-    start_servers(w, n);
-    open_clients(w, voting);
+    quorum_start(w, n, max_lease_ms);
+    open_clients(w);
 }
 
 void quorum_close(struct quorum_world *w)
 {
     close_clients(w);
-    stop_servers(w);
+    quorum_stop(w);
 }
 
-int quorum_start_servers(void **state)
+void quorum_start_servers(void)
 {
-    (void)state;
-    start_servers(&shared, 3);
-    return 0;
+    if (shared.n == 0)
+        quorum_start(&shared, 3, QUORUM_MAX_LEASE_MS);
 }
 
-int quorum_stop_servers(void **state)
+void quorum_stop_servers(void)
 {
-    (void)state;
-    stop_servers(&shared);
-    return 0;
+    quorum_stop(&shared);
 }
 
-int quorum_open_shared(void **state)
+static void open_shared(void)
 {
-    open_clients(&shared, true);
-    *state = &shared;
-    return 0;
+    open_clients(&shared);
+    test_state = &shared;
 }
 
-int quorum_close_shared(void **state)
+static void close_shared(void)
 {
-    (void)state;
     for (size_t i = 0; i < shared.n; i++)
         proxy_pass(&shared.proxies[i]);
     close_clients(&shared);
-    return 0;
 }
+
+const struct test_group quorum_group = {.start = quorum_start_servers,
+                                        .stop = quorum_stop_servers,
+                                        .open = open_shared,
+                                        .close = close_shared};

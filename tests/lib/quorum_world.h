@@ -1,66 +1,92 @@
 /* quorum_world: several Redis servers, a proxy in front of each, clients over all of
- * them. Every test has a prefix of its own, with the nodes' records in place. */
+ * them. Every test has a prefix of its own. The servers' clocks are far ahead, so that
+ * they count as up for long and grant at once; one that is restarted does not. */
 #ifndef LEDGERLOCK_QUORUM_WORLD_H
 #define LEDGERLOCK_QUORUM_WORLD_H
 
 #include "tests/lib/lock_world.h"
 #include "tests/lib/proxy.h"
 
-enum { QUORUM_MAX_LEASE_MS = 20000 };
+/* The longest lease of the shared servers; and what a node gets to answer, so much that
+ * a busy machine does not matter: a test that waits for its end has its own. */
+enum { QUORUM_MAX_LEASE_MS = 20000, QUORUM_REPLY_MS = 5000 };
 
 struct quorum_world {
     size_t n;
+    uint32_t max_lease_ms;
     struct fixture_redis servers[LL_NODES_MAX];
     struct proxy proxies[LL_NODES_MAX];
     redisContext *raw[LL_NODES_MAX]; /* past the proxy; NULL: not connected */
     char prefix[32];
     char url[LL_NODES_MAX * FIXTURE_URL];       /* through the proxies */
     char plain_url[LL_NODES_MAX * FIXTURE_URL]; /* to the servers */
-    struct ll_client *a, *b;                    /* a: through the proxies; b: plain */
+    struct ll_client *a, *b; /* a: through the proxies; b: plain; both connected */
     struct ll_lock *la, *lb;
 };
 
-/* Three servers for the whole file, and set-up and end of one test on them. */
-int quorum_start_servers(void **state);
-int quorum_stop_servers(void **state);
-int quorum_open_shared(void **state);
-int quorum_close_shared(void **state);
+/* Three servers for the whole file, and clients for each test on them. */
+void quorum_start_servers(void);
+void quorum_stop_servers(void);
+extern const struct test_group quorum_group;
+#define QUORUM_CASE(...) CASE_IN(quorum_group, struct quorum_world, __VA_ARGS__)
 
-#define QUORUM_TEST(test)                                                              \
-    cmocka_unit_test_setup_teardown(test, quorum_open_shared, quorum_close_shared)
+/* n servers and proxies, without clients; their end. */
+void quorum_start(struct quorum_world *w, size_t n, uint32_t max_lease_ms);
+void quorum_stop(struct quorum_world *w);
 
-/* n servers of the test's own, with memory or (voting false) never used. */
-void quorum_open(struct quorum_world *w, size_t n, bool voting);
+/* n servers of the test's own, and clients. */
+void quorum_open(struct quorum_world *w, size_t n, uint32_t max_lease_ms);
 void quorum_close(struct quorum_world *w);
+#define QUORUM OWNED(quorum_close) struct quorum_world
 
-/* A client; zero is the default. */
-struct ll_client *quorum_client(const struct quorum_world *w,
-                                const char *url,
-                                uint32_t reply_ms,
-                                uint32_t max_lease_ms);
+/* A client of the world's prefix. */
+struct ll_client *
+quorum_client(const struct quorum_world *w, const char *url, uint32_t reply_ms);
 
-/* Writes the record of a node: it votes, its counter is this. */
-void quorum_plant(struct quorum_world *w, size_t node, int64_t counter);
-
-/* Counters (4, 0, 1) above what it returns: an hour ahead of the clock, so that only
- * they make the tokens. */
-int64_t quorum_plant_skew(struct quorum_world *w);
+/* The same with connect_ms. */
+struct ll_client *quorum_client_limited(const struct quorum_world *w,
+                                        const char *url,
+                                        uint32_t connect_ms,
+                                        uint32_t reply_ms);
 
 /* Connects raw[node] anew, after a restart. */
 void quorum_reconnect(struct quorum_world *w, size_t node);
 
-/* The server's end, and its begin without data. */
+/* The server's end, and its begin without data, a moment ago. */
 void quorum_kill(struct quorum_world *w, size_t node);
 void quorum_restart(struct quorum_world *w, size_t node);
+
+/* The server counts as up for long. */
+void quorum_age(struct quorum_world *w, size_t node);
 
 /* A command on one node, with %s replaced by the prefix: its integer, or its text as a
  * number; -1 for nil. */
 long long quorum_ask(struct quorum_world *w, size_t node, const char *format);
 
-/* On how many nodes the key exists. */
-size_t quorum_copies(struct quorum_world *w, const char *name);
+/* The last token of a node: is set, is asked. */
+void quorum_set_last(struct quorum_world *w, size_t node, int64_t token);
+int64_t quorum_last(struct quorum_world *w, size_t node);
 
-int64_t quorum_now_us(void); /* wall clock */
+/* The token in the key of a node; 0: the value is not exactly "nonce|token" of nonce
+ * characters, or there is none. */
+int64_t quorum_token(struct quorum_world *w, size_t node, const char *name);
+
+/* On how many nodes the key exists; waits until it is on exactly n. */
+size_t quorum_copies(struct quorum_world *w, const char *name);
+void quorum_wait_copies(struct quorum_world *w, const char *name, size_t n);
+
+/* Tries until the lock is granted; fails after two minutes. */
+void quorum_take(struct ll_lock *l, const char *name, uint32_t lease_ms);
+
+/* The same until all nodes have granted it. */
+void quorum_take_everywhere(struct quorum_world *w,
+                            struct ll_lock *l,
+                            const char *name,
+                            uint32_t lease_ms);
+
+/* Ahead of all clocks: only last tokens from here on make the next. */
+int64_t quorum_ahead_us(void);
+
 int64_t quorum_now_ms(void); /* monotonic */
 
 #endif

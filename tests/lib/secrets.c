@@ -3,11 +3,7 @@
 #include "tests/lib/secrets.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "tests/lib/fixture.h"
 
@@ -68,7 +64,7 @@ bool secrets_are_in(const char *path)
     return found;
 }
 
-void secrets_look(const int fds[2])
+void secrets_find(const int fds[2])
 {
     for (size_t i = 0; i < 2; i++)
         is_shown = is_shown || are_in(fds[i]);
@@ -76,7 +72,7 @@ void secrets_look(const int fds[2])
 
 static void forget_oldest(void)
 {
-    secrets_look(watched[0]);
+    secrets_find(watched[0]);
     for (size_t i = 0; i < 2; i++)
         (void)close(watched[0][i]);
     memmove(watched, watched + 1, --watched_ct * sizeof watched[0]);

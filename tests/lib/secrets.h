@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-/* What no log may show. */
+/* No log may show these. */
 #define SECRET_OF_REDIS "canary-of-redis-5d1f"
 #define SECRET_OF_POSTGRES "canary-of-postgres-8c2e"
 
@@ -14,11 +14,11 @@
 const char *secrets_of_redis(void);
 const char *secrets_of_postgres(void);
 
-/* Whether one of them is in a file; false when there is none. */
+/* True if one of them is in a file; false when there is none. */
 bool secrets_are_in(const char *path);
 
 /* Looks at what a run has written so far. */
-void secrets_look(const int fds[2]);
+void secrets_find(const int fds[2]);
 
 /* Looks at it when the test is over; the descriptors may be closed before. */
 void secrets_watch(const int fds[2]);

@@ -2,15 +2,11 @@
 #define _XOPEN_SOURCE 700
 #include "tests/lib/tls_world.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 struct fixture_redis tls_server;
 int tls_port;
 char tls_ca[64];
 
-static char dir[32];
+char tls_folder[48];
 
 static bool shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -27,10 +23,8 @@ static bool shell(const char *format, ...)
 
 bool tls_is_possible(void)
 {
-    const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
-    const char *bin = given != NULL && given[0] != '\0' ? given : "redis-server";
-
-    return shell("grep -qa tls-auth-clients \"$(command -v %s)\"", bin) &&
+    return shell("grep -qa tls-auth-clients \"$(command -v %s)\"",
+                 fixture_redis_program()) &&
            shell("openssl version >/dev/null");
 }
 
@@ -43,7 +37,7 @@ static void make_certificate(const char *name, const char *to)
     assert_true(
         shell("cd %s && " NEW_KEY "-CA ca.crt -CAkey ca.key -subj /CN=server "
               "-keyout %s.key -out %s.crt -addext subjectAltName=%s 2>>openssl.log",
-              dir, name, name, to));
+              tls_folder, name, name, to));
 }
 
 void tls_start(struct fixture_redis *r, int port, const char *certificate)
@@ -51,33 +45,38 @@ void tls_start(struct fixture_redis *r, int port, const char *certificate)
     char text[8], crt[64], key[64];
 
     (void)snprintf(text, sizeof text, "%d", port);
-    (void)snprintf(crt, sizeof crt, "%s/%s.crt", dir, certificate);
-    (void)snprintf(key, sizeof key, "%s/%s.key", dir, certificate);
+    (void)snprintf(crt, sizeof crt, "%s/%s.crt", tls_folder, certificate);
+    (void)snprintf(key, sizeof key, "%s/%s.key", tls_folder, certificate);
     fixture_redis_start(r, "--tls-port", text, "--tls-cert-file", crt, "--tls-key-file",
                         key, "--tls-ca-cert-file", tls_ca, "--tls-auth-clients", "no",
                         NULL);
 }
 
-int tls_start_server(void **state)
+void tls_make_certificates(void)
 {
-    (void)state;
-    (void)snprintf(dir, sizeof dir, "/tmp/ledgerlock-tls.XXXXXX");
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(tls_ca, sizeof tls_ca, "%s/ca.crt", dir);
+    fixture_folder(tls_folder, sizeof tls_folder, "tls");
+    (void)snprintf(tls_ca, sizeof tls_ca, "%s/ca.crt", tls_folder);
     assert_true(shell("cd %s && " NEW_KEY
                       "-subj /CN=ca -keyout ca.key -out ca.crt 2>openssl.log",
-                      dir));
+                      tls_folder));
     make_certificate("good", "DNS:localhost,IP:127.0.0.1");
     make_certificate("other", "DNS:other.example");
-    tls_port = ha_free_port();
-    tls_start(&tls_server, tls_port, "good");
-    return 0;
 }
 
-int tls_stop_server(void **state)
+void tls_remove_certificates(void)
 {
-    (void)state;
+    fixture_remove(tls_folder, "openssl.log");
+}
+
+void tls_start_server(void)
+{
+    tls_make_certificates();
+    tls_port = ha_free_port();
+    tls_start(&tls_server, tls_port, "good");
+}
+
+void tls_stop_server(void)
+{
     fixture_redis_close(&tls_server);
-    assert_true(shell("rm -r %s", dir));
-    return 0;
+    tls_remove_certificates();
 }

@@ -10,12 +10,19 @@ extern struct fixture_redis tls_server;
 extern int tls_port;
 extern char tls_ca[64];
 
-/* Whether redis-server speaks TLS and openssl can make certificates. */
+/* True where redis-server speaks TLS and openssl can make certificates. */
 bool tls_is_possible(void);
 
+/* Certificates alone, in tls_folder: ca.crt and ca.key of an authority, good.crt and
+ * good.key, and other.crt and other.key, which is made out to a host that is nowhere.
+ */
+extern char tls_folder[48];
+void tls_make_certificates(void);
+void tls_remove_certificates(void);
+
 /* Group set-up and end. */
-int tls_start_server(void **state);
-int tls_stop_server(void **state);
+void tls_start_server(void);
+void tls_stop_server(void);
 
 /* Another server, with the certificate "good" or "other": that one is made out to a
  * host that is nowhere. */

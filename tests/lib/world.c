@@ -1,34 +1,120 @@
 /* world: thin words over the fixture. */
 #include "tests/lib/world.h"
 
-#include <inttypes.h>
+#include "tests/lib/points.h"
+
 #include <jansson.h>
-#include <stdio.h>
-#include <string.h>
 
 struct world world;
 
-int world_open(void **state)
+__attribute__((weak)) const struct world_plan world_plan = {.role = NULL};
+
+static void set_number(const char *name, int value)
 {
-    (void)state;
-    fixture_open_migrated(&world.f);
-    memcpy(world.owner, world.f.url, sizeof world.owner);
-    fixture_become(&world.f, "ledgerlock_worker");
-    return 0;
+    char text[16];
+
+    (void)snprintf(text, sizeof text, "%d", value);
+    if (value != 0)
+        fixture_env(name, text);
 }
 
-int world_close(void **state)
+static void open_redis(void)
 {
-    (void)state;
+    pool_redis_start(&world.redis);
+    memcpy(world.f.redis_url, world.redis.url, sizeof world.f.redis_url);
+}
+
+static void open_proxies(void)
+{
+    proxy_open_postgres(&world.to_postgres, &world.through);
+    proxy_open_redis(&world.to_redis, world.f.redis_url);
+    memcpy(world.through.redis_url, world.to_redis.url, sizeof world.to_redis.url);
+}
+
+void world_fill(const struct load_size *size)
+{
+    if (size == NULL)
+        return;
+    load_make(&world.load, load_seed(), *size);
+    load_put(&world.load, &world.f);
+}
+
+void world_open_as(const struct world_plan *plan)
+{
+    memset(&world, 0, sizeof world);
+    world.plan = plan;
+    world.lease_ms = plan->lease_ms;
+    world.bound_ms = WORLD_BOUND_MS;
+    if (plan->points)
+        points_program();
+    fixture_open_migrated(&world.f);
+    memcpy(world.owner, world.f.url, sizeof world.owner);
+    if (plan->checker)
+        checker_open(&world.checker);
+    fixture_become(&world.f, plan->role != NULL ? plan->role : "ledgerlock_worker");
+    set_number("LEDGERLOCK_LOCKS_LEASE_MS", plan->lease_ms);
+    set_number("LEDGERLOCK_POOL_POLL_MS", plan->poll_ms);
+    set_number("LEDGERLOCK_POOL_BATCH", plan->batch);
+    if (plan->redis)
+        open_redis();
+    world.through = world.f;
+    if (plan->proxies)
+        open_proxies();
+    if (plan->work != NULL) {
+        world.work = *plan->work;
+        pool_work_put(&world.f, plan->work);
+    }
+    world_fill(plan->load);
+    if (plan->also != NULL)
+        plan->also();
+}
+
+void world_open(void)
+{
+    world_open_as(&world_plan);
+}
+
+void world_kill(struct fixture_child *child)
+{
+    if (child->pid > 0) {
+        (void)kill(child->pid, SIGCONT);
+        (void)kill(child->pid, SIGKILL);
+        (void)waitpid(child->pid, NULL, 0);
+    }
+    if (child->err_fd > 0) {
+        (void)close(child->err_fd);
+        (void)close(child->out_fd);
+    }
+    memset(child, 0, sizeof *child);
+}
+
+void world_close(void)
+{
+    if (world.clients > 0) {
+        (void)kill(world.clients, SIGKILL);
+        (void)waitpid(world.clients, NULL, 0);
+    }
+    world_kill(&world.others);
+    world_kill(&world.pool);
+    if (world.plan != NULL && world.plan->undo != NULL)
+        world.plan->undo();
+    proxy_close(&world.to_postgres);
+    proxy_close(&world.to_redis);
+    if (world.redis.dir[0] != '\0')
+        fixture_redis_close(&world.redis);
+    pool_redis_password(NULL);
     fixture_close(&world.f);
-    return 0;
+    checker_close(&world.checker);
+    load_free(&world.load);
+    memset(&world, 0, sizeof world);
 }
 
 /* ---- SQL ----------------------------------------------------------------- */
 
 static char statement[1 << 14];
 
-static const char *compose(const char *fmt, va_list ap)
+__attribute__((format(printf, 1, 0))) static const char *compose(const char *fmt,
+                                                                 va_list ap)
 {
     static const char path[] = "SET search_path = ledgerlock; ";
     size_t n = sizeof path - 1;
@@ -85,20 +171,17 @@ void world_wait(const char *sql)
     char url[FIXTURE_URL];
 
     fixture_url_as(&world.f, "postgres", url, sizeof url);
-    for (int i = 0; fixture_query_int8(url, sql) == 0; i++) {
-        if (i == 3000)
-            fail_msg("waited in vain: %s", sql);
-        fixture_pause_ms(10);
-    }
+    FIXTURE_AWAIT(fixture_query_int8(url, sql) != 0, "waited in vain: %s", sql);
 }
 
 /* ---- filling ------------------------------------------------------------- */
 
 void world_deposit(int64_t user, int64_t number, int64_t amount_minor)
 {
-    (void)world_ask("SELECT deposit(%" PRId64 ", %" PRId64 ", %" PRId64
-                    ", '2020-01-01Z')",
-                    user, number, amount_minor);
+    (void)world_ask("SELECT deposit(%" PRId64
+                    ", (SELECT currency FROM users WHERE user_id"
+                    " = %" PRId64 "), %" PRId64 ", '%" PRId64 "', '2020-01-01Z')",
+                    user, user, amount_minor, number);
 }
 
 void world_user(int64_t user, int64_t balance_minor)
@@ -132,12 +215,22 @@ int64_t world_order(int64_t user, const char *key, const char *lines)
 
 /* ---- running ------------------------------------------------------------- */
 
-void world_run_pool(const char *workers, const char *now)
+static void run(const char *workers, const char *now, int code)
 {
     (void)fixture_run(&world.f, &world.o, "run", "-w", workers, "--once", "--now", now,
                       NULL);
-    if (world.o.code != 0)
-        fail_msg("run: exit %d: %s", world.o.code, world.o.err);
+    if (world.o.code != code)
+        fail_msg("run: exit %d, not %d: %s", world.o.code, code, world.o.err);
+}
+
+void world_run_pool(const char *workers, const char *now)
+{
+    run(workers, now, 0);
+}
+
+void world_run_and_park(const char *now)
+{
+    run("1", now, 8);
 }
 
 void world_run(const char *now)

@@ -1,22 +1,73 @@
-/* world: one migrated database with few words to fill it, to run the pool over it as
- * the worker role, and to ask what became of it. Clients use the doors: deposit and
- * place_order. Anything that does not work fails the test at once. */
+/* world: all that a test of the program stands on, declared as data:
+ *
+ *   WORLD(.lease_ms = 2000, .poll_ms = 100, .batch = 5, .work = &small);
+ *
+ * One migrated database, few words to fill it, to run the pool over it and to ask what
+ * became of it; where it is asked for, a Redis of its own, proxies before both servers
+ * and the histories of the workers. Anything that does not work fails the test at once.
+ */
 #ifndef LEDGERLOCK_WORLD_H
 #define LEDGERLOCK_WORLD_H
 
-#include "tests/lib/fixture.h"
+#include "tests/lib/checker.h"
+#include "tests/lib/load.h"
+#include "tests/lib/pool_world.h"
+#include "tests/lib/proxy.h"
 
 struct world {
+    const struct world_plan *plan;
     struct fixture f;        /* runs the program as ledgerlock_worker */
+    struct fixture through;  /* the same, through the proxies */
     char owner[FIXTURE_URL]; /* for the statements of a test */
     struct fixture_output o; /* of the latest run */
+    struct fixture_redis redis;
+    struct proxy to_postgres, to_redis;
+    struct fixture_child pool; /* is ended with the world */
+    struct pool_work work;     /* that was put in */
+    struct load load;
+    struct checker checker;
+    /* For fault.h: */
+    int lease_ms, bound_ms;      /* of the checker: lease and recovery */
+    struct fixture_child others; /* of the job that the pool does not work */
+    bool is_one;
+    pid_t clients;       /* 0: they have not begun */
+    bool has_no_clients; /* until fault_recovers */
 };
 
 extern struct world world;
 
-/* Setup and teardown of cmocka: a fresh world, and its end. */
-int world_open(void **state);
-int world_close(void **state);
+struct world_plan {
+    const char *role;             /* that runs the program; NULL: ledgerlock_worker */
+    int lease_ms, poll_ms, batch; /* of its pools; 0: as they are shipped */
+    const struct pool_work *work; /* is there from the start */
+    const struct load_size *load; /* likewise */
+    bool points;                  /* the program is the test build */
+    bool checker;                 /* and writes histories */
+    bool redis;                   /* a Redis of its own, which asks for the password */
+    bool proxies;                 /* world.through leads through them */
+    void (*also)(void);           /* what the test adds, when all is there */
+    void (*undo)(void);           /* undoes that, when the pool is gone */
+};
+
+/* The world of all cases of a program. */
+#define WORLD(...)                                                                     \
+    const struct world_plan world_plan = {__VA_ARGS__};                                \
+    GROUP(.open = world_open, .close = world_close)
+extern const struct world_plan world_plan;
+
+/* A fresh world as WORLD says, or as the plan says; and its end. */
+void world_open(void);
+void world_open_as(const struct world_plan *plan);
+void world_close(void);
+
+/* Puts a load into a world without one; NULL: none. */
+void world_fill(const struct load_size *size);
+
+/* How long a pool may take to be at work again after a fault, for the checker. */
+enum { WORLD_BOUND_MS = 30000 };
+
+/* Kills a run, if there is one. */
+void world_kill(struct fixture_child *child);
 
 /* ---- SQL as the owner, with search_path ledgerlock ----------------------- */
 
@@ -29,16 +80,15 @@ const char *world_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)
 /* Asserts that the query answers this text. */
 void world_expect(const char *expected, const char *sql);
 
-/* Asks as the superuser, who sees every session, until the answer is true; fails the
- * test after half a minute. */
+/* Asks as the superuser, who sees every session, until the answer is true. */
 void world_wait(const char *sql);
 
-/* Whether a session of this database waits for a row. */
+/* Asks if a session of this database waits for a row. */
 extern const char world_blocked[];
 
 /* ---- filling ------------------------------------------------------------- */
 
-/* A user with a wallet in USD; deposit number 1 unless balance is 0. */
+/* A user with a wallet in USD; deposit "1" unless balance is 0. */
 void world_user(int64_t user, int64_t balance_minor);
 void world_deposit(int64_t user, int64_t number, int64_t amount_minor);
 
@@ -52,10 +102,13 @@ int64_t world_order(int64_t user, const char *key, const char *lines);
 
 /* ---- running ------------------------------------------------------------- */
 
-/* `run -w 1 --once --now NOW`; asserts exit 0. */
+/* `run --once --now NOW` with one worker of each job; asserts exit 0. */
 void world_run(const char *now);
 
-/* The same with so many workers. */
+/* The same; asserts exit 8, which says that something was parked. */
+void world_run_and_park(const char *now);
+
+/* The first with so many workers of each job. */
 void world_run_pool(const char *workers, const char *now);
 
 /* `audit --now NOW --lag 0s`; asserts that every invariant holds, or with a name, that

@@ -3,12 +3,13 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-table=$(sed -n 's/^    {"\([a-z]*\.[a-z_]*\)", ROW_.*/\1/p' common/config.c | sort)
+table=$(sed -n 's/^    {"\([a-z]*\.[a-z_]*\)", ROW_.*/\1/p' common/base/config.c | sort)
+table=$(printf '%s\n' "$table" "$(sed -n 's/^ *X(\([a-z_]*\), .*/pool.\1/p' worker/jobs/registry.h)" | sort)
 sample=$(awk '
   /^[a-z_]+: *\{/ { group = $1; sub(/:.*/, "", group) }
   /^ +[a-z_]+ *=/ { print group "." $1 }
 ' config/ledgerlock.cfg | sort)
-[ -n "$table" ] || { echo "config_docs: no option found in common/config.c" && exit 1; }
+[ -n "$table" ] || { echo "config_docs: no option found in common/base/config.c" && exit 1; }
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

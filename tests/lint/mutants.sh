@@ -1,16 +1,42 @@
-#!/bin/sh
-# Every rule of common/sql_mutant.c finds its text in a statement: one that finds none would be no defect.
-set -eu
+#!/bin/bash
+# Every defect of tests/mutants/table is a patch that applies and names a test that is there; every patch is in the table.
+set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
 
-rules=$(sed -n 's/^    {"\([a-z-]*\)", *"\([a-z0-9_]*\)", *"\([^"]*\)", *"[^"]*"},$/\1|\2|\3/p' common/sql_mutant.c)
-[ "$(printf '%s\n' "$rules" | wc -l)" = "$(grep -c '^    {"' common/sql_mutant.c)" ] ||
-  { echo "mutants: a rule of common/sql_mutant.c is not written as the others are" && exit 1; }
-while IFS='|' read -r name stem from; do
-  cat sql/queries/"$stem"*.sql sql/migrations/"$stem"*.sql 2>/dev/null | grep -v '^ *--' | grep -qF -e "$from" ||
-    { echo "mutants: $name: no statement $stem* has '$from'" && bad=1; }
-done <<RULES
-$rules
-RULES
+say() {
+  printf 'mutants: %s\n' "$1"
+  bad=1
+}
+
+# A case of CASE_ROWS is named after the case, "_" and the row.
+has_row() { # file, test
+  local word
+  while read -r word; do
+    [[ $2 != "$word"_* ]] || ! grep -qF "{\"${2#"$word"_}\"," "$1" || return 0
+  done < <(grep -hA1 '^CASE_ROWS' "$1" | grep -oE '[a-z][a-z0-9_]*')
+  return 1
+}
+
+names=$(sed -n 's/^\([a-z][a-z0-9-]*\) *|.*/\1/p' tests/mutants/table)
+[ "$(wc -l <<<"$names")" -ge 5 ] || say "the table has lost its rows"
+twice=$(sort <<<"$names" | uniq -d)
+[ -z "$twice" ] || say "named twice: $twice"
+
+for file in tests/mutants/*.patch; do
+  name=$(basename "$file" .patch)
+  grep -qx -e "$name" <<<"$names" || say "$file is not in the table"
+  patch -p1 -s -f -F0 --dry-run <"$file" >/dev/null || say "$file does not apply"
+done
+
+while IFS='|' read -r name program test words; do
+  case $name in '#'* | '') continue ;; esac
+  name=${name%% *} program=${program// /} test=${test// /}
+  [ -f "tests/mutants/$name.patch" ] || say "$name has no patch"
+  [ -n "${words// /}" ] || say "$name: the table does not say what the defect is"
+  file=tests/${program%%_*}/${program#*_}.c
+  stem=${test%_on_a_quorum} # a scenario's case has its place at the end of its name
+  stem=${stem%_in_a_cluster}
+  grep -qsE "\b($test|$stem)\b" "$file" || has_row "$file" "$test" || say "$name: $file has no test $test"
+done <tests/mutants/table
 exit $bad

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")/../.."
 max_function=60
-max_file=450
+max_file=350
 bad=0
 
 say() {
@@ -11,10 +11,14 @@ say() {
   bad=1
 }
 
-sources=$(find common worker tests -name '*.[ch]' | sort)
+sources=$(find common worker tools tests -name '*.[ch]' | sort)
 for file in $sources; do
   lines=$(wc -l <"$file")
-  [ "$lines" -le "$max_file" ] || say "$file has $lines lines, more than $max_file"
+  case $file in
+    common/lock/lock.h) max=510 ;; # a contract is read by its parts
+    *) max=$max_file ;;
+  esac
+  [ "$lines" -le "$max" ] || say "$file has $lines lines, more than $max"
   long=$(awk -v max="$max_function" '
     /^\{/ { start = NR }
     /^\}/ { if (start && NR - start + 1 > max) print FILENAME ":" start ": a function of " NR - start + 1 " lines"; start = 0 }
@@ -29,11 +33,11 @@ done
 main=$(wc -l <worker/main.c)
 [ "$main" -le 80 ] || say "worker/main.c has $main lines, more than 80"
 
-# Whoever reads this tree has this tree only: no way of working, no place on somebody's machine.
+# A reader has this tree only: it speaks of no way of working, and of no place on one machine.
 found=$(find . \( -name .git -o -name build \) -prune -o -type f ! -path ./tests/lint/shape.sh -print0 |
   xargs -0 grep -nIE '/work/|shared/(design|style|reference)|issues show|design\.md|style\.md' || true)
 [ -z "$found" ] || say "speaks of something outside the tree: $found"
-found=$(find common worker sql config tests scripts -type f ! -path tests/lint/shape.sh -print0 |
+found=$(find common worker tools sql config tests scripts -type f ! -path tests/lint/shape.sh -print0 |
   xargs -0 grep -nIE 'TODO|FIXME|XXX|HACK' | grep -v 'XXXXXX' || true)
 [ -z "$found" ] || say "left undone: $found"
 

@@ -9,15 +9,18 @@ say() {
   bad=1
 }
 
-# Transaction control and session settings in common/pg*.c are no data access.
+c_files=$(find common worker tools -name '*.[ch]')
+# Transaction control and session settings in common/pg are no data access.
+# shellcheck disable=SC2086 # none of our paths has a blank
 found=$(grep -nE '"[[:space:]]*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE|ALTER|DROP|TRUNCATE|COPY|GRANT)[[:space:]]' \
-  common/*.[ch] worker/*.[ch] || true)
+  $c_files | grep -v '^tools/testkit/' || true)
 [ -z "$found" ] || say "SQL text in C: $found"
-found=$(grep -nE '"[[:space:]]*((BEGIN|SAVEPOINT|SET)[[:space:]]|(BEGIN|COMMIT|ROLLBACK)[";])' common/*.[ch] worker/*.[ch] |
-  grep -vE '^common/pg[a-z_]*\.c:|"SET NX PX' || true) # the latter is Redis'
+# shellcheck disable=SC2086
+found=$(grep -nE '"[[:space:]]*((BEGIN|SAVEPOINT|SET)[[:space:]]|(BEGIN|COMMIT|ROLLBACK)[";])' $c_files |
+  grep -vE '^common/pg/[a-z_]*\.c:|^tools/testkit/|"SET (NX PX|%s)' || true) # the latter is Redis'
 [ -z "$found" ] || say "transaction control outside common/pg: $found"
 
-for file in sql/migrations/*.sql sql/functions/*.sql sql/queries/*.sql sql/audit/*.sql; do
+for file in sql/schema/*.sql sql/functions/*.sql sql/queries/*/*.sql sql/audit/*.sql tools/*/queries/*.sql; do
   [ -f "$file" ] || continue
   case $(head -n 1 "$file") in
     "-- "?*) ;;
@@ -29,29 +32,31 @@ for file in sql/migrations/*.sql sql/functions/*.sql sql/queries/*.sql sql/audit
   [ -z "$(tail -c 1 "$file")" ] || say "$file does not end with a newline"
 done
 
-for file in sql/queries/*.sql sql/audit/*.sql; do
+for file in sql/queries/*/*.sql tools/*/queries/*.sql sql/audit/*.sql; do
   [ -f "$file" ] || continue
   statements=$(grep -vE '^[[:space:]]*--' "$file" | grep -cE ';[[:space:]]*(--.*)?$' || true)
   [ "$statements" -le 1 ] || say "$file holds $statements statements; one a file"
 done
 
-# The stem is the id: two files of one family must not differ only in folder or case.
-for file in sql/queries/*.sql; do
+# The stem is the name of the statement in C: no two folders of the program have the same, none is used nowhere.
+twice=$(basename -a sql/queries/*/*.sql tools/*/queries/*.sql | sort | uniq -d)
+[ -z "$twice" ] || say "two statements are called $twice"
+for file in sql/queries/*/*.sql tools/*/queries/*.sql; do
   stem=$(basename "$file" .sql)
   case $stem in
     *[!a-z0-9_]*) say "$file: names are lower case words joined by _" ;;
   esac
-  upper=$(printf '%s' "$stem" | tr 'a-z' 'A-Z')
-  grep -qrE "SQL_$upper\\b" common worker tests --include='*.[ch]' || say "$file is used nowhere"
+  upper=$(printf '%s' "$stem" | tr '[:lower:]' '[:upper:]')
+  grep -qrE "SQL_$upper\\b" common worker tools tests --include='*.[ch]' || say "$file is used nowhere"
 done
 
-for file in sql/migrations/*.sql; do
+for file in sql/schema/*.sql; do
   case $(basename "$file") in
     [0-9][0-9][0-9]_*.sql) ;;
-    *) say "$file: migrations are called NNN_what.sql" ;;
+    *) say "$file: a step of the schema is called NNN_what.sql" ;;
   esac
 done
-twice=$(ls sql/migrations | cut -c1-3 | sort | uniq -d)
-[ -z "$twice" ] || say "two migrations have the number $twice"
+twice=$(basename -a sql/schema/* | cut -c1-3 | sort | uniq -d)
+[ -z "$twice" ] || say "two steps of the schema have the number $twice"
 
 exit $bad

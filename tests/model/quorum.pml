@@ -1,280 +1,256 @@
-/* The token protocol of common/lock/quorum.c: one key, three nodes, TENURES acquires at once, each with a nonce of its
- * own. Leases may end at any moment, requests and answers get lost, an acquire may stop anywhere, its request
- * to one node may run twice (RETRY: which), proposals differ (PROPOSALS), one node may forget everything (LOSS).
+/* The token protocol of a quorum: one key, three nodes, ACQUIRES acquires, each with a nonce of its own.
  *
- * Checked: of two tenures that completed, on every node that both count, the later grant belongs to the higher token.
- * As any two majorities share a node, no two tokens are equal.
+ * Acquire, on each node: a free key takes the nonce and a proposal above every token that the node gave or was told; a
+ * key that carries this nonce answers its token again; any other is busy. The token is the highest proposal that the
+ * client heard from a majority. Write-back, on each node: a key that carries this nonce and no higher token takes the
+ * token, and the node remembers it. The lock counts once a majority proposed the token or took it.
  *
- * Switches that break it: NO_WRITEBACK (the highest grant is the token, nobody is told), NO_OWNER (told whoever holds
- * the key), NONCE_ONLY (told if the nonce holds it, perhaps by another grant), VOTE_AMNESIC (votes at once),
- * NO_WAIT (comes back as soon as the others were read), ONE_READ (one other node is read). */
-#ifndef TENURES
-#define TENURES 2
+ * Covered: every order of the steps; requests and answers that are lost, late, or run any number of times, also after
+ * the client gave up; acquires that stop anywhere; every order of the proposals, hence all clocks, floors and counters
+ * to start from. Bounds: one key, three nodes, ACQUIRES acquires, TOKENS different tokens in a run (a node that gave
+ * the last one grants nothing more), one restart of each node, one flush of one node.
+ *
+ * A client stops counting on its lock before a key of it goes, by release or by lease end. With EARLY_END keys go at
+ * any moment, as when the clock of a node jumps ahead.
+ *
+ * Checked when a lock counts: no other lock counts (not with ONLY_TOKENS), and its token is higher than that of every
+ * lock before (not with ONLY_HOLDERS). With ONLY_TOKENS, where two may count at once: the token is higher than that of
+ * every lock that had counted when this acquire began, and, but for a flush, no token is given twice.
+ *
+ * Faults: EARLY_END; RESTARTS (a node forgets all and grants nothing until every acquire that heard its grant is over);
+ * FLUSH (a node forgets all and goes on). CLOCKS_AGREE: no clock is behind the token of a lock that counted.
+ * Wrong on purpose: NO_WRITE_BACK; LOWEST (the lowest proposal is the token); COUNTS_TOO_EARLY (before a majority took
+ * the token); ANY_HOLDER (the write-back reads no nonce), NONCE_ALONE (it reads no token); VOTES_AT_ONCE (a node that
+ * restarted does not wait); DELETES_ANY (a release reads no nonce); SAME_NONCE (the next attempt has no new nonce). */
+#ifndef ACQUIRES
+#define ACQUIRES 2
+#endif
+#ifndef TOKENS
+#define TOKENS 5
 #endif
 #define N 3
 #define Q 2
 #define AT(p, i) ((p) * N + (i))
 
-byte c[N];    /* counter */
-byte held[N]; /* 0: free, else 1 + tenure */
-byte g[N];    /* the grant in the value */
-byte got[TENURES * N];   /* what the client was told; 0: nothing */
-byte rank[TENURES * N]; /* order of the grants on a node, 1 the earliest */
-bool asked[TENURES * N]; /* once */
-bool again[TENURES];     /* one node was asked twice */
-bool acked[TENURES * N];
-byte token[TENURES]; /* of a completed tenure */
-bool over[TENURES];
-#ifdef LOSS
-bool amnesic[N];
-bool counted[TENURES]; /* holds a grant of the node that forgot, from before */
-byte forgetful = N;    /* which one */
-#define IS_AMNESIC(i) amnesic[i]
+#define ASKING 0
+#define WRITING_BACK 1
+#define HOLDING 2
+#define OVER 3
+
+byte last[N];  /* the highest token that the node gave or was told */
+byte key[N];   /* 0: free, else 1 + acquire */
+byte value[N]; /* the token in the key */
+byte phase[ACQUIRES];
+byte heard[ACQUIRES * N]; /* the proposal that the client heard; 0: none */
+bool has[ACQUIRES * N];   /* the client knows that this node has its token */
+byte highest;             /* token of all locks that counted */
+#ifdef ONLY_TOKENS
+byte given[ACQUIRES]; /* the tokens of the locks that counted */
+#endif
+#ifdef SAME_NONCE
+bool is_second[ACQUIRES]; /* the second attempt */
+#endif
+#ifdef RESTARTS
+bool restarted[N];
+bool waits[N];
+#define VOTES(i) (!waits[i])
 #else
-#define IS_AMNESIC(i) false
+#define VOTES(i) true
+#endif
+#ifdef CLOCKS_AGREE
+#define LEAST(i) ((last[i] > highest -> last[i] : highest) + 1)
+#else
+#define LEAST(i) (last[i] + 1)
 #endif
 
-inline put_last(p, i) {
-  q = 0;
-  do
-  :: q < TENURES ->
-     if
-     :: rank[AT(p, i)] > 0 && rank[AT(q, i)] > rank[AT(p, i)] -> rank[AT(q, i)]--
-     :: else
-     fi;
-     q++
-  :: else -> break
-  od;
-  rank[AT(p, i)] = 0;
-  q = 0; top = 0;
-  do
-  :: q < TENURES -> top = (rank[AT(q, i)] > top -> rank[AT(q, i)] : top); q++
-  :: else -> break
-  od;
-  rank[AT(p, i)] = top + 1; top = 0; q = 0
-}
-
-/* The grant script on node i. Only an answer that is waited for is used. */
-inline ask(p, i, waiting) {
-#ifdef RETRY
-  again[p] = again[p] || (i == RETRY && asked[AT(p, i)]);
-#endif
-  asked[AT(p, i)] = true;
+/* The acquire runs on node i. The client hears the answer, or it is lost or too late. */
+inline ask(i) {
   if
-  :: IS_AMNESIC(i)
-  :: else ->
-     if
-     :: held[i] == 0 ->
-        c[i] = (c[i] + 1 > proposal -> c[i] + 1 : proposal);
-        g[i] = c[i];
-        held[i] = p + 1
-     :: else
-     fi;
-     if
-     :: held[i] == p + 1 && waiting && got[AT(p, i)] == 0 -> got[AT(p, i)] = g[i]; put_last(p, i)
-     :: true /* the answer is lost, or it is: busy */
-     fi
+  :: key[i] == 0 && LEAST(i) <= TOKENS ->
+     last[i] = LEAST(i);
+     do
+     :: last[i] < TOKENS -> last[i]++
+     :: break
+     od;
+     key[i] = p + 1;
+     value[i] = last[i]
+  :: else
+  fi;
+  if
+  :: key[i] == p + 1 && phase[p] == ASKING && heard[AT(p, i)] == 0 -> heard[AT(p, i)] = value[i]
+  :: true
   fi
 }
 
-inline write_back(p, i) {
+#if defined(ANY_HOLDER)
+#define MAY_WRITE(i) (key[i] != 0)
+#elif defined(NONCE_ALONE)
+#define MAY_WRITE(i) (key[i] == p + 1)
+#else
+#define MAY_WRITE(i) (key[i] == p + 1 && value[i] <= t)
+#endif
+
+/* The write-back runs on node i. */
+inline write_back(i) {
   if
-#ifdef NO_OWNER
-  :: !IS_AMNESIC(i) ->
-#else
-#ifdef NONCE_ONLY
-  :: !IS_AMNESIC(i) && held[i] == p + 1 ->
-#else
-  :: !IS_AMNESIC(i) && held[i] == p + 1 && g[i] == got[AT(p, i)] ->
-#endif
-#endif
-     c[i] = (c[i] > t -> c[i] : t);
+  :: MAY_WRITE(i) ->
+     value[i] = (key[i] == p + 1 -> t : value[i]);
+     last[i] = (last[i] > t -> last[i] : t);
      if
-     :: acked[AT(p, i)] = true
-     :: true /* the answer is lost */
+     :: phase[p] == WRITING_BACK -> has[AT(p, i)] = true
+     :: true
      fi
   :: else
   fi
 }
 
-inline check(p, q, i) {
-  assert(!(acked[AT(p, i)] && acked[AT(q, i)] && over[q] && token[q] != 0) ||
-         ((rank[AT(q, i)] < rank[AT(p, i)]) == (token[q] < t) && token[q] != t))
+inline choose(i) {
+#ifdef LOWEST
+  t = (heard[AT(p, i)] > 0 && (t == 0 || heard[AT(p, i)] < t) -> heard[AT(p, i)] : t)
+#else
+  t = (heard[AT(p, i)] > t -> heard[AT(p, i)] : t)
+#endif
 }
 
-/* What does not count any more is forgotten, so that fewer states differ. */
-inline finish(p) {
-  i = 0;
-  do
-  :: i < N ->
-     got[AT(p, i)] = 0; asked[AT(p, i)] = false;
-     if
-     :: token[p] == 0 || !acked[AT(p, i)] ->
-        acked[AT(p, i)] = false;
-        q = 0;
-        do
-        :: q < TENURES ->
-           if
-           :: rank[AT(p, i)] > 0 && rank[AT(q, i)] > rank[AT(p, i)] -> rank[AT(q, i)]--
-           :: else
-           fi;
-           q++
-        :: else -> break
-        od;
-        rank[AT(p, i)] = 0
-     :: else
-     fi;
-     i++
-  :: else -> break
-  od;
-  over[p] = true;
-  again[p] = false;
-#ifdef LOSS
-  counted[p] = false;
+inline compare(i) {
+#if defined(NO_WRITE_BACK) || defined(LOWEST) || defined(COUNTS_TOO_EARLY)
+  has[AT(p, i)] = heard[AT(p, i)] > 0
+#else
+  has[AT(p, i)] = heard[AT(p, i)] == t
 #endif
-  i = 0; q = 0; t = 0; proposal = 0
 }
 
-#define GOT(p) ((got[AT(p, 0)] > 0) + (got[AT(p, 1)] > 0) + (got[AT(p, 2)] > 0))
-#define ACKED(p) (acked[AT(p, 0)] + acked[AT(p, 1)] + acked[AT(p, 2)])
+inline clear(i) {
+  heard[AT(p, i)] = 0; has[AT(p, i)] = false
+}
 
-#ifdef RETRY
-#define MAY_ASK(p, i) (!asked[AT(p, i)] || (i == RETRY && !again[p]))
+#if ACQUIRES > 2
+#define EACH(x) (x(0) && x(1) && x(2))
 #else
-#define MAY_ASK(p, i) (!asked[AT(p, i)])
+#define EACH(x) (x(0) && x(1))
 #endif
+#define IS_NOT_HOLDING(q) (phase[q] != HOLDING)
+#define IS_ANOTHER(q) (given[q] != t)
 
-proctype tenure(byte p) {
-  byte i, q, top, t, proposal;
-
-  if
-  :: proposal = 0
-#ifdef PROPOSALS
-  :: proposal = 3
+inline check() {
+#ifdef ONLY_TOKENS
+  assert(t > began);
+#ifndef FLUSH
+  assert(EACH(IS_ANOTHER));
 #endif
-  fi;
-  do
-  :: atomic { MAY_ASK(p, 0) -> ask(p, 0, true) }
-  :: atomic { MAY_ASK(p, 1) -> ask(p, 1, true) }
-  :: atomic { MAY_ASK(p, 2) -> ask(p, 2, true) }
-  :: GOT(p) >= Q -> break
-#ifdef LOSS
-  :: atomic { counted[p] -> finish(p); goto end }
-#endif
-  od;
-  atomic {
-    t = got[AT(p, 0)];
-    t = (got[AT(p, 1)] > t -> got[AT(p, 1)] : t);
-    t = (got[AT(p, 2)] > t -> got[AT(p, 2)] : t);
-    do
-    :: i < N ->
-#ifdef NO_WRITEBACK
-       acked[AT(p, i)] = got[AT(p, i)] > 0;
+  given[p] = t;
 #else
-       acked[AT(p, i)] = got[AT(p, i)] == t;
+  assert(EACH(IS_NOT_HOLDING));
+#ifndef ONLY_HOLDERS
+  assert(t > highest);
 #endif
-       i++
-    :: else -> i = 0; break
-    od
-  }
-  do
-  :: atomic { got[AT(p, 0)] > 0 && !acked[AT(p, 0)] -> write_back(p, 0) }
-  :: atomic { got[AT(p, 1)] > 0 && !acked[AT(p, 1)] -> write_back(p, 1) }
-  :: atomic { got[AT(p, 2)] > 0 && !acked[AT(p, 2)] -> write_back(p, 2) }
-#ifdef RETRY
-  :: atomic { asked[AT(p, RETRY)] && !again[p] -> ask(p, RETRY, false) } /* it was on its way */
 #endif
-  :: atomic {
-       ACKED(p) >= Q ->
-       do
-       :: q < TENURES && q != p -> check(p, q, 0); check(p, q, 1); check(p, q, 2); q++
-       :: q < TENURES && q == p -> q++
-       :: else -> q = 0; break
-       od;
-       token[p] = t;
-       finish(p)
-     }
-     break
-#ifdef LOSS
-  :: atomic { counted[p] -> finish(p); break }
+  highest = (highest > t -> highest : t)
+}
+
+#define HEARD ((heard[AT(p, 0)] > 0) + (heard[AT(p, 1)] > 0) + (heard[AT(p, 2)] > 0))
+#define HAS (has[AT(p, 0)] + has[AT(p, 1)] + has[AT(p, 2)])
+
+proctype acquire(byte p) {
+  byte t, began;
+
+#ifdef ONLY_TOKENS
+  began = highest;
 #endif
-  od;
 end:
-  skip
+  do
+  :: atomic { VOTES(0) -> ask(0) }
+  :: atomic { VOTES(1) -> ask(1) }
+  :: atomic { VOTES(2) -> ask(2) }
+  :: d_step {
+       phase[p] == ASKING && HEARD >= Q ->
+       choose(0); choose(1); choose(2);
+       compare(0); compare(1); compare(2);
+       phase[p] = WRITING_BACK
+     }
+#ifndef NO_WRITE_BACK
+  :: atomic { t > 0 -> write_back(0) }
+  :: atomic { t > 0 -> write_back(1) }
+  :: atomic { t > 0 -> write_back(2) }
+#endif
+  :: d_step { phase[p] == WRITING_BACK && HAS >= Q -> check(); phase[p] = HOLDING; began = 0 }
+  :: d_step { phase[p] != OVER -> clear(0); clear(1); clear(2); phase[p] = OVER; began = 0 }
+#ifdef SAME_NONCE
+  :: d_step { phase[p] == OVER && !is_second[p] -> is_second[p] = true; phase[p] = ASKING; t = 0 }
+#endif
+  od
 }
 
-/* Leases end whenever they like. */
+#define IS_NOT_OVER(q) (phase[q] != OVER)
+#if defined(EARLY_END)
+#define MAY_GO(i) (key[i] != 0)
+#elif defined(DELETES_ANY)
+#define MAY_GO(i) (key[i] != 0 && !(EACH(IS_NOT_OVER)))
+#elif defined(SAME_NONCE)
+#define MAY_GO(i) (key[i] != 0 && (phase[key[i] - 1] == OVER || is_second[key[i] - 1]))
+#else
+#define MAY_GO(i) (key[i] != 0 && phase[key[i] - 1] == OVER)
+#endif
+
+/* Keys go: released, given back, or at their lease end. */
 active proctype leases() {
 end:
   do
-  :: d_step { held[0] != 0 -> held[0] = 0; g[0] = 0 }
-  :: d_step { held[1] != 0 -> held[1] = 0; g[1] = 0 }
-  :: d_step { held[2] != 0 -> held[2] = 0; g[2] = 0 }
+  :: d_step { MAY_GO(0) -> key[0] = 0; value[0] = 0 }
+  :: d_step { MAY_GO(1) -> key[1] = 0; value[1] = 0 }
+  :: d_step { MAY_GO(2) -> key[2] = 0; value[2] = 0 }
   od
 }
 
-#ifdef LOSS
+#if defined(RESTARTS) || defined(FLUSH)
 inline forget(i) {
-  c[i] = 0; held[i] = 0; g[i] = 0;
-#ifndef VOTE_AMNESIC
-  amnesic[i] = true;
-#endif
-  forgetful = i;
-  p = 0;
-  do
-  :: p < TENURES -> counted[p] = !over[p] && got[AT(p, i)] > 0; p++
-  :: else -> p = 0; break
-  od
+  last[i] = 0; key[i] = 0; value[i] = 0
 }
+#endif
 
-/* Waits until no acquire counts on a grant from before, reads the others one after the other, and lets it vote. */
-proctype loss() {
-  byte p, read;
-
+#ifdef FLUSH
+active proctype flush() {
 end:
   if
-  :: atomic { forgetful == N -> forget(0) }
-  :: atomic { forgetful == N -> forget(1) }
-  :: atomic { forgetful == N -> forget(2) }
-  fi;
-#ifndef VOTE_AMNESIC
-#ifndef NO_WAIT
-end_wait:
-  !counted[0] && !counted[1]
-#if TENURES > 2
-    && !counted[2]
+  :: d_step { forget(0) }
+  :: d_step { forget(1) }
+  :: d_step { forget(2) }
+  fi
+}
 #endif
-  ;
+
+#ifdef RESTARTS
+#define IS_OVER_0(p) (heard[AT(p, 0)] == 0)
+#define IS_OVER_1(p) (heard[AT(p, 1)] == 0)
+#define IS_OVER_2(p) (heard[AT(p, 2)] == 0)
+
+inline restart(i) {
+  forget(i);
+  restarted[i] = true;
+#ifndef VOTES_AT_ONCE
+  waits[i] = true
 #endif
-  read = c[(forgetful + 1) % N];
-#ifndef ONE_READ
-  read = (c[(forgetful + 2) % N] > read -> c[(forgetful + 2) % N] : read);
-#endif
-  atomic { c[forgetful] = read; amnesic[forgetful] = false; read = 0 }
-#endif
+}
+
+active proctype restarts() {
+end:
+  do
+  :: d_step { !restarted[0] -> restart(0) }
+  :: d_step { !restarted[1] -> restart(1) }
+  :: d_step { !restarted[2] -> restart(2) }
+  :: d_step { waits[0] && EACH(IS_OVER_0) -> waits[0] = false }
+  :: d_step { waits[1] && EACH(IS_OVER_1) -> waits[1] = false }
+  :: d_step { waits[2] && EACH(IS_OVER_2) -> waits[2] = false }
+  od
 }
 #endif
 
 init {
-  byte p;
-
   atomic {
-    if /* counters as they may stand after years */
-    :: true
-    :: c[0] = 4; c[2] = 1
-#ifndef FEW_STARTS
-    :: c[0] = 1
-    :: c[0] = 1; c[1] = 1
-    :: c[0] = 2; c[2] = 1
+    run acquire(0);
+    run acquire(1);
+#if ACQUIRES > 2
+    run acquire(2)
 #endif
-    fi;
-#ifdef LOSS
-    run loss();
-#endif
-    do
-    :: p < TENURES -> run tenure(p); p++
-    :: else -> break
-    od;
-    p = 0
   }
 }

@@ -1,8 +1,6 @@
 /* Arrays to and from PostgreSQL's binary form: what a parameter was made of is read out
  * of a result again, and a value that is something else reads as empty. */
-#include <string.h>
-
-#include "common/pg_private.h"
+#include "common/pg/pg_private.h"
 #include "tests/lib/fixture.h"
 
 static struct pg pg;
@@ -26,7 +24,7 @@ static const struct pg_result *holding(const char *bytes, int n)
     return &result;
 }
 
-/* What is sent for this parameter, come back as a value. */
+/* The bytes sent for this parameter, come back as a value. */
 static const struct pg_result *echo(struct pg_param param)
 {
     struct err e = {0};
@@ -41,22 +39,20 @@ static const struct pg_tid tids[] = {{0, 1}, {258, 772}, {UINT32_MAX, UINT16_MAX
 
 enum { NUMBERS = sizeof numbers / sizeof numbers[0], TIDS = 3 };
 
-static void numbers_come_back_as_they_were_sent(void **state)
+CASE(numbers_come_back_as_they_were_sent)
 {
     struct pg_array got = pg_get_int8s(echo(pg_int8_array(numbers, NUMBERS)), 0, 0);
 
-    (void)state;
     assert_int_equal(got.n, NUMBERS);
     for (size_t i = 0; i < NUMBERS; i++)
         assert_true(pg_int8_at(&got, i) == numbers[i]);
     assert_int_equal(pg_int8_at(&got, NUMBERS), 0);
 }
 
-static void places_come_back_as_they_were_sent(void **state)
+CASE(places_come_back_as_they_were_sent)
 {
     struct pg_array got = pg_get_tids(echo(pg_tid_array(tids, TIDS)), 0, 0);
 
-    (void)state;
     assert_int_equal(got.n, TIDS);
     for (size_t i = 0; i < TIDS; i++) {
         assert_int_equal(pg_tid_at(&got, i).block, tids[i].block);
@@ -65,21 +61,15 @@ static void places_come_back_as_they_were_sent(void **state)
     assert_int_equal(pg_tid_at(&got, TIDS).offset, 0);
 }
 
-static void what_is_null_or_empty_has_no_elements(void **state)
-{
-    (void)state;
-    assert_int_equal(pg_get_int8s(holding(NULL, -1), 0, 0).n, 0);
-    assert_int_equal(pg_get_int8s(holding("", 0), 0, 0).n, 0);
-    assert_int_equal(pg_get_int8s(echo(pg_int8_array(NULL, 0)), 0, 0).n, 0);
-    assert_int_equal(pg_get_int8s(echo(pg_int8_array(numbers, 1)), 7, 0).n, 0);
-}
-
-static void what_is_no_such_array_has_no_elements(void **state)
+CASE(what_is_null_empty_or_no_such_array_has_no_elements)
 {
     char bytes[64];
     int n;
 
-    (void)state;
+    assert_int_equal(pg_get_int8s(holding(NULL, -1), 0, 0).n, 0);
+    assert_int_equal(pg_get_int8s(holding("", 0), 0, 0).n, 0);
+    assert_int_equal(pg_get_int8s(echo(pg_int8_array(NULL, 0)), 0, 0).n, 0);
+    assert_int_equal(pg_get_int8s(echo(pg_int8_array(numbers, 1)), 7, 0).n, 0);
     assert_int_equal(pg_get_tids(echo(pg_int8_array(numbers, 2)), 0, 0).n, 0);
     assert_int_equal(pg_get_int8s(echo(pg_tid_array(tids, 2)), 0, 0).n, 0);
     (void)echo(pg_int8_array(numbers, 2));
@@ -92,16 +82,4 @@ static void what_is_no_such_array_has_no_elements(void **state)
     assert_int_equal(pg_get_int8s(holding(bytes, n), 0, 0).n, 2);
     bytes[3] = 2; /* dimensions */
     assert_int_equal(pg_get_int8s(holding(bytes, n), 0, 0).n, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_come_back_as_they_were_sent),
-        cmocka_unit_test(places_come_back_as_they_were_sent),
-        cmocka_unit_test(what_is_null_or_empty_has_no_elements),
-        cmocka_unit_test(what_is_no_such_array_has_no_elements),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,162 @@
+/* config_check: values that depend on each other, or have a form of their own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/config.h"
+#include "common/base/secret.h"
+#include "common/base/timestamp.h"
+
+enum {
+    PLACE = 80,            /* origin of a value, for messages */
+    RETRY_MAX_S = 31622400 /* 366 days, as apply_charges allows */
+};
+
+static size_t row_of(const char *key)
+{
+    size_t row = 0;
+
+    while (strcmp(config_options[row].key, key) != 0)
+        row++;
+    return row;
+}
+
+static int
+wrong(const struct config *c, const char *key, const char *rule, struct err *e)
+{
+    char where[PLACE];
+
+    return err_set(e, ERR_CONFIG, "LL-2006 %s: %s must %s",
+                   config_where(c, row_of(key), where, sizeof where), key, rule);
+}
+
+static int check_retries(struct config *c, struct err *e)
+{
+    const char *p = c->retry_after;
+
+    c->retry_ct = 0;
+    for (;;) {
+        int64_t seconds = 0;
+
+        p = duration_parse(p, &seconds);
+        if (seconds < 1 || seconds > RETRY_MAX_S || (*p != ',' && *p != '\0') ||
+            c->retry_ct == CONFIG_RETRIES)
+            return wrong(
+                c, "billing.retry_after",
+                "be 1 to 16 pauses of 1s to 366d with units s m h d, separated "
+                "by commas: \"1d,3d,5d,7d\"",
+                e);
+        c->retry_s[c->retry_ct++] = seconds;
+        if (*p++ == '\0')
+            return 0;
+    }
+}
+
+static bool is_printable(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text <= ' ' || *text > '~')
+            return false;
+    }
+    return true;
+}
+
+/* Password files are checked before anything starts, and again on reload. */
+static int check_secret(const char *path, struct err *e)
+{
+    char password[CONFIG_TEXT];
+    int code = path[0] == '\0' ? 0 : secret_read(path, password, sizeof password, e);
+
+    secret_wipe(password, sizeof password);
+    return code;
+}
+
+/* Other users read command lines, and the environment goes on to children. */
+static int check_no_secret(const struct config *c, struct err *e)
+{
+    const char *libpq = getenv("PGPASSWORD");
+    char where[PLACE];
+
+    for (size_t row = 0; row < config_option_ct; row++) {
+        const struct config_option *o = &config_options[row];
+
+        if ((o->flags & OPTION_SECRET) != 0 &&
+            (c->origin[row] == ORIGIN_ENV || c->origin[row] == ORIGIN_FLAG) &&
+            config_has_secret((const char *)c + o->offset))
+            return err_set(
+                e, ERR_CONFIG,
+                "LL-2007 %s: no password may stand there; put it into a file of "
+                "mode 600, and name that in %.*spassword_file",
+                config_where(c, row, where, sizeof where),
+                (int)strlen(o->key) - (int)strlen("url"), o->key);
+    }
+    if (libpq != NULL && libpq[0] != '\0')
+        return err_set(
+            e, ERR_CONFIG,
+            "LL-2007 environment PGPASSWORD: no password may stand there; put it "
+            "into a file of mode 600, and name that in "
+            "postgres.password_file");
+    return 0;
+}
+
+static bool begins_with(const char *text, const char *const *beginnings)
+{
+    while (*beginnings != NULL && strncmp(text, *beginnings, strlen(*beginnings)) != 0)
+        beginnings++;
+    return *beginnings != NULL;
+}
+
+/* The lock library checks the rest of the URL. */
+static int check_redis(struct config *c, struct err *e)
+{
+    static const char *const servers[] = {"redis://", "rediss://", "unix://", NULL};
+    static const char *const guides[] = {"redis+sentinel://", "rediss+sentinel://",
+                                         "redis+cluster://", "rediss+cluster://", NULL};
+    bool is_server = begins_with(c->redis_url, servers);
+
+    if (!is_server && !begins_with(c->redis_url, guides))
+        return wrong(c, "redis.url",
+                     "start with redis://, rediss://, unix:///, redis+sentinel:// or "
+                     "redis+cluster://",
+                     e);
+    c->is_quorum = is_server && strchr(c->redis_url, ',') != NULL;
+    if (c->is_quorum && c->lease_ms > c->redis_max_lease_ms)
+        return wrong(c, "redis.max_lease_ms", "be at least locks.lease_ms", e);
+    return 0;
+}
+
+/* A name that PostgreSQL writes without quotation marks, and that is not its own. */
+static int check_schema(struct config *c, struct err *e)
+{
+    static const char *const taken[] = {"public", "information_schema",
+                                        "ledgerlock_bench", "ledgerlock_lab"};
+    const char *s = c->postgres_schema;
+    bool is_name = s[0] < '0' || s[0] > '9';
+
+    is_name = is_name && strncmp(s, "pg_", 3) != 0 &&
+              s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
+        is_name = is_name && strcmp(s, taken[i]) != 0;
+    return is_name ? 0
+                   : wrong(c, "postgres.schema",
+                           "be of small letters, digits and _, and be no schema of "
+                           "PostgreSQL's own",
+                           e);
+}
+
+int config_check(struct config *c, struct err *e)
+{
+    if (check_schema(c, e) != 0 || check_no_secret(c, e) != 0)
+        return (int)e->code;
+    if (check_retries(c, e) != 0 || check_secret(c->postgres_password_file, e) != 0 ||
+        check_secret(c->redis_password_file, e) != 0)
+        return (int)e->code;
+    if (check_redis(c, e) != 0)
+        return (int)e->code;
+    if (!is_printable(c->lock_prefix))
+        return wrong(c, "locks.prefix", "be printable ASCII without blanks", e);
+    if (strspn(c->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
+        return wrong(c, "import.currency", "be three capital letters such as EUR", e);
+    c->by_key = strcmp(c->postgres_places, "off") == 0;
+    c->transaction_pooling = strcmp(c->postgres_pooling, "transaction") == 0;
+    return 0;
+}

@@ -1,0 +1,19 @@
+/* secret: reads passwords from files. */
+#ifndef LEDGERLOCK_SECRET_H
+#define LEDGERLOCK_SECRET_H
+
+#include <stddef.h>
+
+#include "common/base/err.h"
+
+/* First line of a file into buf; ERR_CONFIG with the path when it cannot be read, is
+ * empty or does not fit. Wipe buf after use. */
+MUST_CHECK int secret_read(const char *path, char *buf, size_t size, struct err *e);
+
+/* ERR_CONFIG when group or others have any right on a file that holds a password. */
+MUST_CHECK int secret_check_mode(const char *path, struct err *e);
+
+/* Overwrites the buffer; the compiler cannot remove the call. */
+void secret_wipe(char *buf, size_t size);
+
+#endif

@@ -1,0 +1,46 @@
+/* async: types and functions that the two files of the event-loop form share. Not
+ * installed. */
+#ifndef LEDGERLOCK_LOCK_ASYNC_H
+#define LEDGERLOCK_LOCK_ASYNC_H
+
+#include <hiredis/async.h>
+
+#include "common/lock/internal.h"
+
+/* The handshake has one answer with this many elements. */
+enum { SHAKE_CT = 5 };
+
+struct ll_async_call {
+    enum ll_event_kind kind; /* LL_EV_CONNECT: the handshake */
+    enum ll_mode mode;
+    uint32_t lease_ms;
+    ll_done_fn done;
+    void *arg;
+    struct ll_lock *l; /* NULL: it has been freed */
+    struct ll_async *a;
+    struct ll_async_call *next;
+    int64_t began_us, deadline_ms;
+    int tries;
+    bool is_whole;
+    struct ll_round r; /* the same description as that of a blocking round */
+    struct ll_span span;
+    struct ll_take take;
+    struct ll_part part;
+    struct ll_kept kept;
+};
+
+/* One connection. */
+struct ll_async {
+    redisAsyncContext *ac; /* NULL: it has ended */
+    struct ll_client own;  /* nodes[0]: buffer of commands, and answers */
+    size_t users; /* the client, plus one for each answer to come (maybe NULL) */
+    struct ll_async_call handshake;
+    struct ll_async_call *waiting; /* calls that wait for the handshake under way */
+};
+
+/* Sends a call, after a handshake if one is due. */
+int ll_async_submit(struct ll_async_call *call);
+/* One user less; the last one frees the connection's memory. Accepts NULL. */
+void ll_async_leave(struct ll_async *a);
+
+#endif

@@ -1,0 +1,201 @@
+/* base: helpers for all other files: error texts, clocks and waiting, begin and end of
+ * a call with its counters and hook, sets of nodes. */
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/lock/connection.h"
+
+/* A node has this long to answer, or a twentieth of the lease if that is longer. */
+enum { NODE_LEAST_MS = 100 };
+
+const char *ll_strerror(int code)
+{
+    static const struct {
+        int code;
+        const char *sentence;
+    } table[] = {
+
+#define LL_ROW(name, value, sentence) {value, sentence},
+        LL_CODES(LL_ROW)
+#undef LL_ROW
+    };
+
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        if (table[i].code == code)
+            return table[i].sentence;
+    }
+    return "unknown code";
+}
+
+int ll_fail(struct ll_client *c, int code, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(c->error, sizeof c->error, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int ll_fail_at(
+    struct ll_client *c, const struct ll_node *node, int code, const char *fmt, ...)
+{
+    int n = snprintf(c->error, sizeof c->error, "Redis at %.150s", node->address.host);
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(c->error + n, sizeof c->error - (size_t)n, fmt, ap);
+    va_end(ap);
+    return code;
+}
+
+int ll_fail_as(struct ll_client *c, int code)
+{
+    return ll_fail(c, code, "%s", ll_strerror(code));
+}
+
+const char *ll_error(const struct ll_client *c)
+{
+    return c->error;
+}
+
+/* ---- time ---- */
+
+int64_t ll_now_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+int64_t ll_now_ms(void)
+{
+    return ll_now_us() / 1000;
+}
+
+int ll_poll(struct pollfd *fds, size_t n, int64_t until_ms)
+{
+    int got;
+
+    do {
+        int64_t left_ms = ll_least(ll_most(until_ms - ll_now_ms(), 0), 60000);
+
+        got = poll(fds, (nfds_t)n, (int)left_ms);
+    } while (got <= 0 && ll_now_ms() < until_ms);
+    return got > 0 ? got : 0;
+}
+
+bool ll_sleep_ms(int64_t ms, int fd)
+{
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+
+    return ll_poll(&p, 1, ll_now_ms() + ll_most(ms, 1)) > 0;
+}
+
+int64_t ll_jitter_ms(int64_t most_ms)
+{
+    uint32_t random = 0;
+
+    if (most_ms <= 1 || getrandom(&random, sizeof random, 0) != sizeof random)
+        return most_ms <= 1 ? 1 : most_ms;
+    return 1 + (int64_t)(random % (uint64_t)most_ms);
+}
+
+/* ---- nodes ---- */
+
+void ll_node_close(struct ll_node *node)
+{
+    if (node->conn != NULL)
+        redisFree(node->conn); /* closes our descriptor only; nothing is sent */
+    node->conn = NULL;
+    node->ssl = NULL; /* the connection's own */
+    node->state = LL_DOWN;
+    node->owed = 0;
+    node->check_at_ms = 0;
+    node->is_flushing = false;
+    node->out.size = node->sent = 0;
+}
+
+size_t ll_majority(const struct ll_client *c)
+{
+    return c->node_ct / 2 + 1;
+}
+
+unsigned ll_up_nodes(const struct ll_client *c)
+{
+    unsigned who = 0;
+
+    for (size_t i = 0; i < c->node_ct; i++)
+        who |= c->nodes[i].state == LL_UP ? 1U << i : 0;
+    return who;
+}
+
+unsigned ll_ready_nodes(const struct ll_client *c)
+{
+    unsigned who = ll_up_nodes(c);
+
+    for (size_t i = 0; i < c->node_ct; i++)
+        who &= c->nodes[i].owed > 0 ? ~(1U << i) : LL_ALL_NODES;
+    return who;
+}
+
+int64_t ll_node_ms(const struct ll_client *c, uint32_t lease_ms)
+{
+    return c->o.reply_ms > 0 ? c->o.reply_ms : ll_most(lease_ms / 20, NODE_LEAST_MS);
+}
+
+/* ---- begin and end of a call ---- */
+
+int ll_check_owner(struct ll_client *c)
+{
+    return c->owner == getpid() ? LL_OK : ll_fail_as(c, LL_E_FORKED);
+}
+
+int ll_enter(struct ll_client *c, size_t keys)
+{
+    int64_t chunks = keys == 0 ? 1 : (int64_t)((keys - 1) / LL_KEYS_MAX + 1);
+    int64_t reply_ms = c->o.reply_ms > 0
+                           ? c->o.reply_ms
+                           : 3 * ll_node_ms(c, (uint32_t)c->o.max_lease_ms);
+
+    c->limit_ms = ll_now_ms() + (c->o.connect_ms + reply_ms) * chunks;
+    return ll_check_owner(c);
+}
+
+int ll_leave(struct ll_client *c, struct ll_event event)
+{
+    struct ll_stats *s = &c->stats;
+    int code = event.code;
+
+    if (code != LL_OK &&
+        code != LL_PARTIAL) /* the keys held are from an earlier call */
+        event.granted = 0;
+    if (event.kind == LL_EV_ACQUIRE) {
+        s->acquires++;
+        s->granted += event.granted;
+        if (code > LL_OK && code != LL_LOST)
+            s->busy += event.keys - event.granted;
+        s->uncertain += code == LL_E_UNCERTAIN ? 1 : 0;
+        s->faults += code < 0 ? 1 : 0;
+    }
+    event.us = ll_now_us() - event.us;
+    if (c->o.on_event != NULL)
+        c->o.on_event(&event, c->o.event_arg);
+    return code;
+}
+
+void ll_stats(const struct ll_client *c, struct ll_stats *stats)
+{
+    *stats = c->stats;
+}
+
+void ll_raise_floor(struct ll_client *c, int64_t token)
+{
+    if (token > c->floor && token < LL_TOKEN_END - 1)
+        c->floor = token;
+}

@@ -1,0 +1,314 @@
+/* connect: keeps the nodes connected. Every call makes the steps that need no waiting;
+ * it waits for a majority only, so a slow or absent node delays nobody. */
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/lock/connection.h"
+
+/* A connection that was idle for longer may have been closed by the server. */
+enum { RESTED_MS = 100 };
+
+/* A node that owes an answer for longer than this counts as dead. */
+enum { OWED_MOST_MS = 1000 };
+
+/* Longest wait for one Sentinel before the next is asked. */
+enum { ASK_MS = 500 };
+
+/* A node that could not be checked again for so long is connected anew. */
+enum { CHECK_LATE_MS = 10000 };
+
+/* Longest wait for a check that is not needed for a majority. */
+enum { NEAR_MS = 5 };
+
+/* Value of check_at_ms: check in the next call of any kind. */
+enum { CHECK_NOW = 1 };
+
+/* ---- one node, without waiting ---- */
+
+/* Detects a connection that the server closed while it was idle. Nothing was sent yet,
+ * so the call can still be made on a new connection. */
+static void detect_close(struct ll_client *c, struct ll_node *node, int64_t now_ms)
+{
+    char byte;
+    ssize_t n;
+
+    if (now_ms - node->used_at_ms < RESTED_MS)
+        return;
+    n = recv(node->conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        ll_node_close(node);
+    else if (n > 0)
+        ll_talk_step(c, node, POLLIN); /* TLS announces its end with bytes */
+}
+
+static void refresh_node(struct ll_client *c, struct ll_node *node, int64_t now_ms)
+{
+    if (node->state == LL_UP && node->owed > 0) {
+        ll_talk_step(c, node, ll_node_ready(node));
+        if (node->owed > 0 && now_ms - node->owed_since_ms > OWED_MOST_MS)
+            ll_node_fail(c, node, ll_fail_at(c, node, LL_E_UNAVAILABLE, ": too slow"));
+    }
+    if (node->state == LL_UP && node->owed == 0)
+        detect_close(c, node, now_ms);
+    ll_node_advance(c, node);
+}
+
+/* ---- waiting ---- */
+
+void ll_node_wait(struct ll_client *c, struct ll_node *node)
+{
+    while (ll_node_is_under_way(node)) {
+        struct pollfd p = {.fd = node->conn->fd, .events = ll_node_events(node)};
+
+        (void)ll_poll(&p, 1, node->until_ms);
+        ll_node_advance(c, node);
+    }
+}
+
+static bool has_ready_majority(const struct ll_client *c)
+{
+    return ll_count(ll_ready_nodes(c)) >= ll_majority(c);
+}
+
+/* Time at which a node that is not ready is given up; INT64_MAX: it is up, or down. */
+static int64_t end_of(const struct ll_node *node)
+{
+    if (node->state == LL_UP && node->owed > 0)
+        return node->owed_since_ms + OWED_MOST_MS + 1;
+    return ll_node_is_under_way(node) ? node->until_ms : INT64_MAX;
+}
+
+static void refresh_all(struct ll_client *c)
+{
+    int64_t now_ms = ll_now_ms();
+
+    for (size_t i = 0; i < c->node_ct; i++) {
+        if (c->nodes[i].state != LL_DOWN)
+            refresh_node(c, &c->nodes[i], now_ms);
+    }
+}
+
+/* Waits for an event of any node that is not ready; false: no such node, or no time. */
+static bool wait_for_news(struct ll_client *c, int64_t limit_ms)
+{
+    int64_t until_ms = INT64_MAX;
+    struct pollfd fds[LL_NODES_MAX];
+
+    for (size_t i = 0; i < c->node_ct; i++) {
+        const struct ll_node *node = &c->nodes[i];
+        int64_t end_ms = end_of(node);
+
+        fds[i] = (struct pollfd){.fd = -1};
+        if (end_ms != INT64_MAX)
+            fds[i] =
+                (struct pollfd){.fd = node->conn->fd, .events = ll_node_events(node)};
+        until_ms = ll_least(until_ms, end_ms);
+    }
+    if (until_ms == INT64_MAX)
+        return false;
+    (void)ll_poll(fds, c->node_ct, ll_least(until_ms, limit_ms));
+    refresh_all(c);
+    return ll_now_ms() < limit_ms;
+}
+
+/* ---- Sentinels ---- */
+
+/* Moves the first place to the end, since it did not help. */
+static void rotate(struct ll_client *c)
+{
+    struct ll_address first = c->places[0];
+
+    memmove(c->places, c->places + 1, (c->place_ct - 1) * sizeof first);
+    c->places[c->place_ct - 1] = first;
+}
+
+static int ask_sentinel(struct ll_client *c, int64_t until_ms)
+{
+    struct ll_node sentinel = {.address = c->places[0], .is_sentinel = true};
+    int code;
+
+    ll_node_start(c, &sentinel, until_ms);
+    ll_node_wait(c, &sentinel);
+    code = sentinel.state == LL_UP ? LL_OK : sentinel.failure;
+    sentinel.address.host = NULL; /* borrowed */
+    ll_node_free(&sentinel);
+    return code;
+}
+
+static int find_primary(struct ll_client *c, int64_t deadline_ms)
+{
+    char words[LL_ERROR_MAX];
+    int worst = LL_E_UNAVAILABLE;
+
+    if (c->nodes[0].failure !=
+        LL_OK) /* the server that the first one named is not usable */
+        rotate(c);
+    for (size_t i = 0; i < c->place_ct; i++) {
+        int64_t now_ms = ll_now_ms();
+        /* an equal share of the time left; the primary has one share too */
+        int64_t share = (deadline_ms - now_ms) / (int64_t)(c->place_ct - i + 1);
+        int code = ask_sentinel(c, now_ms + ll_least(share, ASK_MS));
+
+        if (code == LL_OK)
+            return LL_OK;
+        rotate(c);
+        if (code != LL_E_UNAVAILABLE)
+            worst = code;
+    }
+    memcpy(words, c->error, sizeof words);
+    return ll_fail(c, worst, "no Sentinel told where %s is; the last one: %.150s",
+                   c->primary_name, words);
+}
+
+/* Puts the address of the next place to try into nodes[0]. */
+static int find_place(struct ll_client *c, int64_t deadline_ms)
+{
+    return c->kind == LL_SENTINELS ? find_primary(c, deadline_ms) : ll_next_seed(c);
+}
+
+/* ---- one server ---- */
+
+static void try_once(struct ll_client *c, struct ll_node *node)
+{
+    node->redirects = 0;
+    ll_node_start(c, node, ll_reply_deadline(c, c->o.connect_ms));
+    ll_node_wait(c, node);
+}
+
+/* With Sentinels and clusters every known place is tried once. */
+static int gather_one(struct ll_client *c)
+{
+    struct ll_node *node = &c->nodes[0];
+    int code;
+
+    ll_node_wait(c, node);
+    if (node->state == LL_UP)
+        return LL_OK;
+    if (c->kind == LL_SENTINELS) {
+        code = find_place(c, ll_reply_deadline(c, c->o.connect_ms));
+        if (code != LL_OK)
+            return code;
+    }
+    try_once(c, node);
+    for (size_t i = 0; node->state != LL_UP && i < c->place_ct; i++) {
+        if (ll_now_ms() >= c->limit_ms ||
+            (node->failure != LL_E_UNAVAILABLE && node->failure != LL_E_READONLY) ||
+            find_place(c, ll_reply_deadline(c, c->o.connect_ms)) != LL_OK)
+            break;
+        try_once(c, node);
+    }
+    return node->state == LL_UP ? LL_OK : node->failure;
+}
+
+/* ---- quorum ---- */
+
+/* The reason for no majority: the failure that all nodes that are down share, else only
+ * that they are down. */
+static int why_not(struct ll_client *c)
+{
+    const struct ll_node *one = NULL;
+    bool is_same = true;
+
+    for (size_t i = 0; i < c->node_ct; i++) {
+        if (c->nodes[i].state == LL_UP)
+            continue;
+        is_same = is_same && (one == NULL || one->failure == c->nodes[i].failure);
+        one = &c->nodes[i];
+    }
+    if (one != NULL && is_same && one->failure < 0 && one->failure != LL_E_UNAVAILABLE)
+        return ll_fail(c, one->failure, "%s", one->why);
+    return ll_fail(c, LL_E_NO_QUORUM, "%zu of %zu nodes can be used; %.180s",
+                   ll_count(ll_ready_nodes(c)), c->node_ct,
+                   one != NULL && one->failure < 0 ? one->why : "no answer");
+}
+
+static int gather_many(struct ll_client *c)
+{
+    int64_t now_ms = ll_now_ms(), end_ms;
+    bool had_majority = has_ready_majority(c);
+
+    for (size_t i = 0; i < c->node_ct; i++) {
+        struct ll_node *node = &c->nodes[i];
+
+        if (node->state == LL_DOWN && now_ms >= node->retry_at_ms)
+            ll_node_start(c, node, now_ms + c->o.connect_ms);
+    }
+    while (!has_ready_majority(c) && wait_for_news(c, c->limit_ms))
+        continue;
+    end_ms = 2 * ll_now_ms() - now_ms +
+             1; /* the same time again: other nodes may be faster */
+    while (!had_majority && wait_for_news(c, ll_least(end_ms, c->limit_ms)))
+        continue;
+    for (size_t i = 0; i < c->node_ct; i++) {
+        /* reported until it is up, also while it is tried again */
+        if (c->nodes[i].state != LL_UP && c->nodes[i].failure == LL_E_INVAL)
+            return ll_fail(c, LL_E_INVAL, "%s", c->nodes[i].why);
+    }
+    return has_ready_majority(c) ? LL_OK : why_not(c);
+}
+
+/* ---- checking again ---- */
+
+struct check {
+    const struct ll_client *c;
+    unsigned due;
+};
+
+/* Nodes count that answered, and nodes whose check is not due. */
+static bool has_majority(void *check)
+{
+    const struct check *k = check;
+    unsigned usable = ll_ready_nodes(k->c);
+
+    for (size_t i = 0; (i = ll_next(k->c, k->due, i)) < k->c->node_ct; i++)
+        usable &= k->c->nodes[i].code != LL_OK ? ~(1U << i) : LL_ALL_NODES;
+    return ll_count(usable) >= ll_majority(k->c);
+}
+
+static void read_check(struct ll_client *c, struct ll_node *node)
+{
+    int code = node->code == LL_OK ? ll_handshake_read(c, node) : node->code;
+
+    if (code == LL_OK)
+        ll_node_checked(c, node);
+    else if (node->code == LL_OK && code != LL_BUSY)
+        ll_node_fail(c, node, code);
+    else if (ll_now_ms() - node->checked_ms > CHECK_LATE_MS)
+        ll_node_close(node); /* its answers are always too late */
+    else
+        node->check_at_ms = ll_now_ms() + LL_CHECK_MS;
+}
+
+/* Checks role, policy and clock of nodes again whose last check is old, by a handshake
+ * on the existing connection: one round trip a second. A node that is slower than a
+ * majority is checked another time. */
+static void check_again(struct ll_client *c, int64_t now_ms)
+{
+    struct check check = {.c = c};
+
+    for (size_t i = 0; i < c->node_ct; i++) {
+        struct ll_node *node = &c->nodes[i];
+
+        if (node->state != LL_UP || node->owed > 0 || now_ms < node->check_at_ms)
+            continue;
+        check.due |= 1U << i;
+        ll_handshake_put(c, node);
+    }
+    if (check.due == 0)
+        return;
+    if (has_majority(&check))
+        ll_talk(c, check.due, ll_reply_deadline(c, NEAR_MS), NULL, NULL);
+    else
+        ll_talk(c, check.due, ll_reply_deadline(c, c->o.connect_ms), has_majority,
+                &check);
+    for (size_t i = 0; (i = ll_next(c, check.due, i)) < c->node_ct; i++)
+        read_check(c, &c->nodes[i]);
+}
+
+int ll_gather(struct ll_client *c, bool is_take)
+{
+    refresh_all(c);
+    check_again(c, is_take ? ll_now_ms() : CHECK_NOW);
+    return c->node_ct == 1 ? gather_one(c) : gather_many(c);
+}

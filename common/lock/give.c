@@ -1,0 +1,303 @@
+/* give: release of all or some keys of a lock of ours or of a dead process: compares
+ * the nonce and deletes. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/lock/internal.h"
+
+void ll_fill_give(struct ll_round *r, struct ll_node *node)
+{
+    const struct ll_span *s = r->arg;
+
+    ll_eval(r, node, s->n + 1, 1);
+    ll_put_span(&node->out, s);
+    ll_put_word(&node->out, s->l->mark);
+}
+
+/* Code of a key. A node without an answer counts as ours if its grant was still
+ * running, or if an earlier try may have deleted it. */
+static int code_of(const struct ll_round *r,
+                   const struct ll_lock *l,
+                   const struct ll_slot *slot,
+                   size_t j)
+{
+    size_t ours = 0, foreign = 0, silent = 0;
+
+    for (size_t i = 0; i < r->c->node_ct; i++) {
+        const struct ll_node *node = &r->c->nodes[i];
+        const char *said = ll_said(r, i);
+        bool may_have = l->mark[0] == '\0' && ll_has(r->unanswered, i); /* force */
+        bool was_ours = ll_has(slot->gone, i) && node->run_id[0] != '\0' &&
+                        strcmp(l->run_ids[i], node->run_id) == 0;
+
+        ours += (said != NULL && said[j] == '1') || may_have || was_ours ? 1 : 0;
+        foreign += said != NULL && said[j] == '-' ? 1 : 0;
+        silent += said == NULL ? 1 : 0;
+    }
+    if (ours >= ll_majority(r->c))
+        return LL_OK;
+    return foreign > 0 && foreign + silent >= ll_majority(r->c) ? LL_NOT_OWNER
+                                                                : LL_GONE;
+}
+
+/* Notes the keys that were deleted, or may have been (no answer). A single server that
+ * answered with an error has deleted nothing. */
+static void note_deletions(const struct ll_round *r, const struct ll_span *s)
+{
+    for (size_t i = 0; i < r->c->node_ct; i++) {
+        const char *said = ll_said(r, i);
+        bool is_silent =
+            ll_has(r->unanswered, i) || (said == NULL && r->c->node_ct > 1);
+
+        for (size_t j = 0; j < s->n; j++) {
+            struct ll_slot *slot = ll_span_slot(s, j);
+
+            if (ll_has(slot->grants, i) &&
+                (is_silent || (said != NULL && said[j] == '1')))
+                slot->gone |= (unsigned char)(1U << i);
+        }
+    }
+}
+
+int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid)
+{
+    size_t answers = 0;
+
+    for (size_t i = 0; i < r->c->node_ct; i++)
+        answers += ll_said(r, i) != NULL ? 1 : 0;
+    if (was_valid)
+        note_deletions(r, s);
+    if (answers < ll_majority(r->c))
+        return ll_too_few(r);
+    for (size_t j = 0; j < s->n; j++) {
+        struct ll_slot *slot = ll_span_slot(s, j);
+
+        slot->code = code_of(r, s->l, slot, j);
+    }
+    return LL_OK;
+}
+
+/* LL_OK when every chunk was answered; the code of each key is in its slot. Nodes of a
+ * quorum are told though they are too few: their grants are in the way of others. */
+static int give_keys(struct ll_lock *l, const size_t *index, size_t n, bool was_valid)
+{
+    struct ll_client *c = l->client;
+    int code = LL_OK;
+
+    for (size_t at = 0; at < n && code >= 0; at += LL_KEYS_MAX) {
+        struct ll_span s = ll_chunk(l, index, at, n);
+        struct ll_round r = ll_round_of(c, l, LUA_RELEASE, ll_fill_give, &s);
+
+        code = ll_gather(c, false);
+        if (code != LL_OK && code != LL_E_NO_QUORUM)
+            return code;
+        r.keys = s.n;
+        r.enough = ll_is_all_ours;
+        ll_round_run(&r);
+        code = ll_read_give(&r, &s, was_valid);
+    }
+    return code;
+}
+
+/* Reads the codes of the keys; released keys are no longer held. */
+static int settle(struct ll_lock *l, const size_t *index, size_t n)
+{
+    int worst = LL_OK;
+
+    for (size_t i = 0; i < n; i++) {
+        struct ll_slot *slot = &l->slots[index[i]];
+
+        worst = slot->code > worst ? slot->code : worst;
+        if (!slot->held) /* an acquire removes keys that it did not grant */
+            continue;
+        l->client->stats.released += slot->code == LL_OK ? 1 : 0;
+        l->client->stats.lost +=
+            slot->code == LL_OK || l->lost ? 0 : 1; /* or reported */
+        l->granted--;
+        slot->held = false;
+    }
+    return worst;
+}
+
+size_t ll_pick(const struct ll_lock *l, size_t *index)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->slots[i].held || l->uncertain)
+            index[n++] = i;
+    }
+    return n;
+}
+
+int ll_note_given(struct ll_lock *l, int code, size_t n)
+{
+    if (code < 0)
+        return code;
+    l->release_code = settle(l, l->table, n);
+    l->released = true;
+    l->uncertain = false;
+    l->holds = 0;
+    return l->release_code;
+}
+
+int ll_give_all(struct ll_lock *l)
+{
+    bool was_valid = ll_was_valid(l);
+    size_t n = ll_pick(l, l->table);
+    int code;
+
+    l->releasing = true;
+    code = give_keys(l, l->table, n, was_valid);
+    return ll_note_given(l, code, n);
+}
+
+static int release(struct ll_lock *l)
+{
+    if (l->released)
+        return l->release_code;
+    if (l->holds > 1) {
+        l->holds--;
+        return LL_OK;
+    }
+    if (l->granted == 0 && !l->uncertain)
+        return LL_GONE;
+    ll_renew_forget(l);
+    return ll_give_all(l);
+}
+
+int ll_release(struct ll_lock *l)
+{
+    int64_t began_us = ll_now_us();
+    size_t keys = l->granted;
+    int code = ll_enter(l->client, l->n);
+
+    if (code != LL_OK)
+        return code;
+    code = release(l);
+    return ll_leave(l->client,
+                    (struct ll_event){LL_EV_RELEASE, code, keys, 0, began_us});
+}
+
+/* ---- some ---- */
+
+/* True if every index is a held key and none is there twice. */
+static int check_index(struct ll_lock *l, const size_t *index, size_t n)
+{
+    if (l->n > 0)
+        memset(l->table, 0, l->n * sizeof *l->table);
+    for (size_t i = 0; i < n; i++) {
+        if (index[i] >= l->n || !l->slots[index[i]].held || l->table[index[i]]++ != 0)
+            return ll_fail(l->client, LL_E_INVAL, "key %zu is not held, or named twice",
+                           index[i]);
+    }
+    return LL_OK;
+}
+
+int ll_release_some(struct ll_lock *l, const size_t *index, size_t n)
+{
+    struct ll_client *c = l->client;
+    int64_t began_us = ll_now_us();
+    int code = ll_enter(c, n);
+
+    if (code == LL_OK && l->renewal != NULL)
+        code = ll_fail(c, LL_E_INVAL, "stop the renewal before a part is released");
+    if (code == LL_OK && n > 0)
+        code = check_index(l, index, n);
+    if (code != LL_OK || n == 0)
+        return code;
+    code = give_keys(l, index, n, ll_valid(l, 0));
+    if (code == LL_OK)
+        code = settle(l, index, n);
+    if (code >= 0 && l->granted == 0) {
+        l->released = true;
+        l->holds = 0;
+        l->release_code = code;
+    }
+    return ll_leave(c, (struct ll_event){LL_EV_RELEASE, code, n, 0, began_us});
+}
+
+/* ---- without a command to the server ---- */
+
+static void forget_async(struct ll_lock *l)
+{
+    if (l->async_call != NULL)
+        l->client->async_forget(l);
+}
+
+void ll_abandon(struct ll_lock *l)
+{
+    ll_renew_forget(l);
+    forget_async(l);
+    ll_clear(l);
+}
+
+void ll_free(struct ll_lock *l)
+{
+    if (l == NULL)
+        return;
+    ll_renew_forget(l);
+    forget_async(l);
+    free(l->names);
+    free(l->offsets);
+    free(l->table);
+    free(l->slots);
+    free(l);
+}
+
+/* ---- of others ---- */
+
+/* Releases as if the lock were ours; nonce "": of any holder. *freed: number of keys
+ * deleted. */
+static int give_as(struct ll_client *c,
+                   const char *mark,
+                   const struct ll_key *keys,
+                   size_t n,
+                   size_t *freed)
+{
+    struct ll_lock *l = ll_new(c);
+    int code;
+
+    if (l == NULL)
+        return ll_fail_as(c, LL_E_NOMEM);
+    code = ll_store_names(l, keys, n);
+    if (code == LL_OK) {
+        (void)snprintf(l->mark, sizeof l->mark, "%s", mark);
+        l->uncertain = true; /* all its keys that may be held */
+        code = ll_give_all(l);
+        for (size_t i = 0; code >= 0 && i < n; i++)
+            *freed += l->slots[i].code == LL_OK ? 1 : 0;
+    }
+    ll_free(l);
+    return code < 0 ? code : LL_OK;
+}
+
+int ll_release_dead(struct ll_client *c,
+                    const char *nonce,
+                    const struct ll_key *keys,
+                    size_t n,
+                    size_t *freed)
+{
+    char mark[LL_NONCE_SIZE + 1];
+    int code = ll_enter(c, n);
+
+    *freed = 0;
+    if (code != LL_OK)
+        return code;
+    if (strspn(nonce, "0123456789abcdef") != LL_NONCE_HEX ||
+        nonce[LL_NONCE_HEX] != '\0')
+        return ll_fail(c, LL_E_INVAL, "a nonce is %d hexadecimal digits", LL_NONCE_HEX);
+    (void)snprintf(mark, sizeof mark, "%s|", nonce);
+    return give_as(c, mark, keys, n, freed);
+}
+
+int ll_force_release(struct ll_client *c, const struct ll_key *key)
+{
+    size_t freed = 0;
+    int code = ll_enter(c, 1);
+
+    if (code == LL_OK)
+        code = give_as(c, "", key, 1, &freed);
+    return code == LL_OK && freed == 0 ? LL_GONE : code;
+}

@@ -1,0 +1,198 @@
+/* keep: extends the lease of keys that are still ours, or only checks them. Extend,
+ * verify and the renewer use the same call over parts. */
+#include <string.h>
+
+#include "common/lock/internal.h"
+
+struct ll_part
+ll_next_part(struct ll_lock *l, size_t from, size_t room, uint32_t ttl_ms)
+{
+    struct ll_part part = {.l = l, .ttl_ms = ttl_ms, .left_ms = -1};
+
+    part.from = part.next = ll_next_held(l, from);
+    for (; part.next < l->n && part.n < room;
+         part.next = ll_next_held(l, part.next + 1))
+        part.n++;
+    return part;
+}
+
+/* ---- the script ---- */
+
+void ll_fill_keep(struct ll_round *r, struct ll_node *node)
+{
+    const struct ll_kept *call = r->arg;
+
+    ll_eval(r, node, 1 + call->keys, 2 + 3 * call->n);
+    ll_put_word(&node->out, r->c->last_key);
+    for (size_t i = 0; i < call->n; i++) {
+        size_t key = call->parts[i].from;
+
+        for (size_t k = 0; k < call->parts[i].n; k++, key++) {
+            key = ll_next_held(call->parts[i].l, key);
+            ll_put_name(&node->out, call->parts[i].l, key);
+        }
+    }
+    ll_put_window(r, node);
+    for (size_t i = 0; i < call->n; i++) {
+        ll_put(&node->out, call->parts[i].l->mark, LL_NONCE_HEX + 1);
+        ll_put_number(&node->out, call->parts[i].ttl_ms);
+        ll_put_number(&node->out, (int64_t)call->parts[i].n);
+    }
+}
+
+/* ---- answers ---- */
+
+/* '1' ours or '0' not ours, by a majority; '?': too few nodes have answered. */
+static char opinion(const struct ll_round *r, size_t key)
+{
+    size_t ours = 0, not_ours = 0;
+
+    for (size_t i = 0; i < r->c->node_ct; i++) {
+        const char *said = ll_said(r, i);
+
+        ours += said != NULL && said[key] == '1' ? 1 : 0;
+        not_ours += said != NULL && said[key] != '1' ? 1 : 0;
+    }
+    if (ours >= ll_majority(r->c))
+        return '1';
+    return not_ours > r->c->node_ct - ll_majority(r->c) ? '0' : '?';
+}
+
+static void mark(struct ll_client *c, struct ll_part *part, const char *opinions)
+{
+    size_t i = part->from;
+
+    part->code = LL_OK;
+    for (size_t k = 0; k < part->n; k++, i = ll_next_held(part->l, i + 1)) {
+        if (opinions[k] == '1')
+            continue;
+        part->code = LL_LOST;
+        part->l->slots[i].code = LL_LOST;
+        c->stats.lost++;
+    }
+}
+
+/* The shortest time left that any node reports; -1: none does. */
+static int64_t least_left(const struct ll_round *r)
+{
+    int64_t least_ms = INT64_MAX, ms;
+
+    for (size_t i = 0; (i = ll_next(r->c, r->answered, i)) < r->c->node_ct; i++) {
+        const redisReply *reply = r->c->nodes[i].replies[0];
+
+        if (reply->elements == 2 && ll_reply_number(reply->element[1], &ms) && ms >= 0)
+            least_ms = ll_least(least_ms, ms);
+    }
+    return least_ms != INT64_MAX ? least_ms : -1;
+}
+
+int ll_read_keep(const struct ll_round *r, const struct ll_kept *call)
+{
+    char opinions[LL_KEYS_MAX];
+    size_t at = 0;
+
+    for (size_t key = 0; key < call->keys; key++) {
+        opinions[key] = opinion(r, key);
+        if (opinions[key] == '?')
+            return ll_too_few(r);
+    }
+    for (size_t i = 0; i < call->n; at += call->parts[i].n, i++) {
+        mark(r->c, &call->parts[i], opinions + at);
+        call->parts[i].left_ms = least_left(r);
+    }
+    return LL_OK;
+}
+
+int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n)
+{
+    struct ll_kept call = {.parts = parts, .n = n};
+    struct ll_round r = ll_round_of(c, parts[0].l, LUA_KEEP, ll_fill_keep, &call);
+    int code = ll_gather(c, false);
+
+    if (code != LL_OK)
+        return code;
+    for (size_t i = 0; i < n; i++)
+        call.keys += parts[i].n;
+    r.keys = call.keys;
+    r.enough = ll_is_all_ours;
+    ll_round_run(&r);
+    return ll_read_keep(&r, &call);
+}
+
+/* ---- extend, verify ---- */
+
+/* All held keys, in as many calls as needed. */
+static int keep_parts(struct ll_lock *l, uint32_t ttl_ms, int64_t *left_ms)
+{
+    struct ll_part part = ll_next_part(l, 0, LL_KEYS_MAX, ttl_ms);
+    int code = LL_OK;
+
+    for (*left_ms = -1; code == LL_OK && part.n > 0;
+         part = ll_next_part(l, part.next, LL_KEYS_MAX, ttl_ms)) {
+        code = ll_keep(l->client, &part, 1);
+        code = code == LL_OK ? part.code : code;
+        if (part.left_ms >= 0 && (*left_ms < 0 || part.left_ms < *left_ms))
+            *left_ms = part.left_ms;
+    }
+    return code;
+}
+
+int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms)
+{
+    if (code == LL_LOST) {
+        l->lost = true;
+        (void)ll_fail_as(l->client, LL_LOST);
+    }
+    if (code == LL_OK && deadline_ms > l->deadline_ms)
+        l->deadline_ms = deadline_ms;
+    return code;
+}
+
+int ll_keep_lock(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
+{
+    int64_t deadline_ms;
+    int code;
+
+    if (l->granted == 0 || l->released || l->releasing)
+        return ll_fail(l->client, LL_E_INVAL, "the lock is not held");
+    if (l->lost)
+        return ll_fail_as(l->client, LL_LOST);
+    code = ll_gather(l->client, false);
+    if (code != LL_OK)
+        return code;
+    deadline_ms = ll_deadline(lease_ms); /* no command was sent */
+    code = keep_parts(l, lease_ms == 0 ? 0 : lease_ms + l->tolerance_ms, left_ms);
+    return ll_note_kept(l, code, lease_ms > 0 ? deadline_ms : 0);
+}
+
+/* lease_ms 0: checks, and extends nothing. */
+static int keep_call(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
+{
+    struct ll_event event = {LL_EV_EXTEND, .us = ll_now_us()};
+
+    event.code = ll_keep_lock(l, lease_ms, left_ms);
+    event.keys = l->granted;
+    return ll_leave(l->client, event);
+}
+
+int ll_extend(struct ll_lock *l, uint32_t lease_ms)
+{
+    int64_t left_ms;
+    int code = ll_enter(l->client, l->n);
+
+    if (code == LL_OK)
+        code = ll_check_lease(l, lease_ms);
+    return code == LL_OK ? keep_call(l, lease_ms, &left_ms) : code;
+}
+
+int ll_verify(struct ll_lock *l, int64_t *left_ms)
+{
+    int code = ll_enter(l->client, l->n);
+
+    *left_ms = -1;
+    if (code == LL_OK)
+        code = keep_call(l, 0, left_ms);
+    if (code == LL_OK && *left_ms < 0)
+        *left_ms = l->deadline_ms - ll_now_ms();
+    return code;
+}

@@ -1,0 +1,218 @@
+/* round: runs one script by its hash on all nodes at once; asks a node again where it
+ * did not run, or where its answer was lost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/lock/internal.h"
+
+/* Enough for one node: script unknown, then clock moved, then connection lost. */
+enum { TRIES_MAX = 4 };
+
+/* A node that reads so slowly gets no further command. */
+enum { LEFT_BYTES_MAX = 1 << 20 };
+
+void ll_eval(struct ll_round *r, struct ll_node *node, size_t keys, size_t args)
+{
+    struct ll_text *t = &node->out;
+    bool is_whole = ll_has(r->whole, (size_t)(node - r->c->nodes));
+    const struct lua_text *script = &lua_texts[r->script];
+
+    if (node->is_asking)
+        ll_put_words(t, (const char *[]){"ASKING", NULL});
+    ll_put_command(t, 3 + keys + args);
+    ll_put_word(t, is_whole ? "EVAL" : "EVALSHA");
+    ll_put_word(t, is_whole ? (const char *)script->text : script->sha1);
+    ll_put_number(t, (int64_t)keys);
+}
+
+/* A command that reaches the server after our wait has ended must change nothing. The
+ * lower bound catches a server clock that was set back since it was compared, with
+ * which a late command would look on time. */
+void ll_put_window(struct ll_round *r, struct ll_node *node)
+{
+    int64_t now_ms = ll_now_ms();
+    int64_t left_ms = ll_reply_deadline(r->c, r->node_ms) - now_ms;
+
+    ll_put_number(&node->out, now_ms + node->server_ahead_ms - r->node_ms);
+    ll_put_number(&node->out, now_ms + node->server_ahead_ms + left_ms);
+}
+
+struct ll_round ll_round_of(struct ll_client *c,
+                            const struct ll_lock *l,
+                            enum lua_id script,
+                            void (*fill)(struct ll_round *r, struct ll_node *node),
+                            const void *arg)
+{
+    return (struct ll_round){.c = c,
+                             .script = script,
+                             .allowed = LL_ALL_NODES,
+                             .node_ms = ll_node_ms(c, l->lease_ms),
+                             .fill = fill,
+                             .arg = arg};
+}
+
+/* Also to a node that owes answers; those come first. */
+static bool may_be_told(const struct ll_node *node)
+{
+    return node->state == LL_UP &&
+           (node->sent == node->out.size || node->out.size <= LEFT_BYTES_MAX);
+}
+
+/* ---- one try ---- */
+
+/* Tells from the answer of a node if it must be asked again; LL_OK: no. */
+static int read_answer(struct ll_round *r, size_t i)
+{
+    struct ll_client *c = r->c;
+    struct ll_node *node = &c->nodes[i];
+    const redisReply *reply;
+
+    if (node->is_asking) { /* the answer to ASKING is not used */
+        freeReplyObject(node->replies[0]);
+        node->replies[0] = node->replies[1];
+        node->reply_ct = 1;
+    }
+    reply = node->replies[0];
+    if (ll_is_error(reply, "NOSCRIPT")) {
+        r->whole |= 1U << i;
+        return LL_E_UNAVAILABLE;
+    }
+    if (reply->type == REDIS_REPLY_ERROR && c->node_ct == 1 &&
+        ll_place_follow(c, node, reply->str))
+        return ll_fail(c, LL_E_UNAVAILABLE, "the slot of the locks has moved");
+    if (!ll_is_late(reply))
+        return LL_OK;
+    node->check_at_ms = 1; /* the clocks have diverged: compare them again */
+    return ll_fail_at(c, node, LL_E_UNAVAILABLE, " ran the command after its time");
+}
+
+static void try_once(struct ll_round *r, unsigned who)
+{
+    struct ll_client *c = r->c;
+    int64_t now_ms;
+
+    for (size_t i = 0; (i = ll_next(c, who, i)) < c->node_ct; i++) {
+        ll_talk_begin(&c->nodes[i], c->nodes[i].is_asking ? 2 : 1);
+        r->fill(r, &c->nodes[i]);
+    }
+    ll_talk(c, who, ll_reply_deadline(c, r->node_ms), r->enough, r);
+    now_ms = ll_now_ms();
+    for (size_t i = 0; (i = ll_next(c, who, i)) < c->node_ct; i++) {
+        struct ll_node *node = &c->nodes[i];
+
+        r->codes[i] = node->code == LL_OK ? read_answer(r, i) : node->code;
+        node->used_at_ms = now_ms;
+        if (r->codes[i] == LL_OK)
+            r->answered |= 1U << i;
+        else if (r->codes[i] == LL_E_UNCERTAIN)
+            r->unanswered |= 1U << i;
+    }
+}
+
+void ll_round_tell(struct ll_round *r, unsigned who)
+{
+    struct ll_client *c = r->c;
+
+    r->whole |= who; /* nobody would read NOSCRIPT */
+    for (size_t i = 0; (i = ll_next(c, who, i)) < c->node_ct; i++) {
+        if (!may_be_told(&c->nodes[i]))
+            continue;
+        ll_talk_begin(&c->nodes[i], 1);
+        r->fill(r, &c->nodes[i]);
+        ll_talk_tell(c, &c->nodes[i]);
+    }
+}
+
+/* ---- all tries ---- */
+
+/* A single server is asked again after any failure; a node of a quorum only if it did
+ * not know the script. */
+static unsigned whom_again(const struct ll_round *r, unsigned who)
+{
+    unsigned again = 0;
+
+    for (size_t i = 0; (i = ll_next(r->c, who, i)) < r->c->node_ct; i++) {
+        int code = r->codes[i];
+
+        if (code == LL_OK || code == LL_E_NOMEM)
+            continue;
+        if (r->c->node_ct == 1 || (code == LL_E_UNAVAILABLE &&
+                                   may_be_told(&r->c->nodes[i]) && ll_has(r->whole, i)))
+            again |= 1U << i;
+    }
+    return again;
+}
+
+void ll_round_run(struct ll_round *r)
+{
+    struct ll_client *c = r->c;
+    unsigned who = 0;
+    int code = LL_OK;
+
+    for (size_t i = 0; i < c->node_ct; i++)
+        who |= may_be_told(&c->nodes[i]) ? r->allowed & 1U << i : 0;
+    r->who = who;
+    for (int tries = 0; who != 0 && tries < TRIES_MAX; tries++) {
+        if (tries > 0 && c->node_ct == 1) /* the answers of a quorum are still needed */
+            code = ll_gather(c, false);
+        if (tries > 0 && (code != LL_OK || ll_now_ms() >= c->limit_ms))
+            break;
+        try_once(r, who);
+        who = whom_again(r, who);
+    }
+    if (c->nodes[0].is_asking) { /* the next command begins at the slot's owner again */
+        c->nodes[0].is_asking = false;
+        ll_node_close(&c->nodes[0]);
+        (void)ll_next_seed(c);
+    }
+    if (c->node_ct == 1 && code != LL_OK) /* no further try was possible */
+        r->codes[0] = code;
+    if (c->node_ct == 1 && r->codes[0] == LL_E_UNAVAILABLE && r->unanswered != 0)
+        r->codes[0] = LL_E_UNCERTAIN;
+}
+
+/* ---- answers ---- */
+
+const char *ll_said(const struct ll_round *r, size_t i)
+{
+    const struct ll_node *node = &r->c->nodes[i];
+    const redisReply *reply;
+
+    if (!ll_has(r->who, i) || node->code != LL_OK || node->reply_ct == 0)
+        return NULL;
+    reply = node->replies[0];
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
+        reply = reply->element[0];
+    return reply->type == REDIS_REPLY_STRING && reply->len == r->keys ? reply->str
+                                                                      : NULL;
+}
+
+bool ll_is_all_ours(void *round)
+{
+    const struct ll_round *r = round;
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->c->node_ct; i++) {
+        const char *said = ll_said(r, i);
+
+        n += said != NULL && strspn(said, "1") == r->keys ? 1 : 0;
+    }
+    return n >= ll_majority(r->c);
+}
+
+int ll_too_few(const struct ll_round *r)
+{
+    struct ll_client *c = r->c;
+
+    for (size_t i = 0; (i = ll_next(c, r->answered, i)) < c->node_ct; i++) {
+        struct ll_node *node = &c->nodes[i];
+
+        if (node->reply_ct > 0 && node->replies[0]->type == REDIS_REPLY_ERROR)
+            return ll_reply_code(c, node, node->replies[0]);
+    }
+    if (c->node_ct > 1)
+        return ll_fail(c, LL_E_NO_QUORUM, "fewer than a majority of %zu nodes answered",
+                       c->node_ct);
+    return r->codes[0] != LL_OK ? r->codes[0]
+                                : ll_fail(c, LL_E_PROTO, "a script answered nonsense");
+}

@@ -1,0 +1,186 @@
+/* take: an acquire in chunks, with replicas; releases the keys taken before a refusal.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/lock/internal.h"
+
+void ll_note_grants(struct ll_lock *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->slots[i].held = l->slots[i].code == LL_OK;
+        l->granted += l->slots[i].held ? 1 : 0;
+        if (l->slots[i].held && l->token == 0)
+            l->token = l->slots[i].token;
+    }
+    l->holds = l->granted > 0 ? 1 : 0;
+}
+
+void ll_drop_grants(struct ll_lock *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        l->slots[i].token = 0;
+        l->slots[i].held = false;
+        l->slots[i].code = LL_BUSY;
+    }
+    l->granted = l->holds = 0;
+    l->token = 0;
+    l->released = l->releasing = false;
+}
+
+/* ---- chunks ---- */
+
+static int take_chunks(struct ll_lock *l, enum ll_mode mode, uint32_t ttl_ms)
+{
+    int code = LL_OK;
+
+    for (size_t at = 0; at < l->n && code >= 0; at += LL_KEYS_MAX) {
+        struct ll_span s = ll_chunk(l, NULL, at, l->n);
+
+        code = ll_vote(&s, mode, ttl_ms);
+        if ((mode == LL_ALL && code != LL_OK) || (mode == LL_ONE && code == LL_OK))
+            break;
+    }
+    ll_note_grants(l);
+    if (code < 0)
+        return code;
+    if (l->granted == l->n || (mode == LL_ONE && l->granted == 1))
+        return LL_OK;
+    return l->granted == 0 || mode == LL_ALL ? LL_BUSY : LL_PARTIAL;
+}
+
+/* WAIT for replicas: the lock is released when too few of them have it. */
+static int replicate(struct ll_lock *l)
+{
+    struct ll_client *c = l->client;
+    struct ll_node *node = &c->nodes[0];
+    int64_t enough = 0;
+
+    ll_talk_begin(node, 1);
+    ll_put_command(&node->out, 3);
+    ll_put_word(&node->out, "WAIT");
+    ll_put_number(&node->out, c->o.replicas);
+    ll_put_number(&node->out, ll_most(c->o.reply_ms / 2, 1));
+    ll_talk(c, 1, ll_reply_deadline(c, c->o.reply_ms), NULL, NULL);
+    if (node->code != LL_OK) /* the lock is granted, but the answer is lost */
+        return LL_E_UNCERTAIN;
+    if (!ll_reply_number(node->replies[0], &enough))
+        return ll_reply_code(c, node, node->replies[0]);
+    return enough >= c->o.replicas ? LL_OK : ll_fail_as(c, LL_E_NOT_REPLICATED);
+}
+
+/* Releases the keys that were taken before a refusal; the error text of the refusal
+ * stays. Keys whose release failed may still be held. */
+static int give_back(struct ll_lock *l, int code)
+{
+    char words[LL_ERROR_MAX];
+
+    memcpy(words, l->client->error, sizeof words);
+    for (size_t i = 0; i < l->n; i++)
+        l->slots[i].held = false;
+    l->granted = 0;
+    l->uncertain = true;
+    l->uncertain = ll_give_all(l) < 0;
+    ll_drop_grants(l);
+    return ll_fail(l->client, code, "%s", words);
+}
+
+static int conclude(struct ll_lock *l, enum ll_mode mode, int code)
+{
+    if (code >= 0 && l->granted > 0 && l->client->o.replicas > 0) {
+        int wait = replicate(l);
+
+        code = wait == LL_OK ? code : wait;
+    }
+    if (code < 0 ? l->granted > 0 || l->uncertain
+                 : mode == LL_ALL && code != LL_OK && l->granted > 0)
+        return give_back(l, code);
+    if (l->granted > 0 && ll_now_ms() >= l->deadline_ms) {
+        (void)ll_fail(l->client, 0, "the lease was over before the answer came");
+        return give_back(l, LL_E_UNAVAILABLE);
+    }
+    return code;
+}
+
+/* Acquire by the holder itself: refreshes the lease and counts the hold. */
+static int hold_again(struct ll_lock *l, const struct ll_wish *wish)
+{
+    int64_t left_ms;
+    bool is_whole = l->granted == l->n || (wish->mode == LL_ONE && l->granted > 0);
+    int code;
+
+    if (!ll_same_names(l, wish->keys, wish->n))
+        return ll_fail(l->client, LL_E_INVAL, "the lock is held over other keys");
+    if (!is_whole && wish->mode == LL_ALL)
+        return ll_fail(l->client, LL_E_INVAL, "only %zu of the %zu keys are held",
+                       l->granted, l->n);
+    code = ll_keep_lock(l, wish->lease_ms, &left_ms);
+    if (code != LL_OK)
+        return code;
+    l->holds++;
+    return is_whole ? LL_OK : LL_PARTIAL;
+}
+
+int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n)
+{
+    int code;
+
+    ll_renew_forget(l);
+    ll_clear(l);
+    code = ll_store_names(l, keys, n);
+    if (code == LL_OK)
+        code = ll_new_nonce(l);
+    if (code != LL_OK)
+        ll_clear(l);
+    return code;
+}
+
+int ll_take_all(struct ll_lock *l, const struct ll_wish *wish)
+{
+    struct ll_client *c = l->client;
+    int code = ll_check_lease(l, wish->lease_ms);
+
+    if (code != LL_OK)
+        return code;
+    if (l->async_call != NULL)
+        return ll_fail(c, LL_E_INVAL, "a call of the event loop is under way");
+    if (l->holds > 0 && l->is_reentrant)
+        return hold_again(l, wish);
+    if (l->holds > 0 && ll_valid(l, 0))
+        return ll_fail(c, LL_E_INVAL, "the lock is held; release or abandon it first");
+    code = ll_prepare(l, wish->keys, wish->n);
+    if (code == LL_OK)
+        code = ll_gather(c, true);
+    if (code != LL_OK)
+        return code;
+    l->lease_ms = wish->lease_ms;
+    l->deadline_ms = ll_deadline(wish->lease_ms); /* no command was sent */
+    code = take_chunks(l, wish->mode, wish->lease_ms + l->tolerance_ms);
+    return conclude(l, wish->mode, code);
+}
+
+/* ---- the calls ---- */
+
+int ll_acquire(struct ll_lock *l,
+               const struct ll_key *keys,
+               size_t n,
+               enum ll_mode mode,
+               uint32_t lease_ms)
+{
+    struct ll_wish wish = {keys, n, mode, lease_ms};
+    int64_t began_us = ll_now_us();
+    int code = ll_enter(l->client, n);
+
+    if (code != LL_OK)
+        return code;
+    code = ll_take_all(l, &wish);
+    return ll_leave(l->client,
+                    (struct ll_event){LL_EV_ACQUIRE, code, n, l->granted, began_us});
+}
+
+int ll_try(struct ll_lock *l, const char *name, uint32_t lease_ms)
+{
+    struct ll_key key = {name, strlen(name)};
+
+    return ll_acquire(l, &key, 1, LL_ALL, lease_ms);
+}

@@ -1,0 +1,285 @@
+/* talk: sends commands to one or several nodes at once and reads their answers, until a
+ * deadline. A failed connection is closed; a slow node of a quorum stays connected and
+ * owes its answers. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "common/lock/connection.h"
+
+/* Longest valid array: an acquire with every key busy, or a step of a scan. hiredis
+ * alone would allocate any length that the server announces. */
+enum { ELEMENTS_MAX = 1 << 16 };
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_ct;
+#else
+typedef int element_ct;
+#endif
+
+static void *make_array(const redisReadTask *task, element_ct elements)
+{
+    const struct ll_node *node = task->privdata;
+
+    if (elements > ELEMENTS_MAX)
+        return NULL;
+    return node->hiredis_functions->createArray(task, elements);
+}
+
+void ll_adopt(struct ll_node *node)
+{
+    redisReader *reader = node->conn->reader;
+
+    node->hiredis_functions = reader->fn;
+    node->functions = *reader->fn;
+    node->functions.createArray = make_array;
+    reader->fn = &node->functions;
+    reader->privdata = node;
+    (void)fcntl(node->conn->fd, F_SETFD, FD_CLOEXEC);
+}
+
+/* ---- one node ---- */
+
+static void drop_replies(struct ll_node *node)
+{
+    for (size_t i = 0; i < node->reply_ct; i++)
+        freeReplyObject(node->replies[i]);
+    node->reply_ct = 0;
+}
+
+void ll_node_free(struct ll_node *node)
+{
+    ll_node_close(node);
+    drop_replies(node);
+    free(node->replies);
+    ll_text_free(&node->out);
+    free(node->address.host);
+}
+
+void ll_talk_begin(struct ll_node *node, size_t answers)
+{
+    drop_replies(node);
+    if (node->sent == node->out.size)
+        node->out.size = node->sent = 0;
+    if (answers > node->reply_room) {
+        void *bigger = realloc(node->replies, answers * sizeof(redisReply *));
+
+        if (bigger == NULL) {
+            node->out.is_short = true;
+            return;
+        }
+        node->replies = bigger;
+        node->reply_room = answers;
+    }
+    node->wanted = answers;
+    node->has_left = false;
+    node->code = LL_BUSY; /* under way */
+}
+
+/* Ends the connection: a late answer must not be taken for the next one. */
+static void broke(struct ll_client *c, struct ll_node *node, const char *why)
+{
+    int code = node->has_left ? LL_E_UNCERTAIN : LL_E_UNAVAILABLE;
+
+    /* the reason may be text of the context: use it before that is freed */
+    (void)ll_fail_at(c, node, 0, ": %s", why);
+    ll_node_close(node);
+    if (node->code == LL_BUSY)
+        node->code = code;
+}
+
+static void write_some(struct ll_client *c, struct ll_node *node)
+{
+    const char *data = node->out.at + node->sent;
+    size_t left = node->out.size - node->sent;
+    bool is_done = true;
+    ssize_t n;
+
+    if (node->is_layered) {
+        node->sent = node->out.size;
+        node->has_left = true; /* some bytes may have left */
+        if (ll_layer_write(node->conn, data, left, &is_done) != REDIS_OK)
+            broke(c, node, node->conn->errstr);
+        else
+            node->is_flushing = !is_done;
+        return;
+    }
+    n = send(node->conn->fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n > 0) {
+        node->sent += (size_t)n;
+        node->has_left = true;
+    } else if (errno != EAGAIN && errno != EINTR) {
+        broke(c, node, strerror(errno));
+    }
+}
+
+static void keep_reply(struct ll_node *node, redisReply *reply)
+{
+    if (node->owed > 0) { /* of an earlier exchange */
+        node->owed--;
+        node->owed_since_ms = ll_now_ms(); /* the node is slow, not dead */
+        freeReplyObject(reply);
+    } else if (node->code == LL_BUSY && node->reply_ct < node->wanted) {
+        node->replies[node->reply_ct++] = reply;
+        if (node->reply_ct == node->wanted)
+            node->code = LL_OK;
+    } else {
+        freeReplyObject(reply); /* an answer without a command */
+    }
+}
+
+static void read_some(struct ll_client *c, struct ll_node *node)
+{
+    bool is_layered = node->is_layered;
+    void *got = NULL;
+    size_t before;
+    int code;
+
+    do { /* poll does not see data buffered in the TLS layer: read until none is left */
+        before = node->conn->reader->len;
+        code = is_layered ? ll_layer_read(node->conn) : redisBufferRead(node->conn);
+        if (code != REDIS_OK) {
+            broke(c, node, node->conn->errstr);
+            return;
+        }
+        is_layered = is_layered && node->conn->reader->len > before;
+        do {
+            if (redisReaderGetReply(node->conn->reader, &got) != REDIS_OK) {
+                broke(c, node, node->conn->reader->errstr);
+                return;
+            }
+            if (got != NULL)
+                keep_reply(node, got);
+        } while (got != NULL);
+    } while (is_layered);
+}
+
+static bool is_writing(const struct ll_node *node)
+{
+    return node->sent < node->out.size || node->is_flushing;
+}
+
+short ll_node_events(const struct ll_node *node)
+{
+    if (node->state == LL_CONNECTING)
+        return POLLOUT;
+    if (node->state == LL_TLS)
+        return ll_tls_events(node);
+    return (short)(is_writing(node) ? POLLIN | POLLOUT : POLLIN);
+}
+
+short ll_node_ready(const struct ll_node *node)
+{
+    struct pollfd p = {.fd = node->conn->fd, .events = ll_node_events(node)};
+
+    return poll(&p, 1, 0) > 0 ? p.revents : (short)0;
+}
+
+void ll_talk_step(struct ll_client *c, struct ll_node *node, short events)
+{
+    if (is_writing(node) && (events & (POLLIN | POLLOUT)) == POLLOUT)
+        write_some(c, node);
+    else if ((events & (POLLIN | POLLHUP | POLLERR)) != 0)
+        read_some(c, node);
+}
+
+/* ---- all nodes ---- */
+
+/* True if the exchange failed before a byte was sent. */
+static bool is_lame(struct ll_client *c, struct ll_node *node)
+{
+    if (node->out.is_short) {
+        node->out.is_short = false;
+        ll_node_close(node); /* the server may have half a command */
+        node->code = ll_fail_as(c, LL_E_NOMEM);
+    } else if (node->conn == NULL) {
+        node->code = LL_E_UNAVAILABLE;
+    }
+    return node->code != LL_BUSY;
+}
+
+/* At the deadline a single server is closed; a node of a quorum owes its answers. */
+static void too_slow(struct ll_client *c, struct ll_node *node)
+{
+    if (node->code != LL_BUSY)
+        return;
+    if (c->node_ct == 1 || node->state != LL_UP) {
+        broke(c, node, "no answer in time");
+        return;
+    }
+    if (node->owed == 0)
+        node->owed_since_ms = ll_now_ms();
+    node->owed += node->wanted - node->reply_ct;
+    node->code = node->has_left ? LL_E_UNCERTAIN : LL_E_UNAVAILABLE;
+}
+
+void ll_talk_tell(struct ll_client *c, struct ll_node *node)
+{
+    if (is_lame(c, node))
+        return;
+    write_some(c, node);
+    too_slow(c, node);
+}
+
+static size_t collect(struct ll_client *c, unsigned who, struct pollfd *fds)
+{
+    size_t open = 0;
+
+    for (size_t i = 0; i < c->node_ct; i++) {
+        struct ll_node *node = &c->nodes[i];
+        bool is_open = ll_has(who, i) && node->code == LL_BUSY;
+
+        fds[i].fd = is_open ? node->conn->fd : -1;
+        fds[i].events = is_open ? ll_node_events(node) : 0;
+        fds[i].revents = 0;
+        open += is_open ? 1 : 0;
+    }
+    return open;
+}
+
+void ll_talk(struct ll_client *c,
+             unsigned who,
+             int64_t deadline_ms,
+             bool (*enough)(void *arg),
+             void *arg)
+{
+    struct pollfd fds[LL_NODES_MAX + 1];
+    struct pollfd *cancel = &fds[c->node_ct];
+    struct ll_node *one = &c->nodes[0];
+
+    *cancel = (struct pollfd){.fd = c->cancel_fd, .events = POLLIN};
+    c->stats.round_trips++;
+    for (size_t i = 0; i < c->node_ct; i++) {
+        if (ll_has(who, i) && !is_lame(c, &c->nodes[i]))
+            write_some(
+                c,
+                &c->nodes[i]); /* the buffer nearly always has room: try without poll */
+    }
+    /* A single node waits in its read, which ends after LL_TICK_MS: a poll before it
+     * costs a fifth of a short round trip. */
+    if (c->node_ct == 1 && c->cancel_fd < 0 && one->code == LL_BUSY &&
+        !is_writing(one) && !one->is_layered && ll_now_ms() + LL_TICK_MS < deadline_ms)
+        read_some(c, one);
+    while (collect(c, who, fds) > 0 && (enough == NULL || !enough(arg))) {
+        if (ll_now_ms() >= deadline_ms ||
+            ll_poll(fds, c->node_ct + 1, deadline_ms) == 0)
+            break;
+        if (cancel->revents != 0)
+            break;
+        for (size_t i = 0; i < c->node_ct; i++) {
+            if (fds[i].fd >= 0 && fds[i].revents != 0)
+                ll_talk_step(c, &c->nodes[i], fds[i].revents);
+        }
+    }
+    for (size_t i = 0; i < c->node_ct; i++) {
+        if (ll_has(who, i))
+            too_slow(c, &c->nodes[i]);
+    }
+}
+
+int64_t ll_reply_deadline(const struct ll_client *c, int64_t reply_ms)
+{
+    return ll_least(ll_now_ms() + reply_ms, c->limit_ms);
+}

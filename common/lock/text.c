@@ -1,0 +1,209 @@
+/* text: commands in the protocol of Redis, and the codes of its answers. hiredis
+ * formats every length with sprintf, which took more time than all other work of a
+ * worker together; hence this code. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/lock/connection.h"
+
+enum { DIGITS = 20, OVERHEAD = DIGITS + 5 };
+
+static bool make_room(struct ll_text *t, size_t more)
+{
+    size_t room = t->room == 0 ? 1024 : t->room;
+    char *bigger;
+
+    if (t->room - t->size >= more)
+        return true;
+    while (room - t->size < more)
+        room *= 2;
+    bigger = t->is_short ? NULL : realloc(t->at, room);
+    if (bigger == NULL) {
+        t->is_short = true;
+        return false;
+    }
+    t->at = bigger;
+    t->room = room;
+    return true;
+}
+
+/* The digits of n into the end of buf; returns how many. */
+static size_t write_digits(char buf[DIGITS], uint64_t n)
+{
+    size_t first = DIGITS;
+
+    do {
+        buf[--first] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
+    return DIGITS - first;
+}
+
+static void put_count(struct ll_text *t, char type, size_t n)
+{
+    char digits[DIGITS];
+    size_t len = write_digits(digits, n);
+    char *p = t->at + t->size;
+
+    *p = type;
+    memcpy(p + 1, digits + DIGITS - len, len);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length is kept */
+    memcpy(p + 1 + len, "\r\n", 2);
+    t->size += len + 3;
+}
+
+void ll_put_command(struct ll_text *t, size_t argc)
+{
+    if (make_room(t, OVERHEAD))
+        put_count(t, '*', argc);
+}
+
+void ll_put(struct ll_text *t, const char *word, size_t len)
+{
+    if (!make_room(t, OVERHEAD + len))
+        return;
+    put_count(t, '$', len);
+    memcpy(t->at + t->size, word, len);
+    memcpy(t->at + t->size + len, "\r\n", 2);
+    t->size += len + 2;
+}
+
+void ll_put_word(struct ll_text *t, const char *word)
+{
+    ll_put(t, word, strlen(word));
+}
+
+void ll_put_number(struct ll_text *t, int64_t number)
+{
+    char text[DIGITS + 1];
+    bool is_negative = number < 0;
+    char digits[DIGITS];
+    size_t len =
+        write_digits(digits, is_negative ? 0 - (uint64_t)number : (uint64_t)number);
+
+    text[0] = '-';
+    memcpy(text + is_negative, digits + DIGITS - len, len);
+    ll_put(t, text, len + is_negative);
+}
+
+void ll_put_words(struct ll_text *t, const char *const *words)
+{
+    size_t n = 0;
+
+    while (words[n] != NULL)
+        n++;
+    ll_put_command(t, n);
+    for (size_t i = 0; i < n; i++)
+        ll_put_word(t, words[i]);
+}
+
+void ll_text_free(struct ll_text *t)
+{
+    free(t->at);
+    *t = (struct ll_text){0};
+}
+
+/* ---- answers ---- */
+
+int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *reply)
+{
+    static const struct {
+        const char *part;
+        bool is_anywhere; /* errors from inside a script have the word further on */
+        int code;
+    } table[] = {
+        {"READONLY", true, LL_E_READONLY},
+        {"OOM command not allowed", true, LL_E_OOM},
+        {"LOADING", false, LL_E_UNAVAILABLE},
+        {"BUSY ", false, LL_E_UNAVAILABLE},
+        {"MASTERDOWN", false, LL_E_UNAVAILABLE},
+        {"MISCONF", true, LL_E_UNAVAILABLE},
+        {"NOREPLICAS", true, LL_E_UNAVAILABLE},
+        {"NOSCRIPT", false, LL_E_UNAVAILABLE},
+        {"CLUSTERDOWN", false, LL_E_UNAVAILABLE},
+        {"TRYAGAIN", false, LL_E_UNAVAILABLE},
+        {"MOVED ", false, LL_E_UNAVAILABLE},
+        {"ASK ", false, LL_E_UNAVAILABLE},
+        {"ERR max number of clients", false, LL_E_UNAVAILABLE},
+        /* a slot that is moving: the script stopped half-way */
+        {"attempted to access a non local key", true, LL_E_UNCERTAIN},
+        {"CROSSSLOT", false, LL_E_CLUSTER},
+        {"ERR SELECT is not allowed in cluster mode", false, LL_E_CLUSTER},
+        {"NOAUTH", false, LL_E_AUTH},
+        {"WRONGPASS", false, LL_E_AUTH},
+        {"DENIED", false, LL_E_AUTH},
+        {"NOPERM", true, LL_E_AUTH},
+        {"The user executing the script can't run", true, LL_E_AUTH}, /* Redis 7.0 */
+        {"ACL failure", true, LL_E_AUTH}, /* Redis 8, Valkey 8 */
+        {"ERR invalid password", false, LL_E_AUTH},
+        {"ERR AUTH", false, LL_E_AUTH},
+        {"ERR Client sent AUTH", false, LL_E_AUTH},
+    };
+
+    int code = LL_E_PROTO;
+
+    if (reply->type != REDIS_REPLY_ERROR)
+        return ll_fail_at(c, node, code, " gave an answer of the wrong type (%d)",
+                          reply->type);
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+        const char *at = strstr(reply->str, table[i].part);
+
+        if (at != NULL && (table[i].is_anywhere || at == reply->str)) {
+            code = table[i].code;
+            break;
+        }
+    }
+    (void)ll_fail_at(c, node, code, ": %s", reply->str);
+    if (code == LL_E_READONLY)
+        ll_node_close(node); /* it was a primary when we connected: check again */
+    return code;
+}
+
+bool ll_is_error(const redisReply *reply, const char *word)
+{
+    return reply->type == REDIS_REPLY_ERROR &&
+           strncmp(reply->str, word, strlen(word)) == 0;
+}
+
+bool ll_is_late(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
+           reply->element[0]->type == REDIS_REPLY_STRING &&
+           strcmp(reply->element[0]->str, "late") == 0;
+}
+
+/* Digits only, maybe after a minus; not too many. */
+static bool read_number(const char *text, size_t len, int64_t *number)
+{
+    size_t at = len > 0 && text[0] == '-' ? 1 : 0;
+    int64_t v = 0;
+
+    if (len == at || len > at + 18)
+        return false;
+    for (size_t i = at; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9')
+            return false;
+        v = v * 10 + (text[i] - '0');
+    }
+    *number = at == 1 ? -v : v;
+    return true;
+}
+
+bool ll_reply_number(const redisReply *reply, int64_t *number)
+{
+    if (reply->type == REDIS_REPLY_INTEGER) {
+        *number = reply->integer;
+        return true;
+    }
+    return (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS) &&
+           read_number(reply->str, reply->len, number);
+}
+
+int64_t ll_reply_token(const redisReply *reply)
+{
+    int64_t token;
+
+    if (reply->type != REDIS_REPLY_STRING || !ll_reply_number(reply, &token))
+        return 0;
+    return token > 0 && token < LL_TOKEN_END ? token : 0;
+}

@@ -1,0 +1,172 @@
+/* pg_io: waiting for the server with a deadline, and its errors by class. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/pg/pg_private.h"
+
+/* ---- errors ---- */
+
+static const struct state {
+    const char *prefix;
+    enum err_code class;
+    const char *code; /* of the message */
+} states[] = {
+    {"40", ERR_CONFLICT, "LL-3010"},   {"55P03", ERR_CONFLICT, "LL-3010"},
+    {"57014", ERR_TIMEOUT, "LL-3011"}, {"23", ERR_CONSTRAINT, "LL-3012"},
+    {"22", ERR_CONSTRAINT, "LL-3012"}, {"LL", ERR_CONSTRAINT, "LL-3012"},
+    {"28", ERR_DENIED, "LL-3013"},     {"42501", ERR_DENIED, "LL-3013"},
+    {"3D", ERR_DENIED, "LL-3013"},     {"42P01", ERR_SCHEMA, "LL-3014"},
+    {"42703", ERR_SCHEMA, "LL-3014"},  {"42883", ERR_SCHEMA, "LL-3014"},
+    {"3F000", ERR_SCHEMA, "LL-3014"},  {"25P03", ERR_CONN, "LL-3015"},
+    {"57P", ERR_CONN, "LL-3015"},      {"53", ERR_CONN, "LL-3015"},
+    {"08", ERR_CONN, "LL-3015"},       {"25006", ERR_CONN, "LL-3015"},
+    {"58", ERR_CONN, "LL-3015"},       {"", ERR_BUG, "LL-3016"},
+};
+
+/* The first row that fits; the last one fits all. */
+static const struct state *find_state(const char *state)
+{
+    const struct state *row = states;
+
+    while (strncmp(state, row->prefix, strlen(row->prefix)) != 0)
+        row++;
+    return row;
+}
+
+static void one_line(char *text)
+{
+    size_t n = strlen(text);
+
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
+        text[--n] = '\0';
+    for (char *p = text; *p != '\0'; p++) {
+        if (*p == '\n' || *p == '\t')
+            *p = ' ';
+    }
+}
+
+int pg_conn_error(struct pg *pg, struct err *e, const char *what)
+{
+    pg->broken = true;
+    (void)err_set(e, ERR_CONN, "LL-3003 %s: %s", what, PQerrorMessage(pg->conn));
+    one_line(e->msg);
+    return (int)e->code;
+}
+
+int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
+{
+    const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    const char *text = PQresultErrorField(res, PG_DIAG_MESSAGE_PRIMARY);
+    const char *hint = PQresultErrorField(res, PG_DIAG_MESSAGE_HINT);
+    const char *detail = PQresultErrorField(res, PG_DIAG_MESSAGE_DETAIL);
+    const char *schema = PQresultErrorField(res, PG_DIAG_SCHEMA_NAME);
+    const char *constraint = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
+    const struct state *row;
+
+    if (state == NULL) /* libpq made this error itself: the connection is gone */
+        return pg_conn_error(pg, e, "PostgreSQL connection lost");
+    row = find_state(state);
+    (void)err_set(e, row->class, "%s %s%s%s%s%s (SQLSTATE %s)", row->code,
+                  text ? text : "error", detail ? "; " : "", detail ? detail : "",
+                  hint ? "; " : "", hint ? hint : "", state);
+    (void)snprintf(e->sqlstate, sizeof e->sqlstate, "%s", state);
+    if (constraint != NULL && schema != NULL && strcmp(schema, pg->schema) == 0)
+        (void)snprintf(e->constraint, sizeof e->constraint, "%s", constraint);
+    one_line(e->msg);
+    if (e->code == ERR_CONN || PQstatus(pg->conn) != CONNECTION_OK)
+        pg->broken = true;
+    return (int)e->code;
+}
+
+/* ---- waiting ---- */
+
+int pg_wait_socket(struct pg *pg, short events, int64_t deadline, struct err *e)
+{
+    struct pollfd p = {.fd = PQsocket(pg->conn), .events = events};
+
+    for (;;) {
+        int64_t left = deadline - clk_ms();
+        int n;
+
+        if (left <= 0) {
+            pg->broken = true;
+            return err_set(e, ERR_TIMEOUT, "LL-3004 PostgreSQL did not answer in time");
+        }
+        n = poll(&p, 1, left > 60000 ? 60000 : (int)left);
+        if (n > 0)
+            return 0;
+        if (n < 0 && errno != EINTR) {
+            pg->broken = true;
+            return err_set(e, ERR_CONN, "LL-3002 poll: %s", strerror(errno));
+        }
+    }
+}
+
+int pg_flush(struct pg *pg, int64_t deadline, struct err *e)
+{
+    for (;;) {
+        int n = PQflush(pg->conn);
+
+        if (n == 0)
+            return 0;
+        if (n < 0)
+            return pg_conn_error(pg, e, "PostgreSQL connection lost");
+        if (pg_wait_socket(pg, POLLIN | POLLOUT, deadline, e) != 0)
+            return (int)e->code;
+        if (PQconsumeInput(pg->conn) == 0)
+            return pg_conn_error(pg, e, "PostgreSQL connection lost");
+    }
+}
+
+/* Next result, or NULL at the end of the answer. */
+static int next_result(struct pg *pg, int64_t deadline, PGresult **res, struct err *e)
+{
+    while (PQisBusy(pg->conn) != 0) {
+        if (pg_wait_socket(pg, POLLIN, deadline, e) != 0)
+            return (int)e->code;
+        if (PQconsumeInput(pg->conn) == 0)
+            return pg_conn_error(pg, e, "PostgreSQL connection lost");
+    }
+    *res = PQgetResult(pg->conn);
+    return 0;
+}
+
+/* Collects the whole answer: the last rows, or the first error. A COPY start ends it.
+ */
+int pg_collect(struct pg *pg, PGresult **last, struct err *e)
+{
+    int64_t deadline = clk_ms() + pg->answer_ms;
+    PGresult *res = NULL;
+    int code = pg_flush(pg, deadline, e);
+
+    *last = NULL;
+    while (code == 0) {
+        ExecStatusType status;
+
+        code = next_result(pg, deadline, &res, e);
+        if (code != 0 || res == NULL)
+            break;
+        status = PQresultStatus(res);
+        PQclear(*last);
+        *last = res;
+        if (status == PGRES_COPY_IN)
+            break;
+        if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK) {
+            struct err ignored = {0};
+
+            code = pg_result_error(pg, res, e);
+            while (!pg->broken && next_result(pg, deadline, &res, &ignored) == 0 && res)
+                PQclear(res);
+        }
+    }
+    if (code != 0) {
+        PQclear(*last);
+        *last = NULL;
+    } else if (*last == NULL) {
+        return pg_conn_error(pg, e, "PostgreSQL connection lost");
+    }
+    return code;
+}

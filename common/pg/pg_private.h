@@ -1,0 +1,76 @@
+/* pg_private: types and functions that the files of pg share. */
+#ifndef LEDGERLOCK_PG_PRIVATE_H
+#define LEDGERLOCK_PG_PRIVATE_H
+
+#include <libpq-fe.h>
+
+#include "common/pg/pg.h"
+
+enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 720 };
+
+struct pg {
+    PGconn *conn;
+    int64_t answer_ms;
+    bool broken;
+    bool transaction_pooling;
+    bool by_key;
+    char schema[64];
+    char settings[PG_SETTINGS];       /* sent with every BEGIN; empty: set once for the
+                                         session */
+    const struct sql_text **prepared; /* in this session; the caller's, by address */
+    size_t prepared_ct;
+    unsigned char *scratch; /* binary parameters of the statement being sent */
+    size_t scratch_size;
+};
+
+struct pg_result {
+    PGresult *res;
+};
+
+/* Parameters as libpq wants them; values point into pg->scratch and borrowed text. */
+struct pg_wire {
+    const char *values[PG_MAX_PARAMS];
+    int lengths[PG_MAX_PARAMS];
+    int formats[PG_MAX_PARAMS];
+};
+
+MUST_CHECK int pg_encode(struct pg *pg,
+                         const struct pg_param *params,
+                         size_t n,
+                         struct pg_wire *w,
+                         struct err *e);
+
+/* Makes *res of the last result, or frees it if res is NULL. */
+MUST_CHECK int pg_hand_over(PGresult *last, struct pg_result **res, struct err *e);
+
+/* ERR_CONN on a broken connection. */
+MUST_CHECK int pg_must_be_usable(struct pg *pg, struct err *e);
+
+/* Marks the connection broken; ERR_CONN with libpq's own words. */
+int pg_conn_error(struct pg *pg, struct err *e, const char *what);
+
+/* The error of a result, classed by SQLSTATE. */
+int pg_result_error(struct pg *pg, const PGresult *res, struct err *e);
+
+/* Waits for the socket: 0, or ERR_TIMEOUT at the deadline with the connection broken.
+ */
+MUST_CHECK int
+pg_wait_socket(struct pg *pg, short events, int64_t deadline, struct err *e);
+
+/* Sends the buffered data. */
+MUST_CHECK int pg_flush(struct pg *pg, int64_t deadline, struct err *e);
+
+/* Collects the whole answer: the last rows, or the first error. A COPY start ends it.
+ */
+MUST_CHECK int pg_collect(struct pg *pg, PGresult **last, struct err *e);
+
+/* Connects only: no settings. */
+MUST_CHECK int
+pg_connect(struct pg **out, const struct pg_options *options, struct err *e);
+
+/* Applies the settings of the options. ERR_CONFIG when the server is behind a
+ * transaction pooler although the options say session: the settings would not last. */
+MUST_CHECK int
+pg_begin_session(struct pg *pg, const struct pg_options *options, struct err *e);
+
+#endif

@@ -1,0 +1,117 @@
+/* pg_session: settings of a session or of each of its transactions; detection of
+ * connection poolers. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/pg/pg_private.h"
+
+enum { PROBES = 5, PROBE_MS = 1000 };
+
+static const char unknown_pooler[] =
+    "a pooler in transaction mode stands before PostgreSQL, so sessions do not last: "
+    "set postgres.pooling to transaction (--pooling transaction), or name PostgreSQL "
+    "itself in postgres.url";
+
+/* ---- settings ---- */
+
+static void
+write_settings(const struct pg_options *o, const char *schema, char text[PG_SETTINGS])
+{
+    const char *set = o->transaction_pooling ? "SET LOCAL" : "SET";
+
+    const struct {
+        const char *name;
+        int64_t value;
+    } limits[] = {
+        {"statement_timeout", o->statement_ms},
+        {"lock_timeout", o->lock_ms},
+        {"idle_in_transaction_session_timeout", o->idle_ms},
+    };
+
+    size_t n = (size_t)snprintf(text, PG_SETTINGS,
+                                "%s search_path TO \"%s\", pg_temp; "
+                                "%s timezone TO 'UTC'; "
+                                "%s client_min_messages TO warning; %s jit TO off",
+                                set, schema, set, set, set);
+
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+        if (limits[i].value > 0)
+            n += (size_t)snprintf(text + n, PG_SETTINGS - n, "; %s %s TO %lld", set,
+                                  limits[i].name, (long long)limits[i].value);
+    }
+    if (o->plans_once)
+        (void)snprintf(text + n, PG_SETTINGS - n,
+                       "; %s enable_seqscan TO off; %s enable_indexonlyscan TO off; "
+                       "%s plan_cache_mode TO force_generic_plan",
+                       set, set, set);
+}
+
+/* ---- poolers ---- */
+
+/* Reads the pid of the server process, by an unprepared statement. */
+static int answering_pid(struct pg *pg, int64_t *pid, struct err *e)
+{
+    struct pg_result *res;
+    int code = pg_exec_text(pg, (const char *)SQL_POOL_BACKEND_PID->text, &res, e);
+
+    if (code != 0)
+        return code;
+    *pid = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return 0;
+}
+
+/* Uses two connections alternately. With lasting sessions each keeps its own server
+ * process; an idle transaction pooler gives both the same process, a busy one gives
+ * this connection another. */
+static bool shares_sessions(struct pg *pg, struct pg *other, int64_t ours)
+{
+    struct err ignored = {0};
+    int64_t theirs, again;
+
+    for (int i = 0; i < PROBES; i++) {
+        if (answering_pid(other, &theirs, &ignored) != 0 ||
+            answering_pid(pg, &again, &ignored) != 0)
+            return false;
+        if (theirs == ours || again != ours)
+            return true;
+    }
+    return false;
+}
+
+/* A pooler invents the process id that it reports at connect. Only if that id is wrong
+ * a second connection is opened, to find out the kind of pooler. */
+static int check_pooler(struct pg *pg, const struct pg_options *o, struct err *e)
+{
+    struct pg_options brief = *o;
+    struct err ignored = {0};
+    struct pg *other;
+    int64_t pid;
+    bool shared;
+
+    if (answering_pid(pg, &pid, e) != 0)
+        return (int)e->code;
+    if (pid == PQbackendPID(pg->conn))
+        return 0;
+    brief.answer_ms = PROBE_MS;
+    if (pg_connect(&other, &brief, &ignored) != 0)
+        return 0; /* no room for a second connection: a limit on sessions means that
+                     they last */
+    shared = shares_sessions(pg, other, pid);
+    pg_close(other);
+    return shared ? err_set(e, ERR_CONFIG, "LL-3005 %s", unknown_pooler) : 0;
+}
+
+int pg_begin_session(struct pg *pg, const struct pg_options *o, struct err *e)
+{
+    char text[PG_SETTINGS];
+
+    write_settings(o, pg->schema, text);
+    if (o->transaction_pooling) {
+        memcpy(pg->settings, text, sizeof text);
+        return 0;
+    }
+    if (check_pooler(pg, o, e) != 0)
+        return (int)e->code;
+    return pg_exec_text(pg, text, NULL, e);
+}

@@ -1,0 +1,84 @@
+/* renew MS [URL]: holds a lock with a short lease for MS milliseconds in a loop around
+ * poll, which renews it without a thread. A real loop has descriptors to wait for; this
+ * one has only the time. */
+#define _DEFAULT_SOURCE /* POSIX, with -std=c11 */
+#include <inttypes.h>
+#include <ledgerlock/lock.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LEASE_MS = 1500 };
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void on_lost(struct ll_lock *l, int code, void *arg)
+{
+    (void)l;
+    *(int *)arg = code; /* called once, inside ll_renew_now */
+}
+
+/* Until the time is over, or the lock is lost. */
+static int work(struct ll_client *c, struct ll_lock *l, int64_t ms)
+{
+    int lost = LL_OK, code;
+    struct ll_renew_options o = {
+        .size = sizeof o, .on_lost = on_lost, .arg = &lost, .no_thread = true};
+    struct ll_renewer *r;
+    int64_t end_ms = now_ms() + ms, due_ms, left_ms;
+
+    code = ll_renewer_open(&r, c, &o);
+    if (code == LL_OK) {
+        code = ll_renew(r, l, 0, 0);
+        while (code == LL_OK && lost == LL_OK && (left_ms = end_ms - now_ms()) > 0) {
+            due_ms = ll_renew_due(r);
+            (void)poll(NULL, 0,
+                       (int)(due_ms >= 0 && due_ms < left_ms ? due_ms : left_ms));
+            if (ll_renew_due(r) == 0 && ll_renew_now(r) != LL_OK)
+                fprintf(stderr, "renew: %s\n",
+                        ll_error(c)); /* it will be tried again */
+        }
+        ll_renew_stop(r, l);
+        ll_renewer_close(r);
+    }
+    return code != LL_OK ? code : lost;
+}
+
+int main(int argc, char **argv)
+{
+    struct ll_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
+    long ms = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
+    struct ll_client *c;
+    struct ll_lock *l;
+    char why[160] = "out of memory";
+    int code;
+
+    if (ms <= 0 || ms > 3600000) {
+        fprintf(stderr, "usage: renew MS [URL]\n");
+        return 2;
+    }
+    if (ll_open(&c, &o, why, sizeof why) != LL_OK || (l = ll_new(c)) == NULL) {
+        fprintf(stderr, "renew: %s\n", why);
+        return 2;
+    }
+    code = ll_try(l, "report", LEASE_MS);
+    if (code == LL_OK) {
+        int released;
+
+        printf("token %" PRId64 "\n", ll_token(l));
+        code = work(c, l, ms);
+        released = ll_release(l);
+        code = code == LL_OK ? released : code;
+    }
+    puts(ll_strerror(code));
+    ll_free(l);
+    ll_close(c);
+    return code == LL_OK ? 0 : 1;
+}

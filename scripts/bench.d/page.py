@@ -1,0 +1,194 @@
+"""`scripts/bench --page`: what it costs to be watched. The rate of a pool with a backlog, with and without its page, which a
+browser listens to and a Prometheus reads every 5 s, and the share of the page in all CPU that was used; the size of the
+page; `ledgerlock top`, its start and its CPU. The whole audit that the page makes now and then is left out:
+`--size --only audit` measures it."""
+import fcntl
+import os
+import pty
+import select
+import socket
+import struct
+import termios
+import threading
+import time
+import urllib.request
+
+import tools
+
+SHARE_TARGET = 0.01
+FIRST_TARGET_MS = 200
+SIZE_TARGET = 60000
+TOP_START_TARGET_MS = 100
+TOP_CORES_TARGET = 0.01
+SCRAPE_S = 5
+SETTLE_S = 3
+
+
+def arguments():
+    parser = tools.parser_of("page", __doc__)
+    parser.add_argument("--rows", type=int, default=200000, help="subscriptions (default 200000)")
+    parser.add_argument("--workers", type=int, default=3, help="default 3")
+    parser.add_argument("--seconds", type=int, default=20, help="of each timed part (default 20)")
+    parser.add_argument("--rounds", type=int, default=5, help="with the page and without it, in turn (default 5)")
+    return tools.parse(parser)
+
+
+# ---- readers of the page -------------------------------------------------------------------------------------------
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return server.getsockname()[1]
+
+
+def get(port, path):
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
+        return answer.read()
+
+
+def await_page(port):
+    """Until the page has its first figures."""
+    for _ in range(3000):
+        try:
+            return get(port, "/state")
+        except OSError:
+            time.sleep(0.01)
+    return tools.fail("the page does not answer")
+
+
+class Watchers:
+    """A browser and a Prometheus, while a block runs."""
+
+    def __init__(self, port):
+        self.port, self.events, self.scrapes, self.over = port, 0, 0, threading.Event()
+        self.threads = [threading.Thread(target=run) for run in (self.listen, self.scrape)]
+
+    def listen(self):
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/events", timeout=30) as stream:
+            for line in stream:
+                self.events += line.startswith(b"data:")
+                if self.over.is_set():
+                    return
+
+    def scrape(self):
+        while True:
+            self.scrapes += b"ledgerlock_build_info" in get(self.port, "/metrics")
+            if self.over.wait(SCRAPE_S):
+                return
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        for thread in self.threads:
+            thread.join()
+
+
+# ---- the parts -----------------------------------------------------------------------------------------------------
+
+def charges():
+    return int(tools.psql("SELECT count(*) FROM ledgerlock.charges"))
+
+
+def page_cpu_s(pool):
+    """CPU so far of the process that serves the page, and of its session."""
+    with open(f"/proc/{pool.process.pid}/task/{pool.process.pid}/children", encoding="ascii") as file:
+        children = file.read().split()
+    serving = [pid for pid in children if open(f"/proc/{pid}/comm", encoding="ascii").read() == "http\n"]
+    sessions = tools.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'ledgerlock http'"
+                          " AND datname = current_database()").split()
+    if len(serving) != 1 or len(sessions) != 1:
+        tools.fail(f"{len(serving)} processes serve the page, with {len(sessions)} sessions")
+    return sum(tools.tree_cpu_s(int(pid)) for pid in serving + sessions)
+
+
+def measure_rate(a, port):
+    """Charges a second, and microseconds of CPU of a charge; port: of the page, None without one."""
+    flags = ["-w", a.workers, "--jobs", "billing"]
+    flags += ["--http", f"127.0.0.1:{port}", "--http-audit-every-s", 0] if port else []
+    loaded = charges()
+    with tools.Pool(*flags) as pool:
+        while charges() == loaded:
+            pool.check()
+            time.sleep(0.1)
+        if port:
+            await_page(port)
+        before, cpu, begun = charges(), pool.cpu_s(), time.monotonic()
+        page = page_cpu_s(pool) if port else 0
+        if port:
+            with Watchers(port) as watchers:
+                time.sleep(a.seconds)
+            if watchers.events == 0 or watchers.scrapes == 0:
+                tools.fail("nobody could read the page")
+        else:
+            time.sleep(a.seconds)
+        took, used = time.monotonic() - begun, pool.cpu_s()
+        page = page_cpu_s(pool) - page if port else 0
+        made = charges() - before
+    total = sum(used[name] - cpu[name] for name in cpu)
+    return {"charges_per_s": made / took, "cpu_us_per_charge": total / made * 1e6, "page_share_of_cpu": page / total}
+
+
+def part_rate(a):
+    tools.progress("loading")
+    tools.bench("billing", "--load-only", "--steady", "--rows", a.rows)
+    found = {"without": [], "with": []}
+    for number in range(a.rounds):
+        for name, port in (("without", None), ("with", free_port())):
+            tools.progress(f"round {number + 1}: {name} the page")
+            found[name].append(measure_rate(a, port))
+    ratio = tools.ratios([r["charges_per_s"] for r in found["with"]], [r["charges_per_s"] for r in found["without"]])
+    shown = {name: {key: tools.spread([r[key] for r in rounds]) for key in rounds[0]} for name, rounds in found.items()}
+    share = shown["with"]["page_share_of_cpu"]["median"]
+    return dict(shown, ratio=ratio, share_target=SHARE_TARGET, met=share < SHARE_TARGET)
+
+
+def part_page(a):
+    port = free_port()
+    with tools.Pool("-w", a.workers, "--http", f"127.0.0.1:{port}", "--http-audit-every-s", 0):
+        await_page(port)
+        begun = time.monotonic()
+        total = sum(len(get(port, path)) for path in ("/", "/style.css", "/page.js", "/icon.svg", "/state"))
+        took = 1000 * (time.monotonic() - begun)
+    return {"bytes": total, "bytes_target": SIZE_TARGET, "all_files_ms": took, "ms_target": FIRST_TARGET_MS,
+            "met": total < SIZE_TARGET and took < FIRST_TARGET_MS}
+
+
+def part_top(a):
+    """In a terminal of 80 x 24, beside an idle pool that has charged a thousand rows."""
+    tools.bench("billing", "--rows", 1000, "--no-audit")
+    with tools.Pool("-w", a.workers):
+        time.sleep(SETTLE_S)
+        begun = time.monotonic()
+        pid, terminal = pty.fork()
+        if pid == 0:
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+            os.environ.update(tools.settings("ledgerlock_worker"), TERM="xterm")
+            os.execv(tools.PROGRAM, [tools.PROGRAM, "top"])
+        shown, after = b"", {}
+        for name, text in (("start_ms", b"ledgerlock top"), ("figures_ms", b"0 charged twice")):
+            while text not in shown:
+                if not select.select([terminal], [], [], 30)[0]:
+                    tools.fail("top shows nothing")
+                shown += os.read(terminal, 65536)
+            after[name] = 1000 * (time.monotonic() - begun)
+        before, begun = tools.tree_cpu_s(pid), time.monotonic()
+        while (took := time.monotonic() - begun) < a.seconds:
+            if select.select([terminal], [], [], 0.2)[0]:
+                os.read(terminal, 65536)
+        cores = (tools.tree_cpu_s(pid) - before) / took
+        os.write(terminal, b"q")
+        os.close(terminal)
+        os.waitpid(pid, 0)
+    return {**after, "start_target_ms": TOP_START_TARGET_MS, "cores": cores, "cores_target": TOP_CORES_TARGET,
+            "met": after["start_ms"] < TOP_START_TARGET_MS and cores < TOP_CORES_TARGET}
+
+
+def main():
+    a = arguments()
+    tools.finish("page", a, {"rate": part_rate(a), "page": part_page(a), "top": part_top(a)}, a.json)
+
+
+main()

@@ -1,0 +1,33 @@
+-- Every refund, void and return names what was paid, each begins where the one before ended, and no period and no order gives
+-- back more than was paid for it. It may have been paid in a closed month; corrections of open months are few.
+WITH chain AS (
+  SELECT c.*, coalesce(sum(amount_minor) OVER (PARTITION BY of_kind, of_source, of_leg ORDER BY correction_id
+                                               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+    FROM corrections AS c WHERE kind <> 'withdrawal'
+), recent AS (
+  SELECT * FROM chain WHERE at >= (SELECT first_open())
+), period AS (
+  SELECT of_source AS subscription_id, of_leg AS period_no, of_at AS starts FROM recent WHERE of_kind = 'charge'
+   UNION
+  SELECT p.subscription_id, p.period_no, period_start(s.anchor_at, s.unit, s.every, p.period_no)
+    FROM recent AS r JOIN prorations AS p ON p.proration_id = r.of_source JOIN subscriptions AS s USING (subscription_id)
+   WHERE r.of_kind = 'proration'
+   UNION
+  SELECT p.subscription_id, p.period_no, period_start(s.anchor_at, s.unit, s.every, p.period_no)
+    FROM prorations AS p JOIN subscriptions AS s USING (subscription_id)
+   WHERE p.at >= (SELECT first_open()) AND p.amount_minor < 0
+)
+SELECT format('correction %s', r.correction_id) AS what,
+       format('%s after %s of %s %s/%s, which is %s of user %s; given back before: %s', r.amount_minor, r.before_minor, r.of_kind,
+              r.of_source, r.of_leg, coalesce(t.amount_minor::text, 'nothing'), t.user_id, r.before) AS detail
+  FROM recent AS r
+  LEFT JOIN transfers AS t ON (t.kind, t.source, t.leg, t.source_at) = (r.of_kind, r.of_source, r.of_leg, r.of_at) AND t.debit = 'wallet'
+ WHERE (t.amount_minor, t.user_id, r.before) IS DISTINCT FROM (r.of_minor, r.user_id, r.before_minor::numeric)
+    OR r.before_minor + r.amount_minor::numeric > r.of_minor
+    OR (r.kind = 'void' AND r.amount_minor <> r.of_minor)
+ UNION ALL
+SELECT format('subscription %s period %s', subscription_id, period_no),
+       format('%s are paid after refunds', coalesce(paid_for_period(subscription_id, period_no, starts)::text, 'none'))
+  FROM period
+ WHERE coalesce(paid_for_period(subscription_id, period_no, starts), -1) < 0
+ ORDER BY what;

@@ -1,0 +1,85 @@
+-- Every constraint, index, view, trigger, function and grant is the one that this program's migrations make.
+-- Reads ledgerlock.objects, which the program sets: a line for each object, its name and definition with a tab between, or
+-- unknown. Without it, by hand in psql, every object is listed: so scripts/schema-objects makes the list. An object that somebody
+-- added breaks nothing, but a right of PUBLIC or of one of our roles that is not in the list does.
+WITH ours AS (
+  SELECT c.oid, c.relname, c.relkind, c.relacl, c.relowner
+    FROM pg_class AS c
+   WHERE c.relnamespace = current_schema()::regnamespace AND NOT c.relispartition),
+actual AS (
+  SELECT 'constraint ' || coalesce(o.relname, t.typname) || '.' || c.conname AS name,
+         pg_get_constraintdef(c.oid) AS definition, NULL AS object
+    FROM pg_constraint AS c LEFT JOIN ours AS o ON o.oid = c.conrelid LEFT JOIN pg_type AS t ON t.oid = c.contypid
+   WHERE c.connamespace = current_schema()::regnamespace AND c.contype IN ('c', 'p', 'u', 'f', 'x')
+     AND (o.oid IS NOT NULL OR t.oid IS NOT NULL)
+   UNION ALL
+  SELECT 'column ' || o.relname || '.' || a.attname,
+         format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, o.relname
+    FROM ours AS o JOIN pg_attribute AS a ON a.attrelid = o.oid
+   WHERE o.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
+   UNION ALL
+  SELECT 'index ' || o.relname, pg_get_indexdef(o.oid, 0, true) || CASE WHEN i.indisvalid THEN '' ELSE ' INVALID' END, NULL
+    FROM ours AS o JOIN pg_index AS i ON i.indexrelid = o.oid
+   UNION ALL
+  -- PostgreSQL 16 and later name columns of a view without their table.
+  SELECT 'view ' || o.relname, encode(sha256(convert_to(regexp_replace(
+           pg_get_viewdef(o.oid), '\m(charges|transfers|stock_movements|orders)\.', '', 'g'), 'UTF8')), 'hex'), o.relname
+    FROM ours AS o
+   WHERE o.relkind = 'v'
+   UNION ALL
+  SELECT 'trigger ' || o.relname || '.' || g.tgname,
+         pg_get_triggerdef(g.oid, true) || CASE WHEN g.tgenabled IN ('O', 'A') THEN '' ELSE ' DISABLED' END, NULL
+    FROM ours AS o JOIN pg_trigger AS g ON g.tgrelid = o.oid
+   WHERE NOT g.tgisinternal
+   UNION ALL
+  SELECT 'function ' || p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+         CASE WHEN p.prosecdef THEN 'SECURITY DEFINER ' ELSE '' END || coalesce(replace(array_to_string(p.proconfig, ' '), 'search_path=' || quote_ident(current_schema()) || ',', 'search_path=ours,') || ' ', '')
+         || encode(sha256(convert_to(p.text, 'UTF8')), 'hex')
+         || CASE WHEN p.text ~ ' -- place\n' AND nullif(current_setting('ledgerlock.objects', true), '') IS NULL
+                 THEN ' or ' || encode(sha256(convert_to(p.by_key, 'UTF8')), 'hex') ELSE '' END, p.proname
+    FROM (SELECT p.*, t.text,
+                 regexp_replace(replace(replace(t.text, 'ctid AS ', '''(0,0)''::tid AS '), 'xmin AS ', '''0''::xid AS '),
+                                '[^\n]* -- place\n', '', 'g') AS by_key
+            FROM pg_proc AS p, replace(p.prosrc, E'\r', '') AS t (text)
+           WHERE p.pronamespace = current_schema()::regnamespace) AS p
+   UNION ALL
+  SELECT 'grant ' || g.what || ' TO ' || CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE r.rolname END,
+         string_agg(g.privilege, ', ' ORDER BY g.privilege COLLATE "C"), g.object
+    FROM (SELECT 'ON SCHEMA' AS what, a.grantee, a.privilege_type AS privilege, n.nspowner AS owner, 'SCHEMA' AS object
+            FROM pg_namespace AS n, aclexplode(coalesce(n.nspacl, acldefault('n', n.nspowner))) AS a
+           WHERE n.oid = current_schema()::regnamespace
+           UNION ALL
+          SELECT 'ON ' || o.relname, a.grantee, a.privilege_type, o.relowner, o.relname
+            FROM ours AS o,
+                 aclexplode(coalesce(o.relacl,
+                                     acldefault(CASE o.relkind WHEN 'S' THEN 's' ELSE 'r' END::"char", o.relowner))) AS a
+           WHERE o.relkind IN ('r', 'p', 'S', 'v')
+           UNION ALL
+          SELECT 'ON ' || o.relname || '.' || c.attname, a.grantee, a.privilege_type, o.relowner, o.relname
+            FROM ours AS o JOIN pg_attribute AS c ON c.attrelid = o.oid, aclexplode(c.attacl) AS a
+           WHERE o.relkind IN ('r', 'p')
+           UNION ALL
+          SELECT 'ON FUNCTION ' || p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
+                 a.grantee, a.privilege_type, p.proowner, p.proname
+            FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
+           WHERE p.pronamespace = current_schema()::regnamespace) AS g
+         LEFT JOIN pg_roles AS r ON r.oid = g.grantee
+   WHERE g.grantee <> g.owner AND (g.grantee = 0 OR r.rolname LIKE 'ledgerlock\_%')
+   GROUP BY g.what, g.object, g.grantee, r.rolname),
+expected AS (
+  SELECT split_part(line, E'\t', 1) AS name, split_part(line, E'\t', 2) AS definition
+    FROM string_to_table(nullif(current_setting('ledgerlock.objects', true), ''), E'\n') AS line
+   WHERE line <> '')
+SELECT coalesce(e.name, a.name) AS what,
+       CASE WHEN a.name IS NULL THEN 'it is missing'
+            WHEN e.name IS NULL THEN a.definition
+            ELSE 'it is now: ' || a.definition END AS detail
+  FROM expected AS e FULL JOIN actual AS a ON a.name = e.name
+ WHERE (a.definition = e.definition -- a function is listed with two texts: as it is, and by key, for postgres.places = "off"
+        OR a.definition = regexp_replace(e.definition, ' or [0-9a-f]{64}$', '')
+        OR a.definition = regexp_replace(e.definition, '[0-9a-f]{64} or ', '')) IS NOT TRUE
+   AND current_setting('ledgerlock.objects', true) IS DISTINCT FROM 'unknown'
+   AND (e.name IS NOT NULL OR NOT EXISTS (SELECT FROM expected)
+        OR (a.name LIKE 'grant %'
+            AND a.object IN (SELECT o.object FROM actual AS o JOIN expected AS x USING (name) UNION ALL SELECT 'SCHEMA')))
+ ORDER BY coalesce(e.name, a.name) COLLATE "C";

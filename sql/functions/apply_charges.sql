@@ -1,0 +1,155 @@
+-- apply_charges(token, worker, now, pauses, ids, places, payers, catch_up_max): charges one period of each subscription of
+-- the batch: re-reads what is due, decides, and writes every effect.
+-- The users must have been claimed by an earlier statement of this transaction, so the snapshot of
+-- this statement is younger than the row locks.
+-- The periods of one user are charged in the order of their due time while the balance lasts. The first that does not
+-- fit is declined, and so is every period that costs more than the whole balance. The periods behind the first that
+-- does not fit are deferred to the next batch, which reads the new balance.
+-- A subscription is read by its place (ctid) from the pull, which saves an index scan, and by its key: one that was written
+-- since the pull is not found there, and stays due for the next pull. postgres.places = "off" leaves the marked lines out. A wallet is read at a fence that is not above the
+-- token. If fewer effects are written than decided, the function raises an error, and the batch is rolled back.
+-- Every decline, later try and cancellation is an entry of the journal, and the transaction is a row of batches.
+-- The parameters and the columns are those of billing_apply_charges; effects are the rows that carry the token.
+-- Guards: users.fence <= token; version of the subscription; unique (subscription, period, start);
+-- unique (kind, source, leg, source_at) of transfers; balance >= 0.
+CREATE OR REPLACE FUNCTION apply_charges(
+  p_token bigint, p_worker text, p_now timestamptz, p_pauses bigint[], p_ids bigint[], p_places tid[], p_payers bigint[],
+  p_catch_up_max bigint,
+  OUT captured bigint, OUT declined bigint, OUT cancelled bigint, OUT deferred bigint, OUT due_again bigint, OUT effects bigint)
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+#variable_conflict use_column
+DECLARE
+  v_decided bigint;
+  v_written bigint;
+BEGIN
+  PERFORM check_batch($1, $3);
+  IF cardinality($4) NOT BETWEEN 1 AND 16 OR (1 <= ALL ($4) AND 31622400 >= ALL ($4)) IS NOT TRUE THEN
+    RAISE EXCEPTION 'the pauses of declined periods must be 1 to 16, each of one second to 366 days' USING ERRCODE = 'LL002';
+  END IF;
+WITH clock AS (
+  SELECT coalesce($3::timestamptz, now()) AS now, coalesce($3::timestamptz, now()) - $8::bigint * interval '1 day' AS long_ago
+), due AS (
+  SELECT asked.place, s.version, s.subscription_id, s.user_id, s.price_minor AS amount_minor, s.currency,
+         s.next_period_no AS period_no,
+         s.next_due_at, s.retries, w.wallet, w.balance_minor,
+         period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
+         period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
+         s.cancel_at
+    FROM unnest($5::bigint[], $6::tid[], $7::bigint[]) AS asked (id, place, user_id)
+   CROSS JOIN LATERAL (SELECT *, xmin AS version,
+                              CASE WHEN terms_from_no <= next_period_no -- null: its terms never changed
+                                   THEN (SELECT t.amount_minor FROM subscription_terms AS t
+                                          WHERE t.subscription_id = asked.id AND t.from_period <= next_period_no
+                                          ORDER BY t.from_period DESC, t.terms_id DESC LIMIT 1)
+                                   ELSE amount_minor END AS price_minor
+                         FROM subscriptions
+                        WHERE subscription_id = asked.id AND user_id = asked.user_id
+                          AND ctid = asked.place -- place
+                       OFFSET 0) AS s -- OFFSET 0: read by place, also in a plan that was made while the table was empty
+   CROSS JOIN LATERAL (SELECT ctid AS wallet, balance_minor FROM users
+                        WHERE user_id = asked.user_id AND fence <= $1
+                       OFFSET 0) AS w
+   WHERE s.state IN ('active', 'past_due')
+     AND s.next_due_at <= (SELECT now FROM clock)
+     AND (s.next_due_at > (SELECT long_ago FROM clock) -- no period is shorter than a day
+          OR check_catch_up(s.subscription_id, s.anchor_at, s.unit, s.every, s.next_period_no,
+                                       least((SELECT now FROM clock), s.cancel_at), $8::bigint))
+), judged AS (
+  SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over, amount_minor > balance_minor AS is_dear FROM due
+), summed AS (
+  SELECT *, balance_minor - sum(CASE WHEN over OR is_dear THEN 0 ELSE amount_minor END)
+                              OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
+    FROM judged
+), decided AS MATERIALIZED ( -- only the columns that the effects need: every row is copied
+  SELECT place, version, subscription_id, user_id, wallet, balance_minor, amount_minor, currency, period_no, retries,
+         starts, ends, over,
+         NOT over AND NOT is_dear AND rest >= 0 AS captured,
+         NOT over AND (is_dear OR (rest < 0 AND rest + amount_minor >= 0)) AS declined,
+         over OR is_dear OR rest + amount_minor >= 0 AS is_decided
+    FROM summed
+), first_try AS (
+  INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
+                                  amount_minor, state, tries, fence, worker, charged_at)
+  SELECT subscription_id, period_no, user_id, starts, ends, amount_minor,
+         CASE WHEN captured THEN 'captured' ELSE 'declined' END, 1, $1, $2::text, (SELECT now FROM clock)
+    FROM decided
+   WHERE (captured OR declined) AND retries = 0
+  RETURNING 1
+), later_try AS (
+  SELECT charge_again(array_agg(subscription_id), array_agg(period_no), array_agg(starts), array_agg(captured),
+                                 array_agg(retries + 1), $1, $2::text, (SELECT now FROM clock)) AS n
+    FROM decided
+   WHERE (captured OR declined) AND retries > 0
+  HAVING count(*) > 0
+), moved_on AS (
+  UPDATE subscriptions AS s
+     SET next_period_no = s.next_period_no + d.captured::int,
+         state = CASE WHEN d.captured THEN 'active'
+                      WHEN d.over THEN 'cancelled'
+                      WHEN s.retries < cardinality($4::bigint[]) THEN 'past_due'
+                      ELSE 'unpaid' END,
+         next_due_at = CASE WHEN d.captured THEN d.ends
+                            WHEN d.declined AND s.retries < cardinality($4::bigint[])
+                              THEN (SELECT now FROM clock) + $4[s.retries + 1] * interval '1 second'
+                            ELSE s.next_due_at END,
+         retries = CASE WHEN d.captured THEN 0 WHEN d.declined THEN s.retries + 1 ELSE s.retries END
+    FROM decided AS d
+   WHERE d.is_decided AND s.subscription_id = d.subscription_id
+     AND s.next_period_no = d.period_no AND s.retries = d.retries -- as it was read, also for a caller without the claim
+     AND s.ctid = d.place AND s.xmin = d.version -- place
+  RETURNING s.subscription_id, s.user_id, s.state, s.next_period_no, s.retries, s.next_due_at, s.cancel_at, d.amount_minor,
+            d.captured, d.declined, d.retries AS declines
+), journaled AS ( -- a period that is captured at its first try has no entry
+  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at,
+                                               cancel_at, user_id, try_no, amount_minor, token, worker, at)
+  SELECT subscription_id, CASE WHEN captured THEN 'captured' WHEN declined THEN 'declined' ELSE 'cancelled' END,
+         state, next_period_no, retries, next_due_at, cancel_at, user_id,
+         CASE WHEN captured OR declined THEN declines + 1 END, CASE WHEN captured OR declined THEN amount_minor END,
+         $1, $2::text, (SELECT now FROM clock)
+    FROM moved_on
+   WHERE NOT captured OR declines > 0
+  RETURNING 1
+), paid AS (
+  UPDATE users AS u
+     SET balance_minor = u.balance_minor - p.amount_minor, fence = $1
+    FROM (SELECT user_id, wallet, balance_minor, sum(amount_minor)::bigint AS amount_minor
+            FROM decided WHERE captured GROUP BY user_id, wallet, balance_minor) AS p
+   WHERE u.user_id = p.user_id AND u.fence <= $1
+     AND u.ctid = p.wallet -- place
+     AND u.balance_minor = p.balance_minor -- as it was read, also for a caller that has not claimed the user
+  RETURNING 1
+), booked AS (
+  INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
+  SELECT 'charge', subscription_id, period_no, user_id, starts, 'wallet', 'subscription_revenue',
+         amount_minor, currency, (SELECT now FROM clock)
+    FROM decided
+   WHERE captured AND amount_minor > 0 -- a free period moves nothing
+  RETURNING 1
+), batch AS (
+  INSERT INTO batches (job, token, worker, at, done, refused)
+  SELECT 'billing', $1, $2::text, (SELECT now FROM clock), count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined)
+    FROM decided
+   WHERE captured OR declined
+  HAVING count(*) > 0
+), written AS (
+  SELECT (SELECT count(*) FROM first_try) + (SELECT coalesce(sum(n), 0)::bigint FROM later_try) + (SELECT count(*) FROM moved_on)
+       + (SELECT count(*) FROM booked) + (SELECT count(*) FROM paid) + (SELECT count(*) FROM journaled) AS n
+)
+SELECT count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
+       count(*) FILTER (WHERE over), count(*) FILTER (WHERE NOT is_decided),
+       count(*) FILTER (WHERE NOT is_decided OR (captured AND ends <= (SELECT now FROM clock))),
+       count(*) FILTER (WHERE captured OR declined),
+       count(*) FILTER (WHERE captured OR declined) + count(*) FILTER (WHERE is_decided)
+         + count(*) FILTER (WHERE captured AND amount_minor > 0) + count(DISTINCT user_id) FILTER (WHERE captured)
+         + count(*) FILTER (WHERE is_decided AND NOT (captured AND retries = 0)),
+       (SELECT n FROM written)
+  INTO captured, declined, cancelled, deferred, due_again, effects, v_decided, v_written
+  FROM decided;
+  IF v_decided <> v_written THEN
+    RAISE EXCEPTION 'decided and written differ: % and %', v_decided, v_written USING ERRCODE = 'internal_error';
+  END IF;
+END $$;
+COMMENT ON FUNCTION apply_charges IS
+  'Charges one period of each subscription of a batch, whose users the transaction has claimed. Errors: LL002 bad argument, XX000 not all that was decided could be written.';
+REVOKE ALL ON FUNCTION apply_charges FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION apply_charges TO ledgerlock_worker;

@@ -1,0 +1,29 @@
+-- cancel_order(user, order): takes back an order that no worker has decided. A worker that serves it at this moment is waited
+-- for. Returns true, and false when it was cancelled before. An order that is decided is an error (SQLSTATE LL003).
+CREATE OR REPLACE FUNCTION cancel_order(p_user_id bigint, p_order_id bigint)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  v_state text;
+BEGIN
+  PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE; -- as a worker that claims the order
+  SELECT state INTO v_state FROM orders WHERE order_id = p_order_id AND user_id = p_user_id FOR NO KEY UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'user % has no order %', p_user_id, p_order_id USING ERRCODE = 'LL002';
+  END IF;
+  IF v_state = 'cancelled' THEN
+    RETURN false;
+  ELSIF v_state NOT IN ('pending', 'parked') THEN
+    RAISE EXCEPTION 'order % is %', p_order_id, v_state
+      USING ERRCODE = 'LL003', HINT = CASE v_state WHEN 'fulfilled' THEN 'Its units can be returned: return_units.' ELSE '' END;
+  END IF;
+  WITH given AS (
+    UPDATE orders SET state = 'cancelled' WHERE order_id = p_order_id RETURNING *
+  )
+  INSERT INTO order_journal (order_id, event, state, user_id, total_minor, worker)
+  SELECT order_id, 'cancelled', state, user_id, total_minor, session_user FROM given;
+  RETURN true;
+END $$;
+COMMENT ON FUNCTION cancel_order IS
+  'Takes back an order that is not decided; false: it was cancelled before. Errors: LL002 no such order of this user, LL003 it is decided.';
+REVOKE ALL ON FUNCTION cancel_order FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION cancel_order TO ledgerlock_shop, ledgerlock_support;

@@ -1,0 +1,79 @@
+-- change_now(user, subscription, plan, quantity, unit price, key, at): changes the terms in the middle of a period that is paid, once per
+-- (subscription, key). The new terms count from the next period on. For the rest of this one the difference to what is paid is
+-- charged or given back: difference x whole days left / whole days of the period, to the nearest minor unit, and from the middle
+-- in favour of the customer. The day of the change counts as used. Returns what was charged; below zero it was given back.
+-- `at` is at most a day before now() and not after it. The same key with other terms is an error (SQLSTATE LL001).
+CREATE OR REPLACE FUNCTION change_now(
+  p_user_id bigint, p_subscription_id bigint, p_plan text, p_quantity bigint, p_unit_minor bigint, p_idempotency_key text,
+  p_at timestamptz DEFAULT now())
+RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  v_balance bigint;
+  v_sub     subscriptions%ROWTYPE;
+  v_paid    charges%ROWTYPE;
+  v_new     prorations%ROWTYPE;
+BEGIN
+  IF coalesce(p_idempotency_key, '') = '' OR length(p_idempotency_key) > 255 THEN
+    RAISE EXCEPTION 'idempotency key must have 1 to 255 characters' USING ERRCODE = 'LL002';
+  END IF;
+  SELECT balance_minor INTO v_balance FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
+  SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
+  END IF;
+  SELECT * INTO v_new FROM prorations WHERE subscription_id = p_subscription_id AND idempotency_key = p_idempotency_key;
+  IF FOUND THEN
+    IF (v_new.plan, v_new.quantity, v_new.unit_minor) IS DISTINCT FROM (p_plan, p_quantity, p_unit_minor) THEN
+      RAISE EXCEPTION 'key "%" of subscription % was used for other terms', p_idempotency_key, p_subscription_id
+        USING ERRCODE = 'LL001';
+    END IF;
+    RETURN v_new.amount_minor;
+  END IF;
+  PERFORM check_time('the time of a change', p_at, interval '1 day', interval '0');
+  SELECT * INTO v_paid FROM charges
+   WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no - 1 AND state = 'captured'
+     AND period_start = period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no - 1)
+     AND p_at >= period_start AND p_at < period_end;
+  IF NOT FOUND OR v_sub.state <> 'active' THEN
+    RAISE EXCEPTION 'subscription % is %, with no period that runs at % and is paid', p_subscription_id, v_sub.state, p_at
+      USING ERRCODE = 'LL003';
+  END IF;
+  PERFORM set_terms(p_user_id, p_subscription_id, v_sub.next_period_no, p_plan, p_quantity, p_unit_minor);
+  SELECT new_minor INTO v_new.old_minor FROM prorations
+   WHERE subscription_id = p_subscription_id AND period_no = v_paid.period_no ORDER BY proration_id DESC LIMIT 1;
+  v_new.old_minor := coalesce(v_new.old_minor, v_paid.amount_minor);
+  v_new.days := extract(epoch FROM v_paid.period_end - v_paid.period_start) / 86400;
+  v_new.days_left := floor(extract(epoch FROM v_paid.period_end - p_at) / 86400);
+  v_new.amount_minor := prorated(v_new.old_minor, p_quantity * p_unit_minor, v_new.days_left, v_new.days);
+  IF v_new.amount_minor > v_balance THEN
+    RAISE EXCEPTION 'the wallet of user % has % minor units, the change costs %', p_user_id, v_balance, v_new.amount_minor
+      USING ERRCODE = 'LL003';
+  ELSIF v_new.amount_minor + paid_for_period(p_subscription_id, v_paid.period_no, v_paid.period_start) < 0 THEN
+    RAISE EXCEPTION 'the change gives back % minor units, and after refunds only % are paid for the period', -v_new.amount_minor,
+      paid_for_period(p_subscription_id, v_paid.period_no, v_paid.period_start) USING ERRCODE = 'LL003';
+  ELSIF v_balance > 9223372036854775807 + least(v_new.amount_minor, 0) THEN
+    RAISE EXCEPTION 'the balance would not fit into 64 bits' USING ERRCODE = 'LL002';
+  END IF;
+  WITH change AS (
+    INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor,
+                            new_minor, days_left, days, amount_minor, at)
+    VALUES (p_subscription_id, p_idempotency_key, v_paid.period_no, p_user_id, p_plan, p_quantity, p_unit_minor, v_new.old_minor,
+            p_quantity * p_unit_minor, v_new.days_left, v_new.days, v_new.amount_minor, p_at)
+    RETURNING *
+  ), booked AS (
+    INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
+    SELECT 'proration', proration_id, 0, user_id, at, CASE WHEN amount_minor > 0 THEN 'wallet' ELSE 'subscription_revenue' END,
+           CASE WHEN amount_minor > 0 THEN 'subscription_revenue' ELSE 'wallet' END, abs(amount_minor), v_sub.currency, at
+      FROM change WHERE amount_minor <> 0
+  )
+  UPDATE users AS u SET balance_minor = u.balance_minor - c.amount_minor
+    FROM change AS c WHERE u.user_id = c.user_id AND c.amount_minor <> 0;
+  IF v_new.amount_minor < 0 THEN
+    PERFORM retry_past_due(p_user_id, v_balance - v_new.amount_minor, p_at);
+  END IF;
+  RETURN v_new.amount_minor;
+END $$;
+COMMENT ON FUNCTION change_now IS
+  'New terms at once, prorated by whole days; returns what was charged. Errors: LL001 key used otherwise, LL002 bad argument, LL003 no paid period is running, the wallet cannot pay, or less is paid than it gives back.';
+REVOKE ALL ON FUNCTION change_now FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION change_now TO ledgerlock_support;

@@ -1,0 +1,38 @@
+-- close_account(user): ends the account: from now on nothing can be booked, ordered or subscribed. Refused (SQLSTATE LL003)
+-- while a subscription is not cancelled, an order is not decided, or the wallet is not empty: no money is paid out here.
+-- Returns when it was closed; a second call changes nothing. Nobody is in the middle of an order: FOR UPDATE waits for those.
+CREATE OR REPLACE FUNCTION close_account(p_user_id bigint)
+RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  v_user users%ROWTYPE;
+  v_id   bigint;
+BEGIN
+  SELECT * INTO v_user FROM users WHERE user_id = p_user_id FOR UPDATE;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'user % does not exist', p_user_id USING ERRCODE = 'LL002';
+  END IF;
+  IF v_user.closed_at IS NOT NULL THEN
+    RETURN v_user.closed_at;
+  END IF;
+  SELECT c.subscription_id INTO v_id FROM contracts AS c JOIN subscriptions AS s USING (subscription_id)
+   WHERE c.user_id = p_user_id AND s.state <> 'cancelled' LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'subscription % of user % is not cancelled', v_id, p_user_id USING ERRCODE = 'LL003';
+  END IF;
+  SELECT order_id INTO v_id FROM orders WHERE user_id = p_user_id AND state IN ('pending', 'parked') LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'order % of user % is not decided', v_id, p_user_id USING ERRCODE = 'LL003';
+  END IF;
+  IF v_user.balance_minor <> 0 THEN
+    RAISE EXCEPTION 'the wallet of user % has % minor units', p_user_id, v_user.balance_minor USING ERRCODE = 'LL003';
+  END IF;
+  WITH closed AS (
+    UPDATE users SET closed_at = clock_timestamp() WHERE user_id = p_user_id RETURNING user_id, closed_at
+  )
+  INSERT INTO closures (user_id, at) SELECT user_id, closed_at FROM closed RETURNING at INTO v_user.closed_at;
+  RETURN v_user.closed_at;
+END $$;
+COMMENT ON FUNCTION close_account IS
+  'Closes an empty account for good. Errors: LL002 no such user; LL003 a subscription, an order or money is left.';
+REVOKE ALL ON FUNCTION close_account FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION close_account TO ledgerlock_support;

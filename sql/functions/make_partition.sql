@@ -1,0 +1,21 @@
+-- make_partition(table, month): for make_months. LIKE and ATTACH give the partition the constraints, indexes and row triggers
+-- of its table; a trigger against TRUNCATE is never handed on. Keys are called as those of the table, with the month.
+CREATE OR REPLACE FUNCTION make_partition(p_table text, p_month date)
+RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+DECLARE
+  v_name text := p_table || to_char(p_month, '_YYYY_MM');
+  v_key  record;
+BEGIN
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', v_name, p_table);
+  EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %I FOR EACH STATEMENT EXECUTE FUNCTION refuse_change()',
+                 p_table || '_are_never_emptied', v_name);
+  EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', p_table, v_name,
+                 p_month::timestamp AT TIME ZONE 'UTC', (p_month + interval '1 month') AT TIME ZONE 'UTC');
+  FOR v_key IN SELECT c.conname AS old_name, p.conname || to_char(p_month, '_YYYY_MM') AS new_name
+                 FROM pg_constraint AS c JOIN pg_constraint AS p ON p.oid = c.conparentid
+                WHERE c.conrelid = v_name::regclass AND c.contype IN ('p', 'u') LOOP
+    EXECUTE format('ALTER TABLE %I RENAME CONSTRAINT %I TO %I', v_name, v_key.old_name, v_key.new_name);
+  END LOOP;
+END $$;
+COMMENT ON FUNCTION make_partition IS 'Makes the partition of one table for one month.';
+REVOKE ALL ON FUNCTION make_partition FROM PUBLIC;

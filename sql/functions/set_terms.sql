@@ -1,0 +1,58 @@
+-- set_terms(user, subscription, from_period, plan, quantity, unit price): what the subscription is and costs from that period
+-- on; null: from the first period that was not tried yet. Terms that were set for a later period still come. One period costs
+-- quantity times unit price. Returns the time from which the terms count. The same terms again change nothing.
+CREATE OR REPLACE FUNCTION set_terms(
+  p_user_id bigint, p_subscription_id bigint, p_from_period bigint, p_plan text, p_quantity bigint, p_unit_minor bigint)
+RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+  v_sub  subscriptions%ROWTYPE;
+  v_open bigint; -- the first period that was not tried yet
+  v_from bigint;
+  v_last subscription_terms%ROWTYPE;
+BEGIN
+  IF coalesce(p_plan, '') = '' OR length(p_plan) > 255 THEN
+    RAISE EXCEPTION 'a plan must have 1 to 255 characters' USING ERRCODE = 'LL002';
+  END IF;
+  IF p_quantity IS NULL OR p_quantity < 1 OR p_unit_minor IS NULL OR p_unit_minor < 0
+     OR p_unit_minor > 9223372036854775807 / p_quantity THEN
+    RAISE EXCEPTION 'a quantity is from 1, a price from 0, and both together fit into 64 bits' USING ERRCODE = 'LL002';
+  END IF;
+  PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
+  SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
+  END IF;
+  v_open := v_sub.next_period_no + (v_sub.retries > 0)::int;
+  v_from := coalesce(p_from_period, v_open);
+  SELECT * INTO v_last FROM subscription_terms
+   WHERE subscription_id = p_subscription_id AND from_period = v_from ORDER BY terms_id DESC LIMIT 1;
+  IF (v_last.plan, v_last.quantity, v_last.unit_minor) = (p_plan, p_quantity, p_unit_minor) THEN
+    RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);
+  END IF;
+  IF v_sub.state = 'cancelled' THEN
+    RAISE EXCEPTION 'subscription % is cancelled', p_subscription_id USING ERRCODE = 'LL003';
+  END IF;
+  IF v_from < v_open OR v_from > v_open + 1000 THEN
+    RAISE EXCEPTION 'terms of subscription % can change from period % to %, not from %', p_subscription_id, v_open, v_open + 1000,
+      v_from USING ERRCODE = 'LL002', DETAIL = 'A period that is charged, waived, skipped or declined keeps its terms.';
+  END IF;
+  WITH set AS (
+    INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor)
+    VALUES (p_subscription_id, v_from, p_plan, p_quantity, p_unit_minor)
+    RETURNING *
+  ), given AS (
+    UPDATE subscriptions SET terms_from_no = least(terms_from_no, v_from)
+     WHERE subscription_id = p_subscription_id
+    RETURNING *
+  )
+  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
+                                    user_id, from_period, plan, quantity, amount_minor)
+  SELECT g.subscription_id, 'terms', g.state, g.next_period_no, g.retries, g.next_due_at, g.cancel_at,
+         g.user_id, s.from_period, s.plan, s.quantity, s.amount_minor
+    FROM given AS g, set AS s;
+  RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);
+END $$;
+COMMENT ON FUNCTION set_terms IS
+  'Plan, quantity and price from a period on; returns the start of it. Errors: LL002 bad argument, or the period was tried; LL003 cancelled.';
+REVOKE ALL ON FUNCTION set_terms FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION set_terms TO ledgerlock_support;

@@ -1,0 +1,26 @@
+-- audit_totals_money: where the money went, one row per currency. Locks: none.
+-- Columns: currency, deposited, withdrawn, in_wallets, subscription_revenue (charges and prorations), order_revenue, refunded (refunds
+-- and voids), difference (0 when none is lost or made). Sums as text: 64 bits may not hold them.
+SELECT currency,
+       coalesce(deposited, 0)::text AS deposited,
+       coalesce(withdrawn, 0)::text AS withdrawn,
+       coalesce(in_wallets, 0)::text AS in_wallets,
+       coalesce(subscription_revenue, 0)::text AS subscription_revenue,
+       coalesce(order_revenue, 0)::text AS order_revenue,
+       coalesce(refunded, 0)::text AS refunded,
+       (coalesce(deposited, 0) - coalesce(withdrawn, 0) - coalesce(in_wallets, 0) - coalesce(subscription_revenue, 0)
+        - coalesce(order_revenue, 0) + coalesce(refunded, 0))::text AS difference
+  FROM (SELECT currency, sum(balance_minor) AS in_wallets FROM users GROUP BY currency) AS wallet
+  FULL JOIN (SELECT currency,
+                    sum(amount_minor) FILTER (WHERE debit = 'cash') AS deposited,
+                    sum(amount_minor) FILTER (WHERE credit = 'cash') AS withdrawn,
+                    sum(CASE credit WHEN 'wallet' THEN -amount_minor ELSE amount_minor END)
+                      FILTER (WHERE kind IN ('charge', 'proration')) AS subscription_revenue,
+                    sum(amount_minor) FILTER (WHERE kind IN ('refund', 'void')) AS refunded,
+                    sum(amount_minor) FILTER (WHERE credit = 'order_revenue') AS order_revenue
+               FROM (SELECT currency, kind, amount_minor, debit, credit FROM open_transfers
+                      UNION ALL
+                     SELECT currency, split_part(kind, ' ', 1), total, split_part(split_part(kind, ' ', 2), '-', 1), split_part(kind, '-', 2)
+                       FROM seals WHERE table_name = 'transfers') AS all_months
+              GROUP BY currency) AS moved USING (currency)
+ ORDER BY currency;

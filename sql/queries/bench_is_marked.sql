@@ -1,3 +1,0 @@
--- Whether this database may be wiped and filled to measure in it: its owner made the schema that says so.
--- Columns: bool. Locks: none.
-SELECT to_regnamespace('ledgerlock_bench') IS NOT NULL

@@ -1,8 +1,0 @@
--- Makes the orders of the lines, placed an hour ago, by users 1 to n in turn. $1 bigint: n.
--- Columns: none. Locks: the new rows, their users FOR KEY SHARE.
-INSERT INTO ledgerlock.orders (order_id, user_id, idempotency_key, request_hash, total_minor, currency, bucket, placed_at)
-SELECT order_id, order_id % $1::bigint + 1, 'bench-' || order_id, sha256(convert_to(order_id::text, 'UTF8')),
-       sum(qty * unit_price_minor), 'USD', min(sku_id) % 64, now() - interval '1 hour'
-  FROM pg_temp.bench_lines
- GROUP BY order_id
- ORDER BY order_id

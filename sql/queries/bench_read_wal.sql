@@ -1,2 +1,0 @@
--- Write-ahead log of the whole server so far. Columns: bytes, records, full page images, flushes. Locks: none.
-SELECT wal_bytes::bigint, wal_records::bigint, wal_fpi::bigint, wal_sync::bigint FROM pg_stat_wal

@@ -1,0 +1,72 @@
+-- The life of an order, in the order in which it was written: placing, lines, decision, movements, payment, its journal, returns,
+-- what was given back, and the incidents that name it, its user or a SKU of it while it was pending, or its batch.
+-- $1 bigint: order. Columns: at, what, detail, all text; amount_minor, currency (null: no money), token (null: no batch),
+-- worker or role (null: unknown). Locks: none.
+WITH o AS (
+  SELECT * FROM orders WHERE order_id = $1::bigint
+), line AS (
+  SELECT l.*, s.sku FROM order_lines AS l LEFT JOIN stock AS s USING (sku_id) WHERE l.order_id = $1::bigint
+), journal AS (
+  SELECT * FROM order_journal WHERE order_id = $1::bigint
+), decided AS (
+  SELECT coalesce(b.recorded_at, o.decided_at) AS at, b.worker
+    FROM o
+    LEFT JOIN LATERAL (SELECT recorded_at, worker FROM batches
+                        WHERE job = 'orders' AND token = o.fence AND o.fence > 0
+                        ORDER BY abs(extract(epoch FROM at - o.decided_at)), batch_id LIMIT 1) AS b ON true
+   WHERE o.decided_at IS NOT NULL
+), told (at, nth, what, detail, amount_minor, token, worker) AS (
+  SELECT recorded_at, 0, 'placed',
+         format('user %s, key %s, from %s on', user_id, idempotency_key, to_char(placed_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+         total_minor, NULL::bigint, NULL
+    FROM o
+  UNION ALL
+  SELECT o.recorded_at, 1, 'line', format('%s of %s, each', l.qty, coalesce(l.sku, 'SKU ' || l.sku_id)), l.unit_price_minor, NULL, NULL
+    FROM o, line AS l
+  UNION ALL
+  SELECT d.at, 2, 'fulfilled', '', NULL, o.fence, d.worker FROM o, decided AS d WHERE o.state = 'fulfilled'
+  UNION ALL
+  SELECT coalesce(d.at, m.moved_at), 3, 'sold', format('%s of %s', -m.qty, coalesce(s.sku, 'SKU ' || m.sku_id)), NULL, m.fence, d.worker
+    FROM stock_movements AS m
+    LEFT JOIN decided AS d ON true
+    LEFT JOIN stock AS s USING (sku_id)
+   WHERE m.source = $1::bigint AND m.kind = 'sale'
+  UNION ALL
+  SELECT coalesce(d.at, t.moved_at), 4, 'paid', 'from the wallet of user ' || t.user_id, t.amount_minor, o.fence, d.worker
+    FROM o, transfers AS t
+    LEFT JOIN decided AS d ON true
+   WHERE t.kind = 'payment' AND t.source = $1::bigint AND t.leg = 0
+  UNION ALL
+  SELECT j.recorded_at, 5 + j.entry_id, j.event,
+         CASE j.event
+           WHEN 'parked' THEN coalesce((SELECT detail FROM lock_incidents
+                                         WHERE kind = 'parked' AND resource = 'order:' || $1::bigint AND token = j.token
+                                         ORDER BY abs(extract(epoch FROM at - j.recorded_at)) LIMIT 1), '')
+           WHEN 'made' THEN format('%s when it was stored', j.state)
+           ELSE concat_ws(': ', replace(j.reason, '_', ' '), array_to_string(j.skus, ', ')) END,
+         NULL, nullif(j.token, 0), j.worker
+    FROM journal AS j
+  UNION ALL
+  SELECT r.recorded_at, r.return_id, 'returned', format('%s of %s: %s', r.qty, coalesce(s.sku, 'SKU ' || r.sku_id), r.reason),
+         r.refunded_minor, NULL, r.worker
+    FROM returns AS r
+    LEFT JOIN stock AS s USING (sku_id)
+   WHERE r.order_id = $1::bigint
+  UNION ALL
+  SELECT recorded_at, correction_id, kind, reason, amount_minor, NULL, worker
+    FROM corrections WHERE of_kind = 'payment' AND of_source = $1::bigint AND kind <> 'return'
+  UNION ALL
+  SELECT i.at, i.incident_id, 'incident', format('%s, %s, %s: %s', replace(i.kind, '_', ' '), i.resource, i.phase, i.detail),
+         NULL, nullif(i.token, 0), i.worker
+    FROM o, lock_incidents AS i
+   WHERE i.kind NOT IN ('parked', 'resumed')
+     AND (i.resource = 'order:' || o.order_id
+          OR (i.at >= o.recorded_at
+              AND i.at <= coalesce((SELECT at FROM decided), (SELECT max(recorded_at) FROM journal WHERE event = 'cancelled'), i.at)
+              AND (i.resource = 'user:' || o.user_id OR i.resource IN (SELECT 'sku:' || sku_id FROM line)))
+          OR (i.resource = 'orders' AND o.fence > 0 AND i.token = o.fence))
+)
+SELECT to_char(told.at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), told.what, told.detail, told.amount_minor,
+       CASE WHEN told.amount_minor IS NOT NULL THEN o.currency::text END, told.token, told.worker
+  FROM o, told
+ ORDER BY told.at, told.nth

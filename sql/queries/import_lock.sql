@@ -1,2 +1,0 @@
--- Lets one import or seed write at a time. Columns: one, void. Locks: advisory, to the end of the transaction.
-SELECT pg_advisory_xact_lock(hashtext('ledgerlock load'))::text

@@ -1,2 +1,0 @@
--- The constraint that a second charge meets. Columns: none.
-CREATE UNIQUE INDEX IF NOT EXISTS lab_one_charge ON ledgerlock_lab.lab_charges (box_id, period_no)

@@ -1,2 +1,0 @@
--- Back to a plain table. Columns: none.
-ALTER TABLE ledgerlock_lab.lab_boxes DROP CONSTRAINT IF EXISTS lab_on_hand

@@ -1,4 +1,0 @@
--- Makes boxes of so many periods, with as many units on their shelves. $1 bigint: first. $2 bigint: last.
--- $3 bigint: periods. Columns: none. Locks: the new rows.
-INSERT INTO ledgerlock_lab.lab_boxes (box_id, periods, next_period, units, on_hand, fence)
-SELECT g, $3::bigint, 0, $3, $3, 0 FROM generate_series($1::bigint, $2::bigint) AS g

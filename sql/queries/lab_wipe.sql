@@ -1,2 +1,0 @@
--- Empties the laboratory's own tables. Columns: none. Locks: ACCESS EXCLUSIVE on each.
-TRUNCATE ledgerlock_lab.lab_boxes, ledgerlock_lab.lab_charges, ledgerlock_lab.lab_sales

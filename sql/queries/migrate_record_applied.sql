@@ -1,7 +1,0 @@
--- migrate_record_applied: writes down what the same transaction has just applied.
--- $1 kind text, $2 name text, $3 checksum text. No columns.
--- Locks: the one row. A function may be applied again; a migration never is, its text being history.
-INSERT INTO ledgerlock.schema_migrations AS m (kind, name, checksum) VALUES ($1, $2, $3)
-ON CONFLICT (kind, name) DO UPDATE
-   SET checksum = excluded.checksum, applied_at = excluded.applied_at, applied_by = excluded.applied_by
- WHERE m.kind = 'function';

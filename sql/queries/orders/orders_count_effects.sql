@@ -1,0 +1,5 @@
+-- After a COMMIT whose answer was lost: how many of these orders carry the batch's token.
+-- $1 bigint: token. $2 bigint[]: order ids. Columns: count. Locks: none.
+SELECT count(*)
+  FROM orders
+ WHERE order_id = ANY ($2::bigint[]) AND fence = $1::bigint

@@ -1,0 +1,4 @@
+-- The jobs that are paused. Locks: none. Columns: job, since as text, the role that paused it, reason.
+SELECT job, to_char(since, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), paused_by, reason
+  FROM paused_jobs
+ ORDER BY job

@@ -1,0 +1,36 @@
+/* reply: the client of one input, between what opens it and what calls it. */
+#ifndef LEDGERLOCK_TESTS_FUZZ_REPLY_H
+#define LEDGERLOCK_TESTS_FUZZ_REPLY_H
+
+#include "common/lock/internal.h"
+#include "tests/fuzz/fuzz.h"
+
+enum { MANY_KEYS = 1500 };
+
+/* The client and the lock of one input. */
+struct run {
+    struct ll_client *client;
+    struct ll_lock *lock;
+    struct ll_renewer *renewer; /* NULL: none */
+    bool has_thread;
+    char nonce[LL_NONCE_SIZE];
+    struct ll_key *keys;
+    size_t key_ct;     /* of a call; at most MANY_KEYS where the input wants it */
+    int ready_fd;      /* always readable */
+    int64_t call_ms;   /* limit of a call, */
+    int64_t limit_ms;  /* and of this one */
+    unsigned chosen;   /* bits behind the number of the call */
+    enum ll_mode mode; /* of an acquire */
+    bool is_held;      /* before the call: it may add a hold, or change nothing */
+};
+
+static inline unsigned pick(unsigned n)
+{
+    return lane_pick(CALLS_LANE, n);
+}
+
+/* Makes the call that the input says, and checks what must hold after it. Returns bit k
+ * if it was late by more than the machine can be blamed for. */
+unsigned reply_call(struct run *r, unsigned k);
+
+#endif

@@ -1,0 +1,259 @@
+/* reply_calls: every call of the library, and what must hold after it, whatever the
+ * servers said. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "tests/fuzz/reply.h"
+
+enum {
+    WAIT_MS = 20,
+    SLACK_MS = 50, /* what lock.h allows a call beyond its limits */
+    LEASE_MS = 3000
+};
+
+/* ---- what must hold after a call ---- */
+
+static bool is_token(int64_t token)
+{
+    return token > 0 && token < INT64_C(1) << 53;
+}
+
+static void check_code(int code, unsigned allowed)
+{
+    if (code < 0 ? code < LL_E_VERSION : code > LL_CANCELLED || !(allowed >> code & 1))
+        fuzz_found("the code is %d", code);
+}
+
+static void check_tokens(const struct ll_lock *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->slots[i].held && !is_token(ll_key_token(l, i)))
+            fuzz_found("key %zu has the token %" PRId64, i, ll_key_token(l, i));
+    }
+    if (ll_granted(l) > 0 && !is_token(ll_token(l)))
+        fuzz_found("the token is %" PRId64, ll_token(l));
+    if (ll_granted(l) > l->n)
+        fuzz_found("%zu of %zu keys are granted", ll_granted(l), l->n);
+}
+
+static void check_words(const char *words)
+{
+    if (strnlen(words, LL_ERROR_MAX) == LL_ERROR_MAX)
+        fuzz_found("the error text has no end");
+    if (strstr(words, FUZZ_PASSWORD) != NULL)
+        fuzz_found("the password is in the error text: %s", words);
+}
+
+/* Nothing is held, and nobody is told that something was. */
+static void check_none(const struct ll_lock *l)
+{
+    if (ll_valid(l, 0) || ll_granted(l) != 0 || ll_token(l) != 0 || ll_holds(l) != 0)
+        fuzz_found("valid is %d, granted %zu, token %" PRId64 ", holds %u",
+                   ll_valid(l, 0), ll_granted(l), ll_token(l), ll_holds(l));
+}
+
+/* As many keys are granted as the code says. */
+static void check_granted(const struct run *r, int code)
+{
+    size_t n = ll_granted(r->lock), wanted = r->mode == LL_ONE ? 1 : r->key_ct;
+
+    if (r->is_held) /* a hold more, or nothing has changed */
+        return;
+    if (code != LL_OK && code != LL_PARTIAL)
+        check_none(r->lock);
+    else if (code == LL_OK ? n != wanted : n == 0 || n >= wanted || r->mode != LL_ANY)
+        fuzz_found("%d with %zu of %zu keys", code, n, r->key_ct);
+}
+
+/* ---- the calls: each says how long it may take ---- */
+
+static uint32_t lease(void)
+{
+    return pick(8) == 7 ? 1 + pick(40) : LEASE_MS;
+}
+
+static int acquire(struct run *r)
+{
+    r->limit_ms *= (int64_t)(1 + (r->key_ct - 1) / LL_KEYS_MAX);
+    return ll_acquire(r->lock, r->keys, r->key_ct, r->mode, lease());
+}
+
+static int try_one(struct run *r)
+{
+    r->key_ct = 1;
+    r->mode = LL_ALL;
+    return ll_try(r->lock, "a", lease());
+}
+
+static int acquire_wait(struct run *r)
+{
+    uint32_t lease_ms = lease();
+
+    r->limit_ms = WAIT_MS;
+    return ll_acquire_wait(r->lock, r->keys, r->key_ct, r->mode, lease_ms, WAIT_MS,
+                           pick(4) == 3 ? r->ready_fd : -1);
+}
+
+static int extend(struct run *r)
+{
+    return ll_extend(r->lock, LEASE_MS + r->chosen * 500);
+}
+
+static int verify(struct run *r)
+{
+    int64_t left_ms;
+
+    return ll_verify(r->lock, &left_ms);
+}
+
+static int release(struct run *r)
+{
+    bool is_last = ll_holds(r->lock) == 1;
+    int code = ll_release(r->lock);
+
+    r->limit_ms *= 2; /* a renewal that is on its way is waited for */
+    if (is_last && ll_valid(r->lock, 0))
+        fuzz_found("valid after %d", code);
+    return code;
+}
+
+static int release_some(struct run *r)
+{
+    size_t index[] = {pick(4), pick(4), pick(4)};
+    size_t before = ll_granted(r->lock);
+    int code = ll_release_some(r->lock, index, r->chosen % 4);
+
+    if (ll_granted(r->lock) > before)
+        fuzz_found("%zu keys were held, now %zu", before, ll_granted(r->lock));
+    return code;
+}
+
+static int release_dead(struct run *r)
+{
+    const char *nonce = pick(2) == 0 ? "0123456789abcdef0123456789abcdef" : r->nonce;
+    size_t freed;
+    int code = ll_release_dead(r->client, nonce, r->keys, r->key_ct, &freed);
+
+    if (freed > r->key_ct)
+        fuzz_found("%zu of %zu freed", freed, r->key_ct);
+    r->limit_ms *= 2;
+    return code;
+}
+
+static int force(struct run *r)
+{
+    return ll_force_release(r->client, &r->keys[0]);
+}
+
+static void check_held(const struct ll_held *held, void *arg)
+{
+    (void)arg;
+    if (strlen(held->name) > held->len || strlen(held->holder) > LL_RUN_ID_MAX)
+        fuzz_found("holder %s", held->holder);
+    if (held->token != 0 && !is_token(held->token))
+        fuzz_found("token %" PRId64, held->token);
+}
+
+/* Each of its steps, of which one is a script call, has its own time. */
+static int list(struct run *r)
+{
+    unsigned before = server_scripts();
+    int code = ll_list(r->client, check_held, NULL);
+
+    r->limit_ms *= 1 + server_scripts() - before;
+    return code;
+}
+
+static int connection(struct run *r)
+{
+    if (r->chosen == 0)
+        ll_disconnect(r->client);
+    else if (r->chosen == 1)
+        ll_raise_floor(r->client, (INT64_C(1) << 53) - 1 - pick(4));
+    return ll_connect(r->client);
+}
+
+/* A renewal that the loop drives, or that the thread is given time for. */
+static int renew(struct run *r)
+{
+    int code;
+
+    if (r->renewer == NULL)
+        return LL_OK;
+    code = ll_renew(r->renewer, r->lock, r->chosen == 1 ? 1 : 0, 0);
+    (void)ll_sleep_ms(4, -1);
+    ll_progress(r->lock);
+    if (!r->has_thread)
+        check_code(ll_renew_now(r->renewer), 1 << LL_OK);
+    if (ll_renew_due(r->renewer) < -1)
+        fuzz_found("due in %" PRId64 " ms", ll_renew_due(r->renewer));
+    if (r->chosen == 2)
+        ll_renew_stop(r->renewer, r->lock);
+    r->limit_ms = 2 * r->limit_ms + 5;
+    return code;
+}
+
+static int abandon(struct run *r)
+{
+    ll_abandon(r->lock);
+    check_none(r->lock);
+    return LL_OK;
+}
+
+enum {
+    OK = 1 << LL_OK,
+    KEPT = OK | 1 << LL_LOST,
+    TAKEN = KEPT | 1 << LL_PARTIAL,
+    GIVEN = OK | 1 << LL_GONE | 1 << LL_NOT_OWNER,
+    WAITED = TAKEN | 1 << LL_TIMEOUT | 1 << LL_CANCELLED
+};
+
+static const struct {
+    const char *name;
+    int (*make)(struct run *r); /* returns its code: a fault, or one that is allowed */
+    unsigned allowed;
+    bool acquires; /* as r->mode says */
+} calls[] = {{"acquire", acquire, TAKEN | 1 << LL_BUSY, true},
+             {"acquire", acquire, TAKEN | 1 << LL_BUSY, true},
+             {"try", try_one, KEPT | 1 << LL_BUSY, true},
+             {"wait", acquire_wait, WAITED, true},
+             {"extend", extend, KEPT, false},
+             {"verify", verify, KEPT, false},
+             {"release", release, GIVEN, false},
+             {"release some", release_some, GIVEN, false},
+             {"dead", release_dead, OK, false},
+             {"force", force, OK | 1 << LL_GONE, false},
+             {"connect", connection, OK, false},
+             {"renew", renew, KEPT, false},
+             {"list", list, OK, false},
+             {"abandon", abandon, OK, false},
+             {"acquire", acquire, TAKEN | 1 << LL_BUSY, true},
+             {"release", release, GIVEN, false}};
+
+unsigned reply_call(struct run *r, unsigned k)
+{
+    unsigned what = lane_byte(CALLS_LANE), which = what % FUZZ_COUNT(calls);
+    int64_t began_ms = ll_now_ms(), ms;
+    size_t keys_before = r->key_ct;
+    int code;
+
+    fuzz_call = calls[which].name;
+    r->chosen = what >> 4 & 3;
+    r->mode = (enum ll_mode)(r->chosen % 3);
+    r->limit_ms = r->call_ms;
+    r->is_held =
+        ll_valid(r->lock, 0) || (r->lock->is_reentrant && ll_holds(r->lock) > 0);
+    if (r->key_ct != MANY_KEYS)
+        r->key_ct = 1 + pick(5);
+    code = calls[which].make(r);
+    ms = ll_now_ms() - began_ms;
+    check_code(code, calls[which].allowed);
+    if (calls[which].acquires)
+        check_granted(r, code);
+    if (code == LL_LOST && ll_valid(r->lock, 0))
+        fuzz_found("lost, and valid");
+    check_tokens(r->lock);
+    check_words(ll_error(r->client));
+    r->key_ct = keys_before;
+    return ms > r->limit_ms + SLACK_MS ? 1U << k : 0;
+}

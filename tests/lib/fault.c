@@ -1,0 +1,257 @@
+/* fault: the pool, the fault, and the checks at the end. */
+#include "tests/lib/fault.h"
+
+#include "tests/lib/points.h"
+#include "tests/lib/secrets.h"
+
+enum { CLIENTS_MS = 4000 }; /* over which the clients make their calls */
+
+const struct load_size fault_usual = {
+    .users = 200, .subscriptions = 280, .orders = 300, .periods = 22};
+const struct load_size fault_small = {
+    .users = 60, .subscriptions = 60, .orders = 60, .periods = 8};
+
+bool fault_is_full(void)
+{
+    const char *which = getenv("LEDGERLOCK_TEST_CHAOS");
+
+    return which != NULL && strcmp(which, "full") == 0;
+}
+
+void fault_as_shipped(void)
+{
+    points_as_shipped();
+    fixture_env("LEDGERLOCK_TEST_HISTORY", NULL);
+    checker_close(&world.checker);
+    world.checker.dir[0] = '\0';
+}
+
+/* ---- asking ---- */
+
+static const char *superuser(void)
+{
+    static char url[FIXTURE_URL];
+
+    fixture_url_as(&world.f, "postgres", url, sizeof url);
+    return url;
+}
+
+int64_t fault_ask(const char *sql)
+{
+    return fixture_query_int8(superuser(), sql);
+}
+
+void fault_redis(char *reply, size_t size, const char *command)
+{
+    if (strcmp(command, "FLUSHALL") == 0 ||
+        strcmp(command, "CONFIG SET maxmemory 1") == 0)
+        checker_forgot(&world.checker);
+    pool_redis(world.redis.url, reply, size, command);
+}
+
+void fault_redis_ok(const char *command)
+{
+    char reply[128];
+
+    fault_redis(reply, sizeof reply, command);
+    assert_string_equal(reply, "OK");
+}
+
+void fault_redis_start(const char *name, const char *value)
+{
+    char reply[128] = "";
+
+    checker_forgot(&world.checker);
+    fixture_redis_start(&world.redis, "--requirepass", SECRET_OF_REDIS, name, value,
+                        NULL);
+    for (int i = 0; strcmp(reply, "PONG") != 0; i++) { /* it may still be loading */
+        assert_true(i < 6000);
+        fixture_pause_ms(i > 0 ? 10 : 0);
+        fault_redis(reply, sizeof reply, "PING");
+    }
+}
+
+void fault_slow_down(void)
+{
+    fixture_exec(
+        superuser(),
+        "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM pg_sleep(0.03); RETURN NULL; END $$; CREATE TRIGGER slow AFTER INSERT"
+        " ON ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION public.slow()");
+}
+
+void fault_full_speed(void)
+{
+    fixture_exec(superuser(), "DROP TRIGGER slow ON ledgerlock.charges");
+}
+
+/* ---- the pool ---- */
+
+static void start_clients(void)
+{
+    if (world.clients == 0 && !world.has_no_clients && world.load.call_ct > 0)
+        world.clients =
+            load_clients_start(&world.load, &world.f, world.checker.dir, CLIENTS_MS);
+}
+
+void fault_start(const char *workers)
+{
+    fixture_spawn(&world.through, &world.pool, "run", "-w", workers, NULL);
+    start_clients();
+}
+
+void fault_start_one(void)
+{
+    fixture_spawn(&world.through, &world.pool, "run", "-w", "1", "--jobs", "billing",
+                  NULL);
+    world.is_one = true;
+    start_clients();
+}
+
+void fault_start_midway(void)
+{
+    fault_start("4");
+    pool_work_wait(&world.f, 100);
+}
+
+void fault_assert_midway(void)
+{
+    if (load_left(&world.f) == 0)
+        fail_msg("the fault met no work: all was done");
+}
+
+void fault_assert_still(void)
+{
+    fixture_pause_ms(FAULT_LEASE_MS);
+    pool_assert_stands_still(&world.f, 600);
+}
+
+bool fault_kill(pid_t pid, int signal)
+{
+    if (kill(pid, signal) != 0)
+        return false;
+    while (signal == SIGKILL && pool_is_alive(pid))
+        fixture_pause_ms(1);
+    if (signal == SIGKILL || signal == SIGSTOP)
+        checker_killed(&world.checker, pid);
+    return true;
+}
+
+static void await_work(void)
+{
+    int64_t since = fixture_now_ms(), done = pool_work_done(&world.f);
+
+    if (load_left(&world.f) == 0)
+        return;
+    checker_healed_at(&world.checker, since);
+    while (pool_work_done(&world.f) == done && load_left(&world.f) > 0) {
+        if (fixture_now_ms() - since > world.bound_ms)
+            fail_msg("nothing was done within %d ms of the end of the fault",
+                     world.bound_ms);
+        fixture_pause_ms(5);
+    }
+    print_message("at work again after %" PRId64 " ms\n", fixture_now_ms() - since);
+}
+
+void fault_recovers(void)
+{
+    await_work();
+    if (world.is_one)
+        fixture_spawn(&world.f, &world.others, "run", "-w", "1", "--jobs", "orders",
+                      NULL);
+    world.is_one = false;
+    load_clients_finish(&world.load, &world.f, world.checker.dir, world.clients);
+    world.clients = 0;
+    world.has_no_clients = true;
+}
+
+void fault_end(void)
+{
+    (void)kill(world.pool.pid, SIGTERM);
+    pool_assert_ends(&world.pool, 0);
+    if (world.others.pid > 0) {
+        (void)kill(world.others.pid, SIGTERM);
+        pool_assert_ends(&world.others, 0);
+    }
+    fault_check();
+}
+
+static void set_fault(const struct fault *fault, bool on)
+{
+    char commands[256];
+    char *next = commands;
+
+    if (fault->set != NULL) {
+        fault->set(on);
+        return;
+    }
+    (void)snprintf(commands, sizeof commands, "%s", on ? fault->on : fault->off);
+    for (char *end; next != NULL; next = end) {
+        end = strstr(next, "; ");
+        if (end != NULL) {
+            *end = '\0';
+            end += 2;
+        }
+        fault_redis_ok(next);
+    }
+}
+
+void fault_happens(const struct fault *fault)
+{
+    if (fault->is_shipped)
+        fault_as_shipped();
+    fault_start_midway();
+    set_fault(fault, true);
+    if (fault->down != NULL)
+        pool_log_wait(&world.pool, fault->down);
+    if (fault->words != NULL)
+        pool_log_wait(&world.pool, fault->words);
+    if (fault->is_still)
+        fault_assert_still();
+    if (fault->done > 0)
+        pool_work_wait(&world.f, pool_work_done(&world.f) + fault->done);
+    set_fault(fault, false);
+    fault_assert_midway(); /* PostgreSQL may have been away until now */
+    fault_recovers();
+    if (fault->up != NULL)
+        pool_log_wait(&world.pool, fault->up);
+    assert_int_equal(pool_log_count(&world.pool, "event=pool.worker_died"), 0);
+    fault_end();
+}
+
+/* ---- the check ---- */
+
+/* Every lock ends by itself, after its lease at the latest. */
+static void assert_no_lock_stays(void)
+{
+    int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
+
+    while (pool_lock_keys(&world.f) > 0) {
+        if (fixture_now_ms() > deadline)
+            fail_msg("%" PRId64 " lock keys outlive their lease",
+                     pool_lock_keys(&world.f));
+        fixture_pause_ms(20);
+    }
+}
+
+void fault_check(void)
+{
+    if (world.redis.pid > 0)
+        assert_no_lock_stays();
+    assert_int_equal(pool_incidents(&world.f, "commit_unknown", ""),
+                     pool_incidents(&world.f, "commit_unknown", "settled: "));
+    assert_int_equal(pool_incidents(&world.f, "parked", ""), 0);
+    load_assert_exact(&world.load, &world.f);
+    fault_check_rows("now");
+}
+
+void fault_check_rows(const char *now)
+{
+    char options[96];
+
+    (void)snprintf(options, sizeof options, "--bound-ms %d --lease-ms %d%s",
+                   world.bound_ms, world.lease_ms,
+                   strchr(world.f.redis_url, ',') != NULL ? " --quorum" : "");
+    checker_assert_holds(&world.checker, &world.f, now, options);
+    print_message("%s", world.checker.out);
+}

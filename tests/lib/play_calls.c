@@ -1,0 +1,309 @@
+/* play_calls: the calls of the library, as steps name them. */
+#include "tests/lib/play_inside.h"
+
+enum { TRIES = 20 };
+
+/* ---- calls ---- */
+
+/* A step that is a call: who makes it, over which lock. */
+struct call {
+    struct play_actor *a;
+    struct ll_lock *l;
+    const struct play_step *s;
+};
+
+static bool is(const struct call *c, const char *word)
+{
+    return strcmp(c->s->word[1], word) == 0;
+}
+
+static uint32_t number(const struct call *c, size_t word, long long otherwise)
+{
+    return (uint32_t)play_number(c->s, word, otherwise);
+}
+
+/* The answer of an acquire, and what every one promises. */
+static struct play_answer granted(const struct call *c, int code)
+{
+    if ((code == LL_OK || code == LL_PARTIAL) && ll_holds(c->l) > 1) {
+        assert_true(ll_token(c->l) <= playing.last_token); /* and no token more */
+    } else if (code == LL_OK || code == LL_PARTIAL) {
+        assert_true(ll_token(c->l) > playing.last_token);
+        playing.last_token = ll_token(c->l);
+        assert_true(ll_granted(c->l) > 0);
+    } else if (code != LL_LOST && code != LL_E_INVAL) {
+        assert_int_equal(ll_token(c->l), 0);
+        assert_int_equal(ll_granted(c->l), 0);
+        assert_int_equal(ll_holds(c->l), 0);
+        assert_false(ll_valid(c->l, 0));
+    }
+    return play_code_of(c->a, code);
+}
+
+static struct play_answer call_try(const struct call *c)
+{
+    return granted(c, ll_try(c->l, play_word(c->s, 2), number(c, 3, PLAY_LEASE_MS)));
+}
+
+/* All servers stand still before the command is sent: where a look at them, once a
+ * second, came before it, they go on, and it is tried again. */
+static struct play_answer call_stopped(const struct call *c)
+{
+    int code = LL_E_UNAVAILABLE;
+
+    for (int i = 0; i < TRIES && code == LL_E_UNAVAILABLE; i++) {
+        play("server cont");
+        LOCK_AWAIT(ll_connect(c->a->c) == LL_OK);
+        play("server stop");
+        code = ll_try(c->l, play_word(c->s, 2), PLAY_LEASE_MS);
+    }
+    return granted(c, code);
+}
+
+static struct play_answer call_take(const struct call *c)
+{
+    uint32_t lease_ms = number(c, 3, PLAY_LEASE_MS);
+
+    if (playing.w->servers[0].pid == 0) /* a cluster */
+        quorum_take(c->l, play_word(c->s, 2), lease_ms);
+    else
+        quorum_take_everywhere(playing.w, c->l, play_word(c->s, 2), lease_ms);
+    return granted(c, LL_OK);
+}
+
+static struct play_answer call_acquire(const struct call *c)
+{
+    struct play_keys k = play_read_keys(play_word(c->s, 2));
+
+    return granted(c, ll_acquire(c->l, k.keys, k.n, play_mode_of(c->s->word[1]),
+                                 number(c, 3, PLAY_LEASE_MS)));
+}
+
+/* On a busy machine the last attempt may have no time for its answer, and its fault is
+ * told instead of a timeout: then once more. */
+static struct play_answer call_wait(const struct call *c)
+{
+    struct play_keys k = play_read_keys(play_word(c->s, 2));
+    enum ll_mode mode = play_mode_of(c->s->n > 4 ? c->s->word[4] : "all");
+    bool is_fault = true;
+    int code = LL_OK;
+
+    for (int i = 0; i < TRIES && is_fault; i++) {
+        code = ll_acquire_wait(c->l, k.keys, k.n, mode, PLAY_LEASE_MS, number(c, 3, 0),
+                               -1);
+        is_fault = (code == LL_E_UNCERTAIN || code == LL_E_UNAVAILABLE ||
+                    code == LL_E_NO_QUORUM) &&
+                   (c->s->wanted == NULL || !play_is_code(c->s->wanted, code));
+    }
+    return granted(c, code);
+}
+
+static void *wait_in_thread(void *actor)
+{
+    struct play_actor *a = actor;
+
+    a->code = ll_acquire_wait(a->l[0], a->keys.keys, a->keys.n, a->mode, PLAY_LEASE_MS,
+                              a->wait_ms, -1);
+    return NULL;
+}
+
+static struct play_answer call_begin(const struct call *c)
+{
+    c->a->keys = play_read_keys(play_word(c->s, 2));
+    c->a->wait_ms = number(c, 3, 0);
+    c->a->mode = play_mode_of(c->s->n > 4 ? c->s->word[4] : "all");
+    c->a->waits = true;
+    assert_int_equal(pthread_create(&c->a->thread, NULL, wait_in_thread, c->a), 0);
+    return play_nothing();
+}
+
+static struct play_answer call_end(const struct call *c)
+{
+    assert_int_equal(pthread_join(c->a->thread, NULL), 0);
+    c->a->waits = false;
+    return granted(c, c->a->code);
+}
+
+static struct play_answer call_verify(const struct call *c)
+{
+    int64_t left_ms = -1;
+    int code = ll_verify(c->l, &left_ms);
+
+    if (c->s->n > 2 && code == LL_OK) /* "a verify left: 2000-3000" */
+        return play_number_of(left_ms);
+    return play_code_of(c->a, code);
+}
+
+static struct play_answer call_release(const struct call *c)
+{
+    int code = ll_release(c->l);
+
+    if (ll_holds(c->l) == 0)
+        assert_false(ll_valid(c->l, 0));
+    return play_code_of(c->a, code);
+}
+
+static struct play_answer call_some(const struct call *c)
+{
+    size_t index[PLAY_WORDS], n = 0;
+
+    for (size_t i = 2; i < c->s->n; i++)
+        index[n++] = number(c, i, 0);
+    return play_code_of(c->a, ll_release_some(c->l, index, n));
+}
+
+/* Calls that have no answer. */
+static struct play_answer call_plain(const struct call *c)
+{
+    if (is(c, "abandon"))
+        ll_abandon(c->l);
+    else if (is(c, "disconnect"))
+        ll_disconnect(c->a->c);
+    else if (is(c, "reentrant"))
+        ll_set_reentrant(c->l, true);
+    else if (is(c, "tolerance"))
+        ll_set_tolerance(c->l, number(c, 2, 0));
+    else if (is(c, "floor"))
+        ll_raise_floor(c->a->c, play_number(c->s, 2, 0));
+    else
+        await_renewals(c->a->r, number(c, 2, 1));
+    return play_nothing();
+}
+
+/* Calls of one line, whose answer is a code. */
+static struct play_answer call_code(const struct call *c)
+{
+    return play_code_of(c->a, is(c, "connect") ? ll_connect(c->a->c)
+                              : is(c, "extend")
+                                  ? ll_extend(c->l, number(c, 2, PLAY_LEASE_MS))
+                              : is(c, "force") ? lock_force(c->a->c, play_word(c->s, 2))
+                                               : ll_key_code(c->l, number(c, 2, 0)));
+}
+
+static void count_held(const struct ll_held *held, void *n)
+{
+    (void)held;
+    ++*(size_t *)n;
+}
+
+/* Counts the keys of a list, or of somebody who is dead and whose keys are freed. */
+static struct play_answer call_count(const struct call *c)
+{
+    struct play_keys k = {0};
+    size_t n = 0;
+    int code;
+
+    if (is(c, "list")) {
+        code = ll_list(c->a->c, count_held, &n);
+    } else {
+        n = 99; /* it must be overwritten */
+        k = play_read_keys(play_word(c->s, 3));
+        code = ll_release_dead(c->a->c, play_actor_of(play_word(c->s, 2))->nonce[0],
+                               k.keys, k.n, &n);
+    }
+    return code == LL_OK ? play_number_of((long long)n) : play_code_of(c->a, code);
+}
+
+/* ---- renewal ---- */
+
+static struct play_answer call_renew(const struct call *c)
+{
+    if (c->a->r == NULL)
+        c->a->r = open_renewer(c->a->c, &c->a->told, number(c, 2, 0));
+    return play_code_of(c->a,
+                        ll_renew(c->a->r, c->l, number(c, 3, 0), number(c, 4, 0)));
+}
+
+static struct play_answer call_loss(const struct call *c)
+{
+    LOCK_AWAIT(c->a->told.times > 0);
+    assert_ptr_equal(c->a->told.last, c->l);
+    assert_false(ll_valid(c->l, 0));
+    return play_code_of(c->a, c->a->told.code);
+}
+
+/* ---- questions ---- */
+
+static struct play_answer ask_number(const struct call *c)
+{
+    uint32_t n = number(c, 2, 0);
+
+    return play_number_of(is(c, "valid")     ? ll_valid(c->l, n)
+                          : is(c, "invalid") ? !ll_valid(c->l, n)
+                          : is(c, "left")    ? ll_left_ms(c->l)
+                          : is(c, "holds")   ? ll_holds(c->l)
+                          : is(c, "granted") ? (long long)ll_granted(c->l)
+                          : is(c, "busy")    ? ll_key_busy_ms(c->l, n)
+                          : is(c, "losses")  ? c->a->told.times
+                          : c->s->n > 2      ? ll_key_token(c->l, n)
+                                             : ll_token(c->l));
+}
+
+static struct play_answer ask_stat(const struct call *c)
+{
+#define STAT(name)                                                                     \
+    {                                                                                  \
+#name, offsetof(struct ll_stats, name) / sizeof(uint64_t)                      \
+    }
+
+    static const struct {
+        const char *name;
+        size_t at;
+    } stats[] = {STAT(connects), STAT(round_trips), STAT(acquires),
+                 STAT(granted),  STAT(busy),        STAT(released),
+                 STAT(lost),     STAT(uncertain),   STAT(faults)};
+
+#undef STAT
+    uint64_t all[sizeof(struct ll_stats) / sizeof(uint64_t)];
+
+    ll_stats(c->a->c, (struct ll_stats *)all);
+    for (size_t i = 0; i < sizeof stats / sizeof stats[0]; i++)
+        if (strcmp(play_word(c->s, 2), stats[i].name) == 0)
+            return play_number_of((long long)all[stats[i].at]);
+    fail_msg("\"%s\": no such figure", c->s->text);
+    return play_nothing();
+}
+
+static struct play_answer ask_error(const struct call *c)
+{
+    return (struct play_answer){PLAY_TEXT, 0, ll_error(c->a->c)};
+}
+
+static const struct {
+    const char *word;
+    struct play_answer (*call)(const struct call *c);
+} calls[] = {{"try", call_try},         {"stopped_try", call_stopped},
+             {"take", call_take},       {"all", call_acquire},
+             {"any", call_acquire},     {"one", call_acquire},
+             {"wait", call_wait},       {"begin", call_begin},
+             {"end", call_end},         {"connect", call_code},
+             {"extend", call_code},     {"force", call_code},
+             {"key", call_code},        {"verify", call_verify},
+             {"release", call_release}, {"some", call_some},
+             {"abandon", call_plain},   {"disconnect", call_plain},
+             {"reentrant", call_plain}, {"tolerance", call_plain},
+             {"floor", call_plain},     {"renewed", call_plain},
+             {"renew", call_renew},     {"loss", call_loss},
+             {"list", call_count},      {"dead", call_count},
+             {"losses", ask_number},    {"valid", ask_number},
+             {"invalid", ask_number},   {"left", ask_number},
+             {"holds", ask_number},     {"granted", ask_number},
+             {"busy", ask_number},      {"token", ask_number},
+             {"stat", ask_stat},        {"error", ask_error}};
+
+struct play_answer play_call(const struct play_step *s)
+{
+    struct call c = {.a = play_actor_of(s->word[0]), .s = s};
+
+    if (strcmp(play_word(s, 1), "limits") == 0) {
+        c.a->limit_ms = number(&c, 2, 0);
+        c.a->connect_ms = number(&c, 3, 0);
+        return play_nothing();
+    }
+    c.l = play_lock(s->word[0]);
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
+        if (is(&c, calls[i].word))
+            return calls[i].call(&c);
+    fail_msg("\"%s\": no such call", s->text);
+    return play_nothing();
+}

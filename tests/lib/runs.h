@@ -1,0 +1,37 @@
+/* runs: one line for one run of the program, and one for one question to the database:
+ *
+ *   says(&f, 2, "say --yes", "locks release %s", key);
+ *   holds(&f, 0, "SELECT count(*) FROM lock_incidents");
+ */
+#ifndef LEDGERLOCK_RUNS_H
+#define LEDGERLOCK_RUNS_H
+
+#include "tests/lib/fixture.h"
+
+/* The output of the latest run. */
+extern struct fixture_output said;
+
+/* Runs the program with these words, parted by blanks; those in '...' are one word.
+ * Asserts the exit code. */
+void runs(const struct fixture *f, int code, const char *words, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same, and that it prints `part`. */
+void says(const struct fixture *f, int code, const char *part, const char *words, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Asserts that the latest run has printed this: as its result when it had one (exit
+ * codes 0, 1 and 8), else as its error. */
+void shows(const char *part);
+
+/* A number in the JSON document that the latest run has printed, by names and indexes
+ * with "/" between: "result/charges". Of an array or object its size, of a boolean 1 or
+ * 0. One that is not there fails the test. And a text, overwritten by the next call. */
+double said_number(const char *path);
+const char *said_text(const char *path);
+
+/* Asserts that the query answers n, asked by the owner, whose search_path is
+ * ledgerlock. */
+void holds(const struct fixture *f, int64_t n, const char *sql);
+
+#endif

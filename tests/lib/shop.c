@@ -1,0 +1,137 @@
+/* shop: rows by generate_series, a client by libpq. */
+#include "tests/lib/shop.h"
+
+#include <inttypes.h>
+#include <libpq-fe.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/lib/pool_world.h"
+
+static PGconn *client;
+
+void shop_open(void)
+{
+    world_open();
+    fixture_env("LEDGERLOCK_POOL_BATCH", "50");
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1000");
+    world_do(
+        "INSERT INTO users (user_id, balance_minor, currency)"
+        " SELECT g, 100000, 'USD' FROM generate_series(1, %d) AS g;"
+        " SELECT make_months('2023-01-01Z', '2023-01-01Z');"
+        " INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit,"
+        " amount_minor, currency, moved_at) SELECT 'deposit', g, 0, g, '2023-01-01Z',"
+        " 'cash', 'wallet', 100000, 'USD', '2023-01-01Z' FROM generate_series(1, %d) AS g",
+        SHOP_USERS, SHOP_USERS);
+    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
+             " currency, anchor_at, unit, next_due_at) SELECT g, g, 'p', 100, 'USD',"
+             " '2024-01-01Z', 'month', '2024-01-01Z' FROM generate_series(1, %d) AS g;"
+             " INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor,"
+             " currency) SELECT %d + 64 * g, 's' || g, 100000, 100000, 10, 'USD'"
+             " FROM generate_series(0, 3) AS g",
+             SHOP_USERS, SHOP_SKU);
+    world_do("SELECT place_order(g, 'k', format('[{\"sku\": \"s%%s\", \"qty\": 1}]',"
+             " 1 + g %% 3)::jsonb, '2024-01-01Z') FROM generate_series(1, %d) AS g;"
+             " ANALYZE",
+             SHOP_USERS);
+}
+
+void shop_close(void)
+{
+    shop_let_go();
+    world_close();
+}
+
+void shop_subscribe(int64_t user, int n, int64_t amount_minor)
+{
+    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
+             " currency, anchor_at, unit, next_due_at) SELECT 100000 + g, %" PRId64
+             ", 'x' || g, %" PRId64 ", 'USD', " SHOP_FIRST ", 'month', " SHOP_FIRST
+             " FROM generate_series(1, %d) AS g; ANALYZE subscriptions",
+             user, amount_minor, n);
+}
+
+void shop_order(int64_t user, int64_t sku, int n)
+{
+    world_do("INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
+             " total_minor, currency, placed_at) SELECT 100000 + g, %" PRId64
+             ", 'x' || g, '', 10, 'USD', " SHOP_FIRST
+             " FROM generate_series(1, %d) AS g; INSERT INTO order_lines SELECT"
+             " 100000 + g, %" PRId64 ", 10, 1 FROM generate_series(1, %d) AS g;"
+             " ANALYZE orders, order_lines",
+             user, n, sku, n);
+}
+
+void shop_hold(const char *sql)
+{
+    PGresult *res;
+
+    shop_let_go();
+    client = PQconnectdb(world.owner);
+    PQclear(PQexec(client, "SET search_path = ledgerlock; BEGIN"));
+    res = PQexec(client, sql);
+    if (PQresultStatus(res) != PGRES_TUPLES_OK &&
+        PQresultStatus(res) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(client));
+    PQclear(res);
+}
+
+void shop_let_go(void)
+{
+    PQfinish(client);
+    client = NULL;
+}
+
+const char *shop_key(const char *verb, const char *key, const char *rest)
+{
+    static char reply[64];
+    char command[256];
+
+    (void)snprintf(command, sizeof command, "%s %s%s %s", verb, world.f.prefix, key,
+                   rest);
+    pool_redis(world.f.redis_url, reply, sizeof reply, command);
+    return reply;
+}
+
+int shop_run_with(const char *workers)
+{
+    return fixture_run(&world.f, &world.o, "run", "--once", "-w", workers, "--now",
+                       SHOP_NOW, NULL);
+}
+
+int shop_run(void)
+{
+    return shop_run_with("2");
+}
+
+unsigned shop_log_count(const char *part)
+{
+    unsigned n = 0;
+
+    for (const char *p = world.o.err; (p = strstr(p, part)) != NULL; p++)
+        n++;
+    return n;
+}
+
+int64_t shop_incidents(const char *kind)
+{
+    return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
+}
+
+int64_t shop_batches_until_done(const char *job)
+{
+    const char *id = strcmp(job, "billing") == 0 ? "subscription_id" : "order_id";
+    const char *worked = strcmp(job, "billing") == 0
+                             ? "charges"
+                             : "(SELECT * FROM orders WHERE decided_at IS NOT NULL)";
+    int64_t done =
+        world_ask("SELECT count(DISTINCT %s) FROM %s AS w WHERE %s <= %d AND %s <> %d",
+                  id, worked, id, SHOP_USERS, id, SHOP_TROUBLE);
+
+    if (done != SHOP_USERS - 1)
+        fail_msg("%s: only %" PRId64 " of %d others were worked: exit %d, %s%s", job,
+                 done, SHOP_USERS - 1, world.o.code, world.o.out, world.o.err);
+    return world_ask("SELECT count(DISTINCT fence) FROM %s AS w WHERE fence <= (SELECT"
+                     " max(fence) FROM %s AS w WHERE %s <= %d AND %s <> %d)",
+                     worked, worked, id, SHOP_USERS, id, SHOP_TROUBLE);
+}

@@ -1,0 +1,53 @@
+/* steps: one line for one step of a test over the pool of a world (world.h). Words of
+ * the program are parted by blanks, as in runs.h. */
+#ifndef LEDGERLOCK_STEPS_H
+#define LEDGERLOCK_STEPS_H
+
+#include "tests/lib/world.h"
+
+#define STEPS_TAKE(at) __attribute__((format(printf, at, at + 1)))
+
+/* Defines a function for `.open`: a world as this plan says. */
+#define WORLD_OPEN(name, ...)                                                          \
+    static void name(void)                                                             \
+    {                                                                                  \
+        static const struct world_plan plan = {__VA_ARGS__};                           \
+                                                                                       \
+        world_open_as(&plan);                                                          \
+    }
+
+/* Starts world.pool: in world.f, or in another, as world.through. */
+void pool_start(const char *words, ...) STEPS_TAKE(1);
+void pool_start_in(const struct fixture *f, const char *words, ...) STEPS_TAKE(2);
+
+/* TERM for world.pool; asserts that it ends with exit code 0. */
+void pool_stop(void);
+
+/* Asserts that the log of world.pool has the text so often. */
+void pool_logged(int64_t times, const char *text);
+
+/* The workers of world.pool, of which there must be n; the pid of the first. And
+ * whether one is among n of them. */
+pid_t pool_workers(size_t n);
+bool pool_has(const pid_t *pids, size_t n, pid_t pid);
+
+/* Runs the program in world.f to its end and asserts the exit code; the output is in
+ * world.o. The second asserts that it has printed `part`: as its result when it had one
+ * (exit codes 0, 1 and 8), else as its error. */
+void world_runs(int code, const char *words, ...) STEPS_TAKE(2);
+void world_says(int code, const char *part, const char *words, ...) STEPS_TAKE(3);
+
+/* Asserts that the query of world_ask answers n. */
+void world_is(int64_t n, const char *sql, ...) STEPS_TAKE(2);
+
+/* Statements and questions as the superuser, without a search_path. */
+void super_do(const char *sql, ...) STEPS_TAKE(1);
+int64_t super_ask(const char *sql, ...) STEPS_TAKE(1);
+
+/* Rows that are parked, and incidents that say so. */
+int64_t world_parked(void);
+
+/* A command to the Redis of the world; the answer is overwritten by the next. */
+const char *redis_do(const char *command, ...) STEPS_TAKE(1);
+
+#endif

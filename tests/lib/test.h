@@ -1,0 +1,159 @@
+/* test: cases that register themselves. A test program is one file of cases; its main
+ * is in test.c, and it runs them through cmocka in the order of the file.
+ *
+ *   GROUP(.open = open_shop, .close = close_shop);
+ *
+ *   CASE(order_is_paid_once)
+ *   {
+ *       assert_int_equal(...);
+ *   }
+ *
+ * The program ends with 77 when no case ran to its end: all were skipped. With -l it
+ * lists its cases. LEDGERLOCK_TEST_ONLY names the one that is to run (a pattern with *
+ * and ?). */
+#ifndef LEDGERLOCK_TEST_H
+#define LEDGERLOCK_TEST_H
+
+/* cmocka wants these four before it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* Headers that nearly every test uses. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The ground of a case; any part may be missing. */
+struct test_group {
+    void (*start)(void); /* once, before its first case; GROUP's: before any */
+    void (*stop)(void);  /* once, after all cases of the program */
+    void (*open)(void);  /* before each case */
+    void (*close)(void); /* after each case, however it ended */
+    const char *(*missing)(
+        void); /* what this machine lacks to run any of it, or NULL */
+};
+
+struct test_case {
+    const char *name;
+    const char *promise; /* the sentence of the documents that it guards */
+    int line;
+    bool alone; /* nothing is opened for it, whatever its group says */
+    void (*run)(void);
+    const void *row;                /* of CASE_ROWS */
+    const struct test_group *group; /* NULL: the one that GROUP says */
+    void (*open)(void);             /* instead of the group's */
+    void (*close)(void);            /* instead of the group's */
+    bool (*when)(void);             /* the case is left out where it answers false */
+    struct test_case *next;
+};
+
+/* The group of all cases of a program that name no other. */
+extern const struct test_group test_group;
+#define GROUP(...) const struct test_group test_group = {__VA_ARGS__}
+
+/* The value that `open` leaves for the case and for `close`. */
+extern void *test_state;
+
+/* The row of the case that runs. */
+extern const void *test_row;
+
+void test_register(struct test_case *c);
+
+/* Registers `like` once for each of n rows in `cases`. A row begins with its name; the
+ * case is named like->name, "_" and that. */
+void test_register_rows(const struct test_case *like,
+                        struct test_case *cases,
+                        const void *rows,
+                        size_t size,
+                        size_t n);
+
+#define TEST_REGISTER(name_, ...)                                                      \
+    static void __attribute__((constructor)) name_##_registers(void)                   \
+    {                                                                                  \
+        static struct test_case registered = {                                         \
+            .name = #name_, .line = __LINE__, __VA_ARGS__};                            \
+                                                                                       \
+        test_register(&registered);                                                    \
+    }
+
+/* CASE(name) or CASE(name, .open = ..., .promise = "..."): a function without
+ * parameters. */
+#define CASE(...) TEST_CASE(__VA_ARGS__, .next = NULL)
+#define TEST_CASE(name_, ...)                                                          \
+    static void name_(void);                                                           \
+    TEST_REGISTER(name_, .run = name_, __VA_ARGS__)                                    \
+    static void name_(void)
+
+/* The same of a group whose `open` leaves a world: the case has it as parameter w. */
+#define CASE_IN(group_, world, ...)                                                    \
+    TEST_CASE_IN(group_, world, __VA_ARGS__, .next = NULL)
+#define TEST_CASE_IN(group_, world, name_, ...)                                        \
+    static void name_(world *w);                                                       \
+    static void name_##_runs(void)                                                     \
+    {                                                                                  \
+        name_(test_state);                                                             \
+    }                                                                                  \
+    TEST_REGISTER(name_, .run = name_##_runs, .group = &(group_), __VA_ARGS__)         \
+    static void name_(world *w __attribute__((unused)))
+
+/* One case for each row of an array whose rows begin with `const char *name`:
+ *
+ *   static const struct { const char *name; int lease_ms; } leases[] = {
+ *       {"of_0", 0},
+ *       {"below_0", -1},
+ *   };
+ *
+ *   CASE_ROWS(refuses_a_lease, leases)
+ *   {
+ *       assert_int_equal(take(row->lease_ms), REFUSED);
+ *   }
+ *
+ * registers refuses_a_lease_of_0 and refuses_a_lease_below_0; parts of struct test_case
+ * may follow. CASE_ROWS_IN has the world as parameter w before the row. */
+#define CASE_ROWS(...) TEST_ROWS(__VA_ARGS__, .next = NULL)
+#define TEST_ROWS(name_, rows, ...)                                                    \
+    static void name_(const __typeof__((rows)[0]) *row);                               \
+    static void name_##_runs(void)                                                     \
+    {                                                                                  \
+        name_(test_row);                                                               \
+    }                                                                                  \
+    TEST_REGISTER_ROWS(name_, rows, __VA_ARGS__)                                       \
+    static void name_(const __typeof__((rows)[0]) *row)
+
+#define CASE_ROWS_IN(group_, world, ...)                                               \
+    TEST_ROWS_IN(group_, world, __VA_ARGS__, .next = NULL)
+#define TEST_ROWS_IN(group_, world, name_, rows, ...)                                  \
+    static void name_(world *w, const __typeof__((rows)[0]) *row);                     \
+    static void name_##_runs(void)                                                     \
+    {                                                                                  \
+        name_(test_state, test_row);                                                   \
+    }                                                                                  \
+    TEST_REGISTER_ROWS(name_, rows, .group = &(group_), __VA_ARGS__)                   \
+    static void name_(world *w __attribute__((unused)),                                \
+                      const __typeof__((rows)[0]) *row)
+
+#define TEST_REGISTER_ROWS(name_, rows, ...)                                           \
+    static void __attribute__((constructor)) name_##_registers(void)                   \
+    {                                                                                  \
+        static struct test_case cases[sizeof(rows) / sizeof(rows)[0]];                 \
+        const struct test_case like = {                                                \
+            .name = #name_, .line = __LINE__, .run = name_##_runs, __VA_ARGS__};       \
+                                                                                       \
+        test_register_rows(&like, cases, rows, sizeof(rows)[0],                        \
+                           sizeof cases / sizeof cases[0]);                            \
+    }
+
+/* A variable of such a type is closed at the end of its block, the last one first;
+ * where the case fails before, what it has opened ends with the program. */
+#define OWNED(close) __attribute__((cleanup(close)))
+
+#endif

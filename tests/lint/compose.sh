@@ -1,0 +1,50 @@
+#!/bin/bash
+# Each service of docker-compose.yml is confined: no root, no capability, no writable root, limits, a network without a way out.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+python3 -c 'import yaml' 2>/dev/null || { echo "skipped: python3-yaml is not installed" && exit 77; }
+python3 - "${1:-docker-compose.yml}" <<'PYTHON'
+import sys
+import yaml
+
+with open(sys.argv[1], encoding="utf-8") as file:
+    compose = yaml.safe_load(file)
+bad = []
+
+
+def must(name, holds, sentence):
+    if not holds:
+        bad.append(f"{name}: {sentence}")
+
+
+def is_loopback(port):
+    return isinstance(port, str) and port.removeprefix("${LEDGERLOCK_PAGE:-").startswith("127.0.0.1:")
+
+
+networks = compose.get("networks") or {}
+must("networks", (networks.get("default") or {}).get("internal") is True, "default must be internal")
+for name, service in compose["services"].items():
+    user = str(service.get("user", "root")).split(":")[0]
+    must(name, user not in ("root", "0"), "user must be another one than root")
+    must(name, service.get("read_only") is True, "read_only must be true")
+    must(name, service.get("cap_drop") == ["ALL"], "cap_drop must be [ALL]")
+    must(name, "cap_add" not in service, "cap_add gives rights back")
+    must(name, not service.get("privileged"), "privileged gives all rights")
+    must(name, "no-new-privileges:true" in service.get("security_opt", []), "security_opt must have no-new-privileges:true")
+    must(name, "mem_limit" in service, "mem_limit is missing")
+    must(name, 0 < service.get("pids_limit", 0), "pids_limit is missing")
+    must(name, set(service.get("networks", ["default"])) <= ({"default", "page"} if service.get("ports") else {"default"}),
+         "a network that is not internal is for a published page alone")
+    must(name, "network_mode" not in service, "network_mode leaves the internal network")
+    must(name, not any(key in service for key in ("pid", "ipc")), "pid and ipc of the host are shared")
+    must(name, all(map(is_loopback, service.get("ports", []))), "ports must be published on 127.0.0.1 alone")
+    for volume in service.get("volumes", []):
+        source = volume if isinstance(volume, str) else str(volume.get("source", ""))
+        must(name, "docker.sock" not in source, "the socket of the engine gives the rights of root")
+    for key in service.get("environment") or {}:
+        must(name, "PASSWORD" not in key or key.endswith("_FILE"), f"{key} is a secret in the environment")
+must("services", len(compose["services"]) > 0, "there is none")
+for line in bad:
+    print("compose:", line)
+sys.exit(bool(bad))
+PYTHON

@@ -1,0 +1,88 @@
+#!/bin/bash
+# Includes go one way, by folder: the table below; each library of others has its place; no circle of includes.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A folder, and those whose headers it may include besides its own. A header of generated texts lies in none.
+cat >"$work/table" <<'TABLE'
+common/base
+common/lock
+common/pg         common/base
+worker/jobs       common/base common/pg common/lock
+worker/batch      common/base common/pg common/lock worker/jobs
+worker/pool       common/base common/pg common/lock worker/jobs worker/batch
+worker/cli        common/base common/pg common/lock worker/jobs worker/batch worker/pool
+worker/http       common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli worker/audit
+worker/top        common/base common/pg common/lock worker/cli worker/http
+worker/doctor     common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli
+worker/import     common/base common/pg worker/cli
+worker/audit      common/base common/pg worker/cli
+worker/seed       common/base common/pg worker/cli worker/import
+worker            worker/cli
+TABLE
+
+# A library of others (how its includes begin), and the files that may include it, as a regular expression.
+cat >"$work/vendors" <<'VENDORS'
+libpq-fe   ^common/pg/|^tools/testkit/
+postgres   ^common/pg/
+hiredis/   ^common/lock/([a-z_]*\.c|connection\.h|async\.h)$|^tools/(bench/bare\.c|testkit/)
+openssl/   ^common/lock/tls\.c$
+libconfig  ^common/base/config_file\.c$
+jansson    ^worker/(cli|audit|http|top|doctor)/|^tools/
+microhttpd ^worker/http/
+ncurses    ^worker/top/
+VENDORS
+
+# Lines "file included": "<name" for a library's header, "path/name.h" or "name_gen.h" for one of ours.
+find common worker tools -name '*.[ch]' -print0 |
+  xargs -0 grep -HoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]+|"[^"]+)' |
+  sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*"?/ /' >"$work/includes"
+[ "$(wc -l <"$work/includes")" -gt 200 ] || { echo "layers: the includes were not found" && exit 1; }
+
+awk -v work="$work" '
+  function folder(path) { sub(/\/?[^\/]*$/, "", path); return path }
+  BEGIN {
+    while ((getline line < (work "/table")) > 0) {
+      n = split(line, word, " +")
+      known[word[1]] = 1
+      for (i = 2; i <= n; i++) may[word[1], word[i]] = 1
+    }
+    while ((getline line < (work "/vendors")) > 0) { split(line, word, " +"); places[word[1]] = word[2] }
+  }
+  $2 ~ /^</ {
+    for (vendor in places)
+      if (index($2, "<" vendor) == 1 && $1 !~ places[vendor]) print "layers: " $1 " includes " $2 ">"
+    next
+  }
+  folder($2) == "" { if ($2 !~ /_gen\.h$/) print "layers: " $1 " includes " $2 ": a path is written from the root"; next }
+  $1 ~ /^tools\// { next }
+  {
+    from = folder($1); to = folder($2)
+    if (!(from in known)) print "layers: " from " is not in the table"
+    else if (from != to && !((from, to) in may)) print "layers: " from " may not use " to ": " $1 " includes " $2
+    else if (($1 in known) && !(($1, to) in may)) print "layers: " $1 " includes " $2
+  }' "$work/includes" | sort -u >"$work/found"
+
+circle() { # what, where: reads lines "user used"
+  tsort >/dev/null 2>"$work/loops" || sed "s|^tsort: |layers: a circle of $1: |" "$work/loops" | grep -v 'contains a loop' >>"$work/found"
+}
+
+# Headers never include each other in a circle; the modules of the program (a file and its header) do not use each
+# other in one either. The libraries beneath have a header of their own for what their files share.
+grep '\.h [^<]' "$work/includes" | grep -v '_gen\.h' | circle headers
+sed -nE 's/^((worker|tools)[^ ]*)\.[ch] ((worker|tools).*)\.h$/\1 \3/p' "$work/includes" | awk '$1 != $2' | sort -u | circle modules
+
+# The library of locks and what lies below the jobs know nothing of what is billed.
+grep -nE '[Ss]ubscription' common/*/*.[ch] common/lock/*.lua | sed 's/^/layers: common knows no subscriptions: /' >>"$work/found" || true
+# No file knows a job type but its own: the pool knows job.h.
+jobs=$(sed -nE '/^#define JOB_TYPES/,/[^\\]$/ s/^ *X\(([a-z_]+)[,)].*/\1/p' worker/jobs/*.h | paste -sd'|')
+[ -n "$jobs" ] || { echo "layers: worker/jobs has no JOB_TYPES" && exit 1; }
+grep -E "^(worker|common)/.* worker/jobs/($jobs)[a-z_]*\.h" "$work/includes" | grep -vE "^worker/jobs/($jobs)" |
+  sed 's/^/layers: this file should know job.h alone: /' >>"$work/found" || true
+
+# The settings have a row for each job of the list.
+sed -i '/common\/base\/config.c includes worker\/jobs\/registry.h$/d' "$work/found"
+cat "$work/found"
+[ ! -s "$work/found" ]

@@ -1,0 +1,28 @@
+#!/bin/sh
+# No circle between the files of the lock library: a file calls functions of files below it only.
+set -eu
+cd "$(dirname "$0")/../../common/lock"
+work=$(mktemp -d /tmp/ledgerlock-layers.XXXXXX)
+trap 'rm -rf "$work"' EXIT
+
+# Every function that files share is called ll_...; a definition begins a line and ends in a brace on the next.
+for file in *.c; do
+  awk -v file="$file" '
+    /^[a-z_].*\(/ || /^ll_[a-z_0-9]+\(/ { head = $0 }
+    /^\{/ && match(head, /ll_[a-z_0-9]+\(/) && head !~ /^static/ { print substr(head, RSTART, RLENGTH - 1), file; head = "" }
+    /^\{/ { head = "" }
+  ' "$file"
+done | sort >"$work/defined"
+[ "$(wc -l <"$work/defined")" -gt 50 ] || { echo "lock_layers: too few definitions were found" && exit 1; }
+
+while read -r name home; do
+  for file in *.c; do
+    [ "$file" = "$home" ] || ! grep -qE "(^|[^a-z_])$name\b" "$file" || echo "$file $home $name"
+  done
+done <"$work/defined" >"$work/calls"
+
+if ! cut -d' ' -f1,2 "$work/calls" | sort -u | tsort >/dev/null 2>"$work/loops"; then
+  echo "lock_layers: files that call each other in a circle:"
+  sed 's/^tsort: //' "$work/loops"
+  exit 1
+fi

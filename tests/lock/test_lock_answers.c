@@ -1,0 +1,144 @@
+/* Answers of Redis that get lost, commands that run late, answers that come late. */
+#include <pthread.h>
+
+#include "tests/lib/play.h"
+
+/* A call asks four times before it gives up. "p take first" makes the scripts known to
+ * the server, so that the first answer is the one that counts. */
+#define KNOWN "p take first; p release; "
+
+/* ---- lost ---- */
+
+/* Guarantee: An acquire whose answer is lost gets the same grant at once, with one
+ * token. */
+PLAY_ONE(acquire_reply_lost,
+         KNOWN "proxy cut_after EVALSHA; p try k; proxy cuts: 1; minted: 0; p verify");
+
+/* Guarantee: A release whose answer is lost asks again: `LL_OK`, and the key is
+ * gone. */
+PLAY_ONE(release_reply_lost,
+         KNOWN "p take k; proxy cut_after EVALSHA; p release; proxy cuts: 1; "
+               "copies k: 0; p release");
+
+/* Guarantee: A release that never heard an answer can be asked again by the caller. */
+PLAY_ONE(release_reply_lost_until_the_call_gives_up,
+         KNOWN "p take k; proxy cut_after EVALSHA 4; p release: uncertain; "
+               "proxy cuts: 4; copies k: 0; p invalid; p release; p release");
+
+/* The release may come to the server at any time, so nothing is promised of the lock
+ * until the release was answered; it was ours until then. */
+/* Guarantee: A lock whose release was not answered is neither valid nor extended nor
+ * entered again. */
+PLAY_ONE(release_not_answered_leaves_nothing_to_count_on,
+         "p limits 500; " KNOWN "p reentrant; p take k; proxy refuse; "
+         "p release: unavailable; proxy welcome; copies k: 1; p invalid; "
+         "p extend: inval; p verify: inval; p try k: inval; p holds: 1; "
+         "proxy cut_after EVALSHA; await p release; proxy cuts: 1; copies k: 0");
+
+/* The first thousand keys are gone when the release of the others fails. */
+/* Guarantee: A release of thousands of keys that fails half-way can be asked again. */
+PLAY_ONE(release_reply_lost_in_the_second_chunk,
+         "p all k:0..1009; proxy cut_before @k:1005 9; p release: fault; "
+         "proxy cuts_before: 2-9; keys: 10; proxy pass; p release; keys: 0");
+
+/* Guarantee: An acquire that never hears an answer is uncertain, and what it took is
+ * given back. */
+PLAY_ONE(answer_lost_every_time_is_uncertain_and_given_back,
+         KNOWN "proxy cut_after EVALSHA 4; p try k: uncertain; proxy cuts: 4; "
+               "p key 0: busy; copies k: 0; p release: gone");
+
+/* It could not be given back either: the caller asks again. */
+PLAY_ONE(answer_lost_and_server_away_may_be_released_later,
+         "p limits 500; " KNOWN "proxy swallow_after @k; p try k: uncertain; "
+         "copies k: 1; proxy pass; await p release; copies k: 0");
+
+PLAY_ONE(force_release_with_a_lost_answer_is_asked_again,
+         "p force first: gone; a take k; proxy cut_after EVALSHA; p force k; "
+         "proxy cuts: 1; copies k: 0");
+
+PLAY_ONE(dead_holder_is_freed_although_the_answer_was_lost,
+         "a take first; p dead a first: 1; b all x,y,z; proxy cut_after EVALSHA; "
+         "p dead b x,y,z: 0-3; proxy cuts: 1; keys: 0");
+
+PLAY_ONE(repeat_after_a_lost_answer_gives_the_same_permit,
+         KNOWN
+         "proxy cut_after EVALSHA; p one q,r,s; keys: 1; p valid; "
+         "proxy cut_after EVALSHA; p2 one q,r,s; keys: 2; proxy cut_after EVALSHA; "
+         "p3 one q,r,s; keys: 3; proxy cuts: 3; p4 one q,r,s: busy");
+
+/* ---- commands that run late ---- */
+
+/* The tries of the acquire come to the server long after the rollback, which goes over
+ * another connection, and are run. */
+/* Guarantee: An acquire that runs after its time grants nothing. */
+PLAY_ONE(acquire_late_execution,
+         "p limits 200; " KNOWN "redis CONFIG RESETSTAT; proxy late @k 4 5000; "
+         "p try k: uncertain; proxy lates: 0; copies k: 0; await proxy lates: 4; "
+         "await calls evalsha: 5; copies k: 0; minted: 0; b take k");
+
+/* Guarantee: An acquire that a frozen server runs when it wakes grants nothing. */
+PLAY_ONE(acquire_late_execution_on_a_frozen_server,
+         "a limits 1000; a take first; a release; redis CONFIG RESETSTAT; "
+         "a stopped_try k: uncertain; rest 400; server cont; await calls evalsha: 1-9; "
+         "copies k: 0; await a try k");
+
+/* ---- answers after the lease ---- */
+
+/* Guarantee: A grant that is heard after its lease is no lock, and is given back. */
+PLAY_ONE(grant_that_is_heard_after_its_lease_is_no_lock,
+         KNOWN "proxy delay 400; p try k 100: unavailable; proxy delayed: 1-99; "
+               "proxy delay 0; copies k: 0");
+
+/* The key was gone when the release came, so the answer that was lost told nothing of a
+ * key that was ours. */
+/* Guarantee: A release after the lease whose answer is lost is told `LL_GONE`. */
+PLAY_ONE(release_after_the_lease_whose_answer_is_lost_tells_that_it_was_gone,
+         KNOWN "p take k 50; await copies k: 0; proxy cut_after EVALSHA; "
+               "p release: gone; proxy cuts: 1");
+
+/* Guarantee: A majority that answers after the lease is a failure, and is released
+ * everywhere. */
+PLAY_QUORUM(grant_of_a_quorum_after_its_lease_is_no_lock,
+            KNOWN "proxy delay 900; p try k 300: unavailable; copies k: 0");
+
+/* ---- answers that come late ---- */
+
+static unsigned delayed_ct; /* answers that were late before */
+
+/* Every answer is late until one was. */
+static void *let_one_be_late(void *arg)
+{
+    struct quorum_world *w = arg;
+
+    (void)proxy_wait(&w->proxies[0], PROXY_DELAYED, delayed_ct + 1, 60);
+    proxy_delay(&w->proxies[0], 0);
+    return NULL;
+}
+
+/* Plays these steps while the next answer is late, and those behind it are not. */
+static void play_late(struct quorum_world *w, const char *steps)
+{
+    pthread_t thread;
+
+    delayed_ct = proxy_count(&w->proxies[0], PROXY_DELAYED);
+    proxy_delay(&w->proxies[0], 800);
+    assert_int_equal(pthread_create(&thread, NULL, let_one_be_late, w), 0);
+    play(steps);
+    (void)pthread_join(thread, NULL);
+    assert_true(proxy_count(&w->proxies[0], PROXY_DELAYED) > delayed_ct);
+}
+
+/* "held" is busy and "free" is not, the lock is whole: an answer that is taken for the
+ * next one is seen. */
+/* Guarantee: A late answer is never taken for the next one's. */
+PLAY_CASE(play_on_one, stale_reply_never_matched)
+{
+    play("b take held; p limits 600; p connect");
+    for (int i = 0; i < 3; i++) {
+        play_late(w, "p try held: busy; p try free");
+        play_late(w, "p verify; p force nobody: gone");
+        fixture_pause_ms(i * 400); /* the late answer has come, or has not */
+        play("p release");
+    }
+    play("keys: 1; b release");
+}

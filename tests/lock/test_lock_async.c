@@ -1,0 +1,225 @@
+/* The event-loop form of the lock library: what it takes, tells and refuses. */
+#include "tests/lib/loop_world.h"
+
+#ifdef HAVE_LIBEVENT
+
+/* Any server: the one that loop_attach connects to. */
+static const struct ll_options plain = {.size = sizeof plain, .reply_ms = LOCK_SOON_MS};
+
+/* ---- one lock ---- */
+
+PLAY_CASE(play_on_one, loop_takes_extends_and_releases)
+{
+    play("l attach; l try k; l token: 1099511627777-9007199254740991; l granted: 1; "
+         "l key 0; l left: 30000-59398; ttl k: 30000-60000; " /* less 1 % and 2 ms */
+         "l extend 120000; l left: 60000-118798; ttl k: 60001-120000; l extend 100; "
+         "l left: 60000-118798; l release; l invalid; l granted: 0; copies k: 0");
+    assert_int_equal(ll_release(play_lock("l")), LL_OK); /* the same answer again */
+}
+
+/* After FLUSHALL the server's clock alone would be too low. */
+PLAY_ONE(token_is_above_the_floor_and_above_the_last_one,
+         "l attach; l floor 4503599627370496; l try k; "
+         "l token: 4503599627370497-9007199254740991; l release; redis FLUSHALL; "
+         "l try k; l release; redis FLUSHALL; l try k; l release");
+
+PLAY_ONE(loop_is_told_of_a_busy_key_and_of_a_lost_one,
+         "l attach; b take k; l try k: busy; l busy 0: 1-60000; l granted: 0; "
+         "l token: 0; l send extend: inval; b release; l try k; del k; l extend: lost; "
+         "l key 0: lost; l invalid; l release: gone; l try k; set k 60000; "
+         "l release: not_owner; copies k: 1");
+
+PLAY_CASE(play_on_one, loop_takes_some_of_many_keys_or_one)
+{
+    play("l attach; b take x; l all x,y,z: busy; copies y: 0; l any x,y,z: partial; "
+         "l granted: 2; l key 0: busy; l token 0: 0");
+    assert_int_equal(ll_key_token(play_lock("l"), 2), ll_token(play_lock("l")));
+    play("l extend 120000; ttl z: 60001-120000; ttl x: 1-60000; l release; "
+         "copies x: 1; l one x,y,z; l granted: 1; l key 1; l release");
+}
+
+PLAY_ONE(loop_sends_a_script_whole_that_the_server_forgot,
+         "l attach; l try k; redis SCRIPT FLUSH; l extend; redis SCRIPT FLUSH; "
+         "l release; redis SCRIPT FLUSH; l try k; l release");
+
+PLAY_ONE(abandoned_lock_is_told_nothing_and_can_be_taken,
+         "l attach; l send try j; l abandon; l try k; l told: 1");
+
+/* ---- many ---- */
+
+enum { LOCKS = 200 };
+
+PLAY_CASE(play_on_one, loop_works_many_locks_behind_one_handshake)
+{
+    struct loop *loop = loop_of("l");
+    struct ll_lock *locks[LOCKS];
+    int64_t last = 0;
+    char name[24];
+
+    play("a take k; a release; redis CONFIG RESETSTAT; l attach"); /* a has the scripts
+                                                                    */
+    for (int i = 0; i < LOCKS; i++) {
+        (void)snprintf(name, sizeof name, "user:%d", i);
+        locks[i] = ll_new(loop->c);
+        assert_int_equal(loop_acquire(loop, locks[i], name, on_done), LL_OK);
+    }
+    assert_int_equal(loop->told, 0);
+    loop_run_until(loop, LOCKS);
+    for (int i = 0; i < LOCKS; i++) {
+        assert_true(ll_valid(locks[i], 0));
+        assert_true(ll_token(locks[i]) > last); /* in the order of the calls */
+        last = ll_token(locks[i]);
+        assert_int_equal(ll_async_release(locks[i], on_done, loop), LL_OK);
+    }
+    loop_run_until(loop, 2 * LOCKS);
+    play("l code: ok; calls eval: 1; keys: 0"); /* the call was the handshake */
+    for (int i = 0; i < LOCKS; i++)
+        ll_free(locks[i]);
+}
+
+/* ---- done may do anything ---- */
+
+static void free_lock(struct ll_lock *l, int code, void *arg)
+{
+    struct loop *loop = arg;
+
+    on_done(l, code, arg);
+    ll_free(l);
+    loop->l = NULL;
+}
+
+static void close_client(struct ll_lock *l, int code, void *arg)
+{
+    on_done(l, code, arg);
+    loop_close_client(arg);
+}
+
+static void end_connection(struct ll_lock *l, int code, void *arg)
+{
+    struct loop *loop = arg;
+
+    close_client(l, code, arg);
+    redisAsyncFree(loop->ac);
+}
+
+static void release_it(struct ll_lock *l, int code, void *arg)
+{
+    assert_int_equal(code, LL_OK);
+    assert_int_equal(ll_async_release(l, on_done, arg), LL_OK);
+}
+
+static const struct {
+    const char *name;
+    ll_done_fn done;
+} ends[] = {{"frees_the_lock", free_lock},
+            {"closes_the_client", close_client},
+            {"ends_the_connection", end_connection},
+            {"goes_on", release_it}};
+
+CASE_ROWS_IN(lock_group, struct lock_world, done, ends)
+{
+    struct loop *loop = loop_open(&plain);
+
+    loop_attach(loop, lock_server.url);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", row->done), LL_OK);
+    loop_run_until(loop, 1);
+    assert_int_equal(loop->code, LL_OK);
+    assert_int_equal(lock_raw_integer(w, "EXISTS lock:k"), row->done != release_it);
+    loop_close(loop);
+}
+
+static const struct {
+    const char *name;
+    bool is_known; /* the server has been looked at, so the calls are sent at once */
+} closes[] = {{"before_they_are_sent", false}, {"after_they_are_sent", true}};
+
+CASE_ROWS_IN(lock_group,
+             struct lock_world,
+             calls_of_a_closed_client_are_not_told,
+             closes)
+{
+    struct loop *loop = loop_open(&plain);
+    struct ll_lock *second = ll_new(loop->c);
+
+    loop_attach(loop, lock_server.url);
+    if (row->is_known) {
+        assert_int_equal(loop_acquire(loop, loop->l, "first", release_it), LL_OK);
+        loop_run_until(loop, 1);
+    }
+    loop->told = 0;
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_OK);
+    assert_int_equal(loop_acquire(loop, second, "other", on_done), LL_OK);
+    ll_free(second);
+    loop_close_client(loop);
+    loop_run(loop, 1, 50);
+    assert_int_equal(loop->told, 0);
+    loop_close(loop);
+}
+
+/* ---- arguments ---- */
+
+static int attach(const struct ll_options *o, struct redisAsyncContext *ac)
+{
+    CLIENT *c = lock_open(o);
+
+    return ll_async_attach(c, ac);
+}
+
+PLAY_CASE(play_on_one, wrong_calls_are_refused_before_anything_is_sent)
+{
+    const struct ll_options quorum = {.size = sizeof quorum,
+                                      .url = "redis://h1,redis://h2,redis://h3"};
+    const struct ll_options replicas = {.size = sizeof replicas, .replicas = 1};
+    const struct ll_key key = {"k", 1};
+    struct ll_lock *l = play_lock("l");
+
+    assert_int_equal(loop_acquire(NULL, l, "k", on_done), LL_E_UNAVAILABLE);
+    play("l attach; l send release: inval; l send try k 0: inval; l send all ,: inval; "
+         "l send all k:0..1000: inval; l send try k; l send try k: inval");
+    assert_int_equal(attach(&quorum, loop_of("l")->ac), LL_E_INVAL);
+    assert_int_equal(attach(&replicas, loop_of("l")->ac), LL_E_INVAL);
+    assert_int_equal(ll_acquire(l, &key, 1, LL_ALL, 5000), LL_E_INVAL);
+    play("await l told: 1; l code: ok; l send try k: inval; l release; "
+         "l send release: inval; l told: 2");
+}
+
+/* ---- figures ---- */
+
+static void count_events(const struct ll_event *event, void *arg)
+{
+    int *events = arg;
+
+    events[event->kind]++;
+    assert_int_equal(event->code, LL_OK);
+    assert_int_equal(event->keys, 1);
+    assert_in_range(event->us, 1, LOOP_MS * 1000LL);
+}
+
+LOCK_CASE(calls_are_told_to_the_hook_and_counted)
+{
+    int events[4] = {0};
+    const struct ll_options o = {.size = sizeof o,
+                                 .url = lock_server.url,
+                                 .on_event = count_events,
+                                 .event_arg = events};
+    struct loop *loop = loop_open(&o);
+    struct ll_stats stats;
+
+    loop_attach(loop, lock_server.url);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_OK);
+    loop_run_until(loop, 1);
+    assert_int_equal(ll_async_extend(loop->l, 5000, on_done, loop), LL_OK);
+    loop_run_until(loop, 2);
+    assert_int_equal(ll_async_release(loop->l, on_done, loop), LL_OK);
+    loop_run_until(loop, 3);
+    ll_stats(loop->c, &stats);
+    assert_int_equal(stats.acquires, 1);
+    assert_int_equal(stats.granted, 1);
+    assert_int_equal(stats.released, 1);
+    assert_int_equal(stats.lost + stats.faults + stats.busy, 0);
+    assert_int_equal(events[LL_EV_ACQUIRE], 1);
+    assert_int_equal(events[LL_EV_EXTEND], 1);
+    assert_int_equal(events[LL_EV_RELEASE], 1);
+    loop_close(loop);
+}
+#endif

@@ -1,0 +1,188 @@
+/* Locks over many keys: any of them, all of them, more than a script takes, and
+ * processes whose batches overlap. */
+#include "tests/lib/crowd.h"
+#include "tests/lib/play.h"
+
+#include <stdatomic.h>
+
+static void name_keys(struct ll_key *keys, char names[][16], size_t from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        keys[i].name = names[i];
+        keys[i].len = (size_t)snprintf(names[i], 16, "k:%zu", from + i);
+    }
+}
+
+/* ---- one script call ---- */
+
+/* 40 of 300 keys are busy. The tokens of the others are above all that these keys have
+ * seen. */
+/* Guarantee: 40 busy keys of 300: 260 are granted under one token in one round trip,
+ * and each key has its answer. */
+PLAY_CASE(play_on_one, batch_any)
+{
+    struct ll_lock *l = play_lock("p"), *of_b = play_lock("b");
+    unsigned trips;
+    int64_t before;
+
+    play("p connect; b all k:0..299");
+    before = ll_token(of_b);
+    play("b release; b any k:0..39; redis CONFIG RESETSTAT");
+    trips = proxy_count(&w->proxies[0], PROXY_TRIPS);
+    play("p any k:0..299: partial; calls evalsha: 1; p granted: 260");
+    for (size_t i = 0; i < 300; i++) {
+        assert_int_equal(ll_key_code(l, i), i < 40 ? LL_BUSY : LL_OK);
+        assert_true(i < 40 ? ll_key_busy_ms(l, i) > 0
+                           : ll_key_token(l, i) > before &&
+                                 ll_key_token(l, i) != ll_token(of_b));
+    }
+    play("p release; calls evalsha: 2; keys: 40");
+    assert_in_range(proxy_count(&w->proxies[0], PROXY_TRIPS) - trips, 2, 4); /* looks */
+}
+
+/* Guarantee: One busy key of 300 that are all wanted: none is taken, in one round
+ * trip. */
+PLAY_CASE(play_on_one, batch_all_or_nothing)
+{
+    unsigned trips;
+
+    play("p take first; p release; b take k:299");
+    trips = proxy_count(&w->proxies[0], PROXY_TRIPS);
+    play("p all k:0..299: busy; keys: 1; b release; p all k:0..299; keys: 300");
+    assert_in_range(proxy_count(&w->proxies[0], PROXY_TRIPS) - trips, 2, 4); /* looks */
+}
+
+PLAY_ONE(any_with_every_key_busy_is_busy_and_mints_no_token,
+         "b any k:0..9; a any k:0..9: busy; minted: 0");
+
+/* ---- batches that overlap ---- */
+
+enum { UNIVERSE = 24, BATCH = 10, ROUNDS = 40 };
+
+struct shared {
+    atomic_int inside[UNIVERSE];
+    atomic_int overlaps, busy, done;
+};
+
+static void shuffle(size_t *order, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        order[i] = i;
+    for (size_t i = n - 1; i > 0; i--) {
+        size_t j = (size_t)rand() % (i + 1), swap = order[i];
+
+        order[i] = order[j];
+        order[j] = swap;
+    }
+}
+
+/* Asks for all keys at once, then waits for them. */
+static int
+take_all(struct shared *s, struct ll_lock *l, const struct ll_key *keys, size_t n)
+{
+    int code = ll_acquire(l, keys, n, LL_ALL, 60000);
+
+    if (code != LL_BUSY)
+        return code;
+    (void)atomic_fetch_add(&s->busy, 1);
+    return ll_acquire_wait(l, keys, n, LL_ALL, 60000, 300000, -1);
+}
+
+static int take_batches(int i, void *shared)
+{
+    struct shared *s = shared;
+    struct ll_lock *l = ll_new(lock_client(lock_server.url, 0));
+    struct ll_key all[UNIVERSE], keys[BATCH];
+    char names[UNIVERSE][16];
+    size_t order[UNIVERSE];
+
+    srand((unsigned)i + 1);
+    name_keys(all, names, 0, UNIVERSE);
+    for (int round = 0; round < ROUNDS; round++) {
+        shuffle(order, UNIVERSE);
+        for (size_t k = 0; k < BATCH; k++)
+            keys[k] = all[order[k]];
+        if (take_all(s, l, keys, BATCH) != LL_OK)
+            return 1;
+        for (size_t k = 0; k < BATCH; k++)
+            s->overlaps += atomic_fetch_add(&s->inside[order[k]], 1) != 0 ? 1 : 0;
+        for (size_t k = 0; k < BATCH; k++)
+            (void)atomic_fetch_sub(&s->inside[order[k]], 1);
+        if (ll_release(l) != LL_OK)
+            return 1;
+        (void)atomic_fetch_add(&s->done, 1);
+    }
+    return 0;
+}
+
+/* Two chunks of keys, one half of the processes in the other order: without giving the
+ * first back each would wait for the other's. */
+static int take_chunks(int i, void *shared)
+{
+    enum { KEYS = 2 * LL_KEYS_MAX };
+
+    static struct ll_key keys[KEYS];
+    static char names[KEYS][16];
+    struct shared *s = shared;
+    struct ll_lock *l = ll_new(lock_client(lock_server.url, 0));
+
+    for (size_t k = 0; k < KEYS; k++)
+        name_keys(&keys[k], &names[k], (k + (i % 2 == 0 ? LL_KEYS_MAX : 0)) % KEYS, 1);
+    for (int round = 0; round < 5; round++) {
+        if (take_all(s, l, keys, KEYS) != LL_OK)
+            return 1;
+        s->overlaps += atomic_fetch_add(&s->inside[0], 1) != 0 ? 1 : 0;
+        (void)atomic_fetch_sub(&s->inside[0], 1);
+        if (ll_release(l) != LL_OK)
+            return 1;
+        (void)atomic_fetch_add(&s->done, 1);
+    }
+    return 0;
+}
+
+/* All finish, each alone on its keys, and they did meet. */
+static void all_finish(int (*work)(int i, void *shared), int processes, int rounds)
+{
+    struct shared *s = crowd_memory(sizeof *s);
+
+    crowd_run(processes, work, s);
+    assert_int_equal(s->done, processes * rounds);
+    assert_int_equal(s->overlaps, 0);
+    print_message("%d of %d batches found a key busy\n", s->busy, s->done);
+    assert_true(s->busy >= processes);
+}
+
+/* Guarantee: Eight processes that want overlapping batches in any order all finish,
+ * alone on their keys. */
+LOCK_CASE(batch_deadlock_free)
+{
+    all_finish(take_batches, 8, ROUNDS);
+}
+
+/* Guarantee: The same holds for batches of more keys than one script call takes. */
+LOCK_CASE(batch_deadlock_free_beyond_one_script_call)
+{
+    all_finish(take_chunks, 4, 5);
+}
+
+/* One key is never granted twice by one call; with few keys, with many, and in chunks.
+ */
+LOCK_CASE(name_given_twice_is_refused_and_nothing_is_held)
+{
+    static const size_t sizes[] = {2, 3, 300, 1500};
+    static struct ll_key keys[1500];
+    static char names[1500][16];
+
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t n = sizes[i];
+
+        name_keys(keys, names, 0, n);
+        keys[n - 1] = keys[0];
+        assert_int_equal(ll_acquire(w->la, keys, n, LL_ANY, 60000), LL_E_INVAL);
+        assert_non_null(strstr(ll_error(w->a), "keys 0 and "));
+        assert_int_equal(ll_granted(w->la), 0);
+        assert_int_equal(ll_key_code(w->la, 0), LL_E_INVAL);
+        assert_int_equal(ll_acquire(w->la, keys, n - 1, LL_ANY, 60000), LL_OK);
+        assert_int_equal(ll_release(w->la), LL_OK);
+    }
+}

@@ -1,0 +1,160 @@
+/* Connections: what ends them while they rest, and those that the caller hands in. */
+#include "tests/lib/play.h"
+#include "tests/lib/tls_world.h"
+
+#ifdef LEDGERLOCK_TLS
+#include <hiredis/hiredis_ssl.h>
+#endif
+
+static const struct ll_key one_key = {"one", 3};
+
+/* ---- the server closed the connection ---- */
+
+static const struct {
+    const char *name, *steps;
+} ends[] = {{"while_it_rested", "redis CLIENT KILL TYPE normal; rest 150"},
+            {"just_now", "redis CLIENT KILL TYPE normal"}};
+
+CASE_ROWS_IN(play_on_one, struct quorum_world, connection_that_ended_is_no_fault, ends)
+{
+    static const char *const calls[] = {"a connect",     "a try k",
+                                        "a extend",      "a verify",
+                                        "a list: 1",     "a release; a try k",
+                                        "a dead a k: 1", "a force k: gone"};
+
+    play("a connect");
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        play(row->steps);
+        play(calls[i]);
+    }
+}
+
+/* The connection that asks does not rest. */
+PLAY_ONE(timeout_of_the_server_is_no_fault,
+         "a try k; redis CONFIG SET timeout 3; "
+         "await redis INFO clients: connected_clients:1; redis CONFIG SET timeout 0; "
+         "a list: 1; a release");
+
+/* ---- the caller's own connections ---- */
+
+static unsigned handed_in;
+
+static redisContext *connect_by_hand(void *url)
+{
+    handed_in++;
+    return url == NULL ? NULL : redisConnectUnix((char *)url + strlen("unix://"));
+}
+
+static struct ll_client *client_by_hand(ll_connect_fn connect, void *arg)
+{
+    handed_in = 0;
+    return LOCK_OPEN(.connect = connect, .connect_arg = arg);
+}
+
+/* As over a connection of the library's own: keys, waits, a renewer, an end. */
+static void use_by_hand(struct ll_client *c, struct ll_lock *other)
+{
+    LOCK *l = ll_new(c);
+    struct ll_renewer *r;
+
+    assert_int_equal(ll_try(l, "one", 2000), LL_OK);
+    assert_int_equal(ll_try(other, "one", 2000), LL_BUSY);
+    assert_int_equal(ll_renewer_open(&r, c, NULL), LL_OK);
+    assert_int_equal(ll_renew(r, l, 0, 0), LL_OK);
+    fixture_pause_ms(2500);
+    assert_true(ll_valid(l, 0));
+    assert_int_equal(ll_release(l), LL_OK);
+    ll_renewer_close(r);
+    assert_int_equal(ll_try(other, "one", 60000), LL_OK);
+    assert_int_equal(lock_wait_in_vain(l, &one_key, 1, 600, 200), LL_TIMEOUT);
+    assert_int_equal(ll_release(other), LL_OK);
+}
+
+/* Guarantee: A connection that the caller hands in is used like any other. */
+LOCK_CASE(connection_handed_in_is_used_like_any_other)
+{
+    CLIENT *c = client_by_hand(connect_by_hand, lock_server.url);
+
+    use_by_hand(c, w->lb);
+    /* One of them is the renewer's; a wake-up that came late ends the wait's own. */
+    assert_in_range(handed_in, 2, 3);
+}
+
+LOCK_CASE(ended_connection_is_asked_for_again)
+{
+    CLIENT *c = client_by_hand(connect_by_hand, lock_server.url);
+    LOCK *l = ll_new(c);
+
+    assert_int_equal(ll_try(l, "one", 60000), LL_OK);
+    lock_raw_do(w, "CLIENT KILL TYPE normal");
+    assert_int_equal(ll_extend(l, 60000), LL_OK);
+    assert_int_equal(handed_in, 2);
+    ll_disconnect(c);
+    assert_int_equal(ll_release(l), LL_OK);
+    assert_int_equal(handed_in, 3);
+}
+
+LOCK_CASE(no_connection_to_hand_in_is_unavailable)
+{
+    CLIENT *c = client_by_hand(connect_by_hand, NULL);
+    LOCK *l = ll_new(c);
+
+    assert_int_equal(ll_try(l, "one", 60000), LL_E_UNAVAILABLE);
+    assert_true(handed_in > 0);
+}
+
+LOCK_CASE(no_answer_on_a_connection_handed_in_ends_in_time)
+{
+    CLIENT *c = LOCK_OPEN(.connect = connect_by_hand, .connect_arg = lock_server.url,
+                          .connect_ms = 1000, .reply_ms = 1000);
+    LOCK *l = ll_new(c);
+
+    assert_int_equal(ll_try(l, "one", 60000), LL_OK);
+    lock_raw_do(w, "CLIENT PAUSE 60000 WRITE");
+    assert_true(ll_extend(l, 60000) < 0);
+    assert_true(ll_left_ms(l) > 30000); /* long before the pause is over */
+    lock_raw_do(w, "CLIENT UNPAUSE");
+    assert_int_equal(ll_release(l), LL_OK);
+}
+
+#ifdef LEDGERLOCK_TLS
+static redisContext *connect_with_tls(void *arg)
+{
+    redisContext *c = redisConnect("127.0.0.1", tls_port);
+    redisSSLContext *tls =
+        redisCreateSSLContext(tls_ca, NULL, NULL, NULL, "localhost", NULL);
+
+    (void)arg;
+    if (c != NULL && tls != NULL)
+        (void)redisInitiateSSLWithContext(c, tls);
+    redisFreeSSLContext(tls);
+    return c;
+}
+
+static const char *lacks_tls(void)
+{
+    return tls_is_possible() ? NULL : "redis-server without TLS, or no openssl";
+}
+#else
+static redisContext *connect_with_tls(void *arg)
+{
+    return arg; /* never called */
+}
+
+static const char *lacks_tls(void)
+{
+    return "this hiredis has no TLS";
+}
+#endif
+
+static const struct test_group tls = {
+    .missing = lacks_tls, .start = tls_start_server, .stop = tls_stop_server};
+
+CASE(connection_handed_in_may_speak_tls, .group = &tls)
+{
+    CLIENT *other = lock_client(tls_server.url, 0);
+    LOCK *l = ll_new(other);
+    CLIENT *c = client_by_hand(connect_with_tls, NULL);
+
+    use_by_hand(c, l);
+}

@@ -1,0 +1,158 @@
+/* The cost of the library, and its figures. */
+#include "tests/lib/lock_waiters.h"
+#include "tests/lib/play.h"
+
+static const struct ll_key two_keys[] = {{"a", 1}, {"b", 1}};
+
+/* ---- round trips ---- */
+
+/* Beside that of the socket. */
+PLAY_ONE(connecting_takes_two_round_trips,
+         "proxy delay 20; p connect; proxy trips: 1; p connect; proxy trips: 1; "
+         "p stat connects: 1");
+
+/* The scripts are known, and the server was asked for its state less than a second
+ * ago: seen once is enough, since a busy machine may be slower than that. */
+LOCK_CASE(acquire_extend_and_release_take_one_round_trip_each)
+{
+    struct ll_stats before, after = {0};
+    int64_t left_ms;
+
+    do {
+        before = after;
+        assert_int_equal(ll_acquire(w->la, two_keys, 2, LL_ALL, 60000), LL_OK);
+        assert_int_equal(ll_extend(w->la, 60000), LL_OK);
+        assert_int_equal(ll_verify(w->la, &left_ms), LL_OK);
+        assert_int_equal(ll_release(w->la), LL_OK);
+        ll_stats(w->a, &after);
+        assert_true(after.acquires < 50);
+    } while (after.round_trips - before.round_trips > 4);
+    assert_int_equal(after.round_trips - before.round_trips, 4);
+}
+
+/* ---- waiting ---- */
+
+enum { WAITERS = 8, WATCH_MS = 4000 };
+
+/* Changes of data since the start: what goes to replicas and to the append-only file.
+ */
+static long writes_so_far(struct lock_world *w)
+{
+    redisReply *reply = redisCommand(w->raw, "INFO persistence");
+    const char *name = "rdb_changes_since_last_save:";
+    long n = strtol(strstr(reply->str, name) + strlen(name), NULL, 10);
+
+    freeReplyObject(reply);
+    return n;
+}
+
+LOCK_CASE(idle_waiters_write_at_most_once_a_second_each)
+{
+    struct waiter *waiters;
+    long before, after;
+    int64_t took_us;
+
+    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    waiters = waiters_start(WAITERS,
+                            (struct waiter){.rounds = 1, .wait_ms = 2 * LOCK_SOON_MS});
+    LOCK_AWAIT(waiters_blocked(w) == WAITERS);
+    took_us = waiters_now_us();
+    before = writes_so_far(w);
+    fixture_pause_ms(WATCH_MS);
+    after = writes_so_far(w);
+    took_us = waiters_now_us() - took_us;
+    assert_int_equal(ll_release(w->la), LL_OK);
+    waiters_join(waiters, WAITERS);
+    for (size_t i = 0; i < WAITERS; i++)
+        assert_int_equal(waiters[i].granted, 1);
+    assert_true(after - before <= WAITERS * took_us / 1000000);
+    free(waiters);
+}
+
+/* ---- events and figures ---- */
+
+enum { EVENTS = 32 };
+
+struct seen {
+    struct ll_event events[EVENTS];
+    size_t n;
+};
+
+static void note_event(const struct ll_event *event, void *arg)
+{
+    struct seen *seen = arg;
+
+    if (seen->n < EVENTS)
+        seen->events[seen->n++] = *event;
+}
+
+static void
+assert_events(const struct seen *seen, const struct ll_event *wanted, size_t n)
+{
+    assert_int_equal(seen->n, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct ll_event *e = &seen->events[i];
+
+        assert_int_equal(e->kind, wanted[i].kind);
+        assert_int_equal(e->code, wanted[i].code);
+        assert_int_equal(e->keys, wanted[i].keys);
+        assert_int_equal(e->granted, wanted[i].granted);
+        assert_in_range(e->us, 1, 60000000);
+    }
+}
+
+LOCK_CASE(hook_is_told_of_every_call)
+{
+    static const struct ll_event wanted[] = {
+        {LL_EV_CONNECT, LL_OK, 0, 0, 0},      {LL_EV_ACQUIRE, LL_PARTIAL, 2, 1, 0},
+        {LL_EV_EXTEND, LL_OK, 1, 0, 0},       {LL_EV_RELEASE, LL_OK, 1, 0, 0},
+        {LL_EV_ACQUIRE, LL_BUSY, 2, 0, 0},    {LL_EV_ACQUIRE, LL_TIMEOUT, 2, 0, 0},
+        {LL_EV_ACQUIRE, LL_E_INVAL, 1, 0, 0},
+    };
+    struct seen seen = {.n = 0};
+    CLIENT *c = LOCK_OPEN(.url = lock_server.url, .on_event = note_event,
+                          .event_arg = &seen, .reply_ms = LOCK_SOON_MS);
+    LOCK *l = ll_new(c);
+
+    assert_int_equal(ll_try(w->lb, "b", 60000), LL_OK);
+    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ANY, 60000), LL_PARTIAL);
+    assert_int_equal(ll_extend(l, 60000), LL_OK);
+    assert_int_equal(ll_release(l), LL_OK);
+    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ALL, 60000), LL_BUSY);
+    assert_int_equal(ll_acquire_wait(l, two_keys, 2, LL_ALL, 60000, 300, -1),
+                     LL_TIMEOUT);
+    assert_int_equal(ll_try(l, "!last", 60000), LL_E_INVAL);
+    assert_events(&seen, wanted, sizeof wanted / sizeof wanted[0]);
+}
+
+LOCK_CASE(hook_is_told_of_a_server_that_is_away)
+{
+    const struct ll_event wanted = {LL_EV_CONNECT, LL_E_UNAVAILABLE, 0, 0, 0};
+    struct seen seen = {.n = 0};
+    CLIENT *c = LOCK_OPEN(.url = "unix:///nowhere/redis.sock", .on_event = note_event,
+                          .event_arg = &seen);
+
+    assert_int_equal(ll_connect(c), LL_E_UNAVAILABLE);
+    assert_events(&seen, &wanted, 1);
+}
+
+/* Guarantee: Each key counts as granted, busy, released and lost once. */
+PLAY_ONE(figures_count_keys_as_they_are_granted_busy_released_and_lost,
+         "b try b; a all a,b,c: busy; a any a,b,c: partial; a stat connects: 1; "
+         "a stat acquires: 2; a stat granted: 2; a stat busy: 4; "
+         "a any a,b,c: inval; redis DEL @a; a release: gone; a stat granted: 2; "
+         "a stat busy: 4; a stat released: 1; a stat lost: 1; a stat faults: 1; "
+         "a stat uncertain: 0");
+
+/* Keys that an acquire gives back were never held, so they are not lost: this one fails
+ * at its second key. */
+PLAY_ONE(figures_count_a_loss_once_and_no_key_that_was_never_held,
+         "redis ACL SETUSER default -copy; a all a,b,c: auth; "
+         "redis ACL SETUSER default +copy; a stat granted: 0; a stat lost: 0; "
+         "a stat released: 0; a all a,b,c; redis DEL @a; a extend: lost; "
+         "a release: gone; a stat lost: 1; a stat released: 2");
+
+PLAY_ONE(figures_count_faults,
+         "p limits 1000; p connect; proxy swallow; p try k: uncertain; p abandon; "
+         "p try k: unavailable; p stat uncertain: 1; p stat faults: 2; "
+         "p stat granted: 0");

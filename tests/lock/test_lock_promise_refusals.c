@@ -1,0 +1,223 @@
+/* A refusal of a server has a code that tells what to do, and leaves nothing behind. */
+#include "tests/lib/ha_world.h"
+
+#include "tests/lib/play.h"
+#include "tools/testkit/fake_redis.h"
+
+static const struct ll_key two_keys[] = {{"x", 1}, {"y", 1}};
+
+/* ---- answers ---- */
+
+GROUP(.start = lock_start_server, .stop = lock_stop_server);
+
+static const struct {
+    const char *name, *word, *answer;
+    int code;
+} answers[] = {
+    /* clang-format off */
+    {"clients", "EVALSHA", "-ERR max number of clients reached\r\n", LL_E_UNAVAILABLE},
+    {"protected", "EVALSHA", "-DENIED Redis is running in protected mode\r\n", LL_E_AUTH},
+    {"cluster_down", "EVALSHA", "-CLUSTERDOWN The cluster is down\r\n", LL_E_UNAVAILABLE},
+    {"try_again", "EVALSHA", "-TRYAGAIN Multiple keys request during rehashing of slot\r\n", LL_E_UNAVAILABLE},
+    {"cross_slot", "EVALSHA", "-CROSSSLOT Keys in request don't hash to the same slot\r\n", LL_E_CLUSTER},
+    {"loading", "EVALSHA", "-LOADING Redis is loading the dataset in memory\r\n", LL_E_UNAVAILABLE},
+    {"busy", "EVALSHA", "-BUSY Redis is busy running a script.\r\n", LL_E_UNAVAILABLE},
+    {"no_primary", "EVALSHA", "-MASTERDOWN Link with MASTER is down\r\n", LL_E_UNAVAILABLE},
+    {"no_disk", "EVALSHA", "-MISCONF Redis is configured to save RDB snapshots\r\n", LL_E_UNAVAILABLE},
+    {"no_replicas", "EVALSHA", "-NOREPLICAS Not enough good replicas to write.\r\n", LL_E_UNAVAILABLE},
+    {"no_memory", "EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", LL_E_OOM},
+    {"read_only", "EVALSHA", "-READONLY You can't write against a read only replica.\r\n", LL_E_READONLY},
+    {"no_login", "EVALSHA", "-NOAUTH Authentication required.\r\n", LL_E_AUTH},
+    {"no_right", "EVALSHA", "-NOPERM this user has no permissions\r\n", LL_E_AUTH},
+    {"no_right_in_script", "EVALSHA", "-ERR The user executing the script can't run this command\r\n", LL_E_AUTH},
+    {"acl_in_script", "EVALSHA", "-ERR ACL failure in script: User has no permissions\r\n", LL_E_AUTH},
+    {"other_error", "EVALSHA", "-ERR something else\r\n", LL_E_PROTO},
+    {"status", "EVALSHA", "+OK\r\n", LL_E_PROTO},
+    {"nothing", "EVALSHA", "*0\r\n", LL_E_PROTO},
+    {"clients_at_handshake", "INFO", "-ERR max number of clients reached\r\n", LL_E_UNAVAILABLE},
+    {"protected_at_handshake", "INFO", "-DENIED Redis is running in protected mode\r\n", LL_E_AUTH},
+    {"handshake_without_figures", "INFO", "$3\r\nyes\r\n", LL_E_PROTO},
+    {"time_of_nothing", "TIME", "*2\r\n$-1\r\n$-1\r\n", LL_E_PROTO},
+    {"time_of_one_part", "TIME", "*1\r\n$10\r\n1700000000\r\n", LL_E_PROTO},
+    {"time_with_letters", "TIME", "*2\r\n$5\r\n12abc\r\n$1\r\n0\r\n", LL_E_PROTO},
+    {"time_too_large", "TIME", "*2\r\n$19\r\n9223372036854775807\r\n$1\r\n0\r\n", LL_E_PROTO},
+    {"time_of_largest_integers", "TIME", "*2\r\n:9223372036854775807\r\n:9223372036854775807\r\n", LL_E_PROTO},
+    {"time_below_0", "TIME", "*2\r\n:-9223372036854775808\r\n:0\r\n", LL_E_PROTO},
+    {"time_of_arrays", "TIME", "*2\r\n*0\r\n*0\r\n", LL_E_PROTO},
+    {"time_in_words", "TIME", "$3\r\nnow\r\n", LL_E_PROTO},
+    {"no_time", "TIME", "-ERR no time\r\n", LL_E_PROTO},
+    /* clang-format on */
+};
+
+/* Guarantee: Each refusal of a server has a code that tells what to do. */
+CASE_ROWS(error_of_a_server_has_its_own_code, answers)
+{
+    FAKE fake = {0};
+    CLIENT *c;
+    LOCK *l;
+    int code;
+
+    fake_redis_say(&fake, row->word, row->answer);
+    c = lock_client(fake.url, 300);
+    l = ll_new(c);
+    code = ll_connect(c);
+    if (code == LL_OK)
+        code = ll_try(l, "one", 10000);
+    assert_int_equal(code, row->code);
+    assert_true(ll_error(c)[0] != '\0');
+    assert_false(ll_valid(l, 0));
+}
+
+CASE(time_in_integers_is_as_good_as_in_text)
+{
+    FAKE fake = {0};
+    CLIENT *c;
+
+    fake_redis_say(&fake, "TIME", "*2\r\n:1700000000\r\n:5\r\n");
+    c = lock_client(fake.url, 300);
+    assert_int_equal(ll_connect(c), LL_OK);
+}
+
+/* Guarantee: A server that is not there is never "busy". */
+LOCK_CASE(server_that_is_not_there_is_unavailable_not_busy)
+{
+    CLIENT *c = lock_client("unix:///nowhere/redis.sock", 0);
+    LOCK *l = ll_new(c);
+
+    assert_int_equal(ll_try(l, "user:1", 5000), LL_E_UNAVAILABLE);
+    fixture_assert_contains(ll_error(c), "/nowhere/redis.sock");
+}
+
+static const struct {
+    const char *name, *version;
+    int code;
+} versions[] = {{"6_0", "6.0.16", LL_E_VERSION},
+                {"5_0", "5.0.14", LL_E_VERSION},
+                {"6_2", "6.2.0", LL_OK},
+                {"10_1", "10.1.0", LL_OK},
+                {"none", "unstable", LL_OK}};
+
+/* It says so at once, not when two keys are asked for. */
+CASE_ROWS(server_older_than_the_scripts_is_refused_by_version, versions)
+{
+    FAKE fake = {0};
+    CLIENT *c;
+    LOCK *l;
+
+    fake_redis_start(&fake,
+                     &(struct fake_options){.version = row->version, .grants = true});
+    c = lock_client(fake.url, 0);
+    l = ll_new(c);
+    assert_int_equal(ll_try(l, "a", 10000), row->code);
+    if (row->code != LL_OK)
+        fixture_assert_contains(ll_error(c), row->version);
+}
+
+/* ---- passwords ---- */
+
+CASE(password_is_in_no_error)
+{
+    REDIS own = {0};
+    CLIENT *c;
+    char url[FIXTURE_URL];
+
+    fixture_redis_start(&own, "--rename-command", "AUTH", "OTHER", NULL);
+    (void)snprintf(url, sizeof url, "unix://bob:Sup3rSecret@%s/redis.sock", own.dir);
+    c = lock_client(url, 0);
+    assert_true(ll_connect(c) < 0);
+    assert_null(strstr(ll_error(c), "Sup3rSecret"));
+    fixture_assert_contains(ll_error(c), "AUTH");
+}
+
+/* Guarantee: A wrong password has an answer of its own. */
+CASE(wrong_password_is_told_as_such)
+{
+    REDIS own = {0};
+    CLIENT *wrong;
+    CLIENT *right;
+
+    fixture_redis_start(&own, "--requirepass", "other", NULL);
+    wrong = LOCK_OPEN(.url = own.url, .password = "Sup3rSecret");
+    right = LOCK_OPEN(.url = own.url, .password = "other");
+    assert_int_equal(ll_connect(wrong), LL_E_AUTH);
+    assert_null(strstr(ll_error(wrong), "Sup3rSecret"));
+    assert_int_equal(ll_connect(right), LL_OK);
+}
+
+/* A right that is missing in the middle of the script: the first key is taken by then.
+ */
+PLAY_ONE(refusal_in_mid_script_leaves_no_key,
+         "b try other; redis ACL SETUSER default -copy; a all x,y: auth; "
+         "redis ACL SETUSER default +@all; copies x: 0; copies y: 0; a granted: 0; "
+         "b all x,y: inval; b release; b all x,y");
+
+/* ---- eviction ---- */
+
+PLAY_ONE(eviction_policy_changed_later_is_seen_within_a_second,
+         "a connect; redis CONFIG SET maxmemory-policy volatile-ttl; "
+         "rest 1100; a try k: evicting; "
+         "redis CONFIG SET maxmemory-policy noeviction; a try k");
+
+CASE(eviction_is_allowed_by_choice)
+{
+    REDIS own = {0};
+    CLIENT *strict;
+    CLIENT *bold;
+    LOCK *l;
+
+    fixture_redis_start(&own, "--maxmemory-policy", "allkeys-lru", NULL);
+    strict = lock_client(own.url, 0);
+    assert_int_equal(ll_connect(strict), LL_E_EVICTING);
+    bold = LOCK_OPEN(.url = own.url, .allow_eviction = true);
+    l = ll_new(bold);
+    assert_int_equal(ll_try(l, "one", 60000), LL_OK);
+    assert_int_equal(ll_release(l), LL_OK);
+}
+
+/* ---- replicas ---- */
+
+LOCK_CASE(unconfirmed_keys_count_as_never_granted)
+{
+    CLIENT *c = LOCK_OPEN(.url = lock_server.url, .replicas = 1, .reply_ms = 2000);
+    LOCK *l = ll_new(c);
+
+    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ANY, 60000), LL_E_NOT_REPLICATED);
+    assert_int_equal(ll_key_code(l, 0), LL_BUSY);
+    assert_int_equal(ll_key_code(l, 1), LL_BUSY);
+    assert_int_equal(ll_granted(l), 0);
+    assert_int_equal(ll_token(l), 0);
+    assert_int_equal(ll_release_some(l, (size_t[]){0, 1}, 2), LL_E_INVAL);
+    assert_false(ll_valid(l, 0));
+    assert_int_equal(lock_raw_integer(w, "EXISTS lock:x lock:y"), 0);
+}
+
+/* The replica hears nothing more, and the answer to the acquire is lost: what is asked
+ * for again on a new connection must be confirmed too. */
+CASE(replica_confirms_the_key_also_after_a_lost_answer)
+{
+    static const enum ll_mode modes[] = {LL_ALL, LL_ANY, LL_ONE};
+
+    SERVER primary = {.port = 0}, replica = {.port = 0};
+    PROXY to_primary = {0}, to_replica = {0};
+    CLIENT *c;
+    LOCK *l;
+
+    ha_start(&primary, 0);
+    proxy_open_redis(&to_replica, primary.url);
+    ha_start(&replica, to_replica.port);
+    ha_wait_linked(&replica);
+    ha_wait_replicas(&primary, 1);
+    proxy_open_redis(&to_primary, primary.url);
+    c = LOCK_OPEN(.url = to_primary.url, .replicas = 1, .reply_ms = 2000);
+    l = ll_new(c);
+    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ALL, 60000), LL_OK);
+    assert_int_equal(ll_release(l), LL_OK);
+    proxy_swallow(&to_replica, true);
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        proxy_cut_after(&to_primary, "EVALSHA", 7, 1);
+        assert_int_equal(ll_acquire(l, two_keys, 2, modes[i], 60000),
+                         LL_E_NOT_REPLICATED);
+        assert_int_equal(proxy_count(&to_primary, PROXY_CUTS_AFTER), i + 1);
+        assert_int_equal(ha_integer(&primary, "EXISTS lock:x lock:y"), 0);
+    }
+}

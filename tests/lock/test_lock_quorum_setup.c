@@ -1,0 +1,145 @@
+/* Quorums that are none: what they say of themselves is refused, at the start or as
+ * soon as it is seen. */
+#include "tests/lib/quorum_world.h"
+
+enum { LEASE_MS = 40 };
+
+/* A client over other servers than the world's, or with another longest lease. */
+static struct ll_client *
+open_over(const struct quorum_world *w, const char *url, uint32_t max_lease_ms)
+{
+    return LOCK_OPEN(.url = url, .prefix = w->prefix, .reply_ms = QUORUM_REPLY_MS,
+                     .max_lease_ms = max_lease_ms);
+}
+
+/* Refused again and again, in the same words; nothing is granted. */
+static void assert_refused(struct quorum_world *w,
+                           const char *url,
+                           uint32_t max_lease_ms,
+                           const char *why)
+{
+    CLIENT *c = open_over(w, url, max_lease_ms);
+    LOCK *l = ll_new(c);
+    int code;
+
+    for (int i = 0; (code = ll_try(l, "k", LEASE_MS)) != LL_E_INVAL; i++) {
+        assert_true(i < 100); /* the wrong node need not be the first that answers */
+        assert_true(code == LL_OK || code == LL_E_NO_QUORUM ||
+                    code == LL_E_UNAVAILABLE);
+        assert_true(code != LL_OK || ll_release(l) == LL_OK);
+        fixture_pause_ms(5);
+    }
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(ll_try(l, "k", LEASE_MS), LL_E_INVAL);
+        fixture_assert_contains(ll_error(c), why);
+        fixture_pause_ms(3);
+    }
+    assert_int_equal(ll_granted(l), 0);
+    quorum_wait_copies(w, "k", 0);
+}
+
+/* One through the proxy and once without: the addresses differ, the server does not. */
+QUORUM_CASE(one_server_under_several_names_is_no_quorum)
+{
+    const char *one = w->servers[0].url, *again = w->proxies[0].url;
+    char url[4 * FIXTURE_URL];
+
+    (void)snprintf(url, sizeof url, "%s,%s,%s", one, again, one);
+    assert_refused(w, url, QUORUM_MAX_LEASE_MS, "are one server");
+    (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[1].url, one, again);
+    assert_refused(w, url, QUORUM_MAX_LEASE_MS, "are one server");
+}
+
+QUORUM_CASE(another_longest_lease_is_refused)
+{
+    static const char why[] = "max_lease_ms is 20000 there and";
+
+    assert_refused(w, w->plain_url, 50, why);
+    assert_refused(w, w->plain_url, 2 * QUORUM_MAX_LEASE_MS, why);
+    quorum_take(w->la, "k", QUORUM_MAX_LEASE_MS); /* who was first goes on */
+}
+
+QUORUM_CASE(longest_lease_can_be_changed_by_deleting_its_key)
+{
+    CLIENT *c = open_over(w, w->plain_url, 2 * QUORUM_MAX_LEASE_MS);
+    LOCK *l = ll_new(c);
+
+    LOCK_AWAIT(ll_connect(c) == LL_E_INVAL);
+    ll_disconnect(w->a);
+    ll_disconnect(w->b); /* those of before have ended */
+    for (size_t i = 0; i < w->n; i++)
+        assert_int_equal(quorum_ask(w, i, "DEL %s!max_lease"), 1);
+    quorum_take(l, "k", 2 * QUORUM_MAX_LEASE_MS);
+    for (size_t i = 0; i < w->n; i++)
+        assert_int_equal(quorum_ask(w, i, "GET %s!max_lease"), 2 * QUORUM_MAX_LEASE_MS);
+}
+
+/* ---- URLs ---- */
+
+static const struct {
+    const char *name; /* the URL */
+    int code;
+} urls[] = {
+    /* clang-format off */
+    {"http://x", LL_E_INVAL},
+    {"redis://h:0x", LL_E_INVAL},
+    {"unix://relative", LL_E_INVAL},
+    {"redis://h:99999", LL_E_INVAL},
+    {"redis://[::1", LL_E_INVAL},
+    {"unix:///s?x=1", LL_E_INVAL},
+    {"redis://h/notanum", LL_E_INVAL},
+    {"redis://h?a=b", LL_E_INVAL},
+    {"redis://:a@h1,redis://:b@h2,redis://:c@h3", LL_E_INVAL},
+    {"redis://:a@h1,redis://:a@h2,redis://h3", LL_E_INVAL},
+    {"redis://h1,redis://:a@h2,redis://:a@h3", LL_E_INVAL},
+    {"redis://u:a@h1,redis://v:a@h2,redis://u:a@h3", LL_E_INVAL},
+    {"redis://u:a@h1,redis://:a@h2,redis://u:a@h3", LL_E_INVAL},
+    {"redis://h1/1,redis://h2/2,redis://h3", LL_E_INVAL},
+    {"redis://h1/1,redis://h2/1,redis://h3", LL_E_INVAL},
+    {"unix:///a?db=1,unix:///b?db=1,unix:///c", LL_E_INVAL},
+    {"redis://h1,", LL_E_INVAL},
+    {"redis://h1,redis://h2", LL_E_INVAL},
+    {"redis://h1,redis://h2,", LL_E_INVAL},
+    {"redis://h1,,redis://h3", LL_E_INVAL},
+    {",redis://h2,redis://h3", LL_E_INVAL},
+    {"redis://h1,redis://h2,redis://h3,", LL_E_INVAL},
+    {"redis://h1,redis://h2,redis://h3,redis://h4", LL_E_INVAL},
+    {"redis://h1,redis://h2,redis://h3,redis://h4,redis://h5,redis://h6", LL_E_INVAL},
+    {"redis://h1,h2,h3", LL_E_INVAL},
+    {"redis://h1,redis://,redis://h3", LL_E_INVAL},
+    {"redis://h1,redis://:6379,redis://h3", LL_E_INVAL},
+    {"redis://h1,redis://h2:0,redis://h3", LL_E_INVAL},
+    {"redis://h1,redis://h2:70000,redis://h3", LL_E_INVAL},
+    {"redis://h1,redis+cluster://h2,redis://h3", LL_E_INVAL},
+    {"redis+cluster://h1,,h3", LL_E_INVAL},
+    {"redis+cluster://h1/1", LL_E_INVAL},
+    {"redis+cluster://", LL_E_INVAL},
+    {"redis://h1,redis://h2,redis://h3", LL_OK},
+    {"redis://h1:1,redis://h1:2,unix:///c", LL_OK},
+    {"redis://u:a@h1/2,redis://u:a@h2/2,redis://u:a@h3/2", LL_OK},
+    {"unix://:a@/a?db=1,unix://:a@/b?db=1,redis://:a@h/1", LL_OK},
+    {"redis://h1,redis://h2,redis://h3,redis://h4,redis://h5", LL_OK},
+    /* clang-format on */
+};
+
+/* Refused with a reason, where servers are named that do not go together as well. */
+CASE_ROWS(url, urls)
+{
+    struct ll_options o = {.size = sizeof o, .url = row->name};
+    CLIENT *c = NULL;
+    char why[160] = "";
+
+    assert_int_equal(ll_open(&c, &o, why, sizeof why), row->code);
+    assert_int_equal(c != NULL, row->code == LL_OK);
+    assert_int_equal(why[0] == '\0', row->code == LL_OK);
+}
+
+CASE(quorum_has_no_replicas_to_wait_for)
+{
+    struct ll_options o = {
+        .size = sizeof o, .url = "redis://h1,redis://h2,redis://h3", .replicas = 1};
+    struct ll_client *c;
+
+    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_INVAL);
+    assert_null(c);
+}

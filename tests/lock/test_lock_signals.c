@@ -1,0 +1,165 @@
+/* The lock library in a process with timers, with servers that hang up, and with
+ * children. */
+#include "tests/lib/lock_world.h"
+
+#include <sys/time.h>
+
+/* ---- signals ---- */
+
+static volatile sig_atomic_t ticks;
+
+static void tick(int signal)
+{
+    (void)signal;
+    ticks++;
+}
+
+/* A signal every millisecond that interrupts whatever waits; 0: none. */
+static void ring(long every_us)
+{
+    struct sigaction action = {.sa_handler = tick};
+    struct itimerval timer = {{0, every_us}, {0, every_us}};
+
+    assert_int_equal(sigaction(SIGALRM, &action, NULL), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
+/* A busy machine may be late, never early. */
+#define assert_took(start, ms)                                                         \
+    assert_in_range(fixture_now_ms() - (start), (ms)-10, (ms) + 10000)
+
+static void timeouts_hold(void)
+{
+    PROXY p = proxy_before(lock_server.url);
+    CLIENT *c = LOCK_OPEN(.url = p.url, .connect_ms = 2500, .reply_ms = 1500);
+    LOCK *l = ll_new(c);
+    int64_t start;
+
+    assert_int_equal(ll_connect(c), LL_OK);
+    proxy_swallow(&p, true);
+    start = fixture_now_ms();
+    assert_int_equal(ll_try(l, "user:2", 60000), LL_E_UNCERTAIN);
+    assert_took(start, 2500 + 1500);
+    start = fixture_now_ms();
+    assert_int_equal(ll_connect(c), LL_E_UNAVAILABLE);
+    assert_took(start, 2500);
+    proxy_swallow(&p, false);
+    assert_int_equal(ll_release(l), LL_GONE); /* it ran too late to be granted */
+}
+
+static void waiting_ends_in_time(struct lock_world *w)
+{
+    const struct ll_key key = {"user:1", 6};
+    int64_t start;
+
+    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
+    start = fixture_now_ms();
+    assert_int_equal(lock_wait_in_vain(w->lb, &key, 1, 5000, 1000), LL_TIMEOUT);
+    assert_took(start, 1000);
+    assert_int_equal(ll_release(w->la), LL_OK);
+}
+
+/* The first write after the server hung up would raise SIGPIPE. */
+static void hanging_up_is_survived(struct lock_world *w)
+{
+    for (int i = 0; i < 50; i++) {
+        lock_raw_do(w, "CLIENT KILL TYPE normal SKIPME yes");
+        assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
+        lock_raw_do(w, "CLIENT KILL TYPE normal SKIPME yes");
+        assert_int_equal(ll_release(w->la), LL_OK);
+    }
+}
+
+/* Guarantee: Time limits hold under a signal every millisecond, and servers that
+ * hang up raise no SIGPIPE. */
+LOCK_CASE(signals_and_sigpipe)
+{
+    (void)signal(SIGPIPE, SIG_DFL);
+    ring(1000);
+    timeouts_hold();
+    waiting_ends_in_time(w);
+    hanging_up_is_survived(w);
+    ring(0);
+    assert_true(ticks > 100);
+}
+
+/* ---- fork ---- */
+
+enum { CHILDREN = 8 };
+
+/* The child may only free what it inherits. */
+static bool is_all_refused(struct lock_world *w)
+{
+    const struct ll_key key = {"user:3", 6};
+    const size_t first = 0;
+    int64_t number;
+
+    return ll_connect(w->a) == LL_E_FORKED &&
+           ll_acquire(w->lb, &key, 1, LL_ALL, 1000) == LL_E_FORKED &&
+           ll_acquire_wait(w->lb, &key, 1, LL_ALL, 1000, 100, -1) == LL_E_FORKED &&
+           ll_extend(w->la, 90000) == LL_E_FORKED &&
+           ll_verify(w->la, &number) == LL_E_FORKED &&
+           ll_release_some(w->la, &first, 1) == LL_E_FORKED &&
+           ll_release(w->la) == LL_E_FORKED &&
+           ll_list(w->a, NULL, NULL) == LL_E_FORKED &&
+           lock_force(w->a, "user:1") == LL_E_FORKED && !ll_valid(w->la, 0) &&
+           ll_left_ms(w->la) == 0;
+}
+
+static int be_child(struct lock_world *w, int i)
+{
+    struct ll_client *own;
+    struct ll_lock *l;
+    char name[32];
+
+    if (!is_all_refused(w))
+        return 1;
+    ll_free(w->la);
+    ll_free(w->lb);
+    ll_close(w->a);
+    ll_close(w->b);
+    own = lock_client(lock_server.url, 0);
+    l = ll_new(own);
+    (void)snprintf(name, sizeof name, "child:%d", i);
+    if (ll_try(l, "user:1", 5000) != LL_BUSY || ll_try(l, name, 60000) != LL_OK)
+        return 2;
+    ll_free(l); /* held: left for the parent to look at */
+    ll_close(own);
+    return 0;
+}
+
+/* The first 32 characters of a value are the nonce. */
+static void assert_nonces_differ(struct lock_world *w)
+{
+    redisReply *r = redisCommand(
+        w->raw, "MGET lock:user:1 lock:child:0 lock:child:1 lock:child:2 lock:child:3 "
+                "lock:child:4 lock:child:5 lock:child:6 lock:child:7");
+
+    assert_int_equal(r->elements, CHILDREN + 1);
+    for (size_t i = 0; i < r->elements; i++) {
+        assert_int_equal(r->element[i]->type, REDIS_REPLY_STRING);
+        for (size_t j = 0; j < i; j++)
+            assert_int_not_equal(strncmp(r->element[i]->str, r->element[j]->str, 32),
+                                 0);
+    }
+    freeReplyObject(r);
+}
+
+/* Guarantee: A forked child has no lock, releases nothing and draws other nonces. */
+LOCK_CASE(fork_safety)
+{
+    int64_t left_ms;
+
+    assert_int_equal(ll_connect(w->b), LL_OK);
+    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
+    for (int i = 0; i < CHILDREN; i++) {
+        pid_t pid = fork();
+
+        if (pid == 0)
+            _exit(be_child(w, i));
+        assert_int_equal(fixture_reap(pid, 60), 0);
+    }
+    assert_int_equal(ll_verify(w->la, &left_ms), LL_OK);
+    assert_nonces_differ(w);
+    assert_int_equal(ll_release(w->la), LL_OK);
+}

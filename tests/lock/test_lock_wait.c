@@ -1,0 +1,175 @@
+/* Waiting for one lock: wake-ups, how long, several keys. */
+#include "tests/lib/lock_waiters.h"
+#include "tests/lib/play.h"
+
+static const struct ll_key one_key = {"one", 3};
+
+static int take_one(struct ll_lock *l, unsigned wait_ms)
+{
+    return ll_acquire_wait(l, &one_key, 1, LL_ALL, 60000, wait_ms, -1);
+}
+
+/* ---- wake-ups ---- */
+
+/* Hands a lock over to eight waiters, one after the other; commands that it took. */
+static long long hand_over_to_eight(struct lock_world *w)
+{
+    struct waiter *waiters;
+
+    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    waiters = waiters_start(8, (struct waiter){.rounds = 1, .wait_ms = LOCK_SOON_MS});
+    LOCK_AWAIT(waiters_blocked(w) == 8);
+    lock_raw_do(w, "CONFIG RESETSTAT");
+    assert_int_equal(ll_release(w->la), LL_OK);
+    waiters_join(waiters, 8);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(waiters[i].granted, 1);
+    assert_in_range(waiters_calls(w, "lpush"), 8, 9);
+    free(waiters);
+    return waiters_calls(w, "evalsha");
+}
+
+/* Eight acquires and nine releases, and hardly one that looks by itself, which each
+ * does every 200 ms: seen once is enough, since a busy machine may be slower than that.
+ */
+LOCK_CASE(release_wakes_one_waiter_at_once)
+{
+    long long least = INT64_MAX;
+
+    for (int i = 0; i < 50 && least > 20; i++) {
+        long long sent = hand_over_to_eight(w);
+
+        least = sent < least ? sent : least;
+        lock_raw_do(w, "DEL lock:!wake:one"); /* of the last release */
+    }
+    assert_in_range(least, 17, 20);
+}
+
+/* One wake-up is left, for later, when the waiter has gone. */
+PLAY_FRESH(release_without_waiters_pushes_nothing,
+           "a connect; redis CONFIG RESETSTAT; a try k; a release; calls lpush: 0; "
+           "redis DBSIZE: 1; a try k; b wait k 150: timeout; "
+           "a release; redis LLEN @!wake:k: 1; a try k; "
+           "a release; redis LLEN @!wake:k: 1; a try k; "
+           "a release; redis LLEN @!wake:k: 1; a try k; "
+           "redis PTTL @!wake:k: 1-600000; redis PTTL @k: 1-60000");
+
+PLAY_ONE(wakeup_command_forbidden_is_no_fault,
+         "redis ACL SETUSER default -blpop; a try k; b wait k 150: timeout; "
+         "a release; b wait k 60000; redis ACL SETUSER default +blpop");
+
+/* ---- how long ---- */
+
+/* Seen once is enough: a busy machine may be late. */
+/* Guarantee: A waiter does not sleep past the holder's lease. */
+LOCK_CASE(wait_never_sleeps_past_the_holders_lease)
+{
+    int64_t quickest = INT64_MAX;
+
+    for (int i = 0; i < 200 && quickest > 75000; i++) {
+        int64_t took = waiters_now_us();
+
+        lock_raw_do(w, "SET lock:one somebody PX 40");
+        assert_int_equal(take_one(w->la, 60000), LL_OK);
+        took = waiters_now_us() - took;
+        assert_true(took >= 38000);
+        quickest = took < quickest ? took : quickest;
+        assert_int_equal(ll_release(w->la), LL_OK);
+    }
+    assert_true(quickest <= 75000); /* without it: 100 ms and more */
+}
+
+/* It leaves no marks. */
+PLAY_FRESH(wait_of_zero_is_one_attempt,
+           "a connect; a wait k 0; b wait k 0: timeout; b granted: 0; redis DBSIZE: 2");
+
+/* Guarantee: A server that goes away during a wait is told as a fault, not as a
+ * timeout. */
+PLAY_FRESH(wait_on_a_server_that_went_away_is_a_fault_not_a_timeout,
+           "a connect; server kill; a wait k 3000: unavailable");
+
+/* ---- an end from outside ---- */
+
+/* A wait that ends by a descriptor, and what ends it. */
+struct cancel {
+    struct lock_world *w; /* NULL: none */
+    int fds[2];
+};
+
+static void *stop_and_cancel_soon(void *cancel)
+{
+    const struct cancel *c = cancel;
+
+    if (c->w != NULL) {
+        LOCK_AWAIT(waiters_blocked(c->w) == 1);
+        assert_int_equal(kill(lock_server.pid, SIGSTOP), 0);
+    }
+    fixture_pause_ms(300);
+    assert_int_equal(write(c->fds[1], "x", 1), 1);
+    return NULL;
+}
+
+/* Waits twice for the key that somebody holds: the second is cancelled at once, since
+ * the descriptor is readable still. */
+static void cancel_a_wait(struct ll_lock *l, struct lock_world *w)
+{
+    struct cancel cancel = {.w = w};
+    pthread_t thread;
+
+    assert_int_equal(pipe(cancel.fds), 0);
+    assert_int_equal(pthread_create(&thread, NULL, stop_and_cancel_soon, &cancel), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(
+            ll_acquire_wait(l, &one_key, 1, LL_ALL, 5000, 200000, cancel.fds[0]),
+            LL_CANCELLED);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    (void)close(cancel.fds[0]);
+    (void)close(cancel.fds[1]);
+}
+
+/* It listens when the server stops, hears of the end at once, and asks nobody more,
+ * which would take a minute. */
+/* Guarantee: A descriptor ends a wait though the server stands still. */
+LOCK_CASE(wait_is_cancelled_though_the_server_stands_still)
+{
+    CLIENT *c = lock_client(lock_server.url, 60000);
+    LOCK *l = ll_new(c);
+    int64_t took_ms;
+
+    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    assert_int_equal(take_one(l, 0), LL_TIMEOUT);
+    took_ms = waiters_now_us() / 1000;
+    cancel_a_wait(l, w);
+    took_ms = waiters_now_us() / 1000 - took_ms;
+    assert_int_equal(kill(lock_server.pid, SIGCONT), 0);
+    assert_in_range(took_ms, 300, LOCK_SOON_MS);
+}
+
+static void cancel_a_wait_of_b(void)
+{
+    play("a take one");
+    cancel_a_wait(play_lock("b"), NULL);
+    play("b granted: 0; a valid");
+}
+
+/* Guarantee: A descriptor ends a wait, and the server is asked no more. */
+PLAY_CASE(play_on_one, wait_is_cancelled_by_a_descriptor)
+{
+    cancel_a_wait_of_b();
+}
+
+PLAY_CASE(play_on_quorum, wait_over_a_quorum_is_cancelled_by_a_descriptor)
+{
+    cancel_a_wait_of_b();
+}
+
+/* ---- several keys ---- */
+
+/* b waits until a gives back the first of them. */
+PLAY_ONE(wait_any_takes_the_first_that_is_freed,
+         "c all y,z; a take x; b begin x,y,z 60000 any; await blocked: 1; a release; "
+         "b end: partial; b key 0; b granted: 1");
+
+PLAY_ONE(wait_all_holds_nothing_until_all_are_free,
+         "a take x; b wait y,x 50: timeout; copies y: 0; b begin y,x 60000 all; "
+         "await blocked: 1; copies y: 0; a release; b end; b granted: 2");

@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+"""Opens the page of a pool in a real browser.
+
+    browse.py URL             checks what a reader needs: figures that are right, a worker that is killed and comes back, the
+                              keyboard, both schemes of colours, the page without JavaScript. Exit code 1 names what is wrong,
+                              77 that no browser is here.
+    browse.py URL --workers N checks that the page of N workers shows each in a row of its own that can be read.
+    browse.py URL --chaos     freezes a worker by its button: sees the fault, the recovery, and the two sides.
+    browse.py URL PICTURE     waits until the page is full, and stores a picture of it.
+"""
+import os
+import signal
+import sys
+import tempfile
+import time
+
+try:
+    from selenium import webdriver
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    print("SKIPPED: python3-selenium is not here: scripts/setup installs it")
+    sys.exit(77)
+
+BROWSER, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
+TABLES = ("jobs", "worker-rows", "stock", "waits", "incidents", "parked")
+WAIT_S = 120
+READ = """
+const text = (id) => document.getElementById(id).textContent.trim();
+const rows = (id) => [...document.getElementById(id).tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent.trim()));
+const seen = {verdict: document.getElementById("verdict").dataset.state, live: text("live"), twice: text("twice"),
+              oversold: text("oversold"), audit: text("audit"), colour: getComputedStyle(document.body).backgroundColor,
+              bars: document.querySelectorAll("#worker-rows .bar").length, lines: document.querySelectorAll("#rate path").length,
+              wide: document.documentElement.scrollWidth - document.documentElement.clientWidth};
+for (const id of arguments[0]) seen[id] = rows(id);
+return seen;
+"""
+
+
+def open_browser(profile, javascript=True, size="1280,1100"):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+                 "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", f"--window-size={size}",
+                 f"--user-data-dir={profile}"):
+        options.add_argument(flag)
+    if not javascript:
+        options.add_experimental_option("prefs", {"profile.managed_default_content_settings.javascript": 2})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(service=webdriver.chrome.service.Service(DRIVER), options=options)
+
+
+class Page:
+    def __init__(self, browser, url):
+        self.browser = browser
+        browser.get(url)
+
+    def seen(self):
+        return self.browser.execute_script(READ, TABLES)
+
+    def scheme(self, name):
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia",
+                                     {"features": [{"name": "prefers-color-scheme", "value": name}]})
+
+    def wait(self, words, true_of):
+        """Returns the reading of which it is true; fails with the words when it never is."""
+        deadline = time.monotonic() + WAIT_S
+        while not true_of(seen := self.seen()):
+            if time.monotonic() > deadline:
+                sys.exit(f"page: {words}: {seen}")
+            time.sleep(0.2)
+        return seen
+
+
+def check(true, words, seen):
+    if not true:
+        sys.exit(f"page: {words}: {seen}")
+
+
+def check_figures(page):
+    seen = page.wait("it is never live with a good verdict",
+                     lambda s: s["live"] == "live" and s["verdict"] == "good" and "no promise is broken" in s["audit"])
+    check((seen["twice"], seen["oversold"]) == ("0", "0"), "something was charged twice or oversold", seen)
+    check([row[0] for row in seen["jobs"]] == ["billing", "orders"], "the jobs are not there", seen)
+    check(seen["bars"] == len(seen["worker-rows"]) > 1, "a worker has no bar for its lease", seen)
+    check(seen["lines"] == 2, "the rate has not a line for each job", seen)
+
+
+def check_killed_worker(page):
+    """The page names the process; it is killed, and another one comes into its slot."""
+    slot, job, pid = page.seen()["worker-rows"][0][:3]
+    os.kill(int(pid), signal.SIGKILL)
+    seen = page.wait(f"the worker in place of {pid} is not seen",
+                     lambda s: s["worker-rows"][0][2] not in (pid, "–") and s["worker-rows"][0][4] == "1")
+    check(seen["worker-rows"][0][:2] == [slot, job], "the slot has another job", seen)
+    page.wait("it is not at work again", lambda s: s["worker-rows"][0][3] in ("works", "connected") and s["verdict"] == "good")
+
+
+def check_schemes(page):
+    page.scheme("light")
+    light = page.seen()["colour"]
+    page.scheme("dark")
+    dark = page.seen()["colour"]
+    check(light != dark, "dark looks as light", (light, dark))
+
+
+def check_keyboard(page):
+    """The first key leads to a link over the head; it leads to the workers."""
+    body = page.browser.find_element("tag name", "body")
+    body.send_keys(Keys.TAB)
+    first = page.browser.switch_to.active_element
+    check(first.get_attribute("class") == "skip", "the first stop is not the link over the head", first.tag_name)
+    first.send_keys(Keys.ENTER)
+    check(page.browser.switch_to.active_element.get_attribute("id") == "workers", "the link does not lead to the workers", "")
+    stops = []
+    for _ in range(8):
+        page.browser.switch_to.active_element.send_keys(Keys.TAB)
+        stops.append(page.browser.switch_to.active_element.text)
+    check("metrics" in stops, "the links at the foot are not reached", stops)
+
+
+def check_errors(page):
+    errors = [entry["message"] for entry in page.browser.get_log("browser")]
+    check(not errors, "the browser complains", errors)
+
+
+def check_small(profile, url):
+    browser = open_browser(profile, size="500,800")
+    try:
+        page = Page(browser, url)
+        seen = page.wait("it is never live", lambda s: s["live"] == "live")
+        check(seen["wide"] <= 0, "a narrow window scrolls sideways", seen["wide"])
+    finally:
+        browser.quit()
+
+
+def check_plain(profile, url):
+    browser = open_browser(profile, javascript=False)
+    try:
+        browser.get(url)
+        deadline = time.monotonic() + WAIT_S
+        while not browser.current_url.endswith("/plain"):
+            if time.monotonic() > deadline:
+                sys.exit("page: without JavaScript nobody is led to /plain")
+            time.sleep(0.2)
+        text = browser.find_element("tag name", "body").text
+        check("0 charged twice, 0 oversold" in text and "Workers" in text, "the plain page is not full", text)
+    finally:
+        browser.quit()
+
+
+def check_all(url):
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(f"{profile}/a")
+        try:
+            page = Page(browser, url)
+            check_figures(page)
+            check_killed_worker(page)
+            check_schemes(page)
+            check_keyboard(page)
+            check_errors(page)
+        finally:
+            browser.quit()
+        check_small(f"{profile}/b", url)
+        check_plain(f"{profile}/c", url)
+    print("page: a browser has read it, while a worker was killed")
+
+
+CUT = """
+return [...document.getElementById("worker-rows").querySelectorAll("td")].filter((td) => td.scrollWidth > td.clientWidth + 1 ||
+  td.getBoundingClientRect().height < 14 || parseFloat(getComputedStyle(td).fontSize) < 11).map((td) => td.textContent);
+"""
+
+
+def check_crowd(url, workers):
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(profile)
+        try:
+            page = Page(browser, url)
+            seen = page.wait(f"the page never shows {workers} workers", lambda s: len(s["worker-rows"]) == workers == s["bars"])
+            check(len({(row[0], row[1]) for row in seen["worker-rows"]}) == workers, "a worker stands there twice", seen)
+            check(seen["wide"] <= 0, "the page scrolls sideways", seen["wide"])
+            cut = browser.execute_script(CUT)
+            check(not cut, "text of a worker cannot be read", cut)
+        finally:
+            browser.quit()
+    print(f"page: a browser has read {workers} workers")
+
+
+SIDES = """
+const text = (id) => (document.getElementById(id) || {textContent: ""}).textContent.trim();
+const table = document.getElementById("faults");
+return {ours: document.getElementById("verdict").dataset.state, twice: text("twice"), plain: text("plain-verdict"), of: text("plain-of"),
+        colour: document.getElementById("plain") ? document.getElementById("plain").dataset.state : "",
+        faults: table ? [...table.tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent)) : []};
+"""
+
+
+def check_chaos(url):
+    """A button that is not confirmed does nothing; a confirmed one breaks the plain side, and not ours."""
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(profile)
+        try:
+            page = Page(browser, url)
+            page.seen = lambda: browser.execute_script(SIDES)
+            page.wait("there are no buttons", lambda s: s["faults"])
+            button = browser.find_element("id", "freeze-worker")
+            button.send_keys(Keys.ENTER)
+            browser.switch_to.alert.dismiss()
+            check(page.seen()["faults"][0][0].startswith("none"), "a fault began that nobody confirmed", page.seen())
+            button.send_keys(Keys.ENTER)
+            browser.switch_to.alert.accept()
+            seen = page.wait("the fault, the recovery or the double charge is not seen", lambda s: len(s["faults"][0]) == 4 and
+                             "after the fault" in s["faults"][0][3] and s["plain"] and not s["plain"].startswith("0 charged twice"))
+            check((seen["ours"], seen["twice"], seen["colour"]) == ("good", "0", "bad"), "the two sides look alike", seen)
+            check_errors(page)
+        finally:
+            browser.quit()
+    print("page: a browser has broken the plain side, and not ours")
+
+
+def picture(url, path):
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(profile, size="1280,1280")
+        try:
+            page = Page(browser, url)
+            page.scheme("light")
+            page.wait("it is never full", lambda s: s["live"] == "live" and len(s["stock"]) > 1 and "no promise" in s["audit"])
+            time.sleep(20)  # for the lines of the charts
+            browser.save_screenshot(path)
+        finally:
+            browser.quit()
+
+
+def main():
+    if not os.path.exists(BROWSER) or not os.path.exists(DRIVER):
+        print("SKIPPED: no Chromium is here: scripts/setup installs it")
+        sys.exit(77)
+    if len(sys.argv) == 2:
+        check_all(sys.argv[1])
+    elif sys.argv[2] == "--chaos":
+        check_chaos(sys.argv[1])
+    elif sys.argv[2] == "--workers":
+        check_crowd(sys.argv[1], int(sys.argv[3]))
+    else:
+        picture(sys.argv[1], sys.argv[2])
+
+
+main()

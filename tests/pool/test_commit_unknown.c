@@ -1,0 +1,210 @@
+/* commit unknown: the connection is cut exactly before or after COMMIT, or in the
+ * middle of the work: each time it is found out what became of the work, and the totals
+ * are exact. */
+#include "tests/lib/points.h"
+#include "tests/lib/steps.h"
+
+enum { CUTS = 10 };
+
+static struct pool_work work; /* as the case needs it */
+
+WORLD(.checker = true,
+      .lease_ms = 10000, /* slow answers are no lost ones */
+      .poll_ms = 50,
+      .batch = 5,
+      .work = &work,
+      .points = true,
+      .proxies = true);
+
+static void open_both(void)
+{
+    work = (struct pool_work){.users = 200, .periods = 9, .orders = 200, .units = 120};
+    world_open();
+}
+
+/* The workers of one job have work. */
+static void open_subscriptions(void)
+{
+    work = (struct pool_work){.users = 200, .periods = 9};
+    world_open();
+}
+
+static void open_short_lease(void)
+{
+    open_subscriptions();
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1500");
+}
+
+static void start(const char *workers)
+{
+    pool_start_in(&world.through, "run -w %s --now %s", workers, pool_work_now(&work));
+}
+
+static void start_midway(void)
+{
+    start("4");
+    pool_work_wait(&world.f, 50);
+}
+
+/* The pool's own count, in its last line, is what stands in the rows: nothing counted
+ * twice or forgotten on the way through unknown outcomes. */
+static void assert_said_done(int charged, int decided)
+{
+    int sold = decided < work.units ? decided : work.units;
+    char words[128];
+
+    pool_logged(2, "event=pool.done"); /* one a job */
+    (void)snprintf(words, sizeof words, " charged=%d declined=0 ", charged);
+    pool_log_wait(&world.pool, words);
+    (void)snprintf(words, sizeof words, " fulfilled=%d rejected=%d ", sold,
+                   decided - sold);
+    pool_log_wait(&world.pool, words);
+}
+
+static void finish_exactly(void)
+{
+    pool_work_wait(&world.f, pool_work_all(&work));
+    pool_stop();
+    pool_logged(0, "event=pool.worker_died");
+    pool_logged(0, "event=commit.unsettled");
+    pool_work_assert_exact(&world.f, &work);
+    checker_assert_holds(&world.checker, &world.f, pool_work_now(&work), "");
+    assert_said_done(work.users * work.periods, work.orders);
+}
+
+static void assert_settled(int64_t committed, int64_t rolled_back)
+{
+    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: committed"),
+                     committed);
+    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: rolled back"),
+                     rolled_back);
+    assert_int_equal(pool_counter(&world.f, "commit_unknown"), committed + rolled_back);
+}
+
+/* ---- around COMMIT ---- */
+
+static void cut(bool after, unsigned times)
+{
+    enum proxy_count count = after ? PROXY_CUTS_AFTER : PROXY_CUTS_BEFORE;
+    unsigned before = proxy_count(&world.to_postgres, count);
+
+    (after ? proxy_cut_after : proxy_cut_before)(&world.to_postgres, PROXY_COMMIT,
+                                                 PROXY_COMMIT_SIZE, times);
+    assert_true(proxy_wait(&world.to_postgres, count, before + times, 60));
+}
+
+/* Guarantee: A COMMIT that never reached the server is settled as rolled back, and
+ * its rows are worked again. */
+CASE(commit_never_sent_on_is_settled_as_rolled_back, .open = open_both)
+{
+    start_midway();
+    for (unsigned i = 0; i < CUTS; i++)
+        cut(false, 1);
+    finish_exactly();
+    assert_settled(0, CUTS);
+}
+
+/* Guarantee: A COMMIT whose answer is lost is settled by its effects as committed;
+ * nothing is done twice. */
+CASE(commit_ack_lost_is_settled_as_committed, .open = open_both)
+{
+    start_midway();
+    for (unsigned i = 0; i < CUTS; i++)
+        cut(true, 1);
+    finish_exactly();
+    assert_settled(CUTS, 0);
+}
+
+/* Guarantee: A COMMIT whose answer is lost is settled when all workers lose theirs
+ * at once. */
+CASE(commit_ack_lost_by_all_workers_at_once_is_settled, .open = open_subscriptions)
+{
+    start_midway();
+    cut(false, 4);
+    cut(true, 4);
+    finish_exactly();
+    assert_settled(4, 4);
+}
+
+/* COMMIT of a batch with subscription 1 takes its time: less than a statement may. */
+static const char slow_commit[] =
+    "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM"
+    " pg_sleep(0.6); RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER slow AFTER INSERT"
+    " ON ledgerlock.charges DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN"
+    " (NEW.subscription_id = 1) EXECUTE FUNCTION public.slow()";
+
+#define COMMITTING                                                                     \
+    "SELECT count(*) FROM pg_stat_activity AS c WHERE c.datname = current_database()"  \
+    " AND c.query = 'COMMIT' AND c.wait_event = 'PgSleep'"
+#define ASKED_MEANWHILE                                                                \
+    COMMITTING " AND EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.datname ="      \
+               " c.datname AND a.query LIKE '%pg_xact_status%' AND a.pid <> c.pid AND" \
+               " a.pid <> pg_backend_pid())"
+
+/* A worker that asks while it still runs sees no effects yet, and must not believe it.
+ */
+/* Guarantee: A COMMIT that still runs is waited for before it is settled. */
+CASE(commit_still_running_is_waited_for, .open = open_subscriptions)
+{
+    super_do("%s", slow_commit);
+    start("1");
+    world_wait(COMMITTING);
+    proxy_cut_all(&world.to_postgres);
+    world_wait(ASKED_MEANWHILE);
+    finish_exactly();
+    assert_settled(1, 0);
+}
+
+/* The pool is told to stop while an outcome is unknown: it finds out before it ends. */
+/* Guarantee: A pool that is told to stop settles a COMMIT in doubt before it ends. */
+CASE(commit_ack_lost_at_the_end_is_settled_before_exit, .open = open_both)
+{
+    start_midway();
+    cut(true, 1);
+    pool_stop();
+    assert_settled(1, 0);
+    assert_true(pool_work_done(&world.f) < pool_work_all(&work));
+    assert_int_equal(pool_counter(&world.f, "charged") +
+                         pool_counter(&world.f, "fulfilled") +
+                         pool_counter(&world.f, "rejected"),
+                     pool_work_done(&world.f));
+    assert_int_equal(pool_lock_keys(&world.f), 0);
+}
+
+/* ---- in the middle of a transaction ---- */
+
+/* A Bind message of the statement: its name behind an empty portal name. */
+static const char apply[] = "\0billing_apply_charges";
+static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
+
+/* Guarantee: A connection that is lost in the middle of a transaction rolls it back;
+ * its rows are worked once. */
+CASE(connection_lost_around_apply_is_rolled_back_and_redone, .open = open_both)
+{
+    start_midway();
+    for (unsigned i = 1; i <= CUTS; i++) {
+        proxy_cut_before(&world.to_postgres, apply, sizeof apply, 1);
+        assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_BEFORE, i, 60));
+        proxy_cut_after(&world.to_postgres, apply, sizeof apply, 1);
+        assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_AFTER, i, 60));
+    }
+    finish_exactly();
+    assert_settled(0, 0);
+}
+
+/* Guarantee: A worker that is slower than its lease rolls back before COMMIT. */
+CASE(answers_slower_than_the_lease_are_lost_before_commit, .open = open_short_lease)
+{
+    proxy_swallow_at(&world.to_postgres, begin, strlen(begin));
+    start("1");
+    assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
+    proxy_delay(&world.to_postgres, 550); /* three answers outlast the lease */
+    proxy_swallow(&world.to_postgres, false);
+    pool_log_wait(&world.pool, "event=lock.lost");
+    assert_true(proxy_count(&world.to_postgres, PROXY_DELAYED) >= 3);
+    assert_int_equal(pool_work_done(&world.f), 0);
+    proxy_pass(&world.to_postgres);
+    finish_exactly();
+    assert_true(pool_incidents(&world.f, "lost", "rolled back, the rows stay due") > 0);
+    assert_true(pool_counter(&world.f, "lost") > 0);
+}

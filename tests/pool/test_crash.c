@@ -1,0 +1,183 @@
+/* crash: a row that takes its workers with it is found, parked after three deaths over
+ * it alone, and given back by a person; a death of any other kind counts against no
+ * row, and what the dead worker had in its hands is worked again, once. */
+#include "tests/lib/points.h"
+#include "tests/lib/pool_world.h"
+#include "tests/lib/shop.h"
+#include "tests/lib/steps.h"
+
+#define BILLED(charged, parked)                                                        \
+    "billing: " charged " charged, 0 declined, 0 cancelled, " parked                   \
+    " parked, nothing left; "
+#define SERVED(fulfilled, parked)                                                      \
+    "orders: " fulfilled " fulfilled, 0 rejected, " parked " parked, nothing left\n"
+
+static char once[256]; /* the file that only one worker can make */
+
+static void open_shop(void)
+{
+    points_program();
+    shop_open();
+    /* Row 7 of each job is pulled with many others, before all of them. */
+    world_do("UPDATE subscriptions SET next_due_at = " SHOP_FIRST ", anchor_at ="
+             " " SHOP_FIRST " WHERE subscription_id = 7;"
+             " UPDATE orders SET placed_at = " SHOP_FIRST " WHERE order_id = 7");
+    /* So long that only the successor of a dead worker can have freed its keys. */
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000");
+    fixture_temporary(once, sizeof once, "once");
+}
+
+static void close_shop(void)
+{
+    (void)unlink(once);
+    points_as_shipped();
+    shop_close();
+}
+
+GROUP(.open = open_shop, .close = close_shop);
+
+/* ---- a row that kills ---- */
+
+static void meet_poison(const char *list)
+{
+    fixture_env("LEDGERLOCK_TEST_POISON", list);
+    (void)shop_run();
+    fixture_env("LEDGERLOCK_TEST_POISON", NULL);
+}
+
+static const struct {
+    const char *name, *list, *item, *mode;
+    const char *workers;
+    const char *line;
+} poisons[] = {
+    {"subscription", "billing:7", "subscription:7", "redis", "2",
+     BILLED("199", "1") SERVED("200", "0")},
+    {"order", "orders:7", "order:7", "redis", "2",
+     BILLED("200", "0") SERVED("199", "1")},
+    {"subscription_without_locks", "billing:7", "subscription:7", "database-only", "2",
+     BILLED("199", "1") SERVED("200", "0")},
+};
+
+/* Guarantee: A row that kills its worker is parked after three deaths over it alone. */
+CASE_ROWS(three_deaths_park_a_poisonous, poisons)
+{
+    const char *said;
+
+    fixture_env("LEDGERLOCK_LOCKS_MODE", row->mode);
+    fixture_env("LEDGERLOCK_TEST_POISON", row->list);
+    (void)shop_run_with(row->workers);
+    assert_string_equal(world.o.out, row->line);
+    assert_int_equal(world.o.code, 8);
+    assert_true(shop_log_count("event=pool.worker_died") >=
+                3); /* and once in company */
+    assert_true(shop_log_count("event=worker.suspect") >= 3);
+    assert_int_equal(shop_incidents("parked"), 1);
+    said =
+        world_text("SELECT resource || ' ' || detail FROM lock_incidents WHERE kind ="
+                   " 'parked'");
+    fixture_assert_contains(said, row->item);
+    /* Without locks a second worker may die over it while the third death is judged. */
+    if (strstr(said, "its worker died 4 times") == NULL ||
+        strcmp(row->mode, "redis") == 0)
+        fixture_assert_contains(said, "its worker died 3 times");
+    fixture_assert_contains(said,
+                            "while it worked it alone, the last time of signal 11");
+}
+
+CASE(parked_row_that_is_released_is_worked)
+{
+    meet_poison("billing:7");
+    assert_int_equal(world.o.code, 8);
+    fixture_become(&world.f, "ledgerlock_support");
+    world_runs(0, "parked release subscription:7 --yes");
+    fixture_become(&world.f, "ledgerlock_worker");
+    assert_int_equal(shop_run(), 0);
+    world_is(SHOP_USERS, "SELECT count(*) FROM charges WHERE state ="
+                         " 'captured'");
+    assert_int_equal(shop_incidents("resumed"), 1);
+}
+
+/* Guarantee: Two rows of one batch that kill their workers are both parked. */
+CASE(two_poisonous_rows_of_one_batch_are_both_parked)
+{
+    world_do("UPDATE subscriptions SET unit = 'day', anchor_at = anchor_at - interval"
+             " '40 days', next_due_at = next_due_at - interval '40 days'"
+             " WHERE subscription_id > 31");
+    meet_poison("billing:7,billing:8");
+    assert_int_equal(world.o.code, 8);
+    assert_int_equal(shop_incidents("parked"), 2);
+    world_is(2, "SELECT count(*) FROM subscriptions WHERE state = 'parked' AND"
+                " subscription_id IN (7, 8)");
+}
+
+/* The machine may be at fault as well: no other row shows that it is not. */
+/* Guarantee: A row that kills its worker is not parked when nothing else could be
+ * committed. */
+CASE(poisonous_row_alone_in_the_shop_is_not_parked)
+{
+    world_do(
+        "UPDATE subscriptions SET state = 'cancelled', cancel_at = anchor_at WHERE"
+        " subscription_id <> 7; UPDATE orders SET state = 'fulfilled', decided_at ="
+        " now(), fence = 1");
+    meet_poison("billing:7");
+    assert_int_equal(world.o.code, 70);
+    assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
+    assert_int_equal(shop_incidents("parked"), 0);
+    world_is(0, "SELECT count(*) FROM subscriptions WHERE state = 'parked'");
+}
+
+CASE(row_is_never_parked_when_park_after_is_0)
+{
+    fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "0");
+    meet_poison("billing:7");
+    assert_int_equal(world.o.code, 70);
+    assert_int_equal(shop_incidents("parked"), 0);
+    world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
+}
+
+/* ---- a worker that is killed ---- */
+
+static const struct {
+    const char *name, *place;
+    const char *workers; /* of each job: one meets no busy key, so its batch is whole */
+    bool is_claimed, is_committed;
+} places[] = {
+    {"before_lock", "before_lock", "2", false, false},
+    {"after_lock", "after_lock", "2", false, false},
+    {"before_begin", "before_begin", "2", false, false},
+    {"after_claim", "after_claim", "2", true, false},
+    {"before_commit", "before_commit", "2", true, false},
+    {"after_commit", "after_commit", "2", true, true},
+    {"before_release", "before_release", "2", true, true},
+    {"after_claim_of_a_whole_batch", "after_claim", "1", false, false},
+};
+
+/* Guarantee: A worker that is killed over a batch loses none of its rows, charges none
+ * twice, and parks none; its successor frees its keys; the checker agrees. */
+CASE_ROWS(rows_are_worked_once_after_a_kill, places)
+{
+    char order[64];
+
+    (void)snprintf(order, sizeof order, "%s=kill", row->place);
+    fixture_env("LEDGERLOCK_TEST_POINT", order);
+    fixture_env("LEDGERLOCK_TEST_POINT_ONCE", once);
+    (void)unlink(once);
+    checker_open(&world.checker);
+    assert_int_equal(shop_run_with(row->workers), 0);
+    if (!row->is_committed) /* the dead one had not counted what it committed */
+        assert_string_equal(world.o.out, BILLED("200", "0") SERVED("200", "0"));
+    assert_int_equal(shop_log_count("event=pool.worker_died"), 1);
+    assert_int_equal(shop_log_count("event=worker.recovers"),
+                     strcmp(row->place, "before_lock") != 0);
+    /* Beside a second worker a batch may be down to one row, which is then suspect. */
+    assert_in_range(shop_log_count("event=worker.suspect"), 0, row->is_claimed);
+    assert_int_equal(shop_incidents("parked"), 0);
+    assert_int_equal(pool_lock_keys(&world.f), 0);
+    world_expect(
+        "200 400 200 19978000",
+        "SELECT concat_ws(' ', (SELECT count(*) FROM charges), (SELECT count(*)"
+        " FROM transfers WHERE kind <> 'deposit'), (SELECT count(*) FROM"
+        " stock_movements), (SELECT sum(balance_minor) FROM users))");
+    checker_assert_holds(&world.checker, &world.f, SHOP_NOW,
+                         "--kills --bound-ms 30000");
+}

@@ -1,0 +1,138 @@
+/* The project is known by this: eight workers, thousands of due periods and orders, hot
+ * SKUs, clients at work, and workers killed with -9 again and again. Then every total
+ * is compared with what the load itself says must come out, in both directions: nothing
+ * twice, nothing missed. test_negative_control shows that each comparison can fail. */
+#include "tests/lib/steps.h"
+
+enum { WORKERS = 8, KILLS = 60, CLIENTS_MS = 2500 };
+
+static PGconn *conn;
+static unsigned kills;
+
+/* ---- killing ---- */
+
+/* Kills a worker every few ms, until it was often enough or nothing is left. */
+static void kill_again_and_again(void)
+{
+    unsigned random = (unsigned)world.load.seed;
+
+    while (kills < KILLS && load_left(&world.f) > 0) {
+        pid_t workers[POOL_CHILDREN];
+        size_t n = pool_children(world.pool.pid, workers);
+
+        if (n > 0 && kill(workers[(unsigned)rand_r(&random) % n], SIGKILL) == 0)
+            kills++;
+        fixture_pause_ms(30);
+    }
+}
+
+static void work_under_kills(void)
+{
+    static const struct load_size size = {
+        .users = 450, .subscriptions = 900, .orders = 3000, .periods = 6};
+    static const struct world_plan plan = {.lease_ms = 1500, .load = &size};
+    pid_t clients;
+
+    world_open_as(&plan);
+    fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "100"); /* no row is to blame */
+    pool_start("run -w 8 --batch 20");
+    clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
+    kill_again_and_again();
+    load_clients_finish(&world.load, &world.f, NULL, clients);
+    pool_stop();
+    conn = load_connect(&world.f);
+}
+
+static void close_all(void)
+{
+    PQfinish(conn);
+    world_close();
+}
+
+GROUP(.start = work_under_kills, .stop = close_all);
+
+/* ---- comparing ---- */
+
+static void assert_right(const char *found)
+{
+    if (found != NULL)
+        fail_msg("%s", found);
+}
+
+/* Guarantee: Workers are killed up to 60 times: every period that was due is charged
+ * once and no other. */
+CASE(every_period_that_was_due_is_charged_once_and_no_other)
+{
+    assert_right(load_wrong_charges(&world.load, conn));
+    assert_right(load_wrong_subscriptions(&world.load, conn));
+}
+
+/* Guarantee: Workers are killed up to 60 times: a charge is declined only where the
+ * wallet was short, and is tried to the end of its schedule. */
+CASE(every_decline_is_of_a_wallet_that_was_short_and_tried_to_the_end)
+{
+    assert_right(load_wrong_declines(&world.load, conn));
+}
+
+/* Guarantee: Workers are killed up to 60 times: every unit of the SKU that all want
+ * is sold once, and none is left over. */
+CASE(every_hot_unit_is_sold_once_and_none_is_left_over)
+{
+    assert_right(load_wrong_stock(&world.load, conn));
+}
+
+/* Guarantee: Workers are killed up to 60 times: every order is served whole or not
+ * at all, and refused only for a reason that is true. */
+CASE(every_order_is_whole_or_nothing_and_refused_only_for_a_reason)
+{
+    assert_right(load_wrong_orders(&world.load, conn));
+}
+
+/* Guarantee: Workers are killed up to 60 times: every wallet holds what was not
+ * spent. */
+CASE(every_wallet_holds_what_was_not_spent)
+{
+    assert_right(load_wrong_wallets(&world.load, conn));
+}
+
+/* A run without races, and a load without its kinds of rows, prove nothing. */
+CASE(races_really_happened)
+{
+    static const char *const rows[] = {
+        "charges WHERE state = 'declined'",
+        "charges WHERE state = 'captured' AND tries > 1", /* saved by a client */
+        "subscriptions WHERE state = 'cancelled'",
+        "subscriptions WHERE state = 'active' AND cancel_at IS NOT NULL",
+        "subscriptions WHERE unit = 'year' AND next_period_no > 1",
+        "subscriptions WHERE every > 1 AND next_period_no > 1",
+        "orders WHERE state = 'fulfilled' AND currency = 'EUR'",
+        "orders WHERE state = 'fulfilled' AND currency = 'USD'",
+        "orders WHERE reason = 'out_of_stock'",
+        "orders WHERE reason = 'insufficient_funds'",
+    };
+    int64_t busy = pool_counter(&world.f, "busy"),
+            restarts = pool_counter(&world.f, "restarts");
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char sql[160];
+
+        (void)snprintf(sql, sizeof sql, "SELECT count(*) FROM ledgerlock.%s", rows[i]);
+        if (fixture_query_int8(world.f.url, sql) < 5)
+            fail_msg("fewer than 5: %s", rows[i]);
+    }
+    assert_true(fixture_query_int8(world.f.url,
+                                   "SELECT count(*) FROM ledgerlock.charges") > 3000);
+    print_message("killed %u workers, restarted %" PRId64 ", met %" PRId64
+                  " busy keys\n",
+                  kills, restarts, busy);
+    assert_true(kills >= KILLS / 2);
+    assert_true(restarts >= kills / 2);
+    assert_true(busy >= 100);
+}
+
+/* Guarantee: Workers are killed up to 60 times: the audit and the independent
+ * checker agree that all of it is right. */
+CASE(audit_and_checker_hold)
+{
+    load_assert_exact(&world.load, &world.f);
+}

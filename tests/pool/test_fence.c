@@ -1,0 +1,279 @@
+/* fence: what happens when a lock did not do what a lock should. */
+#include <libpq-fe.h>
+
+#include "tests/lib/hand.h"
+#include "tests/lib/shop.h"
+#include "tests/lib/steps.h"
+
+static const char now[] = "2024-01-05T00:00:00Z";
+
+#define IN_AN_HOUR "((extract(epoch FROM clock_timestamp()) + 3600) * 1000000)::bigint"
+
+static int64_t incidents(const char *kind)
+{
+    return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
+}
+
+/* One refused batch of each worker that met the fence: of billing and of orders. */
+static void assert_cost_a_batch(void)
+{
+    assert_in_range(incidents("fenced"), 1, 2);
+}
+
+/* ---- the fence ----------------------------------------------------------- */
+
+GROUP(.open = hand_world, .close = world_close);
+
+/* Guarantee: A fence of a wallet that is ahead of Redis' clock costs each worker one
+ * batch; the next token is above it. */
+CASE(fence_ahead_of_the_clock_costs_one_batch_and_the_work_is_done)
+{
+    hand_settle_in();
+    world_do("UPDATE users SET fence = " IN_AN_HOUR " WHERE user_id = 128");
+    world_do("CREATE TABLE ahead AS SELECT fence FROM users WHERE user_id = 128");
+    world_run(now);
+    world_expect("6 5 4450 95", hand_done);
+    assert_cost_a_batch();
+    world_expect("user:128 claim t",
+                 "SELECT DISTINCT concat_ws(' ', resource, phase, token < fence) FROM "
+                 "lock_incidents, ahead WHERE kind = 'fenced'");
+    world_expect("0", "SELECT count(*) FROM lock_incidents WHERE kind <> 'fenced'");
+    assert_true(world_ask("SELECT u.fence > ahead.fence FROM users AS u, ahead WHERE "
+                          "user_id = 128"));
+    world_audit(now, NULL);
+}
+
+/* Guarantee: A fence of a SKU that is ahead of Redis' clock costs one batch; the
+ * next token is above it. */
+CASE(fence_of_stock_ahead_of_the_clock_is_passed_too)
+{
+    hand_settle_in();
+    world_do("UPDATE stock SET fence = " IN_AN_HOUR);
+    world_run(now);
+    world_expect("6 5 4450 95", hand_done);
+    world_expect("sku:64", "SELECT resource FROM lock_incidents WHERE kind = 'fenced'");
+    world_is(1, "SELECT count(*) FROM lock_incidents");
+    world_audit(now, NULL);
+}
+
+CASE(tokens_stay_above_a_fence_that_was_met_once)
+{
+    int64_t met;
+
+    hand_settle_in();
+    world_do("UPDATE users SET fence = " IN_AN_HOUR " WHERE user_id = 64");
+    world_run(now);
+    assert_cost_a_batch();
+    met = incidents("fenced");
+    world_do("UPDATE users SET fence = (SELECT fence FROM users WHERE user_id = 64) "
+             "WHERE user_id = 128");
+    world_run("2024-02-05T00:00:00Z");
+    assert_int_equal(incidents("fenced"), met);
+    world_audit("2024-02-05T00:00:00Z", NULL);
+}
+
+/* Guarantee: A row whose fence is at the end of all tokens is parked; the rest
+ * flows. */
+CASE(fence_beyond_every_token_parks_its_rows_and_the_rest_flows)
+{
+    hand_settle_in();
+    world_do("UPDATE users SET fence = (1::bigint << 53) - 2 WHERE user_id = 128");
+    world_run_and_park(now);
+    assert_true(incidents("parked") >= 1);
+    world_expect(
+        "t",
+        "SELECT bool_and(state = 'parked') FROM subscriptions WHERE user_id = 128");
+    world_expect("0", "SELECT count(*) FROM charges WHERE user_id = 128");
+    world_expect("6 4", "SELECT concat_ws(' ', (SELECT count(*) FROM charges), (SELECT "
+                        "count(*) FROM orders WHERE state = 'fulfilled'))");
+}
+
+/* Guarantee: A pool without Redis locks passes a fence that is ahead of the clock, and
+ * calls it no incident. */
+CASE(database_only_passes_a_fence_ahead_of_the_clock)
+{
+    hand_settle_in();
+    fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
+    world_do("UPDATE users SET fence = " IN_AN_HOUR " WHERE user_id = 128");
+    world_do("CREATE TABLE ahead AS SELECT fence FROM users WHERE user_id = 128");
+    world_run(now);
+    world_expect("6 5 4450 95", hand_done);
+    assert_true(world_ask("SELECT u.fence > ahead.fence FROM users AS u, ahead WHERE "
+                          "user_id = 128"));
+    world_is(0, "SELECT count(*) FROM lock_incidents");
+    fixture_env("LEDGERLOCK_LOCKS_MODE", NULL);
+    world_audit(now, NULL);
+}
+
+/* ---- apply, called by hand ----------------------------------------------- */
+
+/* Applies what is due, of both jobs, and asserts how many rows of each were worked. */
+static void assert_applied(struct hand *h, int64_t token, const char *at, int64_t n)
+{
+    const struct job_type *const jobs[] = {&job_billing, &job_orders};
+    static const struct job_result nothing;
+
+    for (size_t i = 0; i < 2; i++) {
+        struct job_result counted = {.effects = 0};
+
+        assert_int_equal(hand_apply(h, jobs[i], token, at, &counted), 0);
+        assert_int_equal(counted.counts[0], n);
+        if (n == 0)
+            assert_memory_equal(&counted, &nothing, sizeof counted);
+    }
+}
+
+/* Guarantee: A worker whose token is below the fence of its rows writes nothing. */
+CASE(apply_with_a_token_older_than_the_fence_writes_nothing)
+{
+    char before[1024];
+    struct hand h;
+
+    hand_open(&h, 10000);
+    world_do("UPDATE users SET fence = 100");
+    (void)snprintf(before, sizeof before, "%s", world_totals());
+    assert_applied(&h, 99, now, 0);
+    assert_string_equal(world_totals(), before);
+    assert_applied(&h, 100, now, 5);
+    world_expect("5 5 4450 95", hand_done);
+    session_close(&h.s);
+}
+
+CASE(apply_leaves_only_the_fenced_user_out)
+{
+    struct hand h;
+
+    hand_open(&h, 10000);
+    world_do("UPDATE users SET fence = 100 WHERE user_id = 128");
+    assert_applied(&h, 99, now, 4);
+    world_expect("100 1000", "SELECT fence || ' ' || balance_minor FROM users WHERE "
+                             "user_id = 128");
+    world_expect("99 890", "SELECT fence || ' ' || balance_minor FROM users WHERE "
+                           "user_id = 64");
+    session_close(&h.s);
+}
+
+/* Decided, but not all written: an order is never paid whose stock did not move. */
+CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
+{
+    struct job_result counted = {.effects = 0};
+    char before[1024];
+    struct hand h;
+
+    hand_open(&h, 10000);
+    world_do("UPDATE stock SET fence = 100");
+    (void)snprintf(before, sizeof before, "%s", world_totals());
+    assert_int_equal(hand_apply(&h, &job_orders, 99, now, &counted), ERR_BUG);
+    assert_string_equal(world_totals(), before);
+    session_close(&h.s);
+}
+
+CASE(apply_twice_with_one_token_writes_once)
+{
+    char once[1024];
+    struct hand h;
+
+    hand_open(&h, 10000);
+    assert_applied(&h, 5, now, 5);
+    (void)snprintf(once, sizeof once, "%s", world_totals());
+    assert_applied(&h, 5, now, 0);
+    assert_string_equal(world_totals(), once);
+    session_close(&h.s);
+}
+
+CASE(apply_reads_again_what_is_due)
+{
+    struct job_result counted = {.effects = 0};
+    struct hand h;
+
+    hand_open(&h, 10000);
+    assert_int_equal(hand_apply(&h, &job_billing, 5, "2023-12-31T23:59:59Z", &counted),
+                     0);
+    world_do(
+        "UPDATE subscriptions SET state = 'unpaid', retries = 1; UPDATE orders SET state = "
+        "'parked'");
+    assert_applied(&h, 5, now, 0);
+    world_expect("0 0 5000 100", hand_done);
+    session_close(&h.s);
+}
+
+/* A row that another session holds is busy: the rest flows, nobody waits inside a
+ * transaction, and the wallet is looked at when the row is free. */
+/* Guarantee: A row that another session holds is left alone, and worked when it is
+ * free. */
+CASE(row_held_by_another_session_is_left_and_worked_when_it_is_free)
+{
+    PGconn *other = PQconnectdb(world.owner);
+    struct fixture_child pool;
+
+    PQclear(PQexec(other, "BEGIN"));
+    PQclear(PQexec(other, "UPDATE ledgerlock.users SET balance_minor = 50 WHERE "
+                          "user_id = 64"));
+    fixture_spawn(&world.f, &pool, "run", "-w", "1", "--once", "--now", now, NULL);
+    world_wait("SELECT count(*) = 4 FROM ledgerlock.charges");
+    world_wait("SELECT bool_and(state = 'fulfilled') FROM ledgerlock.orders WHERE "
+               "user_id <> 64");
+    PQclear(PQexec(other, "COMMIT"));
+    PQfinish(other);
+    assert_int_equal(fixture_wait(&pool, 90, NULL), 0);
+    world_expect("past_due active active active active",
+                 "SELECT string_agg(state, ' ' ORDER BY subscription_id) FROM "
+                 "subscriptions");
+}
+
+/* place_order holds key shares of its user and its SKUs until its client commits. */
+/* Guarantee: A client that sits idle after `place_order` holds nobody back. */
+CASE(client_idle_after_place_order_holds_nobody_back, .close = shop_close)
+{
+    shop_hold("SELECT place_order(64, 'idle', (SELECT jsonb_agg(jsonb_build_object("
+              "'sku', sku, 'qty', 1)) FROM stock), '2024-01-01Z')");
+    world_run(now);
+    world_expect("5 5 4450 95", hand_done);
+}
+
+/* ---- broken invariants --------------------------------------------------- */
+
+/* test_parked shows that such a row is parked, and nothing beside it. */
+CASE(parked_subscription_that_is_mended_is_resumed_and_charged)
+{
+    world_do(
+        "SELECT make_months('2024-01-01Z', '2024-01-01Z');"
+        "INSERT INTO charges VALUES (3, 0, 192, '2024-01-01Z', '2024-02-01Z', 100, "
+        "'captured', 1, 0, 'planted', '2024-01-01Z')");
+    world_run_and_park(now);
+    world_expect("5 5 4550 95", hand_done);
+    world_do("DELETE FROM charges WHERE worker = 'planted'");
+    world_audit(now, "nothing_parked");
+    assert_true(world_ask("SELECT resume_subscription(192, 3, 'bill_all')"));
+    world_run(now);
+    world_expect("5 5 4450 95", hand_done);
+    world_audit(now, NULL);
+}
+
+/* ---- a worker that stops in the middle ----------------------------------- */
+
+CASE(worker_idle_in_transaction_ends_before_its_lease)
+{
+    struct err e = {0};
+    struct hand h;
+    int64_t users[] = {64};
+    char gone[80];
+    struct pg_param claim[] = {pg_int8(0), pg_int8_array(users, 1)};
+
+    hand_settle_in();
+    hand_open(&h, 4000);
+    assert_int_equal(ll_try(h.s.lock, "user:64", 4000), LL_OK);
+    claim[0] = pg_int8(ll_token(h.s.lock));
+    assert_int_equal(pg_begin(h.s.pg, &e), 0);
+    assert_int_equal(pg_exec(h.s.pg, SQL_POOL_CLAIM_USERS, claim, 2, NULL, &e), 0);
+    (void)snprintf(gone, sizeof gone,
+                   "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = %d",
+                   pg_backend_pid(h.s.pg));
+    world_wait(gone);
+    assert_true(ll_valid(h.s.lock, 0));
+    assert_int_not_equal(pg_commit(h.s.pg, &e), 0);
+    world_run(now);
+    world_expect("6 5 4450 95", hand_done);
+    assert_int_equal(incidents("fenced"), 0);
+    session_close(&h.s);
+}

@@ -1,0 +1,147 @@
+/* first come: a pool serves orders as if one after the other, in the order in which
+ * they were placed. The shop is drawn from a seed: few SKUs that most want, too little
+ * of them, poor users, orders of up to four lines, and ids that say nothing of the
+ * order. */
+#include "tests/lib/oracle.h"
+#include "tests/lib/shop.h"
+#include "tests/lib/steps.h"
+
+#define NOW "2024-02-01T00:00:00Z"
+
+/* Lines of orders. draw: a number from 0 to n - 1 that depends on x, a salt and the
+ * seed. */
+static void draw_lines(int orders, int seed)
+{
+    world_do("CREATE SCHEMA drawn; CREATE FUNCTION drawn.draw(x bigint, salt bigint,"
+             " n bigint) RETURNS bigint LANGUAGE sql AS"
+             " 'SELECT (hashint8extended(x, salt + %d) & 1048575) %% n';"
+             " CREATE TABLE drawn.lines AS SELECT o AS order_id,"
+             " 1 + drawn.draw(o, 1, 60) AS user_id, timestamptz '2024-01-01Z' +"
+             " interval '1 minute' * drawn.draw(o, 2, %d) AS placed_at,"
+             " 1 + floor((drawn.draw(o * 8 + l, 3, 900) / 900.0) ^ 3 * 30) AS sku,"
+             " 1 + drawn.draw(o * 8 + l, 4, 5) AS qty,"
+             " drawn.draw(o * 8 + l, 5, 2) AS extra"
+             " FROM generate_series(1, %d) AS o,"
+             " generate_series(1, 1 + drawn.draw(o, 6, 4)) AS l",
+             seed, orders / 3, orders);
+}
+
+/* Stock for two fifths of it; every ninth user has hardly any money, others for all. */
+static void fill(int orders, int seed)
+{
+    draw_lines(orders, seed);
+    world_do(
+        "INSERT INTO users (user_id, currency) SELECT u, 'USD'"
+        " FROM generate_series(1, 60) AS u;"
+        " INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor,"
+        " currency) SELECT s, 's' || s, n, n, s %% 7, 'USD' FROM (SELECT s, (SELECT"
+        " coalesce(sum(qty), 0) * 4 / 10 FROM drawn.lines WHERE sku = s) AS n"
+        " FROM generate_series(1, 30) AS s) AS t;"
+        " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
+        " total_minor, currency, placed_at) SELECT order_id, min(user_id),"
+        " order_id, '', sum(qty * (sku %% 7 + extra)), 'USD', min(placed_at)"
+        " FROM drawn.lines GROUP BY order_id;"
+        " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
+        " order_id, sku, sku %% 7 + extra, sum(qty) FROM drawn.lines"
+        " GROUP BY 1, 2, 3;"
+        " SELECT deposit(user_id, 'USD', 1 + sum(total_minor)::bigint *"
+        " (user_id %% 9) / 8, '1', '2020-01-01Z') FROM orders GROUP BY user_id; ANALYZE");
+}
+
+WORLD(.lease_ms = 1000);
+
+static void assert_served(void)
+{
+    int64_t all = world_ask("SELECT count(*) FROM orders");
+
+    /* A shop in which all or nothing is sold would prove little. */
+    assert_in_range(oracle_assert_served(), all / 8, all * 7 / 8);
+    assert_true(world_ask("SELECT count(DISTINCT reason) FROM orders") == 2);
+    world_audit(NOW, NULL);
+}
+
+static const struct {
+    const char *name, *batch;
+    int orders;
+} batches[] = {{"one", "1", 200},
+               {"three", "3", 400},
+               {"eleven", "11", 1200},
+               {"five_hundred", "500", 4000}};
+
+/* Guarantee: A pool serves orders as if one after the other, in the order in which they
+ * were placed. */
+CASE_ROWS(orders_are_served_as_placed_in_batches_of, batches)
+{
+    fixture_env("LEDGERLOCK_POOL_BATCH", row->batch);
+    fill(row->orders, row->orders);
+    oracle_read(world.owner, "false");
+    world_run(NOW);
+    assert_served();
+}
+
+/* ---- beside a key that somebody holds ---- */
+
+#define WANTS_SKU_1                                                                    \
+    "EXISTS (SELECT FROM order_lines AS h WHERE h.order_id = o.order_id AND sku_id = 1)"
+
+static const struct {
+    const char *name;
+    const char *late; /* the orders that cannot be served meanwhile */
+    const char *key;  /* in Redis, or */
+    const char *row;  /* locked by a client */
+} held[] = {
+    {"user_has_its_key_held", "o.user_id = 8", .key = "user:8"},
+    {"sku_has_its_row_locked", WANTS_SKU_1,
+     .row = "SELECT FROM stock WHERE sku_id = 1 FOR UPDATE"},
+};
+
+static int run_once(void)
+{
+    return fixture_run(&world.f, &world.o, "run", "--once", "--jobs", "orders", "--now",
+                       NOW, NULL);
+}
+
+/* Guarantee: An order is overtaken only while its user or one of its SKUs is held. */
+CASE_ROWS(only_orders_of_the_held_are_overtaken_where_a, held)
+{
+    fixture_env("LEDGERLOCK_POOL_BATCH", "50");
+    fill(800, 7);
+    oracle_read(world.owner, row->late);
+    if (row->key != NULL)
+        (void)shop_key("SET", row->key, "somebody PX 600000");
+    else
+        shop_hold(row->row);
+    assert_int_equal(run_once(), 7);
+    assert_int_equal(world_ask("SELECT count(*) FROM orders AS o WHERE (state ="
+                               " 'pending') <> (%s)",
+                               row->late),
+                     0);
+    if (row->key != NULL)
+        (void)shop_key("DEL", row->key, "");
+    else
+        shop_let_go();
+    assert_int_equal(run_once(), 0);
+    assert_served();
+}
+
+/* Guarantee: An order whose key is held keeps no other waiting, and is worked within
+ * three seconds once the key is free. */
+CASE(order_whose_key_is_held_is_worked_soon_after_it_is_free)
+{
+    int64_t free_us;
+
+    fill(300, 3);
+    (void)shop_key("SET", "sku:1", "somebody PX 600000");
+    pool_start("run --once --jobs orders --now " NOW " --lease-ms 20000");
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders AS o WHERE (state ="
+               " 'pending') <> (EXISTS (SELECT FROM ledgerlock.order_lines AS h WHERE"
+               " h.order_id = o.order_id AND sku_id = 1))");
+    (void)shop_key("DEL", "sku:1", "");
+    free_us =
+        world_ask("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
+    pool_assert_ends(&world.pool, 0);
+    /* A token is not below the clock in microseconds: it tells when a batch began. */
+    assert_true(world_ask("SELECT min(fence) FROM orders AS o WHERE " WANTS_SKU_1) -
+                    free_us <
+                3000000);
+}

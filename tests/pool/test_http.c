@@ -1,0 +1,283 @@
+/* The page, metrics and health of a pool that runs, asked by a client over loopback. */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/lib/http.h"
+#include "tests/lib/steps.h"
+
+static const struct pool_work small = {
+    .users = 200, .periods = 3, .orders = 60, .units = 40};
+
+WORLD(.poll_ms = 100, .lease_ms = 2000, .work = &small, .redis = true);
+
+static struct http_answer a;
+static int port;
+
+/* A pool that has done all of its work, and answers. */
+static void start_and_drain(void)
+{
+    port = http_free_port();
+    pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",
+               pool_work_now(&small), port);
+    pool_work_wait(&world.f, pool_work_all(&small));
+    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 200, "/readyz says %d: %s", a.status,
+                  a.body);
+}
+
+/* ---- metrics ---- */
+
+static void assert_promtool_accepts(const char *text)
+{
+    char path[64], command[160];
+
+    if (system("command -v promtool >/dev/null") != 0) {
+        print_message("SKIPPED: promtool is not here, so the format is not checked\n");
+        return;
+    }
+    fixture_file(path, sizeof path, text, 0600);
+    (void)snprintf(command, sizeof command, "promtool check metrics <%s", path);
+    assert_int_equal(system(command), 0);
+    (void)unlink(path);
+}
+
+/* Guarantee: /metrics has the counts that the tables have, in the format of Prometheus,
+ * under names that promtool accepts. */
+CASE(metrics_say_what_the_tables_say)
+{
+    start_and_drain();
+    FIXTURE_AWAIT(
+        http_get(port, &a, "/metrics") == 200 &&
+            strstr(a.body, "\nledgerlock_audit_broken_invariants ") != NULL &&
+            strstr(a.body, "\nledgerlock_backlog_rows{job=\"billing\"} 0\n") != NULL,
+        "no audit, or a backlog: %s", a.body);
+    assert_promtool_accepts(a.body);
+    fixture_assert_contains(a.head, "text/plain; version=0.0.4");
+    assert_true(http_metric(&a, "ledgerlock_rows_total{job=\"billing\",outcome="
+                                "\"charged\"}") == small.users * small.periods);
+    assert_true(http_metric(&a, "ledgerlock_rows_total{job=\"orders\",outcome="
+                                "\"fulfilled\"}") == small.units);
+    assert_true(
+        http_metric(&a, "ledgerlock_batches_total{job=\"billing\"}") ==
+        http_metric(&a, "ledgerlock_transaction_seconds_count{job=\"billing\"}"));
+    assert_true(http_metric(&a, "ledgerlock_lock_acquire_seconds_sum{job=\"orders\"}") >
+                0);
+    assert_true(http_metric(&a, "ledgerlock_audit_broken_invariants") == 0);
+    assert_true(http_metric(&a, "ledgerlock_redis_up") == 1);
+    assert_true(http_metric(&a, "ledgerlock_pg_up") == 1);
+    assert_true(
+        http_metric(&a, "ledgerlock_workers{job=\"billing\",state=\"works\"}") == 2);
+    pool_stop();
+}
+
+/* ---- health ---- */
+
+/* A worker that has nothing to do asks Redis for nothing. */
+static void lose_redis(void)
+{
+    fixture_redis_kill(&world.redis);
+    world_sku(77, "late", 1, 100);
+    (void)world_order(1, "late", "[{\"sku\": \"late\", \"qty\": 1}]");
+    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 503, "still ready: %s", a.body);
+}
+
+/* Guarantee: /readyz names the server that a worker misses, and /livez stays ok. */
+CASE(readiness_names_the_server_that_is_down)
+{
+    start_and_drain();
+    lose_redis();
+    fixture_assert_contains(a.body, "redis_down");
+    assert_int_equal(http_get(port, &a, "/livez"), 200);
+    assert_int_equal(http_get(port, &a, "/metrics"), 200);
+    assert_true(http_metric(&a, "ledgerlock_redis_up") == 0);
+    pool_redis_start(&world.redis);
+    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 200, "not ready again: %s", a.body);
+    pool_stop();
+}
+
+/* Guarantee: A supervisor that stands still is not alive to /livez. */
+CASE(liveness_notices_a_supervisor_that_stands_still)
+{
+    start_and_drain();
+    assert_int_equal(http_get(port, &a, "/livez"), 200);
+    assert_int_equal(kill(world.pool.pid, SIGSTOP), 0);
+    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 503, "alive: %s", a.body);
+    assert_int_equal(kill(world.pool.pid, SIGCONT), 0);
+    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 200, "dead: %s", a.body);
+    pool_stop();
+}
+
+static pid_t page_process(void)
+{
+    pid_t pids[POOL_CHILDREN];
+    size_t n = pool_children(world.pool.pid, pids);
+
+    for (size_t i = 0; i < n; i++) {
+        char path[64], name[16] = "";
+        FILE *file;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/comm", pids[i]);
+        file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        (void)!fscanf(file, "%15s", name);
+        (void)fclose(file);
+        if (strcmp(name, "http") == 0)
+            return pids[i];
+    }
+    return 0;
+}
+
+/* Guarantee: The process that serves the page may die: workers go on, and it comes
+ * back. */
+CASE(page_that_is_killed_comes_back_and_costs_no_work)
+{
+    pid_t first;
+
+    start_and_drain();
+    first = page_process();
+    assert_true(first > 0);
+    assert_int_equal(kill(first, SIGKILL), 0);
+    pool_log_wait(&world.pool, "event=pool.http_died");
+    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 200, "the page is gone");
+    assert_int_not_equal(page_process(), first);
+    pool_logged(0, "event=pool.worker_died");
+    pool_stop();
+}
+
+/* ---- strangers ---- */
+
+static const struct {
+    const char *name, *lines;
+    int status;
+} refused[] = {
+    {"post", "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1", 405},
+    {"delete", "DELETE / HTTP/1.1\r\nHost: localhost", 405},
+    {"a_name_of_the_internet", "GET /state HTTP/1.1\r\nHost: shop.example.com:1", 403},
+    {"a_name_that_ends_like_ours", "GET /state HTTP/1.1\r\nHost: 127.0.0.1.example",
+     403},
+    {"no_host", "GET /state HTTP/1.0\r\nHost:", 403},
+    {"a_page_of_another_site",
+     "GET /state HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site", 403},
+    {"no_such_file", "GET /../etc/passwd HTTP/1.1\r\nHost: localhost", 404},
+};
+
+/* Guarantee: The page answers GET alone, by address or by a name without a dot, and no
+ * page of another site. */
+CASE(requests_of_strangers_are_refused)
+{
+    start_and_drain();
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        if (http_send(port, &a, refused[i].lines) != refused[i].status)
+            fail_msg("%s: %d %s", refused[i].name, a.status, a.body);
+        assert_null(strstr(a.body, "workers"));
+    }
+    assert_int_equal(http_get(port, &a, "/"), 200);
+    fixture_assert_contains(a.head, "Content-Security-Policy: default-src 'none'");
+    assert_null(strstr(a.body, "<script>"));
+    assert_int_equal(http_send(port, &a, "GET / HTTP/1.1\r\nHost: [::1]:1"), 200);
+    pool_stop();
+}
+
+/* Guarantee: A header without end is cut off, and the page answers others. */
+CASE(header_without_end_is_cut_off)
+{
+    static char lines[64 * 1024];
+    size_t n;
+
+    start_and_drain();
+    n = (size_t)snprintf(lines, sizeof lines,
+                         "GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
+    memset(lines + n, 'x', sizeof lines - 1 - n);
+    assert_int_not_equal(http_send(port, &a, lines), 200);
+    assert_int_equal(http_get(port, &a, "/livez"), 200);
+    pool_stop();
+}
+
+/* ---- many ---- */
+
+enum { SLOW = 200, LISTENERS = 60 };
+
+/* Guarantee: 200 clients that send half a request, and 60 that listen and read nothing,
+ * keep nobody from an answer. */
+CASE(slow_clients_keep_nobody_waiting)
+{
+    static const char half[] = "GET / HTTP/1.1\r\nHost: local";
+    static const char listen_to[] = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static int fds[SLOW + LISTENERS];
+    int64_t begun_ms;
+
+    start_and_drain();
+    for (int i = 0; i < SLOW + LISTENERS; i++) {
+        fds[i] = http_connect(port);
+        assert_true(fds[i] >= 0);
+        if (i < SLOW)
+            assert_true(send(fds[i], half, sizeof half - 1, MSG_NOSIGNAL) > 0);
+        else
+            assert_true(send(fds[i], listen_to, sizeof listen_to - 1, MSG_NOSIGNAL) >
+                        0);
+    }
+    begun_ms = fixture_now_ms();
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(http_get(port, &a, "/readyz"), 200);
+    print_message("ten answers beside slow clients: %lld ms\n",
+                  (long long)(fixture_now_ms() - begun_ms));
+    for (int i = 0; i < SLOW + LISTENERS; i++)
+        (void)close(fds[i]);
+    pool_stop();
+}
+
+/* Guarantee: An event with the state of the pool comes again and again. */
+CASE(events_bring_the_state_again_and_again)
+{
+    static const char request[] = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static char buf[HTTP_BODY];
+    size_t n = 0;
+    int fd, events = 0;
+
+    start_and_drain();
+    fd = http_connect(port);
+    assert_true(write(fd, request, sizeof request - 1) > 0);
+    while (events < 3) {
+        ssize_t got = read(fd, buf + n, sizeof buf - 1 - n);
+
+        assert_true(got > 0);
+        n += (size_t)got;
+        buf[n] = '\0';
+        events = 0;
+        for (const char *p = buf; (p = strstr(p, "data: {\"version\"")) != NULL; p++)
+            events++;
+    }
+    fixture_assert_contains(buf, "\"workers\":[{\"slot\":0,");
+    (void)close(fd);
+    pool_stop();
+}
+
+/* ---- settings ---- */
+
+/* Guarantee: A port that is taken, or a text that is no port, is said before any worker
+ * starts. */
+CASE(port_that_cannot_be_had_is_said_at_the_start)
+{
+    start_and_drain();
+    world_says(3, "http.listen", "run --once --http %d", port);
+    world_says(3, "Address already in use", "run --once --http %d", port);
+    world_says(3, "is no [address:]port", "run --once --http here:there");
+    pool_stop();
+    FIXTURE_AWAIT(http_connect(port) < 0, "somebody still listens");
+}
+
+/* Guarantee: No answer of the page has a password. */
+CASE(answers_have_no_password)
+{
+    static const char *const paths[] = {"/",        "/plain",  "/state",
+                                        "/metrics", "/readyz", "/livez"};
+
+    start_and_drain();
+    lose_redis();
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_int_not_equal(http_get(port, &a, paths[i]), 0);
+        assert_null(strstr(a.body, pool_redis_secret()));
+    }
+    pool_redis_start(&world.redis);
+    pool_stop();
+}

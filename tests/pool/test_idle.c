@@ -1,0 +1,136 @@
+/* idle: a pool that has nothing to do sees what becomes due within a poll, and costs
+ * next to nothing while it waits. */
+#include "tests/lib/idle_world.h"
+#include "tests/lib/steps.h"
+
+/* ---- how soon ---- */
+
+WORLD(.work = &plenty, .poll_ms = POLL_MS);
+
+WORLD_OPEN(open_as_shipped, .work = &plenty)
+
+static const char all_done[] =
+    "SELECT (SELECT count(*) FROM ledgerlock.charges) = 9 AND (SELECT count(*) FROM "
+    "ledgerlock.orders WHERE state = 'fulfilled') = 9";
+
+/* Nine rows of each job, far enough apart that the pool is idle before each. */
+/* Guarantee: A row is worked within a poll of the time at which it is due. */
+CASE(rows_that_become_due_are_worked_within_a_poll)
+{
+    world_do("INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, "
+             "currency, anchor_at, unit, next_due_at) SELECT g, 'p', 100, 'USD', at, "
+             "'month', at FROM generate_series(1, 9) AS g, LATERAL (SELECT now() + "
+             "interval '2 s' + g * interval '570 ms' AS at) AS t");
+    world_do("SELECT ledgerlock.place_order(g, 'later', '[{\"sku\": \"hot\", \"qty\": "
+             "1}]', now() + interval '2 s' + g * interval '570 ms') FROM "
+             "generate_series(1, 9) AS g");
+    start_pool("4");
+    world_wait(all_done);
+    assert_soon("charged_at", "period_start", "charges");
+    assert_soon("decided_at", "placed_at", "orders");
+    stop_pool();
+}
+
+/* From the COMMIT of the client on. */
+CASE(orders_of_clients_are_worked_within_a_poll)
+{
+    start_pool("4");
+    fixture_pause_ms(500);
+    for (int i = 1; i <= 5; i++) {
+        world_do("SELECT place_order(%d, 'now', '[{\"sku\": \"hot\", \"qty\": 1}]')",
+                 i);
+        world_wait(
+            "SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+        fixture_pause_ms(437);
+    }
+    assert_soon("decided_at", "placed_at", "orders");
+    stop_pool();
+}
+
+CASE(row_that_is_never_due_is_no_error)
+{
+    world_do("INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, "
+             "currency, anchor_at, unit, next_due_at) VALUES "
+             "(1, 'never', 1, 'USD', '9999-01-01Z', 'day', '9999-01-01Z')");
+    world_runs(0, "run --once");
+}
+
+CASE(worker_whose_session_ends_in_its_sleep_opens_another)
+{
+    start_pool("3");
+    fixture_pause_ms(1000);
+    (void)super_ask(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
+        " usename = 'ledgerlock_worker' AND datname = current_database()");
+    world_wait("SELECT count(*) = 4 FROM pg_stat_activity WHERE usename = "
+               "'ledgerlock_worker' AND datname = current_database()");
+    stop_pool();
+}
+
+/* ---- what it costs ---- */
+
+/* With a fixed now no time comes: a row just ahead must not be waited for. */
+CASE(pool_with_a_fixed_now_does_not_spin, .open = open_as_shipped)
+{
+    world_do("INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, "
+             "currency, anchor_at, unit, next_due_at) VALUES (1, 'p', 100, 'USD', "
+             "'2024-01-01T00:00:00.002Z', 'month', '2024-01-01T00:00:00.002Z')");
+    pool_start("run -w 4 --now 2024-01-01T00:00:00Z");
+    fixture_pause_ms(1500);
+    assert_in_range(pool_asks(&world.f, 2500), 1, 60); /* 20, if nobody is late */
+    stop_pool();
+}
+
+/* Each job is looked at 12 times in 3 s, whatever the number of its workers; four that
+ * each looked so often would be seen 96 times. */
+CASE(idle_workers_share_the_polls, .open = open_as_shipped)
+{
+    int asks;
+
+    start_pool("4");
+    fixture_pause_ms(1000);
+    asks = pool_asks(&world.f, 3000);
+    print_message("seen to ask %d times in 3 s\n", asks);
+    assert_in_range(asks, 1, 48);
+    stop_pool();
+}
+
+static int64_t cpu_ns(pid_t pid)
+{
+    long long ns = 0;
+    char path[64];
+    FILE *file;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)pid);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%lld", &ns), 1);
+    (void)fclose(file);
+    return ns;
+}
+
+static int64_t pool_cpu_ns(void)
+{
+    pid_t pids[POOL_CHILDREN];
+    size_t n = pool_children(world.pool.pid, pids);
+    int64_t sum = cpu_ns(world.pool.pid);
+
+    assert_int_equal(n, 4);
+    for (size_t i = 0; i < n; i++)
+        sum += cpu_ns(pids[i]);
+    return sum;
+}
+
+CASE(idle_pool_takes_less_than_a_hundredth_of_a_core, .open = open_as_shipped)
+{
+    int64_t before, used;
+
+    start_pool("3");
+    fixture_pause_ms(1000);
+    before = pool_cpu_ns();
+    fixture_pause_ms(4000);
+    used = pool_cpu_ns() - before;
+    print_message("idle: %" PRId64 " us of processor in 4 s\n", used / 1000);
+    assert_in_range(used, 0, 40 * 1000000);
+    stop_pool();
+}

@@ -1,0 +1,166 @@
+/* liveness: one row that cannot be had, or that is much work, holds up no other row of
+ * its job; run --once ends, and names what it left and why. */
+#include "tests/lib/shop.h"
+#include "tests/lib/steps.h"
+
+/* A trouble that concerns user SHOP_TROUBLE or SKU SHOP_SKU, and nobody else. */
+struct trouble {
+    const char *name;
+    int subscriptions, orders; /* more of them, due first */
+    const char *sql;           /* as the owner */
+    const char *gone;          /* the rows that are deleted past the foreign keys */
+    const char *hold;          /* by a client, in a transaction that stays open */
+    const char *key, *value;   /* set in Redis by somebody */
+    const char *workers;       /* of each job; NULL: two */
+    int code;                  /* of run --once */
+    const char *billing, *orders_done; /* what it prints of each job */
+};
+
+#define USER_ROW .hold = "SELECT FROM users WHERE user_id = 7 FOR UPDATE"
+#define SKU_ROW .hold = "SELECT FROM stock WHERE sku_id = 4 FOR UPDATE"
+#define USER_KEY(text) .key = "user:7", .value = text
+#define SKU_KEY .key = "sku:4", .value = "other PX 600000"
+#define MUCH .subscriptions = 1000, .orders = 200
+#define BILLED "200 charged, 0 declined, 0 cancelled, 0 parked, nothing left"
+#define SERVED "200 fulfilled, 0 rejected, 0 parked, "
+#define ENDS(code_, billing_, orders_)                                                 \
+    .code = (code_), .billing = (billing_), .orders_done = (orders_)
+#define LEFT_7(why)                                                                    \
+    ENDS(7, "199 charged, 0 declined, 0 cancelled, 0 parked, left: user:7" why,        \
+         "199 fulfilled, 0 rejected, 0 parked, left: user:7" why)
+#define LEFT_SKU(why) ENDS(7, BILLED, SERVED "left: sku:4" why)
+#define BY_ROW " (its row is locked by another session)"
+#define BY_KEY " (its lock is held in Redis)"
+#define NO_TTL " (its lock has no time to live: ledgerlock locks release)"
+
+static void plant(const struct trouble *t)
+{
+    if (t->subscriptions > 0)
+        shop_subscribe(SHOP_TROUBLE, t->subscriptions, 1);
+    if (t->orders > 0)
+        shop_order(SHOP_TROUBLE, SHOP_SKU, t->orders);
+    if (t->sql != NULL)
+        world_do("%s", t->sql);
+    if (t->gone != NULL)
+        super_do("SET session_replication_role = replica; DELETE FROM ledgerlock.%s",
+                 t->gone);
+    if (t->key != NULL)
+        (void)shop_key("SET", t->key, t->value);
+    if (t->hold != NULL)
+        shop_hold(t->hold);
+}
+
+/* Five or six when nothing is the matter: two workers that meet share the rows. A shop
+ * that waits takes one for each row, or never ends. */
+static void assert_few_batches(const char *job)
+{
+    int64_t most = 8 * SHOP_USERS / SHOP_BATCH;
+    int64_t batches = shop_batches_until_done(job);
+
+    if (batches > most)
+        fail_msg("%s: the others took %" PRId64 " batches, not %" PRId64, job, batches,
+                 most);
+}
+
+GROUP(.open = shop_open, .close = shop_close);
+
+/* A worker that finds the row locked has the key meanwhile, and another names that. */
+static void forget_key(char *out)
+{
+    static const char *const reasons[] = {BY_KEY, BY_ROW};
+
+    for (size_t i = 0; i < 2; i++) {
+        for (char *p; (p = strstr(out, reasons[i])) != NULL;)
+            memmove(p, p + strlen(reasons[i]), strlen(p + strlen(reasons[i])) + 1);
+    }
+}
+
+static void assert_others_flow(const struct trouble *t)
+{
+    char line[512];
+
+    plant(t);
+    (void)shop_run_with(t->workers != NULL ? t->workers : "2");
+    if (t->workers == NULL && t->hold != NULL)
+        forget_key(world.o.out);
+    (void)snprintf(line, sizeof line, "billing: %s; orders: %s\n", t->billing,
+                   t->orders_done);
+    assert_string_equal(world.o.out, line);
+    assert_int_equal(world.o.code, t->code);
+    assert_few_batches("billing");
+    assert_few_batches("orders");
+    (void)shop_key("DEL", "user:7", "");
+    (void)shop_key("DEL", "sku:4", "");
+}
+
+static const struct trouble held[] = {
+    {"a_client_holds_the_users_row", USER_ROW, LEFT_7("")},
+    {"a_client_holds_the_row_of_a_user_who_has_much_to_do", MUCH, USER_ROW, LEFT_7("")},
+    {"somebody_holds_the_users_key", USER_KEY("other PX 600000"), LEFT_7(BY_KEY)},
+    {"somebody_holds_the_key_of_a_user_who_has_much_to_do", MUCH,
+     USER_KEY("other PX 600000"), LEFT_7(BY_KEY)},
+    {"the_users_key_has_no_end", USER_KEY("left"), LEFT_7(NO_TTL)},
+    {"a_client_holds_the_row_of_a_sku_that_many_want", .orders = 200, SKU_ROW,
+     .workers = "1", LEFT_SKU(BY_ROW)},
+    {"somebody_holds_the_key_of_a_sku_that_many_want", .orders = 200, SKU_KEY,
+     LEFT_SKU(BY_KEY)},
+};
+
+/* Guarantee: A user or SKU whose row a client holds, or whose key somebody holds in
+ * Redis, keeps its own rows waiting and no others, however many they are; `run --once`
+ * names it and ends with exit code 7. */
+CASE_ROWS(others_flow_while, held)
+{
+    assert_others_flow(row);
+}
+
+static const struct trouble absent[] = {
+    {"user", .subscriptions = 100, .orders = 100, .gone = "users WHERE user_id = 7",
+     ENDS(8,
+          "199 charged, 0 declined, 0 cancelled, 101 parked, nothing left",
+          "199 fulfilled, 0 rejected, 101 parked, nothing left")},
+    {"sku", .orders = 100, .gone = "stock WHERE sku_id = 4",
+     ENDS(8, BILLED, "200 fulfilled, 0 rejected, 100 parked, nothing left")},
+};
+
+/* Guarantee: A row whose user or SKU does not exist is parked, and holds up no other.
+ */
+CASE_ROWS(others_flow_beside_an_absent, absent)
+{
+    assert_others_flow(row);
+}
+
+static const struct trouble much[] = {
+    {"nothing_else", ENDS(0, BILLED, SERVED "nothing left")},
+    {"20000_orders_of_the_future", .orders = 20000,
+     .sql = "UPDATE orders SET placed_at = '2024-01-02Z' WHERE order_id > 100000",
+     ENDS(0, BILLED, SERVED "nothing left")},
+    {"a_subscription_300_periods_behind",
+     .sql = "UPDATE subscriptions SET anchor_at = timestamptz '2024-01-01Z' - interval"
+            " '299 days', next_due_at = timestamptz '2024-01-01Z' - interval '299 days'"
+            ", unit = 'day' WHERE subscription_id = 7",
+     ENDS(0,
+          "499 charged, 0 declined, 0 cancelled, 0 parked, nothing left",
+          SERVED "nothing left")},
+};
+
+/* Guarantee: Orders of the future, or a subscription that is hundreds of periods
+ * behind, hold up no other. */
+CASE_ROWS(others_flow_beside, much)
+{
+    assert_others_flow(row);
+}
+
+/* Guarantee: A user who cannot pay thousands of subscriptions and orders holds up
+ * nobody. */
+CASE(others_flow_while_a_user_cannot_pay_any_of_his_2000_subscriptions_and_500_orders)
+{
+    assert_others_flow(&(struct trouble){
+        .subscriptions = 2000,
+        .orders = 500,
+        .sql = "UPDATE users SET balance_minor = 0 WHERE user_id = 7",
+        ENDS(0, "199 charged, 2001 declined, 0 cancelled, 0 parked, nothing left",
+             "199 fulfilled, 501 rejected, 0 parked, nothing left")});
+    /* And he himself costs no batch for each of his rows. */
+    assert_in_range(world_ask("SELECT count(DISTINCT fence) FROM charges"), 1, 150);
+}

@@ -1,0 +1,91 @@
+/* lying redis: every lock is granted to everybody, with random tokens. PostgreSQL alone
+ * keeps the totals. */
+#include "tests/lib/load.h"
+#include "tests/lib/world.h"
+#include "tools/testkit/fake_redis.h"
+
+enum { LIE_SECONDS = 8, CLIENTS_MS = 2000, POOLS = 2 };
+
+static struct fake_redis liar;
+static struct fixture_child pools[POOLS];
+static char honest_url[FIXTURE_URL];
+static pid_t clients;
+
+static const struct load_size size = {
+    .users = 150, .subscriptions = 150, .orders = 300, .periods = 3};
+
+static void prepare(void)
+{
+    memcpy(honest_url, world.f.redis_url, sizeof honest_url);
+    fake_redis_start(&liar, &(struct fake_options){.grants = true});
+    (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s", liar.url);
+}
+
+static void undo(void)
+{
+    for (size_t i = 0; i < POOLS; i++) {
+        if (pools[i].pid > 0) {
+            (void)kill(pools[i].pid, SIGKILL);
+            (void)waitpid(pools[i].pid, NULL, 0);
+        }
+    }
+    fake_redis_close(&liar);
+}
+
+WORLD(.poll_ms = 20, .batch = 10, .load = &size, .also = prepare, .undo = undo);
+
+/* Lets eight workers do a good part of the work with those locks, beside the clients;
+ * of two pools. Not all: the more often a row was written, the fewer random tokens are
+ * as high as its fence. */
+static void work_on_lies(void)
+{
+    int64_t deadline = fixture_now_ms() + LIE_SECONDS * 1000, all = load_left(&world.f);
+
+    clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
+    for (size_t i = 0; i < POOLS; i++)
+        fixture_spawn(&world.f, &pools[i], "run", "-w", "4", NULL);
+    while (load_left(&world.f) > all / 3 && fixture_now_ms() < deadline)
+        fixture_pause_ms(20);
+    for (size_t i = 0; i < POOLS; i++)
+        (void)kill(pools[i].pid, SIGTERM);
+    for (size_t i = 0; i < POOLS; i++) {
+        pool_assert_ends(&pools[i], 0);
+        assert_int_equal(pool_log_count(&pools[i], "event=pool.worker_died"), 0);
+    }
+}
+
+/* Guarantee: A Redis that grants everything to everybody, with random tokens, brings
+ * nothing charged twice and nothing oversold. */
+CASE(lying_redis_bills_nothing_twice_and_oversells_nothing)
+{
+    int64_t done;
+
+    work_on_lies();
+    done = pool_work_done(&world.f);
+    print_message("%u locks granted, %u of them over keys that were held; %" PRId64
+                  " periods and orders done on lies\n",
+                  fake_grants(&liar), fake_shared_grants(&liar), done);
+    assert_true(fake_shared_grants(&liar) >= 20); /* two did hold the same keys */
+    assert_true(done >= 200);
+    assert_true(pool_incidents(&world.f, "fenced", "newer fence") > 0);
+    assert_int_equal(pool_incidents(&world.f, "parked", ""), 0);
+    memcpy(world.f.redis_url, honest_url, sizeof world.f.redis_url);
+    fixture_spawn(&world.f, &pools[0], "run", "-w", "2", NULL);
+    load_clients_finish(&world.load, &world.f, NULL, clients);
+    (void)kill(pools[0].pid, SIGTERM);
+    pool_assert_ends(&pools[0], 0);
+    load_assert_exact(&world.load, &world.f);
+}
+
+/* Not taken for one that is away, which would be waited for. */
+CASE(redis_too_old_is_refused_at_start)
+{
+    static struct fixture_output o;
+
+    fake_redis_close(&liar);
+    fake_redis_start(&liar, &(struct fake_options){.version = "6.0.16"});
+    (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s", liar.url);
+    assert_int_equal(fixture_run(&world.f, &o, "run", "--once", NULL), 6);
+    fixture_assert_contains(o.err, "6.0.16");
+    assert_int_equal(pool_work_done(&world.f), 0);
+}

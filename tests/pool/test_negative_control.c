@@ -1,0 +1,164 @@
+/* The control of test_exactly_once and of every fault test: the same comparisons over
+ * rows that are right, and then over rows that were spoilt after the run, one by one in
+ * a transaction that is rolled back. Each must be found by the comparison that is there
+ * for it, so none of them can be one that never fails. */
+#include "tests/lib/steps.h"
+
+static PGconn *conn;
+
+typedef const char *(*compare_fn)(const struct load *, PGconn *);
+
+static void work_undisturbed(void)
+{
+    static const struct load_size size = {
+        .users = 60, .subscriptions = 90, .orders = 200, .periods = 3};
+    static const struct world_plan plan = {.load = &size};
+    pid_t clients;
+
+    world_open_as(&plan);
+    pool_start("run -w 2");
+    clients = load_clients_start(&world.load, &world.f, NULL, 200);
+    load_clients_finish(&world.load, &world.f, NULL, clients);
+    pool_stop();
+    load_assert_exact(&world.load, &world.f);
+    conn = load_connect(&world.f);
+}
+
+static void close_all(void)
+{
+    PQfinish(conn);
+    world_close();
+}
+
+GROUP(.start = work_undisturbed, .stop = close_all);
+
+static void run(const char *sql)
+{
+    PGresult *res = PQexec(conn, sql);
+
+    if (PQresultStatus(res) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(conn));
+    PQclear(res);
+}
+
+/* The schema itself would refuse the spoilt rows: every constraint and trigger goes. */
+static const char unguarded[] =
+    "DO $$ DECLARE c record; BEGIN FOR c IN SELECT conrelid::regclass AS place, conname"
+    " FROM pg_constraint WHERE connamespace = 'ledgerlock'::regnamespace AND conrelid"
+    " <> 0 AND coninhcount = 0 LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I CASCADE',"
+    " c.place, c.conname); END LOOP; FOR c IN SELECT oid::regclass AS place FROM"
+    " pg_class WHERE relnamespace = 'ledgerlock'::regnamespace AND relhastriggers LOOP"
+    " EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', c.place); END LOOP; END $$";
+
+/* `of`: the comparison that must find it; the row that is spoilt must be there. */
+static void assert_found(compare_fn of, const char *spoil)
+{
+    char all[1024];
+    const char *found;
+    PGresult *res;
+
+    run("BEGIN");
+    run(unguarded);
+    (void)snprintf(all, sizeof all, "%s RETURNING 1", spoil);
+    res = PQexec(conn, all);
+    if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
+        fail_msg("%s: nothing was spoilt: %s", spoil, PQerrorMessage(conn));
+    PQclear(res);
+    found = of(&world.load, conn);
+    if (found == NULL)
+        fail_msg("not found: %s", spoil);
+    print_message("%s\n", found);
+    run("ROLLBACK");
+    assert_null(of(&world.load, conn));
+}
+
+struct spoil {
+    const char *name;
+    compare_fn of; /* the comparison that must find it */
+    const char *sql[13];
+};
+
+static const struct spoil spoils[] = {
+    {"charges",
+     load_wrong_charges,
+     {"INSERT INTO charges SELECT * FROM (SELECT * FROM charges WHERE state ="
+      " 'captured' LIMIT 1) AS c",
+      "DELETE FROM charges WHERE state = 'captured'",
+      "DELETE FROM charges WHERE (subscription_id, period_no) = (SELECT"
+      " subscription_id, max(period_no) FROM charges WHERE state = 'captured' GROUP"
+      " BY 1 HAVING count(*) > 1 LIMIT 1)",
+      "UPDATE charges SET period_no = period_no + 1 WHERE (subscription_id,"
+      " period_no) = (SELECT subscription_id, max(period_no) FROM charges WHERE state"
+      " = 'captured' GROUP BY 1 LIMIT 1)",
+      "UPDATE charges SET amount_minor = amount_minor + 1 WHERE state = 'captured'",
+      "UPDATE charges SET user_id = user_id + 1 WHERE state = 'declined'",
+      "INSERT INTO transfers SELECT * FROM (SELECT * FROM transfers WHERE kind ="
+      " 'charge' LIMIT 1) AS t",
+      "DELETE FROM transfers WHERE kind = 'charge'",
+      "UPDATE transfers SET amount_minor = amount_minor + 1 WHERE kind = 'charge'",
+      "UPDATE subscriptions SET cancel_at = cancel_at + interval '1 second' WHERE"
+      " cancel_at IS NOT NULL",
+      "UPDATE subscriptions SET cancel_at = NULL WHERE cancel_at IS NOT NULL",
+      "UPDATE charges SET state = 'captured' WHERE state = 'declined'"}},
+    {"declines",
+     load_wrong_declines,
+     {/* one that was not true: the user could have paid */
+      "UPDATE charges SET state = 'declined' WHERE (subscription_id, period_no) ="
+      " (SELECT subscription_id, max(period_no) FROM charges WHERE state = 'captured'"
+      " GROUP BY 1 LIMIT 1)",
+      "DELETE FROM charges WHERE state = 'declined'",
+      "UPDATE charges SET tries = tries - 1 WHERE state = 'declined'",
+      "UPDATE charges SET amount_minor = 1 WHERE state = 'declined'",
+      "UPDATE charges SET period_no = period_no + 1 WHERE state = 'declined'"}},
+    {"subscriptions",
+     load_wrong_subscriptions,
+     {"UPDATE subscriptions SET next_period_no = next_period_no + 1",
+      "UPDATE subscriptions SET next_due_at = now() WHERE state = 'active'",
+      "UPDATE subscriptions SET state = 'past_due' WHERE state = 'unpaid'",
+      "UPDATE subscriptions SET state = 'active' WHERE state = 'cancelled'",
+      "UPDATE subscriptions SET retries = 0 WHERE state = 'unpaid'",
+      "DELETE FROM subscriptions WHERE subscription_id = 1"}},
+    {"stock",
+     load_wrong_stock,
+     {"UPDATE stock SET on_hand = on_hand + 1 WHERE sku = 'sku-7'",
+      "UPDATE stock SET on_hand = 1 WHERE sku = 'sku-1'",
+      "INSERT INTO stock_movements SELECT * FROM (SELECT * FROM stock_movements WHERE"
+      " kind = 'sale' LIMIT 1) AS m",
+      "INSERT INTO stock_movements SELECT * FROM (SELECT * FROM stock_movements WHERE"
+      " kind = 'receive' LIMIT 1) AS m",
+      "DELETE FROM stock_movements WHERE kind = 'receive'",
+      "UPDATE stock_movements SET qty = qty - 1 WHERE kind = 'sale'"}},
+    {"orders",
+     load_wrong_orders,
+     {"UPDATE orders SET state = 'pending', reason = NULL WHERE reason ="
+      " 'insufficient_funds'",
+      "UPDATE orders SET state = 'rejected', reason = 'insufficient_funds' WHERE"
+      " order_id = (SELECT min(order_id) FROM orders WHERE state = 'fulfilled')",
+      "UPDATE orders SET state = 'fulfilled', reason = NULL WHERE reason ="
+      " 'insufficient_funds'",
+      "UPDATE orders SET skus = '{sku-9}' WHERE reason = 'out_of_stock'",
+      "UPDATE orders SET total_minor = total_minor + 1",
+      "DELETE FROM orders WHERE order_id = (SELECT max(order_id) FROM orders)",
+      "INSERT INTO stock_movements SELECT * FROM (SELECT * FROM stock_movements WHERE"
+      " kind = 'sale' LIMIT 1) AS m",
+      "DELETE FROM transfers WHERE kind = 'payment'",
+      /* neither of two, where there was money for one (every tenth user) */
+      "WITH o AS (SELECT order_id FROM orders WHERE user_id % 10 = 4 AND state ="
+      " 'fulfilled'), m AS (DELETE FROM stock_movements USING o WHERE source ="
+      " order_id AND kind = 'sale'), t AS (DELETE FROM transfers USING o WHERE source"
+      " = order_id AND kind = 'payment') UPDATE orders SET state = 'rejected', reason"
+      " = 'insufficient_funds' WHERE order_id IN (SELECT order_id FROM o)",
+      "UPDATE transfers SET amount_minor = 1 WHERE kind = 'payment'"}},
+    {"wallets",
+     load_wrong_wallets,
+     {"UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 7",
+      "UPDATE users SET balance_minor = 0 WHERE user_id = 2"}},
+};
+
+/* Guarantee: The assertions of the exactly-once test fail when its charges, declines,
+ * subscriptions, stock, orders or wallets are spoilt. */
+CASE_ROWS(spoilt_rows_are_found_in, spoils)
+{
+    for (size_t i = 0; row->sql[i] != NULL; i++)
+        assert_found(row->of, row->sql[i]);
+}

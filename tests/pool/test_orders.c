@@ -1,0 +1,225 @@
+/* orders: all or nothing, decided as if served one after the other. */
+#include <libpq-fe.h>
+
+#include "tests/lib/world.h"
+
+static const char now[] = "2024-01-02T00:00:00Z";
+
+/* Two users, three articles. */
+static void open_shop(void)
+{
+    world_open();
+    world_user(1, 10000);
+    world_user(2, 1000);
+    world_sku(64, "A", 5, 100);
+    world_sku(128, "B", 5, 10);
+    world_sku(192, "C", 0, 1);
+}
+
+GROUP(.open = open_shop, .close = world_close);
+
+/* "fulfilled, rejected out_of_stock {A,B}": every order in the order it was placed. */
+static const char outcomes[] =
+    "SELECT string_agg(concat_ws(' ', state, reason, skus::text), ', ' ORDER BY "
+    "order_id) FROM orders";
+
+/* Stock, wallets, and all that was moved and paid. */
+static const char left[] =
+    "SELECT concat_ws(' ', (SELECT string_agg(sku || on_hand, ' ' ORDER BY sku) FROM"
+    " stock), (SELECT string_agg(balance_minor::text, ' ' ORDER BY user_id) FROM users),"
+    " (SELECT string_agg(sku || qty, ' ' ORDER BY source, sku) FROM stock_movements JOIN"
+    " stock USING (sku_id) WHERE kind = 'sale'), 'paid', (SELECT count(*) FROM transfers"
+    " WHERE kind = 'payment'))";
+
+/* ---- orders by hand ---- */
+
+/* "1 A2 B5; 2 A1": user 1 orders two pieces of A and five of B, then user 2 one of A.
+ */
+static void place(const char *text)
+{
+    for (unsigned ct = 0; text != NULL; ct++) {
+        int user, used, at = 0;
+        unsigned qty;
+        char key[16], lines[128], sku[2];
+
+        assert_int_equal(sscanf(text, "%d%n", &user, &used), 1);
+        for (text += used; sscanf(text, " %1[A-Z]%u%n", sku, &qty, &used) == 2;
+             text += used)
+            at += sprintf(lines + at, "%c{\"sku\":\"%s\",\"qty\":%u}",
+                          at == 0 ? '[' : ',', sku, qty);
+        (void)strcpy(lines + at, "]");
+        (void)sprintf(key, "k%u", ct);
+        (void)world_order(user, key, lines);
+        text = text[0] == ';' ? text + 1 : NULL;
+    }
+}
+
+static const struct {
+    const char *name;
+    const char *orders, *outcomes, *left;
+    const char *first, *then; /* statements before and after they are placed */
+    bool is_parked;           /* one of them; the audit says so, too */
+} orders[] = {
+    {"that_fits_moves_every_line_and_is_paid", "1 A2 B5", "fulfilled",
+     .left = "A3 B0 C0 9750 1000 A-2 B-5 paid 1"},
+    {"with_one_line_short_moves_nothing", "1 A2 B6", "rejected out_of_stock {B}",
+     .left = "A5 B5 C0 10000 1000 paid 0"},
+    {"short_of_several_names_all_of_them_sorted", "1 C1 B1 A6",
+     "rejected out_of_stock {A,C}", .left = "A5 B5 C0 10000 1000 paid 0"},
+    {"above_the_wallet_is_rejected_and_one_that_empties_it_is_not", "2 B100 A1; 2 B100",
+     "rejected insufficient_funds, fulfilled", .left = "A5 B0 C0 10000 0 B-100 paid 1",
+     .first = "UPDATE stock SET on_hand = 100, initial_qty = 100 WHERE sku = 'B'"},
+    {"that_is_free_is_fulfilled_without_a_transfer", "3 F2", "fulfilled",
+     .left = "A5 B5 C0 F0 10000 1000 0 F-2 paid 0",
+     .first = "INSERT INTO users (user_id, currency) VALUES (3, 'USD'); INSERT INTO"
+              " stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency)"
+              " VALUES (256, 'F', 2, 2, 0, 'USD')"},
+    {"whose_sum_overflows_is_parked_and_the_rest_flows", "1 B1; 1 B1",
+     "parked, fulfilled", .left = "A5 B4 C0 9990 1000 B-1 paid 1", .is_parked = true,
+     .then = "UPDATE order_lines SET qty = 9223372036854775807 WHERE order_id = 1;"
+             " INSERT INTO order_lines SELECT 1, 128, 11, 9223372036854775807"},
+    {"after_order_of_one_user_ends_where_the_wallet_ends",
+     "2 A1; 2 A1; 2 A1; 2 B1; 2 A1",
+     "fulfilled, fulfilled, rejected insufficient_funds, fulfilled,"
+     " rejected insufficient_funds",
+     .left = "A3 B4 C0 10000 190 A-1 A-1 B-1 paid 3",
+     .first = "UPDATE stock SET unit_price_minor = 400 WHERE sku = 'A'"},
+    {"after_order_of_one_sku_ends_where_the_stock_ends", "1 A3; 2 A3; 1 A1; 2 A2; 1 A1",
+     "fulfilled, rejected out_of_stock {A}, fulfilled, rejected out_of_stock {A},"
+     " fulfilled",
+     .left = "A0 B5 C0 9500 1000 A-3 A-1 A-1 paid 3"},
+};
+
+/* Guarantee: An order with one line short moves nothing. */
+CASE_ROWS(order, orders)
+{
+    if (row->first != NULL)
+        world_do("%s", row->first);
+    place(row->orders);
+    if (row->then != NULL)
+        world_do("%s", row->then);
+    if (row->is_parked)
+        world_run_and_park(now);
+    else
+        world_run(now);
+    world_expect(row->outcomes, outcomes);
+    world_expect(row->left, left);
+    if (!row->is_parked)
+        world_audit(now, NULL);
+}
+
+CASE(order_with_one_sku_at_two_prices_is_summed)
+{
+    place("1 A3");
+    world_do("INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT "
+             "order_id, 64, 90, 3 FROM orders; UPDATE orders SET total_minor = 570");
+    world_run(now);
+    world_expect("rejected out_of_stock {A}", outcomes);
+    (void)world_text("SELECT receive_stock('A', 1, 1)");
+    world_do(
+        "UPDATE orders SET state = 'pending', reason = NULL, skus = NULL, decided_at = NULL");
+    world_run(now);
+    world_expect("fulfilled", outcomes);
+    world_expect("A0 B5 C0 9430 1000 A-6 paid 1", left);
+}
+
+CASE(order_placed_later_than_now_waits)
+{
+    place("1 A1");
+    world_run("2023-12-31T23:59:59Z");
+    world_expect("pending", outcomes);
+    world_run("2024-01-01T00:00:00Z");
+    world_expect("fulfilled", outcomes);
+}
+
+/* ---- many orders ---- */
+
+/* Guarantee: An order with more keys than a batch can lock is parked, and the rest
+ * flows. */
+CASE(order_with_too_many_keys_is_parked_and_the_rest_flows)
+{
+    world_do("INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, "
+             "currency) SELECT 1000 + n, 'N' || n, 9, 9, 1, 'USD' FROM "
+             "generate_series(1, 1000) AS n");
+    place("1 A1");
+    world_do("SELECT place_order(1, 'k2', jsonb_build_array(jsonb_build_object('sku', "
+             "'A', 'qty', 1)) || jsonb_agg(jsonb_build_object('sku', 'N' || n, 'qty', "
+             "1)), '2024-01-01Z') FROM generate_series(1, 998) AS n");
+    /* place_order takes no more; by hand */
+    world_do("INSERT INTO order_lines SELECT 2, 1999, 1, 1");
+    world_do("UPDATE orders SET total_minor = total_minor + 1 WHERE order_id = 2");
+    (void)world_order(1, "k3", "[{\"sku\":\"A\",\"qty\":1}]");
+    /* one key less: a user and 999 articles fit */
+    world_do(
+        "SELECT place_order(1, 'k4', jsonb_agg(jsonb_build_object('sku', 'N' || n, "
+        "'qty', 1)), '2024-01-01Z') FROM generate_series(1, 999) AS n");
+    world_run_and_park(now);
+    world_expect("fulfilled, parked, fulfilled, fulfilled", outcomes);
+    world_expect("parked order:2 it needs more keys than one lock call takes",
+                 "SELECT concat_ws(' ', kind, resource, detail) FROM lock_incidents "
+                 "WHERE kind = 'parked'");
+    world_audit(now, "nothing_parked");
+}
+
+/* Guarantee: A SKU that ten times more want than is there sells every unit once. */
+CASE(sku_wanted_by_ten_times_more_sells_every_unit_once)
+{
+    world_sku(320, "HOT", 30, 7);
+    world_do(
+        "INSERT INTO users (user_id, currency) SELECT 100 + n, 'USD' FROM "
+        "generate_series(1, 300) AS n; SELECT deposit(100 + n, 'USD', 7, '1'), "
+        "place_order(100 + n, 'k', '[{\"sku\":\"HOT\",\"qty\":1}]', '2024-01-01Z') "
+        "FROM generate_series(1, 300) AS n");
+    world_run_pool("4", now);
+    world_expect(
+        "30 270 30 -30 210",
+        "SELECT concat_ws(' ', count(*) FILTER (WHERE state = 'fulfilled'), "
+        "count(*) FILTER (WHERE state = 'rejected' AND skus = '{HOT}'), "
+        "(SELECT count(*) FROM stock_movements), (SELECT sum(qty) FROM "
+        "stock_movements), (SELECT sum(amount_minor) FROM transfers WHERE kind "
+        "= 'payment')) FROM orders");
+    world_audit(now, NULL);
+}
+
+/* ---- place_order, twice at once ---- */
+
+static int64_t answer(PGresult *res)
+{
+    int64_t value;
+
+    if (PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s", PQresultErrorMessage(res));
+    value = strtoll(PQgetvalue(res, 0, 0), NULL, 10);
+    PQclear(res);
+    return value;
+}
+
+static const struct {
+    const char *name, *first_ends;
+    bool is_same;
+} twice[] = {{"of_one_key_are_one_order", "COMMIT", true},
+             {"are_one_order_if_the_first_is_rolled_back", "ROLLBACK", false}};
+
+/* The second waits until the first has ended. */
+/* Guarantee: An order that two sessions place at once under one key is one order. */
+CASE_ROWS(orders_of_two_sessions_at_once, twice)
+{
+    static const char sql[] =
+        "SELECT ledgerlock.place_order(1, 'k', '[{\"sku\":\"A\",\"qty\":1}]', "
+        "'2024-01-01Z')";
+    PGconn *a = PQconnectdb(world.owner), *b = PQconnectdb(world.owner);
+    int64_t first;
+
+    PQclear(PQexec(a, "BEGIN"));
+    first = answer(PQexec(a, sql));
+    assert_true(PQsendQuery(b, sql));
+    world_wait(world_blocked);
+    PQclear(PQexec(a, row->first_ends));
+    assert_int_equal(answer(PQgetResult(b)) == first, row->is_same);
+    PQfinish(a);
+    PQfinish(b);
+    assert_int_equal(world_ask("SELECT count(*) FROM order_lines"), 1);
+    world_run(now);
+    world_expect("fulfilled", outcomes);
+    world_expect("A4 B5 C0 9900 1000 A-1 paid 1", left);
+}

@@ -1,0 +1,100 @@
+/* parked: a row that breaks one of our own constraints is parked, and no row is where
+ * Redis or the workers fail again and again. test_blame has the errors of others. */
+#include "tests/lib/points.h"
+#include "tests/lib/shop.h"
+#include "tests/lib/steps.h"
+
+GROUP(.open = shop_open, .close = shop_close);
+
+/* ---- what is the row's own ---- */
+
+static const struct {
+    const char *name, *sql, *job, *says;
+} own[] = {
+    {"period_that_is_charged_already",
+     "SELECT make_months('2024-01-01Z', '2024-01-01Z');"
+     "INSERT INTO charges VALUES (7, 0, 7, '2024-01-01Z', '2024-02-01Z', 100,"
+     " 'captured', 1, 0, 'w', '2024-01-01Z')",
+     "billing", "one_charge_per_period"},
+    {"charge_that_is_booked_already",
+     "SELECT make_months('2024-01-01Z', '2024-01-01Z');"
+     "INSERT INTO transfers VALUES ('charge', 7, 0, 7, '2024-01-01Z', 'wallet',"
+     " 'subscription_revenue', 100, 'USD', '2024-01-01Z')",
+     "billing", "one_transfer_per_source"},
+    {"period_beyond_the_calendar_of_a_whole_number",
+     "UPDATE subscriptions SET next_period_no = 9223372036854775000, every = 1000 WHERE"
+     " subscription_id = 7",
+     "billing", "bigint out of range"},
+    {"sale_that_moved_already",
+     "SELECT make_months('2024-01-01Z', '2024-01-01Z');"
+     "INSERT INTO stock_movements SELECT sku_id, 'sale', 7, -1, 0, placed_at, placed_at"
+     " FROM order_lines JOIN orders USING (order_id) WHERE order_id = 7",
+     "orders", "one_movement_per_source"},
+    {"number_of_pieces_beyond_a_whole_number",
+     "INSERT INTO order_lines VALUES (7, 4, 10, 9223372036854775807), (7, 4, 11,"
+     " 9223372036854775807)",
+     "orders", "bigint out of range"},
+};
+
+/* Guarantee: A row that breaks one of our own constraints is parked alone, and `run`
+ * ends with exit code 8. */
+CASE_ROWS(row_is_parked_for_a, own)
+{
+    bool is_billing = strcmp(row->job, "billing") == 0;
+    char line[256];
+
+    world_do("%s", row->sql);
+    (void)shop_run();
+    (void)snprintf(line, sizeof line,
+                   "billing: %d charged, 0 declined, 0 cancelled, %d parked, nothing "
+                   "left; orders: %d fulfilled, 0 rejected, %d parked, nothing left\n",
+                   200 - is_billing, is_billing, 199 + is_billing, 1 - is_billing);
+    assert_string_equal(world.o.out, line);
+    assert_int_equal(world.o.code, 8);
+    assert_int_equal(world_parked(), 2); /* the row, and the incident log says so */
+    fixture_assert_contains(world_text("SELECT detail FROM lock_incidents"), row->says);
+    assert_null(strstr(world.o.err, "pool.fault"));
+}
+
+/* ---- no row is at fault ---- */
+
+/* Guarantee: A Redis that restarts again and again, each time empty, parks nothing. */
+CASE(redis_that_restarts_again_and_again_parks_nothing)
+{
+    enum { PERIODS = 14, TIMES = 8 };
+
+    world_do("UPDATE subscriptions SET unit = 'day', anchor_at = anchor_at - interval"
+             " '%d days', next_due_at = next_due_at - interval '%d days'",
+             PERIODS - 1, PERIODS - 1);
+    pool_redis_start(&world.redis);
+    memcpy(world.f.redis_url, world.redis.url, sizeof world.f.redis_url);
+    fixture_env("LEDGERLOCK_POOL_BATCH", "10");
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "20000"); /* --once ends after three */
+    pool_start("run --once -w 3 --now " SHOP_NOW);
+    for (int i = 1; i <= TIMES; i++) {
+        pool_work_wait(&world.f, 200 * i);
+        fixture_redis_kill(&world.redis);
+        fixture_pause_ms(100);
+        assert_true(pool_work_done(&world.f) < SHOP_USERS * PERIODS); /* it met work */
+        pool_redis_start(&world.redis);
+    }
+    pool_assert_ends(&world.pool, 0);
+    assert_int_equal(world_parked(), 0);
+    pool_logged(0, "pool.worker_died");
+    world_is(SHOP_USERS * PERIODS,
+             "SELECT count(*) FROM charges WHERE state = 'captured'");
+}
+
+/* Guarantee: Workers that die over everything park nothing and end the pool with exit
+ * code 70. */
+CASE(workers_that_always_die_park_nothing_and_end_the_pool)
+{
+    points_program();
+    fixture_env("LEDGERLOCK_TEST_POINT", "after_claim=kill");
+    (void)shop_run();
+    points_as_shipped();
+    assert_int_equal(world.o.code, 70);
+    assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
+    assert_int_equal(world_parked(), 0);
+    world_is(0, "SELECT count(*) FROM charges");
+}

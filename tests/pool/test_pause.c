@@ -1,0 +1,157 @@
+/* pause: no pool works a job that is paused, also after a restart, and the others flow;
+ * when it is resumed the pools go on without a restart. */
+#include "tests/lib/points.h"
+#include "tests/lib/steps.h"
+
+enum { WORKERS = 2, MORE = 60, LONG_POLL_MS = 60000, SOON_MS = 20000 };
+
+static const struct pool_work work = {
+    .users = 400, .periods = 30, .orders = MORE, .units = 1000};
+
+WORLD(.poll_ms = 50, .batch = 5, .work = &work);
+
+#define CHARGED "SELECT count(*) FROM charges"
+
+/* Support pauses and resumes. */
+static void support(const char *verb, const char *reason)
+{
+    struct fixture f = world.f;
+    int code;
+
+    fixture_become(&f, "ledgerlock_support");
+    code = reason != NULL
+               ? fixture_run(&f, &world.o, verb, "billing", "--reason", reason, NULL)
+               : fixture_run(&f, &world.o, verb, "billing", NULL);
+    if (code != 0)
+        fail_msg("%s: exit %d: %s", verb, code, world.o.err);
+}
+
+static void start(void)
+{
+    pool_start("run -w %d --now %s", WORKERS, pool_work_now(&work));
+}
+
+/* Places as many orders again, and waits until they are served. */
+static void others_flow(void)
+{
+    world_do("SELECT place_order(1 + g, 'more' || (SELECT count(*) FROM orders) || g,"
+             " '[{\"sku\": \"hot\", \"qty\": 1}]', '2024-01-01Z')"
+             " FROM generate_series(1, %d) AS g",
+             MORE);
+    FIXTURE_AWAIT(world_ask("SELECT count(*) FROM orders WHERE state = 'pending'") == 0,
+                  "the orders are not served");
+}
+
+static void assert_all_is_done(int orders)
+{
+    struct pool_work all = work;
+
+    all.orders = orders;
+    pool_work_wait(&world.f, pool_work_all(&all));
+    pool_stop();
+    pool_work_assert_exact(&world.f, &all);
+}
+
+/* Guarantee: A paused job commits no batch but those in flight, other jobs flow, a pool
+ * that is started again keeps the pause, and a resumed job is worked without a restart.
+ */
+CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
+{
+    int64_t charged;
+
+    start();
+    FIXTURE_AWAIT(world_ask(CHARGED) > 100, "nothing is charged");
+    support("pause", "the bank is closed");
+    fixture_assert_contains(world.o.out, "by ledgerlock_support: the bank is closed");
+    world_do("CREATE TABLE at_pause AS SELECT clock_timestamp() AS at");
+    pool_log_wait(&world.pool, "event=pool.paused");
+    others_flow();
+    assert_in_range(world_ask("SELECT count(*) FROM batches, at_pause"
+                              " WHERE job = 'billing' AND recorded_at > at_pause.at"),
+                    0, WORKERS);
+    charged = world_ask(CHARGED);
+    assert_true(charged < (int64_t)work.users * work.periods);
+    pool_stop();
+    start();
+    pool_log_wait(&world.pool, "event=pool.paused");
+    others_flow();
+    world_is(charged, CHARGED);
+    support("resume", NULL);
+    fixture_assert_contains(world.o.out, "billing is resumed");
+    pool_log_wait(&world.pool, "event=pool.resumed");
+    world_do("DROP TABLE at_pause");
+    assert_all_is_done(3 * MORE);
+}
+
+/* Guarantee: Workers notice a resume however seldom they poll. */
+CASE(resume_is_noticed_by_workers_that_poll_once_a_minute)
+{
+    int64_t since_ms;
+
+    support("pause", NULL);
+    pool_start("run -w %d --jobs billing --poll-ms %d --now %s", WORKERS, LONG_POLL_MS,
+               pool_work_now(&work));
+    pool_log_wait(&world.pool, "event=pool.paused");
+    world_is(0, CHARGED);
+    since_ms = fixture_now_ms();
+    support("resume", NULL);
+    FIXTURE_AWAIT(world_ask(CHARGED) > 0, "nothing is charged");
+    assert_in_range(fixture_now_ms() - since_ms, 0, SOON_MS);
+    pool_stop();
+}
+
+/* Guarantee: `run --once` over a paused job ends with exit code 7, and names the pause
+ * and the number of rows left. */
+CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
+{
+    support("pause", "first");
+    support("pause", "second");
+    fixture_assert_contains(world.o.out, ": first\n");
+    world_says(7, "", "run --once -w %d --now %s", WORKERS, pool_work_now(&work));
+    fixture_assert_contains(
+        world.o.out,
+        "billing: 0 charged, 0 declined, 0 cancelled, 0 parked, left: 400 due"
+        " (billing is paused: ledgerlock resume billing); orders: 60 fulfilled,");
+    world_runs(0, "status");
+    fixture_assert_contains(world.o.out, "by ledgerlock_support\n  because: first\n");
+    world_says(0, "\"reason\": \"first\"", "status --json");
+    support("resume", NULL);
+    support("resume", NULL);
+    fixture_assert_contains(world.o.out, "billing was not paused");
+    world_runs(0, "run --once -w %d --now %s", WORKERS, pool_work_now(&work));
+    pool_work_assert_exact(&world.f, &work);
+}
+
+CASE(pause_takes_the_name_of_one_job)
+{
+    world_says(2, "no job is called \"bills\"", "pause bills");
+    world_says(2, "it takes the name of a job", "resume");
+    world_is(0, "SELECT count(*) FROM paused_jobs");
+}
+
+WORLD_OPEN(open_points,
+           .poll_ms = 50,
+           .batch = 5,
+           .work = &work,
+           .points = true,
+           .undo = points_as_shipped)
+
+/* Guarantee: The rows of a worker that died over them wait while their job is paused.
+ */
+CASE(rows_of_a_dead_worker_wait_while_their_job_is_paused, .open = open_points)
+{
+    struct points points;
+
+    points_open(&points);
+    pool_start("run -w 1 --jobs billing --now %s", pool_work_now(&work));
+    (void)points_step(&points, points_join(&points, 60));
+    support("pause", NULL);
+    (void)kill(points.workers[0].pid, SIGKILL);
+    points_close(&points);
+    pool_log_wait(&world.pool, "event=worker.recovers");
+    pool_log_wait(&world.pool, "event=pool.paused");
+    world_is(0, CHARGED);
+    support("resume", NULL);
+    FIXTURE_AWAIT(world_ask(CHARGED) > 0, "nothing is charged");
+    pool_stop();
+}

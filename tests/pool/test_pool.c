@@ -1,0 +1,277 @@
+/* pool: real processes of `ledgerlock run`: drained, killed, orphaned, alone
+ * with process 1; and the totals are exact whatever happened. */
+#define _GNU_SOURCE /* setns */
+#include <fcntl.h>
+#include <sched.h>
+
+#include "tests/lib/shop.h"
+#include "tests/lib/steps.h"
+
+WORLD(.lease_ms = 2000, .poll_ms = 100, .batch = 5);
+
+static const struct pool_work small = {
+    .users = 200, .periods = 3, .orders = 60, .units = 40};
+static const struct pool_work large = {
+    .users = 200, .periods = 12, .orders = 200, .units = 120};
+
+/* The rest is done by others, and all of it is right. */
+static void finish_exactly(const struct pool_work *work)
+{
+    world_runs(0, "run --once -w 4 --batch 500 --now %s", pool_work_now(work));
+    pool_work_assert_exact(&world.f, work);
+}
+
+/* A pool of four that is in the middle of its work. */
+static void start_midway(const struct pool_work *work)
+{
+    pool_work_put(&world.f, work);
+    pool_start("run -w 3 --now %s", pool_work_now(work));
+    pool_work_wait(&world.f, 100);
+}
+
+/* ---- told to stop ---- */
+
+static const struct {
+    const char *name;
+    int sig;
+    const char *words;
+} signals[] = {
+    {"term", SIGTERM, "event=pool.draining pid="},
+    {"int", SIGINT, "signal=INT grace_ms=8000"},
+};
+
+/* Guarantee: A pool that is sent TERM or INT finishes its batches, leaves no key and
+ * exits 0. */
+CASE_ROWS(pool_finishes_its_batches_and_exits_0_after, signals)
+{
+    start_midway(&large);
+    (void)kill(world.pool.pid, row->sig);
+    pool_assert_ends(&world.pool, 0);
+    assert_true(pool_work_done(&world.f) < pool_work_all(&large)); /* it was midway */
+    assert_int_equal(pool_lock_keys(&world.f), 0);
+    pool_logged(1, row->words);
+    pool_logged(0, "event=pool.killed");
+    assert_int_equal(pool_incidents(&world.f, "lost", ""), 0);
+    finish_exactly(&large);
+}
+
+/* As when their leases are over. */
+static void remove_keys(void)
+{
+    char name[64];
+
+    while (pool_lock_name(&world.f, name, sizeof name))
+        (void)redis_do("DEL %s%s", world.f.prefix, name);
+}
+
+/* A client holds the table of transfers, so that every batch hangs in its effects. */
+/* Guarantee: A pool that is sent a second signal ends at once; its keys end with
+ * their leases. */
+CASE(pool_after_second_signal_ends_at_once, .close = shop_close)
+{
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "30000"); /* it hangs up to 7.5 s */
+    start_midway(&large);
+    shop_hold("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE");
+    world_wait(world_blocked);
+    (void)kill(world.pool.pid, SIGTERM);
+    fixture_pause_ms(50);
+    assert_true(pool_is_alive(world.pool.pid)); /* it waits for the batch in flight */
+    (void)kill(world.pool.pid, SIGTERM);
+    assert_int_not_equal(fixture_reap(world.pool.pid, 90), -1);
+    pool_logged(1, "event=pool.stopping_at_once");
+    world.pool.pid = 0;
+    shop_let_go();
+    assert_true(pool_lock_keys(&world.f) > 0); /* left to their leases */
+    remove_keys();
+    finish_exactly(&large);
+}
+
+/* ---- killed ---- */
+
+/* Kills the first worker; waits until there are as many as before. */
+static void kill_one_and_await_another(void)
+{
+    pid_t pids[POOL_CHILDREN];
+    size_t n = pool_children(world.pool.pid, pids);
+    pid_t victim = pids[0];
+    int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
+
+    assert_int_equal(n, 4);
+    pool_work_wait(&world.f, pool_work_done(&world.f) + 10); /* since the last death */
+    (void)kill(victim, SIGKILL);
+    do {
+        if (fixture_now_ms() > deadline)
+            fail_msg("worker %ld was not replaced", (long)victim);
+        fixture_pause_ms(2);
+        n = pool_children(world.pool.pid, pids);
+    } while (n != 4 || pool_has(pids, n, victim));
+}
+
+/* The first at once: the log says how long the pool pauses before. */
+/* Guarantee: A killed worker is replaced within a second. */
+CASE(worker_killed_is_replaced_within_a_second)
+{
+    start_midway(&large);
+    for (int i = 0; i < 3; i++)
+        kill_one_and_await_another();
+    pool_logged(3, "event=pool.worker_died");
+    pool_logged(3, " signal=9 restart_in_ms=0\n");
+    assert_true(pool_work_done(&world.f) < pool_work_all(&large)); /* killed midway */
+    pool_work_wait(&world.f, pool_work_all(&large));
+    pool_stop();
+    assert_int_equal(pool_counter(&world.f, "restarts"), 3);
+    pool_work_assert_exact(&world.f, &large);
+}
+
+/* Two, so that the first of them is behind it. */
+static void wait_for_charges_of(int incarnation)
+{
+    char sql[128];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT count(*) >= 2 FROM ledgerlock.charges WHERE worker LIKE '%%.0.%d'",
+        incarnation);
+    world_wait(sql);
+}
+
+/* More deaths than a pool allows a worker that gets nowhere: this one gets somewhere.
+ */
+CASE(worker_killed_whenever_it_charged_is_never_given_up)
+{
+    fixture_env("LEDGERLOCK_POOL_BATCH", "1");
+    fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "0"); /* no row is to blame */
+    pool_work_put(&world.f, &large);
+    pool_start("run -w 1 --jobs billing --now %s", pool_work_now(&large));
+    for (int i = 1; i <= 12; i++) {
+        wait_for_charges_of(i);
+        (void)kill(pool_workers(1), SIGKILL);
+    }
+    wait_for_charges_of(13);
+    pool_logged(12, " signal=9 restart_in_ms=0");
+    pool_stop();
+    finish_exactly(&large);
+}
+
+/* Guarantee: A killed supervisor takes its workers with it, and
+ * the next pool does the rest once. */
+CASE(supervisor_killed_takes_its_workers_with_it)
+{
+    pid_t pids[POOL_CHILDREN];
+    int64_t deadline;
+
+    start_midway(&large);
+    assert_int_equal(pool_children(world.pool.pid, pids), 4);
+    world_kill(&world.pool);
+    assert_true(pool_work_done(&world.f) < pool_work_all(&large)); /* killed midway */
+    deadline = fixture_now_ms() + POOL_WAIT_MS;
+    for (size_t i = 0; i < 4; i++)
+        for (; pool_is_alive(pids[i]); fixture_pause_ms(10))
+            assert_true(fixture_now_ms() < deadline);
+    finish_exactly(&large);
+}
+
+/* ---- process 1 ---- */
+
+static bool may_unshare(void)
+{
+    return system("unshare --pid --fork --mount-proc true 2>/dev/null") == 0;
+}
+
+/* Runs the pool as process 1 of a namespace of its own; returns its pid out here. */
+static pid_t start_as_process_1(void)
+{
+    char wrapper[64], text[4400];
+    const char *program = fixture_program();
+    const char *before = getenv("LEDGERLOCK_TEST_BIN");
+    char *kept = before != NULL ? strdup(before) : NULL;
+    pid_t pids[POOL_CHILDREN] = {0};
+
+    (void)snprintf(text, sizeof text,
+                   "#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child "
+                   "'%s' \"$@\"\n",
+                   program);
+    fixture_file(wrapper, sizeof wrapper, text, 0700);
+    (void)setenv("LEDGERLOCK_TEST_BIN", wrapper, 1);
+    pool_start("run -w 1 --now %s", pool_work_now(&small));
+    if (kept != NULL)
+        (void)setenv("LEDGERLOCK_TEST_BIN", kept, 1);
+    else
+        (void)unsetenv("LEDGERLOCK_TEST_BIN");
+    free(kept);
+    pool_log_wait(&world.pool, "event=pool.started pid=1 ");
+    (void)unlink(wrapper);
+    assert_int_equal(pool_children(world.pool.pid, pids), 1);
+    return pids[0];
+}
+
+/* A process in the pool's namespace whose parent is gone: process 1 gets it. */
+static void plant_orphan(pid_t process_1)
+{
+    char path[64];
+    pid_t helper = fork();
+
+    assert_true(helper >= 0);
+    if (helper == 0) {
+        (void)snprintf(path, sizeof path, "/proc/%ld/ns/pid", (long)process_1);
+        if (setns(open(path, O_RDONLY), CLONE_NEWPID) != 0)
+            _exit(1);
+        helper = fork();
+        if (helper == 0 && fork() == 0)
+            fixture_pause_ms(500);
+        else if (helper > 0)
+            (void)waitpid(helper, NULL, 0);
+        _exit(0);
+    }
+    assert_int_equal(fixture_reap(helper, 90), 0);
+}
+
+CASE(pool_as_process_1_reaps_orphans_and_obeys_term)
+{
+    pid_t process_1;
+
+    if (!may_unshare()) {
+        print_message("SKIPPED: a namespace of its own is not allowed here, so nothing "
+                      "is known of the pool as process 1\n");
+        skip();
+    }
+    pool_work_put(&world.f, &small);
+    process_1 = start_as_process_1();
+    pool_wait_children(process_1, 2);
+    plant_orphan(process_1);
+    pool_wait_children(process_1, 3); /* adopted */
+    pool_wait_children(process_1, 2); /* reaped: a zombie would stay in the list */
+    pool_work_wait(&world.f, pool_work_all(&small));
+    (void)kill(process_1, SIGTERM);
+    pool_assert_ends(&world.pool, 0);
+    pool_logged(0, "event=pool.worker_died");
+    pool_work_assert_exact(&world.f, &small);
+}
+
+/* ---- once ---- */
+
+CASE(once_waits_for_what_others_hold_and_then_returns)
+{
+    int64_t at = fixture_now_ms();
+
+    pool_work_put(&world.f, &small);
+    assert_string_equal(redis_do("SET %suser:7 another NX PX 1500", world.f.prefix),
+                        "OK");
+    world_runs(0, "run --once --now %s", pool_work_now(&small));
+    assert_true(fixture_now_ms() - at >= 1500);
+    assert_true(pool_counter(&world.f, "busy") > 0);
+    finish_exactly(&small);
+}
+
+/* Guarantee: A pool that starts forgets workers that reported nothing for a day. */
+CASE(workers_of_old_pools_are_forgotten)
+{
+    world_do("INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at,"
+             " counters) SELECT name, 0, 'billing', 'h', 1, now() - interval '2 days',"
+             " now() - ago, '{}' FROM (VALUES ('old', interval '25 hours'), ('young',"
+             " interval '23 hours')) AS t (name, ago)");
+    pool_work_put(&world.f, &small);
+    finish_exactly(&small);
+    world_expect("young", "SELECT string_agg(pool, ' ') FROM workers WHERE pool IN"
+                          " ('old', 'young')");
+}

@@ -1,0 +1,85 @@
+/* months: a pool makes the months that it writes into, also when its clock is far
+ * ahead, and says in words when one is gone. */
+#include "tests/lib/pool_world.h"
+#include "tests/lib/steps.h"
+#include "tests/lib/world.h"
+
+#define NOW "2024-08-31T00:00:00Z"
+
+static void fill(void)
+{
+    world_user(1, 1000000);
+    world_user(2, 1000000);
+    world_subscription(1, 1, 100, "2022-11-30Z");
+    world_subscription(2, 2, 100, "2024-02-15Z");
+}
+
+WORLD(.batch = 10, .poll_ms = 20, .also = fill);
+
+/* Guarantee: A pool never stops for a month that is not made yet, whatever its clock,
+ * and it is ahead of it. */
+CASE(months_come_as_the_clock_moves)
+{
+    static const char *const times[] = {"2022-12-01T00:00:00Z", "2024-02-20T00:00:00Z",
+                                        "2024-03-01T00:00:00Z", NOW};
+    static const int charged[] = {1, 15 + 1, 16 + 1, 22 + 7};
+
+    for (size_t i = 0; i < 4; i++) {
+        world_run(times[i]);
+        assert_int_equal(world_ask("SELECT count(*) FROM charges"), charged[i]);
+        assert_int_equal(
+            world_ask("SELECT count(*) FROM months, generate_series(0, 2) AS n"
+                      " WHERE month = date_trunc('month', date '%.10s') +"
+                      " n * interval '1 month'",
+                      times[i]),
+            3);
+    }
+    assert_int_equal(world_parked(), 0);
+    world_audit(times[3], NULL);
+}
+
+/* A pool at work, with nothing left to do. */
+static void start(void)
+{
+    world_run(NOW);
+    fixture_spawn(&world.f, &world.pool, "run", "-w", "1", "--jobs", "billing", "--now",
+                  NOW, NULL);
+    pool_log_wait(&world.pool, "event=pool.started");
+}
+
+static void wait_for_charge(int subscription)
+{
+    char sql[96];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) > 0 FROM ledgerlock.charges WHERE"
+                   " subscription_id = %d",
+                   subscription);
+    world_wait(sql);
+}
+
+/* No insert of a subscription makes a month. */
+CASE(month_of_an_old_row_is_made_when_it_is_needed)
+{
+    start();
+    world_subscription(3, 2, 100, "2019-01-31Z");
+    wait_for_charge(3);
+    pool_log_wait(&world.pool, "event=pool.months_made");
+    assert_int_equal(world_parked(), 0);
+}
+
+/* Guarantee: A month whose partition is gone keeps its own rows waiting alone: the
+ * pool says so, and parks nothing. */
+CASE(partition_that_is_gone_is_named_and_parks_nothing)
+{
+    world_do("SELECT make_months('2022-05-01Z', '2022-05-01Z')");
+    start();
+    world_do("DROP TABLE charges_2022_05");
+    world_subscription(3, 1, 100, "2022-05-10Z");
+    pool_log_wait(&world.pool, "the partition of a month is gone");
+    world_subscription(4, 2, 100, "2024-08-01Z");
+    wait_for_charge(4);
+    assert_int_equal(world_parked(), 0);
+    assert_int_equal(
+        world_ask("SELECT count(*) FROM charges WHERE subscription_id = 3"), 0);
+}

@@ -1,0 +1,164 @@
+/* pool: its locks are held on a quorum of three servers. One of them is killed, wiped
+ * or stopped in the middle of the work: the pool goes on meanwhile and the totals are
+ * exact. */
+
+#include "common/lock/lock.h"
+#include "tests/lib/fault.h"
+#include "tests/lib/runs.h"
+#include "tests/lib/steps.h"
+
+enum { SERVERS = 3, LEASE_MS = 2000, WORKERS = 8 };
+
+static struct fixture_redis servers[SERVERS];
+
+static void restart_servers(void)
+{
+    for (size_t i = 0; i < SERVERS; i++) {
+        fixture_redis_kill(&servers[i]);
+        fixture_redis_start(&servers[i], NULL);
+    }
+}
+
+static void prepare(void)
+{
+    char *at = world.f.redis_url;
+
+    fixture_env("LEDGERLOCK_REDIS_MAX_LEASE_MS", "2000");
+    for (size_t i = 0; i < SERVERS; i++) {
+        fixture_redis_start(&servers[i], NULL);
+        at += snprintf(at, (size_t)(world.f.redis_url + sizeof world.f.redis_url - at),
+                       "%s%s", i == 0 ? "" : ",", servers[i].url);
+    }
+    world.through = world.f;
+}
+
+static void undo(void)
+{
+    for (size_t i = 0; i < SERVERS; i++) {
+        if (servers[i].pid > 0)
+            (void)kill(servers[i].pid, SIGCONT);
+        fixture_redis_close(&servers[i]);
+    }
+    (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s",
+                   getenv("LEDGERLOCK_TEST_REDIS"));
+}
+
+WORLD(.points = true,
+      .checker = true,
+      .lease_ms = LEASE_MS,
+      .poll_ms = 50,
+      .batch = 5,
+      .load = &fault_usual,
+      .also = prepare,
+      .undo = undo);
+
+/* Guarantee: New servers of a quorum are waited for, which is no fault. */
+CASE(new_servers_are_waited_for_and_that_is_no_fault)
+{
+    int64_t done;
+
+    fixture_env("LEDGERLOCK_REDIS_MAX_LEASE_MS", "8000");
+    restart_servers(); /* with the pool: later they would not be new to it */
+    fault_start("4");
+    pool_log_wait(&world.pool, "event=pool.redis_waits");
+    pool_log_wait(&world.pool, "must wait another");
+    done = pool_work_done(&world.f);
+    if (pool_log_count(&world.pool, "event=pool.redis_grants") == 0)
+        assert_int_equal(done, 0);
+    pool_log_wait(&world.pool, "event=pool.redis_grants");
+    fault_recovers();
+    fault_end();
+    pool_logged(0, "event=pool.redis_down");
+    /* Said by the pool and not by its workers; again by one that asks late. */
+    assert_in_range(pool_log_count(&world.pool, "event=pool.redis_waits"), 1, WORKERS);
+    assert_int_equal(pool_incidents(&world.f, "uncertain", ""), 0);
+}
+
+static void kill_one(bool on)
+{
+    if (on)
+        fixture_redis_kill(&servers[0]);
+    else
+        fixture_redis_start(&servers[0], NULL);
+}
+
+static void wipe_one(bool on)
+{
+    char reply[32];
+
+    for (int i = 0; on && i < 5; i++) {
+        pool_redis(servers[1].url, reply, sizeof reply, "FLUSHALL");
+        assert_string_equal(reply, "OK");
+        fixture_pause_ms(50);
+    }
+}
+
+static void stop_one(bool on)
+{
+    (void)kill(servers[2].pid, on ? SIGSTOP : SIGCONT);
+}
+
+static void stop_all(bool on)
+{
+    for (size_t i = 0; i < SERVERS; i++)
+        (void)kill(servers[i].pid, on ? SIGSTOP : SIGCONT);
+}
+
+static const struct fault faults[] = {
+    {"one_server_is_killed", .set = kill_one, .done = 300},
+    {"one_server_is_wiped", .set = wipe_one, .done = 300},
+    {"one_server_is_stopped", .set = stop_one, .done = 300},
+    {"all_servers_are_away", .set = stop_all, .down = "event=pool.redis_down",
+     .up = "event=pool.redis_up", .is_still = true},
+};
+
+/* Guarantee: One server of three of a quorum is killed, wiped or stopped: the pool is
+ * served and exact. All are away: nothing is charged, and it goes on by itself. */
+CASE_ROWS(pool_is_exact_though, faults)
+{
+    fault_happens(row);
+    assert_in_range(pool_log_count(&world.pool, "event=pool.redis_up"), 0, 1);
+}
+
+/* Taken until it is on all servers, which do not begin to grant at the same moment,
+ * with the same token: a server that grants when a majority has done so makes its own.
+ */
+static void hold_everywhere(struct ll_lock *l)
+{
+    const struct ll_key key = {"user:42", strlen("user:42")};
+    int64_t until_ms = fixture_now_ms() + POOL_WAIT_MS;
+
+    for (;;) {
+        assert_int_equal(ll_acquire_wait(l, &key, 1, LL_ALL, LEASE_MS, 10000, -1),
+                         LL_OK);
+        runs(&world.f, 0, "locks --json");
+        assert_in_range(said_number("locks"), 0, 1);
+        if (said_number("locks") > 0 && said_number("locks/0/servers") == SERVERS &&
+            said_number("locks/0/token") == (double)ll_token(l))
+            return;
+        assert_true(fixture_now_ms() < until_ms);
+        assert_int_equal(ll_release(l), LL_OK);
+    }
+}
+
+CASE(lock_on_a_quorum_is_listed_once_and_released_everywhere)
+{
+    struct ll_options options = {.size = sizeof options,
+                                 .url = world.f.redis_url,
+                                 .prefix = world.f.prefix,
+                                 .max_lease_ms = LEASE_MS};
+    struct ll_client *c;
+    struct ll_lock *l;
+
+    assert_int_equal(ll_open(&c, &options, NULL, 0), LL_OK);
+    l = ll_new(c);
+    hold_everywhere(l);
+    assert_string_equal(said_text("locks/0/key"), "user:42");
+    world_runs(0, "locks release user:42 --yes");
+    do /* the last server may answer when the command has a majority, and is gone */
+        world_runs(0, "locks");
+    while (strstr(world.o.out, "0 held") == NULL);
+    assert_int_equal(ll_release(l), LL_GONE);
+    ll_free(l);
+    ll_close(c);
+}

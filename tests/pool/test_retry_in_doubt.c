@@ -1,0 +1,127 @@
+/* retry in doubt: the answer to a COMMIT is lost, and it is hard to tell what became of
+ * it: the charge is a row of an earlier batch, the id of the transaction was given out
+ * again, the worker dies before it knows. */
+#include "tests/lib/hand.h"
+#include "tests/lib/steps.h"
+#include "worker/batch/batch.h"
+
+const struct world_plan world_plan = {.proxies = true};
+
+static void open_declined(void)
+{
+    world_open();
+    world_user(1, 50);
+    world_subscription(1, 1, 100, "2024-01-31Z");
+    world_run("2024-01-31T00:00:00Z");
+    world_expect("past_due 1", "SELECT state || ' ' || retries FROM subscriptions");
+}
+
+GROUP(.open = open_declined, .close = world_close);
+
+/* Runs once, far enough behind the first try; COMMIT is done, its answer is lost. */
+static void run_and_lose_the_answer(void)
+{
+    proxy_cut_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+    assert_int_equal(fixture_run(&world.through, &world.o, "run", "-w", "1", "--once",
+                                 "--now", "2024-02-05T00:00:00Z", NULL),
+                     0);
+    assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
+    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: committed"),
+                     1);
+}
+
+/* Guarantee: A COMMIT whose answer is lost is settled as committed where it paid a
+ * charge that was declined before. */
+CASE(retry_that_is_paid_in_doubt_is_settled_as_committed)
+{
+    world_deposit(1, 2, 100);
+    run_and_lose_the_answer();
+    world_expect("captured 2", "SELECT state || ' ' || tries FROM charges");
+}
+
+/* Guarantee: A COMMIT whose answer is lost is settled as committed where it declined a
+ * charge once more. */
+CASE(retry_that_is_declined_in_doubt_is_settled_as_committed)
+{
+    run_and_lose_the_answer();
+    world_expect("declined 2", "SELECT state || ' ' || tries FROM charges");
+}
+
+/* ---- when the servers were away ---- */
+
+/* After a crash of the server the id of a transaction that never reached the disk is
+ * given out again: here to this one, which commits. */
+/* Guarantee: A COMMIT in doubt without an effect is settled as rolled back, although
+ * another transaction has committed under its number. */
+CASE(number_that_was_given_out_again_is_no_commit)
+{
+    struct err e = {0};
+    struct hand h;
+
+    hand_open(&h, 10000);
+    h.s.batch = calloc(1, sizeof *h.s.batch);
+    h.s.attempt.in_doubt = true;
+    h.s.attempt.token = 77;
+    h.s.attempt.done.effects = 1;
+    h.s.attempt.rows.n = 1;
+    h.s.attempt.rows.items[0] = 1;
+    h.s.attempt.xid = world_ask("SELECT txid_current()");
+    assert_int_equal(in_doubt_settle(&h.s, &e), 0);
+    assert_int_equal(h.s.attempt.code, ERR_LOST);
+    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: rolled back"),
+                     1);
+    free(h.s.batch);
+    h.s.batch = NULL;
+    session_close(&h.s);
+}
+
+/* Guarantee: An incident that happened while PostgreSQL was away is written down later,
+ * with the time at which it happened. */
+CASE(incident_of_an_outage_has_the_time_at_which_it_happened)
+{
+    struct err e = {0};
+    struct hand h;
+
+    hand_open(&h, 10000);
+    pg_close(h.s.pg);
+    h.s.pg = NULL;
+    incident_log(&h.s, "lost", "release", "user:1", "while it was away");
+    fixture_pause_ms(1500);
+    world_do("CREATE TABLE public.back AS SELECT clock_timestamp() AS at");
+    assert_int_equal(session_connect(&h.s, &e), 0);
+    assert_int_equal(incidents_write(&h.s, &e), 0);
+    world_expect("t",
+                 "SELECT i.at < back.at - interval '1 second' FROM lock_incidents AS"
+                 " i, public.back");
+    session_close(&h.s);
+}
+
+/* The lease would keep its keys for a minute and a half. */
+/* Guarantee: A worker that is killed while it does not know what became of its COMMIT
+ * leaves its keys and its rows to its successor, which charges nothing twice. */
+CASE(worker_killed_in_doubt_leaves_its_keys_to_its_successor)
+{
+    pid_t pids[POOL_CHILDREN];
+    int64_t until_ms;
+
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "90000");
+    world_deposit(1, 2, 100);
+    proxy_swallow_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    pool_start_in(&world.through, "run -w 1 --jobs billing --now 2024-02-05T00:00:00Z");
+    assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
+    proxy_cut_all(&world.to_postgres); /* it wants to ask, and gets no answer */
+    assert_true(proxy_wait(&world.to_postgres, PROXY_REFUSED, 1, 60));
+    fixture_pause_ms(500);
+    assert_true(pool_lock_keys(&world.f) > 0);
+    assert_int_equal(pool_children(world.pool.pid, pids), 1);
+    assert_int_equal(kill(pids[0], SIGKILL), 0);
+    proxy_pass(&world.to_postgres);
+    proxy_cut_all(&world.to_postgres);
+    until_ms = fixture_now_ms() + 45000;
+    while (pool_lock_keys(&world.f) > 0 && fixture_now_ms() < until_ms)
+        fixture_pause_ms(20);
+    assert_int_equal(pool_lock_keys(&world.f), 0);
+    pool_log_wait(&world.pool, "event=worker.recovers");
+    pool_stop();
+    world_expect("captured 2", "SELECT state || ' ' || tries FROM charges");
+}

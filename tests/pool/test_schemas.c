@@ -1,0 +1,137 @@
+/* schemas: two shops in two schemas of one database, and one Redis. */
+#include "tests/lib/pool_world.h"
+#include "tests/lib/runs.h"
+#include "tests/lib/steps.h"
+#include "tests/lib/world.h"
+
+#define NOW "2024-01-15T00:00:00Z"
+
+WORLD(.batch = 10, .poll_ms = 20);
+
+/* The same ids in both: 200 users, of whom each owes 14 periods and buys once; of the
+ * 150 units of the one SKU, the first half of the orders asks for one each. */
+static void fill(const char *schema, int price)
+{
+    char sql[1400];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "SET search_path = %s; INSERT INTO users (user_id, currency) SELECT n, 'USD' "
+        "FROM generate_series(1, 200) AS n; SELECT deposit(n, 'USD', 100000, '1') FROM "
+        "generate_series(1, 200) AS n; INSERT INTO subscriptions (subscription_id, "
+        "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) SELECT "
+        "n, n, 'p', %d, 'USD', at, 'day', at FROM generate_series(1, 200) AS n, (VALUES "
+        "('2024-01-01Z'::timestamptz)) AS t (at); INSERT INTO stock (sku_id, sku, "
+        "initial_qty, on_hand, unit_price_minor, currency) VALUES (1, 'S', 150, 150, "
+        "%d, 'USD'); SELECT place_order(n, 'k', '[{\"sku\": \"S\", \"qty\": 1}]', "
+        "'2024-01-01Z') FROM generate_series(1, 200) AS n",
+        schema, price, price);
+    fixture_exec(world.owner, sql);
+}
+
+/* The statements and the program act on the other schema from now on. */
+static void use_schema(const char *schema, const char *prefix)
+{
+    fixture_env("LEDGERLOCK_POSTGRES_SCHEMA", schema);
+    fixture_env("LEDGERLOCK_LOCKS_PREFIX", prefix);
+}
+
+static void open_second(void)
+{
+    char role[FIXTURE_URL];
+
+    (void)snprintf(role, sizeof role, "%s", world.f.url);
+    use_schema("second", "second:");
+    fixture_become(&world.f, "ledgerlock_owner");
+    says(&world.f, 0, "applied migration 001_schema", "migrate");
+    (void)snprintf(world.f.url, sizeof world.f.url, "%s", role);
+}
+
+static void expect(const char *schema, int price)
+{
+    world_is(200 * 15, "SELECT count(*) FROM %s.charges WHERE amount_minor = %d",
+             schema, price);
+    world_is(200 * 15 * price,
+             "SELECT sum(amount_minor) FROM %s.transfers WHERE kind ="
+             " 'charge'",
+             schema);
+    world_is(150, "SELECT count(*) FROM %s.orders WHERE state = 'fulfilled'", schema);
+    world_is(0, "SELECT on_hand FROM %s.stock", schema);
+    world_is(200 * (100000 - 15 * price) - 150 * price,
+             "SELECT sum(balance_minor) FROM %s.users", schema);
+    runs(&world.f, 0, "audit --now " NOW);
+}
+
+/* Guarantee: Two pools in two schemas of one database, with one Redis, have each its
+ * own totals. */
+CASE(two_pools_in_two_schemas_have_the_totals_of_each)
+{
+    struct fixture_child second;
+
+    fill("ledgerlock", 7);
+    open_second();
+    fill("second", 11);
+    fixture_spawn(&world.f, &second, "run", "-w", "2", "--now", NOW, "--once", NULL);
+    use_schema(NULL, NULL);
+    fixture_spawn(&world.f, &world.pool, "run", "-w", "2", "--now", NOW, "--once",
+                  NULL);
+    pool_assert_ends(&world.pool, 0);
+    pool_assert_ends(&second, 0);
+    world_is(1, "SELECT (SELECT min(recorded_at) FROM ledgerlock.batches) < (SELECT"
+                " max(recorded_at) FROM second.batches) AND (SELECT min(recorded_at)"
+                " FROM second.batches) < (SELECT max(recorded_at) FROM"
+                " ledgerlock.batches)");
+    expect("ledgerlock", 7);
+    use_schema("second", "second:");
+    expect("second", 11);
+}
+
+/* A constraint is the schema's own by its name and by its schema. */
+CASE(row_of_another_schema_is_parked_by_its_own_constraint)
+{
+    open_second();
+    fill("second", 11);
+    world_do(
+        "SELECT second.make_months('2024-01-01Z', '2024-01-02Z'); INSERT INTO second.charges (subscription_id, period_no, user_id,"
+        " period_start, period_end, amount_minor, state, tries, fence, worker,"
+        " charged_at) SELECT 3, 0, 3, '2024-01-01Z', '2024-01-02Z', 11, 'captured',"
+        " 1, 0, '', '2024-01-01Z'");
+    runs(&world.f, 8, "run --once --now " NOW);
+    world_is(1, "SELECT count(*) FROM second.subscriptions WHERE state = 'parked' AND"
+                " subscription_id = 3");
+    runs(&world.f, 0, "parked");
+    shows("one_charge_per_period");
+}
+
+CASE(changes_by_hand_are_found_in_the_schema_that_is_set)
+{
+    open_second();
+    world_do("ALTER TABLE second.users DROP CONSTRAINT balance_never_negative");
+    says(&world.f, 6, "balance_never_negative", "run --once");
+    runs(&world.f, 1, "audit");
+    shows("schema_as_built");
+    use_schema(NULL, NULL);
+    runs(&world.f, 0, "audit");
+}
+
+CASE(schema_that_is_not_there_is_named)
+{
+    use_schema("third", NULL);
+    says(&world.f, 6, "the database has no schema third; run `ledgerlock migrate`",
+         "run --once");
+}
+
+static const struct {
+    const char *name;
+    const char *schema;
+} wrong_names[] = {
+    {"a_capital", "Shop"},        {"a_blank", "my shop"},
+    {"a_quotation_mark", "a\"b"}, {"a_digit_first", "1shop"},
+    {"of_postgres", "pg_shop"},   {"public", "public"},
+};
+
+CASE_ROWS(schema_is_refused_by_its_name, wrong_names)
+{
+    use_schema(row->schema, NULL);
+    says(&world.f, 3, "postgres.schema must be of small letters", "status");
+}

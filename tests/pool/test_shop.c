@@ -1,0 +1,285 @@
+/* The shop of the demonstration, and the buttons of the page: a pool that stays exact
+ * under every fault, beside workers under a plain lock that do not. */
+#include <sys/wait.h>
+
+#include "tests/lib/http.h"
+#include "tests/lib/steps.h"
+
+enum { LEASE_MS = 2000, SEASONS_MS = 300000 };
+
+static struct fixture_child shop;
+static struct fixture owner;
+static struct http_answer a;
+static int port;
+
+static void end_shop(void)
+{
+    world_kill(&shop);
+}
+
+static void mark(void)
+{
+    world_do("CREATE SCHEMA ledgerlock_shop");
+}
+
+WORLD(.lease_ms = LEASE_MS,
+      .poll_ms = 100,
+      .redis = true,
+      .also = mark,
+      .undo = end_shop);
+
+/* ---- the two programs ---- */
+
+static void open_shop(const char *keep_mb, const char *rate)
+{
+    owner = world.f;
+    fixture_become(&owner, "ledgerlock_owner");
+    fixture_spawn(&owner, &shop, "shop", "--keep-mb", keep_mb, "--orders", rate,
+                  "--periods", rate, "--users", "100", NULL);
+    port = http_free_port();
+    pool_start("run -w 2 --http %d --allow-chaos --http-audit-every-s 5", port);
+    FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") > 50 &&
+                      super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
+                                "'fulfilled'") > 20 &&
+                      super_ask("SELECT count(*) FROM ledgerlock_plain.charges") > 50,
+                  "the shop does not place, or nobody serves");
+}
+
+static void close_shop(void)
+{
+    (void)kill(shop.pid, SIGTERM);
+    pool_assert_ends(&shop, 0);
+    pool_stop();
+}
+
+static int64_t plain(const char *column)
+{
+    return super_ask("SELECT %s FROM ledgerlock_plain.figures", column);
+}
+
+/* ---- the buttons ---- */
+
+static void read_token(char token[64])
+{
+    const char *at;
+
+    FIXTURE_AWAIT(http_get(port, &a, "/chaos") == 200, "no buttons: %s", a.body);
+    at = strstr(a.body, "name=token value=");
+    assert_non_null(at);
+    at += strlen("name=token value=");
+    (void)snprintf(token, 64, "%.*s", (int)strcspn(at, ">"), at);
+}
+
+static int post(const char *action, const char *headers, const char *body)
+{
+    char lines[1024];
+
+    (void)snprintf(lines, sizeof lines,
+                   "POST /chaos/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: "
+                   "%zu\r\n%s",
+                   action, port, strlen(body), headers);
+    return http_post(port, &a, lines, body);
+}
+
+static void press(const char *action)
+{
+    char token[64], headers[160], body[128];
+
+    read_token(token);
+    (void)snprintf(headers, sizeof headers,
+                   "Origin: http://localhost:%d\r\nContent-Type: "
+                   "application/x-www-form-urlencoded",
+                   port);
+    (void)snprintf(body, sizeof body, "token=%s&confirm=yes", token);
+    FIXTURE_AWAIT(post(action, headers, body) != 409, "a fault does not end");
+    if (a.status != 303)
+        fail_msg("%s: %d %s", action, a.status, a.body);
+}
+
+/* The newest fault is this one, is over, and the pool is at work again. */
+static bool has_recovered(const char *action)
+{
+    char begin[64];
+    const char *at;
+
+    (void)snprintf(begin, sizeof begin, "\"faults\":[{\"fault\":\"%s\"", action);
+    if (http_get(port, &a, "/state") != 200 || (at = strstr(a.body, begin)) == NULL ||
+        (at = strstr(at, "\"recovered_ms\":")) == NULL)
+        return false;
+    return at[strlen("\"recovered_ms\":")] != '-';
+}
+
+static void press_and_recover(const char *action)
+{
+    press(action);
+    FIXTURE_AWAIT(has_recovered(action), "%s: %s", action, a.body);
+}
+
+static void assert_exact(void)
+{
+    (void)fixture_run(&owner, &world.o, "audit", "--lag", "30d", NULL);
+    if (world.o.code != 0)
+        fail_msg("audit: %d: %s%s", world.o.code, world.o.out, world.o.err);
+    assert_int_equal(world_parked(), 0);
+}
+
+/* Guarantee: While the shop goes on, and no fault comes, the audit holds, and the plain
+ * lock charges nothing twice either. */
+CASE(shop_goes_on_and_the_totals_stay_exact)
+{
+    open_shop("256", "20");
+    for (int i = 0; i < 3; i++)
+        assert_exact();
+    assert_int_equal(plain("charged_twice"), 0);
+    assert_int_equal(plain("oversold"), 0);
+    close_shop();
+    assert_exact();
+}
+
+/* Guarantee: A button in a real browser asks first; then the page shows the fault, the
+ * recovery, ledgerlock in green and the plain lock in red. */
+CASE(browser_breaks_the_plain_side_and_not_ours)
+{
+    open_shop("256", "20");
+    http_browse(port, "--chaos");
+    assert_exact();
+    close_shop();
+}
+
+static const struct {
+    const char *name;
+} buttons[] = {
+    {"kill-worker"}, {"freeze-worker"}, {"wipe-redis"}, {"cut-redis"}, {"hold-row"},
+};
+
+/* Guarantee: After each button of the page the pool is at work again by itself, and
+ * every invariant holds. */
+CASE(each_button_breaks_something_and_the_pool_recovers)
+{
+    open_shop("256", "20");
+    for (size_t i = 0; i < sizeof buttons / sizeof buttons[0]; i++) {
+        press_and_recover(buttons[i].name);
+        assert_exact();
+    }
+    assert_true(pool_log_count(&world.pool, "event=pool.worker_died") == 1);
+    assert_true(pool_log_count(&world.pool, "event=pool.redis_down") > 0);
+    close_shop();
+}
+
+/* On a busy machine they may do so before, when one of them stands still by itself. */
+/* Guarantee: The workers under the plain lock charge something twice after a fault;
+ * ledgerlock charges nothing twice under the same one. */
+CASE(plain_lock_charges_twice_after_a_fault)
+{
+    int64_t begun_ms, before;
+
+    open_shop("256", "20");
+    before = plain("charged_twice");
+    begun_ms = fixture_now_ms();
+    press("freeze-worker");
+    FIXTURE_AWAIT(plain("charged_twice") > before, "nothing was charged twice");
+    print_message("first double charge after %lld ms\n",
+                  (long long)(fixture_now_ms() - begun_ms));
+    assert_true(
+        super_ask("SELECT count(*) FROM (SELECT FROM ledgerlock_plain.charges "
+                  "GROUP BY kind, item_id, period_no HAVING count(*) > 1) AS t") > 0);
+    FIXTURE_AWAIT(has_recovered("freeze-worker"), "%s", a.body);
+    FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
+                      strstr(a.body, "without guards: 0 charged twice") == NULL &&
+                      strstr(a.body, "<p>0 charged twice, 0 oversold</p>") != NULL,
+                  "the page does not tell: %s", a.body);
+    assert_exact();
+    close_shop();
+}
+
+/* Guarantee: The rows of the shop never take much more of the disk than they may; a
+ * season ends while pool and audit go on, and both stay exact. */
+CASE(seasons_keep_the_disk_small)
+{
+    static const char size[] =
+        "SELECT sum(pg_total_relation_size(oid))::bigint >> 20 FROM pg_class WHERE "
+        "relkind = 'r' AND relnamespace IN (to_regnamespace('ledgerlock'), "
+        "to_regnamespace('ledgerlock_plain'))";
+    int64_t most = 0, until_ms = fixture_now_ms() + SEASONS_MS;
+
+    open_shop("5", "100");
+    while (plain("seasons") < 3) {
+        if (fixture_now_ms() > until_ms)
+            fail_msg("%lld MiB, and no other season", (long long)most);
+        int64_t now = super_ask("%s", size);
+
+        most = now > most ? now : most;
+        assert_exact();
+        fixture_pause_ms(1000); /* a season does not end while an audit reads */
+    }
+    print_message("most: %lld MiB\n", (long long)most);
+    assert_in_range(most, 2, 20);
+    close_shop();
+    assert_exact();
+}
+
+/* Guarantee: A button works with the token of this page alone, sent by a page of this
+ * very address, as a form that is confirmed. */
+CASE(button_is_refused_to_strangers)
+{
+    char token[64], form[128], ours[160], foreign[320], own_address[80];
+    static const char type[] = "Content-Type: application/x-www-form-urlencoded";
+
+    open_shop("256", "20");
+    read_token(token);
+    (void)snprintf(own_address, sizeof own_address, "Origin: http://localhost:%d",
+                   port);
+    (void)snprintf(ours, sizeof ours, "%s\r\n%s", own_address, type);
+    (void)snprintf(form, sizeof form, "token=%s&confirm=yes", token);
+    assert_int_equal(post("wipe-redis", ours, "confirm=yes"), 403);
+    assert_int_equal(post("wipe-redis", ours, "token=0&confirm=yes"), 403);
+    (void)snprintf(foreign, sizeof foreign, "Origin: http://shop.example\r\n%s", type);
+    assert_int_equal(post("wipe-redis", foreign, form), 403);
+    (void)snprintf(foreign, sizeof foreign, "Origin: null\r\n%s", type);
+    assert_int_equal(post("wipe-redis", foreign, form), 403);
+    assert_int_equal(post("wipe-redis", type, form), 403);
+    (void)snprintf(foreign, sizeof foreign, "%s\r\nSec-Fetch-Site: cross-site", ours);
+    assert_int_equal(post("wipe-redis", foreign, form), 403);
+    (void)snprintf(foreign, sizeof foreign, "%s\r\nContent-Type: text/plain",
+                   own_address);
+    assert_int_equal(post("wipe-redis", foreign, form), 415);
+    assert_int_equal(post("format-disk", ours, form), 405);
+    form[strlen(form) - strlen("&confirm=yes")] = '\0';
+    assert_int_equal(post("wipe-redis", ours, form), 400);
+    assert_int_equal(http_get(port, &a, "/state"), 200);
+    fixture_assert_contains(a.body, "\"faults\":[]");
+    close_shop();
+}
+
+/* Guarantee: Without --allow-chaos the page has no button, and takes no POST. */
+CASE(without_allow_chaos_there_is_no_button)
+{
+    static const char *const paths[] = {"/", "/plain", "/state"};
+
+    port = http_free_port();
+    pool_start("run --http %d", port);
+    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200, "no page");
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_int_equal(http_get(port, &a, paths[i]), 200);
+        assert_null(strstr(a.body, "button"));
+        assert_null(strstr(a.body, "token"));
+    }
+    assert_int_equal(http_get(port, &a, "/chaos"), 404);
+    assert_int_equal(http_get(port, &a, "/chaos.js"), 404);
+    assert_int_equal(post("wipe-redis", "Origin: http://localhost", "confirm=yes"),
+                     405);
+    world_says(3, "it needs --http", "run --once --allow-chaos");
+    pool_stop();
+}
+
+/* Guarantee: The shop refuses a database that its owner has not marked for it. */
+CASE(shop_refuses_a_database_without_the_mark)
+{
+    world_do("DROP SCHEMA ledgerlock_shop");
+    owner = world.f;
+    fixture_become(&owner, "ledgerlock_owner");
+    (void)fixture_run(&owner, &world.o, "shop", NULL);
+    assert_int_equal(world.o.code, 6);
+    fixture_assert_contains(world.o.err, "CREATE SCHEMA ledgerlock_shop");
+    world_is(0, "SELECT count(*) FROM users");
+}

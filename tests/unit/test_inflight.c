@@ -1,0 +1,140 @@
+/* inflight: what a worker leaves behind, and what its supervisor adds. */
+#include "tests/lib/test.h"
+#include "worker/batch/batch.h"
+
+static struct inflight f;
+static struct batch b;
+
+static void open_one(void)
+{
+    memset(&f, 0, sizeof f);
+    memset(&b, 0, sizeof b);
+    b.n = 2;
+    b.items[0] = 7;
+    b.items[1] = 8;
+    b.key_ct = 3;
+    for (size_t i = 0; i < b.key_ct; i++)
+        b.keys[i] = (struct batch_key){.id = (int64_t)i + 1,
+                                       .kind = i < 2 ? RESOURCE_USER : RESOURCE_SKU};
+    (void)snprintf(b.keys[2].name, RESOURCE_NAME, "sku:3");
+    batch_publish(&b, &f, 4);
+}
+
+GROUP(.open = open_one);
+
+/* Statuses as waitpid tells them. */
+enum { BY_SEGV = SIGSEGV, BY_EXIT_70 = 70 << 8 };
+
+CASE(batch_is_published_whole)
+{
+    assert_true(inflight_is_set(&f));
+    assert_int_equal(f.incarnation, 4);
+    assert_int_equal(f.n, 2);
+    assert_int_equal(f.items[1], 8);
+    assert_int_equal(f.key_ct, 3);
+    assert_string_equal(f.names[2], "sku:3");
+    inflight_clear(&f);
+    assert_false(inflight_is_set(&f));
+}
+
+CASE(next_batch_forgets_the_nonce_and_the_item_that_was_alone)
+{
+    (void)snprintf(f.nonce, sizeof f.nonce, "abc");
+    f.alone = 7;
+    f.is_claimed = true;
+    batch_publish(&b, &f, 4);
+    assert_string_equal(f.nonce, "");
+    assert_int_equal(f.alone, 0);
+    assert_false(f.is_claimed);
+}
+
+CASE(what_makes_no_sense_is_not_believed)
+{
+    f.n = LL_KEYS_MAX + 1;
+    assert_false(inflight_is_set(&f));
+    f.n = 2;
+    f.key_ct = LL_KEYS_MAX + 1;
+    assert_false(inflight_is_set(&f));
+    f.key_ct = 3;
+    f.names[1][RESOURCE_NAME - 1] = 'x';
+    assert_false(inflight_is_set(&f));
+    f.names[1][RESOURCE_NAME - 1] = '\0';
+    assert_true(inflight_is_set(&f));
+    f.nonce[LL_NONCE_SIZE - 1] = 'x';
+    assert_false(inflight_is_set(&f));
+}
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    int64_t alone; /* the item that was worked alone; 0: there was none */
+    bool claimed;
+    int status;
+    bool told; /* to stop */
+    int64_t against;
+    const char *death;
+} deaths[] = {
+    {"by_a_signal_over_an_item_alone_after_its_claim_counts", 7, true, BY_SEGV, false, 7, "signal 11"},
+    {"before_the_claim_counts_against_nobody",               7, false, BY_SEGV, false, 0, "signal 11"},
+    {"in_company_counts_against_nobody",                     0, true, BY_SEGV, false, 0, "signal 11"},
+    {"of_a_worker_told_to_stop_counts_against_nobody",       7, true, SIGKILL, true, 0, "signal 9"},
+    {"by_exit_counts_against_nobody",                        7, true, BY_EXIT_70, false, 0, "exit 70"},
+};
+
+/* clang-format on */
+
+CASE_ROWS(death, deaths)
+{
+    f.alone = row->alone;
+    f.is_claimed = row->claimed;
+    assert_int_equal(inflight_note_death(&f, 4, row->status, row->told, 100000),
+                     row->against);
+    assert_string_equal(f.death, row->death);
+    assert_int_equal(f.died_at_ms, 100000);
+}
+
+/* The successor died before it had cleared up: what it found is its predecessor's. */
+CASE(death_of_another_worker_changes_nothing)
+{
+    f.alone = 7;
+    f.is_claimed = true;
+    assert_int_equal(inflight_note_death(&f, 4, BY_SEGV, false, 100000), 7);
+    assert_int_equal(inflight_note_death(&f, 5, BY_SEGV, false, 100500), 0);
+    assert_string_equal(f.death, "signal 11");
+    assert_int_equal(f.died_at_ms, 100000);
+}
+
+CASE(worker_that_had_nothing_in_its_hands_leaves_nothing)
+{
+    f.alone = 7;
+    f.is_claimed = true;
+    inflight_clear(&f);
+    assert_int_equal(inflight_note_death(&f, 4, BY_SEGV, false, 100000), 0);
+    assert_string_equal(f.death, "");
+}
+
+/* ---- suspects ---- */
+
+static struct suspects suspects;
+
+CASE(deaths_over_one_item_add_up_and_keep_the_commits_of_the_first)
+{
+    memset(&suspects, 0, sizeof suspects);
+    assert_int_equal(suspect_add(&suspects, &job_billing, 7, 10), 1);
+    assert_int_equal(suspect_add(&suspects, &job_billing, 8, 11), 1);
+    assert_int_equal(suspect_add(&suspects, &job_orders, 7, 12), 1);
+    assert_int_equal(suspect_add(&suspects, &job_billing, 7, 13), 2);
+    assert_int_equal(suspect_find(&suspects, &job_billing, 7)->commits, 10);
+    assert_null(suspect_find(&suspects, &job_orders, 8));
+}
+
+CASE(oldest_suspect_makes_room_for_a_new_one)
+{
+    memset(&suspects, 0, sizeof suspects);
+    for (int64_t item = 1; item <= SUSPECTS; item++)
+        (void)suspect_add(&suspects, &job_billing, item, 10);
+    assert_int_equal(suspect_add(&suspects, &job_billing, SUSPECTS + 1, 11), 1);
+    assert_null(suspect_find(&suspects, &job_billing, 1));
+    assert_int_equal(suspect_find(&suspects, &job_billing, SUSPECTS + 1)->commits, 11);
+    assert_int_equal(suspect_add(&suspects, &job_billing, 2, 11), 2);
+}

@@ -1,0 +1,222 @@
+/* schedule: phases, pauses, the shard and the size of the next batch, at made-up times.
+ */
+#include "tests/lib/test.h"
+#include "worker/pool/schedule.h"
+
+GROUP(.open = NULL);
+
+static struct schedule begin_job(int64_t shards, int64_t index, int64_t workers)
+{
+    static const struct config config = {
+        .poll_ms = 250, .batch = 500, .lease_ms = 10000};
+    static struct job_type job;
+    struct schedule s = {
+        .config = &config, .job = &job, .index = index, .workers = workers};
+
+    job.shards = shards;
+    schedule_start(&s);
+    return s;
+}
+
+static struct schedule begin(int64_t index, int64_t workers)
+{
+    return begin_job(1024, index, workers);
+}
+
+/* Learns from a batch that took a millisecond. */
+static int64_t learn(struct schedule *s, struct batch_outcome out, int64_t now_ms)
+{
+    return schedule_learn(s, &out, 1, 0, now_ms);
+}
+
+static const struct batch_outcome empty = {.pulled = 0};
+static const struct batch_outcome part = {.pulled = 20, .worked = 20, .next = 10};
+
+CASE(workers_of_a_job_begin_at_shards_far_from_each_other)
+{
+    static const int64_t shards[] = {0, 341, 682};
+
+    for (int64_t i = 0; i < 3; i++) {
+        const struct schedule s = begin(i, 3);
+
+        assert_int_equal(schedule_next(&s).from, shards[i]);
+        assert_int_equal(schedule_next(&s).limit, 500);
+    }
+}
+
+/* Any instant is at most poll_ms from the next pull of one of them. */
+CASE(idle_job_is_pulled_every_poll_ms_whatever_the_number_of_workers)
+{
+    for (int64_t workers = 1; workers <= 5; workers++) {
+        for (int64_t now_ms = 100000; now_ms < 103000; now_ms += 7) {
+            int64_t next_ms = INT64_MAX;
+
+            for (int64_t i = 0; i < workers; i++) {
+                struct schedule s = begin(i, workers);
+                int64_t ms = learn(&s, empty, now_ms);
+
+                assert_true(ms > 0 && ms <= 250 * workers);
+                assert_int_equal((now_ms + ms) % (250 * workers), 250 * i);
+                next_ms = ms < next_ms ? ms : next_ms;
+            }
+            assert_true(next_ms <= 250);
+        }
+    }
+}
+
+CASE(paused_job_is_asked_for_twice_a_second_by_each_worker_whatever_poll_ms_is)
+{
+    static const struct config seldom = {
+        .poll_ms = 60000, .batch = 500, .lease_ms = 10000};
+
+    for (int64_t workers = 1; workers <= 256; workers *= 2) {
+        for (int64_t now_ms = 100000; now_ms < 101000; now_ms += 7) {
+            struct schedule s = begin(workers - 1, workers);
+            int64_t ms;
+
+            s.config = &seldom;
+            ms = learn(&s, (struct batch_outcome){.is_paused = true}, now_ms);
+            assert_true(ms > 0 && ms <= 500);
+        }
+    }
+}
+
+CASE(part_full_batch_is_followed_by_a_pause_up_to_the_phase_of_20_ms)
+{
+    for (int64_t now_ms = 100000; now_ms < 100200; now_ms++) {
+        struct schedule s = begin(1, 3);
+        int64_t ms = learn(&s, part, now_ms);
+
+        assert_true(ms > 0 && ms <= 60);
+        assert_int_equal((now_ms + ms) % 60, 20);
+    }
+}
+
+CASE(there_is_no_pause_while_there_is_more)
+{
+    struct schedule s = begin(0, 3);
+    struct batch_outcome full = part, again = part;
+
+    full.is_full = true;
+    again.due_again = true;
+    assert_int_equal(learn(&s, full, 100000), 0);
+    assert_int_equal(learn(&s, again, 100000), 0);
+    s.once = true; /* nothing trickles in */
+    assert_int_equal(learn(&s, part, 100000), 0);
+}
+
+CASE(next_pull_begins_behind_the_last_shard)
+{
+    struct schedule s = begin(0, 1);
+    struct batch_outcome last = part;
+
+    (void)learn(&s, part, 100000);
+    assert_int_equal(schedule_next(&s).from, 10);
+    (void)learn(&s, empty, 100000);
+    assert_int_equal(schedule_next(&s).from, 10);
+    last.next = 0;
+    (void)learn(&s, last, 100000);
+    assert_int_equal(schedule_next(&s).from, 0);
+}
+
+CASE(without_shards_every_pull_begins_at_the_oldest_row)
+{
+    struct schedule s = begin_job(0, 0, 1);
+    struct batch_outcome beside = part;
+
+    beside.has_left_out = true; /* the pull was quick */
+    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    (void)learn(&s, part, 100000);
+    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    (void)learn(&s, beside, 100000);
+    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    schedule_fail(&s, &part, true);
+    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+}
+
+CASE(slow_pull_from_the_oldest_row_is_repeated_after_five_times_as_long)
+{
+    struct schedule s = begin_job(0, 0, 1);
+    struct batch_outcome slow = part, later = part, vain = empty;
+
+    slow.has_left_out = later.has_left_out = vain.has_left_out = true;
+    slow.pulled_at_ms = 99700;
+    slow.pull_ms = 200;
+    later.next = 12;
+    (void)learn(&s, slow, 100000);
+    assert_int_equal(schedule_next(&s).from, 10);
+    assert_int_equal(schedule_next(&s).left_out_at_ms, 99700);
+    (void)learn(&s, later, 100500);
+    assert_int_equal(schedule_next(&s).from, 12);
+    assert_int_equal(schedule_next(&s).left_out_at_ms, 99700);
+    (void)learn(&s, later, 101000);
+    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    assert_int_equal(schedule_next(&s).left_out_at_ms, 0);
+    (void)learn(&s, slow, 102000);
+    (void)learn(&s, vain, 102100); /* nothing is behind them */
+    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    (void)learn(&s, slow, 103000);
+    (void)learn(&s, part, 103100); /* nothing is left out any more */
+    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+}
+
+CASE(pulls_in_vain_come_ever_more_rarely_and_at_most_every_poll_ms)
+{
+    struct schedule s = begin(0, 1);
+    const struct batch_outcome busy = {.pulled = 20, .next = 4};
+    int64_t most = 0;
+
+    assert_true(learn(&s, busy, 100000) <= 2);
+    for (int i = 0; i < 200; i++) {
+        int64_t ms = learn(&s, busy, 100000);
+
+        assert_true(ms <= 250);
+        most = ms > most ? ms : most;
+    }
+    assert_true(most > 100); /* of 200 by chance up to 250 */
+    (void)learn(&s, part, 100000);
+    assert_true(learn(&s, busy, 100000) <= 2);
+}
+
+CASE(what_is_left_out_is_asked_for_when_its_pause_ends_or_after_poll_ms)
+{
+    struct schedule s = begin(0, 4);
+
+    assert_int_equal(schedule_learn(&s, &empty, 1, 90, 100000), 90);
+    assert_int_equal(schedule_learn(&s, &empty, 1, 900, 100000), 250);
+}
+
+CASE(batch_takes_a_tenth_of_the_lease_at_most)
+{
+    struct schedule s = begin(0, 1);
+
+    (void)schedule_learn(&s, &part, 1001, 0, 100000);
+    assert_int_equal(schedule_next(&s).limit, 250);
+    (void)schedule_learn(&s, &part, 1000, 0, 100000); /* neither slow nor quick */
+    assert_int_equal(schedule_next(&s).limit, 250);
+    (void)schedule_learn(&s, &empty, 1, 0, 100000); /* says nothing of speed */
+    assert_int_equal(schedule_next(&s).limit, 250);
+    (void)schedule_learn(&s, &part, 249, 0, 100000);
+    assert_int_equal(schedule_next(&s).limit, 500);
+    (void)schedule_learn(&s, &part, 249, 0, 100000);
+    assert_int_equal(schedule_next(&s).limit, 500);
+    for (int i = 0; i < 20; i++)
+        (void)schedule_learn(&s, &part, 5000, 0, 100000);
+    assert_int_equal(schedule_next(&s).limit, 1);
+}
+
+CASE(batch_that_broke_goes_on_to_other_shards)
+{
+    struct schedule s = begin(0, 1);
+
+    schedule_fail(&s, &part, false);
+    assert_int_equal(schedule_next(&s).from, 10);
+    assert_int_equal(schedule_next(&s).limit, 500);
+    schedule_fail(&s, &part, true); /* a timeout or a conflict */
+    assert_int_equal(schedule_next(&s).limit, 250);
+    schedule_fail(&s, &empty, true); /* nothing was pulled: a server was away */
+    assert_int_equal(schedule_next(&s).limit, 250);
+    for (int i = 0; i < 20; i++)
+        schedule_fail(&s, &part, true);
+    assert_int_equal(schedule_next(&s).limit, 1);
+}

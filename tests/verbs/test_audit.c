@@ -1,0 +1,315 @@
+/* audit: in a world where all holds it says so and counts right; every violation that
+ * is planted breaks exactly the invariant that is meant. */
+#include "tests/lib/runs.h"
+
+#include <jansson.h>
+
+#include "audit_gen.h"
+#include "tests/lib/audit_plants.h"
+#include "tests/lib/audit_world.h"
+
+/* Shared by all cases, which change a copy only. loose: without constraints. */
+static struct fixture world, loose, copy;
+static json_t *doc; /* of the latest audit */
+
+enum {
+    PLANTS = sizeof plants / sizeof plants[0],
+    PLANTS_ALONE = sizeof plants_alone / sizeof plants_alone[0]
+};
+
+/* ---- helpers ---- */
+
+/* Makes the copy, and changes it. */
+static void change(const struct fixture *from, const char *sql)
+{
+    static int n;
+    char text[4096];
+
+    copy = *from;
+    (void)snprintf(copy.database, sizeof copy.database, "%.50s_c%d", from->database,
+                   ++n);
+    (void)snprintf(text, sizeof text,
+                   "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner",
+                   copy.database, from->database);
+    fixture_exec(getenv("LEDGERLOCK_TEST_PG"), text);
+    fixture_become(&copy, "ledgerlock_owner");
+    (void)snprintf(text, sizeof text, "SET search_path = ledgerlock; %s", sql);
+    fixture_exec(copy.url, text);
+}
+
+static void forget(void)
+{
+    json_decref(doc);
+    doc = NULL;
+    if (copy.database[0] != '\0')
+        fixture_close(&copy);
+    memset(&copy, 0, sizeof copy);
+}
+
+static void audit(const struct fixture *f, int code)
+{
+    runs(f, code, "audit --sealed --json --now " AUDIT_NOW);
+    json_decref(doc);
+    doc = json_loads(said.out, 0, NULL);
+    assert_non_null(doc);
+    assert_int_equal(json_is_true(json_object_get(doc, "ok")), code == 0);
+}
+
+static json_int_t total(const char *group, const char *name)
+{
+    return json_integer_value(
+        json_object_get(json_object_get(json_object_get(doc, "totals"), group), name));
+}
+
+static void assert_only_broken(const char *invariant, const char *sql)
+{
+    size_t i;
+    json_t *row;
+    bool found = false;
+
+    json_array_foreach(json_object_get(doc, "invariants"), i, row)
+    {
+        const char *name = json_string_value(json_object_get(row, "name"));
+        json_t *examples = json_object_get(row, "examples");
+        bool holds_true = json_is_true(json_object_get(row, "holds"));
+
+        if (strcmp(name, "schema_as_built") == 0 && strcmp(name, invariant) != 0)
+            continue; /* the constraints of the copy are gone: see test_drift */
+        if (strcmp(name, invariant) == 0)
+            found = !holds_true && json_array_size(examples) > 0 &&
+                    json_integer_value(json_object_get(row, "violations")) > 0;
+        else if (!holds_true)
+            fail_msg("%s broke %s too: %s", sql, name,
+                     json_string_value(json_array_get(examples, 0)));
+    }
+    if (!found)
+        fail_msg("%s did not break %s", sql, invariant);
+}
+
+static void open_worlds(void)
+{
+    fixture_open_migrated(&world);
+    fixture_exec(world.url, audit_world[0]);
+    fixture_exec(world.url, audit_world[1]);
+    fixture_exec(world.url, audit_world[2]);
+    fixture_exec(world.url, audit_world[3]);
+    change(&world, "");
+    loose = copy;
+    memset(&copy, 0, sizeof copy);
+    fixture_exec(
+        loose.url,
+        "DO $$ DECLARE c record; BEGIN"
+        " FOR c IN SELECT conrelid::regclass AS tab, conname FROM pg_constraint"
+        "  WHERE connamespace = 'ledgerlock'::regnamespace"
+        "  AND conrelid <> 0 AND coninhcount = 0 ORDER BY contype <> 'f' LOOP"
+        "  EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.tab, c.conname);"
+        " END LOOP; FOR c IN SELECT tgrelid::regclass AS tab, tgname FROM pg_trigger"
+        "  WHERE NOT tgisinternal AND tgparentid = 0 LOOP"
+        "  EXECUTE format('DROP TRIGGER %I ON %s', c.tgname, c.tab);"
+        " END LOOP; END $$");
+}
+
+static void close_worlds(void)
+{
+    fixture_close(&loose);
+    fixture_close(&world);
+}
+
+GROUP(.start = open_worlds, .stop = close_worlds, .close = forget);
+
+/* ---- what it finds ---- */
+
+CASE(audit_of_sound_world_holds_with_totals_as_counted)
+{
+    json_t *expected = json_loads(audit_world_totals, 0, NULL);
+
+    audit(&world, 0);
+    assert_non_null(expected);
+    if (!json_equal(expected, json_object_get(doc, "totals")))
+        fail_msg("totals are %s", said.out);
+    assert_int_equal(json_array_size(json_object_get(doc, "invariants")), AUDIT_COUNT);
+    json_decref(expected);
+}
+
+/* Guarantee: Each invariant of the audit has a row planted that breaks it. */
+CASE(every_invariant_has_a_plant)
+{
+    for (size_t i = 0; i < AUDIT_COUNT; i++) {
+        bool found = false;
+
+        for (size_t k = 0; k < PLANTS; k++)
+            found = found || strcmp(plants[k].invariant, audit_texts[i].stem) == 0;
+        for (size_t k = 0; k < PLANTS_ALONE; k++)
+            found =
+                found || strcmp(plants_alone[k].invariant, audit_texts[i].stem) == 0;
+        if (!found)
+            fail_msg("no test plants a violation of %s", audit_texts[i].path);
+    }
+}
+
+/* Guarantee: Each planted violation is found by its invariant and by no other. */
+CASE(every_plant_breaks_its_invariant_alone)
+{
+    for (size_t i = 0; i < PLANTS; i++) {
+        change(&loose, plants[i].sql);
+        fixture_exec(copy.url, audit_world[2]);
+        audit(&copy, 1);
+        assert_only_broken(plants[i].invariant, plants[i].sql);
+        forget();
+    }
+}
+
+/* Guarantee: Each planted row that contradicts the journal is found, and by one
+ * invariant alone. */
+CASE(every_plant_against_the_journal_breaks_its_invariant_alone)
+{
+    for (size_t i = 0; i < PLANTS_ALONE; i++) {
+        change(&loose, plants_alone[i].sql);
+        audit(&copy, 1);
+        assert_only_broken(plants_alone[i].invariant, plants_alone[i].sql);
+        forget();
+    }
+}
+
+/* A line whose product passes 2^63 is a broken order, not the end of the audit. */
+CASE(order_line_beyond_64_bits_breaks_its_order)
+{
+    change(&loose,
+           "UPDATE order_lines SET qty = 4000000000, unit_price_minor = 4000000000"
+           " WHERE order_id = 2");
+    audit(&copy, 1);
+    assert_only_broken("order_total_is_its_lines", "a huge line");
+}
+
+/* The keys of the charges alone clear a declined one. */
+CASE(next_period_behind_a_declined_charge_is_found)
+{
+    change(&world,
+           "UPDATE subscriptions SET next_period_no = 2 WHERE subscription_id = 3");
+    says(&copy, 1, "next_period_right                     BROKEN 1",
+         "audit --now " AUDIT_NOW);
+}
+
+#define CHARGES_TWICE                                                                  \
+    "INSERT INTO charges SELECT * FROM charges WHERE subscription_id = 1;"
+#define TRANSFERS_TWICE(which)                                                                  \
+    "INSERT INTO transfers SELECT * FROM transfers WHERE kind = 'charge' AND source IN (" which \
+    ");"
+
+static const struct {
+    const char *name;
+    int charged_twice, oversold;
+    const char *sql;
+} doubles[] = {
+    {"by_charge_alone", 3, 0, CHARGES_TWICE},
+    {"by_transfer_alone", 2, 0, TRANSFERS_TWICE("2")},
+    /* three periods of 1, by charge and transfer; two of 2, by transfer alone */
+    {"by_both_and_oversold", 5, 3,
+     CHARGES_TWICE TRANSFERS_TWICE(
+         "1, 2") "UPDATE stock_movements SET qty = -5 WHERE sku_id = 2 AND kind = 'sale'"},
+};
+
+CASE_ROWS(charged_twice_is_counted, doubles)
+{
+    change(&loose, row->sql);
+    audit(&copy, 1);
+    assert_int_equal(total("billing", "charged_twice"), row->charged_twice);
+    assert_int_equal(total("stock", "oversold"), row->oversold);
+}
+
+/* ---- how it says it ---- */
+
+CASE(sums_beyond_64_bits_are_exact)
+{
+    json_t *money = json_loads(audit_world_huge_money, 0, NULL), *found = NULL;
+    const char *left = NULL;
+
+    change(&world, audit_world_huge);
+    fixture_exec(copy.url, audit_world[2]);
+    audit(&copy, 0);
+    assert_int_equal(json_unpack(doc, "{s:{s:{s:o}, s:{s:s}}}", "totals", "money",
+                                 "BHD", &found, "stock", "left", &left),
+                     0);
+    assert_true(json_equal(money, found));
+    assert_string_equal(left, "18000000000000000017");
+    json_decref(money);
+    runs(&copy, 0, "audit --now " AUDIT_NOW);
+    shows(" 36,000,000,000,000,000.000\n");
+    shows(" 27,000,000,000,000,000.000 BHD\n");
+    shows(" 18,000,000,000,000,000,017\n");
+}
+
+CASE(report_for_people_fits_80_columns_without_colour)
+{
+    runs(&world, 1, "audit --now " AUDIT_NOW " --lag 1m");
+    shows("  nothing_due_left                      BROKEN 2\n");
+    shows("\naudit: 65 of 66 invariants hold\n");
+    shows("\nMONEY in USD\n");
+    shows("\n  declined, owed  ");
+    assert_null(strchr(said.out, '\033'));
+    for (char *line = strtok(said.out, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        if (strlen(line) > 80)
+            fail_msg("too wide: %s", line);
+    }
+}
+
+CASE(json_of_one_state_is_the_same_bytes)
+{
+    static struct fixture_output first;
+
+    audit(&world, 0);
+    first = said;
+    audit(&world, 0);
+    assert_string_equal(first.out, said.out);
+}
+
+CASE(worker_role_may_audit)
+{
+    struct fixture f = world;
+
+    fixture_become(&f, "ledgerlock_worker");
+    audit(&f, 0);
+}
+
+CASE(bad_words_are_usage_errors)
+{
+    says(&world, 2, "--lag: \"soon\" is no duration", "audit --lag soon");
+    runs(&world, 2, "audit --wait -5s");
+    says(&world, 2, "someday", "audit --now someday");
+    runs(&world, 2, "audit --now infinity");
+    runs(&world, 2, "audit word");
+}
+
+/* ---- waiting ---- */
+
+CASE(wait_over_says_what_is_left_and_breaks)
+{
+    says(&world, 1, "  nothing_due_left                      BROKEN 2\n",
+         "audit --wait 1s --now " AUDIT_NOW);
+    fixture_assert_contains(said.err, "after 1s still due: 1 subscriptions, 1 orders");
+}
+
+/* It has asked at least once, and did not end by that. */
+CASE(wait_ends_when_the_last_work_is_done)
+{
+    struct fixture_child child;
+
+    change(&world, "");
+    fixture_spawn(&copy, &child, "audit", "--wait", "200s", "--now", AUDIT_NOW, NULL);
+    for (int i = 0;
+         fixture_query_int8(copy.url, "SELECT count(*) FROM pg_stat_activity"
+                                      " WHERE datname = current_database() AND"
+                                      " application_name = 'ledgerlock audit' AND"
+                                      " state = 'idle' AND query <> ''") == 0;
+         i++) {
+        assert_true(i < 6000);
+        fixture_pause_ms(10);
+    }
+    assert_true(kill(child.pid, 0) == 0);
+    fixture_exec(
+        copy.url,
+        "UPDATE ledgerlock.orders SET state = 'rejected', reason = 'insufficient_funds', decided_at = placed_at, fence = 1 WHERE order_id = 6;"
+        "UPDATE ledgerlock.subscriptions SET state = 'cancelled', cancel_at = next_due_at WHERE subscription_id = 5;" AUDIT_JOURNAL);
+    assert_int_equal(0, fixture_wait(&child, 120, &said));
+    assert_string_equal(said.err, "");
+}

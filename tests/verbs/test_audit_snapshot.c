@@ -1,0 +1,200 @@
+/* audit: one snapshot beside writers, a lost connection, a statement over its time, and
+ * other servers: behind a pooler, a standby. */
+#include "tests/lib/runs.h"
+
+#include <jansson.h>
+
+#include "common/pg/pg.h"
+#include "tests/lib/audit_world.h"
+#include "tests/lib/private_pg.h"
+
+static struct fixture f;
+
+static void open_world(void)
+{
+    fixture_open_migrated(&f);
+    fixture_exec(f.url, audit_world[0]);
+    fixture_exec(f.url, audit_world[1]);
+    fixture_exec(f.url, audit_world[2]);
+    fixture_exec(f.url, audit_world[3]);
+}
+
+static void close_world(void)
+{
+    fixture_close(&f);
+}
+
+GROUP(.open = open_world, .close = close_world);
+
+static struct pg *open_pg(const char *url)
+{
+    struct pg_options options = {
+        .url = url, .name = "test", .schema = "ledgerlock", .answer_ms = 60000};
+    struct err e = {0};
+    struct pg *pg;
+
+    if (pg_open(&pg, &options, &e) != 0)
+        fail_msg("%s", e.msg);
+    return pg;
+}
+
+/* Asks until the query answers true. */
+static void await(const char *sql)
+{
+    for (int i = 0; fixture_query_int8(f.url, sql) == 0; i++) {
+        if (i == 6000)
+            fail_msg("not within a minute: %s", sql);
+        fixture_pause_ms(10);
+    }
+}
+
+/* ---- one snapshot ---- */
+
+/* A unit received and a coin paid in, always together: audit_totals_stock and
+ * audit_totals_money tell, one after the other, how often. */
+static void keep_adding(const char *url)
+{
+    static const char add[] =
+        "BEGIN; UPDATE ledgerlock.users SET balance_minor = balance_minor + 1 WHERE user_id = 1;"
+        "UPDATE ledgerlock.transfers SET amount_minor = amount_minor + 1 WHERE (kind, source, leg) = ('deposit', 1, 1);"
+        "UPDATE ledgerlock.deposits SET amount_minor = amount_minor + 1 WHERE deposit_id = 1;"
+        "UPDATE ledgerlock.stock SET on_hand = on_hand + 1 WHERE sku_id = 1;"
+        "UPDATE ledgerlock.stock_movements SET qty = qty + 1 WHERE kind = 'receive';"
+        "UPDATE ledgerlock.deliveries SET qty = qty + 1; COMMIT";
+    struct pg *pg = open_pg(url);
+    struct err e = {0};
+
+    if (pg_exec_text(pg, "SET ledgerlock.repair = on", NULL, &e) != 0)
+        _exit(1);
+    while (pg_exec_text(pg, add, NULL, &e) == 0)
+        ;
+    _exit(1);
+}
+
+/* How often, as the audit says it. */
+static json_int_t count_added(void)
+{
+    json_int_t deposited, received;
+    json_t *doc;
+
+    runs(&f, 0, "audit --json --now " AUDIT_NOW);
+    doc = json_loads(said.out, 0, NULL);
+    assert_int_equal(json_unpack(doc, "{s:{s:{s:{s:I}}, s:{s:I}}}", "totals", "money",
+                                 "USD", "deposited", &deposited, "stock", "received",
+                                 &received),
+                     0);
+    json_decref(doc);
+    assert_int_equal(received - 5, deposited - 11500); /* before the first was added */
+    return received - 5;
+}
+
+CASE(totals_of_all_statements_are_of_one_snapshot)
+{
+    json_int_t last = 0;
+    char sql[200];
+    pid_t pid = fork();
+
+    if (pid == 0)
+        keep_adding(f.url);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(
+            sql, sizeof sql,
+            "SELECT sum(amount_minor) > 11500 + %lld FROM ledgerlock.transfers WHERE"
+            " kind = 'deposit' AND currency = 'USD'",
+            (long long)last);
+        await(sql);
+        last = count_added();
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- connections that fail ---- */
+
+#define THE_AUDIT                                                                      \
+    " FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'ledgerlock audit'"
+
+/* An audit comes to a locked table, and this is done to it: it says so and ends. */
+static void
+fails_at_a_lock(const char *then, const char *sqlstate, const char *statement)
+{
+    struct fixture_child child;
+    struct pg *holder = open_pg(f.url);
+    struct err e = {0};
+
+    assert_int_equal(
+        pg_exec_text(holder,
+                     "BEGIN; LOCK TABLE ledgerlock.users IN ACCESS EXCLUSIVE MODE",
+                     NULL, &e),
+        0);
+    fixture_spawn(&f, &child, "audit", "--now", AUDIT_NOW, NULL);
+    if (then != NULL) {
+        await("SELECT count(*) = 1" THE_AUDIT " AND wait_event_type = 'Lock'");
+        fixture_exec(f.url, then);
+    }
+    assert_int_equal(fixture_wait(&child, 60, &said), 4);
+    shows(sqlstate);
+    shows(statement);
+    assert_string_equal(said.out, "");
+    pg_close(holder);
+}
+
+CASE(connection_lost_on_the_way_ends_the_audit)
+{
+    fails_at_a_lock("SELECT pg_terminate_backend(pid)" THE_AUDIT, "SQLSTATE 57P01",
+                    "audit/");
+}
+
+CASE(statement_over_its_time_is_named)
+{
+    char sql[160];
+
+    (void)snprintf(sql, sizeof sql, "ALTER DATABASE %s SET statement_timeout = '1s'",
+                   f.database);
+    fixture_exec(f.url, sql);
+    fails_at_a_lock(NULL, "SQLSTATE 57014", "audit/balance_is_sum_of_transfers.sql");
+}
+
+/* ---- other servers ---- */
+
+CASE(empty_database_holds, .alone = true)
+{
+    struct fixture empty;
+
+    fixture_open_migrated(&empty);
+    says(&empty, 0, "audit: 66 of 66 invariants hold", "audit");
+    fixture_close(&empty);
+}
+
+CASE(pooler_of_transactions_may_have_one_session)
+{
+    struct pgbouncer bouncer = {0};
+
+    if (!pgbouncer_is_there())
+        skip();
+    pgbouncer_open(&bouncer, "transaction", 1);
+    fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", bouncer.password_file);
+    fixture_env("LEDGERLOCK_POSTGRES_POOLING", "transaction");
+    pgbouncer_url(&bouncer, &f, "ledgerlock_worker", f.url, sizeof f.url);
+    (void)count_added();
+    assert_string_equal(said.err, "");
+    pgbouncer_close(&bouncer);
+}
+
+/* Read only to the bone, and its snapshots are made otherwise. */
+CASE(standby_is_audited_like_its_primary, .alone = true)
+{
+    struct private_pg primary = {0}, standby = {0};
+
+    private_pg_open(&primary); /* every fixture stands on it now: keep this test last */
+    open_world();
+    private_pg_follow(&standby, &primary);
+    (void)snprintf(f.url, sizeof f.url,
+                   "postgresql:///%s?host=%s&user=ledgerlock_worker", f.database,
+                   standby.dir);
+    assert_int_equal(1, fixture_query_int8(f.url, "SELECT pg_is_in_recovery()::int"));
+    (void)count_added();
+    assert_string_equal(said.err, "");
+    private_pg_close(&standby);
+    private_pg_close(&primary);
+}

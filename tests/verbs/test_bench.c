@@ -1,0 +1,194 @@
+/* ledgerlock-bench: what it refuses, and that its figures are those of the tables. */
+#include "tests/lib/one_database.h"
+
+static void open_marked(void)
+{
+    one_open();
+    fixture_exec(f.url, "CREATE SCHEMA ledgerlock_bench");
+}
+
+GROUP(.open = open_marked, .close = one_close);
+
+static double result(const char *name)
+{
+    char path[64];
+
+    (void)snprintf(path, sizeof path, "result/%s", name);
+    return said_number(path);
+}
+
+/* Runs it with two workers. */
+static void bench(const char *words)
+{
+    runs(&f, 0, "bench --workers 2 --json %s", words);
+}
+
+#define STEADY "billing --steady --seconds 1"
+
+CASE(bench_refuses_an_unmarked_database_and_keeps_its_rows, .open = one_open)
+{
+    fixture_exec(f.url,
+                 "INSERT INTO ledgerlock.users (user_id, currency) VALUES (7, 'USD')");
+    says(&f, 6, "CREATE SCHEMA ledgerlock_bench", "bench billing --rows 100");
+    holds(&f, 1, "SELECT count(*) FROM users WHERE user_id = 7");
+}
+
+CASE(bench_billing_counts_what_is_committed)
+{
+    bench("billing --rows 1000 --batch 50");
+    assert_int_equal(result("charges"), 1000);
+    holds(&f, 1000, "SELECT count(*) FROM charges WHERE state = 'captured'");
+    assert_int_equal(said_number("counters/charged"), 1000);
+    assert_int_equal(result("left_due"), 0);
+    assert_string_equal(said_text("result/audit"), "held");
+}
+
+/* A row more than the workers counted: the figures are refused, not printed. */
+CASE(bench_refuses_figures_that_the_tables_deny)
+{
+    fixture_exec(
+        f.url,
+        "CREATE FUNCTION public.twice() RETURNS trigger LANGUAGE plpgsql AS $$"
+        " BEGIN INSERT INTO ledgerlock.charges"
+        " SELECT 999999, 0, 1, date_trunc('month', now()), now() + interval '1 day', 1, 'captured',"
+        " 1, 0, 'x', now() ON CONFLICT DO NOTHING; RETURN NULL; END $$;"
+        "CREATE TRIGGER twice AFTER UPDATE ON ledgerlock.subscriptions"
+        " FOR EACH STATEMENT EXECUTE FUNCTION public.twice()");
+    says(&f, 70, "counted 100 charges but the tables hold 101",
+         "bench billing --rows 100");
+}
+
+/* Charged again and again until the time is over; seconds are those between the first
+ * effect and the last, so a little less. */
+CASE(bench_steady_runs_for_its_time_and_counts_every_period)
+{
+    bench("billing --steady --seconds 3 --rows 100");
+    assert_true(result("seconds") > 0);
+    assert_true(result("charges") > 100);
+    assert_int_equal(result("charges"), ask("SELECT count(*) FROM charges"));
+    assert_int_equal(result("left_due"), 100);
+}
+
+/* A second run over the same rows: what it counts is its own, nothing was wiped. */
+CASE(bench_keep_goes_on_over_the_rows_that_are_there)
+{
+    double first;
+
+    bench(STEADY " --rows 100");
+    first = result("charges");
+    bench(STEADY " --keep");
+    assert_int_equal(said_number("load/rows"), 100);
+    assert_true(said_number("load/kept"));
+    assert_true(result("charges") > 0);
+    assert_int_equal(first + result("charges"), ask("SELECT count(*) FROM charges"));
+    assert_string_equal(said_text("result/audit"), "held");
+}
+
+CASE(bench_keep_where_nothing_is_due_is_wrong_use)
+{
+    bench("billing --rows 100 --batch 50");
+    says(&f, 2, "nothing is due", "bench billing --steady --keep");
+    holds(&f, 100, "SELECT count(*) FROM charges");
+}
+
+CASE(bench_orders_decides_every_order_and_sells_most)
+{
+    bench("orders --rows 1000 --batch 50");
+    assert_int_equal(result("orders"), 1000);
+    holds(&f, 1000, "SELECT count(*) FROM orders WHERE state <> 'pending'");
+    assert_in_range(ask("SELECT count(*) FROM orders WHERE state = 'fulfilled'"), 800,
+                    999);
+    assert_in_range(ask("SELECT count(*) FROM order_lines"), 2000, 3000);
+    assert_int_equal(result("out_of_order"), 0);
+}
+
+/* And a run begins with its own rows only. */
+CASE(bench_hot_sku_sells_a_tenth_to_the_last_piece_and_the_next_run_wipes_it)
+{
+    bench("hot-sku --rows 1000 --batch 50");
+    assert_true(said_number("result/totals_exact"));
+    holds(&f, 1, "SELECT count(*) FROM stock WHERE on_hand = 0");
+    holds(&f, 100, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
+    bench("billing --rows 300 --batch 50");
+    holds(&f, 300, "SELECT count(*) FROM users");
+    holds(&f, 0, "SELECT count(*) FROM orders");
+}
+
+static const struct {
+    const char *name, *mode, *column;
+} tables[] = {{"users", "billing", "user_id"},
+              {"subscriptions", "billing", "user_id"},
+              {"orders", "orders", "order_id"},
+              {"order_lines", "orders", "order_id"}};
+
+CASE_ROWS(bench_loads_in_the_order_of_sign_up_or_shuffled, tables)
+{
+    char neighbours[256]; /* on disk that have neighbouring ids */
+
+    (void)snprintf(neighbours, sizeof neighbours,
+                   "SELECT count(*) FROM (SELECT %s - lag(%s) OVER (ORDER BY ctid) AS"
+                   " step FROM %s) AS t WHERE step = 1",
+                   row->column, row->column, row->name);
+    runs(&f, 0, "bench %s --load-only --rows 1000", row->mode);
+    assert_int_equal(ask(neighbours), 999);
+    runs(&f, 0, "bench %s --json --load-only --shuffled --rows 1000", row->mode);
+    assert_string_equal(said_text("load/order"), "shuffled");
+    assert_in_range(ask(neighbours), 0, 20);
+}
+
+/* clang-format off */
+static const char *const figures[] = {
+    "seconds", "charges_per_s", "cpu_us_per_charge", "workers_cpu_us_per_charge", "redis_cpu_us_per_charge",
+    "postgres_cpu_us_per_charge", "commits", "charges_per_commit", "flushes_per_charge", "keys_busy_share",
+    "wal_bytes_per_charge", "peak_mib_per_worker",
+};
+
+/* clang-format on */
+
+/* Those that come from somewhere else than the rows were really read. */
+CASE(bench_says_every_figure_and_what_it_was_measured_on)
+{
+    /* So many rows that the workers are there long enough to be read. */
+    bench("billing --rows 10000 --batch 50 --no-audit");
+    assert_true(result("cpu_us_per_charge") > result("workers_cpu_us_per_charge"));
+    assert_true(result("workers_cpu_us_per_charge") > 0);
+    assert_true(result("wal_bytes_per_charge") > 100);
+    assert_true(result("flushes_per_charge") > 0);
+    assert_true(result("peak_mib_per_worker") > 1);
+    assert_true(result("transaction_p50_ms") > 0);
+    assert_in_range(result("commits"), 200, 10000);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
+        (void)result(figures[i]);
+    assert_int_equal(said_number("settings/batch"), 50);
+    assert_int_equal(said_number("settings/workers"), 2);
+    (void)said_text("settings/fsync");
+    (void)said_text("settings/synchronous_commit");
+    (void)said_text("settings/shared_buffers");
+    (void)said_text("settings/locks");
+    (void)said_text("versions/PostgreSQL");
+}
+
+CASE(bench_without_redis_ends_and_says_so)
+{
+    (void)snprintf(f.redis_url, sizeof f.redis_url, "unix:///nowhere/redis.sock");
+    says(&f, 5, "redis.url", "bench billing --rows 100");
+}
+
+CASE(bench_refuses_a_redis_that_evicts)
+{
+    struct fixture_redis r = {.pid = 0};
+
+    fixture_redis_start(&r, "--maxmemory-policy", "allkeys-lru", NULL);
+    (void)snprintf(f.redis_url, sizeof f.redis_url, "%s", r.url);
+    says(&f, 6, "noeviction", "bench billing --rows 100");
+    fixture_redis_close(&r);
+}
+
+CASE(bench_with_wrong_words_is_wrong_use)
+{
+    runs(&f, 2, "bench biling");
+    runs(&f, 2, "bench orders --steady");
+    runs(&f, 2, "bench locks --rows 100");
+    runs(&f, 2, "bench locks --shuffled");
+    says(&f, 2, "--keep goes with --steady", "bench billing --keep");
+}

@@ -1,0 +1,139 @@
+/* client functions: whose row it is, and which times a client may give. */
+#include "tests/lib/runs.h"
+#include "tests/lib/world.h"
+
+static char client[FIXTURE_URL];
+
+static void prepare(void)
+{
+    fixture_url_as(&world.f, "ledgerlock_test_client", client, sizeof client);
+    (void)strcat(client, "&options=-csearch_path%3Dledgerlock");
+    world_do("INSERT INTO users (user_id, currency) VALUES (1, 'USD'), (2, 'USD')");
+    world_sku(65, "A", 10, 250);
+    world_subscription(1, 1, 100, "2024-01-31Z");
+}
+
+WORLD(.role = "ledgerlock_owner", .also = prepare);
+
+static void refused(const char *expected, const char *sql)
+{
+    char code[6];
+
+    if (strcmp(fixture_sqlstate(client, sql, code), expected) != 0)
+        fail_msg("%s and not %s: %s", code, expected, sql);
+}
+
+#define LINE(sku, qty) "{\"sku\": \"" sku "\", \"qty\": " qty "}"
+
+static const struct {
+    const char *name, *sql;
+} strangers[] = {
+    {"cancel_a_subscription", "SELECT cancel_subscription(2, 1)"},
+    {"resume_a_subscription", "SELECT resume_subscription(2, 1)"},
+    {"resume_an_order", "SELECT resume_order(2, 7)"},
+    {"cancel_for_nobody", "SELECT cancel_subscription(NULL, 1)"},
+};
+
+/* Guarantee: A client function refuses what belongs to another user than it names. */
+CASE_ROWS(another_user_cannot, strangers)
+{
+    world_do("INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
+             " state, total_minor, currency, placed_at) VALUES (7, 1, 'k', '',"
+             " 'parked', 0, 'USD', now()); UPDATE subscriptions SET state ="
+             " 'parked'");
+    refused("LL002", row->sql);
+    world_expect("parked parked", "SELECT (SELECT state FROM orders) || ' ' || state"
+                                  " FROM subscriptions WHERE cancel_at IS NULL");
+    assert_true(fixture_query_int8(client, "SELECT resume_order(1, 7)"));
+    assert_true(fixture_query_int8(client, "SELECT resume_subscription(1, 1)"));
+}
+
+#define ORDER_AT(at) "SELECT place_order(1, 'k', '[" LINE("A", "1") "]', " at ")"
+#define DEPOSIT_AT(at) "SELECT deposit(1, 'USD', 5, 'k', " at ")"
+#define RECEIVE_AT(at) "SELECT receive_stock('A', 1, 5, " at ")"
+#define CANCEL_AT(at) "SELECT cancel_subscription(1, 1, p_at => " at ")"
+#define RESUME_AT(at) "SELECT resume_subscription(1, 1, 'bill_all', " at ")"
+#define NEVER "'infinity'"
+#define EVER "'-infinity'"
+
+/* clang-format off */
+static const struct {
+    const char *name, *state, *sql;
+} times[] = {
+    {"order_for_ever_ago",       "LL002", ORDER_AT(EVER)},
+    {"order_for_never",          "LL002", ORDER_AT(NEVER)},
+    {"order_for_null",           "LL002", ORDER_AT("NULL")},
+    {"order_of_last_week",       "LL002", ORDER_AT("now() - interval '7 days'")},
+    {"order_for_next_week",      "LL002", ORDER_AT("now() + interval '7 days'")},
+    {"order_for_tonight",        "00000", ORDER_AT("now() + interval '12 hours'")},
+    {"deposit_of_1970",          "LL002", DEPOSIT_AT("'1970-01-01Z'")},
+    {"deposit_for_never",        "LL002", DEPOSIT_AT(NEVER)},
+    {"deposit_of_next_second",   "LL002", DEPOSIT_AT("now() + interval '1 s'")},
+    {"deposit_of_an_hour_ago",   "00000", DEPOSIT_AT("now() - interval '1 hour'")},
+    {"delivery_of_1970",         "LL002", RECEIVE_AT("'1970-01-01Z'")},
+    {"delivery_for_never",       "LL002", RECEIVE_AT(NEVER)},
+    {"delivery_of_next_second",  "LL002", RECEIVE_AT("now() + interval '1 s'")},
+    {"delivery_of_an_hour_ago",  "00000", RECEIVE_AT("now() - interval '1 hour'")},
+    {"cancel_for_never",         "LL002", CANCEL_AT(NEVER)},
+    {"cancel_for_ever_ago",      "LL002", CANCEL_AT(EVER)},
+    {"cancel_in_eleven_years",   "LL002", CANCEL_AT("now() + interval '11 years'")},
+    {"cancel_in_nine_years",     "00000", CANCEL_AT("now() + interval '9 years'")},
+    {"cancel_of_a_week_ago",     "LL002", CANCEL_AT("now() - interval '7 days'")},
+    {"cancel_of_an_hour_ago",    "00000", CANCEL_AT("now() - interval '1 hour'")},
+    {"resume_for_never",         "LL002", RESUME_AT(NEVER)},
+    {"resume_for_ever_ago",      "LL002", RESUME_AT(EVER)},
+    {"resume_in_a_year",         "LL002", RESUME_AT("now() + interval '1 year'")},
+    {"resume_in_a_week",         "00000", RESUME_AT("now() + interval '7 days'")},
+};
+
+/* clang-format on */
+
+/* Guarantee: A client function refuses a time that is not finite or not near to now. */
+CASE_ROWS(client_gives_a_time, times)
+{
+    refused(row->state, row->sql);
+}
+
+/* Guarantee: A call that is repeated long after it was made is answered as at first. */
+CASE(repeated_call_may_be_old)
+{
+    world_do(ORDER_AT("'2024-01-01Z'") ";" DEPOSIT_AT("'2024-01-01Z'") ";" RECEIVE_AT(
+        "'2024-01-01Z'") ";" CANCEL_AT("'2024-01-01Z'"));
+    refused("00000", ORDER_AT("'2024-01-01Z'"));
+    refused("00000", DEPOSIT_AT("'2024-01-01Z'"));
+    refused("00000", RECEIVE_AT("'2024-01-01Z'"));
+    refused("00000", CANCEL_AT("'2024-01-01Z'"));
+    world_expect("1 1 1",
+                 "SELECT concat_ws(' ', (SELECT count(*) FROM orders), (SELECT"
+                 " count(*) FROM deposits), (SELECT count(*) FROM deliveries))");
+}
+
+/* An import of past orders, or a test, dates them. */
+CASE(owner_may_give_any_finite_time)
+{
+    world_do(ORDER_AT("'2024-01-01Z'") ";" DEPOSIT_AT("'2024-01-01Z'"));
+    world_expect("2024 2024", "SELECT format('%s %s', (SELECT extract(year FROM"
+                              " placed_at) FROM orders), (SELECT extract(year FROM"
+                              " moved_at) FROM transfers))");
+}
+
+static const struct {
+    const char *name, *terms, *at, *ends;
+} plans[] = {
+    {"every_day", "'day', 1", "2024-03-01T12:00Z", "2024-03-02"},
+    {"every_two_weeks", "'week', 2", "2024-03-01Z", "2024-03-13"},
+    {"every_month_from_the_31st", "'month', 1", "2025-02-27Z", "2025-02-28"},
+    {"every_third_month", "'month', 3", "2025-01-30Z", "2025-01-31"},
+    {"every_year", "'year', 1", "2033-01-30Z", "2033-01-31"},
+};
+
+CASE_ROWS(cancel_ends_a_plan_of, plans)
+{
+    world_do("UPDATE subscriptions SET (unit, every) = (%s), next_period_no = 0,"
+             " next_due_at = anchor_at",
+             row->terms);
+    assert_string_equal(
+        world_text("SELECT cancel_subscription(1, 1, p_at => '%s') AT TIME ZONE 'UTC'",
+                   row->at),
+        world_text("SELECT timestamp '%s'", row->ends));
+}

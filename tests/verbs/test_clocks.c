@@ -1,0 +1,51 @@
+/* clocks: a pool does not start when a clock is wrong, or --now a slip of the pen. */
+#include "tests/lib/clock_world.h"
+#include "tests/lib/runs.h"
+#include "tests/lib/world.h"
+
+static void begin(void)
+{
+    fixture_movable_clocks = true;
+}
+
+const struct world_plan world_plan = {.redis = true};
+GROUP(.start = begin, .open = world_open, .close = world_close);
+
+/* Guarantee: The pool does not start while the clock of PostgreSQL or of Redis is more
+ * than a minute from ours. */
+CASE(pool_with_a_clock_of_its_own_does_not_start)
+{
+    runs(&world.f, 0, "run --once");
+    fixture_move_clock(CLOCK_HOUR_MS);
+    says(&world.f, 6, "the clock of PostgreSQL is 3", "run --once");
+    shows("s behind ours");
+    fixture_move_clock(-CLOCK_HOUR_MS);
+    says(&world.f, 6, "s ahead of ours", "run --once");
+    runs(&world.f, 0, "run --once --clocks-apart-s 4000");
+    runs(&world.f, 0, "run --once --clocks-apart-s 0");
+}
+
+CASE(redis_with_a_clock_of_its_own_is_refused)
+{
+    clock_jump_server(&world.redis, CLOCK_HOUR_MS);
+    says(&world.f, 6, "the clock of Redis is 3", "run --once");
+    shows("s ahead of ours");
+    clock_jump_server(&world.redis, -2 * CLOCK_HOUR_MS);
+    says(&world.f, 6, "s behind ours", "run --once");
+    clock_mend_server(&world.redis);
+    runs(&world.f, 0, "run --once");
+}
+
+/* Guarantee: --now later than the database's clock is refused: nothing is charged
+ * before its time. */
+CASE(now_to_come_is_refused)
+{
+    world_do(
+        "INSERT INTO users (user_id, currency) VALUES (1, 'USD'); "
+        "INSERT INTO subscriptions (user_id, plan, amount_minor, currency, "
+        "anchor_at, unit, next_due_at) VALUES (1, 'p', 100, 'USD', now() + interval "
+        "'1 year', 'month', now() + interval '1 year')");
+    says(&world.f, 2, "charged before its time",
+         "run --once --now 2126-11-22T00:00:00Z");
+    holds(&world.f, 0, "SELECT count(*) FROM charges");
+}

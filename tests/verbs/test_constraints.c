@@ -1,0 +1,146 @@
+/* constraints: each constraint, unique index and trigger of the schema refuses a row,
+ * and so does each column that must have a value. One that nothing here breaks fails
+ * the test, and so does a statement that nothing refuses. */
+#include <libpq-fe.h>
+
+#include "tests/lib/fixture.h"
+#include "tests/lib/refused_rows.h"
+
+enum { GUARDS_MAX = 200 };
+
+/* Two rows of each table, which differ in each column that may: so a key that was
+ * widened by one more refuses nothing. A column that another step of the schema
+ * calls otherwise is left out by jsonb_populate_record. */
+
+/* A trigger goes by its function, which is what an error names. A key that contains the
+ * primary key is left out, since it stands there for the foreign keys that name it; so
+ * are the triggers that fill a table, whose own key refuses, and the journal. */
+static const char guards_sql[] =
+    "SELECT coalesce(r.relname, t.typname) || '.' || conname FROM pg_constraint AS c"
+    " LEFT JOIN pg_class AS r ON r.oid = conrelid LEFT JOIN pg_type AS t ON t.oid = contypid"
+    " WHERE connamespace = 'ledgerlock'::regnamespace AND contype IN ('c', 'p', 'u', 'x', 'f') AND coninhcount = 0"
+    " AND conname <> 'wallet_of_user'"
+    " UNION ALL SELECT r.relname || '.' || x.relname FROM pg_index JOIN pg_class AS x ON x.oid = indexrelid"
+    " JOIN pg_class AS r ON r.oid = indrelid WHERE x.relnamespace = 'ledgerlock'::regnamespace AND indisunique AND NOT x.relispartition"
+    " AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)"
+    " UNION ALL SELECT DISTINCT r.relname || '.' || proname FROM pg_trigger JOIN pg_class AS r ON r.oid = tgrelid"
+    " JOIN pg_proc AS p ON p.oid = tgfoid WHERE NOT tgisinternal AND tgparentid = 0 AND NOT r.relispartition"
+    " AND r.relnamespace = 'ledgerlock'::regnamespace AND proname NOT LIKE 'journal%' AND proname <> 'keep_contracts' ORDER BY 1";
+
+static struct fixture f;
+static PGconn *conn;
+
+static void open_world(void)
+{
+    fixture_open_migrated(&f);
+    fixture_exec(f.url, world);
+    conn = PQconnectdb(f.url);
+    PQclear(PQexec(conn, "SET search_path = ledgerlock, pg_catalog;"
+                         "SET ledgerlock.repair = on"));
+}
+
+static void close_world(void)
+{
+    PQfinish(conn);
+    fixture_close(&f);
+}
+
+GROUP(.start = open_world, .stop = close_world);
+
+/* The answer to one statement that is rolled back. */
+static PGresult *attempt(const char *sql)
+{
+    PGresult *res;
+
+    PQclear(PQexec(conn, "BEGIN; SET CONSTRAINTS ALL IMMEDIATE"));
+    res = PQexec(conn, sql);
+    PQclear(PQexec(conn, "ROLLBACK"));
+    return res;
+}
+
+/* Names the guard that refused: "table.constraint", "domain.constraint" or
+ * "table.function of the trigger". */
+static void name_guard(const struct refusal *r, PGresult *res, char *name, size_t size)
+{
+    const char *constraint = PQresultErrorField(res, PG_DIAG_CONSTRAINT_NAME);
+    const char *context = PQresultErrorField(res, PG_DIAG_CONTEXT);
+    int length;
+
+    if (constraint != NULL) {
+        length = (int)strcspn(constraint, "0123456789"); /* of a month: _2026_11 */
+        length -= constraint[length] != '\0';
+        (void)snprintf(name, size, "%s.%.*s", r->table, length, constraint);
+        return;
+    }
+    if (context == NULL || strncmp(context, "PL/pgSQL function ", 18) != 0)
+        fail_msg("%s: no constraint and no trigger refused it: %s", r->sql,
+                 PQresultErrorMessage(res));
+    context += 18;
+    if (strncmp(context, "ledgerlock.", 11) == 0)
+        context += 11;
+    length = (int)strcspn(context, "(");
+    (void)snprintf(name, size, "%s.%.*s", r->table, length, context);
+}
+
+/* Guarantee: Each constraint, unique index and trigger of the schema refuses a row
+ * that breaks it; none is without such a row. */
+CASE(each_constraint_and_trigger_refuses_a_row)
+{
+    PGresult *guards = PQexec(conn, guards_sql);
+    bool is_broken[GUARDS_MAX] = {false};
+    int n = PQntuples(guards);
+
+    assert_in_range(n, 40, GUARDS_MAX);
+    for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
+        PGresult *res = attempt(refusals[i].sql);
+        char name[256];
+        int at = 0;
+
+        if (PQresultStatus(res) != PGRES_FATAL_ERROR)
+            fail_msg("nothing refuses: %s", refusals[i].sql);
+        name_guard(&refusals[i], res, name, sizeof name);
+        while (at < n && strcmp(PQgetvalue(guards, at, 0), name) != 0)
+            at++;
+        if (at == n)
+            fail_msg("%s: refused by %s, which the catalogue does not have",
+                     refusals[i].sql, name);
+        if (is_broken[at])
+            fail_msg("%s: refused by %s, as another statement is", refusals[i].sql,
+                     name);
+        is_broken[at] = true;
+        PQclear(res);
+    }
+    for (int i = 0; i < n; i++)
+        if (!is_broken[i])
+            fail_msg("no statement here breaks %s", PQgetvalue(guards, i, 0));
+    PQclear(guards);
+}
+
+/* Guarantee: Each column that needs a value refuses NULL. */
+CASE(each_column_that_needs_a_value_refuses_none)
+{
+    PGresult *columns = PQexec(
+        conn,
+        "SELECT format('UPDATE %s SET %I = NULL', c.oid::regclass, attname), attname FROM pg_attribute AS a "
+        "JOIN pg_class AS c ON c.oid = attrelid WHERE c.relnamespace = 'ledgerlock'::regnamespace "
+        "AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND attnum > 0 AND NOT attisdropped AND attnotnull "
+        "AND attidentity <> 'a' AND attgenerated = ''");
+
+    assert_true(PQntuples(columns) > 50);
+    for (int i = 0; i < PQntuples(columns); i++) {
+        const char *sql = PQgetvalue(columns, i, 0);
+        PGresult *res = attempt(sql);
+        const char *sqlstate = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+        const char *column = PQresultErrorField(res, PG_DIAG_COLUMN_NAME);
+
+        if (strstr(PQresultErrorMessage(res), "no partition of relation") != NULL) {
+            PQclear(res); /* NULL names no month */
+            continue;
+        }
+        if (sqlstate == NULL || strcmp(sqlstate, "23502") != 0 ||
+            strcmp(column, PQgetvalue(columns, i, 1)) != 0)
+            fail_msg("%s: %s", sql, PQresultErrorMessage(res));
+        PQclear(res);
+    }
+    PQclear(columns);
+}

@@ -1,0 +1,223 @@
+/* forgeries: a worker's functions, called by a worker that lies. */
+#include <libpq-fe.h>
+
+#include "tests/lib/forged_rows.h"
+#include "tests/lib/runs.h"
+
+static struct fixture f;
+static PGconn *worker;
+
+static void open_all(void)
+{
+    char url[FIXTURE_URL];
+
+    fixture_open_migrated(&f);
+    fixture_exec(f.url, forged_rows);
+    fixture_url_as(&f, "ledgerlock_worker", url, sizeof url);
+    worker = PQconnectdb(url);
+    PQclear(PQexec(worker, "SET search_path = ledgerlock"));
+}
+
+static void close_all(void)
+{
+    PQfinish(worker);
+    fixture_close(&f);
+}
+
+GROUP(.start = open_all, .stop = close_all);
+
+static PGresult *ask(const char *sql)
+{
+    return PQexec(worker, sql);
+}
+
+/* Every row of every table that a worker's functions write. */
+static void read_all(char text[64])
+{
+    PGresult *res = ask(
+        "SELECT md5(concat((SELECT string_agg(x::text, '' ORDER BY x) FROM users AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM stock AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM subscriptions AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM charges AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM orders AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM transfers AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM stock_movements AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM subscription_journal AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM order_journal AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM batches AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM lock_incidents AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM lock_token AS x)))");
+
+    assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
+    (void)snprintf(text, 64, "%s", PQgetvalue(res, 0, 0));
+    PQclear(res);
+}
+
+#define SUBSCRIPTION(id)                                                               \
+    "(SELECT ctid FROM subscriptions WHERE subscription_id = " #id ")"
+#define APPLY(token, now, pauses, ids, places, payers)                                 \
+    "SELECT * FROM apply_charges(" token ", 'w', " now ", '{" pauses "}', '{" ids      \
+    "}', ARRAY[" places "], '{" payers "}', 1000)"
+#define ONE(token, now, pauses, id, payer)                                             \
+    APPLY(token, now, pauses, #id, SUBSCRIPTION(id), #payer)
+#define CHARGE(id, payer) ONE("9", "NULL", "86400", id, payer)
+#define TWICE(id)                                                                      \
+    APPLY("9", "NULL", "86400", #id "," #id, SUBSCRIPTION(id) ", " SUBSCRIPTION(id),   \
+          "1,1")
+#define CLAIM(id) "SELECT claim_users(9, '{" #id "}'); "
+#define INCIDENT(kind, ms_ago)                                                         \
+    "SELECT log_incident('user:1', 1, 'w', '" kind "', 'apply', NULL, '', " ms_ago ")"
+
+#define NOTHING "00000"
+#define ARGUMENT "LL002"
+#define NOT_ALL "XX000"
+
+/* Calls of a worker, each with the SQLSTATE that answers; NOTHING: nothing is done. */
+/* clang-format off */
+static const struct {
+    const char *name, *state, *sql;
+} forgeries[] = {
+    {"payer_who_is_another",            NOTHING,  CLAIM(3) CHARGE(4, 3)},
+    {"place_of_another",                NOTHING,  CLAIM(1) APPLY("9", "NULL", "86400", "4", SUBSCRIPTION(6), "1")},
+    {"subscription_twice",              "23505",  CLAIM(1) TWICE(4)},
+    {"subscription_that_is_not_due",    NOTHING,  CLAIM(1) CHARGE(1, 1)},
+    {"subscription_that_is_cancelled",  NOTHING,  CLAIM(1) CHARGE(3, 1)},
+    {"subscription_that_is_unpaid",     NOTHING,  CLAIM(2) CHARGE(5, 2)},
+    {"now_is_to_come",                  ARGUMENT, CLAIM(1) ONE("9", "now() + interval '1 s'", "86400", 1, 1)},
+    {"now_has_no_end",                  ARGUMENT, CLAIM(1) ONE("9", "'infinity'", "86400", 1, 1)},
+    {"token_is_older_than_the_fence",   NOTHING,  ONE("4", "NULL", "86400", 4, 1)},
+    {"decline_with_an_older_token",     NOTHING,  ONE("4", "NULL", "86400", 7, 2)},
+    {"token_beyond_the_end",            ARGUMENT, CLAIM(1) ONE("9006099743113216", "NULL", "86400", 4, 1)},
+    {"token_is_none",                   ARGUMENT, CLAIM(1) ONE("NULL", "NULL", "86400", 4, 1)},
+    {"no_pause",                        ARGUMENT, CLAIM(2) ONE("9", "NULL", "", 7, 2)},
+    {"pause_of_two_years",              ARGUMENT, CLAIM(2) ONE("9", "NULL", "86400,63072000", 7, 2)},
+    {"pause_below_zero",                ARGUMENT, CLAIM(2) ONE("9", "NULL", "-1", 7, 2)},
+    {"pause_of_null",                   ARGUMENT, CLAIM(2) ONE("9", "NULL", "NULL", 7, 2)},
+    {"order_that_is_decided",           NOTHING,  "SELECT * FROM apply_orders(9, NULL, '{1,2}', 'w')"},
+    {"order_twice",                     "23505",  "SELECT * FROM apply_orders(9, NULL, '{3,3}', 'w')"},
+    {"order_of_tomorrow",               NOTHING,  "SELECT * FROM apply_orders(9, NULL, '{4}', 'w')"},
+    {"order_in_advance",                ARGUMENT, "SELECT * FROM apply_orders(9, now() + interval '2 days', '{4}', 'w')"},
+    {"order_with_an_older_token",       NOT_ALL,  "SELECT * FROM apply_orders(4, NULL, '{3}', 'w')"},
+    {"order_with_a_token_beyond",       ARGUMENT, "SELECT * FROM apply_orders(9007199254740991, NULL, '{3}', 'w')"},
+    {"decided_order_parked",            NOTHING,  "SELECT park_orders('{1,2}', 9, 'w', 'why')"},
+    {"ended_subscription_parked",       NOTHING,  "SELECT park_subscriptions('{3,5}', 9, 'w', 'why')"},
+    {"incident_of_2001",                ARGUMENT, INCIDENT("forced_unlock", "(extract(epoch FROM now() - '2001-01-01') * 1000)::bigint")},
+    {"incident_to_come",                ARGUMENT, INCIDENT("lost", "-1")},
+    {"incident_of_a_parked_row",        ARGUMENT, INCIDENT("parked", "0")},
+    {"incident_of_a_row_given_back",    ARGUMENT, INCIDENT("resumed", "0")},
+    {"token_drawn_beyond_the_end",      ARGUMENT, "SELECT next_token(9006099743113215)"},
+    {"token_drawn_below_no_floor",      ARGUMENT, "SELECT next_token(NULL)"},
+};
+
+/* clang-format on */
+
+/* Guarantee: The functions of a worker believe nothing: a false payer, place, time or
+ * token changes nothing. */
+CASE_ROWS(changes_nothing, forgeries)
+{
+    char before[64], after[64];
+    const char *state;
+    PGresult *res;
+
+    PQclear(ask("BEGIN"));
+    read_all(before);
+    res = ask(row->sql);
+    state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+    if (strcmp(state != NULL ? state : NOTHING, row->state) != 0)
+        fail_msg("%s, not %s: %s: %s", state != NULL ? state : NOTHING, row->state,
+                 row->sql, PQerrorMessage(worker));
+    if (state == NULL) {
+        read_all(after);
+        assert_string_equal(after, before);
+    }
+    PQclear(res);
+    PQclear(ask("ROLLBACK"));
+}
+
+/* Guarantee: A worker does all of its work through functions of the owner. */
+CASE(truth_is_written)
+{
+    static const char *const steps[] = {
+        "SELECT next_token(8) > 8",
+        CLAIM(1) "SELECT (1, 0, 0, 0, 0, 1) = (" CHARGE(4, 1) ")",
+        CLAIM(1) "SELECT (1, 0, 0, 0, 0, 1) = (" CHARGE(6, 1) ")",
+        CLAIM(2) "SELECT (0, 1, 0, 0, 0, 1) = (" CHARGE(7, 2) ")",
+        CLAIM(
+            1) "SELECT claim_stock(9, '{1}'); SELECT (1, 0, 0, 1) = (SELECT * FROM apply_orders(9, NULL, '{3}', 'w'))",
+        "SELECT (SELECT balance_minor FROM users WHERE user_id = 1) = 200",
+        "SELECT (SELECT on_hand FROM stock) = 8",
+        "SELECT park_subscriptions('{1}', 9, 'w', 'why') = 1",
+        "SELECT park_orders('{4}', 9, 'w', 'why') = 4",
+        INCIDENT("lost", "86400000") " IS NOT NULL",
+        "SELECT count(*) = 3 FROM lock_incidents",
+        "SELECT report_worker('p', 0, 'billing', 'h', 1, '{}') IS NOT NULL",
+        "SELECT count(*) = 1 FROM workers",
+    };
+
+    PQclear(ask("BEGIN"));
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        PGresult *res = ask(steps[i]);
+
+        if (PQresultStatus(res) != PGRES_TUPLES_OK ||
+            strcmp(PQgetvalue(res, 0, 0), "t") != 0)
+            fail_msg("%s: %s", steps[i], PQerrorMessage(worker));
+        PQclear(res);
+    }
+    PQclear(ask("ROLLBACK"));
+}
+
+/* ---- without a claim ---- */
+
+/* A client writes the rows while an apply that has claimed nothing reads them. */
+static const struct {
+    const char *name, *sql, *state;
+} meanwhile[] = {
+    {"deposit", "SELECT deposit(1, 'USD', 50, 'k')", NOT_ALL},
+    {"cancellation", "SELECT cancel_subscription(1, 4)", NOT_ALL},
+};
+
+CASE_ROWS(apply_without_a_claim_writes_nothing_beside_a, meanwhile)
+{
+    PGconn *client = PQconnectdb(f.url);
+    char waits[160];
+    PGresult *res;
+
+    PQclear(PQexec(client,
+                   "SET search_path = ledgerlock; SET lock_timeout = '60s'; BEGIN"));
+    PQclear(PQexec(client, row->sql));
+    PQclear(ask("BEGIN"));
+    assert_int_equal(PQsendQuery(worker, CHARGE(4, 1)), 1);
+    (void)snprintf(waits, sizeof waits, "SELECT cardinality(pg_blocking_pids(%d))",
+                   PQbackendPID(worker));
+    FIXTURE_AWAIT(fixture_query_int8(f.url, waits) > 0, "nothing waits: %s", row->sql);
+    PQclear(PQexec(client, "COMMIT"));
+    PQfinish(client);
+    res = PQgetResult(worker);
+    assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), row->state);
+    PQclear(res);
+    assert_null(PQgetResult(worker));
+    PQclear(ask("ROLLBACK"));
+}
+
+/* ---- repair by hand ---- */
+
+/* A function of the owner runs as the owner, also for a worker that says it repairs. */
+CASE(worker_cannot_repair_through_a_function)
+{
+    static const char *const roles[] = {"ledgerlock_worker", "ledgerlock_owner"};
+    static const char *const states[] = {"23001", "00000"};
+
+    fixture_exec(
+        f.url,
+        "CREATE FUNCTION ledgerlock.mend() RETURNS void LANGUAGE sql SECURITY DEFINER"
+        " AS 'UPDATE ledgerlock.transfers SET moved_at = moved_at';"
+        "GRANT EXECUTE ON FUNCTION ledgerlock.mend TO ledgerlock_worker");
+    for (int i = 0; i < 2; i++) {
+        char url[FIXTURE_URL], state[6];
+
+        fixture_url_as(&f, roles[i], url, sizeof url);
+        (void)fixture_sqlstate(
+            url, "SET ledgerlock.repair = on; SELECT ledgerlock.mend()", state);
+        assert_string_equal(state, states[i]);
+    }
+}

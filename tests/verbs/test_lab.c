@@ -1,0 +1,227 @@
+/* lab: it works in no database but its own; its failures come every time and its faults
+ * bring what they must; only the lock differs between its rows; what is shipped holds.
+ */
+#include <glob.h>
+
+#include "tests/lib/private_pg.h"
+#include "tests/lib/runs.h"
+#include "tests/lib/world.h"
+
+enum { PLAY_SECONDS = 60 };
+
+static struct private_pg postgres;
+
+static const char *redis_server(void)
+{
+    const char *path = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
+
+    return path != NULL ? path : "redis-server";
+}
+
+static void open_marked(void)
+{
+    world_open();
+    world_do("CREATE SCHEMA ledgerlock_lab");
+}
+
+#define PLAY "lab --redis-server %s --strategy %s --fault %s"
+
+/* Plays one cell. */
+static void play(int code, const char *strategy, const char *fault)
+{
+    runs(&world.f, code, PLAY " --json", redis_server(), strategy, fault);
+}
+
+/* A number of the only cell of the document, or of an object in it. */
+static double number_in(const char *object, const char *name)
+{
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "cells/0/%s/%s", object != NULL ? object : "",
+                   name);
+    return said_number(path);
+}
+
+#define FORCED "charged_twice_by_schedule"
+
+/* ---- where it works ---- */
+
+CASE(lab_refuses_a_database_that_is_not_marked, .open = world_open)
+{
+    play(6, "none", "calm");
+    shows("CREATE SCHEMA ledgerlock_lab");
+}
+
+CASE(lab_refuses_a_schema_with_a_foreign_table)
+{
+    world_do("CREATE TABLE ledgerlock_lab.mine AS SELECT 1 AS one");
+    play(6, "none", "calm");
+    shows("holds mine");
+    world_expect("1", "SELECT count(*) FROM ledgerlock_lab.mine");
+}
+
+CASE(lab_refuses_a_database_with_users_of_others)
+{
+    world_user(1, 0);
+    play(6, "everything", "calm");
+    shows("createdb");
+    world_expect("1", "SELECT count(*) FROM users");
+}
+
+CASE(lab_wrong_name_is_answered_with_all_of_them)
+{
+    play(2, "zookeeper", "calm");
+    shows("setnx-expire, blind-del");
+}
+
+/* ---- what comes out ---- */
+
+/* Guarantee: A failure that the laboratory forces comes every time. */
+CASE(lab_forced_failure_comes_every_time)
+{
+    for (int i = 0; i < 3; i++) {
+        play(0, "get-del", "stopped");
+        assert_int_equal(number_in(NULL, FORCED), 2);
+        assert_int_equal(number_in(NULL, "charged_twice_by_chance"), 0);
+        assert_int_equal(number_in(NULL, "units_oversold"), 2);
+    }
+}
+
+CASE(lab_keys_without_end_are_found_stuck)
+{
+    play(0, "setnx", "killed");
+    assert_int_equal(number_in(NULL, "keys_stuck"), 2);
+    assert_int_equal(number_in(NULL, "periods_missed"), 6);
+}
+
+/* clang-format off */
+/* Each cell shows this beside the verdict of the laboratory itself. */
+static const struct {
+    const char *name, *strategy, *fault;
+    int forced;
+    bool clocks; /* can be moved */
+    const char *object, *above_zero; /* a number that is */
+    const char *zero;                /* of the same object: a number that is not */
+} cells[] = {
+    /* All programs run a transaction again whose end they do not know; what guards the
+     * write decides, not the lock around it. */
+    {"plain_lock_of_a_commit_in_doubt",  "token-lua",   "commit",    1, false, "met", "unanswered", NULL},
+    {"our_lock_of_a_commit_in_doubt",    "ours",        "commit",    1, false, "met", "unanswered", NULL},
+    {"fenced_lock_of_a_commit_in_doubt", "ours-fenced", "commit",    1, false, "met", "unanswered", NULL},
+    {"comparison_of_a_commit_in_doubt",  "compare",     "commit",    0, false, "met", "refused", NULL},
+    {"constraints_of_a_commit_in_doubt", "constraints", "commit",    0, false, "met", "refused", NULL},
+    {"chance_is_told_from_the_schedule", "none",        "calm",      1, false, NULL, "charged_twice_by_chance", NULL},
+    {"no_lock_works_in_vain",            "compare",     "calm",      0, false, "free_run", "in_vain", NULL},
+    {"lock_turns_away",                  "ours",        "calm",      0, false, "free_run", "turned_away", "in_vain"},
+    {"row_lock_waits",                   "for-update",  "calm",      0, false, "free_run", "waited_ms", "in_vain"},
+    {"row_lock_blocks",                  "for-update",  "calm",      0, false, "met", "blocked", NULL},
+    {"uncounted_lock_fails",             "uncounted",   "calm",      1, false, NULL, FORCED, NULL},
+    {"counted_lock_holds",               "counted",     "calm",      0, false, "met", "turned_away", NULL},
+    /* A majority that meets in a node that has forgotten: ours is not granted there. */
+    {"restarted_node_fools_redlock",     "redlock",     "restarted", 1, false, NULL, FORCED, NULL},
+    {"restarted_node_leaves_our_quorum", "quorum",      "restarted", 0, true,  "met", "turned_away", NULL},
+    {"lying_redis_fools_fences",         "ours-fenced", "lying",     1, false, NULL, FORCED, NULL},
+    {"shipped_holds_where_redis_lies",   "everything",  "lying",     0, false, "races", "granted_twice", NULL},
+    {"shipped_holds_where_a_key_is_lost", "everything", "flushed",   0, false, "races", "fenced", NULL},
+    {"shipped_holds_without_answers",    "everything",  "replies",   0, false, "races", "answers_lost", NULL},
+    {"shipped_meets_the_other_in_calm",  "everything",  "calm",      0, false, "races", "busy", "answers_lost"},
+    {"clock_that_jumped_ends_a_lease",   "token-lua",   "clock",     1, true,  NULL, FORCED, NULL},
+    {"clock_that_jumped_ends_no_lock",   "setnx",       "clock",     0, true,  "met", "turned_away", NULL},
+};
+
+/* clang-format on */
+
+CASE_ROWS(lab, cells)
+{
+    char folder[512];
+
+    (void)snprintf(folder, sizeof folder, "%s", fixture_program());
+    *strrchr(folder, '/') = '\0';
+    if (row->clocks)
+        runs(&world.f, 0, PLAY " --json --clock-shim=%s/libclock_shim.so",
+             redis_server(), row->strategy, row->fault, folder);
+    else
+        play(0, row->strategy, row->fault);
+    assert_int_equal(number_in(NULL, FORCED), row->forced);
+    assert_true(number_in(row->object, row->above_zero) > 0);
+    if (row->zero != NULL && strcmp(row->object, "races") == 0)
+        assert_null(strstr(said.out, row->zero)); /* only what was met is there */
+    else if (row->zero != NULL)
+        assert_true(number_in(row->object, row->zero) == 0);
+    if (strcmp(row->strategy, "everything") == 0)
+        assert_true(number_in(NULL, "periods_missed") == 0);
+}
+
+CASE(lab_says_what_it_skips)
+{
+    says(&world.f, 0, "skipped: not given the means", PLAY " --seed=2", redis_server(),
+         "token-lua", "clock");
+    shows("0 of 0 cells came out as they must, 1 skipped");
+}
+
+CASE(lab_leaves_no_folder_behind)
+{
+    char pattern[FIXTURE_URL];
+    const char *tmp = getenv("TMPDIR");
+    glob_t found;
+
+    play(0, "token-lua", "promoted");
+    (void)snprintf(pattern, sizeof pattern, "%s/ledgerlock-lab.*",
+                   tmp != NULL ? tmp : "/tmp");
+    assert_int_equal(glob(pattern, 0, NULL, &found), GLOB_NOMATCH);
+}
+
+/* Starts the server again when the laboratory has crashed it: later than those that
+ * stand before their COMMIT wait. */
+static bool keep_postgres(struct fixture_child *child)
+{
+    for (int left_ms = PLAY_SECONDS * 1000; left_ms > 0; left_ms -= 10) {
+        if (waitpid(postgres.pid, NULL, WNOHANG) == postgres.pid) {
+            fixture_pause_ms(800);
+            postgres.pid = 0;
+            private_pg_start(&postgres);
+            return true;
+        }
+        if (kill(child->pid, 0) != 0)
+            return false;
+        fixture_pause_ms(10);
+    }
+    return false;
+}
+
+CASE(lab_crashes_postgres_and_what_is_shipped_holds)
+{
+    struct fixture_child child;
+    char pidfile[160];
+
+    (void)snprintf(pidfile, sizeof pidfile, "%s/data/postmaster.pid", postgres.dir);
+    fixture_spawn(&world.f, &child, "lab", "--redis-server", redis_server(),
+                  "--postgres-pidfile", pidfile, "--strategy", "everything", "--fault",
+                  "postgres", "--json", NULL);
+    assert_true(keep_postgres(&child));
+    (void)fixture_wait(&child, PLAY_SECONDS, &said);
+    assert_string_equal(said.err, "");
+    assert_int_equal(said.code, 0);
+    assert_int_equal(number_in(NULL, FORCED), 0);
+    assert_true(number_in("races", "commit_unknown") > 0);
+}
+
+static void open_postgres(void)
+{
+    const char *tmp = getenv("LEDGERLOCK_TEST_TMP");
+
+    if (tmp != NULL)
+        (void)setenv("TMPDIR", tmp, 1); /* of the laboratory's own folders */
+    private_pg_open(&postgres);
+}
+
+static void close_postgres(void)
+{
+    private_pg_close(&postgres);
+}
+
+const struct world_plan world_plan = {.role = "ledgerlock_owner"};
+GROUP(.start = open_postgres,
+      .stop = close_postgres,
+      .open = open_marked,
+      .close = world_close);

@@ -1,0 +1,181 @@
+/* migrate: from nothing, again, ten at once; what is refused. */
+#include "common/pg/pg.h"
+#include "tests/lib/runs.h"
+#include "tests/lib/world.h"
+#include "worker/cli/migrate.h"
+
+static void empty(void)
+{
+    fixture_open(&world.f);
+}
+
+WORLD(.role = "ledgerlock_owner");
+
+/* migrate_check as the worker, on a connection of its own. */
+static void check(int code, const char *message)
+{
+    char url[FIXTURE_URL];
+    struct pg_options options = {
+        .url = url, .name = "test", .schema = "ledgerlock", .answer_ms = 10000};
+    struct err e = {0};
+    struct pg *pg;
+
+    fixture_url_as(&world.f, "ledgerlock_worker", url, sizeof url);
+    assert_int_equal(pg_open(&pg, &options, &e), 0);
+    assert_int_equal(migrate_check(pg, &e), code);
+    fixture_assert_contains(e.msg, message);
+    pg_close(pg);
+}
+
+/* ---- applying ---- */
+
+CASE(migrate_of_empty_database_applies_everything, .open = empty)
+{
+    says(&world.f, 0, "applied migration 001_schema", "migrate");
+    shows("applied function place_order");
+    assert_string_equal(said.err, "");
+    holds(&world.f, 1, "SELECT (count(*) >= 7)::int FROM schema_migrations");
+}
+
+CASE(migrate_again_does_nothing)
+{
+    static const char last[] = "SELECT max(applied_at)::text FROM schema_migrations";
+    char before[64];
+
+    (void)snprintf(before, sizeof before, "%s", world_text("%s", last));
+    says(&world.f, 0, "schema is up to date (", "migrate");
+    world_expect(before, last);
+}
+
+/* Guarantee: Ten `migrate` at once apply each step once. */
+CASE(migrate_ten_at_once_applies_once, .open = empty)
+{
+    struct fixture_child children[10];
+    int applied = 0;
+
+    for (size_t i = 0; i < 10; i++)
+        fixture_spawn(&world.f, &children[i], "migrate", NULL);
+    for (size_t i = 0; i < 10; i++) {
+        assert_int_equal(fixture_wait(&children[i], 120, &said), 0);
+        applied += strstr(said.out, "applied migration 001_schema") != NULL;
+        if (strstr(said.out, "applied") == NULL)
+            shows("schema is up to date");
+    }
+    assert_int_equal(applied, 1);
+}
+
+CASE(migrate_dry_run_changes_nothing, .open = empty)
+{
+    says(&world.f, 0, "would apply migration 001_schema", "migrate --dry-run");
+    shows("would apply function deposit");
+    holds(&world.f, 1, "SELECT to_regnamespace('ledgerlock') IS NULL");
+}
+
+CASE(migrate_of_changed_function_replaces_it)
+{
+    world_do("UPDATE schema_migrations SET checksum = 'old' WHERE name = 'deposit'; "
+             "DROP FUNCTION deposit");
+    says(&world.f, 0, "applied function deposit", "migrate");
+    assert_null(strstr(said.out, "place_order"));
+    holds(&world.f, 1, "SELECT to_regproc('deposit') IS NOT NULL");
+}
+
+/* Guarantee: The numbers of rows of databases with cells of their own never meet. */
+CASE(numbers_begin_at_those_of_the_cell, .open = empty)
+{
+    static const int64_t start = (INT64_C(5) << 40) + 1;
+
+    runs(&world.f, 0, "migrate --cell 5");
+    holds(&world.f, start, "SELECT create_user('k', 'USD')");
+    holds(&world.f, 0,
+          "SELECT count(*) FROM pg_sequences WHERE schemaname ="
+          " 'ledgerlock' AND start_value <> (5::bigint << 40) + 1");
+    runs(&world.f, 0, "migrate --cell 5");
+    says(&world.f, 6, "Give the cell to the first migrate", "migrate --cell 6");
+    says(&world.f, 2, "--cell", "migrate --cell 8192");
+}
+
+CASE(numbers_of_the_cell_begin_behind_a_seed, .open = empty)
+{
+    static const int64_t start = (INT64_C(5) << 40) + 1;
+
+    runs(&world.f, 0, "migrate --cell 5");
+    runs(&world.f, 0, "seed --users 3 --orders 2");
+    holds(&world.f, start, "SELECT create_user('l', 'USD')");
+}
+
+CASE(migrate_that_fails_leaves_nothing_of_its_step, .open = empty)
+{
+    fixture_exec(world.f.url, "CREATE SCHEMA ledgerlock");
+    says(&world.f, 6, "which ledgerlock did not make", "migrate");
+    holds(
+        &world.f, 0,
+        "SELECT count(*) FROM pg_class WHERE relnamespace = 'ledgerlock'::regnamespace");
+}
+
+CASE(migrate_as_wrong_role_says_whose_work_it_is, .open = empty)
+{
+    fixture_become(&world.f, "ledgerlock_test_client");
+    says(&world.f, 4, "migrate as the owner of the database", "migrate");
+}
+
+/* ---- refusing ---- */
+
+CASE(check_without_schema_says_migrate, .open = empty)
+{
+    check(ERR_SCHEMA, "no schema ledgerlock; run `ledgerlock migrate`");
+}
+
+CASE(check_as_worker_passes_when_up_to_date)
+{
+    check(0, "");
+}
+
+/* clang-format off */
+static const struct {
+    const char *name, *sql;
+    const char *migrate, *check; /* what they say; NULL: not asked */
+} changes[] = {
+    {"edited_history", "UPDATE schema_migrations SET checksum = repeat('0', 64) WHERE name = '001_schema'",
+     "migration 001_schema was edited after it was applied", NULL},
+    {"newer_schema", "INSERT INTO schema_migrations (kind, name, checksum) VALUES ('migration', '999_future', 'x')",
+     "migration 999_future; install the newer one", "install the newer one"},
+    {"newer_function", "INSERT INTO schema_migrations (kind, name, checksum) VALUES ('function', 'redeem', 'x')",
+     "function redeem; install the newer one", "install the newer one"},
+    {"older_schema", "DELETE FROM schema_migrations WHERE name = '002_roles'",
+     NULL, "older than this program (migration 002_roles"},
+    {"other_function", "UPDATE schema_migrations SET checksum = 'x' WHERE name = 'deposit'",
+     NULL, "function deposit in the database is not the one"},
+};
+
+/* clang-format on */
+
+CASE_ROWS(refuses, changes)
+{
+    world_do("%s", row->sql);
+    if (row->migrate != NULL)
+        says(&world.f, 6, row->migrate, "migrate");
+    if (row->check != NULL)
+        check(ERR_SCHEMA, row->check);
+}
+
+/* ---- versions ---- */
+
+/* Guarantee: A program works with a schema that a newer one expanded, and leaves it as
+ * it is. */
+CASE(expanded_schema_is_worked_with)
+{
+    world_do("INSERT INTO schema_migrations (kind, name, checksum) VALUES "
+             "('migration', '003_expand_refunds', 'x'), ('function', 'redeem', 'x'); "
+             "UPDATE schema_migrations SET checksum = 'x' WHERE name = 'deposit'; "
+             "ALTER TABLE charges ADD COLUMN refunded bigint");
+    says(&world.f, 0, "newer than this program", "migrate");
+    holds(
+        &world.f, 1,
+        "SELECT count(*) FROM schema_migrations WHERE name = 'deposit' AND checksum = "
+        "'x'");
+    check(0, "");
+    fixture_become(&world.f, "ledgerlock_worker");
+    runs(&world.f, 0, "run --once -w 1");
+    runs(&world.f, 0, "audit --lag 0s");
+}

@@ -1,0 +1,208 @@
+/* real data: a wholesaler's December and 7,043 subscribers, converted, imported, served
+ * and audited; every total is compared with what awk says of the published file. */
+#include "tests/lib/one_database.h"
+#include "tests/lib/oracle.h"
+
+static char dir[64]; /* converted files */
+static char retail[512], telco[512];
+static const char *source;
+
+/* ---- what awk says of the originals, with no code of converters or importer ---- */
+
+/* Good lines have eight fields or more (commas in descriptions), a customer, and
+ * quantity and price above zero. Prints lines, units, pennies. */
+static const char retail_awk[] =
+    "LC_ALL=C awk -F, 'NR > 1 && NF >= 8 && $(NF-1) != \"\" && $(NF-4) > 0 && $(NF-2) > 0 {"
+    "  split($(NF-2), p, \".\"); n++; u += $(NF-4);  c += $(NF-4) * (p[1] * 100 + substr(p[2] \"00\", 1, 2)) }"
+    "END { printf \"%.0f %.0f %.0f\", n, u, c }'";
+
+/* Orders are different pairs of invoice and customer. */
+static const char retail_orders_awk[] =
+    "LC_ALL=C awk -F, 'NR > 1 && NF >= 8 && $(NF-1) != \"\" && $(NF-4) > 0 && $(NF-2) > 0 "
+    "&& !(($1, $(NF-1)) in seen) { seen[$1, $(NF-1)]; n++ } END { print n, 0, 0 }'";
+
+/* A contract of m months that began t months ago is due int(t / m) + 1 times. Prints
+ * subscribers, periods, pennies. */
+static const char telco_awk[] =
+    "awk -F, 'NR > 1 { m = $16 ~ /^Month/ ? 1 : $16 ~ /^One/ ? 12 : 24;"
+    "  split($19, p, \".\"); k = int($6 / m) + 1; n++; u += k;"
+    "  c += k * m * (p[1] * 100 + substr(p[2] \"00\", 1, 2)) }END { printf \"%.0f %.0f %.0f\", n, u, c }'";
+
+struct expected {
+    int64_t rows, units, minor;
+};
+
+static struct expected awk(const char *program, const char *file)
+{
+    char command[2048];
+    long long rows, units, minor;
+    FILE *p;
+
+    (void)snprintf(command, sizeof command, "%s '%s'", program, file);
+    p = popen(command, "r");
+    assert_non_null(p);
+    assert_int_equal(fscanf(p, "%lld %lld %lld", &rows, &units, &minor), 3);
+    assert_int_equal(pclose(p), 0);
+    return (struct expected){rows, units, minor};
+}
+
+/* ---- steps ---- */
+
+static void
+convert(const char *script, const char *variable, const char *from, const char *to)
+{
+    char command[2048];
+
+    (void)snprintf(command, sizeof command,
+                   "cd %s && LC_ALL=C awk -v %s -f '%s/scripts/convert/%s' '%s' >%s",
+                   dir, variable, source, script, from, to);
+    if (system(command) != 0)
+        fail_msg("failed: %s", command);
+}
+
+/* Once for all cases: it takes its time. */
+static void convert_all(void)
+{
+    fixture_temporary(dir, sizeof dir, "real");
+    assert_non_null(mkdtemp(dir));
+    convert("online-retail.awk", "x=1", retail, "orders.csv");
+    convert("telco-churn.awk", "now=2024-01-01", telco, "subscriptions.csv");
+}
+
+static void remove_all(void)
+{
+    char command[128];
+
+    (void)snprintf(command, sizeof command, "rm -r '%s'", dir);
+    assert_int_equal(system(command), 0);
+}
+
+/* With the stock that all orders want, divided by this number, and wallets for all. */
+static void import_retail(int divide, const char *deposit)
+{
+    char variable[16];
+
+    (void)snprintf(variable, sizeof variable, "divide=%d", divide);
+    convert("stock-for-orders.awk", variable, "orders.csv", "stock.csv");
+    runs(
+        &f, 0,
+        "import --orders %s/orders.csv --stock %s/stock.csv --rejects %s/rejects.csv --deposit %s",
+        dir, dir, dir, deposit);
+}
+
+/* Works all that is due, and reads the audit, which holds. */
+static void serve(const char *now)
+{
+    runs(&f, 0, "run -w 4 --once --now %s", now);
+    runs(&f, 0, "audit --json --now %s", now);
+    assert_true(said_number("ok"));
+}
+
+static int64_t total(const char *group, const char *key)
+{
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "totals/%s/%s%s", group,
+                   strcmp(group, "money") == 0 ? "USD/" : "", key);
+    return (int64_t)said_number(path);
+}
+
+/* ---- tests ---- */
+
+static bool is_there(const char *name, char path[512])
+{
+    const char *shared = getenv("LEDGERLOCK_TEST_SHARED");
+
+    (void)snprintf(path, 512, "%s/data/%s", shared != NULL ? shared : "", name);
+    return shared != NULL && access(path, R_OK) == 0;
+}
+
+static const char *lacks(void)
+{
+    source = getenv("LEDGERLOCK_TEST_SOURCE");
+    if (source == NULL)
+        source = ".";
+    return is_there("online-retail-2010-12.csv", retail) &&
+                   is_there("telco-customer-churn.csv", telco)
+               ? NULL
+               : "no data in LEDGERLOCK_TEST_SHARED; docs/import.md says where it is published";
+}
+
+GROUP(.missing = lacks,
+      .start = convert_all,
+      .stop = remove_all,
+      .open = one_open,
+      .close = one_close);
+
+CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other_lines)
+{
+    struct expected lines = awk(retail_awk, retail);
+    struct expected orders = awk(retail_orders_awk, retail);
+    int64_t all = awk("awk 'END { print NR - 1, 0, 0 }'", retail).rows;
+    char told[64];
+
+    import_retail(1, "1000000.00");
+    (void)snprintf(told, sizeof told, "bad lines: %" PRId64 ", put aside",
+                   all - lines.rows);
+    shows(told);
+    serve("2011-01-01T00:00:00Z");
+    assert_int_equal(total("stock", "sold"), lines.units);
+    assert_int_equal(total("stock", "left"), 0);
+    assert_int_equal(total("stock", "oversold"), 0);
+    assert_int_equal(total("money", "order_revenue"), lines.minor);
+    assert_int_equal(total("orders", "fulfilled"), orders.rows);
+    assert_int_equal(total("orders", "in"), orders.rows);
+    import_retail(1, "1000000.00");
+    shows("orders: 0 new");
+}
+
+CASE(wholesaler_with_half_the_stock_oversells_nothing)
+{
+    import_retail(2, "1000000.00");
+    serve("2011-01-01T00:00:00Z");
+    assert_int_equal(total("stock", "oversold"), 0);
+    assert_in_range(total("stock", "sold"), 1, total("stock", "before"));
+    assert_true(total("orders", "rejected") > 0);
+    assert_int_equal(total("orders", "fulfilled") + total("orders", "rejected"),
+                     total("orders", "in"));
+    holds(&f, 0, "SELECT count(*) FROM stock WHERE on_hand < 0");
+    holds(
+        &f, 0,
+        "SELECT count(*) FROM orders WHERE state = 'rejected' AND (reason <> 'out_of_stock' OR cardinality(skus) = 0)");
+    /* Each name is a SKU of that order. */
+    holds(
+        &f, 0,
+        "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name WHERE NOT EXISTS"
+        " (SELECT FROM order_lines JOIN stock USING (sku_id) WHERE order_id = o.order_id AND sku = name)");
+    /* The pieces left of a SKU at the end were too few for each order that wanted it.
+     */
+    holds(
+        &f, 0,
+        "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name JOIN stock AS s ON s.sku = name WHERE s.on_hand >="
+        " (SELECT sum(qty) FROM order_lines WHERE order_id = o.order_id AND sku_id = s.sku_id)");
+}
+
+CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
+{
+    import_retail(2, "700.00");
+    oracle_read(f.url, "false");
+    serve("2011-01-01T00:00:00Z");
+    assert_in_range(oracle_assert_served(), 100, 1000);
+    holds(
+        &f, 2,
+        "SELECT count(DISTINCT reason) FROM orders WHERE reason IN ('out_of_stock', 'insufficient_funds')");
+}
+
+CASE(subscribers_are_charged_for_every_period_once)
+{
+    struct expected due = awk(telco_awk, telco);
+
+    runs(&f, 0, "import --subscriptions %s/subscriptions.csv --deposit 1000000.00",
+         dir);
+    holds(&f, due.rows, "SELECT count(*) FROM subscriptions");
+    serve("2024-01-01T00:00:00Z");
+    assert_int_equal(total("billing", "periods_due"), due.units);
+    assert_int_equal(total("billing", "charged"), due.units);
+    assert_int_equal(total("billing", "charged_twice"), 0);
+    assert_int_equal(total("money", "subscription_revenue"), due.minor);
+}

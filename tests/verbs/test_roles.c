@@ -1,0 +1,278 @@
+/* roles: what workers, and people by their work, may and may not do. */
+#include <libpq-fe.h>
+
+#include "tests/lib/forged_rows.h"
+#include "tests/lib/runs.h"
+
+static struct fixture f;
+
+static void open_all(void)
+{
+    fixture_open_migrated(&f);
+    fixture_exec(f.url, forged_rows);
+}
+
+static void close_all(void)
+{
+    fixture_close(&f);
+}
+
+GROUP(.start = open_all, .stop = close_all);
+
+/* SQLSTATE 42501: not allowed; 00000: done. */
+static void assert_state(const char *expected, const char *role, const char *sql)
+{
+    char url[FIXTURE_URL], code[6];
+
+    fixture_url_as(&f, role, url, sizeof url);
+    if (strcmp(fixture_sqlstate(url, sql, code), expected) != 0)
+        fail_msg("%s: %s: expected %s, got %s", role, sql, expected, code);
+}
+
+/* Tries every statement that a query, run as the owner, makes of the catalogue. */
+static void assert_all_denied(const char *role, const char *make_statements)
+{
+    PGconn *conn = PQconnectdb(f.url);
+    PGresult *res = PQexec(conn, make_statements);
+
+    assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
+    assert_true(PQntuples(res) > 0);
+    for (int row = 0; row < PQntuples(res); row++)
+        assert_state("42501", role, PQgetvalue(res, row, 0));
+    PQclear(res);
+    PQfinish(conn);
+}
+
+#define EACH_TABLE(template)                                                           \
+    "SELECT format('" template "', c.oid::regclass) FROM pg_class AS c "               \
+                               "WHERE c.relnamespace = 'ledgerlock'::regnamespace AND c.relkind = 'r'"
+
+static const char *const destructive[] = {
+    EACH_TABLE("DELETE FROM %s"),
+    EACH_TABLE("TRUNCATE %s"),
+    EACH_TABLE("DROP TABLE %s"),
+    EACH_TABLE("ALTER TABLE %s ADD COLUMN x int"),
+    EACH_TABLE("ALTER TABLE %s DISABLE TRIGGER ALL"),
+    EACH_TABLE("CREATE INDEX ON %s ((1))"),
+};
+
+/* Guarantee: The role of a worker can empty or change no table. */
+CASE(worker_cannot_delete_or_change_any_table)
+{
+    for (size_t i = 0; i < sizeof destructive / sizeof destructive[0]; i++)
+        assert_all_denied("ledgerlock_worker", destructive[i]);
+}
+
+/* Guarantee: The role of a worker can write no table by itself. */
+CASE(worker_cannot_write_any_table)
+{
+    assert_all_denied("ledgerlock_worker", EACH_TABLE("INSERT INTO %s DEFAULT VALUES"));
+    assert_all_denied("ledgerlock_worker",
+                      EACH_TABLE("SELECT 1 FROM %s FOR KEY SHARE"));
+    assert_all_denied(
+        "ledgerlock_worker",
+        "SELECT format('UPDATE %s SET %I = DEFAULT', a.attrelid::regclass, a.attname) "
+        "FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid "
+        "WHERE c.relnamespace = 'ledgerlock'::regnamespace AND c.relkind = 'r' "
+        "AND a.attnum > 0 AND NOT a.attisdropped");
+}
+
+/* clang-format off */
+static const struct {
+    const char *name, *state, *sql;
+} tries[] = {
+    {"cannot_make_tables",    "42501", "CREATE TABLE ledgerlock.x (a int)"},
+    {"cannot_make_schemas",   "42501", "CREATE SCHEMA other"},
+    {"cannot_make_roles",     "42501", "CREATE ROLE other"},
+    {"cannot_drop",           "42501", "DROP SCHEMA ledgerlock CASCADE"},
+    {"cannot_make_functions", "42501", "CREATE FUNCTION ledgerlock.x() RETURNS int LANGUAGE sql RETURN 1"},
+    {"cannot_be_the_owner",   "42501", "SET ROLE ledgerlock_owner"},
+    {"cannot_make_users",     "42501", "INSERT INTO ledgerlock.users DEFAULT VALUES"},
+    {"cannot_make_stock",     "42501", "INSERT INTO ledgerlock.stock DEFAULT VALUES"},
+    {"cannot_make_orders",    "42501", "INSERT INTO ledgerlock.orders DEFAULT VALUES"},
+    {"cannot_migrate",        "42501", "INSERT INTO ledgerlock.schema_migrations VALUES ('function', 'x', 'x')"},
+    {"cannot_deposit",        "42501", "SELECT ledgerlock.deposit(1, 'USD', 100, 'k')"},
+    {"cannot_place_orders",   "42501", "SELECT ledgerlock.place_order(1, 'k', '[]')"},
+    {"cannot_deliver",        "42501", "SELECT ledgerlock.receive_stock('A', 1, 1)"},
+    {"can_check_the_schema",  "00000", "SELECT * FROM ledgerlock.schema_migrations"},
+    {"cannot_release",        "42501", "SELECT ledgerlock.release_orders('{1}')"},
+    {"can_read_what_is_due",  "00000", "SELECT 1 FROM ledgerlock.subscriptions, ledgerlock.orders"},
+    {"can_draw_tokens",       "00000", "SELECT ledgerlock.next_token(0)"},
+    {"can_report_incidents",  "00000", "SELECT ledgerlock.log_incident('user:1', 1, 'w', 'lost', 'apply', NULL, '', 0)"},
+};
+
+/* clang-format on */
+
+CASE_ROWS(worker, tries)
+{
+    assert_state(row->state, "ledgerlock_worker", row->sql);
+}
+
+/* ---- people ---- */
+
+static const struct person {
+    const char *name, *functions; /* that the role may call */
+    bool reads;
+} people[] = {
+    {"ledgerlock_shop", "cancel_order create_user order_status place_order subscribe",
+     false},
+    {"ledgerlock_cashier", "deposit withdraw", false},
+    {"ledgerlock_warehouse", "adjust_stock receive_stock", false},
+    {"ledgerlock_support",
+     "cancel_order cancel_subscription change_now check_newest close_account cost_of_periods cost_of_units create_user"
+     " first_open month_sums newest_sales order_status paid_for_period pause_job pause_subscription period_start prorated refund"
+     " release_orders release_subscriptions resume_job resume_order resume_subscription return_units set_price set_terms"
+     " subscribe terms_of void_transfer write_off",
+     true},
+    {"ledgerlock_reader",
+     "check_newest cost_of_periods cost_of_units first_open month_sums newest_sales paid_for_period period_start prorated terms_of",
+     true},
+    {"ledgerlock_worker",
+     "apply_charges apply_orders check_newest claim_stock claim_users cost_of_periods cost_of_units first_open"
+     " forget_workers keep_months log_incident month_sums newest_sales next_token paid_for_period park_orders park_subscriptions period_start prorated"
+     " report_worker terms_of",
+     true},
+};
+
+/* Guarantee: Each role can use the functions of its own work alone: shop, cashier,
+ * warehouse, support, reader and worker. */
+CASE_ROWS(role_can_use_its_own_functions, people)
+{
+    char sql[512], names[640];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT string_agg(proname, ' ' ORDER BY proname COLLATE \"C\") FROM"
+                   " pg_proc WHERE pronamespace = 'ledgerlock'::regnamespace"
+                   " AND has_function_privilege('%s', oid, 'EXECUTE')",
+                   row->name);
+    fixture_query_text(f.url, sql, names, sizeof names);
+    assert_string_equal(names, row->functions);
+}
+
+/* clang-format off */
+#define PLACE   "SELECT ledgerlock.place_order(1, 'k', '[{\"sku\": \"A\", \"qty\": 1}]')"
+#define ASK     "SELECT * FROM ledgerlock.order_status(1, 1)"
+#define DEPOSIT "SELECT ledgerlock.deposit(1, 'USD', 100, 'k')"
+#define RECEIVE "SELECT ledgerlock.receive_stock('A', 1, 1)"
+#define CANCEL  "SELECT ledgerlock.cancel_subscription(1, 1)"
+#define RESUME  "SELECT ledgerlock.resume_subscription(1, 1)"
+#define RELEASE "SELECT ledgerlock.release_orders('{1}'), ledgerlock.release_subscriptions('{1}')"
+#define READ    "SELECT balance_minor FROM ledgerlock.users"
+static const struct {
+    const char *name, *state, *sql;
+} calls[] = {
+    {"shop",      "00000", PLACE},   {"shop",      "00000", ASK},     {"shop",      "42501", DEPOSIT},
+    {"shop",      "42501", RECEIVE}, {"shop",      "42501", CANCEL},  {"shop",      "42501", READ},
+    {"cashier",   "00000", DEPOSIT}, {"cashier",   "42501", PLACE},   {"cashier",   "42501", RECEIVE},
+    {"cashier",   "42501", RELEASE}, {"cashier",   "42501", READ},
+    {"warehouse", "00000", RECEIVE}, {"warehouse", "42501", DEPOSIT}, {"warehouse", "42501", READ},
+    {"support",   "00000", CANCEL},  {"support",   "00000", RESUME},  {"support",   "00000", RELEASE},
+    {"support",   "00000", ASK},     {"support",   "00000", READ},    {"support",   "42501", DEPOSIT},
+    {"support",   "42501", PLACE},   {"support",   "42501", RECEIVE},
+    {"reader",    "00000", READ},    {"reader",    "42501", CANCEL},  {"reader",    "42501", PLACE},
+};
+
+/* clang-format on */
+
+CASE(each_role_does_its_own_work_and_no_other)
+{
+    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++) {
+        char role[64];
+
+        (void)snprintf(role, sizeof role, "ledgerlock_%s", calls[i].name);
+        assert_state(calls[i].state, role, calls[i].sql);
+    }
+}
+
+/* Guarantee: No role of a client writes a table by itself; only support and readers
+ * read. */
+CASE_ROWS(role_writes_no_table, people)
+{
+    if (strcmp(row->name, "ledgerlock_worker") == 0)
+        return;
+    for (size_t i = 0; i < sizeof destructive / sizeof destructive[0]; i++)
+        assert_all_denied(row->name, destructive[i]);
+    assert_all_denied(row->name, EACH_TABLE("INSERT INTO %s DEFAULT VALUES"));
+    if (!row->reads)
+        assert_all_denied(row->name, EACH_TABLE("SELECT 1 FROM %s"));
+    else
+        assert_state("00000", row->name,
+                     "SELECT 1 FROM ledgerlock.charges, ledgerlock.orders");
+}
+
+CASE(everybody_else_may_nothing)
+{
+    holds(
+        &f, 0,
+        "SELECT count(*) FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a"
+        " WHERE p.pronamespace = 'ledgerlock'::regnamespace AND a.grantee = 0");
+    holds(&f, 0,
+          "SELECT count(*) FROM pg_namespace AS n, aclexplode(n.nspacl) AS a"
+          " WHERE n.nspname = 'ledgerlock' AND a.grantee = 0");
+}
+
+/* ---- wrong writes of a worker ---- */
+
+#define PERIOD                                                                         \
+    "period_start(anchor_at, unit, every, next_period_no), period_start(anchor_at, unit, every, next_period_no + 1)"
+
+/* Those of an adversary who wrote them down while a worker had rights on tables. */
+/* clang-format off */
+static const struct {
+    const char *name, *sql;
+} wrongs[] = {
+    {"charge_a_second_time", "INSERT INTO charges SELECT * FROM charges LIMIT 1"},
+    {"charge_of_a_period_that_has_not_begun", "INSERT INTO charges SELECT subscription_id, next_period_no, user_id, " PERIOD ", amount_minor,'captured',1,0,'w',now() FROM subscriptions WHERE state='active' LIMIT 1"},
+    {"charge_of_no_subscription", "INSERT INTO charges VALUES (999999,0,1,'2024-01-01Z','2024-02-01Z',5,'captured',1,0,'w',now())"},
+    {"charge_of_another_amount", "INSERT INTO charges SELECT subscription_id, next_period_no, user_id, " PERIOD ", amount_minor*10,'declined',1,0,'w',now() FROM subscriptions WHERE state='active' LIMIT 1"},
+    {"captured_to_declined", "UPDATE charges SET state='declined' WHERE (subscription_id,period_no)=(SELECT subscription_id,period_no FROM charges WHERE state='captured' LIMIT 1)"},
+    {"period_skipped", "UPDATE subscriptions SET next_period_no=next_period_no+1, next_due_at=period_start(anchor_at,unit,every,next_period_no+1) WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='active')"},
+    {"next_period_back", "UPDATE subscriptions SET next_period_no=next_period_no-1, next_due_at=period_start(anchor_at,unit,every,next_period_no-1) WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='active' AND next_period_no>0)"},
+    {"next_try_in_2099", "UPDATE subscriptions SET next_due_at='2099-01-01' WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='past_due')"},
+    {"unpaid_before_its_time", "UPDATE subscriptions SET state='unpaid' WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='past_due')"},
+    {"retries_to_a_million", "UPDATE subscriptions SET retries=1000000 WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='past_due')"},
+    {"cancelled_to_active", "UPDATE subscriptions SET state='active' WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='cancelled')"},
+    {"balance_up_without_a_transfer", "UPDATE users SET balance_minor=balance_minor+1 WHERE user_id=1"},
+    {"balance_up_with_a_deposit", "WITH t AS (INSERT INTO transfers VALUES ('deposit',1,999,1,now(),'cash','wallet',1000000,'USD',now())) UPDATE users SET balance_minor=balance_minor+1000000 WHERE user_id=1"},
+    {"payment_of_another_user", "INSERT INTO transfers SELECT 'payment', order_id, 1, user_id, now(), 'wallet','order_revenue',1,'USD',now() FROM orders WHERE state='fulfilled' LIMIT 1"},
+    {"transfer_of_nobody", "INSERT INTO transfers VALUES ('deposit',424242,1,424242,now(),'cash','wallet',5,'USD',now())"},
+    {"transfer_in_no_currency", "INSERT INTO transfers VALUES ('deposit',1,5,1,now(),'cash','wallet',5,'xx?',now())"},
+    {"on_hand_up_with_a_delivery", "WITH m AS (INSERT INTO stock_movements VALUES (1,'receive',999,1000,0,now(),now())) UPDATE stock SET on_hand=on_hand+1000 WHERE sku_id=1"},
+    {"sale_for_a_pending_order", "INSERT INTO stock_movements VALUES (1,'sale',(SELECT min(order_id) FROM orders WHERE state='pending'),-1,0,now(),now())"},
+    {"fulfilled_to_pending", "UPDATE orders SET state='pending' WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='fulfilled')"},
+    {"rejected_to_fulfilled", "UPDATE orders SET state='fulfilled', reason=NULL WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='rejected')"},
+    {"pending_to_rejected", "UPDATE orders SET state='rejected', reason='insufficient_funds', decided_at=now() WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='pending')"},
+    {"fence_of_an_order_down", "UPDATE orders SET fence=0 WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='fulfilled')"},
+    {"fence_of_a_user_down", "UPDATE users SET fence=0 WHERE user_id=(SELECT user_id FROM charges WHERE state='captured' LIMIT 1)"},
+    {"fence_of_a_user_up", "UPDATE users SET fence=fence+1000000000 WHERE user_id=1"},
+    {"token_down", "UPDATE lock_token SET last=1"},
+    {"token_to_the_last", "UPDATE lock_token SET last=9007199254740991"},
+    {"incident_of_2001", "INSERT INTO lock_incidents (resource,token,worker,kind,phase,at) VALUES ('user:1',1,'w','forced_unlock','apply','2001-01-01')"},
+};
+
+/* clang-format on */
+
+static void try(const char *role, const char *sql, char state[6])
+{
+    char url[FIXTURE_URL], whole[1024];
+
+    fixture_url_as(&f, role, url, sizeof url);
+    (void)snprintf(whole, sizeof whole,
+                   "SET search_path = ledgerlock; BEGIN; %s; ROLLBACK", sql);
+    (void)fixture_sqlstate(url, whole, state);
+}
+
+/* Guarantee: A worker's role can by no statement of its own mint money or stock, freeze
+ * a debt, take back a decision or lower a fence. */
+CASE_ROWS(wrong_write_of_a_worker, wrongs)
+{
+    char as_worker[6], as_owner[6];
+
+    try("ledgerlock_worker", row->sql, as_worker);
+    try("ledgerlock_owner", row->sql, as_owner);
+    if (strcmp(as_worker, "42501") != 0)
+        fail_msg("a worker is answered %s: %s", as_worker, row->sql);
+    if (strncmp(as_owner, "42", 2) ==
+        0) /* no right is missing, so the words are wrong */
+        fail_msg("the owner is answered %s: %s", as_owner, row->sql);
+}

@@ -1,0 +1,146 @@
+/* audit: the verb: waits for the backlog with --wait, then prints the audit. */
+#include "worker/audit/audit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/timestamp.h"
+#include "worker/cli/cli.h"
+#include "worker/cli/json.h"
+#include "worker/cli/report.h"
+
+enum { POLL_MS = 500, LAG_DEFAULT_S = 3600 };
+
+/* clang-format off */
+static struct values {
+    bool json;
+    const char *wait;
+    const char *now;
+    const char *lag;
+    bool sealed;
+} values;
+
+static const struct cli_flag flags[] = {
+    {"json", CLI_BOOL, offsetof(struct values, json), 0, 0, "print one JSON document instead of the report"},
+    {"wait", CLI_TEXT, offsetof(struct values, wait), 0, 0, "first wait until nothing is due, for at most this long: 300s, 5m"},
+    {"now",  CLI_TEXT, offsetof(struct values, now),  0, 0, "time that counts as now (default: the database's clock)"},
+    {"lag",  CLI_TEXT, offsetof(struct values, lag),  0, 0, "how long something due may wait: 0s, 1h (default: 1h, after --wait 0s)"},
+    {"sealed", CLI_BOOL, offsetof(struct values, sealed), 0, 0, "also add up the rows of closed months, and hold them against their seals"},
+    {0},
+};
+
+/* clang-format on */
+
+static int read_duration(const char *flag, const char *text, int64_t *s, struct err *e)
+{
+    const char *end = text == NULL ? NULL : duration_parse(text, s);
+
+    if (text == NULL || (end != text && *end == '\0'))
+        return 0;
+    return err_set(
+        e, ERR_INVALID,
+        "LL-1001 --%s: \"%s\" is no duration; write a number and s, m, h or d: 300s",
+        flag, text);
+}
+
+/* The rows that are due at the audit's now. */
+struct backlog {
+    char now[64];
+    int64_t subscriptions, orders;
+};
+
+static int
+read_backlog(struct pg *pg, const char *now, struct backlog *b, struct err *e)
+{
+    struct pg_param params[] = {pg_text(now)};
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_AUDIT_WAIT_LEFT, params, 1, &res, e) != 0) {
+        if (strncmp(e->sqlstate, "22", 2) == 0)
+            e->code = ERR_INVALID;
+        return (int)e->code;
+    }
+    (void)snprintf(b->now, sizeof b->now, "%s", pg_get_text(res, 0, 0));
+    b->subscriptions = pg_get_int8(res, 0, 1);
+    b->orders = pg_get_int8(res, 0, 2);
+    pg_result_free(res);
+    return 0;
+}
+
+/* Polls until no work is left or the time is over. b->now is the time of the last poll;
+ * the audit uses it as its now, since a row that became due later would break it. */
+static int
+wait_for_backlog(struct pg *pg, int64_t wait_s, struct backlog *b, struct err *e)
+{
+    int64_t deadline = clk_ms() + wait_s * 1000;
+
+    while (read_backlog(pg, values.now, b, e) == 0 &&
+           b->subscriptions + b->orders > 0) {
+        if (clk_ms() >= deadline) {
+            (void)fprintf(stderr,
+                          "ledgerlock: after %s still due: %" PRId64
+                          " subscriptions, %" PRId64
+                          " orders; auditing what is there\n",
+                          values.wait, b->subscriptions, b->orders);
+            break;
+        }
+        clk_pause_ms(POLL_MS);
+    }
+    return (int)e->code;
+}
+
+static enum exit_code print(json_t *doc)
+{
+    if (values.json)
+        doc_print(doc);
+    else
+        report_print(doc);
+    return json_is_true(json_object_get(doc, "ok")) ? EXIT_OK : EXIT_AUDIT;
+}
+
+/* After a wait no work may be left; without a wait a running pool may have a backlog.
+ */
+static int audit(const struct config *c, struct pg **pg, json_t **doc, struct err *e)
+{
+    int64_t lag_s = values.wait != NULL ? 0 : LAG_DEFAULT_S, wait_s = 0;
+    struct audit_order order = {.now = values.now, .sealed = values.sealed};
+    struct backlog backlog = {.subscriptions = 0};
+
+    if (read_duration("lag", values.lag, &lag_s, e) != 0 ||
+        read_duration("wait", values.wait, &wait_s, e) != 0 ||
+        cli_open(c, "audit", pg, e) != 0)
+        return (int)e->code;
+    if (values.wait != NULL) {
+        if (wait_for_backlog(*pg, wait_s, &backlog, e) != 0)
+            return (int)e->code;
+        order.now = backlog.now;
+    }
+    order.lag_s = lag_s;
+    return audit_gather(*pg, &order, doc, e);
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct err e = {0};
+    struct pg *pg = NULL;
+    json_t *doc = NULL;
+    enum exit_code code;
+
+    (void)argc;
+    (void)argv;
+    code = audit(c, &pg, &doc, &e) == 0 ? print(doc) : cli_fail(&e);
+    json_decref(doc);
+    pg_close(pg);
+    return code;
+}
+
+const struct cli_verb verb_audit = {
+    .name = "audit",
+    .sentence = "proves every invariant in one snapshot and prints the totals",
+    .example = "ledgerlock audit --wait 300s --json",
+    .flags = flags,
+    .values = &values,
+    .run = run,
+};

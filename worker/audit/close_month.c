@@ -1,0 +1,181 @@
+/* close-month: proves the open months and seals one of them, in one transaction. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/audit/audit.h"
+#include "worker/cli/cli.h"
+#include "worker/cli/json.h"
+
+/* Tries to get its locks, each of two seconds, as migrate does. */
+enum { TRIES = 30, PAUSE_MS = 1000 };
+
+struct month {
+    char text[24];  /* 2026-10 */
+    char first[28]; /* 2026-10-01 */
+};
+
+/* ---- the word ---- */
+
+static int read_month(int argc, char **argv, struct month *m, struct err *e)
+{
+    const char *word = argc == 1 ? argv[0] : "";
+    int year, month;
+    char rest;
+
+    if (strlen(word) != 7 || sscanf(word, "%4d-%2d%c", &year, &month, &rest) != 2 ||
+        year < 1 || month < 1 || month > 12)
+        return err_set(e, ERR_INVALID,
+                       "LL-7001 name the month to close, as in: 2026-10");
+    (void)snprintf(m->text, sizeof m->text, "%04d-%02d", year, month);
+    (void)snprintf(m->first, sizeof m->first, "%04d-%02d-01", year, month);
+    return 0;
+}
+
+/* ---- one try ---- */
+
+/* Comes before the snapshot of the transaction, so that nothing is written in between.
+ */
+static int lock_month(struct pg *pg, const struct month *m, struct err *e)
+{
+    static const char place[] = "YYYY_MM";
+    char text[1024];
+
+    (void)snprintf(text, sizeof text, "%s", (const char *)SQL_CLOSE_LOCK_MONTH->text);
+    for (char *gap = text; (gap = strstr(gap, place)) != NULL;) {
+        memcpy(gap, m->text, 4);
+        memcpy(gap + 5, m->text + 5, 2);
+    }
+    if (pg_exec(pg, SQL_CLOSE_LIMIT_WAITS, NULL, 0, NULL, e) != 0 ||
+        pg_exec_text(pg, text, NULL, e) != 0) {
+        if (strcmp(e->sqlstate, "42P01") == 0)
+            (void)err_set(e, ERR_REFUSED, "LL-7002 there is no month %s", m->text);
+        return (int)e->code;
+    }
+    return 0;
+}
+
+/* Rows that are parked or due belong to open months: close_month asks for those of this
+ * one.
+ */
+static bool is_work_left(const char *invariant)
+{
+    return strcmp(invariant, "nothing_parked") == 0 ||
+           strcmp(invariant, "nothing_due_left") == 0;
+}
+
+static int prove(struct pg *pg, const struct month *m, struct err *e)
+{
+    const struct audit_order order = {.in_transaction = true};
+    json_t *doc, *row;
+    size_t i;
+
+    if (audit_gather(pg, &order, &doc, e) != 0)
+        return (int)e->code;
+    json_array_foreach(json_object_get(doc, "invariants"), i, row)
+    {
+        const char *name = doc_text(row, "name");
+
+        if (json_is_true(json_object_get(row, "holds")) || is_work_left(name))
+            continue;
+        (void)err_set(
+            e, ERR_REFUSED,
+            "LL-7003 %s is not closed: invariant %s is broken: %s; see `ledgerlock audit`",
+            m->text, name,
+            json_string_value(json_array_get(json_object_get(row, "examples"), 0)));
+        break;
+    }
+    json_decref(doc);
+    return (int)e->code;
+}
+
+static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
+{
+    const struct pg_param param = pg_text(m->first);
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, &res, e) != 0) {
+        if (strcmp(e->sqlstate, "LL003") == 0)
+            e->code = ERR_REFUSED;
+        return (int)e->code;
+    }
+    *row_ct = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return 0;
+}
+
+/* The cheap refusals of close_month come last, but nothing is lost by that. */
+static int
+try_once(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
+{
+    (void)!(pg_begin_repeatable(pg, e) != 0 || lock_month(pg, m, e) != 0 ||
+            prove(pg, m, e) != 0 || seal(pg, m, row_ct, e) != 0 ||
+            pg_commit(pg, e) != 0);
+    pg_rollback(pg);
+    return (int)e->code;
+}
+
+static int
+close_month(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
+{
+    int code = try_once(pg, m, row_ct, e);
+
+    for (int i = 1; strcmp(e->sqlstate, "55P03") == 0 && i < TRIES; i++) {
+        (void)fprintf(stderr, "%s: another session uses its rows, try %d of %d\n",
+                      m->text, i, TRIES);
+        clk_pause_ms(PAUSE_MS);
+        *e = (struct err){0};
+        code = try_once(pg, m, row_ct, e);
+    }
+    return code;
+}
+
+/* ---- the verb ---- */
+
+static int print_seals(struct pg *pg, const struct month *m, struct err *e)
+{
+    const struct pg_param param = pg_text(m->first);
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_CLOSE_LIST_SEALS, &param, 1, &res, e) != 0)
+        return (int)e->code;
+    for (size_t i = 0; i < pg_rows(res); i++)
+        (void)printf("  %-16s %-36s %-4s%12" PRId64 " rows, sum %s\n",
+                     pg_get_text(res, i, 0), pg_get_text(res, i, 1),
+                     pg_get_text(res, i, 2), pg_get_int8(res, i, 3),
+                     pg_get_text(res, i, 4));
+    pg_result_free(res);
+    return 0;
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct err e = {0};
+    struct pg *pg = NULL;
+    struct month m;
+    int64_t row_ct = 0;
+    enum exit_code code = EXIT_OK;
+
+    if (read_month(argc, argv, &m, &e) != 0 ||
+        cli_open(c, "close-month", &pg, &e) != 0 ||
+        close_month(pg, &m, &row_ct, &e) != 0) {
+        code = cli_fail(&e);
+    } else {
+        (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m.text,
+                     row_ct);
+        if (print_seals(pg, &m, &e) != 0)
+            code = cli_fail(&e);
+    }
+    pg_close(pg);
+    return code;
+}
+
+const struct cli_verb verb_close_month = {
+    .name = "close-month",
+    .sentence = "proves a month that is over and seals it: its rows never change again",
+    .example = "ledgerlock close-month 2026-10",
+    .run = run,
+    .max_words = 1,
+};

@@ -1,0 +1,180 @@
+/* batch: rows that are pulled, locked, worked and released together.
+ *
+ *   pull.c       pulls them, and sorts out the keys that they need
+ *   locks.c      takes and releases their keys in Redis
+ *   claim.c      locks their rows in PostgreSQL, and tells why some were refused
+ *   commit.c     the transaction, and what to do when it breaks
+ *   in_doubt.c   a COMMIT whose answer was lost
+ *   crash.c      what a dead worker left
+ *   parked.c     sets an item aside for a person
+ *   incidents.c  the table lock_incidents */
+#ifndef LEDGERLOCK_BATCH_H
+#define LEDGERLOCK_BATCH_H
+
+#include "worker/batch/session.h"
+
+enum { BATCH_REFS = 16384 };
+
+/* A row that must be locked: in Redis under `name`, in PostgreSQL by its claim. */
+struct batch_key {
+    int64_t id;
+    enum resource_kind kind;
+    bool granted; /* its lock is ours */
+    bool wanted;  /* the transaction is to claim it */
+    bool claimed; /* row locked in the transaction, with a fence not above our token */
+    char name[RESOURCE_NAME];
+};
+
+/* An item needs the key of each of its refs. */
+struct batch_ref {
+    int64_t id;
+    enum resource_kind kind;
+    size_t key; /* index into keys; while they are sorted: of the ref */
+};
+
+#define BATCH_OLDEST INT64_MIN
+
+/* The rows to work: those that are due, or some items. */
+struct batch_order {
+    int64_t from;           /* a shard, or a time (job.h) or BATCH_OLDEST */
+    int64_t left_out_at_ms; /* what was left out then is; 0: what is left out now */
+    size_t limit;
+    const int64_t *items; /* NULL: those that are due */
+    size_t item_ct;
+    bool one_by_one; /* each item in a transaction of its own */
+};
+
+/* How it went. */
+struct batch_outcome {
+    size_t pulled;        /* rows that were due */
+    size_t worked;        /* of these: decided, or parked */
+    bool is_full;         /* there may be more behind them */
+    bool due_again;       /* some that were worked are due again */
+    bool is_paused;       /* the job is: nothing of it is pulled */
+    bool has_left_out;    /* the pull passed over users or SKUs left out for a while */
+    int64_t next;         /* shard behind the rows, or time of the first (job.h) */
+    int64_t pulled_at_ms; /* when the pull began, */
+    int64_t pull_ms;      /* and how long it took */
+    bool fenced;          /* a row refused our token: the next is above it */
+};
+
+struct batch {
+    size_t n; /* items */
+    int64_t items[BATCH_MAX];
+    struct pg_tid places[BATCH_MAX]; /* of the items, when they were pulled */
+    size_t first_ref[BATCH_MAX + 1]; /* item i needs first_ref[i] .. first_ref[i + 1] */
+    struct batch_ref refs[BATCH_REFS];
+    struct batch_ref sorted[BATCH_REFS]; /* scratch */
+    size_t key_ct;                       /* sorted by kind and id, none twice */
+    struct batch_key keys[LL_KEYS_MAX];
+    struct ll_key names[LL_KEYS_MAX];
+    int64_t ids[LL_KEYS_MAX]; /* scratch: ids of one kind */
+    struct batch_outcome out;
+};
+
+/* Pulls, locks, applies in one transaction, releases; `out` of the batch tells how it
+ * went. A key that cannot be had is left out of the next pulls for a while (backoff.h);
+ * an item that is at fault itself is parked. Errors: ERR_REDIS (nothing was done),
+ * ERR_UNKNOWN (noted; in_doubt_settle on a new connection), ERR_CONN and ERR_TIMEOUT
+ * (rolled back by the server), ERR_CONFLICT (rolled back, try again), any other: it is
+ * not known what is wrong, nothing is parked for it. */
+MUST_CHECK int
+batch_run(struct session *s, const struct batch_order *order, struct err *e);
+
+/* The transaction of the attempt is in doubt: asks what became of it, waits while it
+ * runs, adds up what it counted, releases its keys. ERR_TIMEOUT: it still runs. */
+MUST_CHECK int in_doubt_settle(struct session *s, struct err *e);
+
+/* If the worker that was in this slot before died over a batch: ends its session, frees
+ * its keys, and works its rows one by one. An item that took pool.park_after workers
+ * with it is parked, provided that something was committed since the first. */
+MUST_CHECK int crash_recover(struct session *s, struct err *e);
+
+/* Writes the incidents that wait for a connection, with the time at which they
+ * happened. Those that an error leaves wait further. */
+MUST_CHECK int incidents_write(struct session *s, struct err *e);
+
+/* The process ends: says in the log which stay unwritten. */
+void incidents_give_up(struct session *s);
+
+/* ---- between the files of the batch ---- */
+
+/* Fills the batch with rows and their keys; fewer when the keys would not fit into one
+ * lock call. An item that alone needs more is parked. */
+MUST_CHECK int
+batch_pull(struct session *s, const struct batch_order *order, struct err *e);
+
+/* Publishes the items and keys, before the keys are asked for. */
+void batch_publish(const struct batch *b, struct inflight *f, int64_t incarnation);
+
+/* Finds a key; NULL if the batch has no such. */
+struct batch_key *batch_find(struct batch *b, int kind, int64_t id);
+
+/* True if every key of an item is granted (and claimed). */
+bool batch_is_workable(const struct batch *b, size_t item, bool claimed);
+
+/* The workable items, or just the one `only`, into rows; how many. */
+size_t batch_workable(const struct batch *b,
+                      bool claimed,
+                      int64_t only,
+                      struct job_rows *rows);
+
+/* Marks the keys of the items whose every key is granted as wanted, or just those of
+ * one item. */
+void batch_want(struct batch *b, int64_t only);
+
+/* Takes every key that is free; the attempt's token stays 0 when none is. ERR_REDIS:
+ * unreachable, unsure, or it grants nothing yet. */
+MUST_CHECK int batch_lock(struct session *s, struct err *e);
+
+/* The token of a batch that holds no Redis lock (locks.mode database-only), made as the
+ * lock library makes them, by PostgreSQL's clock. */
+MUST_CHECK int batch_take_token(struct session *s, struct err *e);
+
+/* The next tokens are higher than the fence that a row refused one with. */
+void batch_raise_floor(struct session *s, int64_t fence);
+
+/* Releases the lease; a loss noticed here is counted and journaled. Nothing to release
+ * is fine. */
+void batch_release(struct session *s);
+
+/* Locks the wanted rows of all kinds in the open transaction; marks those it got. */
+MUST_CHECK int batch_claim(struct session *s, struct err *e);
+
+/* After the transaction: a row that the claim did not return is busy, fenced, or does
+ * not exist; the items that need an absent one are parked. */
+MUST_CHECK int batch_report_refused(struct session *s, struct err *e);
+
+/* The transaction of the attempt is committed: adds up what it has done. */
+void batch_count(struct session *s);
+
+/* True if an error is the fault of the row that was worked alone: one of our own named
+ * constraints, or an amount out of range. Any other belongs to the machine. */
+bool parked_is_rows_fault(const struct err *e);
+
+/* Parks those of the items that still can be worked, counts them, and says so in the
+ * incident log. */
+MUST_CHECK int park_items(
+    struct session *s, const int64_t *items, size_t n, const char *why, struct err *e);
+
+/* Makes the months that a pool may write into at that time (NULL: the database's
+ * clock); *made says how many were missing. */
+MUST_CHECK int
+months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e);
+
+/* True if the error is that the month of a row has no partition. */
+bool months_is_missing(const struct err *e);
+
+/* Says so, and what to do, when it could not be made. Returns the code. */
+int months_explain(struct err *e);
+
+/* One incident of the attempt, outside its transaction. kind as in the table's CHECK.
+ * Logged as "lock.<kind>" too; never fails the work. When the connection is broken it
+ * is kept, the first INCIDENTS_KEPT of them. */
+void incident_log(struct session *s,
+                  const char *kind,
+                  const char *phase,
+                  const char *resource,
+                  const char *detail);
+
+#endif

@@ -1,0 +1,158 @@
+/* claim: the rows of a batch in its transaction, and what to do about those refused. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "worker/batch/batch.h"
+
+/* Marks the claimed keys. False: the claim told a row that it was not asked for. */
+static bool
+mark_claimed(struct batch *b, enum resource_kind kind, const struct pg_result *res)
+{
+    const struct pg_array ids = pg_get_int8s(res, 0, 1);
+
+    for (size_t i = 0; i < ids.n; i++) {
+        struct batch_key *key = batch_find(b, (int)kind, pg_int8_at(&ids, i));
+
+        if (key == NULL || !key->wanted)
+            return false;
+        key->claimed = true;
+    }
+    return true;
+}
+
+/* Ids of a kind that are wanted and not claimed, into b->ids. */
+static size_t list_unclaimed(struct batch *b, enum resource_kind kind)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->key_ct; i++) {
+        if (b->keys[i].wanted && !b->keys[i].claimed && b->keys[i].kind == kind)
+            b->ids[n++] = b->keys[i].id;
+    }
+    return n;
+}
+
+static int claim_kind(struct session *s, enum resource_kind kind, struct err *e)
+{
+    struct batch *b = s->batch;
+    size_t n = list_unclaimed(b, kind);
+    const struct pg_param params[] = {pg_int8(s->attempt.token),
+                                      pg_int8_array(b->ids, n)};
+    struct pg_result *res;
+    bool is_ours;
+
+    if (n == 0)
+        return 0;
+    if (pg_exec(s->pg, resources[kind].claim, params, 2, &res, e) != 0)
+        return (int)e->code;
+    s->attempt.xid = pg_get_int8(res, 0, 0);
+    is_ours = mark_claimed(b, kind, res);
+    pg_result_free(res);
+    return is_ours ? 0
+                   : err_set(e, ERR_BUG,
+                             "LL-9004 the claim told a row that it was not asked for");
+}
+
+int batch_claim(struct session *s, struct err *e)
+{
+    struct batch *b = s->batch;
+
+    for (size_t i = 0; i < b->key_ct; i++)
+        b->keys[i].claimed = false;
+    for (int kind = 0; kind < s->job->kinds; kind++) {
+        if (claim_kind(s, (enum resource_kind)kind, e) != 0)
+            return (int)e->code;
+    }
+    return 0;
+}
+
+/* ---- those that were refused ---- */
+
+/* Parks the items that need a row that no batch can ever claim. */
+static int park_dependents(struct session *s,
+                           const struct batch_key *key,
+                           const char *why,
+                           struct err *e)
+{
+    static int64_t items[BATCH_MAX];
+    const struct batch *b = s->batch;
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++) {
+            if (&b->keys[b->refs[r].key] == key)
+                items[n++] = b->items[i];
+        }
+    }
+    return park_items(s, items, n, why, e);
+}
+
+/* Fenced rows, the highest fence first, and then absent ones. A row with a newer fence
+ * than our token: the next token is above it. Without Redis locks another batch was
+ * just faster. With them it is an incident: either the lease was lost and somebody else
+ * wrote the row, or tokens are behind the rows: Redis lost its last one and its clock
+ * is behind, or another source of tokens worked here. */
+static int take_refused(struct session *s,
+                        enum resource_kind kind,
+                        const struct pg_result *res,
+                        struct err *e)
+{
+    char detail[80];
+
+    for (size_t row = 0; row < pg_rows(res); row++) {
+        struct batch_key *key =
+            batch_find(s->batch, (int)kind, pg_get_int8(res, row, 0));
+
+        if (key == NULL)
+            continue;
+        key->wanted = false; /* it is not busy */
+        if (!pg_is_null(res, row, 1)) {
+            session_count(s, s->locks != NULL ? COUNT_fenced : COUNT_busy, 1);
+            s->batch->out.fenced = true;
+        }
+        if (pg_is_null(res, row, 2))
+            batch_raise_floor(s, pg_get_int8(res, row, 1));
+        else if (park_dependents(s, key, pg_get_text(res, row, 2), e) != 0)
+            return (int)e->code;
+        if (row > 0 || pg_is_null(res, row, 1) || s->locks == NULL)
+            continue;
+        (void)snprintf(detail, sizeof detail,
+                       "rows carry a newer fence, up to %" PRId64,
+                       pg_get_int8(res, row, 1));
+        incident_log(s, "fenced", "claim", key->name, detail);
+    }
+    return 0;
+}
+
+static int report_refused(struct session *s, enum resource_kind kind, struct err *e)
+{
+    struct batch *b = s->batch;
+    size_t n = list_unclaimed(b, kind);
+    const struct pg_param params[] = {pg_int8(s->attempt.token),
+                                      pg_int8_array(b->ids, n)};
+    struct pg_result *res;
+    int code;
+
+    if (n == 0)
+        return 0;
+    if (pg_exec(s->pg, resources[kind].refused, params, 2, &res, e) != 0)
+        return (int)e->code;
+    code = take_refused(s, kind, res, e);
+    pg_result_free(res);
+    n = list_unclaimed(b, kind);
+    session_count(s, COUNT_busy, (int64_t)n);
+    for (size_t i = 0; i < n; i++)
+        (void)backoff_note(&s->backoff, (int)kind, b->ids[i], BACKOFF_ROW_LOCKED,
+                           clk_ms());
+    return code;
+}
+
+int batch_report_refused(struct session *s, struct err *e)
+{
+    for (int kind = 0; kind < s->job->kinds; kind++) {
+        if (report_refused(s, (enum resource_kind)kind, e) != 0)
+            return (int)e->code;
+    }
+    return 0;
+}

@@ -1,0 +1,269 @@
+/* commit: one batch from pull to release, and its transactions. */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/batch/batch.h"
+
+enum { FAILURES_MAX = 20 }; /* in a row, one by one: then nothing will do */
+
+/* ---- one transaction ---- */
+
+/* Before COMMIT is sent: is the lease still ours by our own clock? */
+static int check_lease(const struct session *s, struct err *e)
+{
+    if (s->locks == NULL || ll_valid(s->lock, (uint32_t)(s->config->lease_ms / 20)))
+        return 0;
+    return err_set(e, ERR_LOST, "LL-4001 the lease ran out before COMMIT");
+}
+
+void batch_count(struct session *s)
+{
+    const struct job_result *done = &s->attempt.done;
+    const struct job_rows *rows = &s->attempt.rows;
+    struct batch_outcome *out = &s->batch->out;
+    int64_t decided = 0;
+
+    for (size_t i = 0; s->job->counters[i] != NULL; i++) {
+        s->counters->value[COUNT_JOB + i] += done->counts[i];
+        decided += done->counts[i];
+    }
+    s->measures->stale += (int64_t)rows->n > decided ? (int64_t)rows->n - decided : 0;
+    session_count(s, COUNT_batches, 1);
+    atomic_fetch_add(s->commits, 1);
+    out->worked += rows->n;
+    out->due_again = out->due_again || done->due_again > 0;
+}
+
+static int commit(struct session *s, struct err *e)
+{
+    session_reach(s, HOOK_BEFORE_COMMIT);
+    if (pg_commit(s->pg, e) != 0) {
+        s->attempt.in_doubt = e->code == ERR_UNKNOWN;
+        if (s->attempt.in_doubt)
+            session_count(s, COUNT_commit_unknown, 1);
+        return (int)e->code;
+    }
+    session_reach(s, HOOK_AFTER_COMMIT);
+    batch_count(s);
+    return 0;
+}
+
+static int apply(struct session *s, struct err *e)
+{
+    struct attempt *a = &s->attempt;
+    const struct job_batch jb = {
+        .pg = s->pg,
+        .config = s->config,
+        .token = a->token,
+        .worker = s->name,
+        .now = s->now,
+        .rows = &a->rows,
+    };
+
+    if (s->job->apply(&jb, &a->done, e) == 0)
+        return 0;
+    /* Its statement was prepared: what is missing or denied now is somebody else's. */
+    if (e->code == ERR_SCHEMA || e->code == ERR_DENIED)
+        e->code = ERR_BUG;
+    return (int)e->code;
+}
+
+/* Nothing is applied when no item has all its rows claimed. */
+static int claim_and_apply(struct session *s, struct err *e)
+{
+    struct attempt *a = &s->attempt;
+
+    if (pg_begin(s->pg, e) != 0 || batch_claim(s, e) != 0)
+        return (int)e->code;
+    if (batch_workable(s->batch, true, a->only, &a->rows) == 0)
+        return 0;
+    if (a->rows.n == 1)
+        s->inflight->alone = a->rows.items[0];
+    s->inflight->is_claimed = true;
+    session_reach(s, HOOK_AFTER_CLAIM);
+    if (apply(s, e) != 0 || check_lease(s, e) != 0)
+        return (int)e->code;
+    return commit(s, e);
+}
+
+/* Behind the rollback, which would take the journal's row along. */
+static void tell_of_lost_lease(struct session *s)
+{
+    session_count(s, COUNT_lost, 1);
+    incident_log(
+        s, "lost", "before_commit", s->batch->keys[0].name,
+        "the lease ran out while the batch was worked; rolled back, the rows stay due");
+}
+
+static int transact_once(struct session *s, int64_t only, struct err *e)
+{
+    struct attempt *a = &s->attempt;
+    int64_t begun_us = clk_us();
+
+    a->only = only;
+    a->xid = 0;
+    a->rows.n = 0;
+    a->done = (struct job_result){.effects = 0};
+    batch_want(s->batch, only);
+    s->inflight->alone = only;
+    session_reach(s, HOOK_BEFORE_BEGIN);
+    a->code = claim_and_apply(s, e);
+    if (!a->in_doubt)
+        pg_rollback(s->pg); /* unless it is committed */
+    s->inflight->is_claimed = false;
+    histogram_add(&s->measures->transaction, clk_us() - begun_us);
+    session_reach(s, HOOK_ENDED);
+    if (a->code == ERR_LOST)
+        tell_of_lost_lease(s);
+    else if (a->code != 0)
+        return a->code;
+    return batch_report_refused(s, e);
+}
+
+/* One transaction over the workable items, or over `only` one of them. A lost lease is
+ * no error: they stay due. A month that was missing is made, also by another worker. */
+static int transact(struct session *s, int64_t only, struct err *e)
+{
+    int64_t made;
+    int code = transact_once(s, only, e);
+
+    if (code == 0 || !months_is_missing(e))
+        return code;
+    *e = (struct err){0};
+    if (months_keep(s->pg, s->now, &made, e) != 0)
+        return (int)e->code;
+    code = transact_once(s, only, e);
+    return code != 0 && months_is_missing(e) ? months_explain(e) : code;
+}
+
+/* ---- when it breaks ---- */
+
+/* True if an error may be of one of the rows: neither a server's state nor a collision.
+ */
+static bool may_be_a_row(const struct session *s, const struct err *e)
+{
+    return e->code != ERR_UNKNOWN && e->code != ERR_CONN && e->code != ERR_REDIS &&
+           e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_DENIED &&
+           e->code != ERR_SCHEMA && pg_is_usable(s->pg);
+}
+
+/* Leaves out the owner of an item: others of his may break it too. True if that is new.
+ */
+static bool leave_out(struct session *s, size_t i)
+{
+    const struct batch *b = s->batch;
+    const struct batch_key *owner = &b->keys[b->refs[b->first_ref[i]].key];
+
+    return backoff_note(&s->backoff, (int)owner->kind, owner->id, BACKOFF_ERROR,
+                        clk_ms());
+}
+
+/* Rows beside them flow, so the pool as a whole has no fault to tell of. */
+static void say_left_out(const struct err *why)
+{
+    char quoted[400];
+
+    log_warn("worker.left_out",
+             "code=LL-6001 err=%s note=\"nothing is parked for it; it is tried again\"",
+             log_quote(quoted, sizeof quoted, why->msg));
+}
+
+/* Works the items one by one, so that one that cannot be worked keeps no other from it:
+ * one that is at fault itself is parked, the owner of any other is left out for a
+ * while. When not one of them can be worked, the first error is returned. */
+static int transact_each(struct session *s, struct err *e)
+{
+    struct batch *b = s->batch;
+    struct err first = {0};
+    int failures = 0;
+    bool is_news = false;
+
+    for (size_t i = 0; i < b->n && failures < FAILURES_MAX; i++) {
+        size_t worked = b->out.worked;
+        struct err why = {0};
+
+        if (!batch_is_workable(b, i, false))
+            continue;
+        if (transact(s, b->items[i], &why) == 0) {
+            failures = b->out.worked > worked ? 0 : failures;
+            continue;
+        }
+        failures++;
+        if (may_be_a_row(s, &why) && !parked_is_rows_fault(&why)) {
+            is_news = leave_out(s, i) || is_news;
+            first = first.code == 0 ? why : first;
+        } else if (!may_be_a_row(s, &why) ||
+                   park_items(s, &b->items[i], 1, why.msg, &why) != 0) {
+            *e = why;
+            return (int)e->code;
+        }
+    }
+    if (is_news && b->out.worked > 0)
+        say_left_out(&first);
+    if (first.code == 0 || b->out.worked > 0)
+        return 0;
+    *e = first;
+    return (int)e->code;
+}
+
+/* ---- a batch ---- */
+
+static int work(struct session *s, bool one_by_one, struct err *e)
+{
+    int code = one_by_one ? 0 : transact(s, 0, e);
+
+    if (one_by_one || (code != 0 && may_be_a_row(s, e)))
+        code = transact_each(s, e);
+    if ((code == ERR_CONFLICT || code == ERR_TIMEOUT) && s->batch->n == 1)
+        (void)leave_out(s, 0);
+    return code;
+}
+
+/* A key that was busy once, and that we have now, is left out no more. */
+static void forget_had(struct session *s)
+{
+    for (size_t i = s->backoff.n; i-- > 0;) {
+        const struct backoff_entry *entry = &s->backoff.entries[i];
+        const struct batch_key *key = batch_find(s->batch, entry->kind, entry->id);
+
+        if (key != NULL && key->claimed && entry->cause != BACKOFF_ERROR)
+            backoff_forget(&s->backoff, entry->kind, entry->id);
+    }
+}
+
+/* While it is worked it is published: should the worker die over it, its successor
+ * knows of what. */
+static int lock_and_work(struct session *s, bool one_by_one, struct err *e)
+{
+    int code;
+
+    batch_publish(s->batch, s->inflight, s->incarnation);
+    s->inflight->commits = *s->commits;
+    session_reach(s, HOOK_BEFORE_LOCK);
+    code = batch_lock(s, e);
+    if (code == 0 && s->attempt.token != 0) {
+        session_reach(s, HOOK_AFTER_LOCK);
+        code = work(s, one_by_one, e);
+        if (code == ERR_UNKNOWN)
+            return code; /* the locks stay until it is known what became of it */
+        batch_release(s);
+        if (code == 0)
+            forget_had(s);
+    }
+    inflight_clear(s->inflight);
+    return code;
+}
+
+int batch_run(struct session *s, const struct batch_order *order, struct err *e)
+{
+    struct batch *b = s->batch;
+
+    for (int i = 0; i < 2; i++) {
+        if (batch_pull(s, order, e) != 0)
+            return (int)e->code;
+        if (b->n > 0 && lock_and_work(s, order->one_by_one, e) != 0)
+            return (int)e->code;
+        if (!b->out.fenced || b->out.worked > 0)
+            break; /* else a higher token helps */
+    }
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* inflight: written in an order that a death cannot spoil. */
+#include "worker/batch/inflight.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+void inflight_clear(struct inflight *f)
+{
+    atomic_store_explicit(&f->is_set, false, memory_order_relaxed);
+    atomic_thread_fence(memory_order_release); /* before what is written next */
+}
+
+bool inflight_is_set(const struct inflight *f)
+{
+    bool sound = atomic_load(&f->is_set) && f->n <= LL_KEYS_MAX &&
+                 f->key_ct <= LL_KEYS_MAX && f->nonce[LL_NONCE_SIZE - 1] == '\0';
+
+    for (size_t i = 0; sound && i < f->key_ct; i++)
+        sound = f->names[i][RESOURCE_NAME - 1] == '\0';
+    return sound;
+}
+
+int64_t inflight_note_death(
+    struct inflight *f, int64_t incarnation, int status, bool was_told, int64_t now_ms)
+{
+    if (!inflight_is_set(f) || f->incarnation != incarnation)
+        return 0; /* it worked nothing, or died before it had cleared up after another
+                   */
+    (void)snprintf(f->death, sizeof f->death, "%s %d",
+                   WIFSIGNALED(status) ? "signal" : "exit",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    f->died_at_ms = now_ms;
+    return WIFSIGNALED(status) && !was_told && f->is_claimed ? f->alone : 0;
+}
+
+struct suspect *
+suspect_find(struct suspects *s, const struct job_type *job, int64_t item)
+{
+    for (size_t i = 0; i < SUSPECTS; i++) {
+        if (s->entries[i].job == job && s->entries[i].item == item)
+            return &s->entries[i];
+    }
+    return NULL;
+}
+
+int64_t suspect_add(struct suspects *s,
+                    const struct job_type *job,
+                    int64_t item,
+                    long long commits)
+{
+    struct suspect *entry = suspect_find(s, job, item);
+
+    if (entry == NULL) {
+        entry = &s->entries[s->next];
+        s->next = (s->next + 1) % SUSPECTS;
+        entry->deaths = 0; /* first: a worker may be reading */
+        entry->job = job;
+        entry->item = item;
+    }
+    if (entry->deaths == 0)
+        entry->commits = commits;
+    return ++entry->deaths;
+}

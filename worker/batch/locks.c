@@ -1,0 +1,102 @@
+/* locks: the keys of a batch in Redis. */
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/batch/batch.h"
+
+static int lock_fault(struct session *s, int code, struct err *e)
+{
+    char words[256];
+
+    (void)snprintf(words, sizeof words, "%s", ll_error(s->locks));
+    if (code == LL_E_UNCERTAIN) {
+        session_count(s, COUNT_uncertain, 1);
+        incident_log(s, "uncertain", "acquire", s->batch->keys[0].name, words);
+    }
+    s->is_early = code == LL_E_NO_QUORUM && ll_connect(s->locks) == LL_OK;
+    if (s->is_early)
+        return err_set(e, ERR_REDIS, "LL-4003 %s", words);
+    return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code), words);
+}
+
+/* A key without an end was set by no pool, and nothing ends it: it is said once. */
+static void note_busy(struct session *s, size_t i)
+{
+    const struct batch_key *key = &s->batch->keys[i];
+    bool no_ttl = ll_key_busy_ms(s->lock, i) == -1;
+
+    if (backoff_note(&s->backoff, (int)key->kind, key->id,
+                     no_ttl ? BACKOFF_NO_TTL : BACKOFF_LOCKED, clk_ms()) &&
+        no_ttl)
+        log_warn(
+            "lock.no_ttl",
+            "code=LL-4004 key=%s reason=\"it has no time to live, so no pool set it and nothing "
+            "ends it\" remedy=\"ledgerlock locks release %s\"",
+            key->name, key->name);
+}
+
+void batch_raise_floor(struct session *s, int64_t fence)
+{
+    if (fence > s->floor)
+        s->floor = fence;
+    if (s->locks != NULL)
+        ll_raise_floor(s->locks, fence);
+}
+
+int batch_take_token(struct session *s, struct err *e)
+{
+    const struct pg_param param = pg_int8(s->floor);
+    struct pg_result *res;
+
+    if (pg_exec(s->pg, SQL_POOL_NEXT_TOKEN, &param, 1, &res, e) != 0)
+        return (int)e->code;
+    s->attempt.token = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return 0;
+}
+
+int batch_lock(struct session *s, struct err *e)
+{
+    struct batch *b = s->batch;
+    int64_t begun_us = clk_us();
+    int code;
+
+    s->attempt.token = s->attempt.xid = 0;
+    for (size_t i = 0; i < b->key_ct; i++)
+        b->keys[i].granted = s->locks == NULL;
+    if (s->locks == NULL)
+        return batch_take_token(s, e);
+    code =
+        ll_acquire(s->lock, b->names, b->key_ct, LL_ANY, (uint32_t)s->config->lease_ms);
+    histogram_add(&s->measures->lock, clk_us() - begun_us);
+    if (code < 0)
+        return lock_fault(s, code, e);
+    s->measures->lease_end_ms = begun_us / 1000 + s->config->lease_ms;
+    session_count(s, COUNT_granted, (int64_t)ll_granted(s->lock));
+    session_count(s, COUNT_busy, (int64_t)(b->key_ct - ll_granted(s->lock)));
+    for (size_t i = 0; i < b->key_ct; i++) {
+        b->keys[i].granted = ll_key_code(s->lock, i) == LL_OK;
+        if (!b->keys[i].granted)
+            note_busy(s, i);
+    }
+    s->attempt.token = ll_token(s->lock);
+    return 0;
+}
+
+void batch_release(struct session *s)
+{
+    int code;
+
+    session_reach(s, HOOK_BEFORE_RELEASE);
+    if (s->locks == NULL || ll_granted(s->lock) == 0)
+        return;
+    code = ll_release(s->lock);
+    if (code == LL_GONE || code == LL_NOT_OWNER) {
+        session_count(s, COUNT_lost, 1);
+        incident_log(s, "lost", "release", s->batch->keys[0].name, ll_strerror(code));
+    } else if (code < 0) {
+        log_debug("lock.left_to_lease", "err=%s", LOG_TEXT(ll_error(s->locks)));
+        ll_abandon(s->lock);
+    }
+}

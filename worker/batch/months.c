@@ -1,0 +1,32 @@
+/* months: the partitions that a batch writes into. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "worker/batch/batch.h"
+
+int months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e)
+{
+    const struct pg_param param = pg_text(now);
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_POOL_KEEP_MONTHS, &param, 1, &res, e) != 0)
+        return (int)e->code;
+    *made = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    if (*made > 0)
+        log_info("pool.months_made", "months=%" PRId64, *made);
+    return 0;
+}
+
+/* A CHECK that is violated has a name. */
+bool months_is_missing(const struct err *e)
+{
+    return strcmp(e->sqlstate, "23514") == 0 && e->constraint[0] == '\0';
+}
+
+int months_explain(struct err *e)
+{
+    return err_wrap(e, "the partition of a month is gone; `ledgerlock audit` names it "
+                       "(months_as_built)");
+}

@@ -1,0 +1,236 @@
+/* pull: from pulled rows to sorted, distinct keys. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/batch/batch.h"
+
+static int compare_refs(const void *left, const void *right)
+{
+    const struct batch_ref *a = left;
+    const struct batch_ref *b = right;
+
+    if (a->kind != b->kind)
+        return a->kind < b->kind ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static int compare_with_key(const void *ref, const void *element)
+{
+    const struct batch_key *key = element;
+    const struct batch_ref of_key = {.id = key->id, .kind = key->kind};
+
+    return compare_refs(ref, &of_key);
+}
+
+struct batch_key *batch_find(struct batch *b, int kind, int64_t id)
+{
+    const struct batch_ref ref = {.id = id, .kind = (enum resource_kind)kind};
+
+    return bsearch(&ref, b->keys, b->key_ct, sizeof b->keys[0], compare_with_key);
+}
+
+/* Distinct keys of the first n items, in order, and which of them each ref is; how many
+ * there are, of which no more than fit are put down. */
+static size_t collect_keys(struct batch *b)
+{
+    size_t refs = b->first_ref[b->n];
+    size_t k = 0;
+
+    for (size_t i = 0; i < refs; i++) {
+        b->sorted[i] = b->refs[i];
+        b->sorted[i].key = i;
+    }
+    qsort(b->sorted, refs, sizeof b->sorted[0], compare_refs);
+    for (size_t i = 0; i < refs; i++) {
+        const struct batch_ref *ref = &b->sorted[i];
+
+        if (i == 0 || compare_refs(&b->sorted[i - 1], ref) != 0) {
+            if (k < LL_KEYS_MAX)
+                b->keys[k] = (struct batch_key){.id = ref->id, .kind = ref->kind};
+            k++;
+        }
+        b->refs[ref->key].key = k - 1;
+    }
+    return k;
+}
+
+static void name_keys(struct batch *b)
+{
+    for (size_t i = 0; i < b->key_ct; i++) {
+        struct batch_key *key = &b->keys[i];
+
+        b->names[i].name = key->name;
+        b->names[i].len = resource_key(key->name, key->kind, key->id);
+    }
+}
+
+/* Items and refs from the one row of arrays. An item that is cut by the room there is
+ * is left for the next time. False: there are none. */
+static bool take_rows(struct batch *b, const struct pg_result *res)
+{
+    const struct pg_array items = pg_get_int8s(res, 0, 0);
+    const struct pg_array kinds = pg_get_int8s(res, 0, 1);
+    const struct pg_array ids = pg_get_int8s(res, 0, 2);
+    const struct pg_array places = pg_get_tids(res, 0, 3);
+
+    b->n = 0;
+    b->first_ref[0] = 0;
+    for (size_t i = 0; i < items.n; i++) {
+        int64_t item = pg_int8_at(&items, i);
+
+        if (b->n == 0 || b->items[b->n - 1] != item) {
+            if (b->n == BATCH_MAX)
+                break;
+            b->places[b->n] = pg_tid_at(&places, i);
+            b->items[b->n++] = item;
+        }
+        if (i == BATCH_REFS) {
+            b->n--;
+            break;
+        }
+        b->refs[i].kind = (enum resource_kind)pg_int8_at(&kinds, i);
+        b->refs[i].id = pg_int8_at(&ids, i);
+        b->first_ref[b->n] = i + 1;
+    }
+    return items.n > 0;
+}
+
+/* As many of the items as have keys for one lock call; none if not even one has. */
+static void fit_keys(struct batch *b)
+{
+    size_t keys;
+
+    while ((keys = collect_keys(b)) > LL_KEYS_MAX) {
+        size_t fewer = b->n * LL_KEYS_MAX / keys;
+
+        b->out.is_full = true;
+        b->n = b->n > 1 && fewer == 0 ? 1 : fewer;
+    }
+    b->key_ct = keys;
+    name_keys(b);
+}
+
+/* The rows that are due, but for what is left out. Oldest first means the oldest of
+ * all, unless older ones may be left out. */
+static int ask_for_due(struct session *s,
+                       const struct batch_order *order,
+                       struct pg_result **res,
+                       struct err *e)
+{
+    static int64_t left_out[RESOURCE_KIND_COUNT][BACKOFF_MAX];
+    struct batch_outcome *out = &s->batch->out;
+    struct pg_param params[3 + RESOURCE_KIND_COUNT] = {pg_null(), pg_text(s->now),
+                                                       pg_int8((int64_t)order->limit)};
+    int64_t begun_ms = clk_ms();
+    int64_t at_ms = order->left_out_at_ms != 0 ? order->left_out_at_ms : begun_ms;
+
+    for (int kind = 0; kind < s->job->kinds; kind++) {
+        size_t n = backoff_list(&s->backoff, kind, at_ms, left_out[kind]);
+
+        params[3 + kind] = pg_int8_array(left_out[kind], n);
+        out->has_left_out = out->has_left_out || n > 0;
+    }
+    if (s->job->shards > 0 || (out->has_left_out && order->left_out_at_ms != 0))
+        params[0] = pg_int8(order->from);
+    if (pg_exec(s->pg, s->job->pull, params, 3 + (size_t)s->job->kinds, res, e) != 0)
+        return (int)e->code;
+    out->pulled_at_ms = begun_ms;
+    out->pull_ms = clk_ms() - begun_ms;
+    if (!pg_is_null(*res, 0, 4))
+        out->next = pg_get_int8(*res, 0, 4);
+    out->is_paused = pg_get_int8(*res, 0, 5) != 0;
+    return 0;
+}
+
+static int ask_for_items(struct session *s,
+                         const struct batch_order *order,
+                         struct pg_result **res,
+                         struct err *e)
+{
+    const struct pg_param params[] = {pg_int8_array(order->items, order->item_ct),
+                                      pg_text(s->now)};
+
+    return pg_exec(s->pg, s->job->pull_items, params, 2, res, e);
+}
+
+int batch_pull(struct session *s, const struct batch_order *order, struct err *e)
+{
+    struct batch *b = s->batch;
+    struct pg_result *res;
+    bool is_any;
+
+    b->out = (struct batch_outcome){.next = order->from};
+    if ((order->items == NULL ? ask_for_due(s, order, &res, e)
+                              : ask_for_items(s, order, &res, e)) != 0)
+        return (int)e->code;
+    is_any = take_rows(b, res);
+    pg_result_free(res);
+    b->out.is_full = b->n >= order->limit;
+    fit_keys(b);
+    b->out.pulled = b->n;
+    if (b->n > 0 || !is_any)
+        return 0;
+    b->out.pulled = 1;
+    b->out.is_full = true;
+    return park_items(s, b->items, 1, "it needs more keys than one lock call takes", e);
+}
+
+void batch_publish(const struct batch *b, struct inflight *f, int64_t incarnation)
+{
+    inflight_clear(f);
+    f->incarnation = incarnation;
+    f->n = b->n;
+    f->key_ct = b->key_ct;
+    f->nonce[0] = '\0';
+    f->alone = 0;
+    f->is_claimed = false;
+    memcpy(f->items, b->items, b->n * sizeof b->items[0]);
+    for (size_t i = 0; i < b->key_ct; i++)
+        memcpy(f->names[i], b->keys[i].name, RESOURCE_NAME);
+    atomic_store_explicit(&f->is_set, true, memory_order_release);
+}
+
+bool batch_is_workable(const struct batch *b, size_t item, bool claimed)
+{
+    for (size_t r = b->first_ref[item]; r < b->first_ref[item + 1]; r++) {
+        const struct batch_key *key = &b->keys[b->refs[r].key];
+
+        if (!key->granted || (claimed && !key->claimed))
+            return false;
+    }
+    return true;
+}
+
+static void add_row(const struct batch *b, size_t item, struct job_rows *rows)
+{
+    const struct batch_key *owner = &b->keys[b->refs[b->first_ref[item]].key];
+    size_t n = rows->n++;
+
+    rows->items[n] = b->items[item];
+    rows->places[n] = b->places[item];
+    rows->owners[n] = owner->id;
+}
+
+size_t
+batch_workable(const struct batch *b, bool claimed, int64_t only, struct job_rows *rows)
+{
+    rows->n = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        if ((only == 0 || b->items[i] == only) && batch_is_workable(b, i, claimed))
+            add_row(b, i, rows);
+    }
+    return rows->n;
+}
+
+void batch_want(struct batch *b, int64_t only)
+{
+    for (size_t i = 0; i < b->key_ct; i++)
+        b->keys[i].wanted = false;
+    for (size_t i = 0; i < b->n; i++) {
+        if ((only != 0 && b->items[i] != only) || !batch_is_workable(b, i, false))
+            continue;
+        for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++)
+            b->keys[b->refs[r].key].wanted = true;
+    }
+}

@@ -1,0 +1,113 @@
+/* session: its connections, and the names of what it counts. */
+#include "worker/batch/session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/secret.h"
+
+void (*session_hook)(const struct session *s, enum hook_point point);
+
+#define COUNTER_NAME(name) #name,
+static const char *const pool_counters[] = {POOL_COUNTERS(COUNTER_NAME)};
+#undef COUNTER_NAME
+
+size_t session_counter_names(const struct job_type *job,
+                             const char *names[COUNTERS_MAX])
+{
+    size_t n = COUNT_JOB;
+
+    memcpy(names, pool_counters, sizeof pool_counters);
+    for (size_t i = 0; job->counters[i] != NULL; i++)
+        names[n++] = job->counters[i];
+    return n;
+}
+
+static int prepare_statements(struct session *s, struct err *e)
+{
+    const struct job_type *job = s->job;
+    const struct sql_text *const of_job[] = {job->pull, job->pull_items, job->effects,
+                                             job->park, job->apply_sql};
+
+    for (size_t i = 0; i < SQL_COUNT; i++) {
+        if (strncmp(sql_texts[i].stem, "pool_", 5) == 0 &&
+            pg_prepare(s->pg, &sql_texts[i], e) != 0)
+            return (int)e->code;
+    }
+    for (size_t i = 0; i < sizeof of_job / sizeof of_job[0]; i++) {
+        if (pg_prepare(s->pg, of_job[i], e) != 0)
+            return (int)e->code;
+    }
+    return 0;
+}
+
+int session_connect(struct session *s, struct err *e)
+{
+    char name[WORKER_NAME + 24];
+    int64_t lease_ms = s->config->lease_ms;
+    const struct pg_options options = {
+        .url = s->config->postgres_url,
+        .password_file = s->config->postgres_password_file,
+        .name = name,
+        .answer_ms = lease_ms * 3 / 4,
+        .statement_ms = lease_ms / 2,
+        .lock_ms = lease_ms / 4,
+        .idle_ms = lease_ms / 2,
+        .schema = s->config->postgres_schema,
+        .by_key = s->config->by_key,
+        .plans_once = true,
+        .transaction_pooling = s->config->transaction_pooling,
+    };
+
+    /* A pooler would rename a session whenever it goes from one worker to another. */
+    (void)snprintf(name, sizeof name, "ledgerlock worker%s%s",
+                   options.transaction_pooling ? "" : " ",
+                   options.transaction_pooling ? "" : s->name);
+    if (pg_open(&s->pg, &options, e) != 0)
+        return (int)e->code;
+    if ((options.transaction_pooling && pg_begin(s->pg, e) != 0) ||
+        prepare_statements(s, e) != 0) {
+        pg_close(s->pg);
+        s->pg = NULL;
+    }
+    pg_rollback(s->pg);
+    return (int)e->code;
+}
+
+int session_open_locks(struct session *s, struct err *e)
+{
+    const struct config *c = s->config;
+    char password[CONFIG_TEXT], why[160];
+    struct ll_options options = {
+        .size = sizeof options,
+        .url = c->redis_url,
+        .prefix = c->lock_prefix,
+        .reply_ms = c->is_quorum ? 0 : (uint32_t)(c->lease_ms / 4),
+        .max_lease_ms = (uint32_t)c->redis_max_lease_ms,
+        .replicas = (uint32_t)c->redis_replicas,
+        .tls_ca = c->redis_tls_ca[0] != '\0' ? c->redis_tls_ca : NULL,
+    };
+    int code;
+
+    if (strcmp(c->lock_mode, "database-only") == 0)
+        return 0;
+    if (c->redis_password_file[0] != '\0') {
+        if (secret_read(c->redis_password_file, password, sizeof password, e) != 0)
+            return (int)e->code;
+        options.password = password;
+    }
+    code = ll_open(&s->locks, &options, why, sizeof why);
+    secret_wipe(password, sizeof password);
+    if (code == LL_E_INVAL || code == LL_E_TLS)
+        return err_set(e, ERR_CONFIG, "LL-2016 redis.url or locks.prefix: %s", why);
+    if (code == LL_OK)
+        s->lock = ll_new(s->locks);
+    return s->lock == NULL ? err_set(e, ERR_NOMEM, "LL-9001 out of memory") : 0;
+}
+
+void session_close(struct session *s)
+{
+    ll_free(s->lock);
+    ll_close(s->locks);
+    pg_close(s->pg);
+}

@@ -1,0 +1,131 @@
+/* session: one worker process as its batches see it: connections, name, the batch under
+ * way, and where its supervisor reads what it counts. */
+#ifndef LEDGERLOCK_SESSION_H
+#define LEDGERLOCK_SESSION_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "common/base/histogram.h"
+#include "worker/batch/backoff.h"
+#include "worker/batch/inflight.h"
+#include "worker/jobs/job.h"
+
+enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16 };
+
+/* Every worker counts these; the counters of its job follow from COUNT_JOB on. */
+/* clang-format off */
+#define POOL_COUNTERS(X)                                                    \
+    X(batches) X(granted) X(busy) X(lost) X(fenced) X(uncertain)            \
+    X(commit_unknown) X(conflicts) X(parked) X(restarts)
+/* clang-format on */
+#define COUNT_ONE(name) COUNT_##name,
+
+enum pool_counter { POOL_COUNTERS(COUNT_ONE) COUNT_JOB };
+
+#undef COUNT_ONE
+
+/* Names of the counters of a job's workers, the pool's first; how many there are. */
+size_t session_counter_names(const struct job_type *job,
+                             const char *names[COUNTERS_MAX]);
+
+/* For whoever watches the pool; a worker writes it and reads none of it. */
+struct measures {
+    struct histogram lock;        /* the call that takes the keys of a batch */
+    struct histogram transaction; /* from BEGIN to the end of the transaction */
+    int64_t settled[2];   /* COMMITs in doubt: those not committed, those committed */
+    int64_t stale;        /* rows that were pulled, but another had worked when we had
+                             their locks */
+    int64_t lease_end_ms; /* of the keys in flight (clk_ms) */
+};
+
+/* A transaction: under way, or with a COMMIT whose answer is lost. */
+struct attempt {
+    int64_t token, xid;
+    int64_t only; /* the one item that it is about; 0: all that can be worked */
+    struct job_result done; /* true if it commits */
+    struct job_rows rows; /* of this transaction; n is 0 before its rows are claimed */
+    bool in_doubt;        /* COMMIT was sent, and no answer came */
+    int code;             /* how it ended: 0 or an error's */
+};
+
+/* One that could not be written to the incident log yet. */
+struct incident {
+    char kind[16];
+    char phase[16];
+    char resource[64];
+    char detail[256];
+    int64_t token, xid;
+    int64_t at_ms;
+};
+
+struct session {
+    const struct config *config;
+    const struct job_type *job;
+    const char *now; /* NULL: the database's clock */
+    char pool[24];
+    int slot;
+    int64_t incarnation;    /* how often a worker was started in the slot */
+    char name[WORKER_NAME]; /* pool.slot.incarnation: never used twice */
+    struct pg *pg;
+    struct ll_client *locks; /* NULL: locks.mode is database-only */
+    struct ll_lock *lock;
+    struct batch *batch;
+    struct backoff backoff; /* keys and items that are left out for a while */
+    struct attempt attempt;
+    bool is_early; /* no lock, though a majority of the servers is there: they started
+                      too lately */
+    int64_t floor; /* tokens are higher: the highest fence that a row refused us with */
+    struct incident unwritten[INCIDENTS_KEPT];
+    size_t unwritten_ct;
+
+    /* In memory shared with the supervisor. */
+    struct counters *counters;
+    struct measures *measures;
+    struct inflight *inflight;
+    struct suspects *suspects; /* of the whole pool */
+    atomic_llong *commits;     /* likewise */
+};
+
+/* Adds to one of the worker's counters. */
+static inline void session_count(struct session *s, enum pool_counter c, int64_t n)
+{
+    s->counters->value[c] += n;
+}
+
+/* Opens the worker's PostgreSQL connection, every timeout shorter than the lease, every
+ * statement that a batch needs prepared. */
+MUST_CHECK int session_connect(struct session *s, struct err *e);
+
+/* Makes the worker's lock client (no I/O yet); none when locks.mode is database-only.
+ */
+MUST_CHECK int session_open_locks(struct session *s, struct err *e);
+
+/* Closes the connections. */
+void session_close(struct session *s);
+
+/* ---- for tests ---- */
+
+/* Places of a batch, in their order. */
+enum hook_point {
+    HOOK_BEFORE_LOCK,
+    HOOK_AFTER_LOCK,
+    HOOK_BEFORE_BEGIN,
+    HOOK_AFTER_CLAIM,
+    HOOK_BEFORE_COMMIT,
+    HOOK_AFTER_COMMIT,
+    HOOK_ENDED, /* the transaction: attempt.code */
+    HOOK_BEFORE_RELEASE,
+    HOOK_SETTLED /* an attempt that was in doubt: attempt.code */
+};
+
+/* Called at each place by a worker; NULL but in a test program. */
+extern void (*session_hook)(const struct session *s, enum hook_point point);
+
+static inline void session_reach(const struct session *s, enum hook_point point)
+{
+    if (session_hook != NULL)
+        session_hook(s, point);
+}
+
+#endif

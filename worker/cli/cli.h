@@ -1,0 +1,120 @@
+/* cli: verbs from a table; flags of the configuration and of the verb from tables. */
+#ifndef LEDGERLOCK_CLI_H
+#define LEDGERLOCK_CLI_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/config.h"
+#include "common/base/err.h"
+#include "common/pg/pg.h"
+
+/* One flag of one verb, beside the options of the configuration, which every verb
+ * takes. The value is stored in the verb's static struct at `offset`. */
+struct cli_flag {
+    const char *name; /* without dashes */
+
+    enum { CLI_BOOL, CLI_INT, CLI_TEXT } type; /* bool, int64_t, const char * */
+
+    size_t offset;
+    int64_t min, max; /* CLI_INT */
+    const char *help;
+};
+
+/* One verb. run gets the checked configuration and the words that are not flags; the
+ * struct of its flags is filled. It prints results to stdout and returns the exit code;
+ * after an error, `return cli_fail(&e)`. */
+struct cli_verb {
+    const char *name;
+    const char *sentence;         /* one line for `ledgerlock help` */
+    const char *example;          /* one line for `ledgerlock VERB -h` */
+    const struct cli_flag *flags; /* ends with a row whose name is NULL; may be NULL */
+    void *values;                 /* the struct that flags fill; holds the defaults */
+    enum exit_code (*run)(const struct config *c, int argc, char **argv);
+    int max_words;       /* most words that are not flags */
+    const char *words;   /* what the first of them may be, for completion; or NULL */
+    bool without_config; /* runs on defaults, without file and environment */
+};
+
+/* A program: its verbs in the order of the help. A program with a single verb does not
+ * name it on the command line. */
+struct cli_program {
+    const char *name;
+    const char *sentence;
+    const char *start; /* to type first; NULL: the help does not say */
+    const struct cli_verb *const *verbs;
+    size_t verb_ct;
+};
+
+extern const struct cli_program cli_ledgerlock;
+
+/* The program that runs, set by cli_main. */
+extern const struct cli_program *cli_program;
+
+/* Every verb file defines one of these, or a pair; main.c of a program lists them. */
+extern const struct cli_verb verb_migrate, verb_seed, verb_import, verb_run, verb_audit,
+    verb_report, verb_close_month, verb_status, verb_top, verb_explain, verb_doctor,
+    verb_locks, verb_parked, verb_pause, verb_resume, verb_config, verb_version,
+    verb_help;
+
+/* True if the program has one verb, which is not named. */
+bool cli_is_single(void);
+
+/* A verb by name, or NULL. */
+const struct cli_verb *cli_find(const char *name);
+
+/* Help on stdout: of the program, of one verb (sentence, example, flags, defaults). */
+void cli_help(void);
+void cli_help_verb(const struct cli_verb *verb);
+
+/* True for a word like LL-2001. */
+bool cli_is_code(const char *word);
+
+/* On stdout: what a message with this code means, why it comes and what to do; false:
+ * no message has it. And all codes, a line each. */
+MUST_CHECK bool cli_explain(const char *code);
+void cli_list_codes(void);
+
+/* On stdout: what bash loads to complete verbs, their words, flags and choices. */
+void cli_completion(void);
+
+/* On stdout: the man page of the settings, from their table. */
+void cli_man_settings(void);
+
+/* The program after main: parses, loads the configuration, runs the verb. */
+enum exit_code cli_main(const struct cli_program *program, int argc, char **argv);
+
+/* Loads the configuration again from file, environment and the flags of the call.
+ * *fresh is complete only when it returns 0; then the log uses it, unless an option
+ * changed that needs a restart. */
+MUST_CHECK int cli_reload(struct config *fresh, struct err *e);
+
+/* Prints "ledgerlock: <message>" on stderr, with advice for some classes (COMMIT
+ * unknown, conflict), and returns the exit code of the class. */
+enum exit_code cli_fail(const struct err *e);
+
+/* Prints "ledgerlock: <message>" and the command for help; returns EXIT_USAGE. */
+enum exit_code cli_usage(const char *verb, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Opens the connection of a verb that is not a worker: generous answer_ms (10 min), the
+ * server's own timeouts, application_name "ledgerlock <verb>". */
+MUST_CHECK int
+cli_connect(const struct config *c, const char *verb, struct pg **out, struct err *e);
+
+/* The same, and checks that the schema is that of this program. The caller closes *out,
+ * also on error; it is NULL if it was not opened. */
+MUST_CHECK int
+cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e);
+
+/* Asks for confirmation on the terminal, unless yes. ERR_INVALID if the answer is no,
+ * or if there is no terminal. */
+MUST_CHECK int cli_confirm(bool yes, const char *warning, struct err *e);
+
+/* Progress on a terminal only (stderr, and NO_COLOR empty): one line, overwritten each
+ * time; cli_progress_end removes it. Without a terminal both do nothing. */
+void cli_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void cli_progress_end(void);
+
+#endif

@@ -1,0 +1,287 @@
+/* cli_main: parses the command line, loads the configuration, runs the verb. */
+#include "worker/cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "worker/cli/cli_flags.h"
+#include "worker/cli/migrate.h"
+
+const struct cli_program *cli_program;
+
+bool cli_is_single(void)
+{
+    return cli_program->verb_ct == 1;
+}
+
+const struct cli_verb *cli_find(const char *name)
+{
+    for (size_t i = 0; i < cli_program->verb_ct; i++) {
+        if (strcmp(cli_program->verbs[i]->name, name) == 0)
+            return cli_program->verbs[i];
+    }
+    return NULL;
+}
+
+/* ---- messages and questions, on stderr ---- */
+
+enum exit_code cli_usage(const char *verb, const char *fmt, ...)
+{
+    bool has_verb = verb != NULL && !cli_is_single();
+    va_list ap;
+
+    (void)fprintf(stderr, "%s: ", cli_program->name);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    (void)fprintf(stderr, "; see %s%s%s%s\n", cli_program->name, has_verb ? " " : "",
+                  has_verb ? verb : "", has_verb || cli_is_single() ? " -h" : " help");
+    return EXIT_USAGE;
+}
+
+struct ending {
+    enum err_code code;
+    enum exit_code exit;
+    const char *advice; /* printed after the message */
+};
+
+/* clang-format off */
+static const struct ending endings[] = {
+    {ERR_CONFIG,   EXIT_CONFIG,   ""},
+    {ERR_CONN,     EXIT_POSTGRES, ""},
+    {ERR_TIMEOUT,  EXIT_POSTGRES, ""},
+    {ERR_DENIED,   EXIT_POSTGRES, ""},
+    {ERR_CONFLICT, EXIT_POSTGRES, "; try again"},
+    {ERR_UNKNOWN,  EXIT_POSTGRES, "; whether it was stored is unknown: run it again, that is safe"},
+    {ERR_REDIS,    EXIT_REDIS,    ""},
+    {ERR_REFUSED,  EXIT_REFUSED,  ""},
+    {ERR_SCHEMA,   EXIT_REFUSED,  ""},
+    {ERR_INVALID,  EXIT_USAGE,    ""},
+};
+
+/* clang-format on */
+
+enum exit_code cli_fail(const struct err *e)
+{
+    const struct ending *end = NULL;
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (endings[i].code == e->code)
+            end = &endings[i];
+    }
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "%s: %s%s\n", cli_program->name, e->msg,
+                  end != NULL ? end->advice : "");
+    return end != NULL ? end->exit : EXIT_BUG;
+}
+
+static bool has_progress(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return isatty(STDERR_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0');
+}
+
+void cli_progress(const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!has_progress())
+        return;
+    (void)fputs("\r\033[K", stderr);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    (void)fflush(stderr);
+}
+
+void cli_progress_end(void)
+{
+    if (has_progress())
+        (void)fputs("\r\033[K", stderr);
+}
+
+int cli_confirm(bool yes, const char *warning, struct err *e)
+{
+    char answer[16] = "";
+
+    if (yes)
+        return 0;
+    if (isatty(STDIN_FILENO) == 0)
+        return err_set(e, ERR_INVALID, "LL-1008 %s; say --yes", warning);
+    (void)fprintf(stderr, "%s. Go on? [y/N] ", warning);
+    if (fgets(answer, sizeof answer, stdin) == NULL ||
+        (answer[0] != 'y' && answer[0] != 'Y'))
+        return err_set(e, ERR_INVALID, "LL-1009 nothing was released");
+    return 0;
+}
+
+/* ---- connections ---- */
+
+int cli_connect(const struct config *c,
+                const char *verb,
+                struct pg **out,
+                struct err *e)
+{
+    char name[64];
+    char url[2 * CONFIG_TEXT];
+    struct pg_options o = {
+        .url = c->postgres_url,
+        .password_file = c->postgres_password_file,
+        .name = name,
+        .answer_ms = 10 * 60 * 1000,
+        .schema = c->postgres_schema,
+        .by_key = c->by_key,
+        .transaction_pooling = c->transaction_pooling,
+    };
+
+    (void)snprintf(name, sizeof name, "ledgerlock %s", verb);
+    if (pg_open(out, &o, e) != 0)
+        return err_wrap(e, "postgres.url %s",
+                        config_mask(c->postgres_url, url, sizeof url));
+    return 0;
+}
+
+int cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e)
+{
+    return cli_connect(c, verb, out, e) != 0 ? (int)e->code : migrate_check(*out, e);
+}
+
+/* ---- configuration ---- */
+
+static int load_flags(const struct cli_parsed *p, struct config *c, struct err *e)
+{
+    char where[64];
+
+    for (size_t i = 0; i < config_option_ct; i++) {
+        (void)snprintf(where, sizeof where, "flag --%s", config_options[i].flag);
+        if (p->options[i] != NULL &&
+            config_set(c, i, p->options[i], ORIGIN_FLAG, where, e) != 0) {
+            e->code = ERR_INVALID; /* a wrong flag is wrong use */
+            return (int)e->code;
+        }
+    }
+    return 0;
+}
+
+static int load(const struct cli_parsed *p, struct config *c, struct err *e)
+{
+    const char *path = p->config_path;
+
+    config_defaults(c);
+    if (p->verb->without_config)
+        return 0;
+    if (path == NULL)
+        path = getenv("LEDGERLOCK_CONFIG");
+    if (path != NULL && path[0] != '\0' && config_load_file(c, path, e) != 0)
+        return (int)e->code;
+    if (config_load_env(c, e) != 0 || load_flags(p, c, e) != 0)
+        return (int)e->code;
+    return config_check(c, e);
+}
+
+static void start_log(const struct config *c)
+{
+    static const char *const levels[] = {"debug", "info", "warn", "error"};
+    static const char *const formats[] = {"auto", "logfmt", "human"};
+    unsigned level = 0, format = 0;
+
+    while (level < LOG_ERROR && strcmp(levels[level], c->log_level) != 0)
+        level++;
+    while (format < LOG_HUMAN && strcmp(formats[format], c->log_format) != 0)
+        format++;
+    log_init((enum log_level)level, (enum log_format)format);
+}
+
+/* ---- the program ---- */
+
+/* The command line and the settings of the start, kept for cli_reload. */
+static struct cli_parsed invocation;
+static struct config started;
+
+static const char *verb_name(size_t i, const void *ctx)
+{
+    (void)ctx;
+    return cli_program->verbs[i]->name;
+}
+
+static enum exit_code unknown_verb(const char *word)
+{
+    const char *nearest = config_nearest(word, cli_program->verb_ct, verb_name, NULL);
+
+    if (word[0] == '-')
+        return cli_usage(NULL, "LL-1010 the verb comes first, flags follow it");
+    if (nearest != NULL)
+        return cli_usage(NULL, "LL-1011 no verb is called \"%s\", did you mean %s?",
+                         word, nearest);
+    return cli_usage(NULL, "LL-1011 no verb is called \"%s\"", word);
+}
+
+static enum exit_code run_verb(struct cli_parsed *p, int argc, char **argv)
+{
+    struct config c;
+    struct err e = {0};
+    enum exit_code code = cli_parse(p, argc, argv);
+
+    if (code != EXIT_OK)
+        return code;
+    if (p->help) {
+        cli_help_verb(p->verb);
+        return EXIT_OK;
+    }
+    if (load(p, &c, &e) != 0)
+        return cli_fail(&e);
+    start_log(&c);
+    started = c;
+    return p->verb->run(&c, p->argc, p->argv);
+}
+
+/* A failed write to stdout is an error; a reader that closed the pipe is not. */
+static enum exit_code finish(enum exit_code code)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return code;
+    if (errno == EPIPE)
+        return code;
+    (void)fprintf(stderr, "%s: cannot write the result: %s\n", cli_program->name,
+                  strerror(errno));
+    return code == EXIT_OK ? EXIT_BUG : code;
+}
+
+int cli_reload(struct config *fresh, struct err *e)
+{
+    if (load(&invocation, fresh, e) != 0)
+        return (int)e->code;
+    if (config_needs_restart(&started, fresh) == NULL)
+        start_log(fresh); /* else the caller refuses the whole configuration */
+    return 0;
+}
+
+enum exit_code cli_main(const struct cli_program *program, int argc, char **argv)
+{
+    struct cli_parsed *p = &invocation;
+    const char *word = argc > 1 ? argv[1] : "";
+
+    (void)prctl(PR_SET_DUMPABLE, 0); /* passwords are in memory: no core, no tracer */
+    cli_program = program;
+    if (cli_is_single()) {
+        p->verb = program->verbs[0];
+        return finish(run_verb(p, argc, argv));
+    }
+    if (argc < 2 || strcmp(word, "-h") == 0 || strcmp(word, "--help") == 0) {
+        cli_help();
+        return finish(EXIT_OK);
+    }
+    if (strcmp(word, "-V") == 0 || strcmp(word, "--version") == 0)
+        word = "version";
+    p->verb = cli_find(word);
+    if (p->verb == NULL)
+        return unknown_verb(word);
+    return finish(run_verb(p, argc - 1, argv + 1));
+}

@@ -1,0 +1,264 @@
+/* report: sections of label, count and note; then every invariant by name; then one
+ * verdict. */
+#include "worker/cli/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/money.h"
+#include "worker/cli/json.h"
+
+enum { WIDTH = 80, NAME_WIDTH = 38 };
+
+enum { DIGITS = 64 }; /* any sum, in groups of three */
+
+static const char *const BOLD = "\033[1m", *const RED = "\033[1;31m",
+                         *const GREEN = "\033[32m";
+
+/* 1234567 as "1,234,567"; returns buf. */
+static const char *group(const char *digits, char buf[DIGITS])
+{
+    size_t len = strlen(digits), used = 0;
+    size_t sign = digits[0] == '-';
+
+    for (size_t i = 0; i < len && used + 2 < DIGITS; i++) {
+        if (i > sign && (len - i) % 3 == 0)
+            buf[used++] = ',';
+        buf[used++] = digits[i];
+    }
+    buf[used] = '\0';
+    return buf;
+}
+
+static const char *group_int(int64_t n, char buf[DIGITS])
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof digits, "%" PRId64, n);
+    return group(digits, buf);
+}
+
+/* A line in colour, on a terminal and without NO_COLOR. */
+static void paint(const char *colour, const char *text)
+{
+    const char *no = getenv("NO_COLOR");
+    bool has_colour = isatty(STDOUT_FILENO) == 1 && (no == NULL || no[0] == '\0');
+
+    (void)printf("%s%s%s\n", has_colour ? colour : "", text,
+                 has_colour ? "\033[0m" : "");
+}
+
+void report_heading(const char *text)
+{
+    (void)putchar('\n');
+    paint(BOLD, text);
+}
+
+void report_line(const char *label, int64_t n, const char *note)
+{
+    char count[DIGITS];
+
+    (void)printf("  %-24s%16s%s%s\n", label, group_int(n, count),
+                 note[0] != '\0' ? "   " : "", note);
+}
+
+void report_members(const char *indent, json_t *of)
+{
+    const char *key;
+    json_t *value;
+    char label[40];
+
+    json_object_foreach(of, key, value)
+    {
+        (void)snprintf(label, sizeof label, "%s%s", indent, key);
+        if (json_integer_value(value) != 0)
+            report_line(label, json_integer_value(value), "");
+    }
+}
+
+/* ---- totals ---- */
+
+/* One line of a section; without a label, the members under key as details of the line
+ * before. */
+struct row {
+    const char *label, *key;
+};
+
+/* clang-format off */
+static const struct row stock_rows[] = {
+    {"SKUs", "skus"}, {"units before", "before"}, {"returned", "returned"}, {"adjusted", "adjusted"}, {"sold", "sold"}, {"left", "left"}, {"oversold", "oversold"}, {0}};
+static const struct row order_rows[] = {
+    {"orders in", "in"}, {"fulfilled", "fulfilled"}, {"rejected", "rejected"}, {NULL, "rejected_by_reason"},
+    {"cancelled", "cancelled"},     {"pending", "pending"}, {"parked", "parked"}, {0}};
+static const struct row money_rows[] = {
+    {"deposited", "deposited"}, {"paid out", "withdrawn"}, {"in wallets", "in_wallets"}, {"subscription revenue", "subscription_revenue"},
+    {"order revenue", "order_revenue"}, {"refunded", "refunded"}, {"difference", "difference"}, {0}};
+static const struct row lock_rows[] = {
+    {"granted", "granted"}, {"met busy", "busy"}, {"lost", "lost"}, {"fenced", "fenced"}, {"uncertain", "uncertain"},
+    {"commits unknown", "commit_unknown"}, {"batches", "batches"}, {"workers restarted", "restarts"}, {0}};
+
+/* clang-format on */
+
+/* Counts, or amounts if a currency is given. */
+static void print_section(const char *heading,
+                          const json_t *of,
+                          const struct row *row,
+                          const char *currency)
+{
+    char digits[DIGITS], text[DIGITS];
+
+    report_heading(heading);
+    for (; row->key != NULL; row++) {
+        const char *sum = doc_digits(of, row->key, digits, sizeof digits);
+
+        if (row->label == NULL)
+            report_members("  ", json_object_get(of, row->key));
+        else
+            (void)printf("  %-24s%16s\n", row->label,
+                         currency == NULL
+                             ? group(sum, text)
+                             : money_format_digits(sum, currency, text, sizeof text));
+    }
+}
+
+static int64_t sum_of(json_t *of)
+{
+    const char *key;
+    json_t *value;
+    int64_t sum = 0;
+
+    json_object_foreach(of, key, value)
+    {
+        sum += json_integer_value(value);
+    }
+    return sum;
+}
+
+/* A count with its amount in every currency; one line for each currency. */
+static void print_amounts(const char *label, int64_t n, json_t *money, const char *key)
+{
+    bool is_first = true;
+    const char *currency;
+    json_t *of;
+
+    json_object_foreach(money, currency, of)
+    {
+        char buf[DIGITS], amount[DIGITS], note[DIGITS + 8];
+        const char *digits = doc_digits(of, key, buf, sizeof buf);
+
+        if (strcmp(digits, "0") == 0)
+            continue;
+        (void)snprintf(note, sizeof note, "%s %s",
+                       money_format_digits(digits, currency, amount, sizeof amount),
+                       currency);
+        if (is_first)
+            report_line(label, n, note);
+        else
+            (void)printf("%45s%s\n", "", note);
+        is_first = false;
+    }
+    if (is_first)
+        report_line(label, n, "");
+}
+
+static void print_billing(const json_t *totals)
+{
+    const json_t *of = json_object_get(totals, "billing");
+    json_t *money = json_object_get(totals, "money");
+    json_t *states = json_object_get(of, "subscriptions");
+
+    report_heading("BILLING");
+    report_line("subscriptions", sum_of(states), "");
+    report_members("  ", states);
+    report_line("periods due", doc_int(of, "periods_due"), "");
+    print_amounts("charged", doc_int(of, "charged"), money, "charged");
+    report_line("waived", doc_int(of, "waived"), "");
+    report_line("skipped", doc_int(of, "skipped"), "");
+    report_line("written off", doc_int(of, "written_off"), "");
+    print_amounts("declined, owed", doc_int(of, "declined"), money, "declined");
+    report_line("still to do", doc_int(of, "still_to_do"), "");
+    report_line("charged twice", doc_int(of, "charged_twice"), "");
+}
+
+static void print_totals(const json_t *totals)
+{
+    json_t *incidents = json_object_get(totals, "incidents");
+    const char *currency;
+    json_t *of;
+    char heading[32];
+
+    print_billing(totals);
+    print_section("STOCK", json_object_get(totals, "stock"), stock_rows, NULL);
+    print_section("ORDERS", json_object_get(totals, "orders"), order_rows, NULL);
+    json_object_foreach(json_object_get(totals, "money"), currency, of)
+    {
+        (void)snprintf(heading, sizeof heading, "MONEY in %s", currency);
+        print_section(heading, of, money_rows, currency);
+    }
+    print_section("LOCKS", json_object_get(totals, "locks"), lock_rows, NULL);
+    report_line("incidents", sum_of(incidents), "");
+    report_members("  ", incidents);
+}
+
+/* ---- invariants ---- */
+
+/* Text in indented lines of at most WIDTH, broken at blanks. */
+static void wrap(int indent, const char *text)
+{
+    size_t room = (size_t)(WIDTH - indent);
+
+    while (*text != '\0') {
+        size_t n = strlen(text);
+
+        if (n > room) {
+            n = room;
+            while (n > 0 && text[n] != ' ')
+                n--;
+            n = n == 0 ? room : n;
+        }
+        (void)printf("%*s%.*s\n", indent, "", (int)n, text);
+        text += n;
+        text += strspn(text, " ");
+    }
+}
+
+static void print_invariant(const json_t *row)
+{
+    json_t *examples = json_object_get(row, "examples");
+    char count[DIGITS], text[DIGITS + 8];
+
+    (void)printf("  %-*s", NAME_WIDTH, doc_text(row, "name"));
+    if (json_is_true(json_object_get(row, "holds"))) {
+        paint(GREEN, "holds");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "BROKEN %s",
+                   group_int(doc_int(row, "violations"), count));
+    paint(RED, text);
+    wrap(4, doc_text(row, "sentence"));
+    for (size_t i = 0; i < json_array_size(examples); i++)
+        wrap(6, json_string_value(json_array_get(examples, i)));
+}
+
+void report_print(const json_t *audit)
+{
+    const json_t *rows = json_object_get(audit, "invariants");
+    size_t n = json_array_size(rows), held = 0;
+    char text[80];
+
+    (void)printf("ledgerlock audit as of %s\n", doc_text(audit, "now"));
+    print_totals(json_object_get(audit, "totals"));
+    report_heading("INVARIANTS");
+    for (size_t i = 0; i < n; i++) {
+        const json_t *row = json_array_get(rows, i);
+
+        print_invariant(row);
+        held += json_is_true(json_object_get(row, "holds"));
+    }
+    (void)snprintf(text, sizeof text, "audit: %zu of %zu invariants hold", held, n);
+    (void)putchar('\n');
+    paint(held == n ? GREEN : RED, text);
+}

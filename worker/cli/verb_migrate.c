@@ -1,0 +1,227 @@
+/* migrate: compares the embedded texts with the table schema_migrations, and applies
+ * the missing ones, each in one transaction with its record. */
+#include "worker/cli/migrate.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "function_gen.h"
+#include "migration_gen.h"
+#include "worker/cli/cli.h"
+
+/* Tries to get its locks, each of two seconds; others get by in between. */
+enum { TRIES = 30, PAUSE_MS = 1000, NO_CELL = -1 };
+
+static const char lock_not_had[] = "55P03";
+
+/* ---- applying ---- */
+
+static int record(
+    struct pg *pg, const struct piece *p, const char *hash, bool first, struct err *e)
+{
+    struct pg_param params[] = {pg_text(p->kind), pg_text(p->name), pg_text(hash)};
+
+    if (first && (pg_exec(pg, SQL_MIGRATE_CREATE_TABLE, NULL, 0, NULL, e) != 0 ||
+                  pg_exec(pg, SQL_MIGRATE_COMMENT_TABLE, NULL, 0, NULL, e) != 0))
+        return (int)e->code;
+    return pg_exec(pg, SQL_MIGRATE_RECORD_APPLIED, params, 3, NULL, e);
+}
+
+/* Adds advice to errors that an operator can repair. */
+static int explain(const struct piece *p, struct err *e)
+{
+    if (strcmp(e->sqlstate, "42501") == 0)
+        (void)err_wrap(e,
+                       "this role may not change the schema; migrate as the owner of "
+                       "the database");
+    if (strcmp(e->sqlstate, "42P06") == 0) {
+        e->code = ERR_REFUSED;
+        (void)err_wrap(e, "the database has a schema of that name which ledgerlock did "
+                          "not make");
+    }
+    if (strcmp(e->sqlstate, "P0001") == 0)
+        e->code = ERR_REFUSED; /* the migration's own message */
+    return err_wrap(e, "%s %s", p->kind, p->name);
+}
+
+static int apply(struct pg *pg, const struct piece *p, bool first, struct err *e)
+{
+    int64_t start = clk_ms();
+    char hash[MIGRATE_HASH];
+    char *copy;
+    const char *text = pg_text_sent(pg, p->text, &copy);
+    int code = text != NULL ? pg_exec_text(pg, text, NULL, e)
+                            : err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+
+    free(copy);
+    if (code != 0 || migrate_hash(pg, p->text, hash, e) != 0 ||
+        record(pg, p, hash, first, e) != 0 || pg_commit(pg, e) != 0)
+        return explain(p, e);
+    (void)printf("applied %s %s (%lld ms)\n", p->kind, p->name,
+                 (long long)(clk_ms() - start));
+    (void)fflush(stdout);
+    return 0;
+}
+
+/* Runs in a transaction of its own and takes the lock first, then reads the record
+ * again: another process may have applied the text meanwhile. */
+static int
+try_once(struct pg *pg, const struct piece *p, enum piece_state *state, struct err *e)
+{
+    struct pg_result *before = NULL;
+    bool is_newer;
+    int code = pg_begin(pg, e);
+
+    if (code == 0)
+        code = pg_exec(pg, SQL_MIGRATE_LIMIT_WAITS, NULL, 0, NULL, e);
+    if (code == 0)
+        code = pg_exec(pg, SQL_MIGRATE_LOCK, NULL, 0, NULL, e);
+    if (code == 0)
+        code = migrate_read(pg, &before, e);
+    if (code == 0)
+        code = migrate_check_newer(before, &is_newer, e);
+    if (code == 0)
+        code = migrate_compare(pg, before, p, state, e);
+    if (code == 0 && *state != PIECE_APPLIED)
+        code = apply(pg, p, before == NULL, e);
+    pg_result_free(before);
+    pg_rollback(pg);
+    return code;
+}
+
+static int
+bring_up(struct pg *pg, const struct piece *p, enum piece_state *state, struct err *e)
+{
+    int code = try_once(pg, p, state, e);
+
+    for (int i = 1; strcmp(e->sqlstate, lock_not_had) == 0 && i < TRIES; i++) {
+        (void)fprintf(stderr,
+                      "%s %s waits for a lock that another session holds, try %d of %d "
+                      "(pg_stat_activity shows who)\n",
+                      p->kind, p->name, i, TRIES);
+        clk_pause_ms(PAUSE_MS);
+        *e = (struct err){0};
+        code = try_once(pg, p, state, e);
+    }
+    return code;
+}
+
+/* Compares first without the lock: an up-to-date schema needs no lock. A newer schema
+ * is left as it is: its functions are newer too. */
+static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct err *e)
+{
+    struct pg_result *applied;
+    bool is_newer = false;
+    int code = migrate_read(pg, &applied, e);
+
+    if (code == 0)
+        code = migrate_check_newer(applied, &is_newer, e);
+    for (size_t i = 0; code == 0 && !is_newer && i < migrate_piece_ct(); i++) {
+        struct piece p = migrate_piece(i);
+        enum piece_state state;
+
+        code = migrate_compare(pg, applied, &p, &state, e);
+        if (code == 0 && state != PIECE_APPLIED && dry_run)
+            (void)printf("would apply %s %s\n", p.kind, p.name);
+        else if (code == 0 && state != PIECE_APPLIED)
+            code = bring_up(pg, &p, &state, e);
+        *missing_ct += state != PIECE_APPLIED;
+    }
+    pg_result_free(applied);
+    if (code == 0 && is_newer) {
+        (void)printf("the schema is newer than this program (" LEDGERLOCK_VERSION
+                     "), which can work with it\n");
+        *missing_ct = 1;
+    }
+    return code;
+}
+
+/* A pool makes the months to come, too: these are for clients, should none run. */
+static int try_months(struct pg *pg, int64_t *made, struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &res, e) != 0)
+        return err_wrap(e, "making the months to come");
+    *made = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return 0;
+}
+
+static int make_months(struct pg *pg, struct err *e)
+{
+    int64_t made = 0;
+    int code = try_months(pg, &made, e);
+
+    for (int i = 1; strcmp(e->sqlstate, lock_not_had) == 0 && i < TRIES; i++) {
+        clk_pause_ms(PAUSE_MS);
+        *e = (struct err){0};
+        code = try_months(pg, &made, e);
+    }
+    if (code == 0 && made > 0)
+        (void)printf("made %lld months\n", (long long)made);
+    return code;
+}
+
+/* For the first migrate: later numbers were given out. */
+static int start_identities(struct pg *pg, int64_t cell, struct err *e)
+{
+    struct pg_param param = pg_int8(cell);
+
+    if (pg_exec(pg, SQL_MIGRATE_START_IDENTITIES, &param, 1, NULL, e) == 0)
+        return 0;
+    if (strcmp(e->sqlstate, "LL003") == 0)
+        e->code = ERR_REFUSED;
+    return (int)e->code;
+}
+
+/* ---- the verb ---- */
+
+static struct values {
+    bool dry_run;
+    int64_t cell;
+} values = {.cell = NO_CELL};
+
+static const struct cli_flag flags[] = {
+    {"dry-run", CLI_BOOL, offsetof(struct values, dry_run), 0, 0,
+     "only print what would be applied"},
+    {"cell", CLI_INT, offsetof(struct values, cell), 0, 8191,
+     "numbers of new rows begin at CELL * 2^40 + 1; for the first migrate only"},
+    {0},
+};
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct err e = {0};
+    struct pg *pg;
+    size_t missing_ct = 0;
+    int code;
+
+    (void)argc;
+    (void)argv;
+    if (cli_connect(c, "migrate", &pg, &e) != 0)
+        return cli_fail(&e);
+    code = migrate_all(pg, values.dry_run, &missing_ct, &e);
+    if (code == 0 && !values.dry_run && values.cell != NO_CELL)
+        code = start_identities(pg, values.cell, &e);
+    if (code == 0 && !values.dry_run)
+        code = make_months(pg, &e);
+    pg_close(pg);
+    if (code != 0)
+        return cli_fail(&e);
+    if (missing_ct == 0)
+        (void)printf("schema is up to date (%d migrations, %d functions)\n",
+                     (int)MIGRATION_COUNT, (int)FUNCTION_COUNT);
+    return EXIT_OK;
+}
+
+const struct cli_verb verb_migrate = {
+    .name = "migrate",
+    .sentence = "makes the schema or brings it up to this program; safe to run again",
+    .example = "ledgerlock migrate --postgres-url postgresql://owner@db/ledgerlock",
+    .flags = flags,
+    .values = &values,
+    .run = run,
+};

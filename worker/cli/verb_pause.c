@@ -1,0 +1,123 @@
+/* pause and resume: stop all pools on the database from working a job, without a
+ * restart, and let them go on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/cli/cli.h"
+#include "worker/jobs/job.h"
+#include "worker/jobs/registry.h"
+
+#define JOB_WORD(name, ...) #name " "
+
+static struct values {
+    const char *reason;
+} values = {.reason = ""};
+
+static const struct cli_flag flags[] = {
+    {"reason", CLI_TEXT, offsetof(struct values, reason), 0, 0,
+     "kept beside the pause, and shown by `status` and `explain`"},
+    {0},
+};
+
+/* A job by name; NULL: there is none. */
+static const struct job_type *find_job(const char *name)
+{
+    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
+        if (strcmp(job_types[i]->name, name) == 0)
+            return job_types[i];
+    }
+    return NULL;
+}
+
+/* Since when and by whom a job is paused; nothing if it is not. */
+static int print_pause(struct pg *pg, const char *job, struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_PAUSE_LIST_JOBS, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    for (size_t i = 0; i < pg_rows(res); i++) {
+        const char *reason = pg_get_text(res, i, 3);
+
+        if (strcmp(pg_get_text(res, i, 0), job) == 0)
+            (void)printf("%s is paused since %s by %s%s%s\n", job,
+                         pg_get_text(res, i, 1), pg_get_text(res, i, 2),
+                         reason[0] != '\0' ? ": " : "", reason);
+    }
+    pg_result_free(res);
+    return 0;
+}
+
+static int pause_job(struct pg *pg, const char *job, struct err *e)
+{
+    const struct pg_param params[] = {pg_text(job), pg_text(values.reason)};
+
+    if (pg_exec(pg, SQL_PAUSE_STOP_JOB, params, 2, NULL, e) != 0)
+        return (int)e->code;
+    return print_pause(pg, job, e);
+}
+
+static int resume_job(struct pg *pg, const char *job, struct err *e)
+{
+    const struct pg_param params[] = {pg_text(job)};
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_PAUSE_RESUME_JOB, params, 1, &res, e) != 0)
+        return (int)e->code;
+    (void)printf(
+        pg_get_int8(res, 0, 0) != 0 ? "%s is resumed\n" : "%s was not paused\n", job);
+    pg_result_free(res);
+    return 0;
+}
+
+static enum exit_code run(const struct config *c,
+                          const char *verb,
+                          int (*change)(struct pg *, const char *, struct err *),
+                          int argc,
+                          char **argv)
+{
+    const struct job_type *job = argc == 1 ? find_job(argv[0]) : NULL;
+    struct err e = {0};
+    struct pg *pg = NULL;
+    int code;
+
+    if (argc != 1)
+        return cli_usage(verb, "LL-1017 it takes the name of a job");
+    if (job == NULL)
+        return cli_usage(verb, "LL-1017 no job is called \"%.40s\"", argv[0]);
+    code = cli_open(c, verb, &pg, &e);
+    if (code == 0)
+        code = change(pg, job->name, &e);
+    pg_close(pg);
+    return code == 0 ? EXIT_OK : cli_fail(&e);
+}
+
+static enum exit_code run_pause(const struct config *c, int argc, char **argv)
+{
+    return run(c, "pause", pause_job, argc, argv);
+}
+
+static enum exit_code run_resume(const struct config *c, int argc, char **argv)
+{
+    return run(c, "resume", resume_job, argc, argv);
+}
+
+const struct cli_verb verb_pause = {
+    .name = "pause",
+    .sentence = "no pool works a job any more, until it is resumed",
+    .example = "ledgerlock pause billing --reason 'the bank is closed'",
+    .flags = flags,
+    .values = &values,
+    .run = run_pause,
+    .max_words = 1,
+    .words = JOB_TYPES(JOB_WORD),
+};
+
+const struct cli_verb verb_resume = {
+    .name = "resume",
+    .sentence = "the pools work a paused job again",
+    .example = "ledgerlock resume billing",
+    .run = run_resume,
+    .max_words = 1,
+    .words = JOB_TYPES(JOB_WORD),
+};

@@ -1,0 +1,306 @@
+/* run: the verb that starts the pool, after both servers were checked once. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/log.h"
+#include "common/base/timestamp.h"
+#include "worker/batch/batch.h"
+#include "worker/cli/cli.h"
+#include "worker/cli/migrate.h"
+#include "worker/pool/pool.h"
+
+static struct {
+    bool once;
+    const char *now;
+    int64_t now_us; /* --now as a number */
+    bool allow_chaos;
+} flags;
+
+static const struct cli_flag flag_rows[] = {
+    {"once", CLI_BOOL, offsetof(__typeof__(flags), once), 0, 0,
+     "until nothing is due; then say on one line what was done, left and parked"},
+    {"now", CLI_TEXT, offsetof(__typeof__(flags), now), 0, 0,
+     "the time that counts as now (ISO 8601) instead of the database's clock; not a later one"},
+    {"allow-chaos", CLI_BOOL, offsetof(__typeof__(flags), allow_chaos), 0, 0,
+     "the page has buttons that kill workers, wipe Redis and more: for a demonstration"},
+    {NULL, CLI_BOOL, 0, 0, 0, NULL},
+};
+
+/* Fixed once, so that every statement of the run counts the same time as now. */
+static int fix_now(struct err *e)
+{
+    static char fixed[TIMESTAMP_TEXT];
+
+    if (flags.now == NULL)
+        return 0;
+    if (!timestamp_parse(flags.now, &flags.now_us))
+        return err_set(e, ERR_INVALID,
+                       "LL-1002 --now %s is no time; write 2026-01-31T00:00:00Z",
+                       flags.now);
+    flags.now = timestamp_format(flags.now_us, fixed, sizeof fixed);
+    return 0;
+}
+
+/* ---- clocks ---- */
+
+static int64_t wall_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static int
+check_apart(const struct config *c, const char *server, int64_t ahead_ms, struct err *e)
+{
+    int64_t apart_s = (ahead_ms < 0 ? -ahead_ms : ahead_ms) / 1000;
+
+    if (c->clocks_apart_s == 0 || apart_s <= c->clocks_apart_s)
+        return 0;
+    return err_set(
+        e, ERR_REFUSED,
+        "LL-5002 the clock of %s is %lld s %s ours: what is due is charged by it; "
+        "put both right (NTP), or allow more with pool.clocks_apart_s",
+        server, (long long)apart_s, ahead_ms < 0 ? "behind" : "ahead of");
+}
+
+/* PostgreSQL's clock against ours, and --now against it: a wrong year would be charged.
+ */
+static int check_postgres_clock(const struct config *c, struct pg *pg, struct err *e)
+{
+    int64_t before_ms = wall_ms(), server_us;
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_RUN_READ_CLOCK, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    server_us = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    if (flags.now != NULL && flags.now_us > server_us)
+        return err_set(
+            e, ERR_INVALID,
+            "LL-5003 --now %s is later than the database's clock, and nothing is "
+            "charged before its time",
+            flags.now);
+    return check_apart(c, "PostgreSQL", server_us / 1000 - (before_ms + wall_ms()) / 2,
+                       e);
+}
+
+/* ---- servers ---- */
+
+static int check_redis(struct session *s, struct err *e)
+{
+    int code;
+
+    if (session_open_locks(s, e) != 0)
+        return (int)e->code;
+    if (s->locks == NULL)
+        return 0;
+    code = ll_connect(s->locks);
+    if (code == LL_E_EVICTING || code == LL_E_CLUSTER || code == LL_E_VERSION)
+        return err_set(e, ERR_REFUSED, "LL-4007 %s", ll_error(s->locks));
+    if (code != LL_OK)
+        return err_set(e, ERR_REDIS, "LL-4008 %s (redis.url %s)", ll_error(s->locks),
+                       "see `ledgerlock config show`");
+    return check_apart(s->config, "Redis", ll_clock_ahead_ms(s->locks), e);
+}
+
+/* A server that may lose commits in a crash would break every promise. */
+static int check_durability(const struct config *c, struct pg *pg, struct err *e)
+{
+    struct pg_result *res;
+    char off[160];
+
+    if (strcmp(c->postgres_durability, "any") == 0)
+        return 0;
+    if (pg_exec(pg, SQL_RUN_READ_DURABILITY, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    (void)snprintf(off, sizeof off, "%s", pg_get_text(res, 0, 0));
+    pg_result_free(res);
+    if (off[0] == '\0')
+        return 0;
+    return err_set(
+        e, ERR_REFUSED,
+        "LL-3007 PostgreSQL has %s: a crash of the server would lose what was "
+        "committed; turn it on, or say postgres.durability = \"any\"",
+        off);
+}
+
+/* Removes counters of old pools. Its failure is no error: old rows do no harm, and the
+ * next start removes them. */
+static void forget_workers(struct pg *pg)
+{
+    struct err ignored = {0};
+
+    (void)!pg_exec(pg, SQL_POOL_FORGET_WORKERS, NULL, 0, NULL, &ignored);
+}
+
+/* Before a worker needs them. Many may be missing: this takes longer than a batch. Its
+ * failure is no error: the server may be read-only now, and a worker makes what it
+ * needs. */
+static void make_months(const struct config *c)
+{
+    struct err e = {0};
+    struct pg *pg;
+    int64_t made;
+
+    if (cli_connect(c, "run", &pg, &e) != 0 ||
+        months_keep(pg, flags.now, &made, &e) != 0)
+        log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
+    pg_close(pg);
+}
+
+/* A statement could not be prepared: reports a schema that is missing or older. */
+static void explain(const struct config *c, struct err *e)
+{
+    struct err why = {0};
+    struct pg *pg;
+
+    if (cli_connect(c, "run", &pg, &why) == 0 && migrate_check(pg, &why) != 0)
+        *e = why;
+    pg_close(pg);
+}
+
+/* Checks both servers once, so that what is wrong is said here and not by every
+ * worker. */
+static int preflight(const struct config *c, const struct job_type *job, struct err *e)
+{
+    struct session s = {.config = c, .job = job, .name = "preflight"};
+    int code = session_connect(&s, e);
+    char url[CONFIG_TEXT];
+
+    if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
+        return err_wrap(e, "postgres.url %s",
+                        config_mask(c->postgres_url, url, sizeof url));
+    if (code == ERR_SCHEMA)
+        explain(c, e);
+    code = (int)e->code;
+    if (code == 0)
+        code = migrate_check(s.pg, e);
+    if (code == 0)
+        code = check_durability(c, s.pg, e);
+    if (code == 0)
+        code = check_postgres_clock(c, s.pg, e);
+    if (code == 0)
+        make_months(c);
+    if (code == 0)
+        forget_workers(s.pg);
+    if (code == 0)
+        code = check_redis(&s, e);
+    session_close(&s);
+    return code;
+}
+
+static int unknown_job(const char *name, int n, struct err *e)
+{
+    char known[128] = "";
+
+    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
+        size_t at = strlen(known);
+
+        (void)snprintf(known + at, sizeof known - at, "%s%s", i > 0 ? ", " : "",
+                       job_types[i]->name);
+    }
+    return err_set(e, ERR_CONFIG,
+                   "LL-2017 pool.jobs: no job is called \"%.*s\"; there are: %s", n,
+                   name, known);
+}
+
+/* The job types named in a comma list, as bits of the registry. */
+static int parse_jobs(const char *list, unsigned *bits, struct err *e)
+{
+    const char *p = list;
+
+    *bits = 0;
+    while (*p != '\0') {
+        size_t n = strcspn(p, ",");
+        size_t i = 0;
+
+        while (i < JOB_TYPE_CT && (strlen(job_types[i]->name) != n ||
+                                   strncmp(job_types[i]->name, p, n) != 0))
+            i++;
+        if (i == JOB_TYPE_CT)
+            return unknown_job(p, (int)n, e);
+        *bits |= 1u << i;
+        p += n;
+        p += *p == ',' ? 1 : 0;
+    }
+    if (*bits == 0)
+        return err_set(e, ERR_CONFIG, "LL-2017 pool.jobs names no job");
+    return 0;
+}
+
+/* On a connection whose statements may take longer than those of a batch. */
+static int check_objects(const struct config *c, struct err *e)
+{
+    struct pg *pg;
+
+    if (cli_connect(c, "run", &pg, e) == 0)
+        (void)!migrate_check_objects(pg, e);
+    pg_close(pg);
+    return (int)e->code;
+}
+
+static int prepare(const struct config *c, unsigned *jobs, struct err *e)
+{
+    int64_t workers = 0;
+
+    if (parse_jobs(c->jobs, jobs, e) != 0)
+        return (int)e->code;
+    for (int job = 0; job < JOB_TYPE_CT; job++)
+        workers += (*jobs & 1u << job) != 0 ? pool_workers(c, job) : 0;
+    if (workers == 0)
+        return err_set(e, ERR_CONFIG, "LL-2017 pool.jobs %s: no worker works them",
+                       c->jobs);
+    for (int job = 0; job < JOB_TYPE_CT; job++) {
+        if ((*jobs & 1u << job) != 0 && preflight(c, job_types[job], e) != 0)
+            return (int)e->code;
+    }
+    return check_objects(c, e);
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct config own = *c;
+    struct pool_order order = {.config = &own,
+                               .now = flags.now,
+                               .once = flags.once,
+                               .reload = cli_reload,
+                               .companion = &companion_http,
+                               .companion_fd = -1};
+    struct err e = {0};
+
+    (void)argv;
+    if (argc > 0) {
+        (void)err_set(&e, ERR_INVALID,
+                      "LL-1018 run takes flags only; see ledgerlock run -h");
+        return cli_fail(&e);
+    }
+    if (flags.allow_chaos && own.http_listen[0] == '\0')
+        (void)err_set(
+            &e, ERR_CONFIG,
+            "LL-5019 --allow-chaos puts buttons on the page: it needs --http");
+    if (e.code != 0 || fix_now(&e) != 0 || prepare(&own, &order.jobs, &e) != 0)
+        return cli_fail(&e);
+    order.now = flags.now;
+    order.allow_chaos = flags.allow_chaos;
+    if (order.companion->open(&own, &order.companion_fd, &e) != 0)
+        return cli_fail(&e);
+    if (strcmp(own.lock_mode, "database-only") == 0)
+        log_warn(
+            "pool.no_locks",
+            "code=LL-5005 reason=\"locks.mode is database-only: no Redis lock is held; "
+            "fences and constraints alone keep the totals\"");
+    return pool_run(&order);
+}
+
+const struct cli_verb verb_run = {
+    .name = "run",
+    .sentence =
+        "the pool: workers that charge due subscriptions and serve pending orders",
+    .example = "ledgerlock run -w 4 --once",
+    .flags = flag_rows,
+    .values = &flags,
+    .run = run,
+};

@@ -1,0 +1,294 @@
+/* status: backlog, rates and number of workers of each job; the workers; the last
+ * incidents. */
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "worker/cli/cli.h"
+#include "worker/cli/json.h"
+#include "worker/cli/report.h"
+#include "worker/jobs/job.h"
+
+enum { SAMPLE_MS = 1000, WATCH_MS = 1000 };
+
+static struct values {
+    bool json, watch;
+} values;
+
+static const struct cli_flag flags[] = {
+    {"json", CLI_BOOL, offsetof(struct values, json), 0, 0,
+     "print one JSON document instead of the report"},
+    {"watch", CLI_BOOL, offsetof(struct values, watch), 0, 0,
+     "print again every two seconds until interrupted"},
+    {0},
+};
+
+/* ---- gathering ---- */
+
+/* Stores the JSON that a statement returns under key. */
+static int add(struct pg *pg,
+               const struct sql_text *sql,
+               json_t *doc,
+               const char *key,
+               struct err *e)
+{
+    struct pg_result *res;
+    int code;
+
+    if (pg_exec(pg, sql, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    code =
+        doc_put(doc, key, json_loads(pg_get_text(res, 0, 0), JSON_DECODE_ANY, NULL), e);
+    pg_result_free(res);
+    return code;
+}
+
+/* {"due", "oldest_due_ms", "future", "parked"} of each job, with a member for its
+ * workers. */
+static int add_jobs(struct pg *pg, json_t *doc, struct err *e)
+{
+    const struct pg_param now = pg_text(doc_text(doc, "now"));
+    json_t *jobs = json_object();
+    int code = doc_put(doc, "jobs", jobs, e);
+
+    for (size_t i = 0; code == 0 && i < JOB_TYPE_CT; i++) {
+        struct pg_result *res;
+        json_t *job;
+
+        if (pg_exec(pg, job_types[i]->backlog, &now, 1, &res, e) != 0)
+            return (int)e->code;
+        job = doc_object(res, 0, 0, 0);
+        pg_result_free(res);
+        code = doc_put(jobs, job_types[i]->name, job, e);
+        if (code == 0)
+            code = doc_put(job, "workers", json_integer(0), e);
+    }
+    return code;
+}
+
+/* A job that is paused has a member that says since when, by whom and why. */
+static int add_pauses(struct pg *pg, json_t *doc, struct err *e)
+{
+    json_t *jobs = json_object_get(doc, "jobs");
+    struct pg_result *res;
+    int code = pg_exec(pg, SQL_PAUSE_LIST_JOBS, NULL, 0, &res, e);
+
+    for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
+        json_t *job = json_object_get(jobs, pg_get_text(res, i, 0));
+
+        if (job != NULL)
+            code = doc_put(job, "paused",
+                           json_pack("{s:s,s:s,s:s}", "since", pg_get_text(res, i, 1),
+                                     "by", pg_get_text(res, i, 2), "reason",
+                                     pg_get_text(res, i, 3)),
+                           e);
+    }
+    pg_result_free(res);
+    return code;
+}
+
+/* Counts the workers of each job. */
+static int add_workers(struct pg *pg, json_t *doc, struct err *e)
+{
+    json_t *jobs = json_object_get(doc, "jobs"), *worker;
+    int code = add(pg, SQL_STATUS_WORKERS, doc, "workers", e);
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "workers"), i, worker)
+    {
+        json_t *job = json_object_get(jobs, doc_text(worker, "job"));
+
+        if (code == 0 && job != NULL)
+            code =
+                doc_put(job, "workers", json_integer(doc_int(job, "workers") + 1), e);
+    }
+    return code;
+}
+
+/* The growth of the counters of a job, per second. A pool that has begun to count
+ * anew has no rate. */
+static int put_rates(
+    json_t *job, const json_t *before, json_t *counters, int64_t us, struct err *e)
+{
+    json_t *rates = json_object(), *n;
+    const char *counter;
+    int code = doc_put(job, "rates_per_s", rates, e);
+
+    json_object_foreach(counters, counter, n)
+    {
+        json_int_t grown = json_integer_value(n) - doc_int(before, counter);
+
+        if (code == 0)
+            code = doc_put(rates, counter,
+                           json_integer(grown > 0 ? grown * 1000000 / us : 0), e);
+    }
+    return code;
+}
+
+/* With run --now the times in the rows may be in the past, so a rate cannot be read
+ * from rows: it is the difference of two samples of the counters. */
+static int add_rates(struct pg *pg, json_t *doc, struct err *e)
+{
+    json_t *samples = json_object(), *job;
+    const char *name;
+    int64_t from = clk_us(), us;
+    int code = add(pg, SQL_STATUS_COUNTERS, samples, "before", e);
+
+    clk_pause_ms(code == 0 ? SAMPLE_MS : 1);
+    us = clk_us() - from;
+    if (code == 0)
+        code = add(pg, SQL_STATUS_COUNTERS, samples, "after", e);
+    json_object_foreach(json_object_get(doc, "jobs"), name, job)
+    {
+        json_t *before = json_object_get(json_object_get(samples, "before"), name);
+        json_t *after = json_object_get(json_object_get(samples, "after"), name);
+
+        after = after != NULL ? json_incref(after) : json_object();
+        if (code == 0)
+            code = put_rates(job, before, after, us, e);
+        if (code == 0)
+            code = doc_put(job, "counters", json_incref(after), e);
+        json_decref(after);
+    }
+    json_decref(samples);
+    return code;
+}
+
+static int gather(struct pg *pg, json_t *doc, struct err *e)
+{
+    struct pg_result *res;
+    int code;
+
+    if (add(pg, SQL_STATUS_READ_NOW, doc, "now", e) != 0 || add_jobs(pg, doc, e) != 0 ||
+        add_pauses(pg, doc, e) != 0 || add_rates(pg, doc, e) != 0 ||
+        add_workers(pg, doc, e) != 0 ||
+        pg_exec(pg, SQL_AUDIT_TOTALS_INCIDENTS, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    code = doc_put(doc, "incidents", doc_pairs(res), e);
+    pg_result_free(res);
+    return code == 0 ? add(pg, SQL_STATUS_INCIDENTS, doc, "last_incidents", e) : code;
+}
+
+/* ---- printing ---- */
+
+static void print_job(const char *name, json_t *job)
+{
+    json_t *rates = json_object_get(job, "rates_per_s"), *n;
+    const json_t *paused = json_object_get(job, "paused");
+    const char *counter;
+    char note[64];
+
+    (void)snprintf(note, sizeof note, "JOB %s", name);
+    report_heading(note);
+    if (paused != NULL)
+        (void)printf("  paused since %s by %.20s\n", doc_text(paused, "since"),
+                     doc_text(paused, "by"));
+    if (doc_text(paused, "reason")[0] != '\0')
+        (void)printf("  because: %.69s\n", doc_text(paused, "reason"));
+    report_line("workers", doc_int(job, "workers"), "");
+    (void)snprintf(note, sizeof note, "oldest for %lld ms",
+                   doc_int(job, "oldest_due_ms"));
+    report_line("due", doc_int(job, "due"), doc_int(job, "due") > 0 ? note : "");
+    report_line("future", doc_int(job, "future"), "");
+    report_line("parked", doc_int(job, "parked"), "");
+    json_object_foreach(json_object_get(job, "counters"), counter, n)
+    {
+        (void)snprintf(note, sizeof note, "%lld per second", doc_int(rates, counter));
+        report_line(counter, json_integer_value(n),
+                    doc_int(rates, counter) > 0 ? note : "");
+    }
+}
+
+static void print_workers(json_t *workers)
+{
+    size_t i;
+    json_t *w;
+
+    report_heading("WORKERS");
+    if (json_array_size(workers) == 0)
+        (void)puts("  none seen within ten seconds");
+    else
+        (void)printf("  %-16s %-10s %4s %7s %7s %8s %9s %8s\n", "pool", "job", "slot",
+                     "pid", "seen ms", "up s", "batches", "busy");
+    json_array_foreach(workers, i, w)
+    {
+        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7lld %8lld %9lld %8lld\n",
+                     doc_text(w, "pool"), doc_text(w, "job"), doc_int(w, "slot"),
+                     doc_int(w, "pid"), doc_int(w, "seen_ms"), doc_int(w, "up_s"),
+                     doc_int(w, "batches"), doc_int(w, "busy"));
+    }
+}
+
+static void print_incidents(const json_t *doc)
+{
+    json_t *last = json_object_get(doc, "last_incidents"), *row;
+    size_t i;
+
+    report_heading("INCIDENTS");
+    report_members("", json_object_get(doc, "incidents"));
+    if (json_array_size(last) == 0)
+        (void)puts("  none");
+    json_array_foreach(last, i, row)
+    {
+        (void)printf("  %s %s %s\n", doc_text(row, "at"), doc_text(row, "kind"),
+                     doc_text(row, "resource"));
+    }
+}
+
+static void print(const json_t *doc)
+{
+    const char *name;
+    json_t *job;
+
+    (void)printf("ledgerlock status at %s\n", doc_text(doc, "now"));
+    json_object_foreach(json_object_get(doc, "jobs"), name, job)
+    {
+        print_job(name, job);
+    }
+    print_workers(json_object_get(doc, "workers"));
+    print_incidents(doc);
+}
+
+/* ---- the verb ---- */
+
+static int show(struct pg *pg, struct err *e)
+{
+    json_t *doc = json_object();
+    int code = gather(pg, doc, e);
+
+    if (code == 0 && values.json)
+        doc_print(doc);
+    else if (code == 0)
+        print(doc);
+    (void)fflush(stdout);
+    json_decref(doc);
+    return code;
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct err e = {0};
+    struct pg *pg = NULL;
+    int code;
+
+    (void)argc;
+    (void)argv;
+    code = cli_open(c, "status", &pg, &e);
+    if (code == 0)
+        code = show(pg, &e);
+    while (code == 0 && values.watch && ferror(stdout) == 0) {
+        clk_pause_ms(WATCH_MS);
+        (void)putchar('\n');
+        code = show(pg, &e);
+    }
+    pg_close(pg);
+    return code == 0 ? EXIT_OK : cli_fail(&e);
+}
+
+const struct cli_verb verb_status = {
+    .name = "status",
+    .sentence = "shows the backlog, rates, workers and incidents",
+    .example = "ledgerlock status --json",
+    .flags = flags,
+    .values = &values,
+    .run = run,
+};

@@ -1,0 +1,248 @@
+/* answers: one request. Everything but a button (chaos.h) is read only; what a
+ * stranger's page could make a browser ask for is refused by its Host or Origin. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "page_gen.h"
+#include "worker/http/http.h"
+
+#define POLICY                                                                         \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "    \
+    "img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+static void put_headers(struct MHD_Response *response, const char *type)
+{
+    (void)MHD_add_response_header(response, "Content-Type", type);
+    (void)MHD_add_response_header(response, "Content-Security-Policy", POLICY);
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Referrer-Policy", "same-origin");
+    (void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy",
+                                  "same-origin");
+    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+}
+
+/* Hands the response over; NULL: something was refused for want of memory or places. */
+static enum MHD_Result send_response(struct MHD_Connection *connection,
+                                     unsigned status,
+                                     const char *type,
+                                     struct MHD_Response *response)
+{
+    enum MHD_Result result;
+
+    if (response == NULL)
+        return MHD_NO;
+    put_headers(response, type);
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* Takes ownership of the text, which malloc made. */
+static enum MHD_Result send_text(struct MHD_Connection *connection,
+                                 unsigned status,
+                                 const char *type,
+                                 char *text,
+                                 size_t length)
+{
+    if (text == NULL)
+        return MHD_NO;
+    return send_response(
+        connection, status, type,
+        MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
+}
+
+enum MHD_Result
+answer_words(struct MHD_Connection *connection, unsigned status, const char *words)
+{
+    static const char type[] = "text/plain; charset=utf-8";
+
+    union {
+        const char *text;
+        void *buffer;
+    } copied = {words}; /* it is only read, whatever the type says */
+
+    return send_response(connection, status, type,
+                         MHD_create_response_from_buffer(strlen(words), copied.buffer,
+                                                         MHD_RESPMEM_MUST_COPY));
+}
+
+enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+
+    if (response != NULL)
+        (void)MHD_add_response_header(response, "Location", path);
+    return send_response(connection, 303, "text/plain; charset=utf-8", response);
+}
+
+/* ---- who may ask ---- */
+
+/* The name in a Host header without its port. */
+static size_t host_length(const char *host)
+{
+    const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
+
+    return end != NULL ? (size_t)(end + 1 - host) : strcspn(host, ":");
+}
+
+/* A page of a stranger whose name was made to lead to our address sends that name. An
+ * address, or a name without a dot, as in a network of containers, is nobody's on the
+ * Internet. */
+static bool is_our_host(const char *host)
+{
+    size_t n = host != NULL ? host_length(host) : 0;
+
+    if (n == 0)
+        return false;
+    return host[0] == '[' || strspn(host, "0123456789.") >= n ||
+           memchr(host, '.', n) == NULL;
+}
+
+static bool is_of_a_stranger(struct MHD_Connection *connection)
+{
+    const char *site =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+
+    return site != NULL && strcmp(site, "same-origin") != 0 &&
+           strcmp(site, "none") != 0;
+}
+
+/* ---- answers ---- */
+
+static enum MHD_Result send_health(struct http *h,
+                                   struct MHD_Connection *connection,
+                                   bool (*is_well)(const struct http *h, FILE *out))
+{
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    bool well;
+
+    if (f == NULL)
+        return MHD_NO;
+    well = is_well(h, f);
+    (void)fclose(f);
+    return send_text(connection, well ? 200 : 503, "text/plain; charset=utf-8", text,
+                     length);
+}
+
+/* Sends the text that `make` writes about the document and the memory of the pool. */
+static enum MHD_Result send_made(struct http *h,
+                                 struct MHD_Connection *connection,
+                                 const char *type,
+                                 char *(*make)(const struct http *h, size_t *length))
+{
+    size_t length = 0;
+    char *text;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    text = make(h, &length);
+    (void)pthread_mutex_unlock(&h->mutex);
+    return send_text(connection, 200, type, text, length);
+}
+
+static enum MHD_Result send_state(struct http *h, struct MHD_Connection *connection)
+{
+    size_t length;
+    char *text;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    text = h->document != NULL ? strdup(h->document) : NULL;
+    length = h->length;
+    (void)pthread_mutex_unlock(&h->mutex);
+    if (text == NULL)
+        return answer_words(connection, 503, "nothing was read yet, try again\n");
+    return send_text(connection, 200, "application/json", text, length);
+}
+
+static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connection)
+{
+    struct MHD_Response *response = events_response(h, connection);
+
+    if (response == NULL)
+        return answer_words(connection, 503, "too many pages are open\n");
+    return send_response(connection, 200, "text/event-stream", response);
+}
+
+static const struct file {
+    const char *url, *type;
+    enum page_id id;
+} files[] = {
+    {"/", "text/html; charset=utf-8", PAGE_INDEX},
+    {"/style.css", "text/css; charset=utf-8", PAGE_STYLE},
+    {"/icon.svg", "image/svg+xml", PAGE_ICON},
+    {"/page.js", "text/javascript; charset=utf-8", PAGE_PAGE},
+    {"/chaos.js", "text/javascript; charset=utf-8", PAGE_CHAOS},
+};
+
+static enum MHD_Result
+send_file(struct http *h, struct MHD_Connection *connection, const char *url)
+{
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        const struct page_text *text = &page_texts[files[i].id];
+
+        union {
+            const unsigned char *text;
+            void *buffer;
+        } kept = {text->text};
+
+        if (strcmp(url, files[i].url) == 0 &&
+            (files[i].id != PAGE_CHAOS || h->chaos != NULL))
+            return send_response(connection, 200, files[i].type,
+                                 MHD_create_response_from_buffer(
+                                     text->len, kept.buffer, MHD_RESPMEM_PERSISTENT));
+    }
+    return answer_words(connection, 404,
+                        "there are /, /plain, /metrics, /livez, /readyz, /state and "
+                        "/events\n");
+}
+
+static enum MHD_Result
+route(struct http *h, struct MHD_Connection *connection, const char *url)
+{
+    if (strcmp(url, "/livez") == 0)
+        return send_health(h, connection, health_is_alive);
+    if (strcmp(url, "/readyz") == 0)
+        return send_health(h, connection, health_is_ready);
+    if (strcmp(url, "/metrics") == 0)
+        return send_made(h, connection, "text/plain; version=0.0.4; charset=utf-8",
+                         metrics_text);
+    if (strcmp(url, "/plain") == 0)
+        return send_made(h, connection, "text/html; charset=utf-8", plain_text);
+    if (strcmp(url, "/state") == 0)
+        return send_state(h, connection);
+    if (strcmp(url, "/events") == 0)
+        return send_events(h, connection);
+    if (strcmp(url, "/chaos") == 0 && h->chaos != NULL)
+        return send_made(h, connection, "text/html; charset=utf-8", chaos_text);
+    return send_file(h, connection, url);
+}
+
+enum MHD_Result answer(void *cls,
+                       struct MHD_Connection *connection,
+                       const char *url,
+                       const char *method,
+                       const char *version,
+                       const char *upload_data,
+                       size_t *upload_data_size,
+                       void **con_cls)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    struct http *h = cls;
+
+    bool is_post = h->chaos != NULL && strcmp(method, "POST") == 0;
+
+    (void)version;
+    if (!is_post && (strcmp(method, "GET") != 0 || *upload_data_size > 0))
+        return answer_words(connection, 405, "GET only\n");
+    if (!is_our_host(host))
+        return answer_words(connection, 403,
+                            "ask by address, or by a name without a dot\n");
+    if (is_of_a_stranger(connection))
+        return answer_words(connection, 403, "pages of others may not read this\n");
+    if (is_post)
+        return chaos_post(h, connection, url, upload_data, upload_data_size, con_cls);
+    return route(h, connection, url);
+}

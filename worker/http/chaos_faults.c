@@ -1,0 +1,149 @@
+/* chaos_faults: what each button does. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "worker/cli/cli.h"
+#include "worker/http/chaos.h"
+#include "worker/jobs/resource.h"
+
+enum { CHOICE_MS = 3000 };
+
+/* Longer than a lease: whoever trusts the lease alone is wrong by now. */
+static int64_t beyond_lease(const struct chaos_run *r)
+{
+    return r->order->config->lease_ms * 3 / 2;
+}
+
+/* ---- workers ---- */
+
+/* Takes a worker that holds keys; any, when none comes to that. */
+static int choose(struct chaos_run *r, struct err *e)
+{
+    const struct slot *slots = r->order->shared->slots;
+    int64_t until_ms = clk_ms() + CHOICE_MS;
+
+    for (bool is_late = false;; is_late = clk_ms() > until_ms) {
+        for (size_t i = 0; i < r->order->slot_ct; i++) {
+            if (slots[i].pid == 0 || (!is_late && !inflight_is_set(&slots[i].inflight)))
+                continue;
+            r->slot = i;
+            r->pid = slots[i].pid;
+            (void)snprintf(r->what, sizeof r->what, "worker %zu of %s, pid %ld", i,
+                           slots[i].job->name, (long)r->pid);
+            return 0;
+        }
+        if (is_late)
+            return err_set(e, ERR_INVALID, "LL-5022 no worker runs");
+    }
+}
+
+static int signal_one(struct chaos_run *r, int signal, struct err *e)
+{
+    if (choose(r, e) != 0)
+        return (int)e->code;
+    return kill(r->pid, signal) == 0
+               ? 0
+               : err_set(e, ERR_INVALID, "LL-5022 it ended by itself");
+}
+
+static int kill_worker(struct chaos_run *r, struct err *e)
+{
+    return signal_one(r, SIGKILL, e);
+}
+
+static int freeze_worker(struct chaos_run *r, struct err *e)
+{
+    r->lasts_ms = beyond_lease(r);
+    return signal_one(r, SIGSTOP, e);
+}
+
+static void thaw_worker(struct chaos_run *r)
+{
+    if (r->order->shared->slots[r->slot].pid == r->pid)
+        (void)kill(r->pid, SIGCONT);
+}
+
+/* ---- Redis ---- */
+
+static int wipe_redis(struct chaos_run *r, struct err *e)
+{
+    (void)snprintf(r->what, sizeof r->what, "every key and the last token are gone");
+    return chaos_wipe(r->order->config, e);
+}
+
+static int cut_redis(struct chaos_run *r, struct err *e)
+{
+    r->lasts_ms = beyond_lease(r);
+    (void)snprintf(r->what, sizeof r->what, "Redis answers nobody");
+    return chaos_silence(r->order->config, r->lasts_ms, e);
+}
+
+/* ---- rows ---- */
+
+/* Holds the row as a worker claims it, in a transaction that then changes nothing. */
+static int claim_user(struct chaos_run *r, struct err *e)
+{
+    const struct pg_param params[] = {pg_int8(INT64_MAX), pg_int8_array(&r->user, 1)};
+    struct pg_result *res;
+    bool is_ours;
+
+    if (pg_begin(r->pg, e) != 0 ||
+        pg_exec(r->pg, SQL_POOL_CLAIM_USERS, params, 2, &res, e) != 0)
+        return (int)e->code;
+    is_ours = !pg_is_null(res, 0, 1);
+    pg_result_free(res);
+    if (!is_ours)
+        pg_rollback(r->pg);
+    return is_ours ? 0
+                   : err_set(e, ERR_INVALID, "LL-5022 user %lld is busy",
+                             (long long)r->user);
+}
+
+static int choose_user(struct chaos_run *r, struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(r->pg, SQL_CHAOS_CHOOSE_USER, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    r->user = pg_rows(res) > 0 ? pg_get_int8(res, 0, 0) : 0;
+    pg_result_free(res);
+    return r->user != 0 ? 0 : err_set(e, ERR_INVALID, "LL-5022 there is no user");
+}
+
+static int hold_row(struct chaos_run *r, struct err *e)
+{
+    int64_t until_ms = clk_ms() + CHOICE_MS;
+
+    r->lasts_ms = beyond_lease(r);
+    if (cli_connect(r->order->config, "chaos holds a row", &r->pg, e) != 0)
+        return (int)e->code;
+    do {
+        *e = (struct err){0};
+        if (choose_user(r, e) == 0 && claim_user(r, e) == 0) {
+            (void)snprintf(r->what, sizeof r->what, "the row of user %lld",
+                           (long long)r->user);
+            return 0;
+        }
+    } while (e->code == ERR_INVALID && r->user != 0 && clk_ms() < until_ms);
+    return (int)e->code;
+}
+
+static void let_row_go(struct chaos_run *r)
+{
+    pg_rollback(r->pg);
+}
+
+const struct chaos_action chaos_actions[] = {
+    {"kill-worker", "Kill a worker", "kill -9, while it holds locks", kill_worker,
+     NULL},
+    {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",
+     freeze_worker, thaw_worker},
+    {"wipe-redis", "Wipe Redis", "FLUSHALL: every lock is forgotten", wipe_redis, NULL},
+    {"cut-redis", "Cut Redis off", "no lock can be had for longer than a lease",
+     cut_redis, NULL},
+    {"hold-row", "Hold a row",
+     "a session holds the row of a user for longer than a lease", hold_row, let_row_go},
+};
+const size_t chaos_action_ct = sizeof chaos_actions / sizeof chaos_actions[0];

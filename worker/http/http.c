@@ -1,0 +1,250 @@
+/* http: the socket, the threads, the end. */
+#define _DEFAULT_SOURCE
+#include "worker/http/http.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/audit/audit.h"
+#include "worker/cli/cli.h"
+#include "worker/http/view.h"
+
+enum {
+    REFRESH_MS = 1000,
+    REST =
+        50, /* tables are left alone for so many times as long as reading them took */
+    IDLE_S = 15,
+    MEMORY_MAX = 16 * 1024, /* of one connection: its headers must fit */
+    CONNECTIONS_MAX = 512
+};
+
+/* ---- the socket ---- */
+
+/* "[address:]port" into its parts; an address of IPv6 stands in brackets. */
+static bool split(const char *text, char host[64], const char **port)
+{
+    const char *colon = strrchr(text, ':');
+    size_t n = colon != NULL ? (size_t)(colon - text) : 0;
+
+    *port = colon != NULL ? colon + 1 : text;
+    if (colon == NULL) {
+        (void)snprintf(host, 64, "127.0.0.1");
+        return **port != '\0';
+    }
+    if (n > 1 && text[0] == '[' && text[n - 1] == ']') {
+        text++;
+        n -= 2;
+    }
+    (void)snprintf(host, 64, "%.*s", (int)n, text);
+    return n > 0 && n < 64 && **port != '\0';
+}
+
+static int listen_at(const struct addrinfo *info, int *fd)
+{
+    static const int on = 1;
+
+    *fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (*fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
+        bind(*fd, info->ai_addr, info->ai_addrlen) == 0 && listen(*fd, 128) == 0)
+        return 0;
+    return errno;
+}
+
+static int http_open(const struct config *c, int *fd, struct err *e)
+{
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
+                                   .ai_socktype = SOCK_STREAM,
+                                   .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+    struct addrinfo *info;
+    char host[64];
+    const char *port;
+    int code;
+
+    *fd = -1;
+    if (c->http_listen[0] == '\0')
+        return 0;
+    if (!split(c->http_listen, host, &port) ||
+        getaddrinfo(host, port, &hints, &info) != 0)
+        return err_set(e, ERR_CONFIG,
+                       "LL-2018 http.listen \"%s\" is no [address:]port, as in 9464 or "
+                       "127.0.0.1:9464",
+                       c->http_listen);
+    code = listen_at(info, fd);
+    freeaddrinfo(info);
+    if (code == 0)
+        return 0;
+    if (*fd >= 0)
+        (void)close(*fd);
+    *fd = -1;
+    return err_set(e, ERR_CONFIG,
+                   "LL-5006 http.listen %s: %s; set another port, or \"\" for no page",
+                   c->http_listen, strerror(code));
+}
+
+/* ---- what is read ---- */
+
+static void publish(struct http *h)
+{
+    size_t length;
+    char *document = document_compose(h, &length);
+
+    if (document == NULL)
+        return;
+    free(h->document);
+    h->document = document;
+    h->length = length;
+    h->version++;
+    events_wake(h);
+}
+
+/* Reads the tables on its own connection, which is opened again when it broke. */
+static void refresh(struct http *h, struct pg **pg, int64_t *next_ms)
+{
+    json_t *tables = NULL;
+    struct err e = {0};
+    int64_t begun_ms = clk_ms();
+
+    if (begun_ms >= *next_ms) {
+        if (!pg_is_usable(*pg)) {
+            pg_close(*pg);
+            *pg = NULL;
+        }
+        if (*pg == NULL)
+            (void)!cli_connect(h->order->config, "http", pg, &e);
+        begun_ms = clk_ms();
+        if (e.code == 0)
+            (void)!view_read_tables(*pg, h->order->now, &tables, &e);
+        if (e.code == 0 && h->chaos != NULL)
+            (void)!chaos_read_plain(*pg, tables, &e);
+        *next_ms = clk_ms() + REST * (clk_ms() - begun_ms);
+    }
+    (void)pthread_mutex_lock(&h->mutex);
+    if (tables != NULL && e.code == 0) {
+        json_decref(h->tables);
+        h->tables = json_incref(tables);
+        h->tables_ms = clk_ms();
+        h->trouble[0] = '\0';
+    } else if (e.code != 0) {
+        (void)snprintf(h->trouble, sizeof h->trouble, "%.299s", e.msg);
+    }
+    publish(h);
+    (void)pthread_mutex_unlock(&h->mutex);
+    json_decref(tables);
+}
+
+static void audit_once(struct http *h)
+{
+    const struct audit_order order = {.now = h->order->now, .lag_s = 86400};
+    json_t *doc = NULL;
+    struct pg *pg = NULL;
+    struct err e = {0};
+    int64_t begun_ms = clk_ms();
+
+    if (cli_open(h->order->config, "http audit", &pg, &e) == 0)
+        (void)!audit_gather(pg, &order, &doc, &e);
+    pg_close(pg);
+    (void)pthread_mutex_lock(&h->mutex);
+    if (e.code == 0) {
+        json_decref(h->audit);
+        h->audit = doc;
+        h->audit_ms = clk_ms();
+        (void)json_object_set_new(doc, "took_ms", json_integer(h->audit_ms - begun_ms));
+    } else {
+        log_warn("http.no_audit", "code=LL-5007 err=%s", LOG_TEXT(e.msg));
+    }
+    (void)pthread_mutex_unlock(&h->mutex);
+}
+
+static bool is_ending(struct http *h)
+{
+    bool is_ending;
+
+    (void)pthread_mutex_lock(&h->mutex);
+    is_ending = h->is_ending;
+    (void)pthread_mutex_unlock(&h->mutex);
+    return is_ending;
+}
+
+static void *audit_now_and_then(void *arg)
+{
+    struct http *h = arg;
+    int64_t every_ms = h->order->config->http_audit_every_s * 1000;
+    int64_t next_ms = 0;
+
+    while (every_ms > 0 && !is_ending(h)) {
+        if (clk_ms() >= next_ms) {
+            audit_once(h);
+            next_ms = clk_ms() + every_ms;
+        }
+        clk_pause_ms(200);
+    }
+    return NULL;
+}
+
+/* ---- the process ---- */
+
+static struct MHD_Daemon *start(struct http *h)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ITC, 0, NULL,
+        NULL, answer, h, MHD_OPTION_LISTEN_SOCKET, h->order->fd,
+        MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+        MHD_OPTION_NOTIFY_COMPLETED, chaos_post_done, NULL, MHD_OPTION_END);
+}
+
+static void refresh_until_told(struct http *h, const sigset_t *stops)
+{
+    static const struct timespec pause = {REFRESH_MS / 1000,
+                                          REFRESH_MS % 1000 * 1000000L};
+    struct pg *pg = NULL;
+    int64_t next_ms = 0;
+
+    do
+        refresh(h, &pg, &next_ms);
+    while (sigtimedwait(stops, NULL, &pause) < 0);
+    pg_close(pg);
+}
+
+static void serve(const struct companion_order *order)
+{
+    struct http h = {.order = order, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    pthread_t auditor;
+    sigset_t stops;
+
+    (void)sigemptyset(&stops);
+    (void)sigaddset(&stops, SIGTERM);
+    (void)sigaddset(&stops, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &stops, NULL);
+    (void)signal(SIGHUP, SIG_IGN);
+    if (order->allow_chaos)
+        h.chaos = chaos_open(&h);
+    h.daemon = start(&h);
+    if (h.daemon == NULL) {
+        log_error("http.failed",
+                  "code=LL-5008 err=\"the listening socket could not be used\"");
+        return;
+    }
+    log_info("http.listening", "at=%s", order->config->http_listen);
+    if (pthread_create(&auditor, NULL, audit_now_and_then, &h) != 0) {
+        log_error("http.failed", "code=LL-5008 err=\"no thread\"");
+        return;
+    }
+    refresh_until_told(&h, &stops);
+    (void)pthread_mutex_lock(&h.mutex);
+    h.is_ending = true;
+    events_wake(&h);
+    (void)pthread_mutex_unlock(&h.mutex);
+    _exit(EXIT_OK); /* nothing of it outlives the process; an audit may still run */
+}
+
+const struct companion companion_http = {.open = http_open, .serve = serve};

@@ -1,0 +1,131 @@
+/* http: the page, metrics and health of a pool, served by a process beside its workers
+ * (worker/pool/companion.h). One thread reads the tables once a second and makes a
+ * document of what it found and of the memory of the pool; one makes a whole audit now
+ * and then; the threads of libmicrohttpd answer from what is there, so no client waits
+ * for a server, and no server for a client.
+ *
+ *   http.c     the socket, the threads, the end
+ *   answers.c  one request: who may ask, and which answer it gets
+ *   events.c   server-sent events: the document, each time it is new
+ *   view.c     what the tables say, for the page and for `top`
+ *   document.c the document: that, and the memory of the pool
+ *   metrics.c  the same figures for Prometheus
+ *   health.c   /livez and /readyz
+ *   plain.c    the document as tables, without JavaScript
+ *   chaos.h    faults that a person starts, if the pool allows that */
+#ifndef LEDGERLOCK_HTTP_H
+#define LEDGERLOCK_HTTP_H
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "common/pg/pg.h"
+#include "worker/pool/companion.h"
+
+enum { LISTENERS_MAX = 64 };
+
+struct chaos;
+struct listener;
+
+struct http {
+    const struct companion_order *order;
+    struct MHD_Daemon *daemon;
+    pthread_mutex_t mutex; /* of all below */
+    char *document;        /* owned; NULL: none is there yet */
+    size_t length;
+    unsigned version;  /* rises with each document */
+    json_t *tables;    /* the part of the document that was read from tables */
+    int64_t tables_ms; /* when that was (clk_ms); 0: never */
+    json_t *audit;     /* of the last whole audit; NULL: none yet */
+    int64_t audit_ms;  /* when it ended */
+    char trouble[300]; /* why the tables could not be read; "" */
+    struct listener *listeners;
+    size_t listener_ct;
+    bool is_ending;
+    struct chaos *chaos; /* NULL: no fault may be started */
+};
+
+/* ---- the document ---- */
+
+/* Puts the parts together into a new document; the mutex is held. */
+char *document_compose(const struct http *h, size_t *length);
+
+/* The names of the invariants that an audit found broken; those that only say that work
+ * is left are none of them. The caller owns the array. */
+json_t *document_broken(const json_t *audit);
+
+/* The name of a state of a worker: "works". */
+const char *document_state(enum slot_state state);
+
+/* ---- answers ---- */
+
+/* The text of /metrics, in the exposition format of Prometheus 0.0.4; the caller frees
+ * it. The mutex is held. */
+char *metrics_text(const struct http *h, size_t *length);
+
+/* Writes text as HTML. */
+void plain_put(FILE *f, const char *text);
+
+/* The same as /plain: HTML. The caller frees it; the mutex is held. */
+char *plain_text(const struct http *h, size_t *length);
+
+/* Writes "ok", or the reasons against it, one a line; false: there are some. */
+bool health_is_alive(const struct http *h, FILE *out);
+bool health_is_ready(const struct http *h, FILE *out);
+
+/* A response that sends each document as it comes; NULL: too many listen. */
+struct MHD_Response *events_response(struct http *h, struct MHD_Connection *connection);
+
+/* A new document is there, or the end has come; the mutex is held. */
+void events_wake(struct http *h);
+
+/* Queues words as an answer; headers are those of every answer. */
+enum MHD_Result
+answer_words(struct MHD_Connection *connection, unsigned status, const char *words);
+
+/* The browser is to GET this path next. */
+enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path);
+
+/* ---- chaos: faults that a person starts ---- */
+
+/* Makes the token of the page and starts the thread; NULL: it could not be. */
+struct chaos *chaos_open(struct http *h);
+
+/* Token, actions and faults for the page; the mutex is held. */
+json_t *chaos_document(const struct chaos *c);
+
+/* Reads the figures of the unguarded side into the document, if a shop keeps some. */
+MUST_CHECK int chaos_read_plain(struct pg *pg, json_t *doc, struct err *e);
+
+/* One call of a POST, as of MHD_AccessHandlerCallback. */
+enum MHD_Result chaos_post(struct http *h,
+                           struct MHD_Connection *connection,
+                           const char *url,
+                           const char *data,
+                           size_t *size,
+                           void **con_cls);
+
+/* Forgets the body of a POST (MHD_RequestCompletedCallback). */
+void chaos_post_done(void *cls,
+                     struct MHD_Connection *connection,
+                     void **con_cls,
+                     enum MHD_RequestTerminationCode why);
+
+/* The buttons as forms. The caller frees it; the mutex is held. */
+char *chaos_text(const struct http *h, size_t *length);
+
+/* ---- answers.c ---- */
+
+/* Answers one request (MHD_AccessHandlerCallback). */
+enum MHD_Result answer(void *cls,
+                       struct MHD_Connection *connection,
+                       const char *url,
+                       const char *method,
+                       const char *version,
+                       const char *upload_data,
+                       size_t *upload_data_size,
+                       void **con_cls);
+
+#endif

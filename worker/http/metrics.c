@@ -1,0 +1,278 @@
+/* metrics: names, units and types by the conventions of Prometheus. Labels are bounded:
+ * jobs, outcomes and states, never a user, a SKU or a process. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "worker/cli/json.h"
+#include "worker/http/http.h"
+
+struct sums {
+    struct counters counters;
+    struct measures measures;
+    int64_t states[SLOT_STATES + 1]; /* the last: no process */
+};
+
+static void add_histogram(struct histogram *to, const struct histogram *from)
+{
+    for (int i = 0; i <= HISTOGRAM_BOUNDS; i++)
+        to->counts[i] += from->counts[i];
+    to->sum_us += from->sum_us;
+}
+
+static struct sums sums_of(const struct http *h, const struct job_type *job)
+{
+    struct sums s = {.states = {0}};
+
+    for (size_t i = 0; i < h->order->slot_ct; i++) {
+        const struct slot *slot = &h->order->shared->slots[i];
+        enum slot_state state = slot->state;
+
+        if (slot->job != job)
+            continue;
+        counters_add(&s.counters, &slot->counters);
+        add_histogram(&s.measures.lock, &slot->measures.lock);
+        add_histogram(&s.measures.transaction, &slot->measures.transaction);
+        s.measures.settled[0] += slot->measures.settled[0];
+        s.measures.settled[1] += slot->measures.settled[1];
+        s.measures.stale += slot->measures.stale;
+        s.states[slot->pid == 0 || state >= SLOT_STATES ? SLOT_STATES : state]++;
+    }
+    return s;
+}
+
+static void head(FILE *f, const char *name, const char *type, const char *help)
+{
+    (void)fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+/* ---- counters ---- */
+
+/* Each is a sample of a counter of the pool: its name, a second label, the index. */
+static const struct sample {
+    const char *name, *label, *help;
+    int counter;
+} samples[] = {
+    {"ledgerlock_batches_total", "", "Transactions that were committed.",
+     COUNT_batches},
+    {"ledgerlock_lock_keys_total", "result=\"granted\"",
+     "Lock keys that were asked for, by the answer.", COUNT_granted},
+    {"ledgerlock_lock_keys_total", "result=\"busy\"", NULL, COUNT_busy},
+    {"ledgerlock_leases_lost_total", "",
+     "Batches whose lease ended before their release.", COUNT_lost},
+    {"ledgerlock_lock_answers_lost_total", "",
+     "Lock calls of which it is not known what they did.", COUNT_uncertain},
+    {"ledgerlock_conflicts_total", "",
+     "Batches that were rolled back for a collision or a timeout.", COUNT_conflicts},
+    {"ledgerlock_rows_parked_total", "", "Rows that were set aside for a person.",
+     COUNT_parked},
+    {"ledgerlock_worker_restarts_total", "", "Workers that died and were forked again.",
+     COUNT_restarts},
+};
+
+static void put_samples(FILE *f, const struct sums sums[JOB_TYPE_CT])
+{
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        const struct sample *s = &samples[i];
+
+        if (s->help != NULL)
+            head(f, s->name, "counter", s->help);
+        for (int j = 0; j < JOB_TYPE_CT; j++)
+            (void)fprintf(f, "%s{job=\"%s\"%s%s} %" PRId64 "\n", s->name,
+                          job_types[j]->name, s->label[0] != '\0' ? "," : "", s->label,
+                          sums[j].counters.value[s->counter]);
+    }
+}
+
+static void put_outcomes(FILE *f, const struct sums sums[JOB_TYPE_CT])
+{
+    head(f, "ledgerlock_rows_total", "counter", "Rows that were decided, by outcome.");
+    for (int j = 0; j < JOB_TYPE_CT; j++) {
+        for (int k = 0; job_types[j]->counters[k] != NULL; k++)
+            (void)fprintf(
+                f, "ledgerlock_rows_total{job=\"%s\",outcome=\"%s\"} %" PRId64 "\n",
+                job_types[j]->name, job_types[j]->counters[k],
+                sums[j].counters.value[COUNT_JOB + k]);
+    }
+    head(
+        f, "ledgerlock_duplicates_prevented_total", "counter",
+        "Rows that would have been worked twice, by the guard that met them: read again "
+        "inside the lock, or refused by the fence.");
+    for (int j = 0; j < JOB_TYPE_CT; j++)
+        (void)fprintf(
+            f,
+            "ledgerlock_duplicates_prevented_total{job=\"%s\",guard=\"reread\"} %" PRId64
+            "\nledgerlock_duplicates_prevented_total{job=\"%s\",guard=\"fence\"} %" PRId64
+            "\n",
+            job_types[j]->name, sums[j].measures.stale, job_types[j]->name,
+            sums[j].counters.value[COUNT_fenced]);
+    head(f, "ledgerlock_commits_in_doubt_total", "counter",
+         "COMMITs whose answer was lost, by what became of them.");
+    for (int j = 0; j < JOB_TYPE_CT; j++) {
+        const int64_t *settled = sums[j].measures.settled;
+        int64_t open =
+            sums[j].counters.value[COUNT_commit_unknown] - settled[0] - settled[1];
+
+        (void)fprintf(f,
+                      "ledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
+                      "\"committed\"} %" PRId64
+                      "\nledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
+                      "\"rolled_back\"} %" PRId64
+                      "\nledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
+                      "\"open\"} %" PRId64 "\n",
+                      job_types[j]->name, settled[1], job_types[j]->name, settled[0],
+                      job_types[j]->name, open > 0 ? open : 0);
+    }
+}
+
+/* ---- histograms ---- */
+
+static void put_histogram(FILE *f,
+                          const char *name,
+                          const struct job_type *job,
+                          const struct histogram *h)
+{
+    int64_t n = 0;
+
+    for (int i = 0; i <= HISTOGRAM_BOUNDS; i++) {
+        n += h->counts[i];
+        if (i < HISTOGRAM_BOUNDS)
+            (void)fprintf(f, "%s_bucket{job=\"%s\",le=\"%g\"} %" PRId64 "\n", name,
+                          job->name, (double)histogram_bounds_us[i] / 1e6, n);
+        else
+            (void)fprintf(f, "%s_bucket{job=\"%s\",le=\"+Inf\"} %" PRId64 "\n", name,
+                          job->name, n);
+    }
+    (void)fprintf(f, "%s_sum{job=\"%s\"} %g\n%s_count{job=\"%s\"} %" PRId64 "\n", name,
+                  job->name, (double)h->sum_us / 1e6, name, job->name, n);
+}
+
+static void put_histograms(FILE *f, const struct sums sums[JOB_TYPE_CT])
+{
+    head(f, "ledgerlock_lock_acquire_seconds", "histogram",
+         "Time of the call that takes the lock keys of a batch.");
+    for (int j = 0; j < JOB_TYPE_CT; j++)
+        put_histogram(f, "ledgerlock_lock_acquire_seconds", job_types[j],
+                      &sums[j].measures.lock);
+    head(f, "ledgerlock_transaction_seconds", "histogram",
+         "Time from BEGIN to the end of the transaction of a batch.");
+    for (int j = 0; j < JOB_TYPE_CT; j++)
+        put_histogram(f, "ledgerlock_transaction_seconds", job_types[j],
+                      &sums[j].measures.transaction);
+}
+
+/* ---- gauges ---- */
+
+static void put_workers(FILE *f, const struct sums sums[JOB_TYPE_CT])
+{
+    int64_t up = 0, redis_down = 0, postgres_down = 0;
+
+    head(f, "ledgerlock_workers", "gauge", "Worker processes, by state.");
+    for (int j = 0; j < JOB_TYPE_CT; j++) {
+        const int64_t *states = sums[j].states;
+
+        for (int s = 0; s <= SLOT_STATES; s++)
+            (void)fprintf(f,
+                          "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
+                          job_types[j]->name,
+                          s < SLOT_STATES ? document_state((enum slot_state)s) : "gone",
+                          states[s]);
+        up += states[SLOT_CONNECTED] + states[SLOT_WORKS];
+        redis_down += states[SLOT_REDIS_DOWN];
+        postgres_down += states[SLOT_POSTGRES_DOWN];
+    }
+    head(f, "ledgerlock_redis_up", "gauge",
+         "0 while a worker finds that Redis is down.");
+    (void)fprintf(f, "ledgerlock_redis_up %d\n", redis_down == 0 && up > 0);
+    head(f, "ledgerlock_pg_up", "gauge",
+         "0 while a worker finds that PostgreSQL is down.");
+    (void)fprintf(f, "ledgerlock_pg_up %d\n",
+                  postgres_down == 0 && (up > 0 || redis_down > 0));
+}
+
+/* A figure of the backlog of each job. */
+static void put_backlog(
+    FILE *f, const struct http *h, const char *name, const char *help, const char *key)
+{
+    json_t *jobs = json_object_get(h->tables, "jobs");
+
+    head(f, name, "gauge", help);
+    for (int j = 0; jobs != NULL && j < JOB_TYPE_CT; j++)
+        (void)fprintf(f, "%s{job=\"%s\"} %lld\n", name, job_types[j]->name,
+                      doc_int(json_object_get(jobs, job_types[j]->name), key));
+}
+
+/* The moment at which the oldest row fell due; now while nothing is due. */
+static void put_oldest(FILE *f, const struct http *h)
+{
+    json_t *jobs = json_object_get(h->tables, "jobs");
+    double read_at = (double)time(NULL) - (double)(clk_ms() - h->tables_ms) / 1000;
+
+    head(
+        f, "ledgerlock_oldest_due_timestamp_seconds", "gauge",
+        "When the oldest row fell due that still is; while none is due, when the tables "
+        "were read.");
+    for (int j = 0; jobs != NULL && j < JOB_TYPE_CT; j++)
+        (void)fprintf(f, "ledgerlock_oldest_due_timestamp_seconds{job=\"%s\"} %.3f\n",
+                      job_types[j]->name,
+                      read_at -
+                          (double)doc_int(json_object_get(jobs, job_types[j]->name),
+                                          "oldest_due_ms") /
+                              1000);
+}
+
+static void put_audit(FILE *f, const struct http *h)
+{
+    json_t *broken = document_broken(h->audit);
+
+    head(
+        f, "ledgerlock_audit_broken_invariants", "gauge",
+        "Invariants that the last whole audit found broken; work that is left breaks none.");
+    if (h->audit != NULL)
+        (void)fprintf(f, "ledgerlock_audit_broken_invariants %zu\n",
+                      json_array_size(broken));
+    json_decref(broken);
+    head(f, "ledgerlock_audit_timestamp_seconds", "gauge",
+         "When the last whole audit ended.");
+    if (h->audit != NULL)
+        (void)fprintf(f, "ledgerlock_audit_timestamp_seconds %.3f\n",
+                      (double)time(NULL) - (double)(clk_ms() - h->audit_ms) / 1000);
+}
+
+static void put_build(FILE *f, const struct http *h)
+{
+    head(f, "ledgerlock_build_info", "gauge", "1, with the version of the program.");
+    (void)fprintf(f, "ledgerlock_build_info{version=\"%s\"} 1\n", LEDGERLOCK_VERSION);
+    head(f, "ledgerlock_tables_read_timestamp_seconds", "gauge",
+         "When the backlog was read from the tables.");
+    if (h->tables_ms != 0)
+        (void)fprintf(f, "ledgerlock_tables_read_timestamp_seconds %.3f\n",
+                      (double)time(NULL) - (double)(clk_ms() - h->tables_ms) / 1000);
+}
+
+char *metrics_text(const struct http *h, size_t *length)
+{
+    struct sums sums[JOB_TYPE_CT];
+    char *text = NULL;
+    FILE *f = open_memstream(&text, length);
+
+    if (f == NULL)
+        return NULL;
+    for (int j = 0; j < JOB_TYPE_CT; j++)
+        sums[j] = sums_of(h, job_types[j]);
+    put_build(f, h);
+    put_outcomes(f, sums);
+    put_samples(f, sums);
+    put_histograms(f, sums);
+    put_workers(f, sums);
+    put_backlog(f, h, "ledgerlock_backlog_rows", "Rows that are due.", "due");
+    put_backlog(f, h, "ledgerlock_parked_rows", "Rows that are parked now.", "parked");
+    put_oldest(f, h);
+    put_audit(f, h);
+    if (fclose(f) == 0)
+        return text;
+    free(text);
+    return NULL;
+}

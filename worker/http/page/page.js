@@ -1,0 +1,157 @@
+"use strict";
+// Shows the document of /events. Text from the server only ever becomes text nodes.
+const $ = (id) => document.getElementById(id);
+const number = (n) => Number(n).toLocaleString("en");
+const SECONDS = 120;
+const history = [];
+
+function age(ms) {
+  if (ms < 0) return "never";
+  if (ms < 1000) return Math.round(ms) + " ms";
+  const s = Math.round(ms / 1000);
+  if (s < 120) return s + " s";
+  const m = Math.round(s / 60);
+  return m < 120 ? m + " min" : Math.round(m / 60) + " h";
+}
+
+function cell(value, kind) {
+  const td = document.createElement("td");
+  if (value instanceof Node) td.append(value); else td.textContent = value;
+  if (kind) td.className = kind;
+  return td;
+}
+
+// Replaces the rows of a table; each row is a list of [text or node, class].
+function fill(id, rows, none) {
+  const table = $(id), body = table.tBodies[0], columns = table.tHead.rows[0].cells.length;
+  const made = rows.map((row) => {
+    const tr = document.createElement("tr");
+    row.forEach((c) => tr.append(Array.isArray(c) ? cell(c[0], c[1]) : cell(c)));
+    return tr;
+  });
+  if (made.length === 0) {
+    const tr = document.createElement("tr"), td = cell(none, "none");
+    td.colSpan = columns;
+    tr.append(td);
+    made.push(tr);
+  }
+  body.replaceChildren(...made);
+}
+
+function svg(name, attributes) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const key in attributes) node.setAttribute(key, attributes[key]);
+  return node;
+}
+
+function bar(part, whole, label) {
+  const share = whole > 0 ? Math.max(0, Math.min(1, part / whole)) : 0;
+  const node = svg("svg", { class: "bar", viewBox: "0 0 100 10", preserveAspectRatio: "none", role: "img", "aria-label": label });
+  node.append(svg("rect", { width: share * 100, height: 10 }));
+  return node;
+}
+
+function chart(id, lines) {
+  const node = $(id), most = Math.max(1, ...lines.flatMap((l) => l.values));
+  const box = node.getBoundingClientRect(), w = Math.max(100, box.width), h = Math.max(40, box.height);
+  const made = lines.map((l) => svg("path", {
+    class: l.kind,
+    d: l.values.map((v, i) => (i ? "L" : "M") + (w * (SECONDS - l.values.length + i + 1) / SECONDS).toFixed(1) + " " +
+      (h - 2 - (h - 18) * v / most).toFixed(1)).join(""),
+  }));
+  const label = svg("text", { x: 0, y: 11 });
+  label.textContent = number(Math.round(most));
+  node.setAttribute("viewBox", "0 0 " + w + " " + h);
+  node.replaceChildren(label, ...made);
+}
+
+const DONE = { billing: ["charged", "declined", "cancelled"], orders: ["fulfilled", "rejected"] };
+const done = (doc, job) => Object.entries(doc.counters[job] || {})
+  .reduce((sum, [name, n]) => sum + ((DONE[job] || []).includes(name) ? n : 0), 0);
+
+function remember(doc) {
+  const last = history[history.length - 1];
+  const entry = { at: doc.at_ms, done: {}, rate: {}, due: {} };
+  for (const job in doc.counters) {
+    entry.done[job] = done(doc, job);
+    const seconds = last ? (entry.at - last.at) / 1000 : 0;
+    entry.rate[job] = seconds > 0 && last.done[job] !== undefined ? Math.max(0, (entry.done[job] - last.done[job]) / seconds) : 0;
+    entry.due[job] = doc.tables ? doc.tables.jobs[job].due : 0;
+  }
+  history.push(entry);
+  if (history.length > SECONDS) history.shift();
+  return entry;
+}
+
+function showVerdict(doc) {
+  const newest = doc.tables ? doc.tables.newest[0] : null, audit = doc.audit;
+  const bad = (newest && newest.charged_twice + newest.oversold > 0) || (audit && audit.broken.length > 0);
+  $("twice").textContent = newest ? number(newest.charged_twice) : "–";
+  $("oversold").textContent = newest ? number(newest.oversold) : "–";
+  $("newest").textContent = newest ? "Among the newest " + number(newest.charges) + " charges and all SKUs, read " + age(doc.tables_age_ms) + " ago." : "";
+  $("audit").textContent = !audit ? "No whole audit has ended yet." :
+    (audit.broken.length === 0 ? "The last whole audit: no promise is broken (" + audit.invariants + " invariants), " :
+      "The last whole audit: BROKEN: " + audit.broken.join(", ") + ", ") + age(audit.age_ms) + " ago.";
+  $("verdict").dataset.state = bad ? "bad" : newest ? "good" : "unknown";
+}
+
+function showJobs(doc, entry) {
+  const jobs = doc.tables ? Object.entries(doc.tables.jobs) : [];
+  fill("jobs", jobs.map(([name, job]) => [name, [number(job.due), "n"], [job.due ? age(job.oldest_due_ms) : "–", "n"],
+    [number(Math.round(entry.rate[name] || 0)), "n"], [number(job.parked), job.parked ? "n bad" : "n"]]), doc.trouble || "not read yet");
+  const kinds = ["a", "b"], names = Object.keys(doc.counters);
+  chart("rate", names.map((name, i) => ({ kind: kinds[i % 2], values: history.map((e) => e.rate[name] || 0) })));
+  chart("backlog", names.map((name, i) => ({ kind: kinds[i % 2], values: history.map((e) => e.due[name] || 0) })));
+}
+
+function showWorkers(doc) {
+  fill("worker-rows", doc.workers.map((w) => {
+    const well = w.state === "works" || w.state === "connected";
+    const keys = w.key_ct === 0 ? "–" : w.keys.join(" ") + (w.key_ct > w.keys.length ? " and " + number(w.key_ct - w.keys.length) + " more" : "");
+    const state = cell(w.state + (w.trouble ? ": " + w.trouble : ""), well ? "good" : "bad");
+    const left = document.createElement("span");
+    left.append(w.lease_left_ms > 0 ? age(w.lease_left_ms) : "–", bar(w.lease_left_ms, w.lease_ms, "lease left"));
+    return [w.slot, w.job, [w.pid || "–", "n"], [state.firstChild, state.className], [number(w.restarts), "n"], keys, left];
+  }), "no workers");
+}
+
+function showRest(doc) {
+  const t = doc.tables;
+  if (!t) return;
+  fill("stock", t.stock.map((s) => [s.sku, [number(s.sold), "n"], [number(s.on_hand), s.on_hand < 0 ? "n bad" : "n"],
+    bar(s.on_hand, Math.max(s.initial_qty, s.on_hand), number(s.on_hand) + " of " + number(s.initial_qty))]), "nothing was sold");
+  fill("waits", t.waits.map((w) => [w.application_name + " (" + w.pid + ")", (w.holder || "a session") + " (" + w.holder_pid + "), " + w.state,
+    [age(w.waits_ms), "n"]]), "nobody waits");
+  fill("incidents", t.incidents.map((i) => [new Date(i.at_ms).toLocaleTimeString(), i.kind, i.resource, i.detail || i.phase]), "none");
+  fill("parked", t.parked.map((p) => [p.row + " " + p.id, p.since, p.reason]), "none");
+}
+
+// The buttons come with a script of their own, which a pool without --allow-chaos does not have.
+function withChaos(doc) {
+  if (typeof showChaos === "function") return showChaos(doc);
+  if ($("chaos-script")) return;
+  const script = document.createElement("script");
+  script.id = "chaos-script";
+  script.src = "chaos.js";
+  script.onload = () => showChaos(doc);
+  document.head.append(script);
+}
+
+function show(doc) {
+  const entry = remember(doc);
+  $("pool").textContent = "pool " + doc.pool + " on " + doc.host + ", version " + doc.version;
+  showVerdict(doc);
+  showJobs(doc, entry);
+  showWorkers(doc);
+  showRest(doc);
+  if (doc.chaos) withChaos(doc);
+  $("live").textContent = doc.trouble ? "PostgreSQL: " + doc.trouble : "live";
+  $("live").dataset.state = doc.trouble ? "lost" : "live";
+}
+
+const source = new EventSource("/events");
+source.onmessage = (event) => show(JSON.parse(event.data));
+source.onerror = () => {
+  $("live").textContent = "the pool does not answer; trying again";
+  $("live").dataset.state = "lost";
+};

@@ -1,0 +1,162 @@
+/* plain: the page as tables, for a browser without JavaScript. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "worker/cli/json.h"
+#include "worker/http/http.h"
+
+void plain_put(FILE *f, const char *text)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        switch (*p) {
+        case '&':
+            (void)fputs("&amp;", f);
+            break;
+        case '<':
+            (void)fputs("&lt;", f);
+            break;
+        case '>':
+            (void)fputs("&gt;", f);
+            break;
+        case '"':
+            (void)fputs("&quot;", f);
+            break;
+        default:
+            (void)fputc(*p, f);
+        }
+    }
+}
+
+static void put_value(FILE *f, const json_t *value)
+{
+    if (json_is_integer(value))
+        (void)fprintf(f, "<td class=n>%" JSON_INTEGER_FORMAT "</td>",
+                      json_integer_value(value));
+    else if (json_is_string(value)) {
+        (void)fputs("<td>", f);
+        plain_put(f, json_string_value(value));
+        (void)fputs("</td>", f);
+    }
+}
+
+/* An array of objects with the same members; texts and integers are shown. */
+static void put_table(FILE *f, const char *title, const json_t *rows)
+{
+    const char *key;
+    json_t *value, *row;
+    size_t i;
+
+    (void)fprintf(f, "<h2>%s</h2>\n", title);
+    if (json_array_size(rows) == 0) {
+        (void)fputs("<p>none</p>\n", f);
+        return;
+    }
+    (void)fputs("<table><thead><tr>", f);
+    json_object_foreach(json_array_get(rows, 0), key, value)
+    {
+        if (json_is_integer(value) || json_is_string(value)) {
+            (void)fputs("<th>", f);
+            plain_put(f, key);
+        }
+    }
+    (void)fputs("</thead><tbody>\n", f);
+    json_array_foreach(rows, i, row)
+    {
+        (void)fputs("<tr>", f);
+        json_object_foreach(row, key, value)
+        {
+            put_value(f, value);
+        }
+        (void)fputs("\n", f);
+    }
+    (void)fputs("</tbody></table>\n", f);
+}
+
+static void put_audit(FILE *f, const json_t *audit)
+{
+    json_t *broken = json_object_get(audit, "broken"), *name;
+    size_t i;
+
+    (void)fputs("<p>", f);
+    if (!json_is_object(audit))
+        (void)fputs("No whole audit has ended yet.", f);
+    else if (json_array_size(broken) == 0)
+        (void)fprintf(f,
+                      "The last whole audit: no promise is broken (%lld invariants), "
+                      "%lld s ago.",
+                      doc_int(audit, "invariants"), doc_int(audit, "age_ms") / 1000);
+    else
+        (void)fputs("The last whole audit: BROKEN:", f);
+    json_array_foreach(broken, i, name)
+    {
+        (void)fputc(' ', f);
+        plain_put(f, json_string_value(name));
+    }
+    (void)fputs("</p>\n", f);
+}
+
+/* The unguarded side, and the faults that were started. */
+static void put_chaos(FILE *f, const json_t *doc)
+{
+    const json_t *plain = json_object_get(json_object_get(doc, "tables"), "plain");
+    const json_t *chaos = json_object_get(doc, "chaos");
+
+    if (plain != NULL)
+        (void)fprintf(f,
+                      "<p class=bad>The same work under the plain lock, over tables "
+                      "without guards: %lld charged twice, %lld oversold</p>\n",
+                      doc_int(plain, "charged_twice"), doc_int(plain, "oversold"));
+    if (chaos == NULL)
+        return;
+    (void)fputs("<p><a href=chaos>Break it</a></p>\n", f);
+    put_table(f, "Faults", json_object_get(chaos, "faults"));
+}
+
+static void put_document(FILE *f, const json_t *doc)
+{
+    static const char *const tables[][2] = {{"Most wanted SKUs", "stock"},
+                                            {"Waits for a row lock", "waits"},
+                                            {"Incidents", "incidents"},
+                                            {"Parked rows", "parked"}};
+    json_t *read = json_object_get(doc, "tables"), *job;
+    json_t *newest = json_array_get(json_object_get(read, "newest"), 0);
+    const char *name;
+
+    if (newest != NULL)
+        (void)fprintf(f, "<p>%lld charged twice, %lld oversold</p>\n",
+                      doc_int(newest, "charged_twice"), doc_int(newest, "oversold"));
+    put_audit(f, json_object_get(doc, "audit"));
+    put_chaos(f, doc);
+    json_object_foreach(json_object_get(read, "jobs"), name, job)
+    {
+        (void)fprintf(f, "<p>%s: %lld due, %lld parked</p>\n", name,
+                      doc_int(job, "due"), doc_int(job, "parked"));
+    }
+    put_table(f, "Workers", json_object_get(doc, "workers"));
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        put_table(f, tables[i][0], json_object_get(read, tables[i][1]));
+}
+
+char *plain_text(const struct http *h, size_t *length)
+{
+    json_t *doc = json_loads(h->document != NULL ? h->document : "{}", 0, NULL);
+    char *text = NULL;
+    FILE *f = open_memstream(&text, length);
+
+    if (f != NULL) {
+        (void)fputs("<!doctype html>\n<html lang=en><meta charset=utf-8>"
+                    "<meta http-equiv=refresh content=5>"
+                    "<link rel=stylesheet href=style.css>"
+                    "<title>ledgerlock</title><h1>ledgerlock</h1>\n",
+                    f);
+        put_document(f, doc);
+        if (fclose(f) != 0) {
+            free(text);
+            text = NULL;
+        }
+    }
+    json_decref(doc);
+    return text;
+}

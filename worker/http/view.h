@@ -1,0 +1,21 @@
+/* view: what a person wants to see of a database that pools work, read from its tables.
+ */
+#ifndef LEDGERLOCK_VIEW_H
+#define LEDGERLOCK_VIEW_H
+
+#include <jansson.h>
+
+#include "common/pg/pg.h"
+
+/* Reads them into a new object, which the caller owns, also on error:
+ *   jobs       by name: due, oldest_due_ms, future, parked
+ *   newest     one row: charges of the last five minutes, charged_twice, oversold
+ *   stock      the most wanted SKUs: sku, sold, on_hand, initial_qty
+ *   waits      sessions that wait for another: application_name, holder, pids, waits_ms
+ *   incidents  the last: kind, resource, worker, phase, detail, at_ms
+ *   parked     rows that are parked: row, id, since, reason
+ * now: counts as now; NULL: the database's clock. */
+MUST_CHECK int
+view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e);
+
+#endif

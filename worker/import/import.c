@@ -1,0 +1,194 @@
+/* import: the verb: reads CSV files in one transaction. Flags, order of steps, summary.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "common/base/money.h"
+#include "common/base/timestamp.h"
+#include "worker/cli/cli.h"
+#include "worker/import/import_steps.h"
+
+static struct {
+    const char *orders, *subscriptions, *stock, *rejects, *deposit, *now;
+} flags;
+
+/* Bounds the opening deposit: the sum over millions of users must fit into 64 bits. */
+#define DEPOSIT_MAX INT64_C(1000000000000)
+
+#define FLAG(f) offsetof(__typeof__(flags), f)
+
+static int fill(struct import *im, const struct config *c, char *now, struct err *e)
+{
+    int64_t us;
+
+    im->currency = c->currency;
+    im->files[IMPORT_ORDERS] = flags.orders;
+    im->files[IMPORT_SUBSCRIPTIONS] = flags.subscriptions;
+    im->files[IMPORT_STOCK] = flags.stock;
+    if (!flags.orders && !flags.subscriptions && !flags.stock)
+        return err_set(
+            e, ERR_INVALID,
+            "LL-8002 nothing to import; name at least one file with --orders, "
+            "--subscriptions or --stock");
+    if (flags.deposit != NULL &&
+        money_parse(flags.deposit, c->currency, &im->deposit_minor, e) != 0)
+        return err_wrap(e, "--deposit");
+    if (im->deposit_minor < 0 || im->deposit_minor > DEPOSIT_MAX)
+        return err_set(e, ERR_INVALID, "LL-8003 --deposit is %s",
+                       im->deposit_minor < 0 ? "negative" : "too large");
+    if (flags.now != NULL && !timestamp_parse(flags.now, &us))
+        return err_set(e, ERR_INVALID,
+                       "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    im->now = flags.now != NULL ? timestamp_format(us, now, TIMESTAMP_TEXT) : NULL;
+    return 0;
+}
+
+/* Refuses a rejects file that is one of the inputs, under any name: it would be
+ * replaced. */
+static int check_rejects(const struct import *im, struct err *e)
+{
+    struct stat rejects, input;
+
+    if (flags.rejects == NULL || stat(flags.rejects, &rejects) != 0 ||
+        !S_ISREG(rejects.st_mode))
+        return 0;
+    for (size_t i = 0; i < IMPORT_KINDS; i++) {
+        if (im->files[i] != NULL && stat(im->files[i], &input) == 0 &&
+            input.st_dev == rejects.st_dev && input.st_ino == rejects.st_ino)
+            return err_set(
+                e, ERR_INVALID,
+                "LL-8004 --rejects %.200s is the file that --%s reads; name another "
+                "file for the bad lines",
+                flags.rejects, import_kinds[i].name);
+    }
+    return 0;
+}
+
+static int prepare(struct import *im, struct err *e)
+{
+    static const struct sql_text *const steps[] = {
+        SQL_IMPORT_LOCK,
+        SQL_IMPORT_CREATE_STOCK,
+        SQL_IMPORT_CREATE_SUBSCRIPTIONS,
+        SQL_IMPORT_CREATE_ORDERS,
+        SQL_IMPORT_CREATE_BAD,
+    };
+
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        if (pg_exec(im->pg, steps[i], NULL, 0, NULL, e) != 0)
+            return (int)e->code;
+    }
+    return 0;
+}
+
+static int judge(struct import *im, struct err *e)
+{
+    const struct import_report *r = &im->report;
+
+    import_report_end(r);
+    if (r->bad_ct == 0 || r->rejects.file != NULL)
+        return 0;
+    return err_set(
+        e, ERR_INVALID,
+        "LL-8005 %zu bad line%s, so nothing was imported; correct them, or put them "
+        "aside with --rejects FILE",
+        r->bad_ct, r->bad_ct == 1 ? "" : "s");
+}
+
+/* The rejects file is written before COMMIT and renamed after it. */
+static int import(struct import *im, const struct config *c, struct err *e)
+{
+    struct replace *rejects = &im->report.rejects;
+
+    if (check_rejects(im, e) != 0 ||
+        (flags.rejects != NULL &&
+         replace_open(rejects, "the rejects file", flags.rejects, e) != 0) ||
+        cli_open(c, "import", &im->pg, e) != 0 || pg_begin(im->pg, e) != 0 ||
+        prepare(im, e) != 0)
+        return (int)e->code;
+    for (int id = 0; id < IMPORT_KINDS; id++) {
+        if (import_stage(im, (enum import_kind_id)id, e) != 0)
+            return (int)e->code;
+    }
+    if (import_store(im, e) != 0 || judge(im, e) != 0 ||
+        (rejects->file != NULL && replace_write(rejects, e) != 0) ||
+        pg_commit(im->pg, e) != 0)
+        return (int)e->code;
+    return replace_publish(rejects, e) != 0 ? err_wrap(e, "the import is stored") : 0;
+}
+
+static const char *format_money(const struct import *im, int64_t minor, char buf[48])
+{
+    return money_format(minor, im->currency, buf, 48);
+}
+
+static void print_summary(const struct import *im)
+{
+    const struct import_counts *n = &im->counts;
+    char money[48];
+
+    if (im->files[IMPORT_STOCK] != NULL)
+        printf("stock: %" PRId64 " SKUs new with %" PRId64 " units, %" PRId64
+               " already there\n",
+               n->stock_new, n->stock_units, n->stock_same);
+    if (im->files[IMPORT_SUBSCRIPTIONS] != NULL)
+        printf("subscriptions: %" PRId64 " new, %" PRId64 " already there\n",
+               n->subscriptions_new, n->subscriptions_same);
+    if (im->files[IMPORT_ORDERS] != NULL)
+        printf("orders: %" PRId64 " new, %" PRId64 " already there; %" PRId64
+               " of the new rejected for unknown SKUs, the others with %" PRId64
+               " lines, %" PRId64 " units, %s %s\n",
+               n->orders_new, n->orders_same, n->orders_rejected, n->lines, n->units,
+               format_money(im, n->amount_minor, money), im->currency);
+    printf("users: %" PRId64 " new, with deposits of %s %s\n", n->users_new,
+           format_money(im, n->users_new * im->deposit_minor, money), im->currency);
+    if (im->report.bad_ct > 0)
+        printf("bad lines: %zu, put aside in %s\n", im->report.bad_ct, flags.rejects);
+    else
+        printf("bad lines: 0\n");
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct import im = {0};
+    struct err e = {0};
+    char now[TIMESTAMP_TEXT];
+    enum exit_code code = EXIT_OK;
+
+    (void)argc;
+    (void)argv;
+    if (fill(&im, c, now, &e) == 0 && import(&im, c, &e) == 0)
+        print_summary(&im);
+    if (e.code != ERR_OK)
+        code = cli_fail(&e);
+    replace_close(&im.report.rejects);
+    for (size_t i = 0; i < IMPORT_KINDS; i++)
+        free(im.headers[i]);
+    pg_close(im.pg);
+    return code;
+}
+
+/* clang-format off */
+static const struct cli_flag flag_table[] = {
+    {"orders",        CLI_TEXT, FLAG(orders),        0, 0, "file of order lines"},
+    {"subscriptions", CLI_TEXT, FLAG(subscriptions), 0, 0, "file of subscriptions"},
+    {"stock",         CLI_TEXT, FLAG(stock),         0, 0, "file of SKUs"},
+    {"rejects",       CLI_TEXT, FLAG(rejects),       0, 0, "put bad lines into this file and import the others"},
+    {"deposit",       CLI_TEXT, FLAG(deposit),       0, 0, "opening deposit of each new user (default 0)"},
+    {"now",           CLI_TEXT, FLAG(now),           0, 0, "time that counts as now (default: the database's clock)"},
+    {NULL,            CLI_BOOL, 0,                   0, 0, NULL},
+};
+/* clang-format on */
+
+const struct cli_verb verb_import = {
+    .name = "import",
+    .sentence =
+        "bring in orders, subscriptions and stock from CSV files, all or nothing",
+    .example =
+        "ledgerlock import --stock stock.csv --orders orders.csv --rejects bad.csv",
+    .flags = flag_table,
+    .values = &flags,
+    .run = run,
+};

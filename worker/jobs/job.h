@@ -1,0 +1,107 @@
+/* job: what a job type is. The batch and the pool know this and nothing of billing or
+ * orders.
+ *
+ * Every job has the same beats: pull due rows, lock their keys, claim and apply in one
+ * transaction, release. A new one is a file of its own, its statements and a line in
+ * registry.h. */
+#ifndef LEDGERLOCK_JOB_H
+#define LEDGERLOCK_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/base/config.h"
+#include "common/base/counters.h"
+#include "common/base/err.h"
+#include "common/lock/lock.h"
+#include "common/pg/pg.h"
+#include "worker/jobs/registry.h"
+#include "worker/jobs/resource.h"
+
+enum { BATCH_MAX = LL_KEYS_MAX, JOB_COUNTERS = 8 };
+
+/* Rows to work, in parallel. The place of an item is true as long as nobody has written
+ * it since it was pulled. */
+struct job_rows {
+    size_t n;
+    int64_t items[BATCH_MAX];
+    struct pg_tid places[BATCH_MAX]; /* of the items, if the pull tells */
+    int64_t owners[BATCH_MAX];       /* the first key of each item: who pays */
+};
+
+/* The orders of one transaction. */
+struct job_batch {
+    struct pg *pg;
+    const struct config *config;
+    int64_t token;               /* fencing token of the lease */
+    const char *worker;          /* name of this worker, as written into its effects */
+    const char *now;             /* counts as now; NULL: the database's clock */
+    const struct job_rows *rows; /* those whose every key is locked and claimed */
+};
+
+/* The effects of a transaction, true once its COMMIT is known. */
+struct job_result {
+    int64_t counts[JOB_COUNTERS]; /* by the job's counters */
+    int64_t due_again;            /* items that are due again at once */
+    int64_t effects;              /* rows that carry the token, as `effects` counts */
+};
+
+struct job_type {
+    const char *name;
+    const char *item; /* the name of an item in logs: "subscription" */
+    int64_t shards; /* into which its due rows are divided; 0: the oldest come first */
+    int kinds;      /* of resources that its items may need, from the first */
+    const char *const *counters; /* their names, at most JOB_COUNTERS; ends with NULL */
+
+    /* None of both pulls returns a row while table paused_jobs has the job.
+     * $1 where to begin: a shard, or without shards a time in microseconds (null: at
+     * the oldest row); $2 now, $3 limit, then an array of the ids left out for each
+     * kind of resource. One row of parallel arrays: items, resource kinds (null: users
+     * all), ids of the resources, places (may be null); the keys of an item stand
+     * together, its owner first; then the shard behind the last one, or the time of the
+     * first; then true if the job is paused. */
+    const struct sql_text *pull;
+    const struct sql_text
+        *pull_items;                /* $1 items, $2 now: the same of those still due */
+    const struct sql_text *effects; /* $1 token, $2 items: how many carry the token */
+    const struct sql_text
+        *park; /* $1 items, $2 token, $3 worker, $4 why: never pulled again; says so in
+                  the incident log; returns those that it parked */
+    const struct sql_text *apply_sql; /* of apply */
+
+    /* For the verbs status and parked. */
+    const struct sql_text *backlog; /* $1 now: one row: due, age of the oldest that is
+                                       due in ms, future, parked */
+    const struct sql_text *list_parked;    /* (item, since as text, reason), by item */
+    const struct sql_text *release_parked; /* $1 items: those that were given back to
+                                              the workers, journaled as 'resumed' */
+
+    /* Re-reads, decides and writes all effects of the batch in the open transaction. A
+     * constraint that an effect breaks is ERR_CONSTRAINT with its name. */
+    int (*apply)(const struct job_batch *b, struct job_result *done, struct err *e);
+};
+
+#define JOB_EXTERN(name, ...) extern const struct job_type job_##name;
+JOB_TYPES(JOB_EXTERN)
+#undef JOB_EXTERN
+
+enum {
+
+#define JOB_ONE(name, ...) +1
+    JOB_TYPE_CT = 0 JOB_TYPES(JOB_ONE)
+#undef JOB_ONE
+};
+
+extern const struct job_type *const job_types[JOB_TYPE_CT];
+
+/* Runs apply_sql of a job. Its columns: the job's counters in order, how many items are
+ * due again at once, how many rows carry the token. */
+MUST_CHECK int job_apply(const struct job_type *job,
+                         const struct job_batch *b,
+                         const struct pg_param *params,
+                         size_t n,
+                         struct job_result *done,
+                         struct err *e);
+
+#endif

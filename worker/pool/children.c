@@ -1,0 +1,200 @@
+/* children: shared memory, fork, stop, kill. */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/pool/supervisor.h"
+
+enum { AGAIN_MS = 1000 };
+
+int64_t pool_workers(const struct config *c, int job)
+{
+    bool is_shared = job_types[job]->shards > 0;
+
+    return is_shared && c->workers > 0 ? c->workers : c->job_workers[job];
+}
+
+static int64_t workers_of(const struct pool *p, int job)
+{
+    return (p->order->jobs & 1u << job) != 0 ? pool_workers(&p->config, job) : 0;
+}
+
+bool children_open(struct pool *p)
+{
+    size_t size = sizeof *p->shared, i = 0;
+
+    for (int job = 0; job < JOB_TYPE_CT; job++)
+        p->n += (size_t)workers_of(p, job);
+    size += p->n * sizeof p->shared->slots[0];
+    p->shared =
+        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    p->children = calloc(p->n, sizeof *p->children);
+    if (p->shared == MAP_FAILED || p->children == NULL)
+        return false;
+    for (int job = 0; job < JOB_TYPE_CT; job++) {
+        for (int64_t k = 0; k < workers_of(p, job); k++, i++) {
+            p->shared->slots[i].job = job_types[job];
+            p->shared->slots[i].index = k;
+            p->shared->slots[i].workers = workers_of(p, job);
+        }
+    }
+    return true;
+}
+
+void children_close(struct pool *p)
+{
+    if (p->shared != NULL && p->shared != MAP_FAILED)
+        (void)munmap(p->shared, sizeof *p->shared + p->n * sizeof p->shared->slots[0]);
+    free(p->children);
+}
+
+static void become(struct pool *p, size_t i)
+{
+    const struct slot *slot = &p->shared->slots[i];
+    const struct worker_order order = {
+        .config = &p->config,
+        .now = p->order->now,
+        .once = p->order->once,
+        .shared = p->shared,
+        .slot = (int)i,
+    };
+    char title[48];
+    enum exit_code code;
+
+    /* A worker must not outlive its supervisor: told by the kernel, and asked once in
+     * case the supervisor died before we told the kernel. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != p->owner)
+        _exit(EXIT_BUG);
+    (void)snprintf(title, sizeof title, "%s:%" PRId64, slot->job->name, slot->index);
+    (void)prctl(PR_SET_NAME, title);
+    log_context("worker=%zu job=%s", i, slot->job->name);
+    (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
+    code = worker_run(&order);
+    (void)fflush(NULL);
+    _exit((int)code);
+}
+
+static void start(struct pool *p, size_t i)
+{
+    struct child *child = &p->children[i];
+    struct slot *slot = &p->shared->slots[i];
+    pid_t pid;
+
+    slot->state = SLOT_STARTS;
+    slot->incarnation++;
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0)
+        become(p, i);
+    if (pid < 0) {
+        log_error("pool.fork_failed", "code=LL-5009 err=%s", LOG_TEXT(strerror(errno)));
+        child->start_at_ms = clk_ms() + RESTART_CAP_MS;
+        return;
+    }
+    child->pid = slot->pid = pid;
+    child->kill_at_ms = 0;
+    child->replacing = false;
+}
+
+void child_stop(struct pool *p, struct child *child)
+{
+    if (child->pid == 0 || child->kill_at_ms != 0)
+        return;
+    (void)kill(child->pid, SIGTERM);
+    child->kill_at_ms = clk_ms() + p->config.grace_ms;
+}
+
+void children_tend(struct pool *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct child *child = &p->children[i];
+
+        if (child->pid == 0 && !child->finished && !p->draining &&
+            clk_ms() >= child->start_at_ms)
+            start(p, i);
+        if (child->pid == 0 || child->kill_at_ms == 0 || clk_ms() < child->kill_at_ms)
+            continue;
+        log_warn(
+            "pool.killed",
+            "code=LL-5010 slot=%zu pid=%ld reason=\"did not drain within the grace\"",
+            i, (long)child->pid);
+        (void)kill(child->pid, SIGKILL);
+        child->kill_at_ms = clk_ms() + p->config.grace_ms;
+    }
+}
+
+/* ---- the companion: forked beside the workers, and again when it dies ---- */
+
+static void become_companion(const struct pool *p)
+{
+    const struct companion_order order = {
+        .config = &p->config,
+        .shared = p->shared,
+        .slot_ct = p->n,
+        .now = p->order->now,
+        .fd = p->order->companion_fd,
+        .allow_chaos = p->order->allow_chaos,
+    };
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != p->owner)
+        _exit(EXIT_BUG);
+    (void)prctl(PR_SET_NAME, "http");
+    log_context("worker=http");
+    p->order->companion->serve(&order);
+    (void)fflush(NULL);
+    _exit(EXIT_OK);
+}
+
+void companion_tend(struct pool *p)
+{
+    struct child *child = &p->companion;
+
+    if (p->order->companion_fd < 0 || child->pid != 0 || clk_ms() < child->start_at_ms)
+        return;
+    (void)fflush(NULL);
+    child->start_at_ms = clk_ms() + AGAIN_MS;
+    child->pid = fork();
+    if (child->pid == 0)
+        become_companion(p);
+    if (child->pid < 0) {
+        log_error("pool.fork_failed", "code=LL-5009 err=%s", LOG_TEXT(strerror(errno)));
+        child->pid = 0;
+    }
+}
+
+void companion_died(struct pool *p, int status)
+{
+    log_warn("pool.http_died", "code=LL-5011 pid=%ld %s=%d", (long)p->companion.pid,
+             WIFSIGNALED(status) ? "signal" : "exit",
+             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    p->companion.pid = 0;
+}
+
+void companion_close(struct pool *p)
+{
+    int status;
+
+    if (p->order->companion_fd < 0)
+        return;
+    if (p->companion.pid != 0 && kill(p->companion.pid, SIGTERM) == 0) {
+        int64_t deadline_ms = clk_ms() + AGAIN_MS;
+
+        while (waitpid(p->companion.pid, &status, WNOHANG) == 0) {
+            if (clk_ms() > deadline_ms)
+                (void)kill(p->companion.pid, SIGKILL);
+            clk_pause_ms(5);
+        }
+    }
+    (void)close(p->order->companion_fd);
+}

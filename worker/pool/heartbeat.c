@@ -1,0 +1,38 @@
+/* heartbeat: one row of the table workers. */
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/pool/worker.h"
+
+enum { CHANGED_MS = 1000, IDLE_MS = 5000 };
+
+void heartbeat_now(struct heartbeat *h, struct session *s)
+{
+    const char *names[COUNTERS_MAX];
+    size_t n = session_counter_names(s->job, names);
+    struct counters now = *s->counters;
+    struct err e = {0};
+    char json[1024];
+    const struct pg_param params[] = {
+        pg_text(s->pool), pg_int8(s->slot),  pg_text(s->job->name),
+        pg_text(h->host), pg_int8(getpid()), pg_text(json),
+    };
+
+    h->written_ms = clk_ms();
+    (void)counters_json(&now, names, n, json, sizeof json);
+    if (!pg_is_usable(s->pg) ||
+        pg_exec(s->pg, SQL_POOL_REPORT_WORKER, params, 6, NULL, &e) != 0)
+        log_debug("worker.report_failed", "err=%s", LOG_TEXT(e.msg));
+    else
+        h->written = now;
+}
+
+void heartbeat(struct heartbeat *h, struct session *s)
+{
+    bool changed = memcmp(&h->written, s->counters, sizeof h->written) != 0;
+
+    if (clk_ms() - h->written_ms >= (changed ? CHANGED_MS : IDLE_MS))
+        heartbeat_now(h, s);
+}

@@ -1,0 +1,212 @@
+/* monitor: reads the slots, speaks for the pool. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/batch/session.h"
+#include "worker/pool/supervisor.h"
+
+enum { PROGRESS_MS = 5000 };
+
+/* ---- what stops workers ---- */
+
+/* Said once when a worker is in that state, and once when all have got further. */
+static const struct trouble {
+    enum slot_state state, over_at;
+    enum log_level level;
+    const char *event, *code, *over; /* the code is that of the message */
+} troubles[] = {
+    {SLOT_POSTGRES_DOWN, SLOT_CONNECTED, LOG_WARN, "pool.postgres_down", "LL-5101",
+     "pool.postgres_up"},
+    {SLOT_REDIS_DOWN, SLOT_WORKS, LOG_WARN, "pool.redis_down", "LL-5102",
+     "pool.redis_up"},
+    {SLOT_REDIS_WAITS, SLOT_WORKS, LOG_INFO, "pool.redis_waits", "LL-5103",
+     "pool.redis_grants"},
+    {SLOT_FAULT, SLOT_WORKS, LOG_ERROR, "pool.fault", "LL-5104", "pool.fault_over"},
+};
+
+/* The one that was in this state last; NULL: none is. */
+static const struct slot *find_in(const struct pool *p, enum slot_state state)
+{
+    const struct slot *last = NULL;
+
+    for (size_t i = 0; i < p->n; i++) {
+        const struct slot *slot = &p->shared->slots[i];
+
+        if (p->children[i].pid != 0 && slot->state == state &&
+            (last == NULL || slot->trouble_ms > last->trouble_ms))
+            last = slot;
+    }
+    return last;
+}
+
+/* True if there are workers, and each is in this state or further. */
+static bool are_all_at(const struct pool *p, enum slot_state state)
+{
+    size_t alive = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->children[i].pid == 0)
+            continue;
+        if (p->shared->slots[i].state < state)
+            return false;
+        alive++;
+    }
+    return alive > 0;
+}
+
+static void say_trouble(struct pool *p, const struct trouble *t)
+{
+    const struct slot *slot = find_in(p, t->state);
+    int64_t *said_ms = &p->monitor.said_ms[t->state];
+    char quoted[400];
+
+    if (slot != NULL && *said_ms == 0) {
+        *said_ms = clk_ms();
+        log_event(t->level, t->event, "code=%s job=%s err=%s", t->code, slot->job->name,
+                  log_quote(quoted, sizeof quoted, slot->trouble));
+    } else if (slot == NULL && *said_ms != 0 && are_all_at(p, t->over_at)) {
+        log_info(t->over, "seconds=%" PRId64, (clk_ms() - *said_ms) / 1000);
+        *said_ms = 0;
+    }
+}
+
+bool monitor_is_stuck(struct pool *p)
+{
+    struct monitor *m = &p->monitor;
+    const struct slot *slot = find_in(p, SLOT_FAULT);
+    int64_t since_ms = m->said_ms[SLOT_FAULT];
+
+    if (p->shared->commits != m->commits) {
+        m->commits = p->shared->commits;
+        m->commit_ms = clk_ms();
+    }
+    since_ms = since_ms > m->commit_ms ? since_ms : m->commit_ms;
+    if (slot == NULL || slot->trouble_ms < since_ms ||
+        clk_ms() - since_ms < p->config.give_up_ms)
+        return false;
+    log_error("pool.giving_up",
+              "code=LL-5012 reason=\"an error let nothing be committed for %" PRId64
+              " s, see pool.fault; nothing was parked for it\"",
+              p->config.give_up_ms / 1000);
+    return true;
+}
+
+/* ---- figures ---- */
+
+/* The workers of a job taken together. */
+struct total {
+    struct counters sum;
+    size_t workers;
+    const char *left; /* by one of them; "" for nothing */
+};
+
+static struct total total(const struct pool *p, const struct job_type *job)
+{
+    struct total t = {.left = ""};
+
+    for (size_t i = 0; i < p->n; i++) {
+        const struct slot *slot = &p->shared->slots[i];
+
+        if (slot->job != job)
+            continue;
+        t.workers++;
+        counters_add(&t.sum, &slot->counters);
+        t.left = slot->left[0] != '\0' ? slot->left : t.left;
+    }
+    return t;
+}
+
+/* Totals since the start, and how many items a second since `since`. */
+static void say(const char *event,
+                const struct job_type *job,
+                const struct counters *sum,
+                const struct counters *since,
+                int64_t ms)
+{
+    const char *names[COUNTERS_MAX];
+    size_t n = session_counter_names(job, names);
+    int64_t done = 0;
+    char text[600];
+
+    for (size_t i = COUNT_JOB; i < n; i++) {
+        if (strcmp(names[i], "deferred") != 0)
+            done += sum->value[i] - since->value[i];
+    }
+    (void)counters_text(sum, names, n, text, sizeof text);
+    log_info(event, "job=%s %s seconds=%" PRId64 ".%" PRId64 " %ss_per_s=%" PRId64,
+             job->name, text, ms / 1000, ms / 100 % 10, job->item,
+             ms > 0 ? done * 1000 / ms : 0);
+}
+
+static void say_progress(struct pool *p)
+{
+    struct monitor *m = &p->monitor;
+    int64_t ms = clk_ms() - m->progress_ms;
+
+    if (ms < PROGRESS_MS)
+        return;
+    for (int i = 0; i < JOB_TYPE_CT; i++) {
+        struct counters sum = total(p, job_types[i]).sum;
+
+        if (memcmp(&sum, &m->progress[i], sizeof sum) != 0)
+            say("pool.progress", job_types[i], &sum, &m->progress[i], ms);
+        m->progress[i] = sum;
+    }
+    m->progress_ms += ms;
+}
+
+void monitor_tend(struct pool *p)
+{
+    for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
+        say_trouble(p, &troubles[i]);
+    say_progress(p);
+}
+
+void monitor_totals(const struct pool *p, const char *event)
+{
+    static const struct counters nothing;
+
+    for (int i = 0; i < JOB_TYPE_CT; i++) {
+        struct total t = total(p, job_types[i]);
+
+        if (t.workers > 0)
+            say(event, job_types[i], &t.sum, &nothing,
+                clk_ms() - p->monitor.started_ms);
+    }
+}
+
+int64_t monitor_parked(const struct pool *p)
+{
+    int64_t parked = 0;
+
+    for (size_t i = 0; i < p->n; i++)
+        parked += p->shared->slots[i].counters.value[COUNT_parked];
+    return parked;
+}
+
+void monitor_print_summary(const struct pool *p)
+{
+    const char *separator = "";
+
+    for (int i = 0; i < JOB_TYPE_CT; i++) {
+        const struct job_type *job = job_types[i];
+        struct total t = total(p, job);
+
+        if (t.workers == 0)
+            continue;
+        (void)printf("%s%s: ", separator, job->name);
+        for (size_t k = 0; job->counters[k] != NULL; k++) {
+            if (strcmp(job->counters[k], "deferred") != 0)
+                (void)printf("%" PRId64 " %s, ", t.sum.value[COUNT_JOB + k],
+                             job->counters[k]);
+        }
+        (void)printf("%" PRId64 " parked, %s%s", t.sum.value[COUNT_parked],
+                     t.left[0] != '\0' ? "left: " : "nothing left", t.left);
+        separator = "; ";
+    }
+    (void)printf("\n");
+    (void)fflush(stdout);
+}

@@ -1,0 +1,102 @@
+/* schedule: phases and pauses. */
+#include "worker/pool/schedule.h"
+
+#include "common/base/clock.h"
+
+enum { GATHER_MS = 20, VAIN_BASE_MS = 2, WHOLE_AGAIN = 5, PAUSED_MS = 500 };
+
+void schedule_start(struct schedule *s)
+{
+    s->limit = (size_t)s->config->batch;
+    s->from = BATCH_OLDEST;
+    if (s->job->shards > 0)
+        s->from = s->index * s->job->shards / s->workers;
+}
+
+struct batch_order schedule_next(const struct schedule *s)
+{
+    bool is_later = s->job->shards == 0 && s->from != BATCH_OLDEST;
+
+    return (struct batch_order){
+        .from = s->from,
+        .left_out_at_ms = is_later ? s->whole_at_ms : 0,
+        .limit = s->limit,
+    };
+}
+
+/* Until the worker's next phase of a period that all workers of the job divide. */
+static int64_t until_phase(const struct schedule *s, int64_t slice_ms, int64_t now_ms)
+{
+    int64_t period = slice_ms * s->workers;
+    int64_t phase = slice_ms * s->index;
+
+    return period - (now_ms - phase % period + period) % period;
+}
+
+/* A batch takes a tenth of the lease at most, so that a slow server does not end it. */
+static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
+{
+    size_t batch = (size_t)s->config->batch;
+
+    if (ms > s->config->lease_ms / 10 && s->limit > 1)
+        s->limit /= 2;
+    else if (out->worked > 0 && ms < s->config->lease_ms / 40)
+        s->limit = s->limit * 2 < batch ? s->limit * 2 : batch;
+}
+
+/* Shards one after the other. Without them a pull is a whole one, from the oldest row;
+ * only if that took long, because it passed over many rows that are left out, the next
+ * ones begin behind these for five times as long, and leave out what it did. */
+static void move_on(struct schedule *s, const struct batch_outcome *out, int64_t now_ms)
+{
+    if (s->job->shards > 0) {
+        s->from = out->pulled > 0 ? out->next : s->from;
+        return;
+    }
+    if (s->from == BATCH_OLDEST) {
+        s->whole_at_ms = out->pulled_at_ms;
+        s->next_whole_ms = now_ms + WHOLE_AGAIN * out->pull_ms;
+    }
+    s->from = out->pulled > 0 && out->has_left_out && now_ms < s->next_whole_ms
+                  ? out->next
+                  : BATCH_OLDEST;
+}
+
+int64_t schedule_learn(struct schedule *s,
+                       const struct batch_outcome *out,
+                       int64_t ms,
+                       int64_t blocked_ms,
+                       int64_t now_ms)
+{
+    int64_t vain_ms;
+
+    fit(s, out, ms - out->pull_ms);
+    move_on(s, out, now_ms);
+    if (out->worked > 0) {
+        s->in_vain = 0;
+        return out->is_full || out->due_again || s->once
+                   ? 0
+                   : until_phase(s, GATHER_MS, now_ms);
+    }
+    if (out->is_paused) {
+        s->in_vain = 0;
+        return until_phase(s, PAUSED_MS / s->workers, now_ms);
+    }
+    if (out->pulled == 0 && blocked_ms == 0) {
+        s->in_vain = 0;
+        return until_phase(s, s->config->poll_ms, now_ms);
+    }
+    vain_ms = clk_backoff_ms(s->in_vain, VAIN_BASE_MS, s->config->poll_ms);
+    s->in_vain++;
+    if (out->pulled == 0 && blocked_ms > vain_ms)
+        return blocked_ms < s->config->poll_ms ? blocked_ms : s->config->poll_ms;
+    return vain_ms;
+}
+
+void schedule_fail(struct schedule *s, const struct batch_outcome *out, bool is_large)
+{
+    if (out->pulled > 0 && s->job->shards > 0)
+        s->from = out->next;
+    if (out->pulled > 0 && is_large && s->limit > 1)
+        s->limit /= 2;
+}

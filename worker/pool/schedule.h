@@ -1,0 +1,47 @@
+/* schedule: when a worker pulls next. It knows no clock and no server.
+ *
+ * Each of the n workers of a job polls every n x poll_ms, at its own phase, so the job
+ * is polled every poll_ms whatever n is. A part-full batch is followed by a pause up
+ * to the worker's phase of n x 20 ms, so rows that trickle in are worked together. A
+ * worker whose job is paused asks twice a second if it still is, whatever poll_ms is.
+ */
+#ifndef LEDGERLOCK_SCHEDULE_H
+#define LEDGERLOCK_SCHEDULE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "worker/batch/batch.h"
+
+struct schedule {
+    const struct config *config;
+    const struct job_type *job;
+    int64_t index, workers; /* of those that work the job */
+    bool once;              /* nothing trickles in: no pause while there is work */
+    int64_t from;           /* where the next pull begins (batch_order) */
+    int64_t whole_at_ms;    /* without shards: the last pull from the oldest row, */
+    int64_t next_whole_ms;  /* and not before this the next one, if it took long */
+    size_t limit;           /* of its rows: how many fit into a tenth of a lease */
+    unsigned in_vain;       /* pulls in a row of which nothing could be worked */
+};
+
+void schedule_start(struct schedule *s);
+
+/* The next pull. */
+struct batch_order schedule_next(const struct schedule *s);
+
+/* Learns from a batch that took ms; blocked_ms: until something that is left out may be
+ * pulled again, 0: nothing is left out. Returns how long to pause, at now_ms. */
+int64_t schedule_learn(struct schedule *s,
+                       const struct batch_outcome *out,
+                       int64_t ms,
+                       int64_t blocked_ms,
+                       int64_t now_ms);
+
+/* Learns from a batch that broke: the next one is of other shards, and a smaller one if
+ * it took too long or met a conflict, so that a row that causes it stands alone at
+ * last.
+ */
+void schedule_fail(struct schedule *s, const struct batch_outcome *out, bool is_large);
+
+#endif

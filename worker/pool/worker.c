@@ -1,0 +1,343 @@
+/* worker: batch, report, pause; come back when a server does. */
+#define _DEFAULT_SOURCE
+#include "worker/pool/worker.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/batch/batch.h"
+#include "worker/pool/schedule.h"
+
+enum { MONTHS_MS = 3600 * 1000 }; /* how often the months to come are made */
+
+enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 2000, LEAVE_LEASES = 3 };
+
+struct worker {
+    const struct worker_order *order;
+    struct session session;
+    struct schedule schedule;
+    struct heartbeat heartbeat;
+    struct slot *slot;
+    sigset_t stops;
+    bool stopping;
+    bool is_paused;      /* the job was, when its rows were last asked for */
+    long long commits;   /* of the pool, when it last was seen to get on, */
+    int64_t progress_ms; /* and when that was */
+    int64_t months_ms;   /* when the months to come were made, which `run` did first */
+};
+
+/* ---- pauses ---- */
+
+/* Pauses, but not past a signal to stop. */
+static void pause_ms(struct worker *w, int64_t ms)
+{
+    const struct timespec ts = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000L};
+
+    if (!w->stopping && sigtimedwait(&w->stops, NULL, &ts) > 0)
+        w->stopping = true;
+}
+
+/* ---- servers ---- */
+
+static void note_trouble(struct worker *w, enum slot_state state, const char *why)
+{
+    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.290s", why);
+    w->slot->trouble_ms = clk_ms();
+    w->slot->state = state;
+}
+
+/* A fault is not over while nothing can be worked. A worker that finds nothing due asks
+ * for no lock: it asks Redis whether it is back. */
+static void note_success(struct worker *w, const struct batch_outcome *out)
+{
+    bool is_idle = out->pulled == 0;
+
+    if (w->slot->state == SLOT_FAULT && out->worked == 0 &&
+        (!is_idle || out->has_left_out))
+        return;
+    if (w->slot->state == SLOT_REDIS_DOWN && is_idle &&
+        ll_connect(w->session.locks) != LL_OK)
+        return;
+    w->slot->state = SLOT_WORKS;
+}
+
+/* Notes when the pool last committed something, or had nothing to do. */
+static void note_progress(struct worker *w, bool gets_on)
+{
+    long long commits = *w->session.commits;
+
+    if (commits == w->commits && !gets_on)
+        return;
+    w->commits = commits;
+    w->progress_ms = clk_ms();
+}
+
+static int reconnect(struct session *s, struct err *e)
+{
+    if (pg_is_usable(s->pg))
+        return 0;
+    pg_close(s->pg);
+    s->pg = NULL;
+    return session_connect(s, e);
+}
+
+/* A usable connection, and nothing of before that is open. */
+static int ready(struct worker *w, struct err *e)
+{
+    struct session *s = &w->session;
+
+    if (reconnect(s, e) != 0)
+        return (int)e->code;
+    if (w->slot->state < SLOT_CONNECTED)
+        w->slot->state = SLOT_CONNECTED;
+    if (incidents_write(s, e) != 0 || crash_recover(s, e) != 0)
+        return (int)e->code;
+    return s->attempt.in_doubt ? in_doubt_settle(s, e) : 0;
+}
+
+/* A server that is full or sick answers with an error: it is no outage. */
+static bool is_outage(const struct err *e)
+{
+    return e->code == ERR_CONN && strncmp(e->sqlstate, "58", 2) != 0 &&
+           (strncmp(e->sqlstate, "53", 2) != 0 || strcmp(e->sqlstate, "53300") == 0);
+}
+
+/* A collision or a timeout is none, unless they let nothing be committed for a lease.
+ */
+static bool is_fault(struct worker *w, const struct err *e)
+{
+    if (e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_UNKNOWN)
+        return true;
+    session_count(&w->session, COUNT_conflicts, 1);
+    note_progress(w, false);
+    return clk_ms() - w->progress_ms > w->session.config->lease_ms;
+}
+
+/* After an error: true to go on after a pause, false to end the process. */
+static bool survive(struct worker *w, const struct err *e, unsigned failures)
+{
+    char quoted[400];
+
+    log_debug("worker.retry", "failures=%u err=%s", failures,
+              log_quote(quoted, sizeof quoted, e->msg));
+    if (e->code == ERR_SCHEMA || e->code == ERR_DENIED || e->code == ERR_CONFIG) {
+        log_error("worker.failed", "code=LL-5018 err=%s",
+                  log_quote(quoted, sizeof quoted, e->msg));
+        return false;
+    }
+    if (e->code == ERR_REDIS)
+        note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
+                     e->msg);
+    else if (is_outage(e) || (e->code == ERR_TIMEOUT && !pg_is_usable(w->session.pg)))
+        note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
+    else if (is_fault(w, e))
+        note_trouble(w, SLOT_FAULT, e->msg);
+    pause_ms(w,
+             RETRY_BASE_MS / 2 + clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
+    return true;
+}
+
+/* ---- work ---- */
+
+/* One worker of a pool does it for all. After a failure it is tried again in an hour,
+ * or when the month is needed. */
+static void tend_months(struct worker *w)
+{
+    struct session *s = &w->session;
+    struct err e = {0};
+    int64_t made;
+
+    if (s->slot != 0 || clk_ms() - w->months_ms < MONTHS_MS)
+        return;
+    w->months_ms = clk_ms();
+    if (months_keep(s->pg, s->now, &made, &e) != 0)
+        log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
+}
+
+/* Told by the first worker of the job, once for all of them. */
+static void note_pause(struct worker *w, bool is_paused)
+{
+    const struct session *s = &w->session;
+
+    if (is_paused == w->is_paused)
+        return;
+    w->is_paused = is_paused;
+    if (w->schedule.index != 0)
+        return;
+    if (is_paused)
+        log_info("pool.paused", "note=\"ledgerlock resume %s\"", s->job->name);
+    else
+        log_info("pool.resumed", "note=\"%s is worked again\"", s->job->name);
+}
+
+static int step(struct worker *w, struct err *e)
+{
+    struct session *s = &w->session;
+    struct batch_outcome *out = &s->batch->out;
+    const struct batch_order order = schedule_next(&w->schedule);
+    int code = ready(w, e);
+
+    *out = (struct batch_outcome){0};
+    if (code == 0)
+        tend_months(w);
+    if (code != 0 || batch_run(s, &order, e) != 0)
+        return (int)e->code;
+    note_pause(w, out->is_paused);
+    note_success(w, out);
+    note_progress(w, out->worked > 0 || (out->pulled == 0 && !out->has_left_out));
+    return 0;
+}
+
+/* Run --once over a paused job: the rows that are due are left. */
+static enum exit_code leave_paused(struct worker *w)
+{
+    struct session *s = &w->session;
+    const struct pg_param now = pg_text(s->now);
+    struct pg_result *res;
+    struct err e = {0};
+    char due[24] = "all";
+
+    if (pg_exec(s->pg, s->job->backlog, &now, 1, &res, &e) == 0)
+        (void)snprintf(due, sizeof due, "%" PRId64, pg_get_int8(res, 0, 0));
+    pg_result_free(res);
+    (void)snprintf(w->slot->left, sizeof w->slot->left,
+                   "%s due (%s is paused: ledgerlock resume %s)", due, s->job->name,
+                   s->job->name);
+    return strcmp(due, "0") == 0 ? EXIT_OK : EXIT_LEFT;
+}
+
+/* Run --once: true when it is over. The rows that are left out are asked for once more
+ * at the end, and are left when the whole pool has got nowhere for three leases. */
+static bool is_done(struct worker *w, int64_t begun_ms, enum exit_code *code)
+{
+    const struct session *s = &w->session;
+    const struct batch_outcome *out = &s->batch->out;
+
+    if (out->is_paused) {
+        *code = leave_paused(w);
+        return true;
+    }
+    if (out->pulled == 0 && !out->has_left_out) {
+        *code = EXIT_OK;
+        return true;
+    }
+    if (clk_ms() - w->progress_ms < LEAVE_LEASES * s->config->lease_ms)
+        return false;
+    (void)backoff_text(&s->backoff, begun_ms, w->slot->left, sizeof w->slot->left);
+    *code = EXIT_LEFT;
+    return true;
+}
+
+static enum exit_code live(struct worker *w)
+{
+    struct session *s = &w->session;
+    const struct batch_outcome *out = &s->batch->out;
+    enum exit_code code = EXIT_OK;
+    unsigned failures = 0;
+
+    while (!w->stopping) {
+        int64_t begun_ms = clk_ms(), ms;
+        struct err e = {0};
+
+        if (step(w, &e) != 0) {
+            schedule_fail(&w->schedule, out,
+                          e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT);
+            if (!survive(w, &e, failures++))
+                return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_REFUSED;
+            continue;
+        }
+        failures = 0;
+        heartbeat(&w->heartbeat, s);
+        if (w->order->once && is_done(w, begun_ms, &code))
+            return code;
+        ms = clk_ms() - begun_ms;
+        ms = schedule_learn(&w->schedule, out, ms,
+                            backoff_wait_ms(&s->backoff, clk_ms()), clk_ms());
+        pause_ms(w, ms);
+    }
+    return EXIT_OK;
+}
+
+/* A COMMIT in doubt is settled, what was counted is written down. */
+static void finish(struct worker *w)
+{
+    struct session *s = &w->session;
+    struct err e = {0};
+
+    if (s->attempt.in_doubt && ready(w, &e) != 0)
+        log_warn("commit.unsettled",
+                 "code=LL-3008 job=%s token=%" PRId64 " xid=%" PRId64, s->job->name,
+                 s->attempt.token, s->attempt.xid);
+    if (reconnect(s, &e) == 0) {
+        (void)!incidents_write(s, &e);
+        heartbeat_now(&w->heartbeat, s);
+    }
+    incidents_give_up(s);
+}
+
+static void begin(struct worker *w, const struct worker_order *o)
+{
+    struct shared *shared = o->shared;
+    struct slot *slot = &shared->slots[o->slot];
+    struct session *s = &w->session;
+
+    w->order = o;
+    w->slot = slot;
+    s->config = o->config;
+    s->job = slot->job;
+    s->now = o->now;
+    s->slot = o->slot;
+    s->incarnation = slot->incarnation;
+    s->counters = &slot->counters;
+    s->measures = &slot->measures;
+    s->inflight = &slot->inflight;
+    s->suspects = &shared->suspects;
+    s->commits = &shared->commits;
+    w->commits = *s->commits;
+    w->progress_ms = w->months_ms = clk_ms();
+    (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
+    (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, o->slot,
+                   slot->incarnation);
+    w->heartbeat = (struct heartbeat){.host = shared->host};
+    w->schedule = (struct schedule){
+        .config = o->config,
+        .job = slot->job,
+        .index = slot->index,
+        .workers = slot->workers,
+        .once = o->once,
+    };
+    schedule_start(&w->schedule);
+    (void)sigemptyset(&w->stops);
+    (void)sigaddset(&w->stops, SIGTERM);
+    (void)sigaddset(&w->stops, SIGINT);
+    (void)sigprocmask(SIG_BLOCK, &w->stops, NULL);
+    (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
+}
+
+enum exit_code worker_run(const struct worker_order *order)
+{
+    static struct worker w;
+    static struct batch batch;
+    struct err e = {0};
+    enum exit_code code;
+    char quoted[400];
+
+    begin(&w, order);
+    w.session.batch = &batch;
+    if (session_open_locks(&w.session, &e) != 0) {
+        log_error("worker.failed", "code=LL-5018 err=%s",
+                  log_quote(quoted, sizeof quoted, e.msg));
+        session_close(&w.session);
+        return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_BUG;
+    }
+    if (w.session.lock != NULL)
+        ll_set_nonce_copy(w.session.lock, w.session.inflight->nonce);
+    code = live(&w);
+    finish(&w);
+    session_close(&w.session);
+    return code;
+}

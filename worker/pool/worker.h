@@ -1,0 +1,76 @@
+/* worker: one worker process, and the memory that it shares with its supervisor. */
+#ifndef LEDGERLOCK_WORKER_H
+#define LEDGERLOCK_WORKER_H
+
+#include <sys/types.h>
+
+#include "worker/batch/session.h"
+
+/* How far a worker got with its last batch. */
+enum slot_state {
+    SLOT_STARTS,
+    SLOT_POSTGRES_DOWN,
+    SLOT_CONNECTED, /* to PostgreSQL; no more is known */
+    SLOT_FAULT,     /* an error that is neither server's */
+    SLOT_REDIS_DOWN,
+    SLOT_REDIS_WAITS, /* a quorum: there, but started too lately to grant a lock */
+    SLOT_WORKS,
+    SLOT_STATES
+};
+
+/* Outlives the worker. Written by the supervisor before it starts one: */
+struct slot {
+    const struct job_type *job;
+    int64_t index, workers; /* of those that work the job */
+    int64_t incarnation;    /* how often a worker was started here */
+
+    /* By the worker: */
+    struct counters counters;
+    struct measures measures;
+    struct inflight inflight;
+    volatile enum slot_state state;
+    volatile pid_t pid; /* by the supervisor; 0: no worker is in the slot */
+    char trouble[300];  /* why it got no further, */
+    int64_t trouble_ms; /* and when it last was so */
+    char left[500];     /* run --once: the rows that it leaves, and why */
+};
+
+/* Of the whole pool. */
+struct shared {
+    char name[24]; /* of the pool */
+    char host[64];
+    atomic_llong commits;
+    volatile int64_t tick_ms; /* when the supervisor last went round (clk_ms) */
+    struct suspects suspects;
+    struct slot slots[];
+};
+
+/* The orders of a worker. */
+struct worker_order {
+    const struct config *config;
+    const char *now; /* NULL: the database's clock */
+    bool once;       /* until nothing is due */
+    struct shared *shared;
+    int slot;
+};
+
+/* Works until it is told to stop (TERM or INT, which it blocks and asks for), or, if
+ * once, until nothing is due: EXIT_OK, or EXIT_LEFT when the due rows could not be had
+ * for three leases (its slot says why). Any other code: a fault that does not mend. */
+enum exit_code worker_run(const struct worker_order *order);
+
+/* A worker's row in the table workers. */
+struct heartbeat {
+    const char *host;
+    int64_t written_ms;
+    struct counters written;
+};
+
+/* Writes the counters, at most once a second, every five when they did not change.
+ * Failing is no error: the next time they are written as a whole. */
+void heartbeat(struct heartbeat *h, struct session *s);
+
+/* The same at once. */
+void heartbeat_now(struct heartbeat *h, struct session *s);
+
+#endif

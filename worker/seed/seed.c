@@ -1,0 +1,314 @@
+/* seed: fills an empty database with generated rows, through COPY, in one transaction.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/timestamp.h"
+#include "common/pg/pg_copy.h"
+#include "worker/cli/cli.h"
+#include "worker/seed/generator.h"
+
+static struct {
+    int64_t users, subscriptions, skus, orders, seed;
+    const char *now;
+    bool if_empty;
+} flags = {
+    .users = 5000, .subscriptions = 20000, .skus = 200, .orders = 5000, .seed = 1};
+
+#define FLAG(f) offsetof(__typeof__(flags), f)
+
+struct seed {
+    struct pg *pg;
+    const char *currency;
+    struct generator g;
+    int64_t unit_ct; /* in stock */
+    int64_t sent_twice_ct;
+    bool was_filled; /* with --if-empty this is no error */
+};
+
+enum { PROGRESS_ROWS = 8192 };
+
+/* ---- rows ---- */
+
+static void put_user(struct pg_copy *c, struct seed *s, int64_t id)
+{
+    char ref[32];
+
+    (void)snprintf(ref, sizeof ref, "user-%07" PRId64, id);
+    PG_COPY_ROW(c, pg_int8(id), pg_text(ref),
+                pg_int8(generator_user(&s->g, id).balance_minor), pg_text(s->currency));
+}
+
+static void put_transfer(struct pg_copy *c, struct seed *s, int64_t id)
+{
+    int64_t amount = generator_user(&s->g, id).balance_minor;
+    char at[TIMESTAMP_TEXT];
+
+    (void)timestamp_format(s->g.now, at, sizeof at);
+    if (amount != 0)
+        PG_COPY_ROW(c, pg_text("deposit"), pg_int8(id), pg_int8(0), pg_int8(id),
+                    pg_text(at), pg_text("cash"), pg_text("wallet"), pg_int8(amount),
+                    pg_text(s->currency), pg_text(at));
+}
+
+static void put_sku(struct pg_copy *c, struct seed *s, int64_t id)
+{
+    struct gen_sku sku = generator_sku(&s->g, id);
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "SKU-%05" PRId64, id);
+    PG_COPY_ROW(c, pg_int8(id), pg_text(name), pg_int8(sku.qty), pg_int8(sku.qty),
+                pg_int8(sku.price_minor), pg_text(s->currency));
+    s->unit_ct += sku.qty;
+}
+
+static void put_subscription(struct pg_copy *c, struct seed *s, int64_t id)
+{
+    struct gen_subscription sub = generator_subscription(&s->g, id);
+    char anchor[TIMESTAMP_TEXT], cancel[TIMESTAMP_TEXT];
+
+    (void)timestamp_format(sub.anchor_at, anchor, sizeof anchor);
+    (void)timestamp_format(sub.cancel_at, cancel, sizeof cancel);
+    PG_COPY_ROW(c, pg_int8(id), pg_int8(sub.user_id), pg_text(sub.plan),
+                pg_int8(sub.amount_minor), pg_text(s->currency), pg_text(anchor),
+                pg_text(sub.unit), pg_text(anchor),
+                sub.is_cancelled ? pg_text(cancel) : pg_null());
+}
+
+static void put_order(struct pg_copy *c, struct seed *s, int64_t id)
+{
+    struct gen_order o = generator_order(&s->g, id);
+    char key[32], lines[GEN_LINES_MAX * 64], at[TIMESTAMP_TEXT];
+    size_t len = 0;
+
+    (void)snprintf(key, sizeof key, "order-%07" PRId64, id);
+    for (size_t i = 0; i < o.line_ct; i++)
+        len += (size_t)snprintf(lines + len, sizeof lines - len,
+                                "%c{\"sku\":\"SKU-%05" PRId64 "\",\"qty\":%" PRId64 "}",
+                                i == 0 ? '[' : ',', o.lines[i].sku_id, o.lines[i].qty);
+    (void)snprintf(lines + len, sizeof lines - len, "]");
+    PG_COPY_ROW(c, pg_int8(id), pg_int8(o.user_id), pg_text(key), pg_text(lines),
+                pg_int8(o.total_minor),
+                pg_text(timestamp_format(o.placed_at, at, sizeof at)),
+                pg_text(o.is_sent_twice ? "t" : "f"));
+}
+
+static void put_order_lines(struct pg_copy *c, struct seed *s, int64_t id)
+{
+    struct gen_order o = generator_order(&s->g, id);
+
+    for (size_t i = 0; i < o.line_ct; i++)
+        PG_COPY_ROW(c, pg_int8(id), pg_int8(o.lines[i].sku_id),
+                    pg_int8(s->g.price_minor[o.lines[i].sku_id - 1]),
+                    pg_int8(o.lines[i].qty));
+}
+
+/* ---- steps ---- */
+
+typedef void put_fn(struct pg_copy *c, struct seed *s, int64_t id);
+
+static int copy(struct seed *s,
+                const struct sql_text *sql,
+                put_fn *put,
+                int64_t ct,
+                const char *what,
+                struct err *e)
+{
+    struct pg_copy *c = malloc(sizeof *c);
+    int code;
+
+    if (c == NULL)
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    code = pg_copy_begin(c, s->pg, sql, e);
+    if (code == 0) {
+        for (int64_t i = 1; i <= ct && e->code == ERR_OK; i++) {
+            put(c, s, i);
+            if (i % PROGRESS_ROWS == 0)
+                cli_progress("%s: %" PRId64 " of %" PRId64, what, i, ct);
+        }
+        cli_progress("%s: finishing", what);
+        code = pg_copy_finish(c);
+    }
+    cli_progress_end();
+    free(c);
+    return code;
+}
+
+static int run(struct seed *s, const struct sql_text *sql, struct err *e)
+{
+    return pg_exec(s->pg, sql, NULL, 0, NULL, e);
+}
+
+static int send_again(struct seed *s, struct err *e)
+{
+    struct pg_result *res;
+    int64_t same;
+
+    if (pg_exec(s->pg, SQL_SEED_SEND_AGAIN, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    s->sent_twice_ct = pg_get_int8(res, 0, 0);
+    same = pg_get_int8(res, 0, 1);
+    pg_result_free(res);
+    if (same != s->sent_twice_ct)
+        return err_set(e, ERR_BUG, "LL-9004 an order sent twice became two orders");
+    return 0;
+}
+
+static int store(struct seed *s, struct err *e)
+{
+    const struct pg_param currency = pg_text(s->currency);
+    const struct generator *g = &s->g;
+
+    if (copy(s, SQL_SEED_COPY_USERS, put_user, g->user_ct, "users", e) != 0 ||
+        copy(s, SQL_SEED_COPY_TRANSFERS, put_transfer, g->user_ct, "deposits", e) !=
+            0 ||
+        copy(s, SQL_SEED_COPY_STOCK, put_sku, g->sku_ct, "SKUs", e) != 0 ||
+        copy(s, SQL_SEED_COPY_SUBSCRIPTIONS, put_subscription, g->subscription_ct,
+             "subscriptions", e) != 0 ||
+        run(s, SQL_SEED_CREATE_ORDERS, e) != 0 ||
+        copy(s, SQL_SEED_COPY_ORDERS, put_order, g->order_ct, "orders", e) != 0 ||
+        pg_exec(s->pg, SQL_SEED_PUT_ORDERS, &currency, 1, NULL, e) != 0 ||
+        copy(s, SQL_SEED_COPY_ORDER_LINES, put_order_lines, g->order_ct, "order lines",
+             e) != 0 ||
+        run(s, SQL_SEED_SET_SEQUENCES, e) != 0 || send_again(s, e) != 0)
+        return (int)e->code;
+    cli_progress("analyze");
+    return run(s, SQL_SEED_ANALYZE, e);
+}
+
+/* ---- before ---- */
+
+static int refuse_filled(struct seed *s, struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(s->pg, SQL_SEED_FIND_ROWS, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    s->was_filled = !pg_is_null(res, 0, 0);
+    if (s->was_filled && !flags.if_empty)
+        (void)err_set(
+            e, ERR_REFUSED,
+            "LL-8101 the database already holds %s; seed fills an empty database only",
+            pg_get_text(res, 0, 0));
+    pg_result_free(res);
+    return (int)e->code;
+}
+
+static int read_now(struct seed *s, struct err *e)
+{
+    struct pg_result *res;
+
+    if (flags.now != NULL)
+        return timestamp_parse(flags.now, &s->g.now)
+                   ? 0
+                   : err_set(e, ERR_INVALID,
+                             "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    if (pg_exec(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    s->g.now = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return 0;
+}
+
+static int make_month(struct seed *s, struct err *e)
+{
+    char at[TIMESTAMP_TEXT];
+    const struct pg_param now = pg_text(timestamp_format(s->g.now, at, sizeof at));
+
+    return pg_exec(s->pg, SQL_LOAD_MAKE_MONTH, &now, 1, NULL, e);
+}
+
+/* Checks for rows before the table locks too, so that a refusal does not disturb a
+ * running pool. */
+static int seed(struct seed *s, const struct config *c, struct err *e)
+{
+    if (cli_open(c, "seed", &s->pg, e) != 0 || read_now(s, e) != 0 ||
+        pg_begin(s->pg, e) != 0 || run(s, SQL_SEED_LOCK, e) != 0 ||
+        refuse_filled(s, e) != 0 || s->was_filled)
+        return (int)e->code;
+    if (make_month(s, e) != 0 || run(s, SQL_SEED_LOCK_TABLES, e) != 0 ||
+        refuse_filled(s, e) != 0 || s->was_filled)
+        return (int)e->code;
+    cli_progress("making rows");
+    if (generator_open(&s->g, e) != 0 || store(s, e) != 0)
+        return (int)e->code;
+    return pg_commit(s->pg, e);
+}
+
+static int fill(struct seed *s, const struct config *c, struct err *e)
+{
+    s->currency = c->currency;
+    s->g = (struct generator){.seed = (uint64_t)flags.seed,
+                              .user_ct = flags.users,
+                              .subscription_ct = flags.subscriptions,
+                              .sku_ct = flags.skus,
+                              .order_ct = flags.orders};
+    if (flags.orders > 0 && flags.skus == 0)
+        return err_set(e, ERR_INVALID,
+                       "LL-8102 orders need SKUs; give --skus, or --orders 0");
+    return 0;
+}
+
+static void print_summary(const struct seed *s, int64_t started_ms)
+{
+    const struct generator *g = &s->g;
+    char now[TIMESTAMP_TEXT];
+
+    if (s->was_filled) {
+        puts("the database already holds data; nothing was seeded");
+        return;
+    }
+    printf("seeded %" PRId64 " users, %" PRId64 " subscriptions with %" PRId64
+           " periods due at %.19s UTC, %" PRId64 " SKUs with %" PRId64
+           " units, %" PRId64 " orders (%" PRId64 " sent twice) in %.1f s\n",
+           g->user_ct, g->subscription_ct, g->period_ct,
+           timestamp_format(g->now, now, sizeof now), g->sku_ct, s->unit_ct,
+           g->order_ct, s->sent_twice_ct, (double)(clk_ms() - started_ms) / 1000);
+}
+
+static enum exit_code run_verb(const struct config *c, int argc, char **argv)
+{
+    struct seed s = {0};
+    struct err e = {0};
+    int64_t started_ms = clk_ms();
+    enum exit_code code = EXIT_OK;
+
+    (void)argc;
+    (void)argv;
+    if (fill(&s, c, &e) == 0)
+        (void)!seed(&s, c, &e);
+    cli_progress_end();
+    if (e.code != ERR_OK)
+        code = cli_fail(&e);
+    else
+        print_summary(&s, started_ms);
+    generator_close(&s.g);
+    pg_close(s.pg);
+    return code;
+}
+
+/* clang-format off */
+static const struct cli_flag flag_table[] = {
+    {"users",         CLI_INT,  FLAG(users),         1, 50000000,  "how many users"},
+    {"subscriptions", CLI_INT,  FLAG(subscriptions), 0, 500000000, "how many subscriptions"},
+    {"skus",          CLI_INT,  FLAG(skus),          0, 5000000,   "how many SKUs"},
+    {"orders",        CLI_INT,  FLAG(orders),        0, 100000000, "how many orders"},
+    {"seed",          CLI_INT,  FLAG(seed),          0, INT64_MAX, "the number that everything is made from"},
+    {"now",           CLI_TEXT, FLAG(now),           0, 0,         "time that counts as now (default: today, by the database's clock)"},
+    {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, when there is data"},
+    {NULL,            CLI_BOOL, 0,                   0, 0,         NULL},
+};
+/* clang-format on */
+
+const struct cli_verb verb_seed = {
+    .name = "seed",
+    .sentence =
+        "fill an empty database with made-up users, subscriptions, SKUs and orders",
+    .example =
+        "ledgerlock seed --users 5000 --subscriptions 20000 --orders 5000 --seed 7",
+    .flags = flag_table,
+    .values = &flags,
+    .run = run_verb,
+};

@@ -1,0 +1,218 @@
+/* screen: the figures of a reading as lines. */
+#include "worker/top/screen.h"
+
+#include <inttypes.h>
+#include <ncurses.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/cli/json.h"
+
+enum { WORKERS_MAX = 256 };
+
+/* One line, cut at the edge of the window; false when there is no room for it. */
+__attribute__((format(printf, 2, 3))) static bool
+put_line(attr_t attr, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    int y = getcury(stdscr);
+
+    if (y >= LINES - 1)
+        return false;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    (void)attron(attr);
+    (void)addnstr(text, COLS - 1);
+    (void)attroff(attr);
+    (void)move(y + 1, 0);
+    return true;
+}
+
+/* ---- jobs ---- */
+
+static long long
+grown(const struct screen *s, const char *job, const char *counter, long long now)
+{
+    const json_t *jobs = json_object_get(s->before, "counters");
+
+    if (s->before == NULL || s->between_ms <= 0)
+        return 0;
+    now -= doc_int(json_object_get(jobs, job), counter);
+    return now > 0 ? now * 1000 / s->between_ms : 0;
+}
+
+static void draw_job(const struct screen *s, const char *name, const json_t *job)
+{
+    json_t *counters = json_object_get(json_object_get(s->doc, "counters"), name);
+    const char *counter;
+    char rates[256] = "";
+    json_t *n;
+
+    json_object_foreach(counters, counter, n)
+    {
+        long long rate = grown(s, name, counter, json_integer_value(n));
+        size_t at = strlen(rates);
+
+        if (rate > 0 && strcmp(counter, "batches") != 0 &&
+            strcmp(counter, "granted") != 0 && strcmp(counter, "busy") != 0)
+            (void)snprintf(rates + at, sizeof rates - at, "  %s %lld/s", counter, rate);
+    }
+    (void)put_line(A_NORMAL, "%-8s %10lld due %8lld s old %6lld parked%s", name,
+                   doc_int(job, "due"), doc_int(job, "oldest_due_ms") / 1000,
+                   doc_int(job, "parked"), rates);
+}
+
+static void draw_verdict(const struct screen *s)
+{
+    const json_t *newest = json_array_get(json_object_get(s->doc, "newest"), 0);
+    long long wrong = doc_int(newest, "charged_twice") + doc_int(newest, "oversold");
+
+    (void)put_line(wrong > 0 ? A_BOLD | A_REVERSE : A_BOLD,
+                   "%lld charged twice, %lld oversold among the newest %lld charges",
+                   doc_int(newest, "charged_twice"), doc_int(newest, "oversold"),
+                   doc_int(newest, "charges"));
+}
+
+/* ---- workers ---- */
+
+static int sort_of_all; /* for qsort */
+
+static int compare(const void *one, const void *other)
+{
+    const json_t *a = *(json_t *const *)one, *b = *(json_t *const *)other;
+    const char *key = sort_of_all == SORT_BATCHES ? "batches" : "busy";
+    long long x = doc_int(a, key), y = doc_int(b, key);
+    int pools = strcmp(doc_text(a, "pool"), doc_text(b, "pool"));
+
+    if (sort_of_all != SORT_SLOT && x != y)
+        return x < y ? 1 : -1;
+    if (pools != 0)
+        return pools;
+    return doc_int(a, "slot") < doc_int(b, "slot") ? -1 : 1;
+}
+
+static bool is_shown(const struct screen *s, const json_t *worker)
+{
+    return s->filter[0] == '\0' ||
+           strstr(doc_text(worker, "pool"), s->filter) != NULL ||
+           strstr(doc_text(worker, "host"), s->filter) != NULL ||
+           strstr(doc_text(worker, "job"), s->filter) != NULL;
+}
+
+static void draw_workers(const struct screen *s, int room)
+{
+    json_t *rows[WORKERS_MAX], *row;
+    size_t n = 0, i;
+
+    json_array_foreach(json_object_get(s->doc, "workers"), i, row)
+    {
+        if (n < WORKERS_MAX && is_shown(s, row))
+            rows[n++] = row;
+    }
+    sort_of_all = s->sort;
+    /* cppcheck-suppress uninitvar ; n of them are set */
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the array holds pointers */
+    qsort(rows, n, sizeof rows[0], compare);
+    (void)put_line(A_REVERSE, "%-12s %-12s %-8s %4s %8s %8s %9s %9s %6s ", "POOL",
+                   "HOST", "JOB", "SLOT", "PID", "SEEN ms", "BATCHES", "BUSY", "LOST");
+    for (i = 0; i < n && (int)i < room; i++)
+        (void)put_line(
+            A_NORMAL, "%-12.12s %-12.12s %-8.8s %4lld %8lld %8lld %9lld %9lld %6lld",
+            doc_text(rows[i], "pool"), doc_text(rows[i], "host"),
+            doc_text(rows[i], "job"), doc_int(rows[i], "slot"), doc_int(rows[i], "pid"),
+            doc_int(rows[i], "seen_ms"), doc_int(rows[i], "batches"),
+            doc_int(rows[i], "busy"), doc_int(rows[i], "lost"));
+    if (n == 0)
+        (void)put_line(A_DIM, "no worker was seen within ten seconds");
+    else if ((int)n > room)
+        (void)put_line(A_DIM, "and %d more", (int)n - room);
+}
+
+/* ---- the rest ---- */
+
+static void draw_stock(const struct screen *s)
+{
+    json_t *row;
+    size_t i;
+
+    (void)put_line(A_REVERSE, "%-24s %10s %10s  ", "MOST WANTED SKU", "SOLD", "LEFT");
+    json_array_foreach(json_object_get(s->doc, "stock"), i, row)
+    {
+        if (i < 4)
+            (void)put_line(A_NORMAL, "%-24.24s %10lld %10lld", doc_text(row, "sku"),
+                           doc_int(row, "sold"), doc_int(row, "on_hand"));
+    }
+}
+
+static void draw_incidents(const struct screen *s)
+{
+    json_t *row;
+    size_t i;
+
+    (void)put_line(A_REVERSE, "%-16s %-24s %-36s", "INCIDENT", "OF", "DETAIL");
+    json_array_foreach(json_object_get(s->doc, "incidents"), i, row)
+    {
+        if (!put_line(A_NORMAL, "%-16.16s %-24.24s %s", doc_text(row, "kind"),
+                      doc_text(row, "resource"), doc_text(row, "detail")))
+            break;
+    }
+}
+
+static void draw_help(void)
+{
+    static const char *const lines[] = {
+        "",
+        "  q  quit",
+        "  p  pause: the figures stand still; again: they go on",
+        "  s  sort the workers by slot, by batches, by busy keys",
+        "  /  show the workers whose pool, host or job has a text; Enter ends it",
+        "  ?  this help; any key leaves it",
+        "",
+        "  Rates are between two readings, a second apart. `ledgerlock help` has the rest.",
+    };
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        (void)put_line(A_NORMAL, "%s", lines[i]);
+}
+
+static void draw_foot(const struct screen *s)
+{
+    (void)move(LINES - 1, 0);
+    (void)attron(A_DIM);
+    if (s->is_typing)
+        (void)printw("/%s", s->filter);
+    else if (s->trouble[0] != '\0')
+        (void)printw("%.*s", COLS - 1, s->trouble);
+    else
+        (void)printw("q quit  p pause  s sort  / filter  ? help%s%s%s",
+                     s->is_paused ? "   PAUSED" : "",
+                     s->filter[0] != '\0' ? "   /" : "", s->filter);
+    (void)attroff(A_DIM);
+}
+
+void screen_draw(const struct screen *s)
+{
+    const char *name;
+    json_t *job;
+
+    (void)erase();
+    (void)move(0, 0);
+    (void)put_line(A_BOLD, "ledgerlock top - %s - %s", s->schema,
+                   s->doc != NULL ? doc_text(s->doc, "now") : "reading");
+    if (s->shows_help) {
+        draw_help();
+    } else if (s->doc != NULL) {
+        draw_verdict(s);
+        json_object_foreach(json_object_get(s->doc, "jobs"), name, job)
+        {
+            draw_job(s, name, job);
+        }
+        draw_workers(s, LINES > 34 ? LINES - 24 : 8);
+        draw_stock(s);
+        draw_incidents(s);
+    }
+    draw_foot(s);
+    (void)refresh();
+}

@@ -1,0 +1,25 @@
+/* screen: what `top` draws, line by line, into any window of 80 x 24 or more. */
+#ifndef LEDGERLOCK_SCREEN_H
+#define LEDGERLOCK_SCREEN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { SORT_SLOT, SORT_BATCHES, SORT_BUSY, SORTS };
+
+struct screen {
+    const json_t *doc;    /* of the latest reading; NULL: none yet */
+    const json_t *before; /* of the one before it; NULL: none */
+    int64_t between_ms;   /* the two */
+    const char *trouble;  /* why the latest failed; "" */
+    const char *schema;   /* that is shown */
+    int sort;
+    char filter[32]; /* workers whose pool, host or job has this text; "" */
+    bool is_paused, is_typing, shows_help;
+};
+
+/* Draws all of it. */
+void screen_draw(const struct screen *s);
+
+#endif

@@ -1,0 +1,190 @@
+/* top: the state of all pools of a database, in a terminal, new each second. */
+#define _DEFAULT_SOURCE
+#include <ncurses.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "worker/cli/cli.h"
+#include "worker/cli/json.h"
+#include "worker/http/view.h"
+#include "worker/top/screen.h"
+
+enum { READ_MS = 1000, REST = 50, WAIT_MS = 100, ESCAPE = 27 };
+
+static volatile sig_atomic_t ended_by;
+
+static void note_signal(int sig)
+{
+    ended_by = sig;
+}
+
+/* ---- reading ---- */
+
+static json_t *one_text(struct pg *pg, const struct sql_text *sql, struct err *e)
+{
+    struct pg_result *res;
+    json_t *value;
+
+    if (pg_exec(pg, sql, NULL, 0, &res, e) != 0)
+        return NULL;
+    value = json_loads(pg_get_text(res, 0, 0), JSON_DECODE_ANY, NULL);
+    pg_result_free(res);
+    return value;
+}
+
+static json_t *read_all(struct pg *pg, struct err *e)
+{
+    json_t *doc = NULL;
+
+    if (view_read_tables(pg, NULL, &doc, e) == 0 &&
+        doc_put(doc, "now", one_text(pg, SQL_STATUS_READ_NOW, e), e) == 0 &&
+        doc_put(doc, "workers", one_text(pg, SQL_STATUS_WORKERS, e), e) == 0 &&
+        doc_put(doc, "counters", one_text(pg, SQL_STATUS_COUNTERS, e), e) == 0)
+        return doc;
+    json_decref(doc);
+    return NULL;
+}
+
+struct top {
+    const struct config *config;
+    struct pg *pg;
+    json_t *doc, *before;
+    int64_t read_ms, next_ms;
+    char trouble[300];
+    struct screen screen;
+};
+
+/* A server that is gone for a while is asked again. */
+static void read_if_time(struct top *t)
+{
+    struct err e = {0};
+    int64_t begun_ms = clk_ms();
+    json_t *doc = NULL;
+
+    if (t->screen.is_paused || begun_ms < t->next_ms)
+        return;
+    if (!pg_is_usable(t->pg)) {
+        pg_close(t->pg);
+        t->pg = NULL;
+        (void)!cli_open(t->config, "top", &t->pg, &e);
+    }
+    if (e.code == 0)
+        doc = read_all(t->pg, &e);
+    (void)snprintf(t->trouble, sizeof t->trouble, "%.299s", e.code == 0 ? "" : e.msg);
+    t->next_ms = clk_ms() + (clk_ms() - begun_ms) * REST;
+    if (t->next_ms < begun_ms + READ_MS)
+        t->next_ms = begun_ms + READ_MS;
+    if (doc == NULL)
+        return;
+    json_decref(t->before);
+    t->before = t->doc;
+    t->doc = doc;
+    t->screen.between_ms = begun_ms - t->read_ms;
+    t->read_ms = begun_ms;
+    t->screen.doc = t->doc;
+    t->screen.before = t->before;
+}
+
+/* ---- keys ---- */
+
+static void type(struct screen *s, int key)
+{
+    size_t n = strlen(s->filter);
+
+    if (key == '\n' || key == KEY_ENTER || key == ESCAPE) {
+        s->is_typing = false;
+        s->filter[key == ESCAPE ? 0 : n] = '\0';
+    } else if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && n > 0) {
+        s->filter[n - 1] = '\0';
+    } else if (key >= ' ' && key < 127 && n + 1 < sizeof s->filter) {
+        s->filter[n] = (char)key;
+        s->filter[n + 1] = '\0';
+    }
+}
+
+/* False: it is over. */
+static bool press(struct screen *s, int key)
+{
+    if (key == ERR || key == KEY_RESIZE)
+        return true;
+    if (s->shows_help)
+        s->shows_help = false;
+    else if (s->is_typing)
+        type(s, key);
+    else if (key == 'q')
+        return false;
+    else if (key == 'p')
+        s->is_paused = !s->is_paused;
+    else if (key == 's')
+        s->sort = (s->sort + 1) % SORTS;
+    else if (key == '/')
+        s->is_typing = true;
+    else if (key == '?')
+        s->shows_help = true;
+    return true;
+}
+
+/* ---- the verb ---- */
+
+static void restore_terminal(void)
+{
+    if (stdscr != NULL && !isendwin())
+        (void)endwin();
+}
+
+static int open_screen(struct err *e)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    const struct sigaction noted = {.sa_handler = note_signal};
+
+    if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+        return err_set(
+            e, ERR_INVALID,
+            "LL-1019 top needs a terminal; `ledgerlock status` prints the same once");
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        (void)sigaction(ends[i], &noted, NULL);
+    (void)atexit(restore_terminal);
+    (void)initscr();
+    (void)cbreak();
+    (void)noecho();
+    (void)curs_set(0);
+    (void)keypad(stdscr, TRUE);
+    (void)set_escdelay(25);
+    timeout(WAIT_MS);
+    return 0;
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct top t = {.config = c, .screen = {.schema = c->postgres_schema}};
+    struct err e = {0};
+
+    (void)argc;
+    (void)argv;
+    t.screen.trouble = t.trouble;
+    if (cli_open(c, "top", &t.pg, &e) != 0 || open_screen(&e) != 0) {
+        pg_close(t.pg);
+        return cli_fail(&e);
+    }
+    screen_draw(&t.screen); /* before the first reading, which may take a while */
+    do {
+        read_if_time(&t);
+        screen_draw(&t.screen);
+    } while (ended_by == 0 && press(&t.screen, getch()));
+    restore_terminal();
+    json_decref(t.doc);
+    json_decref(t.before);
+    pg_close(t.pg);
+    return EXIT_OK;
+}
+
+const struct cli_verb verb_top = {
+    .name = "top",
+    .sentence = "the state of all pools in a terminal, new each second; q ends it",
+    .example = "ledgerlock top",
+    .run = run,
+};
