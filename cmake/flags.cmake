@@ -12,7 +12,7 @@ endif()
 add_library(strict INTERFACE)
 target_link_libraries(strict INTERFACE flags)
 target_compile_options(strict INTERFACE -Wconversion -Wsign-conversion)
-if(NOT CMAKE_BUILD_TYPE STREQUAL Asan)
+if(NOT CMAKE_BUILD_TYPE MATCHES "^(Asan|Tsan)$")
   target_compile_options(flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
 endif()
 # Flags that not every compiler has.

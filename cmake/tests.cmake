@@ -87,10 +87,12 @@ if(BUILD_TESTING)
       if(label STREQUAL "lock" OR stem MATCHES "^test_pool_(clock|tokens)") # the test moves its own clocks too
         target_link_libraries(${label}_${stem} PRIVATE clock_shim)
       endif()
+      list(APPEND ${label}_programs ${label}_${stem})
       add_test(NAME ${label}.${stem} COMMAND ${label}_${stem})
       set_tests_properties(${label}.${stem} PROPERTIES LABELS ${label} TIMEOUT 900
         ENVIRONMENT "LEDGERLOCK_TEST_SOURCE=${PROJECT_SOURCE_DIR}" SKIP_RETURN_CODE 77)
     endforeach()
+    add_custom_target(${label}_tests DEPENDS ${${label}_programs})
   endforeach()
   set(failing malloc calloc realloc strdup strndup)
   list(TRANSFORM failing PREPEND -Wl,--wrap=)
@@ -122,12 +124,21 @@ if(BUILD_TESTING)
     add_test(NAME lint.${stem} COMMAND ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(lint.${stem} PROPERTIES LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77)
   endforeach()
-  # The longest tests: scripts/test without options leaves them out, so that it takes five minutes on two processors.
-  foreach(test model.quorum verbs.test_bench verbs.test_bench_scripts verbs.test_lab verbs.test_real_data
-      pool.test_idle pool.test_orders_of_two pool.test_pgbouncer pool.test_pool_chaos pool.test_pool_quorum pool.test_shop lock.test_lock_cluster_failover
-      lock.test_lock_quorum_slow lock.test_lock_renew_faults chaos.test_collisions chaos.test_partition
-      chaos.test_postgres_full chaos.test_redis_sick chaos.test_slow_ways chaos.test_swarm)
-    set_property(TEST ${test} APPEND PROPERTY LABELS long)
+  # Left to scripts/test --all. Slow ones, or figures:
+  set(later verbs.test_bench verbs.test_bench_scripts verbs.test_lab verbs.test_plans verbs.test_real_data
+    pool.test_orders_of_two pool.test_pool_quorum pool.test_shop lock.test_lock_cluster_failover)
+  # With assertions that the speed of the machine decides:
+  list(APPEND later lock.test_lock_clock lock.test_lock_herd lock.test_lock_pause lock.test_lock_quorum
+    lock.test_lock_quorum_down lock.test_lock_quorum_slow lock.test_lock_renew lock.test_lock_renew_faults
+    lock.test_lock_renew_holder lock.test_lock_signals lock.test_lock_tls lock.test_lock_wait lock.test_renew_trips
+    pool.test_commit_unknown pool.test_idle pool.test_pgbouncer pool.test_pool_chaos pool.test_pool_outage
+    pool.test_recovery pool.test_trickle)
+  foreach(test ${later})
+    set_property(TEST ${test} APPEND PROPERTY LABELS later)
+  endforeach()
+  # Run by --only threads as well. Children are killed and clocks are moved in others; these have threads of their own.
+  foreach(test lock lock_batch lock_counter lock_herd lock_loss lock_renew lock_renew_holder lock_signals lock_wait)
+    set_property(TEST lock.test_${test} APPEND PROPERTY LABELS threads)
   endforeach()
   # Minutes each: they begin first, so that none of them ends alone.
   foreach(test verbs.test_audit chaos.test_redis_sick chaos.test_partition chaos.test_slow_ways chaos.test_collisions

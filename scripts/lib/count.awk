@@ -1,17 +1,25 @@
-# Counts what a JUnit report of ctest tells: each function of a cmocka program, and each test that is no such program.
-# Prints "count PASSED FAILED SKIPPED LEFT" and one line for each function or test that failed or was skipped.
+# Reads a JUnit report of ctest: each function of a cmocka program counts, and each test that is no such program.
+# Prints "count PASSED FAILED SKIPPED", a line for each function or test that failed or was skipped, and for each
+# test that may be run again "again TEST where it failed". A test that broke a promise, or is not in `once`, is not run again.
+# -v again=0: nothing is to be run again, all failures count.
 
 function say(what, name, reason) {
-  print what ": " name (reason != "" ? ": " reason : "")
+  notes[++noted] = what ": " name (reason != "" ? ": " reason : "")
 }
 
-function finish() {
+function finish(    i) {
   if (test == "") return
-  if (functions == 0 && status == "run") passed++
-  else if (functions == 0 && status == "fail") { failed++; say("failed", test, "") }
-  else if (functions == 0) { skipped++; say("skipped", test, reason) }
-  else if (status == "notrun" && spared == 0) { skipped++; say("skipped", test, reason) }
-  else if (status == "fail" && bad == 0) { failed++; say("failed", test, "it ended before its functions did") }
+  if (functions == 0 && status == "run") here["passed"]++
+  else if (functions == 0 && status == "fail") { here["failed"]++; say("failed", test, place) }
+  else if (functions == 0) { here["skipped"]++; say("skipped", test, reason) }
+  else if (status == "notrun" && spared == 0) { here["skipped"]++; say("skipped", test, reason) }
+  else if (status == "fail" && bad == 0) { here["failed"]++; say("failed", test, "it ended before its functions did") }
+  if (here["failed"] > 0 && again && !broken)
+    print "again " test " " (place != "" ? place : "no line of a test")
+  else {
+    for (i = 1; i <= noted; i++) print notes[i]
+    for (i in here) sum[i] += here[i]
+  }
   test = ""
 }
 
@@ -21,21 +29,29 @@ function finish() {
   test = substr($0, RSTART + 7, RLENGTH - 8)
   match($0, / status="[^"]*"/)
   status = substr($0, RSTART + 9, RLENGTH - 10)
-  functions = bad = spared = summary = 0
-  reason = ""
+  functions = bad = spared = summary = noted = broken = 0
+  reason = place = function_now = ""
+  delete here
 }
 test == "" { next }
 { sub(/^.*<system-out>/, "") }
+/PROMISE BROKEN/ { broken = 1 }
 /^\[==========\] Running / { summary = 0; next }
 /^\[==========\] [0-9]+ test/ { summary = 1; next }
-/^\[ RUN      \] / { reason = ""; next }
+/^\[ RUN      \] / { reason = ""; function_now = $NF; next }
 /^(SKIPPED|[Ss]kipped): / { reason = $0; sub(/^[A-Za-z]*: /, "", reason) }
 summary { next }
-/^\[       OK \] / { functions++; passed++ }
-/^\[ LEFT OUT \] / { left++ }
-/^\[  SKIPPED \] / { functions++; spared++; skipped++; say("skipped", test " " $NF, reason); reason = "" }
-/^\[  FAILED  \] [a-zA-Z_0-9]+$/ { functions++; bad++; failed++; say("failed", test " " $NF, "") }
+place == "" && match($0, /[a-z_0-9]+\.c:[0-9]+/) && /error|Failure|ERROR/ {
+  place = function_now " at " substr($0, RSTART, RLENGTH)
+}
+/^\[       OK \] / { functions++; here["passed"]++ }
+/^\[  SKIPPED \] / { functions++; spared++; here["skipped"]++; say("skipped", test " " $NF, reason); reason = "" }
+/^\[  FAILED  \] [a-zA-Z_0-9]+$/ {
+  functions++; bad++; here["failed"]++
+  if (place == "") place = $NF
+  say("failed", test " " $NF, broken ? "a promise is broken" : "")
+}
 END {
   finish()
-  print "count", passed + 0, failed + 0, skipped + 0, left + 0
+  print "count", sum["passed"] + 0, sum["failed"] + 0, sum["skipped"] + 0
 }

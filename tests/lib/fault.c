@@ -228,8 +228,8 @@ static void assert_no_lock_stays(void)
 
     while (pool_lock_keys(&world.f) > 0) {
         if (fixture_now_ms() > deadline)
-            fail_msg("%" PRId64 " lock keys outlive their lease",
-                     pool_lock_keys(&world.f));
+            promise_broken("%" PRId64 " lock keys outlive their lease",
+                           pool_lock_keys(&world.f));
         fixture_pause_ms(20);
     }
 }

@@ -320,8 +320,7 @@ PGconn *load_connect(const struct fixture *f)
 
     fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
     conn = PQconnectdb(url);
-    if (PQstatus(conn) != CONNECTION_OK)
-        fail_msg("%s", PQerrorMessage(conn));
+    assert_int_equal(PQstatus(conn), CONNECTION_OK);
     PQclear(
         PQexec(conn, "SET search_path = ledgerlock; SET client_min_messages = error"));
     return conn;
@@ -340,10 +339,12 @@ void load_assert_exact(const struct load *l, const struct fixture *f)
         const char *found = checks[i](l, conn);
 
         if (found != NULL)
-            fail_msg("LEDGERLOCK_TEST_SEED=%" PRIu64 ": %s", l->seed, found);
+            promise_broken("LEDGERLOCK_TEST_SEED=%" PRIu64 ": %s", l->seed, found);
     }
     PQfinish(conn);
     fixture_become(&owner, "ledgerlock_owner");
-    runs(&owner, 0, "audit --lag 0s");
+    if (fixture_run(&owner, &said, "audit", "--lag", "0s", NULL) == 1)
+        promise_broken("audit: %s", said.out);
+    assert_int_equal(said.code, 0);
     checker_assert_holds(&rows_alone, f, "now", "");
 }

@@ -63,6 +63,40 @@ static void call(void (*function)(void))
         function();
 }
 
+/* ---- promises ------------------------------------------------------------ */
+
+void promise_fails(const char *file, int line, const char *fmt, ...)
+{
+    char words[4096];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(words, sizeof words, fmt, ap);
+    va_end(ap);
+    print_error("PROMISE BROKEN: %s\n", words);
+    _fail(file, line);
+}
+
+void promise_kept(bool kept, const char *words, const char *file, int line)
+{
+    if (!kept)
+        promise_fails(file, line, "%s", words);
+}
+
+void promise_same(
+    intmax_t is, intmax_t must, const char *words, const char *file, int line)
+{
+    if (is != must)
+        promise_fails(file, line, "%s is %" PRIdMAX ", not %" PRIdMAX, words, is, must);
+}
+
+void promise_text(
+    const char *is, const char *must, const char *words, const char *file, int line)
+{
+    if (strcmp(is, must) != 0)
+        promise_fails(file, line, "%s is %s, not %s", words, is, must);
+}
+
 /* ---- as cmocka calls them ------------------------------------------------ */
 
 static void start_once(const struct test_group *group)

@@ -152,6 +152,26 @@ void test_register_rows(const struct test_case *like,
                            sizeof cases / sizeof cases[0]);                            \
     }
 
+/* ---- promises ------------------------------------------------------------ */
+
+/* Assertions of what the program promises whatever the machine does: totals, one charge
+ * a period, rising tokens, nothing oversold, nobody innocent parked, no hang. They
+ * print PROMISE BROKEN, and scripts/test never runs such a program a second time. */
+#define promise_true(c) promise_kept((c), #c, __FILE__, __LINE__)
+#define promise_false(c) promise_kept(!(c), "not " #c, __FILE__, __LINE__)
+#define promise_int_equal(a, b)                                                        \
+    promise_same((intmax_t)(a), (intmax_t)(b), #a, __FILE__, __LINE__)
+#define promise_string_equal(a, b) promise_text((a), (b), #a, __FILE__, __LINE__)
+#define promise_broken(...) promise_fails(__FILE__, __LINE__, __VA_ARGS__)
+
+void promise_kept(bool kept, const char *words, const char *file, int line);
+void promise_same(
+    intmax_t is, intmax_t must, const char *words, const char *file, int line);
+void promise_text(
+    const char *is, const char *must, const char *words, const char *file, int line);
+void promise_fails(const char *file, int line, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* A variable of such a type is closed at the end of its block, the last one first;
  * where the case fails before, what it has opened ends with the program. */
 #define OWNED(close) __attribute__((cleanup(close)))

@@ -56,7 +56,7 @@ GROUP(.start = work_under_kills, .stop = close_all);
 static void assert_right(const char *found)
 {
     if (found != NULL)
-        fail_msg("%s", found);
+        promise_broken("%s", found);
 }
 
 /* Guarantee: Workers are killed up to 60 times: every period that was due is charged
