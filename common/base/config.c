@@ -76,7 +76,7 @@ const struct config_option config_options[] = {
      "how long a lock lasts; PostgreSQL's timeouts are kept below it"},
     {"pool.workers", ROW_INT(workers), "0", 0, 256, NULL,
      "LEDGERLOCK_POOL_WORKERS", "workers", 'w', 0,
-     "worker processes of each job that several can share; 0: as many as pool.<job> says"},
+     "worker processes of each job that several serve at once; 0: as many as pool.<job> says"},
 #define ROW_JOB(name, NAME, workers, most) \
     {"pool." #name, ROW_INT(job_workers[JOB_ROW_##name]), #workers, 0, most, NULL, \
      "LEDGERLOCK_POOL_" #NAME, #name, 0, 0, \
@@ -110,6 +110,9 @@ const struct config_option config_options[] = {
     {"billing.catch_up_max", ROW_INT(catch_up_max), "1000", 1, 1000000, NULL,
      "LEDGERLOCK_BILLING_CATCH_UP_MAX", "catch-up-max", 0, OPTION_RELOAD,
      "what has more periods due is parked instead of charged"},
+    {"orders.order", ROW_CHOICE(orders_order), "placed", 0, 0, "placed|any",
+     "LEDGERLOCK_ORDERS_ORDER", "order", 0, 0,
+     "placed: one worker of all pools serves them as they were placed; any: all at once"},
     {"import.currency", ROW_TEXT(currency), "USD", 3, 3, NULL,
      "LEDGERLOCK_IMPORT_CURRENCY", "currency", 0, 0,
      "ISO code of the money in imported files"},

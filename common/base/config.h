@@ -34,8 +34,8 @@ struct config {
                                       lock is held, in words) */
     char lock_prefix[CONFIG_TEXT]; /* locks.prefix, default "lock:" */
     int64_t lease_ms;              /* locks.lease_ms: 1000 .. 600000, default 10000 */
-    int64_t workers;               /* pool.workers: of each job that several can share;
-                                      flag -w; 0: */
+    int64_t workers; /* pool.workers: of each job that several serve at once;
+                        flag -w; 0: */
     int64_t job_workers[CONFIG_JOBS]; /* pool.<job>, by the registry's rows: 0 .. its
                                          most */
     int64_t batch; /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
@@ -51,6 +51,8 @@ struct config {
                                       decline; units s m h d */
     int64_t catch_up_max; /* billing.catch_up_max: 1 .. 1000000, default 1000: what has
                              more periods due is parked */
+    char orders_order[CONFIG_TEXT]; /* orders.order: "placed" (one worker of all pools
+                                       serves) or "any" (all at once) */
     char currency[CONFIG_TEXT]; /* import.currency: ISO code of imported money, default
                                    "USD" */
     char http_listen[CONFIG_TEXT]; /* http.listen: [address:]port; "": nothing is served
@@ -65,6 +67,7 @@ struct config {
     bool is_quorum;           /* redis.url names several servers */
     bool transaction_pooling; /* postgres.pooling is transaction */
     bool by_key;              /* postgres.places is off */
+    bool any_order;           /* orders.order is any */
 
     unsigned char origin[64]; /* per row of the table: origin of the value */
 };

@@ -27,7 +27,8 @@ struct pg_options {
     int64_t answer_ms;         /* longest wait for any one answer; > 0 */
     int64_t statement_ms;      /* statement_timeout of the session; 0: the server's */
     int64_t lock_ms;           /* lock_timeout; 0: the server's */
-    int64_t idle_ms; /* idle_in_transaction_session_timeout; 0: the server's */
+    int64_t idle_ms;         /* idle_in_transaction_session_timeout; 0: the server's */
+    int64_t session_idle_ms; /* idle_session_timeout; 0: the server's */
     bool plans_once; /* each statement is planned once for all values, by index where
                         one will do: the plan is kept when the tables have grown. No
                         index-only scan: it copies all that matches on a page to return

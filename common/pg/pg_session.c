@@ -26,6 +26,7 @@ write_settings(const struct pg_options *o, const char *schema, char text[PG_SETT
         {"statement_timeout", o->statement_ms},
         {"lock_timeout", o->lock_ms},
         {"idle_in_transaction_session_timeout", o->idle_ms},
+        {"idle_session_timeout", o->transaction_pooling ? 0 : o->session_idle_ms},
     };
 
     size_t n = (size_t)snprintf(text, PG_SETTINGS,

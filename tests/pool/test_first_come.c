@@ -2,6 +2,7 @@
  * they were placed. The shop is drawn from a seed: few SKUs that most want, too little
  * of them, poor users, orders of up to four lines, and ids that say nothing of the
  * order. */
+#include "tests/lib/gate.h"
 #include "tests/lib/oracle.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
@@ -77,6 +78,99 @@ CASE_ROWS(orders_are_served_as_placed_in_batches_of, batches)
     oracle_read(world.owner, "false");
     world_run(NOW);
     assert_served();
+}
+
+/* ---- several workers ---- */
+
+#define WORKED "FROM workers WHERE (counters ->> 'batches')::bigint > 0"
+
+/* Guarantee: Four workers that serve orders of the same SKUs at once, in any order,
+ * sell nothing twice and decide all. */
+CASE(orders_in_any_order_are_served_by_four_workers_that_meet)
+{
+    int orders = 2000;
+
+    fixture_env("LEDGERLOCK_ORDERS_ORDER", "any");
+    fixture_env("LEDGERLOCK_POOL_BATCH", "20");
+    for (int tries = 1;; tries++, orders *= 2) {
+        fill(orders, 11);
+        world_runs(0, "run --once --jobs orders -w 4 --now " NOW);
+        world_audit(NOW, NULL);
+        promise_int_equal(
+            world_ask("SELECT count(*) FROM orders WHERE state = 'pending'"), 0);
+        if (world_ask("SELECT count(*) " WORKED) == 4 &&
+            pool_counter(&world.f, "busy") >= 100)
+            break;
+        assert_true(tries < 5);
+        world_close();
+        world_open();
+    }
+}
+
+static struct fixture_child standby;
+
+static void start_two(void)
+{
+    fixture_env("LEDGERLOCK_POOL_BATCH", "20");
+    fill(4000, 9);
+    oracle_read(world.owner, "o.user_id % 2 = 0");
+    gate_shut(&world.f, "user_id % 2 = 0", 1);
+    pool_start("run --jobs orders --now " NOW);
+    world_wait("SELECT count(*) > 100 FROM ledgerlock.orders WHERE state <> 'pending'");
+    fixture_env("LEDGERLOCK_POOL_ORDERS", "2");
+    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now", NOW, NULL);
+    world_wait("SELECT count(*) = 3 FROM ledgerlock.workers");
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
+               " user_id % 2 = 1");
+    assert_int_equal(world_ask("SELECT count(DISTINCT pool) " WORKED), 1);
+}
+
+static void finish_by_the_standby(void)
+{
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+    assert_int_equal(kill(standby.pid, SIGTERM), 0);
+    pool_assert_ends(&standby, 0);
+    assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
+    assert_served();
+}
+
+/* Guarantee: Orders are served as placed by one worker of all pools, and by the next
+ * that stands by when its pool is killed. */
+CASE(standby_of_another_pool_goes_on_when_the_first_is_killed)
+{
+    pid_t worker;
+
+    start_two();
+    super_do(
+        "SET search_path = ledgerlock; SELECT pause_job('orders')"); /* a batch under
+                                                                        way keeps its
+                                                                        keys for its
+                                                                        lease */
+    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    worker = pool_workers(1);
+    world_kill(&world.pool);
+    (void)kill(worker, SIGKILL); /* it may have ended with its pool */
+    gate_open();
+    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
+    finish_by_the_standby();
+}
+
+/* Guarantee: A frozen worker of orders keeps those that stand by from work for ten
+ * seconds, or one lease if that is longer. */
+CASE(worker_that_is_frozen_gives_way_to_the_standby)
+{
+    pid_t frozen;
+
+    start_two();
+    super_do("SET search_path = ledgerlock; SELECT pause_job('orders')");
+    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    frozen = pool_workers(1);
+    assert_int_equal(kill(frozen, SIGSTOP), 0);
+    gate_open();
+    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
+    finish_by_the_standby();
+    assert_int_equal(kill(frozen, SIGCONT), 0);
+    pool_stop();
 }
 
 /* ---- beside a key that somebody holds ---- */

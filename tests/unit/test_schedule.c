@@ -220,3 +220,29 @@ CASE(batch_that_broke_goes_on_to_other_shards)
         schedule_fail(&s, &part, true);
     assert_int_equal(schedule_next(&s).limit, 1);
 }
+
+CASE(
+    workers_that_serve_in_any_order_begin_behind_each_other_and_at_the_oldest_in_the_end)
+{
+    const struct batch_outcome full = {.pulled = 500, .worked = 500, .is_full = true};
+    struct schedule s = begin_job(0, 2, 4);
+
+    assert_int_equal(schedule_next(&s).skip, 1000);
+    assert_int_equal(learn(&s, full, 100000), 0);
+    assert_int_equal(schedule_next(&s).skip, 1000);
+    /* nothing is so far behind: at once again, from the oldest row */
+    assert_int_equal(learn(&s, (struct batch_outcome){.is_behind = true}, 100000), 0);
+    assert_int_equal(schedule_next(&s).skip, 0);
+    (void)learn(&s, part, 100000);
+    assert_int_equal(schedule_next(&s).skip, 0);
+    (void)learn(&s, full, 100000);
+    assert_int_equal(schedule_next(&s).skip, 1000);
+}
+
+CASE(worker_that_stands_by_asks_again_every_poll_ms)
+{
+    struct schedule s = begin_job(0, 0, 1);
+
+    assert_int_equal(learn(&s, (struct batch_outcome){.is_standby = true}, 100003),
+                     250);
+}

@@ -31,7 +31,7 @@ static const struct {
     const char *has[6], *lacks[3];
 } hot[] = {
     {SQL_BILLING_PULL_DUE, PULL, DUE, {"Index Scan using subscriptions_due", "Limit", "One-Time Filter"}, {"Bitmap", "Sort"}},
-    {SQL_ORDERS_PULL_PENDING, PULL, "1, NULL, 500, '{}', '{7}'", {"Index Scan using orders_pending", "order_lines_pkey", "Index Cond: ((placed_at <= ", "One-Time Filter"}, {"Bitmap Index Scan on orders"}},
+    {SQL_ORDERS_PULL_PENDING, PULL, "1, NULL, 500, '{}', '{7}', 0", {"Index Scan using orders_pending", "order_lines_pkey", "Index Cond: ((placed_at <= ", "One-Time Filter"}, {"Bitmap Index Scan on orders"}},
     {SQL_BILLING_PULL_ITEMS, PULL, ITEMS, {"subscriptions_pkey", "Function Scan"}, {NULL}},
     {SQL_ORDERS_PULL_ITEMS, PULL, ITEMS, {"orders_pkey", "order_lines_pkey"}, {NULL}},
     {SQL_POOL_CLAIM_USERS, CLAIM, KEYS, {"users_pkey", "LockRows"}, {NULL}},

@@ -4,6 +4,7 @@
  *   locks.c      takes and releases their keys in Redis
  *   claim.c      locks their rows in PostgreSQL, and tells why some were refused
  *   commit.c     the transaction, and what to do when it breaks
+ *   standby.c    whether this worker is the one that serves the job
  *   in_doubt.c   a COMMIT whose answer was lost
  *   crash.c      what a dead worker left
  *   parked.c     sets an item aside for a person
@@ -38,6 +39,7 @@ struct batch_ref {
 struct batch_order {
     int64_t from;           /* a shard, or a time (job.h) or BATCH_OLDEST */
     int64_t left_out_at_ms; /* what was left out then is; 0: what is left out now */
+    int64_t skip;           /* without shards: the oldest that are left to others */
     size_t limit;
     const int64_t *items; /* NULL: those that are due */
     size_t item_ct;
@@ -50,6 +52,8 @@ struct batch_outcome {
     size_t worked;        /* of these: decided, or parked */
     bool is_full;         /* there may be more behind them */
     bool due_again;       /* some that were worked are due again */
+    bool is_standby;      /* another worker serves the job: nothing was pulled */
+    bool is_behind;       /* the pull left the oldest rows to others */
     bool is_paused;       /* the job is: nothing of it is pulled */
     bool has_left_out;    /* the pull passed over users or SKUs left out for a while */
     int64_t next;         /* shard behind the rows, or time of the first (job.h) */
@@ -80,6 +84,14 @@ struct batch {
  * not known what is wrong, nothing is parked for it. */
 MUST_CHECK int
 batch_run(struct session *s, const struct batch_order *order, struct err *e);
+
+/* True in *serves if this worker is the one that serves the job, of all pools: it holds
+ * an advisory lock of its session, or behind a transaction pooler a key with a short
+ * lease. Behind a pooler without Redis there is neither, and each serves. */
+MUST_CHECK int standby_check(struct session *s, bool *serves, struct err *e);
+
+/* How many rows of the job are due; -1: PostgreSQL does not say. */
+int64_t batch_due(struct session *s);
 
 /* The transaction of the attempt is in doubt: asks what became of it, waits while it
  * runs, adds up what it counted, releases its keys. ERR_TIMEOUT: it still runs. */

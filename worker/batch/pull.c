@@ -120,21 +120,25 @@ static int ask_for_due(struct session *s,
 {
     static int64_t left_out[RESOURCE_KIND_COUNT][BACKOFF_MAX];
     struct batch_outcome *out = &s->batch->out;
-    struct pg_param params[3 + RESOURCE_KIND_COUNT] = {pg_null(), pg_text(s->now),
-                                                       pg_int8((int64_t)order->limit)};
+    size_t n = 3 + (size_t)s->job->kinds;
+    struct pg_param params[3 + RESOURCE_KIND_COUNT + 1] = {
+        pg_null(), pg_text(s->now), pg_int8((int64_t)order->limit)};
     int64_t begun_ms = clk_ms();
     int64_t at_ms = order->left_out_at_ms != 0 ? order->left_out_at_ms : begun_ms;
 
     for (int kind = 0; kind < s->job->kinds; kind++) {
-        size_t n = backoff_list(&s->backoff, kind, at_ms, left_out[kind]);
+        size_t ids = backoff_list(&s->backoff, kind, at_ms, left_out[kind]);
 
-        params[3 + kind] = pg_int8_array(left_out[kind], n);
-        out->has_left_out = out->has_left_out || n > 0;
+        params[3 + kind] = pg_int8_array(left_out[kind], ids);
+        out->has_left_out = out->has_left_out || ids > 0;
     }
     if (s->job->shards > 0 || (out->has_left_out && order->left_out_at_ms != 0))
         params[0] = pg_int8(order->from);
-    if (pg_exec(s->pg, s->job->pull, params, 3 + (size_t)s->job->kinds, res, e) != 0)
+    if (s->job->shards == 0)
+        params[n++] = pg_int8(order->skip);
+    if (pg_exec(s->pg, s->job->pull, params, n, res, e) != 0)
         return (int)e->code;
+    out->is_behind = order->skip > 0;
     out->pulled_at_ms = begun_ms;
     out->pull_ms = clk_ms() - begun_ms;
     if (!pg_is_null(*res, 0, 4))
@@ -152,6 +156,19 @@ static int ask_for_items(struct session *s,
                                       pg_text(s->now)};
 
     return pg_exec(s->pg, s->job->pull_items, params, 2, res, e);
+}
+
+int64_t batch_due(struct session *s)
+{
+    const struct pg_param now = pg_text(s->now);
+    struct pg_result *res;
+    struct err e = {0};
+    int64_t due = -1;
+
+    if (pg_exec(s->pg, s->job->backlog, &now, 1, &res, &e) == 0)
+        due = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return due;
 }
 
 int batch_pull(struct session *s, const struct batch_order *order, struct err *e)

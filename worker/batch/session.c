@@ -6,6 +6,10 @@
 
 #include "common/base/secret.h"
 
+/* A worker asks something of PostgreSQL every two seconds at least. One that is frozen
+ * must not keep the others of its job standing by. */
+enum { SILENT_MS = 10000 };
+
 void (*session_hook)(const struct session *s, enum hook_point point);
 
 #define COUNTER_NAME(name) #name,
@@ -53,12 +57,14 @@ int session_connect(struct session *s, struct err *e)
         .statement_ms = lease_ms / 2,
         .lock_ms = lease_ms / 4,
         .idle_ms = lease_ms / 2,
+        .session_idle_ms = lease_ms > SILENT_MS ? lease_ms : SILENT_MS,
         .schema = s->config->postgres_schema,
         .by_key = s->config->by_key,
         .plans_once = true,
         .transaction_pooling = s->config->transaction_pooling,
     };
 
+    s->serves = false;
     /* A pooler would rename a session whenever it goes from one worker to another. */
     (void)snprintf(name, sizeof name, "ledgerlock worker%s%s",
                    options.transaction_pooling ? "" : " ",
@@ -100,13 +106,20 @@ int session_open_locks(struct session *s, struct err *e)
     secret_wipe(password, sizeof password);
     if (code == LL_E_INVAL || code == LL_E_TLS)
         return err_set(e, ERR_CONFIG, "LL-2016 redis.url or locks.prefix: %s", why);
-    if (code == LL_OK)
+    if (code == LL_OK) {
         s->lock = ll_new(s->locks);
-    return s->lock == NULL ? err_set(e, ERR_NOMEM, "LL-9001 out of memory") : 0;
+        s->serving = ll_new(s->locks);
+    }
+    return s->lock == NULL || s->serving == NULL
+               ? err_set(e, ERR_NOMEM, "LL-9001 out of memory")
+               : 0;
 }
 
 void session_close(struct session *s)
 {
+    if (s->serving != NULL && ll_granted(s->serving) > 0)
+        (void)!ll_release(s->serving);
+    ll_free(s->serving);
     ll_free(s->lock);
     ll_close(s->locks);
     pg_close(s->pg);

@@ -71,7 +71,9 @@ struct session {
     struct ll_client *locks; /* NULL: locks.mode is database-only */
     struct ll_lock *lock;
     struct batch *batch;
-    struct backoff backoff; /* keys and items that are left out for a while */
+    bool serves;             /* the advisory lock of standby.c is this session's */
+    struct ll_lock *serving; /* its key behind a transaction pooler */
+    struct backoff backoff;  /* keys and items that are left out for a while */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started
                       too lately */

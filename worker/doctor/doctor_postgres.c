@@ -6,6 +6,7 @@
 #include "worker/cli/cli.h"
 #include "worker/cli/migrate.h"
 #include "worker/doctor/doctor.h"
+#include "worker/pool/pool.h"
 
 /* Columns of SQL_DOCTOR_SERVER and SQL_DOCTOR_TABLES. */
 enum { VERSION, FREE, IS_SUPER, CLOCK_US, IS_REMOTE, HAS_TLS, HAS_AUTOVACUUM };
@@ -85,9 +86,7 @@ static void check_connections(struct doctor *d, struct finding *f)
     if (!has(d->server, f))
         return;
     for (int i = 0; i < JOB_TYPE_CT; i++)
-        wanted += d->config->workers > 0 && job_types[i]->shards > 0
-                      ? d->config->workers
-                      : d->config->job_workers[i];
+        wanted += pool_workers(d->config, i);
     left = pg_get_int8(d->server, 0, FREE);
     find(f,
          left < wanted       ? CHECK_FAIL

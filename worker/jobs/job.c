@@ -7,6 +7,11 @@ const struct job_type *const job_types[JOB_TYPE_CT] = {
 #undef JOB_ROW
 };
 
+bool job_is_shared(const struct job_type *job, const struct config *c)
+{
+    return job->shards > 0 || c->any_order;
+}
+
 int job_apply(const struct job_type *job,
               const struct job_batch *b,
               const struct pg_param *params,

@@ -50,14 +50,16 @@ struct job_result {
 struct job_type {
     const char *name;
     const char *item; /* the name of an item in logs: "subscription" */
-    int64_t shards; /* into which its due rows are divided; 0: the oldest come first */
-    int kinds;      /* of resources that its items may need, from the first */
+    int64_t shards;   /* into which its due rows are divided; 0: the oldest come first,
+                         and one worker serves them at a time (job_is_shared) */
+    int kinds;        /* of resources that its items may need, from the first */
     const char *const *counters; /* their names, at most JOB_COUNTERS; ends with NULL */
 
     /* None of both pulls returns a row while table paused_jobs has the job.
      * $1 where to begin: a shard, or without shards a time in microseconds (null: at
      * the oldest row); $2 now, $3 limit, then an array of the ids left out for each
-     * kind of resource. One row of parallel arrays: items, resource kinds (null: users
+     * kind of resource; without shards then how many of the oldest are passed over. One
+     * row of parallel arrays: items, resource kinds (null: users
      * all), ids of the resources, places (may be null); the keys of an item stand
      * together, its owner first; then the shard behind the last one, or the time of the
      * first; then true if the job is paused. */
@@ -94,6 +96,10 @@ enum {
 };
 
 extern const struct job_type *const job_types[JOB_TYPE_CT];
+
+/* True if several workers serve the job at once: it has shards, or the settings say
+ * that its rows may be served in any order. */
+bool job_is_shared(const struct job_type *job, const struct config *c);
 
 /* Runs apply_sql of a job. Its columns: the job's counters in order, how many items are
  * due again at once, how many rows carry the token. */

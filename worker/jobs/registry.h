@@ -3,10 +3,9 @@
 #ifndef LEDGERLOCK_REGISTRY_H
 #define LEDGERLOCK_REGISTRY_H
 
-/* X(name, NAME, workers, most). Orders are served in the order in which they were
- * placed, so one worker serves them. */
+/* X(name, NAME, workers, most). */
 #define JOB_TYPES(X)                                                                   \
     X(billing, BILLING, 3, 256)                                                        \
-    X(orders, ORDERS, 1, 1)
+    X(orders, ORDERS, 1, 256)
 
 #endif

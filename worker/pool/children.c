@@ -18,9 +18,8 @@ enum { AGAIN_MS = 1000 };
 
 int64_t pool_workers(const struct config *c, int job)
 {
-    bool is_shared = job_types[job]->shards > 0;
-
-    return is_shared && c->workers > 0 ? c->workers : c->job_workers[job];
+    return c->workers > 0 && job_is_shared(job_types[job], c) ? c->workers
+                                                              : c->job_workers[job];
 }
 
 static int64_t workers_of(const struct pool *p, int job)

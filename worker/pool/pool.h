@@ -19,8 +19,8 @@ struct pool_order {
     int (*reload)(struct config *fresh, struct err *e);
 };
 
-/* Workers that the settings give to a job: without shards it is not shared, and
- * pool.workers says nothing of it. */
+/* Workers that the settings give to a job: pool.workers counts for one that several
+ * serve at once. */
 int64_t pool_workers(const struct config *c, int job);
 
 /* Runs until told to stop (TERM, INT: drain within config.grace_ms; a second one: at

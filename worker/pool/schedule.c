@@ -15,11 +15,13 @@ void schedule_start(struct schedule *s)
 
 struct batch_order schedule_next(const struct schedule *s)
 {
+    bool is_apart = s->job->shards == 0 && !s->is_ahead;
     bool is_later = s->job->shards == 0 && s->from != BATCH_OLDEST;
 
     return (struct batch_order){
         .from = s->from,
         .left_out_at_ms = is_later ? s->whole_at_ms : 0,
+        .skip = is_apart ? s->index * s->config->batch : 0,
         .limit = s->limit,
     };
 }
@@ -53,6 +55,7 @@ static void move_on(struct schedule *s, const struct batch_outcome *out, int64_t
         s->from = out->pulled > 0 ? out->next : s->from;
         return;
     }
+    s->is_ahead = out->pulled == 0 || (s->is_ahead && !out->is_full);
     if (s->from == BATCH_OLDEST) {
         s->whole_at_ms = out->pulled_at_ms;
         s->next_whole_ms = now_ms + WHOLE_AGAIN * out->pull_ms;
@@ -78,6 +81,10 @@ int64_t schedule_learn(struct schedule *s,
                    ? 0
                    : until_phase(s, GATHER_MS, now_ms);
     }
+    if (out->is_standby)
+        return s->config->poll_ms;
+    if (out->pulled == 0 && out->is_behind)
+        return 0;
     if (out->is_paused) {
         s->in_vain = 0;
         return until_phase(s, PAUSED_MS / s->workers, now_ms);

@@ -21,6 +21,7 @@ struct schedule {
     int64_t from;           /* where the next pull begins (batch_order) */
     int64_t whole_at_ms;    /* without shards: the last pull from the oldest row, */
     int64_t next_whole_ms;  /* and not before this the next one, if it took long */
+    bool is_ahead;          /* of several workers: begins at the oldest row */
     size_t limit;           /* of its rows: how many fit into a tenth of a lease */
     unsigned in_vain;       /* pulls in a row of which nothing could be worked */
 };

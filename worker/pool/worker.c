@@ -166,7 +166,7 @@ static void note_pause(struct worker *w, bool is_paused)
     if (is_paused == w->is_paused)
         return;
     w->is_paused = is_paused;
-    if (w->schedule.index != 0)
+    if (w->slot->index != 0)
         return;
     if (is_paused)
         log_info("pool.paused", "note=\"ledgerlock resume %s\"", s->job->name);
@@ -180,15 +180,20 @@ static int step(struct worker *w, struct err *e)
     struct batch_outcome *out = &s->batch->out;
     const struct batch_order order = schedule_next(&w->schedule);
     int code = ready(w, e);
+    bool serves;
 
     *out = (struct batch_outcome){0};
     if (code == 0)
         tend_months(w);
-    if (code != 0 || batch_run(s, &order, e) != 0)
+    if (code != 0 || standby_check(s, &serves, e) != 0)
+        return (int)e->code;
+    out->is_standby = !serves;
+    if (serves && batch_run(s, &order, e) != 0)
         return (int)e->code;
     note_pause(w, out->is_paused);
     note_success(w, out);
-    note_progress(w, out->worked > 0 || (out->pulled == 0 && !out->has_left_out));
+    note_progress(w, out->is_standby || out->worked > 0 ||
+                         (out->pulled == 0 && !out->has_left_out));
     return 0;
 }
 
@@ -196,32 +201,30 @@ static int step(struct worker *w, struct err *e)
 static enum exit_code leave_paused(struct worker *w)
 {
     struct session *s = &w->session;
-    const struct pg_param now = pg_text(s->now);
-    struct pg_result *res;
-    struct err e = {0};
-    char due[24] = "all";
+    int64_t due = batch_due(s);
+    char ct[24] = "all";
 
-    if (pg_exec(s->pg, s->job->backlog, &now, 1, &res, &e) == 0)
-        (void)snprintf(due, sizeof due, "%" PRId64, pg_get_int8(res, 0, 0));
-    pg_result_free(res);
+    if (due >= 0)
+        (void)snprintf(ct, sizeof ct, "%" PRId64, due);
     (void)snprintf(w->slot->left, sizeof w->slot->left,
-                   "%s due (%s is paused: ledgerlock resume %s)", due, s->job->name,
+                   "%s due (%s is paused: ledgerlock resume %s)", ct, s->job->name,
                    s->job->name);
-    return strcmp(due, "0") == 0 ? EXIT_OK : EXIT_LEFT;
+    return due == 0 ? EXIT_OK : EXIT_LEFT;
 }
 
 /* Run --once: true when it is over. The rows that are left out are asked for once more
  * at the end, and are left when the whole pool has got nowhere for three leases. */
 static bool is_done(struct worker *w, int64_t begun_ms, enum exit_code *code)
 {
-    const struct session *s = &w->session;
+    struct session *s = &w->session;
     const struct batch_outcome *out = &s->batch->out;
 
     if (out->is_paused) {
         *code = leave_paused(w);
         return true;
     }
-    if (out->pulled == 0 && !out->has_left_out) {
+    if (out->pulled == 0 && !out->has_left_out && !out->is_behind &&
+        (!out->is_standby || batch_due(s) == 0)) {
         *code = EXIT_OK;
         return true;
     }
@@ -306,8 +309,8 @@ static void begin(struct worker *w, const struct worker_order *o)
     w->schedule = (struct schedule){
         .config = o->config,
         .job = slot->job,
-        .index = slot->index,
-        .workers = slot->workers,
+        .index = job_is_shared(slot->job, o->config) ? slot->index : 0,
+        .workers = job_is_shared(slot->job, o->config) ? slot->workers : 1,
         .once = o->once,
     };
     schedule_start(&w->schedule);

@@ -3,6 +3,7 @@
 -- memory of a worker stays bounded; an order that is cut off is pulled next time.
 -- $1 bigint: orders placed before this time, in microseconds since 1970, are not read (null: all are). $2 timestamptz:
 -- now (null: the database's clock). $3 bigint: limit. $4 bigint[]: users left out. $5 bigint[]: SKUs left out.
+-- $6 bigint: so many of the oldest are passed over, which other workers serve.
 -- One row of arrays, in parallel: order_ids, resource kinds (0 user, 1 SKU), ids, places (null); keys of one order stand
 -- together, its user first. Then the time at which the first of them was placed, as $1, and true if the job is
 -- paused. Arrays null: nothing is due, or the job is paused. Locks: none.
@@ -20,7 +21,7 @@ WITH job AS MATERIALIZED (
                                            WHERE order_id = o.order_id
                                           OFFSET 0) AS l -- LIMIT and OFFSET: by key for each order, whatever the planner believes
                        WHERE sku_id = ANY ((SELECT $5::bigint[])::bigint[]) LIMIT 1) IS NULL)
-           ORDER BY o.placed_at, o.order_id LIMIT (SELECT $3::bigint)) AS oldest
+           ORDER BY o.placed_at, o.order_id OFFSET (SELECT $6::bigint) LIMIT (SELECT $3::bigint)) AS oldest
 ), pulled AS (
   SELECT nth, order_id, 0::bigint AS kind, user_id AS id FROM head
   UNION ALL

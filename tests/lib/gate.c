@@ -1,0 +1,89 @@
+/* gate: row locks behind savepoints: going back to one gives back what came after it.
+ */
+#include "tests/lib/gate.h"
+
+#include <libpq-fe.h>
+
+static PGconn *session;
+static int portions, held;
+static char url[FIXTURE_URL], who[1 << 13]; /* for another session */
+
+__attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
+{
+    static char sql[1 << 14];
+    PGresult *res;
+    va_list ap;
+    int n;
+
+    va_start(ap, format);
+    n = vsnprintf(sql, sizeof sql, format, ap);
+    va_end(ap);
+    assert_in_range(n, 1, sizeof sql - 1);
+    res = PQexec(session, sql);
+    if (PQresultStatus(res) != PGRES_COMMAND_OK &&
+        PQresultStatus(res) != PGRES_TUPLES_OK)
+        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
+    PQclear(res);
+}
+
+static bool lock(void)
+{
+    session = PQconnectdb(url);
+    if (PQstatus(session) != CONNECTION_OK)
+        return false;
+    run("BEGIN");
+    for (held = 0; held < portions; held++) {
+        run("SAVEPOINT portion_%d", held);
+        run("SELECT FROM ledgerlock.users WHERE user_id IN (SELECT user_id FROM (SELECT"
+            " user_id, row_number() OVER (ORDER BY user_id) %% %d AS portion FROM"
+            " ledgerlock.users WHERE %s) AS u WHERE portion = %d) ORDER BY user_id FOR"
+            " NO KEY UPDATE SKIP LOCKED",
+            portions, who, held);
+    }
+    return true;
+}
+
+void gate_shut(const struct fixture *f, const char *users, int n)
+{
+    gate_open();
+    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
+    assert_in_range(snprintf(who, sizeof who, "%s", users), 1, sizeof who - 1);
+    portions = n;
+    if (!lock())
+        fail_msg("%s", PQerrorMessage(session));
+}
+
+void gate_feed(void)
+{
+    if (held > 1 && gate_holds()) {
+        run("ROLLBACK TO SAVEPOINT portion_%d", --held);
+    } else if (session != NULL && !gate_holds()) {
+        PQfinish(session);
+        (void)lock();
+    }
+}
+
+void gate_open(void)
+{
+    PQfinish(session);
+    session = NULL;
+    held = 0;
+}
+
+bool gate_is_shut(void)
+{
+    return session != NULL;
+}
+
+bool gate_holds(void)
+{
+    PGresult *res;
+    bool holds;
+
+    if (session == NULL)
+        return false;
+    res = PQexec(session, "SELECT");
+    holds = PQresultStatus(res) == PGRES_TUPLES_OK;
+    PQclear(res);
+    return holds;
+}

@@ -1,0 +1,54 @@
+/* standby: one worker of all pools serves a job whose oldest rows come first. */
+#include <stdio.h>
+
+#include "worker/batch/batch.h"
+
+enum { SERVING_LEASE_MS = 2000 };
+
+/* The session that dies, or is ended, gives it to the next that asks. */
+static int serve_by_session(struct session *s, struct err *e)
+{
+    const struct pg_param job = pg_text(s->job->name);
+    struct pg_result *res;
+
+    if (s->serves)
+        return 0;
+    if (pg_exec(s->pg, SQL_POOL_SERVE_JOB, &job, 1, &res, e) != 0)
+        return (int)e->code;
+    s->serves = pg_get_int8(res, 0, 0) != 0;
+    pg_result_free(res);
+    return 0;
+}
+
+/* A transaction pooler gives each transaction another session. */
+static int serve_by_lease(struct session *s, struct err *e)
+{
+    char name[RESOURCE_NAME];
+    int code = LL_OK;
+
+    if (ll_granted(s->serving) == 0) {
+        (void)snprintf(name, sizeof name, "job:%s", s->job->name);
+        code = ll_try(s->serving, name, SERVING_LEASE_MS);
+    } else if (!ll_valid(s->serving, SERVING_LEASE_MS / 2)) {
+        code = ll_extend(s->serving, SERVING_LEASE_MS);
+        if (code == LL_LOST)
+            ll_abandon(s->serving);
+    }
+    s->serves = code == LL_OK;
+    return code >= 0 ? 0
+                     : err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code),
+                               ll_error(s->locks));
+}
+
+int standby_check(struct session *s, bool *serves, struct err *e)
+{
+    bool is_pooled = s->config->transaction_pooling;
+    int code = 0;
+
+    *serves = true;
+    if (job_is_shared(s->job, s->config) || (is_pooled && s->locks == NULL))
+        return 0;
+    code = is_pooled ? serve_by_lease(s, e) : serve_by_session(s, e);
+    *serves = s->serves;
+    return code;
+}
