@@ -76,19 +76,22 @@ const struct config_option config_options[] = {
      "how long a lock lasts; PostgreSQL's timeouts are kept below it"},
     {"pool.workers", ROW_INT(workers), "0", 0, 256, NULL,
      "LEDGERLOCK_POOL_WORKERS", "workers", 'w', 0,
-     "worker processes of each job that several serve at once; 0: as many as pool.<job> says"},
-#define ROW_JOB(name, NAME, workers, most) \
-    {"pool." #name, ROW_INT(job_workers[JOB_ROW_##name]), #workers, 0, most, NULL, \
-     "LEDGERLOCK_POOL_" #NAME, #name, 0, 0, \
-     "worker processes of the job " #name ", at most " #most},
+     "worker processes of each job that several serve at once; 0: as many as pool.<job>.workers says"},
+#define ROW_JOB(name, NAME, workers, most, poll_ms) \
+    {"pool." #name ".workers", ROW_INT(job_workers[JOB_ROW_##name]), #workers, 0, most, NULL, \
+     "LEDGERLOCK_POOL_" #NAME "_WORKERS", #name, 0, 0, \
+     "worker processes of the job " #name ", at most " #most}, \
+    {"pool." #name ".poll_ms", ROW_INT(job_poll_ms[JOB_ROW_##name]), #poll_ms, 10, 60000, NULL, \
+     "LEDGERLOCK_POOL_" #NAME "_POLL_MS", #name "-poll-ms", 0, OPTION_RELOAD, \
+     "how often the job " #name " is looked at while nothing of it is due"},
     JOB_TYPES(ROW_JOB)
 #undef ROW_JOB
+    {"pool.orders.order", ROW_CHOICE(orders_order), "placed", 0, 0, "placed|any",
+     "LEDGERLOCK_POOL_ORDERS_ORDER", "order", 0, 0,
+     "placed: one worker of all pools serves them as they were placed; any: all at once"},
     {"pool.batch", ROW_INT(batch), "500", 1, 1000, NULL,
      "LEDGERLOCK_POOL_BATCH", "batch", 0, OPTION_RELOAD,
      "most rows of one transaction"},
-    {"pool.poll_ms", ROW_INT(poll_ms), "250", 10, 60000, NULL,
-     "LEDGERLOCK_POOL_POLL_MS", "poll-ms", 0, OPTION_RELOAD,
-     "how often a job is looked at that has nothing due"},
     {"pool.grace_ms", ROW_INT(grace_ms), "8000", 100, 60000, NULL,
      "LEDGERLOCK_POOL_GRACE_MS", "grace-ms", 0, OPTION_RELOAD,
      "longest drain after TERM or INT; Docker kills after 10 s"},
@@ -110,9 +113,6 @@ const struct config_option config_options[] = {
     {"billing.catch_up_max", ROW_INT(catch_up_max), "1000", 1, 1000000, NULL,
      "LEDGERLOCK_BILLING_CATCH_UP_MAX", "catch-up-max", 0, OPTION_RELOAD,
      "what has more periods due is parked instead of charged"},
-    {"orders.order", ROW_CHOICE(orders_order), "placed", 0, 0, "placed|any",
-     "LEDGERLOCK_ORDERS_ORDER", "order", 0, 0,
-     "placed: one worker of all pools serves them as they were placed; any: all at once"},
     {"import.currency", ROW_TEXT(currency), "USD", 3, 3, NULL,
      "LEDGERLOCK_IMPORT_CURRENCY", "currency", 0, 0,
      "ISO code of the money in imported files"},

@@ -36,12 +36,12 @@ struct config {
     int64_t lease_ms;              /* locks.lease_ms: 1000 .. 600000, default 10000 */
     int64_t workers; /* pool.workers: of each job that several serve at once;
                         flag -w; 0: */
-    int64_t job_workers[CONFIG_JOBS]; /* pool.<job>, by the registry's rows: 0 .. its
-                                         most */
+    int64_t job_workers[CONFIG_JOBS]; /* pool.<job>.workers, by the registry's rows: 0
+                                         .. its most */
+    int64_t job_poll_ms[CONFIG_JOBS]; /* pool.<job>.poll_ms: 10 .. 60000 */
     int64_t batch; /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
     int64_t park_after; /* pool.park_after: 0 .. 100, default 3 */
     int64_t give_up_ms; /* pool.give_up_ms: 1000 .. 3600000, default 60000 */
-    int64_t poll_ms;    /* pool.poll_ms: 10 .. 60000, default 250 */
     int64_t grace_ms; /* pool.grace_ms: 100 .. 60000, default 8000: longest drain after
                          TERM */
     int64_t clocks_apart_s; /* pool.clocks_apart_s: 0 .. 86400, default 60; 0: any */
@@ -51,8 +51,8 @@ struct config {
                                       decline; units s m h d */
     int64_t catch_up_max; /* billing.catch_up_max: 1 .. 1000000, default 1000: what has
                              more periods due is parked */
-    char orders_order[CONFIG_TEXT]; /* orders.order: "placed" (one worker of all pools
-                                       serves) or "any" (all at once) */
+    char orders_order[CONFIG_TEXT]; /* pool.orders.order: "placed" (one worker of all
+                                       pools serves) or "any" (all at once) */
     char currency[CONFIG_TEXT]; /* import.currency: ISO code of imported money, default
                                    "USD" */
     char http_listen[CONFIG_TEXT]; /* http.listen: [address:]port; "": nothing is served
@@ -67,7 +67,7 @@ struct config {
     bool is_quorum;           /* redis.url names several servers */
     bool transaction_pooling; /* postgres.pooling is transaction */
     bool by_key;              /* postgres.places is off */
-    bool any_order;           /* orders.order is any */
+    bool any_order;           /* pool.orders.order is any */
 
     unsigned char origin[64]; /* per row of the table: origin of the value */
 };

@@ -54,15 +54,13 @@ place_of(const config_setting_t *s, const char *path, char *where, size_t size)
 
 static int read_setting(struct config *c,
                         const config_setting_t *s,
-                        const char *group,
+                        const char *key,
                         const char *path,
                         struct err *e)
 {
     char where[320];
-    char key[CONFIG_TEXT];
 
     place_of(s, path, where, sizeof where);
-    (void)snprintf(key, sizeof key, "%s.%s", group, config_setting_name(s));
     for (size_t row = 0; row < config_option_ct; row++) {
         if (strcmp(config_options[row].key, key) == 0)
             return set_from_file(c, row, s, path, where, e);
@@ -70,11 +68,14 @@ static int read_setting(struct config *c,
     return config_unknown(e, where, key, false);
 }
 
-static int
-read_group(struct config *c, const config_setting_t *g, const char *path, struct err *e)
+/* A group, of the file or (name: "pool.billing") of another group. */
+static int read_group(struct config *c,
+                      const config_setting_t *g,
+                      const char *name,
+                      const char *path,
+                      struct err *e)
 {
-    const char *name = config_setting_name(g);
-    char where[320];
+    char where[320], inner[CONFIG_TEXT];
 
     place_of(g, path, where, sizeof where);
     if (config_setting_type(g) != CONFIG_TYPE_GROUP)
@@ -85,7 +86,10 @@ read_group(struct config *c, const config_setting_t *g, const char *path, struct
     for (int i = 0; i < config_setting_length(g); i++) {
         const config_setting_t *s = config_setting_get_elem(g, (unsigned)i);
 
-        if (read_setting(c, s, name, path, e) != 0)
+        (void)snprintf(inner, sizeof inner, "%s.%s", name, config_setting_name(s));
+        if ((config_setting_type(s) == CONFIG_TYPE_GROUP
+                 ? read_group(c, s, inner, path, e)
+                 : read_setting(c, s, inner, path, e)) != 0)
             return (int)e->code;
     }
     return config_setting_length(g) == 0 ? config_unknown(e, where, name, false) : 0;
@@ -106,7 +110,9 @@ static int read_tree(struct config *c, config_t *tree, const char *path, struct 
     }
     root = config_root_setting(tree);
     for (int i = 0; i < config_setting_length(root); i++) {
-        if (read_group(c, config_setting_get_elem(root, (unsigned)i), path, e) != 0)
+        const config_setting_t *g = config_setting_get_elem(root, (unsigned)i);
+
+        if (read_group(c, g, config_setting_name(g), path, e) != 0)
             return (int)e->code;
     }
     return 0;

@@ -9,7 +9,7 @@ import tools
 
 SETTLE_S = 3  # until all workers have found nothing to do
 IDLE_TARGET = 0.01  # cores of the pool and both servers
-DELAY_TARGET_MS = 100  # beyond poll_ms
+DELAY_TARGET_MS = {"subscription": 1100, "order": 50}  # p99, with poll_ms as it is shipped
 TRICKLE_TARGET = 0.6  # cores of the pool and both servers
 
 
@@ -63,9 +63,9 @@ def await_one(session, counting):
     return tools.fail("a due row was not worked within a minute")
 
 
-def poll_ms():
+def poll_ms(job):
     shown = tools.run([tools.PROGRAM, "config", "show"], tools.settings("ledgerlock_worker"))
-    return int(re.search(r"poll_ms\D+(\d+)", shown).group(1))
+    return int(re.search(rf"pool\.{job}\.poll_ms\D+(\d+)", shown).group(1))
 
 
 def part_delay(a):
@@ -73,19 +73,21 @@ def part_delay(a):
     tools.bench("billing", "--rows", 1000, "--no-audit")
     tools.psql("INSERT INTO ledgerlock.stock (sku, initial_qty, on_hand, unit_price_minor, currency)"
                " VALUES ('late', 1000000, 1000000, 1, 'USD')")
-    session, polled, found = tools.Session(), poll_ms(), {}
+    session, found = tools.Session(), {}
     with tools.Pool(*a.pool_flags.split()):
         time.sleep(SETTLE_S)
-        for name, appear in (("subscription", put_subscription), ("order", put_order)):
-            delays = []
+        for name, job, appear in (("subscription", "billing", put_subscription), ("order", "orders", put_order)):
+            polled, delays = poll_ms(job), []
             for number in range(a.rows):
                 tools.progress(f"due {name} {number + 1} of {a.rows}")
                 time.sleep(random.uniform(0.2, 1.2) * polled / 1000)
                 delays.append(await_one(session, appear(session, 1000000 + number)))
-            found[name] = {"rows": len(delays), "p50_ms": tools.median(delays), "most_ms": max(delays)}
+            delays.sort()
+            p99 = delays[min(len(delays) - 1, len(delays) * 99 // 100)]
+            found[name] = {"rows": len(delays), "poll_ms": polled, "p50_ms": tools.median(delays), "p99_ms": p99,
+                           "most_ms": delays[-1], "target_ms": DELAY_TARGET_MS[name], "met": p99 <= DELAY_TARGET_MS[name]}
     session.close()
-    target = polled + DELAY_TARGET_MS
-    return dict(found, poll_ms=polled, target_ms=target, met=max(f["most_ms"] for f in found.values()) <= target)
+    return dict(found, met=all(f["met"] for f in found.values()))
 
 
 # ---- rows that trickle in ------------------------------------------------------------------------------------------

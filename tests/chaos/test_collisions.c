@@ -4,6 +4,7 @@
 #include <libpq-fe.h>
 
 #include "tests/lib/fault.h"
+#include "tests/lib/gate.h"
 #include "tests/lib/steps.h"
 
 enum { TIMES = 20 };
@@ -58,34 +59,70 @@ CASE(collision_lock_timeout_is_redone)
 {
     fault_start_midway();
     run("BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
+    fault_feed();
     world_wait(world_blocked);
     fixture_pause_ms(FAULT_LEASE_MS);
     run("ROLLBACK");
     assert_collided("55P03");
 }
 
-/* The rival waits for a worker's row, the worker for the rival's table. */
+/* A worker that has its users, and waits for a session of the test before it charges
+ * them. Its deadlock is looked for once, a second after its wait began, so the circle
+ * is closed by its own step: the rival waits for its rows before. */
+static const char halt[] =
+    "CREATE FUNCTION public.halt() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS"
+    " $$ BEGIN PERFORM pg_advisory_xact_lock_shared(1);"
+    " PERFORM pg_advisory_xact_lock_shared(2); RETURN NULL; END $$; CREATE TRIGGER halt"
+    " BEFORE INSERT ON ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION"
+    " public.halt()";
+
+/* For a worker that waits at the trigger. */
+static void wait_until_rival_waits(void)
+{
+    char sql[192];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND locktype ="
+                   " 'advisory' AND pid = ANY (pg_blocking_pids(%d))",
+                   PQbackendPID(rival));
+    world_wait(sql);
+}
+
+/* The rival waits for a worker's row, the worker for the rival's lock; and the worker
+ * is the one that finds out. */
 /* Guarantee: A deadlock with another session ends one transaction and nothing else;
  * its rows are worked once. */
 CASE(collision_deadlock_is_redone)
 {
+    char url[FIXTURE_URL];
     PGresult *res;
+    PGconn *latch;
 
     fault_as_shipped();
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "8000"); /* or it waits too short */
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000"); /* or it waits too short */
+    world.has_no_clients = true; /* they would find the circle, or be in it */
+    super_do("%s", halt);
     fault_start_midway();
-    run("SET deadlock_timeout = '60s'");
-    run("BEGIN; LOCK TABLE ledgerlock.transfers IN SHARE MODE");
-    world_wait(world_blocked);
+    fixture_url_as(&world.f, "postgres", url, sizeof url);
+    latch = PQconnectdb(url);
+    PQclear(PQexec(latch, "SELECT pg_advisory_lock(1)"));
+    run("SET deadlock_timeout = '600s'");
+    run("BEGIN; SELECT pg_advisory_xact_lock(2)");
+    gate_open(); /* enough for all workers */
+    world_wait("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND locktype ="
+               " 'advisory' AND objid = 1");
     assert_int_equal(
         PQsendQuery(rival, "SELECT count(*) FROM (SELECT 1 FROM ledgerlock.users FOR"
                            " UPDATE) AS u"),
         1);
-    world_wait("SELECT deadlocks FROM pg_stat_database WHERE datname ="
-               " current_database()");
+    wait_until_rival_waits();
+    PQfinish(latch);
+    pool_log_wait(&world.pool, "40P01");
+    super_do("SELECT pg_cancel_backend(%d)", PQbackendPID(rival));
     while ((res = PQgetResult(rival)) != NULL)
         PQclear(res);
     run("ROLLBACK");
+    world.has_no_clients = false;
     assert_collided("40P01");
 }
 

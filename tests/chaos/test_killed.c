@@ -44,8 +44,7 @@ CASE(idle_worker_killed_is_replaced)
     fault_start("1");
     while (load_left(&world.f) > 0)
         fixture_pause_ms(20);
-    fixture_pause_ms(300);
-    assert_int_equal(pool_lock_keys(&world.f), 0); /* it is idle */
+    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays"); /* it is idle */
     kill_the_worker();
     fault_recovers();
     fault_end();

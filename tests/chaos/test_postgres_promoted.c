@@ -109,8 +109,7 @@ static void promote_without_the_tail(void)
 
     fault_start_midway();
     cut_off_the_standby();
-    before = pool_work_done(&world.f);
-    pool_work_wait(&world.f, before + 300);
+    fault_work_wait(300);
     before = pool_work_done(&world.f);
     fail_over();
     after = pool_work_done(&world.f);

@@ -95,7 +95,7 @@ CASE(tokens_rise_above_the_fences_after_an_older_snapshot, .open = open_usual)
     fault_as_shipped();
     fault_start_midway();
     fault_redis_ok("SAVE");
-    pool_work_wait(&world.f, pool_work_done(&world.f) + 300);
+    fault_work_wait(300);
     fixture_redis_kill(&world.redis);
     fence = fault_ask("SELECT max(fence) FROM ledgerlock.users");
     fault_redis_start("--appendonly", "no");

@@ -72,6 +72,7 @@ static void evict(bool on)
     fault_redis_ok(on ? "CONFIG SET maxmemory-policy allkeys-lru"
                       : "CONFIG SET maxmemory-policy noeviction");
     for (int i = 0; on && i < 10; i++) {
+        fault_feed();
         fault_redis_ok("CONFIG SET maxmemory 1");
         fixture_pause_ms(20);
         fault_redis_ok("CONFIG SET maxmemory 0");

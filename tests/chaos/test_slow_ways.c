@@ -2,6 +2,7 @@
  * thousand bytes a second, reset; and all of several pools clogged one after the other.
  * Slower, and right. */
 #include "tests/lib/fault.h"
+#include "tests/lib/gate.h"
 #include "tests/lib/steps.h"
 
 FAULT_WORLD(.load = &fault_usual);
@@ -19,9 +20,11 @@ static void pass_again(void)
     proxy_pass(&world.to_postgres);
 }
 
+/* So slow that nothing need be held back: to find who is held takes time, too. */
 static void jitter(bool on)
 {
     if (on) {
+        gate_open();
         proxy_jitter(&world.to_redis, 10, 490);
         proxy_jitter(&world.to_postgres, 10, 100);
         return;
@@ -61,6 +64,7 @@ static void reset(bool on)
     for (int i = 0; on && (i < 10 || proxy_count(&world.to_redis, PROXY_REFUSED) < 10);
          i++) {
         fault_assert_midway();
+        fault_feed();
         proxy_reset_all(&world.to_redis);
         proxy_reset_all(&world.to_postgres);
         fixture_pause_ms(50);

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "tests/lib/fault.h"
+#include "tests/lib/gate.h"
 #include "tests/lib/steps.h"
 
 /* ---- a storm of deaths ---- */
@@ -49,9 +50,11 @@ CASE(crash_storm_is_slowed_down_and_given_up, .open = open_loaded)
     int64_t since = fixture_now_ms();
 
     fault_as_shipped();
+    gate_shut(&world.f, "true", 1); /* nobody gets anywhere, until */
     fault_start_one();
     pool_log_wait(&world.pool, "event=pool.started");
-    proxy_swallow(&world.to_redis, true); /* nobody gets anywhere */
+    proxy_swallow(&world.to_redis, true);
+    gate_open();
     assert_true(kill_all_that_appear(60) >= 10);
     pool_assert_ends(&world.pool, 70);
     assert_int_equal(slow_restarts(), 8);

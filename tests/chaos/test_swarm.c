@@ -51,6 +51,7 @@ static void throw_faults(const struct swarm *s)
 
         if (wait_ms > 0)
             fixture_pause_ms((long)wait_ms);
+        fault_feed();
         apply(&s->events[i]);
     }
     proxy_pass(&world.to_postgres);
@@ -65,13 +66,15 @@ static void throw_until_met(size_t fault)
 
     swarm_seen = 0;
     swarm_throw(fault, true);
-    while (swarm_met(fault) == before) {
+    for (int i = 0; swarm_met(fault) == before; i++) {
+        if (i % 100 == 0)
+            fault_feed();
         if (fixture_now_ms() > deadline)
             fail_msg("%s has met nothing", swarm_faults[fault].name);
         fixture_pause_ms(5);
     }
     swarm_throw(fault, false);
-    pool_work_wait(&world.f, pool_work_done(&world.f) + 20);
+    fault_work_wait(20);
 }
 
 /* In a mixture one may find nobody there, as another has been before it; half of the
@@ -93,7 +96,7 @@ static void assert_met(void)
     }
     print_message("\n");
     assert_true(kinds > 0 && 2 * met >= kinds);
-    pool_work_wait(&world.f, pool_work_done(&world.f) + 20);
+    fault_work_wait(20);
     for (size_t i = 0; i < SWARM_FAULTS; i++) {
         if (of[i].begun > 0 && of[i].met == 0)
             throw_until_met(i);

@@ -56,11 +56,19 @@ void fault_full_speed(void);
 
 /* Starts the pool through the proxies with so many workers of each job, and at the
  * first time the clients; the second has one worker, of billing, and another pool works
- * the orders from fault_recovers on; the third has four and waits until it is midway.
- */
+ * the orders from fault_recovers on; the third has four and waits until it is midway,
+ * where it stays until fault_recovers: many users are held (gate.h). */
 void fault_start(const char *workers);
 void fault_start_one(void);
 void fault_start_midway(void);
+
+/* Lets go of some of these users, so that the pool has work at this moment: 24 times.
+ * The second does so and waits until so much more is done. */
+void fault_feed(void);
+void fault_work_wait(int64_t more);
+
+/* Holds back what fault_start_midway holds back, in so many portions. */
+void fault_hold_back(int portions);
 
 /* Asserts that something is left to be done: the fault met work. */
 void fault_assert_midway(void);

@@ -4,9 +4,10 @@
 
 #include "tests/lib/world.h"
 
-/* A due row is worked within a poll and a tenth of a second. The poll is long, so that
- * a machine may be slow and a pool that polls too seldom is still told from it. */
-enum { POLL_MS = 1000, WITHIN_MS = POLL_MS + 100, SLOW_MS = 700 };
+/* A due row is worked within a poll and a tenth of a second, as the benchmark measures.
+ * Here a machine may be slow: the limit is that of a pool which polls too seldom, or
+ * which a row does not wake. */
+enum { POLL_MS = 500, LATE_MS = 10 * POLL_MS };
 
 /* Users with money and units enough, nothing due. */
 static const struct pool_work plenty = {.users = 20, .units = 100000};
@@ -25,17 +26,18 @@ static inline void stop_pool(void)
     assert_int_equal(pool_log_count(&world.pool, "level=error"), 0);
 }
 
-/* Half of the rows that `from` tells of were worked within a poll of their time, and
- * `at` is when: the machine is shared, so that one may be late. */
+/* Half of the rows that `from` tells of were worked soon after their time; `at` is
+ * when.
+ */
 static inline void assert_soon(const char *at, const char *due, const char *from)
 {
     int64_t late = world_ask("SELECT (extract(epoch FROM percentile_disc(0.5) WITHIN"
                              " GROUP (ORDER BY %s - %s)) * 1000)::bigint FROM %s",
                              at, due, from);
 
-    print_message("%s: half of them within %" PRId64 " ms, %d are promised\n", from,
-                  late, WITHIN_MS);
-    assert_in_range(late, 0, WITHIN_MS + SLOW_MS);
+    print_message("%s: half of them within %" PRId64 " ms, the poll is %d ms\n", from,
+                  late, POLL_MS);
+    assert_in_range(late, 0, LATE_MS);
 }
 
 #endif

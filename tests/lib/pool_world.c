@@ -175,19 +175,21 @@ static int count_begun(PGconn *conn, char before[POOL_CHILDREN][64])
 int pool_asks(const struct fixture *f, int64_t ms)
 {
     char url[FIXTURE_URL], before[POOL_CHILDREN][64] = {""};
-    int64_t end = fixture_now_ms() + ms;
+    int64_t since, took;
     PGconn *conn;
     int n = 0;
 
     fixture_url_as(f, "postgres", url, sizeof url);
     conn = PQconnectdb(url);
     (void)count_begun(conn, before);
-    while (fixture_now_ms() < end) {
+    since = fixture_now_ms();
+    do {
         fixture_pause_ms(5);
         n += count_begun(conn, before);
-    }
+        took = fixture_now_ms() - since;
+    } while (took < ms || (n == 0 && took < POOL_WAIT_MS));
     PQfinish(conn);
-    return n;
+    return took < 2 * ms ? n : (int)(n * ms / took);
 }
 
 /* ---- processes ---- */

@@ -48,7 +48,8 @@ int64_t pool_counter(const struct fixture *f, const char *name);
 
 /* How often sessions of the workers' role were seen to begin another statement within
  * `ms`: those of one session that follow each other at once count as one. (The server's
- * own statistics come up to ten seconds late.) */
+ * own statistics come up to ten seconds late.) It looks until it has seen one, and when
+ * that or a slow machine made it longer, the answer is that of so long. */
 int pool_asks(const struct fixture *f, int64_t ms);
 
 /* ---- processes ---- */

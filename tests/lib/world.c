@@ -1,6 +1,7 @@
 /* world: thin words over the fixture. */
 #include "tests/lib/world.h"
 
+#include "tests/lib/gate.h"
 #include "tests/lib/points.h"
 
 #include <jansson.h>
@@ -53,7 +54,8 @@ void world_open_as(const struct world_plan *plan)
         checker_open(&world.checker);
     fixture_become(&world.f, plan->role != NULL ? plan->role : "ledgerlock_worker");
     set_number("LEDGERLOCK_LOCKS_LEASE_MS", plan->lease_ms);
-    set_number("LEDGERLOCK_POOL_POLL_MS", plan->poll_ms);
+    set_number("LEDGERLOCK_POOL_BILLING_POLL_MS", plan->poll_ms);
+    set_number("LEDGERLOCK_POOL_ORDERS_POLL_MS", plan->poll_ms);
     set_number("LEDGERLOCK_POOL_BATCH", plan->batch);
     if (plan->redis)
         open_redis();
@@ -94,6 +96,7 @@ void world_close(void)
         (void)kill(world.clients, SIGKILL);
         (void)waitpid(world.clients, NULL, 0);
     }
+    gate_open();
     world_kill(&world.others);
     world_kill(&world.pool);
     if (world.plan != NULL && world.plan->undo != NULL)

@@ -3,11 +3,13 @@
 set -eu
 cd "$(dirname "$0")/../.."
 
-table=$(sed -n 's/^    {"\([a-z]*\.[a-z_]*\)", ROW_.*/\1/p' common/base/config.c | sort)
-table=$(printf '%s\n' "$table" "$(sed -n 's/^ *X(\([a-z_]*\), .*/pool.\1/p' worker/jobs/registry.h)" | sort)
+table=$(sed -n 's/^    {"\([a-z]*\.[a-z_.]*\)", ROW_.*/\1/p' common/base/config.c | sort)
+jobs=$(sed -n 's/^ *X(\([a-z_]*\), .*/\1/p' worker/jobs/registry.h)
+table=$(printf '%s\n' "$table" $(printf 'pool.%s.workers pool.%s.poll_ms ' $(for job in $jobs; do echo "$job" "$job"; done)) | sort)
 sample=$(awk '
-  /^[a-z_]+: *\{/ { group = $1; sub(/:.*/, "", group) }
-  /^ +[a-z_]+ *=/ { print group "." $1 }
+  /^ *[a-z_]+: *\{/ { name = $1; sub(/:.*/, "", name); group[++depth] = name "." }
+  /^ +[a-z_]+ *=/ { for (i = 1; i <= depth; i++) printf "%s", group[i]; print $1 }
+  /^ *\};/ { depth-- }
 ' config/ledgerlock.cfg | sort)
 [ -n "$table" ] || { echo "config_docs: no option found in common/base/config.c" && exit 1; }
 

@@ -237,7 +237,7 @@ CASE(cancelled_one_does_not_eat_the_wallet_of_those_behind)
 
 CASE(run_once_with_nothing_due_ends_without_a_pause)
 {
-    fixture_env("LEDGERLOCK_POOL_POLL_MS", "60000");
+    fixture_env("LEDGERLOCK_POOL_BILLING_POLL_MS", "60000");
     world_user(1, 100);
     world_subscription(1, 1, 100, "2024-01-01Z");
     world_run_pool("4", "2023-12-31T00:00:00Z");

@@ -62,7 +62,7 @@ static void assert_has_ended(const char *says)
     assert_int_equal(shop_log_count("event=pool.fault "), 1);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
     fixture_assert_contains(world.o.err, says);
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
     world_is(0, "SELECT count(*) FROM charges");
 }
 
@@ -131,7 +131,7 @@ CASE_ROWS(others_flow_while_one_user_meets, refusals)
                             " left: user:7 (");
     fixture_assert_contains(
         world.o.out, "orders: 199 fulfilled, 0 rejected, 0 parked, left: user:7 (");
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
 }
 
 /* Guarantee: An error over one row among others is said by the worker that meets it. */
@@ -143,7 +143,7 @@ CASE(error_over_one_row_among_others_is_said)
     assert_in_range(shop_log_count("event=worker.left_out"), 1, 4); /* one a worker */
     fixture_assert_contains(world.o.err, "somebody's trigger");
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
 }
 
 /* ---- over time ---- */
@@ -163,5 +163,5 @@ CASE(fault_that_is_over_is_forgotten)
     pool_stop();
     pool_logged(1, "event=pool.fault ");
     world_is(SHOP_USERS, "SELECT count(*) FROM charges");
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
 }

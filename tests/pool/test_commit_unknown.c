@@ -1,10 +1,12 @@
 /* commit unknown: the connection is cut exactly before or after COMMIT, or in the
  * middle of the work: each time it is found out what became of the work, and the totals
  * are exact. */
+#include "tests/lib/gate.h"
 #include "tests/lib/points.h"
+#include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
-enum { CUTS = 10 };
+enum { CUTS = 10, PORTIONS = 2 * CUTS + 1 };
 
 static struct pool_work work; /* as the case needs it */
 
@@ -35,13 +37,23 @@ static void open_short_lease(void)
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1500");
 }
 
+/* A lock is waited for a quarter of it, also by COMMIT. */
+static void open_long_lease(void)
+{
+    open_subscriptions();
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000");
+}
+
 static void start(const char *workers)
 {
     pool_start_in(&world.through, "run -w %s --now %s", workers, pool_work_now(&work));
 }
 
+/* Half of the users are held: each cut is made, and then a portion of them let go, so
+ * that there is a COMMIT for it. */
 static void start_midway(void)
 {
+    gate_shut(&world.f, "user_id % 2 = 0", PORTIONS);
     start("4");
     pool_work_wait(&world.f, 50);
 }
@@ -63,10 +75,11 @@ static void assert_said_done(int charged, int decided)
 
 static void finish_exactly(void)
 {
+    gate_open();
     pool_work_wait(&world.f, pool_work_all(&work));
     pool_stop();
     pool_logged(0, "event=pool.worker_died");
-    pool_logged(0, "event=commit.unsettled");
+    promise_int_equal(pool_log_count(&world.pool, "event=commit.unsettled"), 0);
     pool_work_assert_exact(&world.f, &work);
     checker_assert_holds(&world.checker, &world.f, pool_work_now(&work), "");
     assert_said_done(work.users * work.periods, work.orders);
@@ -90,6 +103,7 @@ static void cut(bool after, unsigned times)
 
     (after ? proxy_cut_after : proxy_cut_before)(&world.to_postgres, PROXY_COMMIT,
                                                  PROXY_COMMIT_SIZE, times);
+    gate_feed();
     assert_true(proxy_wait(&world.to_postgres, count, before + times, 60));
 }
 
@@ -126,16 +140,16 @@ CASE(commit_ack_lost_by_all_workers_at_once_is_settled, .open = open_subscriptio
     assert_settled(4, 4);
 }
 
-/* COMMIT of a batch with subscription 1 takes its time: less than a statement may. */
+/* COMMIT of a batch with subscription 1 waits for whoever holds the lock. */
 static const char slow_commit[] =
     "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM"
-    " pg_sleep(0.6); RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER slow AFTER INSERT"
-    " ON ledgerlock.charges DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN"
-    " (NEW.subscription_id = 1) EXECUTE FUNCTION public.slow()";
+    " pg_advisory_xact_lock_shared(1); RETURN NULL; END $$; CREATE CONSTRAINT TRIGGER"
+    " slow AFTER INSERT ON ledgerlock.charges DEFERRABLE INITIALLY DEFERRED FOR EACH ROW"
+    " WHEN (NEW.subscription_id = 1) EXECUTE FUNCTION public.slow()";
 
 #define COMMITTING                                                                     \
     "SELECT count(*) FROM pg_stat_activity AS c WHERE c.datname = current_database()"  \
-    " AND c.query = 'COMMIT' AND c.wait_event = 'PgSleep'"
+    " AND c.query = 'COMMIT' AND c.wait_event = 'advisory'"
 #define ASKED_MEANWHILE                                                                \
     COMMITTING " AND EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.datname ="      \
                " c.datname AND a.query LIKE '%pg_xact_status%' AND a.pid <> c.pid AND" \
@@ -144,13 +158,15 @@ static const char slow_commit[] =
 /* A worker that asks while it still runs sees no effects yet, and must not believe it.
  */
 /* Guarantee: A COMMIT that still runs is waited for before it is settled. */
-CASE(commit_still_running_is_waited_for, .open = open_subscriptions)
+CASE(commit_still_running_is_waited_for, .open = open_long_lease)
 {
     super_do("%s", slow_commit);
+    shop_hold("SELECT pg_advisory_xact_lock(1)");
     start("1");
     world_wait(COMMITTING);
     proxy_cut_all(&world.to_postgres);
     world_wait(ASKED_MEANWHILE);
+    shop_let_go();
     finish_exactly();
     assert_settled(1, 0);
 }
@@ -168,7 +184,7 @@ CASE(commit_ack_lost_at_the_end_is_settled_before_exit, .open = open_both)
                          pool_counter(&world.f, "fulfilled") +
                          pool_counter(&world.f, "rejected"),
                      pool_work_done(&world.f));
-    assert_int_equal(pool_lock_keys(&world.f), 0);
+    promise_int_equal(pool_lock_keys(&world.f), 0);
 }
 
 /* ---- in the middle of a transaction ---- */
@@ -184,8 +200,10 @@ CASE(connection_lost_around_apply_is_rolled_back_and_redone, .open = open_both)
     start_midway();
     for (unsigned i = 1; i <= CUTS; i++) {
         proxy_cut_before(&world.to_postgres, apply, sizeof apply, 1);
+        gate_feed();
         assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_BEFORE, i, 60));
         proxy_cut_after(&world.to_postgres, apply, sizeof apply, 1);
+        gate_feed();
         assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_AFTER, i, 60));
     }
     finish_exactly();

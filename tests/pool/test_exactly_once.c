@@ -4,42 +4,71 @@
  * twice, nothing missed. test_negative_control shows that each comparison can fail. */
 #include "tests/lib/steps.h"
 
-enum { WORKERS = 8, KILLS = 60, CLIENTS_MS = 2500 };
+enum { WORKERS = 8, KILLS = 60, RACES = 100, TRIES = 5, CLIENTS_MS = 2500 };
 
 static PGconn *conn;
 static unsigned kills;
 
 /* ---- killing ---- */
 
-/* Kills a worker every few ms, until it was often enough or nothing is left. */
+/* Kills a worker every few ms, until it was often enough or nothing is left. Something
+ * was done since the last one, and mostly it is the worker that has lived longest: a
+ * pool gives up when ten in a row get nowhere. */
 static void kill_again_and_again(void)
 {
     unsigned random = (unsigned)world.load.seed;
+    int64_t before = 0;
 
-    while (kills < KILLS && load_left(&world.f) > 0) {
+    for (kills = 0; kills < KILLS && load_left(&world.f) > 0; fixture_pause_ms(20)) {
         pid_t workers[POOL_CHILDREN];
         size_t n = pool_children(world.pool.pid, workers);
+        unsigned any = (unsigned)rand_r(&random);
+        int64_t done = pool_work_done(&world.f);
 
-        if (n > 0 && kill(workers[(unsigned)rand_r(&random) % n], SIGKILL) == 0)
+        if (n > 0 && done > before &&
+            kill(workers[any % 4 == 0 ? any / 4 % n : 0], SIGKILL) == 0) {
+            before = done;
             kills++;
-        fixture_pause_ms(30);
+        }
     }
 }
 
-static void work_under_kills(void)
+static bool has_raced(void)
 {
-    static const struct load_size size = {
-        .users = 450, .subscriptions = 900, .orders = 3000, .periods = 6};
-    static const struct world_plan plan = {.lease_ms = 1500, .load = &size};
+    return kills >= KILLS / 2 &&
+           pool_counter(&world.f, "restarts") >= (int64_t)kills / 2 &&
+           pool_counter(&world.f, "busy") >= RACES;
+}
+
+static void work_with(const struct load_size *size)
+{
+    struct world_plan plan = {.lease_ms = 1500, .load = size};
     pid_t clients;
 
     world_open_as(&plan);
+    world.plan = &world_plan;
     fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "100"); /* no row is to blame */
     pool_start("run -w 8 --batch 20");
     clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
     kill_again_and_again();
     load_clients_finish(&world.load, &world.f, NULL, clients);
     pool_stop();
+}
+
+/* A machine on which too little happened gets twice the work. */
+static void work_under_kills(void)
+{
+    static struct load_size size = {
+        .users = 450, .subscriptions = 900, .orders = 3000, .periods = 6};
+
+    work_with(&size);
+    for (int i = 1; i < TRIES && !has_raced(); i++) {
+        load_assert_exact(&world.load, &world.f);
+        world_close();
+        size.periods *= 2;
+        size.orders *= 2;
+        work_with(&size);
+    }
     conn = load_connect(&world.f);
 }
 
@@ -125,9 +154,7 @@ CASE(races_really_happened)
     print_message("killed %u workers, restarted %" PRId64 ", met %" PRId64
                   " busy keys\n",
                   kills, restarts, busy);
-    assert_true(kills >= KILLS / 2);
-    assert_true(restarts >= kills / 2);
-    assert_true(busy >= 100);
+    assert_true(has_raced());
 }
 
 /* Guarantee: Workers are killed up to 60 times: the audit and the independent

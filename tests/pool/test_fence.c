@@ -261,8 +261,8 @@ CASE(worker_idle_in_transaction_ends_before_its_lease)
     struct pg_param claim[] = {pg_int8(0), pg_int8_array(users, 1)};
 
     hand_settle_in();
-    hand_open(&h, 4000);
-    assert_int_equal(ll_try(h.s.lock, "user:64", 4000), LL_OK);
+    hand_open(&h, 12000);
+    assert_int_equal(ll_try(h.s.lock, "user:64", 12000), LL_OK);
     claim[0] = pg_int8(ll_token(h.s.lock));
     assert_int_equal(pg_begin(h.s.pg, &e), 0);
     assert_int_equal(pg_exec(h.s.pg, SQL_POOL_CLAIM_USERS, claim, 2, NULL, &e), 0);

@@ -90,7 +90,7 @@ CASE(orders_in_any_order_are_served_by_four_workers_that_meet)
 {
     int orders = 2000;
 
-    fixture_env("LEDGERLOCK_ORDERS_ORDER", "any");
+    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
     fixture_env("LEDGERLOCK_POOL_BATCH", "20");
     for (int tries = 1;; tries++, orders *= 2) {
         fill(orders, 11);
@@ -117,7 +117,7 @@ static void start_two(void)
     gate_shut(&world.f, "user_id % 2 = 0", 1);
     pool_start("run --jobs orders --now " NOW);
     world_wait("SELECT count(*) > 100 FROM ledgerlock.orders WHERE state <> 'pending'");
-    fixture_env("LEDGERLOCK_POOL_ORDERS", "2");
+    fixture_env("LEDGERLOCK_POOL_ORDERS_WORKERS", "2");
     fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now", NOW, NULL);
     world_wait("SELECT count(*) = 3 FROM ledgerlock.workers");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"

@@ -55,42 +55,50 @@ CASE(row_that_is_never_due_is_no_error)
     world_runs(0, "run --once");
 }
 
+#define FOUR_SESSIONS                                                                   \
+    "SELECT count(*) = 4 FROM pg_stat_activity WHERE usename = 'ledgerlock_worker' AND" \
+    " datname = current_database()"
+
 CASE(worker_whose_session_ends_in_its_sleep_opens_another)
 {
+    char others[256];
+
     start_pool("3");
-    fixture_pause_ms(1000);
+    world_wait(FOUR_SESSIONS);
+    (void)snprintf(others, sizeof others, FOUR_SESSIONS " AND backend_start > '%s'",
+                   world_text("SELECT clock_timestamp()"));
     (void)super_ask(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
         " usename = 'ledgerlock_worker' AND datname = current_database()");
-    world_wait("SELECT count(*) = 4 FROM pg_stat_activity WHERE usename = "
-               "'ledgerlock_worker' AND datname = current_database()");
+    world_wait(others);
     stop_pool();
 }
 
 /* ---- what it costs ---- */
 
 /* With a fixed now no time comes: a row just ahead must not be waited for. */
-CASE(pool_with_a_fixed_now_does_not_spin, .open = open_as_shipped)
+CASE(pool_with_a_fixed_now_does_not_spin)
 {
     world_do("INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, "
              "currency, anchor_at, unit, next_due_at) VALUES (1, 'p', 100, 'USD', "
              "'2024-01-01T00:00:00.002Z', 'month', '2024-01-01T00:00:00.002Z')");
-    pool_start("run -w 4 --now 2024-01-01T00:00:00Z");
+    pool_start("run -w 4 --jobs billing --now 2024-01-01T00:00:00Z");
     fixture_pause_ms(1500);
-    assert_in_range(pool_asks(&world.f, 2500), 1, 60); /* 20, if nobody is late */
+    assert_in_range(pool_asks(&world.f, 2500), 1, 60); /* 5, if nobody is late */
     stop_pool();
 }
 
-/* Each job is looked at 12 times in 3 s, whatever the number of its workers; four that
- * each looked so often would be seen 96 times. */
-CASE(idle_workers_share_the_polls, .open = open_as_shipped)
+/* The job is polled 12 times in 6 s, whatever the number of its workers; eight that
+ * each polled so often would be seen 96 times. */
+CASE(idle_workers_share_the_polls)
 {
     int asks;
 
-    start_pool("4");
+    pool_start("run -w 8 --jobs billing");
+    pool_log_wait(&world.pool, "event=pool.started");
     fixture_pause_ms(1000);
-    asks = pool_asks(&world.f, 3000);
-    print_message("seen to ask %d times in 3 s\n", asks);
+    asks = pool_asks(&world.f, 6000);
+    print_message("seen to ask %d times in 6 s\n", asks);
     assert_in_range(asks, 1, 48);
     stop_pool();
 }
@@ -123,14 +131,17 @@ static int64_t pool_cpu_ns(void)
 
 CASE(idle_pool_takes_less_than_a_hundredth_of_a_core, .open = open_as_shipped)
 {
-    int64_t before, used;
+    int64_t before, used, since;
 
     start_pool("3");
     fixture_pause_ms(1000);
     before = pool_cpu_ns();
+    since = fixture_now_ms();
     fixture_pause_ms(4000);
     used = pool_cpu_ns() - before;
-    print_message("idle: %" PRId64 " us of processor in 4 s\n", used / 1000);
-    assert_in_range(used, 0, 40 * 1000000);
+    since = fixture_now_ms() - since;
+    print_message("idle: %" PRId64 " us of processor in %" PRId64 " ms\n", used / 1000,
+                  since);
+    assert_in_range(used, 0, since * 10000);
     stop_pool();
 }

@@ -34,18 +34,28 @@ static void undo(void)
 
 WORLD(.poll_ms = 20, .batch = 10, .load = &size, .also = prepare, .undo = undo);
 
+/* Two did hold the same keys, some were late, and a good part was done. */
+static bool is_enough(void)
+{
+    return fake_shared_grants(&liar) >= 20 && pool_work_done(&world.f) >= 200 &&
+           pool_incidents(&world.f, "fenced", "newer fence") > 0;
+}
+
 /* Lets eight workers do a good part of the work with those locks, beside the clients;
  * of two pools. Not all: the more often a row was written, the fewer random tokens are
  * as high as its fence. */
 static void work_on_lies(void)
 {
-    int64_t deadline = fixture_now_ms() + LIE_SECONDS * 1000, all = load_left(&world.f);
+    int64_t since = fixture_now_ms(), took = 0, all = load_left(&world.f);
 
     clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
     for (size_t i = 0; i < POOLS; i++)
         fixture_spawn(&world.f, &pools[i], "run", "-w", "4", NULL);
-    while (load_left(&world.f) > all / 3 && fixture_now_ms() < deadline)
+    while (took < POOL_WAIT_MS && (took < LIE_SECONDS * 1000 || !is_enough()) &&
+           load_left(&world.f) > all / 3) {
         fixture_pause_ms(20);
+        took = fixture_now_ms() - since;
+    }
     for (size_t i = 0; i < POOLS; i++)
         (void)kill(pools[i].pid, SIGTERM);
     for (size_t i = 0; i < POOLS; i++) {
@@ -68,7 +78,7 @@ CASE(lying_redis_bills_nothing_twice_and_oversells_nothing)
     assert_true(fake_shared_grants(&liar) >= 20); /* two did hold the same keys */
     assert_true(done >= 200);
     assert_true(pool_incidents(&world.f, "fenced", "newer fence") > 0);
-    assert_int_equal(pool_incidents(&world.f, "parked", ""), 0);
+    promise_int_equal(pool_incidents(&world.f, "parked", ""), 0);
     memcpy(world.f.redis_url, honest_url, sizeof world.f.redis_url);
     fixture_spawn(&world.f, &pools[0], "run", "-w", "2", NULL);
     load_clients_finish(&world.load, &world.f, NULL, clients);

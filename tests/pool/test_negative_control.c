@@ -8,6 +8,25 @@ static PGconn *conn;
 
 typedef const char *(*compare_fn)(const struct load *, PGconn *);
 
+static void run(const char *sql)
+{
+    PGresult *res = PQexec(conn, sql);
+
+    if (PQresultStatus(res) != PGRES_COMMAND_OK)
+        fail_msg("%s: %s", sql, PQerrorMessage(conn));
+    PQclear(res);
+}
+
+/* The schema itself would refuse the spoilt rows: every constraint and trigger goes,
+ * once, when the run is over. */
+static const char unguarded[] =
+    "DO $$ DECLARE c record; BEGIN FOR c IN SELECT conrelid::regclass AS place, conname"
+    " FROM pg_constraint WHERE connamespace = 'ledgerlock'::regnamespace AND conrelid"
+    " <> 0 AND coninhcount = 0 LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I CASCADE',"
+    " c.place, c.conname); END LOOP; FOR c IN SELECT oid::regclass AS place FROM"
+    " pg_class WHERE relnamespace = 'ledgerlock'::regnamespace AND relhastriggers LOOP"
+    " EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', c.place); END LOOP; END $$";
+
 static void work_undisturbed(void)
 {
     static const struct load_size size = {
@@ -22,6 +41,7 @@ static void work_undisturbed(void)
     pool_stop();
     load_assert_exact(&world.load, &world.f);
     conn = load_connect(&world.f);
+    run(unguarded);
 }
 
 static void close_all(void)
@@ -32,24 +52,6 @@ static void close_all(void)
 
 GROUP(.start = work_undisturbed, .stop = close_all);
 
-static void run(const char *sql)
-{
-    PGresult *res = PQexec(conn, sql);
-
-    if (PQresultStatus(res) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    PQclear(res);
-}
-
-/* The schema itself would refuse the spoilt rows: every constraint and trigger goes. */
-static const char unguarded[] =
-    "DO $$ DECLARE c record; BEGIN FOR c IN SELECT conrelid::regclass AS place, conname"
-    " FROM pg_constraint WHERE connamespace = 'ledgerlock'::regnamespace AND conrelid"
-    " <> 0 AND coninhcount = 0 LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I CASCADE',"
-    " c.place, c.conname); END LOOP; FOR c IN SELECT oid::regclass AS place FROM"
-    " pg_class WHERE relnamespace = 'ledgerlock'::regnamespace AND relhastriggers LOOP"
-    " EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', c.place); END LOOP; END $$";
-
 /* `of`: the comparison that must find it; the row that is spoilt must be there. */
 static void assert_found(compare_fn of, const char *spoil)
 {
@@ -58,7 +60,6 @@ static void assert_found(compare_fn of, const char *spoil)
     PGresult *res;
 
     run("BEGIN");
-    run(unguarded);
     (void)snprintf(all, sizeof all, "%s RETURNING 1", spoil);
     res = PQexec(conn, all);
     if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)

@@ -301,7 +301,7 @@ static void run_all(enum guard guard)
     /* Without locks it is no incident that the other one was faster. */
     assert_int_equal(shop_incidents("fenced"),
                      guard == ROWS_ALONE ? 0 : model.fenced_ct);
-    assert_int_equal(shop_incidents("parked"), 0);
+    promise_int_equal(shop_incidents("parked"), 0);
     (void)snprintf(now, sizeof now, "%s",
                    world_text("SELECT max(period_start) FROM charges"));
     checker_assert_holds(&world.checker, &world.f, now, "");

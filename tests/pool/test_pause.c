@@ -1,5 +1,6 @@
 /* pause: no pool works a job that is paused, also after a restart, and the others flow;
  * when it is resumed the pools go on without a restart. */
+#include "tests/lib/gate.h"
 #include "tests/lib/points.h"
 #include "tests/lib/steps.h"
 
@@ -59,6 +60,7 @@ CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
 {
     int64_t charged;
 
+    gate_shut(&world.f, "user_id > 200", 1); /* it is midway until this is opened */
     start();
     FIXTURE_AWAIT(world_ask(CHARGED) > 100, "nothing is charged");
     support("pause", "the bank is closed");
@@ -70,7 +72,6 @@ CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
                               " WHERE job = 'billing' AND recorded_at > at_pause.at"),
                     0, WORKERS);
     charged = world_ask(CHARGED);
-    assert_true(charged < (int64_t)work.users * work.periods);
     pool_stop();
     start();
     pool_log_wait(&world.pool, "event=pool.paused");
@@ -80,6 +81,7 @@ CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
     fixture_assert_contains(world.o.out, "billing is resumed");
     pool_log_wait(&world.pool, "event=pool.resumed");
     world_do("DROP TABLE at_pause");
+    gate_open();
     assert_all_is_done(3 * MORE);
 }
 
@@ -89,8 +91,8 @@ CASE(resume_is_noticed_by_workers_that_poll_once_a_minute)
     int64_t since_ms;
 
     support("pause", NULL);
-    pool_start("run -w %d --jobs billing --poll-ms %d --now %s", WORKERS, LONG_POLL_MS,
-               pool_work_now(&work));
+    pool_start("run -w %d --jobs billing --billing-poll-ms %d --now %s", WORKERS,
+               LONG_POLL_MS, pool_work_now(&work));
     pool_log_wait(&world.pool, "event=pool.paused");
     world_is(0, CHARGED);
     since_ms = fixture_now_ms();

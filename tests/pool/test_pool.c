@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 
+#include "tests/lib/gate.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
@@ -17,14 +18,17 @@ static const struct pool_work large = {
 /* The rest is done by others, and all of it is right. */
 static void finish_exactly(const struct pool_work *work)
 {
+    gate_open();
     world_runs(0, "run --once -w 4 --batch 500 --now %s", pool_work_now(work));
     pool_work_assert_exact(&world.f, work);
 }
 
-/* A pool of four that is in the middle of its work. */
+/* A pool of four that is in the middle of its work, where it stays: half of the users
+ * are held until gate_open. */
 static void start_midway(const struct pool_work *work)
 {
     pool_work_put(&world.f, work);
+    gate_shut(&world.f, "user_id % 2 = 0", 12);
     pool_start("run -w 3 --now %s", pool_work_now(work));
     pool_work_wait(&world.f, 100);
 }
@@ -48,7 +52,7 @@ CASE_ROWS(pool_finishes_its_batches_and_exits_0_after, signals)
     (void)kill(world.pool.pid, row->sig);
     pool_assert_ends(&world.pool, 0);
     assert_true(pool_work_done(&world.f) < pool_work_all(&large)); /* it was midway */
-    assert_int_equal(pool_lock_keys(&world.f), 0);
+    promise_int_equal(pool_lock_keys(&world.f), 0);
     pool_logged(1, row->words);
     pool_logged(0, "event=pool.killed");
     assert_int_equal(pool_incidents(&world.f, "lost", ""), 0);
@@ -69,12 +73,13 @@ static void remove_keys(void)
  * their leases. */
 CASE(pool_after_second_signal_ends_at_once, .close = shop_close)
 {
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "30000"); /* it hangs up to 7.5 s */
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000"); /* it hangs up to 30 s */
     start_midway(&large);
     shop_hold("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE");
+    gate_feed(); /* for a batch */
     world_wait(world_blocked);
     (void)kill(world.pool.pid, SIGTERM);
-    fixture_pause_ms(50);
+    pool_log_wait(&world.pool, "event=pool.draining");
     assert_true(pool_is_alive(world.pool.pid)); /* it waits for the batch in flight */
     (void)kill(world.pool.pid, SIGTERM);
     assert_int_not_equal(fixture_reap(world.pool.pid, 90), -1);
@@ -97,6 +102,7 @@ static void kill_one_and_await_another(void)
     int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
 
     assert_int_equal(n, 4);
+    gate_feed();
     pool_work_wait(&world.f, pool_work_done(&world.f) + 10); /* since the last death */
     (void)kill(victim, SIGKILL);
     do {
@@ -116,7 +122,7 @@ CASE(worker_killed_is_replaced_within_a_second)
         kill_one_and_await_another();
     pool_logged(3, "event=pool.worker_died");
     pool_logged(3, " signal=9 restart_in_ms=0\n");
-    assert_true(pool_work_done(&world.f) < pool_work_all(&large)); /* killed midway */
+    gate_open();
     pool_work_wait(&world.f, pool_work_all(&large));
     pool_stop();
     assert_int_equal(pool_counter(&world.f, "restarts"), 3);
@@ -162,8 +168,8 @@ CASE(supervisor_killed_takes_its_workers_with_it)
 
     start_midway(&large);
     assert_int_equal(pool_children(world.pool.pid, pids), 4);
+    gate_feed();
     world_kill(&world.pool);
-    assert_true(pool_work_done(&world.f) < pool_work_all(&large)); /* killed midway */
     deadline = fixture_now_ms() + POOL_WAIT_MS;
     for (size_t i = 0; i < 4; i++)
         for (; pool_is_alive(pids[i]); fixture_pause_ms(10))
@@ -205,30 +211,38 @@ static pid_t start_as_process_1(void)
     return pids[0];
 }
 
-/* A process in the pool's namespace whose parent is gone: process 1 gets it. */
-static void plant_orphan(pid_t process_1)
+/* A process in the pool's namespace whose parent is gone: process 1 gets it. Returns
+ * what it waits for: it ends when this is closed. */
+static int plant_orphan(pid_t process_1)
 {
-    char path[64];
-    pid_t helper = fork();
+    char path[64], byte;
+    int way[2];
+    pid_t helper;
 
+    assert_int_equal(pipe(way), 0);
+    helper = fork();
     assert_true(helper >= 0);
     if (helper == 0) {
         (void)snprintf(path, sizeof path, "/proc/%ld/ns/pid", (long)process_1);
         if (setns(open(path, O_RDONLY), CLONE_NEWPID) != 0)
             _exit(1);
         helper = fork();
-        if (helper == 0 && fork() == 0)
-            fixture_pause_ms(500);
-        else if (helper > 0)
+        if (helper == 0 && fork() == 0) {
+            (void)close(way[1]);
+            (void)!read(way[0], &byte, 1);
+        } else if (helper > 0)
             (void)waitpid(helper, NULL, 0);
         _exit(0);
     }
     assert_int_equal(fixture_reap(helper, 90), 0);
+    (void)close(way[0]);
+    return way[1];
 }
 
 CASE(pool_as_process_1_reaps_orphans_and_obeys_term)
 {
     pid_t process_1;
+    int orphan;
 
     if (!may_unshare()) {
         print_message("SKIPPED: a namespace of its own is not allowed here, so nothing "
@@ -238,8 +252,9 @@ CASE(pool_as_process_1_reaps_orphans_and_obeys_term)
     pool_work_put(&world.f, &small);
     process_1 = start_as_process_1();
     pool_wait_children(process_1, 2);
-    plant_orphan(process_1);
+    orphan = plant_orphan(process_1);
     pool_wait_children(process_1, 3); /* adopted */
+    (void)close(orphan);
     pool_wait_children(process_1, 2); /* reaped: a zombie would stay in the list */
     pool_work_wait(&world.f, pool_work_all(&small));
     (void)kill(process_1, SIGTERM);
@@ -252,14 +267,17 @@ CASE(pool_as_process_1_reaps_orphans_and_obeys_term)
 
 CASE(once_waits_for_what_others_hold_and_then_returns)
 {
-    int64_t at = fixture_now_ms();
-
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000"); /* it waits for three */
     pool_work_put(&world.f, &small);
-    assert_string_equal(redis_do("SET %suser:7 another NX PX 1500", world.f.prefix),
+    assert_string_equal(redis_do("SET %suser:7 another NX PX 600000", world.f.prefix),
                         "OK");
-    world_runs(0, "run --once --now %s", pool_work_now(&small));
-    assert_true(fixture_now_ms() - at >= 1500);
-    assert_true(pool_counter(&world.f, "busy") > 0);
+    pool_start("run --once --now %s", pool_work_now(&small));
+    pool_work_wait(&world.f, pool_work_all(&small) - small.periods - 1);
+    FIXTURE_AWAIT(pool_counter(&world.f, "busy") > 0, "no key was busy");
+    assert_true(pool_is_alive(world.pool.pid));
+    (void)redis_do("DEL %suser:7", world.f.prefix);
+    pool_assert_ends(&world.pool, 0);
+    assert_int_equal(pool_work_done(&world.f), pool_work_all(&small));
     finish_exactly(&small);
 }
 

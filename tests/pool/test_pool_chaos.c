@@ -2,11 +2,20 @@
  * failed over to a replica that was cut off, all in one run. Every effect is there
  * once, the tokens of a row only grow in the order of the commits, and the journal
  * tells what the counters tell. */
+#include "tests/lib/fault.h"
+#include "tests/lib/gate.h"
 #include "tests/lib/ha_world.h"
 #include "tests/lib/load.h"
 #include "tests/lib/steps.h"
 
-enum { WORKERS = 6, BATCH = 5, LEASE_MS = 1500, ROUNDS = 3, CLIENTS_MS = 8000 };
+enum {
+    WORKERS = 6,
+    BATCH = 5,
+    LEASE_MS = 1500,
+    ROUNDS = 3,
+    PORTIONS = 40,
+    CLIENTS_MS = 8000
+};
 
 static struct ha_server servers[2];
 static char front[128]; /* a link to the socket of the server that is the primary */
@@ -14,8 +23,8 @@ static unsigned kills, seed;
 static struct proxy proxy;
 
 /* Every committed change of a fence, in the order in which its row was changed: the row
- * locks make that the order of the commits. The pause makes the work outlast the chaos,
- * and lets it hit more transactions in the middle. */
+ * locks make that the order of the commits. The pause lets the chaos hit more
+ * transactions in the middle. */
 static const char history[] =
     "CREATE TABLE public.history (seq bigint GENERATED ALWAYS AS IDENTITY, resource"
     " text, fence bigint); CREATE FUNCTION public.note() RETURNS trigger LANGUAGE"
@@ -34,7 +43,7 @@ static void lead_to(const struct ha_server *s)
 }
 
 static const struct load_size size = {
-    .users = 300, .subscriptions = 450, .orders = 600, .periods = 40};
+    .users = 300, .subscriptions = 450, .orders = 400, .periods = 20};
 
 static void prepare(void)
 {
@@ -68,6 +77,7 @@ static pid_t hit(int signal, bool second_half)
     size_t half = WORKERS / 2;
     pid_t pid;
 
+    gate_feed();
     pool_wait_children(world.pool.pid, WORKERS);
     assert_int_equal(pool_children(world.pool.pid, workers), WORKERS);
     pid = workers[(unsigned)rand_r(&seed) % half + (second_half ? half : 0)];
@@ -96,6 +106,7 @@ static void one_round(struct ha_server *primary, struct ha_server *spare)
     int64_t until_ms = fixture_now_ms() + LEASE_MS * 4 / 3;
 
     fixture_pause_ms(200);
+    gate_feed();
     ha_do(primary, "FLUSHALL");
     fixture_pause_ms(100);
     (void)hit(SIGKILL, true);
@@ -108,7 +119,18 @@ static void one_round(struct ha_server *primary, struct ha_server *spare)
     ha_kill(spare); /* what it knew is gone */
     ha_start(spare, 0);
     fixture_pause_ms(200);
-    assert_true(load_left(&world.f) > 0); /* all that was midway */
+}
+
+/* More locks are lost than workers were killed. */
+static void lose_locks(struct ha_server *primary)
+{
+    for (int i = 0; pool_incidents(&world.f, "lost", "") <= (int64_t)kills; i++) {
+        assert_true(i < PORTIONS / 2);
+        gate_feed();
+        fixture_pause_ms(50);
+        ha_do(primary, "FLUSHALL");
+        fixture_pause_ms(200);
+    }
 }
 
 /* Answers to COMMIT are lost, more often than a worker was killed. */
@@ -116,6 +138,7 @@ static void lose_answers(void)
 {
     for (unsigned i = 1; i <= kills + 1; i++) {
         proxy_cut_after(&proxy, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+        gate_feed();
         assert_true(proxy_wait(&proxy, PROXY_CUTS_AFTER, i, 60));
         fixture_pause_ms(50);
     }
@@ -129,12 +152,15 @@ static void run_through_chaos(void)
     seed = (unsigned)world.load.seed;
     kills = 0;
     proxy_open_postgres(&proxy, &through);
+    fault_hold_back(PORTIONS);
     pool_start_in(&through, "run -w 5");
     clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
     pool_work_wait(&world.f, 100);
     for (int i = 0; i < ROUNDS; i++)
         one_round(&servers[i % 2], &servers[(i + 1) % 2]);
+    lose_locks(&servers[ROUNDS % 2]);
     lose_answers();
+    gate_open();
     pool_work_wait(&world.f, pool_work_done(&world.f) + 1);
     load_clients_finish(&world.load, &world.f, NULL, clients);
     pool_stop();
@@ -159,7 +185,7 @@ static void assert_journaled(const char *kind)
 static void assert_tokens_grow_in_commit_order(void)
 {
     assert_true(super_ask("SELECT count(*) FROM public.history") > 1000);
-    assert_int_equal(
+    promise_int_equal(
         super_ask("SELECT count(*) FROM (SELECT fence, lag(fence) OVER (PARTITION BY"
                   " resource ORDER BY seq) AS before FROM public.history) AS h WHERE"
                   " fence < before"),
@@ -193,7 +219,7 @@ CASE(journal_reconciles_after_stops_kills_flushes_and_failovers)
     assert_true(pool_incidents(&world.f, "lost", "") +
                     pool_incidents(&world.f, "fenced", "") >
                 0);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", ""),
-                     pool_incidents(&world.f, "commit_unknown", "settled: "));
-    assert_int_equal(pool_incidents(&world.f, "parked", ""), 0);
+    promise_int_equal(pool_incidents(&world.f, "commit_unknown", ""),
+                      pool_incidents(&world.f, "commit_unknown", "settled: "));
+    promise_int_equal(pool_incidents(&world.f, "parked", ""), 0);
 }

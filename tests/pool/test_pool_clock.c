@@ -14,6 +14,8 @@ GROUP(.start = begin, .open = world_open, .close = world_close);
 static void jump(bool on)
 {
     for (int i = 0; on && i < 50; i++) {
+        if (i % 3 == 0)
+            fault_feed();
         checker_forgot(&world.checker);
         clock_jump_server(&world.redis, i % 2 == 0 ? CLOCK_HOUR_MS : -CLOCK_HOUR_MS);
         fixture_pause_ms(20);

@@ -180,7 +180,7 @@ CASE(log_of_eight_troubled_workers_is_one_record_a_write)
     proxy_cut_before(&to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 40);
     proxy_cut_after(&to_redis, "EVALSHA", 7, 15);
     fd = spawn_with_packets(pool_work_now(&work), 0);
-    lines = check_packets(fd, 40);
+    lines = check_packets(fd, 400);
     (void)close(fd);
     assert_int_equal(fixture_reap(world.pool.pid, 90), 0);
     world.pool.pid = 0;
@@ -273,7 +273,8 @@ CASE(workers_stay_under_16_mib_with_a_large_backlog)
 
     pool_work_put(&world.f, &work);
     assert_true(pool_work_all(&work) >= 100000);
-    pool_start("run -w 3 --batch 1000 --poll-ms 50 --now %s", pool_work_now(&work));
+    pool_start("run -w 3 --batch 1000 --billing-poll-ms 50 --now %s",
+               pool_work_now(&work));
     pool_work_wait(&world.f, pool_work_all(&work));
     assert_int_equal(pool_children(world.pool.pid, pids), 4);
     for (size_t i = 0; i < 4; i++) {

@@ -34,7 +34,7 @@ CASE(months_come_as_the_clock_moves)
                       times[i]),
             3);
     }
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
     world_audit(times[3], NULL);
 }
 
@@ -65,7 +65,7 @@ CASE(month_of_an_old_row_is_made_when_it_is_needed)
     world_subscription(3, 2, 100, "2019-01-31Z");
     wait_for_charge(3);
     pool_log_wait(&world.pool, "event=pool.months_made");
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
 }
 
 /* Guarantee: A month whose partition is gone keeps its own rows waiting alone: the
@@ -79,7 +79,7 @@ CASE(partition_that_is_gone_is_named_and_parks_nothing)
     pool_log_wait(&world.pool, "the partition of a month is gone");
     world_subscription(4, 2, 100, "2024-08-01Z");
     wait_for_charge(4);
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
     assert_int_equal(
         world_ask("SELECT count(*) FROM charges WHERE subscription_id = 3"), 0);
 }

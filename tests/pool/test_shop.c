@@ -120,7 +120,7 @@ static void assert_exact(void)
     (void)fixture_run(&owner, &world.o, "audit", "--lag", "30d", NULL);
     if (world.o.code != 0)
         fail_msg("audit: %d: %s%s", world.o.code, world.o.out, world.o.err);
-    assert_int_equal(world_parked(), 0);
+    promise_int_equal(world_parked(), 0);
 }
 
 /* Guarantee: While the shop goes on, and no fault comes, the audit holds, and the plain

@@ -114,7 +114,7 @@ static const struct {
     {"list",               "pool: { workers = [4]; };",   ""},
     {"number_for_text",    "log: { level = 4; };",        "log.level must be text in double quotes"},
     {"out_of_bounds",      "pool: {\n\n workers = 257; };", ":3: pool.workers must be from 0 to 256, not 257"},
-    {"order_of_orders",    "orders: { order = \"oldest\"; };", "must be one of placed|any, not \"oldest\""},
+    {"order_of_orders",    "pool: { orders: { order = \"oldest\"; }; };", "must be one of placed|any, not \"oldest\""},
     {"far_out_of_bounds",  "locks: { lease_ms = 9999999999L; };", "1000 to 600000"},
     {"bad_choice",         "locks: { mode = \"redi\"; };", "must be one of redis|database-only, not \"redi\""},
 };

@@ -7,11 +7,13 @@ GROUP(.open = NULL);
 
 static struct schedule begin_job(int64_t shards, int64_t index, int64_t workers)
 {
-    static const struct config config = {
-        .poll_ms = 250, .batch = 500, .lease_ms = 10000};
+    static const struct config config = {.batch = 500, .lease_ms = 10000};
     static struct job_type job;
-    struct schedule s = {
-        .config = &config, .job = &job, .index = index, .workers = workers};
+    struct schedule s = {.config = &config,
+                         .job = &job,
+                         .poll_ms = 250,
+                         .index = index,
+                         .workers = workers};
 
     job.shards = shards;
     schedule_start(&s);
@@ -66,15 +68,12 @@ CASE(idle_job_is_pulled_every_poll_ms_whatever_the_number_of_workers)
 
 CASE(paused_job_is_asked_for_twice_a_second_by_each_worker_whatever_poll_ms_is)
 {
-    static const struct config seldom = {
-        .poll_ms = 60000, .batch = 500, .lease_ms = 10000};
-
     for (int64_t workers = 1; workers <= 256; workers *= 2) {
         for (int64_t now_ms = 100000; now_ms < 101000; now_ms += 7) {
             struct schedule s = begin(workers - 1, workers);
             int64_t ms;
 
-            s.config = &seldom;
+            s.poll_ms = 60000;
             ms = learn(&s, (struct batch_outcome){.is_paused = true}, now_ms);
             assert_true(ms > 0 && ms <= 500);
         }

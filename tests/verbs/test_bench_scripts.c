@@ -103,8 +103,10 @@ CASE(idle_measures_delays_and_cores)
     assert_int_equal(said_number("delay/subscription/rows"), 3);
     assert_int_equal(said_number("delay/order/rows"), 3);
     above(0, "delay",
-          "subscription/p50_ms subscription/most_ms order/p50_ms order/most_ms");
-    assert_true(said_number("delay/target_ms") == said_number("delay/poll_ms") + 100);
+          "subscription/p50_ms subscription/p99_ms subscription/most_ms order/p50_ms "
+          "order/p99_ms order/most_ms");
+    assert_int_equal(said_number("delay/subscription/target_ms"), 1100);
+    assert_int_equal(said_number("delay/order/target_ms"), 50);
     above(0, "trickle", "rows_per_s cores/all");
     above(1, "idle", "workers");
 }

@@ -143,7 +143,7 @@ CASE(redis_over_plain_tcp_is_found)
 
 CASE(too_few_connections_are_found)
 {
-    fixture_env("LEDGERLOCK_POOL_BILLING", "250");
+    fixture_env("LEDGERLOCK_POOL_BILLING_WORKERS", "250");
     finds(1, "postgres_connections", "FAIL", "a pool of these settings takes 253");
 }
 

@@ -89,7 +89,7 @@ void lab_pool_start(struct lab *l, int seat)
         "--lock-prefix", LAB_PREFIX,
         "--lease-ms", lease,
         "--workers", seat == POOL_FREE ? "2" : "1",
-        "--poll-ms", "20",
+        "--billing-poll-ms", "20",
         "--clocks-apart-s", "0",
         "--log-level", "warn",
         NULL};

@@ -7,7 +7,7 @@
 #include "common/base/secret.h"
 
 /* A worker asks something of PostgreSQL every two seconds at least. One that is frozen
- * must not keep the others of its job standing by. */
+ * must not keep the others standing by, of a job that one worker serves. */
 enum { SILENT_MS = 10000 };
 
 void (*session_hook)(const struct session *s, enum hook_point point);
@@ -57,7 +57,9 @@ int session_connect(struct session *s, struct err *e)
         .statement_ms = lease_ms / 2,
         .lock_ms = lease_ms / 4,
         .idle_ms = lease_ms / 2,
-        .session_idle_ms = lease_ms > SILENT_MS ? lease_ms : SILENT_MS,
+        .session_idle_ms = job_is_shared(s->job, s->config) ? 0
+                           : lease_ms > SILENT_MS           ? lease_ms
+                                                            : SILENT_MS,
         .schema = s->config->postgres_schema,
         .by_key = s->config->by_key,
         .plans_once = true,

@@ -12,6 +12,15 @@ bool job_is_shared(const struct job_type *job, const struct config *c)
     return job->shards > 0 || c->any_order;
 }
 
+int64_t job_poll_ms(const struct job_type *job, const struct config *c)
+{
+    int i = 0;
+
+    while (job_types[i] != job)
+        i++;
+    return c->job_poll_ms[i];
+}
+
 int job_apply(const struct job_type *job,
               const struct job_batch *b,
               const struct pg_param *params,

@@ -1,11 +1,11 @@
-/* registry: the job types, how many processes of a pool work each unless the settings
- * say otherwise, and how many may. A new job adds a line here, and files of its own. */
+/* registry: the job types. A new job adds a line here, and files of its own. */
 #ifndef LEDGERLOCK_REGISTRY_H
 #define LEDGERLOCK_REGISTRY_H
 
-/* X(name, NAME, workers, most). */
+/* X(name, NAME, workers, most, poll_ms): defaults of pool.<name>, and most workers. One
+ * poll of billing is a probe of each of its shards, one of orders a single probe. */
 #define JOB_TYPES(X)                                                                   \
-    X(billing, BILLING, 3, 256)                                                        \
-    X(orders, ORDERS, 1, 256)
+    X(billing, BILLING, 3, 256, 1000)                                                  \
+    X(orders, ORDERS, 1, 256, 25)
 
 #endif

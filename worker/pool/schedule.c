@@ -3,7 +3,14 @@
 
 #include "common/base/clock.h"
 
-enum { GATHER_MS = 20, VAIN_BASE_MS = 2, WHOLE_AGAIN = 5, PAUSED_MS = 500 };
+enum {
+    GATHER_MS = 20,
+    VAIN_BASE_MS = 2,
+    VAIN_MOST_MS = 250,
+    STANDBY_MS = 250,
+    WHOLE_AGAIN = 5,
+    PAUSED_MS = 500
+};
 
 void schedule_start(struct schedule *s)
 {
@@ -71,6 +78,7 @@ int64_t schedule_learn(struct schedule *s,
                        int64_t blocked_ms,
                        int64_t now_ms)
 {
+    int64_t most_ms = s->poll_ms < VAIN_MOST_MS ? s->poll_ms : VAIN_MOST_MS;
     int64_t vain_ms;
 
     fit(s, out, ms - out->pull_ms);
@@ -82,7 +90,7 @@ int64_t schedule_learn(struct schedule *s,
                    : until_phase(s, GATHER_MS, now_ms);
     }
     if (out->is_standby)
-        return s->config->poll_ms;
+        return STANDBY_MS;
     if (out->pulled == 0 && out->is_behind)
         return 0;
     if (out->is_paused) {
@@ -91,12 +99,12 @@ int64_t schedule_learn(struct schedule *s,
     }
     if (out->pulled == 0 && blocked_ms == 0) {
         s->in_vain = 0;
-        return until_phase(s, s->config->poll_ms, now_ms);
+        return until_phase(s, s->poll_ms, now_ms);
     }
-    vain_ms = clk_backoff_ms(s->in_vain, VAIN_BASE_MS, s->config->poll_ms);
+    vain_ms = clk_backoff_ms(s->in_vain, VAIN_BASE_MS, most_ms);
     s->in_vain++;
     if (out->pulled == 0 && blocked_ms > vain_ms)
-        return blocked_ms < s->config->poll_ms ? blocked_ms : s->config->poll_ms;
+        return blocked_ms < most_ms ? blocked_ms : most_ms;
     return vain_ms;
 }
 
