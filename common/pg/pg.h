@@ -72,7 +72,7 @@ struct pg_param {
 };
 
 struct pg_param pg_null(void);
-struct pg_param pg_int8(int64_t value);
+struct pg_param pg_int8(int64_t value); /* or a timestamptz, as pg_get_times has it */
 struct pg_param pg_text(const char *text); /* NULL becomes SQL null */
 struct pg_param pg_int8_array(const int64_t *values, size_t n);
 struct pg_param pg_tid_array(const struct pg_tid *values, size_t n);
@@ -131,7 +131,10 @@ struct pg_array {
 struct pg_array pg_get_int8s(const struct pg_result *res, size_t row, size_t column);
 struct pg_array pg_get_tids(const struct pg_result *res, size_t row, size_t column);
 
-/* An element of an array of that type; 0 or no place beyond its end. */
+/* Of timestamptz: microseconds since 2000, INT64_MIN is -infinity. */
+struct pg_array pg_get_times(const struct pg_result *res, size_t row, size_t column);
+
+/* An element of an array of that type, or of times; 0 or no place beyond its end. */
 int64_t pg_int8_at(const struct pg_array *array, size_t i);
 struct pg_tid pg_tid_at(const struct pg_array *array, size_t i);
 

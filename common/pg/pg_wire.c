@@ -33,7 +33,7 @@ struct pg_param pg_tid_array(const struct pg_tid *values, size_t n)
     return (struct pg_param){.type = PG_TID_ARRAY, .tids = values, .n = n};
 }
 
-enum { INT8_OID = 20, TID_OID = 27, INT8_SIZE = 8, TID_SIZE = 6 };
+enum { INT8_OID = 20, TID_OID = 27, TIME_OID = 1184, INT8_SIZE = 8, TID_SIZE = 6 };
 
 enum { ARRAY_HEAD = 20, ITEM_HEAD = 4 };
 
@@ -243,6 +243,11 @@ struct pg_array pg_get_int8s(const struct pg_result *res, size_t row, size_t col
 struct pg_array pg_get_tids(const struct pg_result *res, size_t row, size_t column)
 {
     return get_array(res, row, column, TID_OID, TID_SIZE);
+}
+
+struct pg_array pg_get_times(const struct pg_result *res, size_t row, size_t column)
+{
+    return get_array(res, row, column, TIME_OID, INT8_SIZE);
 }
 
 int64_t pg_int8_at(const struct pg_array *array, size_t i)

@@ -72,7 +72,7 @@ CREATE TABLE subscriptions (
   CONSTRAINT cancelled_has_its_date CHECK (state <> 'cancelled' OR cancel_at IS NOT NULL)
 ) WITH (fillfactor = 45);
 ALTER INDEX subscriptions_pkey SET (fillfactor = 50);
-CREATE INDEX subscriptions_due ON subscriptions (shard, next_due_at)
+CREATE INDEX subscriptions_due ON subscriptions (shard, next_due_at, subscription_id)
   WHERE state IN ('active', 'past_due');
 CREATE INDEX subscriptions_past_due ON subscriptions (user_id) WHERE state = 'past_due';
 CREATE INDEX subscriptions_parked ON subscriptions (subscription_id) WHERE state = 'parked';

@@ -164,3 +164,35 @@ CASE(others_flow_while_a_user_cannot_pay_any_of_his_2000_subscriptions_and_500_o
     /* And he himself costs no batch for each of his rows. */
     assert_in_range(world_ask("SELECT count(DISTINCT fence) FROM charges"), 1, 150);
 }
+
+/* All of one shard, due before the others, and more than a worker remembers. */
+static void on_each_key(const char *call)
+{
+    (void)redis_do("EVAL for\ti=1,2016\tdo\tredis.call(%s)\tend 0 %suser:", call,
+                   world.f.prefix);
+}
+
+#define KEY_I "ARGV[1]..(32768*(1+math.floor(i/32))+i%32)"
+
+/* Guarantee: Rows of thousands of users whose keys are held hold up no other row. */
+CASE(others_flow_while_the_keys_of_2016_users_are_held)
+{
+    world_do(
+        "INSERT INTO users (user_id, balance_minor, currency) SELECT 32768 * (1 + g"
+        " / 32) + g %% 32, 0, 'USD' FROM generate_series(1, 2016) AS g; INSERT INTO"
+        " subscriptions (subscription_id, user_id, plan, amount_minor, currency,"
+        " anchor_at, unit, next_due_at) SELECT user_id, user_id, 'p', 1,"
+        " 'USD', " SHOP_FIRST ", 'month', " SHOP_FIRST " FROM users WHERE user_id"
+        " > 32767; INSERT INTO orders (order_id, user_id, idempotency_key,"
+        " request_hash, total_minor, currency, placed_at) SELECT user_id, user_id,"
+        " 'x', '', 10, 'USD', " SHOP_FIRST " FROM users WHERE user_id > 32767;"
+        " INSERT INTO order_lines SELECT user_id, %d, 10, 1 FROM users WHERE"
+        " user_id > 32767; ANALYZE",
+        SHOP_SKU);
+    on_each_key("'SET'," KEY_I ",'other','PX',600000");
+    assert_int_equal(shop_run(), 7);
+    fixture_assert_contains(world.o.out, "its lock is held in Redis");
+    assert_few_batches("billing");
+    assert_few_batches("orders");
+    on_each_key("'DEL'," KEY_I);
+}

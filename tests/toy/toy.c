@@ -12,15 +12,15 @@ enum { PULL, PULL_ITEMS, EFFECTS, PARK, APPLY, BACKLOG, LIST_PARKED, RELEASE_PAR
 static const struct sql_text statements[] = {
     [PULL] = STATEMENT(
         toy_pull,
-        "SELECT array_agg(task_id), NULL::bigint[], array_agg(user_id), NULL::tid[], 0,"
-        " EXISTS (SELECT FROM paused_jobs WHERE job = 'toy')"
-        " FROM (SELECT task_id, user_id FROM toy.tasks WHERE state = 'due' AND"
-        " NOT EXISTS (SELECT FROM paused_jobs WHERE job = 'toy') AND $1::bigint >= 0 AND due_at <= coalesce($2::timestamptz, now()) AND user_id <> ALL"
-        " ($4::bigint[]) ORDER BY due_at LIMIT $3::bigint) AS t"),
+        "SELECT array_agg(task_id), NULL::bigint[], array_agg(user_id), NULL::tid[],"
+        " array_agg(due_at), 0, EXISTS (SELECT FROM paused_jobs WHERE job = 'toy')"
+        " FROM (SELECT task_id, user_id, due_at FROM toy.tasks WHERE state = 'due' AND"
+        " NOT EXISTS (SELECT FROM paused_jobs WHERE job = 'toy') AND $1::bigint >= 0 AND due_at <= coalesce($2::timestamptz, now()) AND (due_at, task_id) >"
+        " ($4::timestamptz, $5::bigint) AND user_id <> ALL ($6::bigint[]) ORDER BY due_at, task_id LIMIT $3::bigint) AS t"),
     [PULL_ITEMS] = STATEMENT(
         toy_pull_items,
-        "SELECT array_agg(task_id), NULL::bigint[], array_agg(user_id), NULL::tid[] FROM"
-        " toy.tasks WHERE task_id = ANY ($1::bigint[]) AND state = 'due' AND due_at <="
+        "SELECT array_agg(task_id), NULL::bigint[], array_agg(user_id), NULL::tid[],"
+        " NULL::timestamptz[] FROM toy.tasks WHERE task_id = ANY ($1::bigint[]) AND state = 'due' AND due_at <="
         " coalesce($2::timestamptz, now())"
         " AND NOT EXISTS (SELECT FROM paused_jobs WHERE job = 'toy')"),
     [EFFECTS] = STATEMENT(toy_count_effects,

@@ -40,6 +40,42 @@ CASE(key_is_left_out_at_once_for_a_while_that_doubles_up_to_a_second)
     assert_false(is_left_out(RESOURCE_SKU, 42, now_ms));
 }
 
+/* How many of a thousand others are taken for one that was met. */
+static int false_hits(bool was[1000])
+{
+    int n = 0;
+
+    for (int64_t id = 0; id < 1000; id++) {
+        was[id] = backoff_is_met(&b, RESOURCE_USER, 1000000 + id);
+        n += was[id];
+    }
+    return n;
+}
+
+/* Beyond what is remembered, too. */
+CASE(keys_that_were_met_are_known_until_a_pull_begins_anew)
+{
+    bool first[1000], second[1000];
+    int both = 0;
+
+    for (int round = 0; round < 2; round++) {
+        backoff_mark(&b, 500000 * round);
+        for (int64_t id = 1; id <= 3 * BACKOFF_MAX; id++)
+            (void)backoff_note(&b, RESOURCE_USER, id, BACKOFF_LOCKED, 500000 * round);
+        for (int64_t id = 1; id <= 3 * BACKOFF_MAX; id++)
+            assert_true(backoff_is_met(&b, RESOURCE_USER, id));
+        assert_in_range(false_hits(round == 0 ? first : second), 0, 200);
+    }
+    for (int i = 0; i < 1000; i++)
+        both += first[i] && second[i];
+    assert_in_range(both, 0, 20);
+    (void)backoff_note(&b, RESOURCE_SKU, 7, BACKOFF_LOCKED, 2000000);
+    backoff_mark(&b, 2000001);
+    assert_true(backoff_is_met(&b, RESOURCE_SKU, 7)); /* it still is left out */
+    for (int64_t id = 1; id <= 10; id++)
+        assert_false(backoff_is_met(&b, RESOURCE_USER, id));
+}
+
 CASE(error_is_left_out_for_longer)
 {
     (void)backoff_note(&b, RESOURCE_USER, 42, BACKOFF_ERROR, 100000);

@@ -32,7 +32,8 @@ static int64_t learn(struct schedule *s, struct batch_outcome out, int64_t now_m
 }
 
 static const struct batch_outcome empty = {.pulled = 0};
-static const struct batch_outcome part = {.pulled = 20, .worked = 20, .next = 10};
+static const struct batch_outcome part = {
+    .pulled = 20, .worked = 20, .last = {.shard = 9}};
 
 CASE(workers_of_a_job_begin_at_shards_far_from_each_other)
 {
@@ -41,7 +42,8 @@ CASE(workers_of_a_job_begin_at_shards_far_from_each_other)
     for (int64_t i = 0; i < 3; i++) {
         const struct schedule s = begin(i, 3);
 
-        assert_int_equal(schedule_next(&s).from, shards[i]);
+        assert_int_equal(schedule_next(&s).from.shard, shards[i]);
+        assert_true(schedule_next(&s).from.at == BATCH_HEAD);
         assert_int_equal(schedule_next(&s).limit, 500);
     }
 }
@@ -104,18 +106,41 @@ CASE(there_is_no_pause_while_there_is_more)
     assert_int_equal(learn(&s, part, 100000), 0);
 }
 
-CASE(next_pull_begins_behind_the_last_shard)
+static bool is_at_head(const struct schedule *s)
+{
+    return schedule_next(s).from.at == BATCH_HEAD;
+}
+
+CASE(full_pull_is_followed_by_one_behind_its_last_row_and_others_by_the_next_shard)
 {
     struct schedule s = begin(0, 1);
     struct batch_outcome last = part;
 
-    (void)learn(&s, part, 100000);
-    assert_int_equal(schedule_next(&s).from, 10);
-    (void)learn(&s, empty, 100000);
-    assert_int_equal(schedule_next(&s).from, 10);
-    last.next = 0;
+    last.is_full = true;
+    last.last = (struct batch_place){.shard = 9, .at = 77, .id = 7};
     (void)learn(&s, last, 100000);
-    assert_int_equal(schedule_next(&s).from, 0);
+    assert_int_equal(schedule_next(&s).from.shard, 9);
+    assert_int_equal(schedule_next(&s).from.at, 77);
+    assert_int_equal(schedule_next(&s).from.id, 7);
+    (void)learn(&s, part, 100000);
+    assert_int_equal(schedule_next(&s).from.shard, 10);
+    assert_true(is_at_head(&s));
+    last.is_full = false;
+    last.last.shard = 1023;
+    (void)learn(&s, last, 100000);
+    assert_int_equal(schedule_next(&s).from.shard, 0);
+}
+
+CASE(pull_behind_a_row_that_finds_nothing_is_followed_by_a_whole_one_at_once)
+{
+    struct schedule s = begin(0, 1);
+    struct batch_outcome full = part, none = {.is_behind = true};
+
+    full.is_full = true;
+    full.last.at = none.last.at = 77;
+    (void)learn(&s, full, 100000);
+    assert_int_equal(learn(&s, none, 100000), 0);
+    assert_true(is_at_head(&s));
 }
 
 CASE(without_shards_every_pull_begins_at_the_oldest_row)
@@ -124,45 +149,77 @@ CASE(without_shards_every_pull_begins_at_the_oldest_row)
     struct batch_outcome beside = part;
 
     beside.has_left_out = true; /* the pull was quick */
-    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    assert_true(is_at_head(&s));
     (void)learn(&s, part, 100000);
-    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    assert_true(is_at_head(&s));
     (void)learn(&s, beside, 100000);
-    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    assert_true(is_at_head(&s));
     schedule_fail(&s, &part, true);
-    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    assert_true(is_at_head(&s));
 }
 
 CASE(slow_pull_from_the_oldest_row_is_repeated_after_five_times_as_long)
 {
     struct schedule s = begin_job(0, 0, 1);
-    struct batch_outcome slow = part, later = part, vain = empty;
+    struct batch_outcome slow = part, later = part, none = empty;
 
-    slow.has_left_out = later.has_left_out = vain.has_left_out = true;
-    slow.pulled_at_ms = 99700;
+    slow.has_left_out = later.has_left_out = none.has_left_out = true;
     slow.pull_ms = 200;
-    later.next = 12;
+    slow.last.at = 10;
+    later.last.at = 12;
     (void)learn(&s, slow, 100000);
-    assert_int_equal(schedule_next(&s).from, 10);
-    assert_int_equal(schedule_next(&s).left_out_at_ms, 99700);
+    assert_int_equal(schedule_next(&s).from.at, 10);
     (void)learn(&s, later, 100500);
-    assert_int_equal(schedule_next(&s).from, 12);
-    assert_int_equal(schedule_next(&s).left_out_at_ms, 99700);
+    assert_int_equal(schedule_next(&s).from.at, 12);
     (void)learn(&s, later, 101000);
-    assert_true(schedule_next(&s).from == BATCH_OLDEST);
-    assert_int_equal(schedule_next(&s).left_out_at_ms, 0);
+    assert_true(is_at_head(&s));
     (void)learn(&s, slow, 102000);
-    (void)learn(&s, vain, 102100); /* nothing is behind them */
-    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    (void)learn(&s, none, 102100); /* nothing is behind them */
+    assert_true(is_at_head(&s));
     (void)learn(&s, slow, 103000);
     (void)learn(&s, part, 103100); /* nothing is left out any more */
-    assert_true(schedule_next(&s).from == BATCH_OLDEST);
+    assert_true(is_at_head(&s));
+}
+
+/* However many keys are held, and whether or not they are remembered. */
+CASE(pull_of_which_nothing_could_be_had_is_followed_by_one_behind_it)
+{
+    struct schedule s = begin_job(0, 0, 1);
+    struct batch_outcome held = {.pulled = 500, .is_full = true}, last = part;
+
+    for (int i = 1; i <= 10; i++) {
+        held.last.at = i;
+        assert_int_equal(schedule_learn(&s, &held, 20, 0, 100000), 0);
+        assert_int_equal(schedule_next(&s).from.at, i);
+    }
+    last.has_left_out = true;
+    (void)learn(&s, last, 100000);
+    assert_false(is_at_head(&s)); /* five times as long as these took */
+    (void)learn(&s, last, 100000 + 5 * 10 * 20 - 1);
+    assert_false(is_at_head(&s));
+    (void)learn(&s, last, 100000 + 5 * 10 * 20);
+    assert_true(is_at_head(&s));
+}
+
+CASE(round_in_vain_is_followed_by_a_pause_as_long_up_to_a_quarter_of_a_second)
+{
+    struct schedule s = begin_job(0, 0, 1);
+    struct batch_outcome held = {.pulled = 500, .is_full = true, .last = {.at = 7}};
+    const struct batch_outcome none = {.is_behind = true, .has_left_out = true};
+
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(schedule_learn(&s, &held, 20, 0, 100000), 0);
+    assert_in_range(schedule_learn(&s, &none, 1, 0, 100000), 80, 250);
+    assert_true(is_at_head(&s));
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(schedule_learn(&s, &held, 20, 0, 100000), 0);
+    assert_int_equal(schedule_learn(&s, &none, 1, 0, 100000), 250);
 }
 
 CASE(pulls_in_vain_come_ever_more_rarely_and_at_most_every_poll_ms)
 {
     struct schedule s = begin(0, 1);
-    const struct batch_outcome busy = {.pulled = 20, .next = 4};
+    const struct batch_outcome busy = {.pulled = 20};
     int64_t most = 0;
 
     assert_true(learn(&s, busy, 100000) <= 2);
@@ -209,7 +266,7 @@ CASE(batch_that_broke_goes_on_to_other_shards)
     struct schedule s = begin(0, 1);
 
     schedule_fail(&s, &part, false);
-    assert_int_equal(schedule_next(&s).from, 10);
+    assert_int_equal(schedule_next(&s).from.shard, 10);
     assert_int_equal(schedule_next(&s).limit, 500);
     schedule_fail(&s, &part, true); /* a timeout or a conflict */
     assert_int_equal(schedule_next(&s).limit, 250);
@@ -238,7 +295,7 @@ CASE(
     assert_int_equal(schedule_next(&s).skip, 1000);
 }
 
-CASE(worker_that_stands_by_asks_again_every_poll_ms)
+CASE(worker_that_stands_by_asks_again_four_times_a_second)
 {
     struct schedule s = begin_job(0, 0, 1);
 

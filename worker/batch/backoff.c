@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 
@@ -20,6 +21,27 @@ static struct backoff_entry *find(struct backoff *b, int kind, int64_t id)
             return &b->entries[i];
     }
     return NULL;
+}
+
+static unsigned mark_of(const struct backoff *b, int kind, int64_t id)
+{
+    uint64_t key = (uint64_t)id * RESOURCE_KIND_COUNT + (unsigned)kind + 1;
+
+    return (unsigned)(key * (b->salt | 1) >> 32) % BACKOFF_MARKS;
+}
+
+static void set_mark(struct backoff *b, int kind, int64_t id)
+{
+    unsigned mark = mark_of(b, kind, id);
+
+    b->marks[mark / 8] |= (unsigned char)(1U << mark % 8);
+}
+
+bool backoff_is_met(const struct backoff *b, int kind, int64_t id)
+{
+    unsigned mark = mark_of(b, kind, id);
+
+    return (b->marks[mark / 8] & 1U << mark % 8) != 0;
 }
 
 static struct backoff_entry *make_room(struct backoff *b)
@@ -42,6 +64,7 @@ bool backoff_note(
     bool is_news = entry == NULL || entry->cause != cause;
     int64_t ms;
 
+    set_mark(b, kind, id);
     if (entry == NULL) {
         entry = make_room(b);
         *entry = (struct backoff_entry){.id = id, .kind = kind};
@@ -65,6 +88,16 @@ void backoff_forget(struct backoff *b, int kind, int64_t id)
 static bool is_left_out(const struct backoff_entry *entry, int64_t now_ms)
 {
     return entry->until_ms > now_ms;
+}
+
+void backoff_mark(struct backoff *b, int64_t now_ms)
+{
+    memset(b->marks, 0, sizeof b->marks);
+    b->salt += UINT64_C(0x9e3779b97f4a7c15); /* so that two share a mark only once */
+    for (size_t i = 0; i < b->n; i++) {
+        if (is_left_out(&b->entries[i], now_ms))
+            set_mark(b, b->entries[i].kind, b->entries[i].id);
+    }
 }
 
 size_t backoff_list(const struct backoff *b, int kind, int64_t now_ms, int64_t *ids)

@@ -1,5 +1,7 @@
 /* backoff: keys that could not be had, left out of the pulls of this worker
  * for a while that doubles. So a key that is held for long holds up no other row.
+ * Beside them it marks every key that was met so since the last pull from the oldest
+ * row.
  */
 #ifndef LEDGERLOCK_BACKOFF_H
 #define LEDGERLOCK_BACKOFF_H
@@ -10,7 +12,7 @@
 
 #include "worker/jobs/resource.h"
 
-enum { BACKOFF_MAX = 1000 };
+enum { BACKOFF_MAX = 1000, BACKOFF_MARKS = 1 << 16 };
 
 /* Why something could not be had. */
 enum backoff_cause {
@@ -31,6 +33,8 @@ struct backoff_entry {
 struct backoff {
     size_t n;
     struct backoff_entry entries[BACKOFF_MAX];
+    unsigned char marks[BACKOFF_MARKS / 8]; /* of keys, by a hash */
+    uint64_t salt;                          /* of the hash */
 };
 
 /* Notes one that could not be had at now_ms. True if it is new, or for another cause.
@@ -40,6 +44,14 @@ bool backoff_note(
 
 /* Forgets one: it was had. */
 void backoff_forget(struct backoff *b, int kind, int64_t id);
+
+/* A pull from the oldest row begins: marks those that are left out at now_ms, and
+ * nothing else. */
+void backoff_mark(struct backoff *b, int64_t now_ms);
+
+/* True if one was met since then, or by chance another was with the same hash, which
+ * differs from one such pull to the next. */
+bool backoff_is_met(const struct backoff *b, int kind, int64_t id);
 
 /* Ids of a kind that are left out at now_ms, into ids[BACKOFF_MAX]; how many. */
 size_t backoff_list(const struct backoff *b, int kind, int64_t now_ms, int64_t *ids);

@@ -33,13 +33,20 @@ struct batch_ref {
     size_t key; /* index into keys; while they are sorted: of the ref */
 };
 
-#define BATCH_OLDEST INT64_MIN
+/* Behind a row: its shard, the time at which it is due, its id. */
+struct batch_place {
+    int64_t shard;
+    int64_t at; /* in microseconds since 2000; BATCH_HEAD: before all of the shard */
+    int64_t id;
+};
+
+#define BATCH_HEAD INT64_MIN /* -infinity to PostgreSQL */
 
 /* The rows to work: those that are due, or some items. */
 struct batch_order {
-    int64_t from;           /* a shard, or a time (job.h) or BATCH_OLDEST */
-    int64_t left_out_at_ms; /* what was left out then is; 0: what is left out now */
-    int64_t skip;           /* without shards: the oldest that are left to others */
+    struct batch_place from; /* without shards, from a row on: but for those that need a
+                                key that an older one could not get (backoff_is_met) */
+    int64_t skip;            /* without shards: the oldest that are left to others */
     size_t limit;
     const int64_t *items; /* NULL: those that are due */
     size_t item_ct;
@@ -48,24 +55,24 @@ struct batch_order {
 
 /* How it went. */
 struct batch_outcome {
-    size_t pulled;        /* rows that were due */
-    size_t worked;        /* of these: decided, or parked */
-    bool is_full;         /* there may be more behind them */
-    bool due_again;       /* some that were worked are due again */
-    bool is_standby;      /* another worker serves the job: nothing was pulled */
-    bool is_behind;       /* the pull left the oldest rows to others */
-    bool is_paused;       /* the job is: nothing of it is pulled */
-    bool has_left_out;    /* the pull passed over users or SKUs left out for a while */
-    int64_t next;         /* shard behind the rows, or time of the first (job.h) */
-    int64_t pulled_at_ms; /* when the pull began, */
-    int64_t pull_ms;      /* and how long it took */
-    bool fenced;          /* a row refused our token: the next is above it */
+    size_t pulled;     /* rows that were due */
+    size_t worked;     /* of these: decided, or parked */
+    bool is_full;      /* there may be more behind them */
+    bool due_again;    /* some that were worked are due again */
+    bool is_standby;   /* another worker serves the job: nothing was pulled */
+    bool is_behind;    /* rows before those that it pulled may be due */
+    bool is_paused;    /* the job is: nothing of it is pulled */
+    bool has_left_out; /* the pull passed over users or SKUs left out for a while */
+    struct batch_place last; /* the last row */
+    int64_t pull_ms;         /* how long the pull took */
+    bool fenced;             /* a row refused our token: the next is above it */
 };
 
 struct batch {
     size_t n; /* items */
     int64_t items[BATCH_MAX];
     struct pg_tid places[BATCH_MAX]; /* of the items, when they were pulled */
+    int64_t times[BATCH_MAX];        /* at which they were due, in microseconds */
     size_t first_ref[BATCH_MAX + 1]; /* item i needs first_ref[i] .. first_ref[i + 1] */
     struct batch_ref refs[BATCH_REFS];
     struct batch_ref sorted[BATCH_REFS]; /* scratch */

@@ -65,10 +65,22 @@ static void name_keys(struct batch *b)
     }
 }
 
+/* True if an item needs a key that was met busy. */
+static bool
+is_behind_another(const struct backoff *met, const struct batch *b, size_t i)
+{
+    for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++) {
+        if (backoff_is_met(met, (int)b->refs[r].kind, b->refs[r].id))
+            return true;
+    }
+    return false;
+}
+
 /* Items and refs from the one row of arrays. An item that is cut by the room there is
  * is left for the next time. False: there are none. */
 static bool take_rows(struct batch *b, const struct pg_result *res)
 {
+    const struct pg_array times = pg_get_times(res, 0, 4);
     const struct pg_array items = pg_get_int8s(res, 0, 0);
     const struct pg_array kinds = pg_get_int8s(res, 0, 1);
     const struct pg_array ids = pg_get_int8s(res, 0, 2);
@@ -83,6 +95,7 @@ static bool take_rows(struct batch *b, const struct pg_result *res)
             if (b->n == BATCH_MAX)
                 break;
             b->places[b->n] = pg_tid_at(&places, i);
+            b->times[b->n] = pg_int8_at(&times, i);
             b->items[b->n++] = item;
         }
         if (i == BATCH_REFS) {
@@ -96,6 +109,33 @@ static bool take_rows(struct batch *b, const struct pg_result *res)
     return items.n > 0;
 }
 
+/* Leaves the items that need a key that an older one could not get. */
+static void drop_items(struct batch *b, const struct backoff *met)
+{
+    size_t n = 0, refs = 0;
+
+    for (size_t i = 0; i < b->n; i++) {
+        size_t first = b->first_ref[i], ct = b->first_ref[i + 1] - first;
+
+        if (is_behind_another(met, b, i))
+            continue;
+        b->items[n] = b->items[i];
+        b->places[n] = b->places[i];
+        b->times[n] = b->times[i];
+        b->first_ref[n++] = refs;
+        memmove(&b->refs[refs], &b->refs[first], ct * sizeof b->refs[0]);
+        refs += ct;
+        b->first_ref[n] = refs;
+    }
+    b->n = n;
+}
+
+static void note_last(struct batch *b)
+{
+    b->out.last.at = b->times[b->n - 1];
+    b->out.last.id = b->items[b->n - 1];
+}
+
 /* As many of the items as have keys for one lock call; none if not even one has. */
 static void fit_keys(struct batch *b)
 {
@@ -106,13 +146,14 @@ static void fit_keys(struct batch *b)
 
         b->out.is_full = true;
         b->n = b->n > 1 && fewer == 0 ? 1 : fewer;
+        if (b->n > 0)
+            note_last(b);
     }
     b->key_ct = keys;
     name_keys(b);
 }
 
-/* The rows that are due, but for what is left out. Oldest first means the oldest of
- * all, unless older ones may be left out. */
+/* The rows that are due, but for what is left out. */
 static int ask_for_due(struct session *s,
                        const struct batch_order *order,
                        struct pg_result **res,
@@ -120,30 +161,31 @@ static int ask_for_due(struct session *s,
 {
     static int64_t left_out[RESOURCE_KIND_COUNT][BACKOFF_MAX];
     struct batch_outcome *out = &s->batch->out;
-    size_t n = 3 + (size_t)s->job->kinds;
-    struct pg_param params[3 + RESOURCE_KIND_COUNT + 1] = {
-        pg_null(), pg_text(s->now), pg_int8((int64_t)order->limit)};
+    bool is_head = order->from.at == BATCH_HEAD;
+    struct pg_param params[6 + RESOURCE_KIND_COUNT] = {
+        s->job->shards > 0 ? pg_int8(order->from.shard) : pg_int8(order->skip),
+        pg_text(s->now),
+        pg_int8((int64_t)order->limit),
+        pg_int8(order->from.at),
+        pg_int8(order->from.id),
+    };
     int64_t begun_ms = clk_ms();
-    int64_t at_ms = order->left_out_at_ms != 0 ? order->left_out_at_ms : begun_ms;
 
     for (int kind = 0; kind < s->job->kinds; kind++) {
-        size_t ids = backoff_list(&s->backoff, kind, at_ms, left_out[kind]);
+        size_t ids = backoff_list(&s->backoff, kind, begun_ms, left_out[kind]);
 
-        params[3 + kind] = pg_int8_array(left_out[kind], ids);
+        params[5 + kind] = pg_int8_array(left_out[kind], ids);
         out->has_left_out = out->has_left_out || ids > 0;
     }
-    if (s->job->shards > 0 || (out->has_left_out && order->left_out_at_ms != 0))
-        params[0] = pg_int8(order->from);
-    if (s->job->shards == 0)
-        params[n++] = pg_int8(order->skip);
-    if (pg_exec(s->pg, s->job->pull, params, n, res, e) != 0)
+    if (is_head)
+        backoff_mark(&s->backoff, begun_ms);
+    if (pg_exec(s->pg, s->job->pull, params, 5 + (size_t)s->job->kinds, res, e) != 0)
         return (int)e->code;
-    out->is_behind = order->skip > 0;
-    out->pulled_at_ms = begun_ms;
+    out->is_behind = order->skip > 0 || !is_head;
     out->pull_ms = clk_ms() - begun_ms;
-    if (!pg_is_null(*res, 0, 4))
-        out->next = pg_get_int8(*res, 0, 4);
-    out->is_paused = pg_get_int8(*res, 0, 5) != 0;
+    if (!pg_is_null(*res, 0, 5))
+        out->last.shard = pg_get_int8(*res, 0, 5);
+    out->is_paused = pg_get_int8(*res, 0, 6) != 0;
     return 0;
 }
 
@@ -177,15 +219,21 @@ int batch_pull(struct session *s, const struct batch_order *order, struct err *e
     struct pg_result *res;
     bool is_any;
 
-    b->out = (struct batch_outcome){.next = order->from};
+    b->out = (struct batch_outcome){.last = order->from};
     if ((order->items == NULL ? ask_for_due(s, order, &res, e)
                               : ask_for_items(s, order, &res, e)) != 0)
         return (int)e->code;
     is_any = take_rows(b, res);
     pg_result_free(res);
     b->out.is_full = b->n >= order->limit;
-    fit_keys(b);
     b->out.pulled = b->n;
+    if (b->n > 0) {
+        note_last(b);
+        if (order->items == NULL && s->job->shards == 0 && order->from.at != BATCH_HEAD)
+            drop_items(b, &s->backoff);
+        is_any = b->n > 0;
+        fit_keys(b);
+    }
     if (b->n > 0 || !is_any)
         return 0;
     b->out.pulled = 1;

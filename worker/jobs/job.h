@@ -56,13 +56,13 @@ struct job_type {
     const char *const *counters; /* their names, at most JOB_COUNTERS; ends with NULL */
 
     /* None of both pulls returns a row while table paused_jobs has the job.
-     * $1 where to begin: a shard, or without shards a time in microseconds (null: at
-     * the oldest row); $2 now, $3 limit, then an array of the ids left out for each
-     * kind of resource; without shards then how many of the oldest are passed over. One
-     * row of parallel arrays: items, resource kinds (null: users
-     * all), ids of the resources, places (may be null); the keys of an item stand
-     * together, its owner first; then the shard behind the last one, or the time of the
-     * first; then true if the job is paused. */
+     * $1 the shard to begin with, or without shards how many of the oldest rows are
+     * passed over; $2 now, $3 limit; $4 a time and $5 an item: in that
+     * shard only the rows behind them are read; then an array of the ids left
+     * out for each kind of resource. One row of parallel arrays: items, resource kinds
+     * (null: users all), ids of the resources, places (may be null), times at which the
+     * items are due; the keys of an item stand together, its owner first; then the
+     * shard of the last one; then true if the job is paused. */
     const struct sql_text *pull;
     const struct sql_text
         *pull_items;                /* $1 items, $2 now: the same of those still due */

@@ -15,19 +15,16 @@ enum {
 void schedule_start(struct schedule *s)
 {
     s->limit = (size_t)s->config->batch;
-    s->from = BATCH_OLDEST;
-    if (s->job->shards > 0)
-        s->from = s->index * s->job->shards / s->workers;
+    s->from.at = BATCH_HEAD;
+    s->from.shard = s->index * s->job->shards / s->workers;
 }
 
 struct batch_order schedule_next(const struct schedule *s)
 {
-    bool is_apart = s->job->shards == 0 && !s->is_ahead;
-    bool is_later = s->job->shards == 0 && s->from != BATCH_OLDEST;
+    bool is_apart = s->job->shards == 0 && !s->is_ahead && s->from.at == BATCH_HEAD;
 
     return (struct batch_order){
         .from = s->from,
-        .left_out_at_ms = is_later ? s->whole_at_ms : 0,
         .skip = is_apart ? s->index * s->config->batch : 0,
         .limit = s->limit,
     };
@@ -53,23 +50,42 @@ static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
         s->limit = s->limit * 2 < batch ? s->limit * 2 : batch;
 }
 
-/* Shards one after the other. Without them a pull is a whole one, from the oldest row;
- * only if that took long, because it passed over many rows that are left out, the next
- * ones begin behind these for five times as long, and leave out what it did. */
-static void move_on(struct schedule *s, const struct batch_outcome *out, int64_t now_ms)
+/* From the last row on through all shards. */
+static void move_through_shards(struct schedule *s, const struct batch_outcome *out)
 {
+    s->from = out->last;
+    if (out->is_full)
+        return;
+    s->from.at = BATCH_HEAD;
+    s->from.shard =
+        out->pulled > 0 ? (out->last.shard + 1) % s->job->shards : out->last.shard;
+}
+
+/* Without shards a pull begins at the oldest row. Only behind rows of which none could
+ * be had, or that took long to pass over as they are left out, the next ones begin
+ * behind these for five times as long. */
+static void move_on(struct schedule *s,
+                    const struct batch_outcome *out,
+                    bool is_vain,
+                    int64_t ms,
+                    int64_t now_ms)
+{
+    bool is_whole = s->from.at == BATCH_HEAD;
+
+    s->vain_ms = (is_whole ? 0 : s->vain_ms) + (is_vain    ? ms
+                                                : is_whole ? out->pull_ms
+                                                           : 0);
     if (s->job->shards > 0) {
-        s->from = out->pulled > 0 ? out->next : s->from;
+        move_through_shards(s, out);
         return;
     }
     s->is_ahead = out->pulled == 0 || (s->is_ahead && !out->is_full);
-    if (s->from == BATCH_OLDEST) {
-        s->whole_at_ms = out->pulled_at_ms;
-        s->next_whole_ms = now_ms + WHOLE_AGAIN * out->pull_ms;
-    }
-    s->from = out->pulled > 0 && out->has_left_out && now_ms < s->next_whole_ms
-                  ? out->next
-                  : BATCH_OLDEST;
+    if (is_whole || is_vain)
+        s->next_whole_ms = now_ms + WHOLE_AGAIN * s->vain_ms;
+    s->from = out->last;
+    if (out->pulled == 0 || !(is_vain ? out->is_full : out->has_left_out) ||
+        now_ms >= s->next_whole_ms)
+        s->from.at = BATCH_HEAD;
 }
 
 int64_t schedule_learn(struct schedule *s,
@@ -79,10 +95,11 @@ int64_t schedule_learn(struct schedule *s,
                        int64_t now_ms)
 {
     int64_t most_ms = s->poll_ms < VAIN_MOST_MS ? s->poll_ms : VAIN_MOST_MS;
+    bool is_vain = out->pulled > 0 && out->worked == 0;
     int64_t vain_ms;
 
     fit(s, out, ms - out->pull_ms);
-    move_on(s, out, now_ms);
+    move_on(s, out, is_vain, ms, now_ms);
     if (out->worked > 0) {
         s->in_vain = 0;
         return out->is_full || out->due_again || s->once
@@ -91,7 +108,11 @@ int64_t schedule_learn(struct schedule *s,
     }
     if (out->is_standby)
         return STANDBY_MS;
-    if (out->pulled == 0 && out->is_behind)
+    if (is_vain && s->from.at != BATCH_HEAD) {
+        s->in_vain++;
+        return 0;
+    }
+    if (out->pulled == 0 && out->is_behind && s->in_vain == 0)
         return 0;
     if (out->is_paused) {
         s->in_vain = 0;
@@ -104,14 +125,16 @@ int64_t schedule_learn(struct schedule *s,
     vain_ms = clk_backoff_ms(s->in_vain, VAIN_BASE_MS, most_ms);
     s->in_vain++;
     if (out->pulled == 0 && blocked_ms > vain_ms)
-        return blocked_ms < most_ms ? blocked_ms : most_ms;
+        vain_ms = blocked_ms < most_ms ? blocked_ms : most_ms;
+    if (vain_ms < s->vain_ms)
+        vain_ms = s->vain_ms < VAIN_MOST_MS ? s->vain_ms : VAIN_MOST_MS;
     return vain_ms;
 }
 
 void schedule_fail(struct schedule *s, const struct batch_outcome *out, bool is_large)
 {
     if (out->pulled > 0 && s->job->shards > 0)
-        s->from = out->next;
+        move_through_shards(s, out);
     if (out->pulled > 0 && is_large && s->limit > 1)
         s->limit /= 2;
 }

@@ -16,15 +16,15 @@
 struct schedule {
     const struct config *config;
     const struct job_type *job;
-    int64_t poll_ms;        /* of the job */
-    int64_t index, workers; /* of those that work the job */
-    bool once;              /* nothing trickles in: no pause while there is work */
-    int64_t from;           /* where the next pull begins (batch_order) */
-    int64_t whole_at_ms;    /* without shards: the last pull from the oldest row, */
-    int64_t next_whole_ms;  /* and not before this the next one, if it took long */
-    bool is_ahead;          /* of several workers: begins at the oldest row */
-    size_t limit;           /* of its rows: how many fit into a tenth of a lease */
-    unsigned in_vain;       /* pulls in a row of which nothing could be worked */
+    int64_t poll_ms;         /* of the job */
+    int64_t index, workers;  /* of those that work the job */
+    bool once;               /* nothing trickles in: no pause while there is work */
+    struct batch_place from; /* where the next pull begins */
+    int64_t vain_ms; /* time since the oldest row spent on what could not be had */
+    int64_t next_whole_ms; /* without shards: not before this one from the oldest row */
+    bool is_ahead;         /* of several workers: begins at the oldest row */
+    size_t limit;          /* of its rows: how many fit into a tenth of a lease */
+    unsigned in_vain;      /* pulls in a row of which nothing could be worked */
 };
 
 void schedule_start(struct schedule *s);

@@ -21,5 +21,5 @@ WITH head AS MATERIALIZED (
    ORDER BY 1, 3, 4
    LIMIT 16385
 )
-SELECT array_agg(order_id), array_agg(kind), array_agg(id), NULL::tid[]
+SELECT array_agg(order_id), array_agg(kind), array_agg(id), NULL::tid[], NULL::timestamptz[]
   FROM pulled
