@@ -18,8 +18,8 @@ def arguments():
     parser.add_argument("--seconds", type=int, default=30, help="of each part that lasts (default 30)")
     parser.add_argument("--rows", type=int, default=100, help="that come due in an idle pool (default 100)")
     parser.add_argument("--per-second", type=int, default=1000, help="rows that trickle in (default 1000)")
-    parser.add_argument("--pool-flags", default="-w 2", help="flags of `ledgerlock run` (default -w 2, which is a pool "
-                        "of 4 as long as there are two jobs)")
+    parser.add_argument("--pool-flags", default="-w 3", help="flags of `ledgerlock run` (default -w 3: three for "
+                        "billing and one for orders)")
     parser.add_argument("--only", choices=[name for name, _ in PARTS], help="leave out the others")
     return tools.parse(parser)
 

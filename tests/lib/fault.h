@@ -17,7 +17,7 @@ enum { FAULT_LEASE_MS = 2000 };
 extern const struct load_size fault_usual, fault_small;
 
 #define FAULT_PLAN                                                                     \
-    .points = true, .checker = true, .redis = true, .proxies = true,                   \
+    .points = true, .checker = true, .redis = true, .proxies = true, .any = true,      \
     .lease_ms = FAULT_LEASE_MS, .poll_ms = 50, .batch = 5
 #define FAULT_WORLD(...) WORLD(FAULT_PLAN, __VA_ARGS__)
 

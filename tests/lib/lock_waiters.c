@@ -28,8 +28,10 @@ static void hold(unsigned us)
 static void *wait_in_thread(void *arg)
 {
     struct waiter *w = arg;
-    struct ll_options o = {
-        .size = sizeof o, .url = lock_server.url, .reply_ms = w->reply_ms};
+    struct ll_options o = {.size = sizeof o,
+                           .url = lock_server.url,
+                           .connect_ms = LOCK_SOON_MS,
+                           .reply_ms = w->reply_ms};
     struct ll_key key = {"one", 3};
     struct ll_client *c;
     struct ll_lock *l;

@@ -30,6 +30,8 @@
  *   a begin KEYS MS [MODE]      waits in the background, until "a end"
  *   a extend MS, a verify, a release, a some INDEX..., a abandon
  *   a renew [INTERVAL [STALL [MAX]]], a renewed N, a losses: N, a loss: CODE
+ *   a stepped                   a renewer without a thread; before "a renew"
+ *   a progress, a round: N      of such a one: a round where one is due; N losses were told
  *   a reentrant, a tolerance MS, a floor TOKEN
  *   a force KEY, a list: COUNT, a dead WHOSE KEYS: COUNT
  * questions:
@@ -55,6 +57,7 @@
  *   proxy swallow, let, swallow_after WORD, refuse, welcome, pass, cut
  *   proxy cuts: N               and the other counts
  * of time:
+ *   time MS                     goes on for the servers' leases and the test's
  *   clock MS                    the clocks of the servers jump
  *   wall MS, boot MS            the clocks of the test jump
  *   rest MS                     the test waits */

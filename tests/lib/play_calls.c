@@ -1,7 +1,7 @@
 /* play_calls: the calls of the library, as steps name them. */
 #include "tests/lib/play_inside.h"
 
-enum { TRIES = 20 };
+enum { TRIES = 20, TOLD_EARLY_MS = 1000, SLOW_MS = 10000 };
 
 /* ---- calls ---- */
 
@@ -165,6 +165,10 @@ static struct play_answer call_plain(const struct call *c)
         ll_set_tolerance(c->l, number(c, 2, 0));
     else if (is(c, "floor"))
         ll_raise_floor(c->a->c, play_number(c->s, 2, 0));
+    else if (is(c, "progress"))
+        ll_progress(c->l);
+    else if (is(c, "stepped"))
+        c->a->r = open_stepped(c->a->c, &c->a->told, 0);
     else
         await_renewals(c->a->r, number(c, 2, 1));
     return play_nothing();
@@ -212,6 +216,20 @@ static struct play_answer call_renew(const struct call *c)
         c->a->r = open_renewer(c->a->c, &c->a->told, number(c, 2, 0));
     return play_code_of(c->a,
                         ll_renew(c->a->r, c->l, number(c, 3, 0), number(c, 4, 0)));
+}
+
+/* In any case it is wanted again before the lock counts as lost, and ends by then
+ * at the latest. For leases of 8 s and more. */
+static struct play_answer call_round(const struct call *c)
+{
+    int64_t left_ms = ll_left_ms(c->l), due_ms = ll_renew_due(c->a->r);
+    int64_t began_ms = ll_now_ms();
+
+    if (left_ms > 0 && due_ms > 0)
+        promise_true(due_ms <= left_ms - TOLD_EARLY_MS);
+    assert_true(ll_renew_now(c->a->r) <= LL_OK); /* or a fault */
+    promise_true(ll_now_ms() - began_ms <= left_ms + SLOW_MS);
+    return play_number_of(c->a->told.times);
 }
 
 static struct play_answer call_loss(const struct call *c)
@@ -283,13 +301,15 @@ static const struct {
              {"abandon", call_plain},   {"disconnect", call_plain},
              {"reentrant", call_plain}, {"tolerance", call_plain},
              {"floor", call_plain},     {"renewed", call_plain},
-             {"renew", call_renew},     {"loss", call_loss},
-             {"list", call_count},      {"dead", call_count},
-             {"losses", ask_number},    {"valid", ask_number},
-             {"invalid", ask_number},   {"left", ask_number},
-             {"holds", ask_number},     {"granted", ask_number},
-             {"busy", ask_number},      {"token", ask_number},
-             {"stat", ask_stat},        {"error", ask_error}};
+             {"stepped", call_plain},   {"progress", call_plain},
+             {"round", call_round},     {"renew", call_renew},
+             {"loss", call_loss},       {"list", call_count},
+             {"dead", call_count},      {"losses", ask_number},
+             {"valid", ask_number},     {"invalid", ask_number},
+             {"left", ask_number},      {"holds", ask_number},
+             {"granted", ask_number},   {"busy", ask_number},
+             {"token", ask_number},     {"stat", ask_stat},
+             {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)
 {

@@ -202,6 +202,15 @@ static struct play_answer do_clock(size_t node, const struct play_step *s)
     return play_nothing();
 }
 
+/* All of them go on together, as clocks do. */
+static struct play_answer do_time(const struct play_step *s)
+{
+    for (size_t i = 0; i < playing.w->n; i++)
+        (void)do_clock(i, s);
+    clock_jump_boot(play_number(s, 1, 0));
+    return play_nothing();
+}
+
 /* The clocks of the test, or its rest. */
 static struct play_answer do_own_time(const struct play_step *s)
 {
@@ -279,7 +288,8 @@ static const struct {
     {"wall", .act = do_own_time},   {"minted", .act = do_minted},
     {"boot", .act = do_own_time},   {"server", .each = do_server},
     {"rest", .act = do_own_time},   {"clock", .each = do_clock},
-    {"proxy", .each = do_proxy},    {"slot", .act = play_slot}};
+    {"proxy", .each = do_proxy},    {"slot", .act = play_slot},
+    {"time", .act = do_time}};
 
 struct play_own play_own;
 

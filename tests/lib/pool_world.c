@@ -144,12 +144,17 @@ int64_t pool_incidents(const struct fixture *f, const char *kind, const char *de
 
 int64_t pool_counter(const struct fixture *f, const char *name)
 {
+    return pool_counter_of(f, "%", name);
+}
+
+int64_t pool_counter_of(const struct fixture *f, const char *job, const char *name)
+{
     char sql[256];
 
     (void)snprintf(sql, sizeof sql,
                    "SELECT coalesce(sum((counters ->> '%s')::bigint), 0)::bigint"
-                   " FROM ledgerlock.workers",
-                   name);
+                   " FROM ledgerlock.workers WHERE job LIKE '%s'",
+                   name, job);
     return query(f, sql);
 }
 

@@ -43,8 +43,9 @@ void pool_work_assert_exact(const struct fixture *f, const struct pool_work *wor
 /* Counts incidents: kind, and a part of the detail ("" for any). */
 int64_t pool_incidents(const struct fixture *f, const char *kind, const char *detail);
 
-/* Sum of one counter over all workers, as they have reported it. */
+/* Sum of one counter over all workers, or those of a job, as they have reported it. */
 int64_t pool_counter(const struct fixture *f, const char *name);
+int64_t pool_counter_of(const struct fixture *f, const char *job, const char *name);
 
 /* How often sessions of the workers' role were seen to begin another statement within
  * `ms`: those of one session that follow each other at once count as one. (The server's

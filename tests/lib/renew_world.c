@@ -15,15 +15,30 @@ void note_loss(struct ll_lock *l, int code, void *arg)
     t->times++;
 }
 
-struct ll_renewer *
-open_renewer(struct ll_client *c, struct told *t, uint32_t interval_ms)
+static struct ll_renewer *
+open_either(struct ll_client *c, struct told *t, uint32_t interval_ms, bool is_stepped)
 {
-    struct ll_renew_options o = {
-        .size = sizeof o, .interval_ms = interval_ms, .on_lost = note_loss, .arg = t};
+    struct ll_renew_options o = {.size = sizeof o,
+                                 .interval_ms = interval_ms,
+                                 .on_lost = note_loss,
+                                 .arg = t,
+                                 .no_thread = is_stepped};
     struct ll_renewer *r;
 
     assert_int_equal(ll_renewer_open(&r, c, &o), LL_OK);
     return r;
+}
+
+struct ll_renewer *
+open_renewer(struct ll_client *c, struct told *t, uint32_t interval_ms)
+{
+    return open_either(c, t, interval_ms, false);
+}
+
+struct ll_renewer *
+open_stepped(struct ll_client *c, struct told *t, uint32_t interval_ms)
+{
+    return open_either(c, t, interval_ms, true);
 }
 
 static redisContext *split_connect(void *arg)
@@ -103,7 +118,7 @@ void hold_many(struct ll_client *c,
         locks[i] = ll_new(c);
         (void)snprintf(name, sizeof name, "many:%zu", i);
         assert_int_equal(ll_try(locks[i], name, lease_ms), LL_OK);
-        assert_int_equal(ll_renew(r, locks[i], 0, 60000), LL_OK);
+        assert_int_equal(ll_renew(r, locks[i], 0, 0), LL_OK);
     }
 }
 

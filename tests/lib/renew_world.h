@@ -23,6 +23,11 @@ void note_loss(struct ll_lock *l, int code, void *arg);
 struct ll_renewer *
 open_renewer(struct ll_client *c, struct told *t, uint32_t interval_ms);
 
+/* Without a thread: its rounds are made by the test, so that it knows when there is
+ * none. */
+struct ll_renewer *
+open_stepped(struct ll_client *c, struct told *t, uint32_t interval_ms);
+
 /* A client whose calls go straight to the file's Redis, and its renewer's through a
  * proxy: connections are handed in, by thread. */
 struct split {

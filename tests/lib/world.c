@@ -57,6 +57,8 @@ void world_open_as(const struct world_plan *plan)
     set_number("LEDGERLOCK_POOL_BILLING_POLL_MS", plan->poll_ms);
     set_number("LEDGERLOCK_POOL_ORDERS_POLL_MS", plan->poll_ms);
     set_number("LEDGERLOCK_POOL_BATCH", plan->batch);
+    if (plan->any)
+        fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
     if (plan->redis)
         open_redis();
     world.through = world.f;

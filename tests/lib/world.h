@@ -41,12 +41,13 @@ struct world_plan {
     int lease_ms, poll_ms, batch; /* of its pools; 0: as they are shipped */
     const struct pool_work *work; /* is there from the start */
     const struct load_size *load; /* likewise */
-    bool points;                  /* the program is the test build */
-    bool checker;                 /* and writes histories */
-    bool redis;                   /* a Redis of its own, which asks for the password */
-    bool proxies;                 /* world.through leads through them */
-    void (*also)(void);           /* what the test adds, when all is there */
-    void (*undo)(void);           /* undoes that, when the pool is gone */
+    bool any;           /* all workers of orders serve at once, in any order */
+    bool points;        /* the program is the test build */
+    bool checker;       /* and writes histories */
+    bool redis;         /* a Redis of its own, which asks for the password */
+    bool proxies;       /* world.through leads through them */
+    void (*also)(void); /* what the test adds, when all is there */
+    void (*undo)(void); /* undoes that, when the pool is gone */
 };
 
 /* The world of all cases of a program. */

@@ -2,79 +2,37 @@
 #include "tests/lib/play.h"
 #include "tests/lib/renew_world.h"
 
-enum { LEASE_MS = 2000, SLACK_MS = LEASE_MS / 4, STALL_MS = 1500, HOLD_MS = 3000 };
-
 PLAY_NODES(reentrant_lock_is_renewed_until_the_outermost_release,
-           "a reentrant; a take k 9000; a renew 300; a try k; a renewed 4; a release; "
+           "a reentrant; a take k; a renew 300; a try k; a renewed 4; a release; "
            "a holds: 1; a renewed 4; a valid; a release; copies k: 0; a losses: 0");
+
+/* A third of the lease goes by; it is renewed, with a holder that gets on or without;
+ * it is not. */
+#define RENEWED "time 20000; a round: 0; ttl k: 45000-60000; "
+#define FED "time 20000; a progress; a round: 0; ttl k: 45000-60000; "
+#define LEFT_ALONE "time 20000; a round: 0; ttl k: 1-40000; "
+
+/* Told in the last second; nothing is of any use then. */
+#define LOST                                                                           \
+    "a valid; ttl k: 1-20000; time 18800; a progress; a round: 1; a loss: gone; "      \
+    "time 1500; copies k: 0; a progress; time 20000; a round: 1; copies k: 0; "        \
+    "a losses: 1"
 
 /* Guarantee: A holder that renews but does nothing loses its key after stall and
  * lease. */
-LOCK_CASE(watchdog_stops_without_progress)
-{
-    struct told told = {0};
-    RENEWER *r = open_renewer(w->a, &told, 0);
-    int64_t fed_ms = 0, asked_ms;
-
-    assert_int_equal(ll_try(w->la, "user:1", LEASE_MS), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, STALL_MS, 60000), LL_OK);
-    while (figures_of(r).renewals < 6) { /* goes on past stall and lease */
-        fixture_pause_ms(50);
-        ll_progress(w->la);
-        fed_ms = ll_now_ms();
-        assert_true(ll_valid(w->la, 0));
-    }
-    LOCK_AWAIT(told.times == 1); /* it stays ours until its lease has run out */
-    assert_true(told.least_left_ms < LEASE_MS - STALL_MS);
-    asked_ms = ll_now_ms();
-    assert_true(asked_ms + lock_raw_integer(w, "PTTL lock:user:1") <=
-                fed_ms + STALL_MS + LEASE_MS + SLACK_MS);
-    assert_int_equal(read_losses(r, LOCK_SOON_MS), 1);
-    assert_false(ll_valid(w->la, 0));
-    LOCK_AWAIT(lock_raw_integer(w, "EXISTS lock:user:1") == 0);
-    assert_int_equal(told.times, 1);
-    assert_int_equal(told.code, LL_GONE);
-    ll_progress(w->la); /* too late */
-    fixture_pause_ms(LEASE_MS);
-    assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:1"), 0);
-    assert_int_equal(read_losses(r, 0) + told.times, 1);
-}
+PLAY_ONE(watchdog_stops_without_progress,
+         "a stepped; a take k; a renew 0 50000 600000; " FED FED FED FED FED FED RENEWED
+             RENEWED LEFT_ALONE "time 20000; a round: 0; " LOST);
 
 /* Guarantee: A lock ends at max_hold, whatever its holder does. */
-LOCK_CASE(watchdog_stops_at_max_hold_whatever_progress)
-{
-    struct told told = {0};
-    RENEWER *r = open_renewer(w->a, &told, 0);
-    int64_t start_ms = ll_now_ms();
+PLAY_ONE(watchdog_stops_at_max_hold_whatever_progress,
+         "a stepped; a take k; a renew 0 50000 90000; " FED FED FED FED
+         "time 20000; a progress; a round: 0; ttl k: 1-40000; "
+         "time 20000; a progress; a round: 0; " LOST);
 
-    assert_int_equal(ll_try(w->la, "user:1", LEASE_MS), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 1000, HOLD_MS), LL_OK);
-    while (ll_now_ms() - start_ms <= HOLD_MS + LEASE_MS + SLACK_MS &&
-           lock_raw_integer(w, "EXISTS lock:user:1") == 1) {
-        fixture_pause_ms(10);
-        ll_progress(w->la);
-    }
-    assert_in_range(ll_now_ms() - start_ms, HOLD_MS, HOLD_MS + LEASE_MS + SLACK_MS);
-    assert_int_equal(told.times, 1);
-    assert_int_equal(told.code, LL_GONE);
-    assert_true(told.least_left_ms > 0);
-    assert_int_equal(read_losses(r, LOCK_SOON_MS), 1);
-}
-
-LOCK_CASE(progress_before_the_lease_ran_out_is_renewed_again)
-{
-    enum { LONG_MS = 10000 };
-
-    struct told told = {0};
-    RENEWER *r = open_renewer(w->a, &told, 50);
-
-    assert_int_equal(ll_try(w->la, "user:1", LONG_MS), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 100, 60000), LL_OK);
-    LOCK_AWAIT(!ll_valid(w->la, LONG_MS - 1000)); /* it is not renewed any more */
-    LOCK_AWAIT((ll_progress(w->la), ll_valid(w->la, LONG_MS - 1000)));
-    assert_int_equal(ll_release(w->la), LL_OK);
-    assert_int_equal(told.times, 0);
-}
+PLAY_ONE(progress_before_the_lease_ran_out_is_renewed_again,
+         "a stepped; a take k; a renew 0 30000 600000; " RENEWED LEFT_ALONE FED
+         "a release; a losses: 0");
 
 static int child_of_a_holder(struct lock_world *w, struct ll_renewer *r)
 {

@@ -24,26 +24,35 @@ static void ring(long every_us)
     assert_int_equal(setitimer(ITIMER_REAL, &timer, NULL), 0);
 }
 
-/* A busy machine may be late, never early. */
+/* A busy machine may be late, never early; a limit that each signal begins anew never
+ * ends. */
 #define assert_took(start, ms)                                                         \
-    assert_in_range(fixture_now_ms() - (start), (ms)-10, (ms) + 10000)
+    assert_in_range(fixture_now_ms() - (start), (ms)-10, (ms) + LOCK_SOON_MS)
 
+/* A check of the connection, once a second, may come before the command and be lost:
+ * then it is tried again. */
 static void timeouts_hold(void)
 {
     PROXY p = proxy_before(lock_server.url);
     CLIENT *c = LOCK_OPEN(.url = p.url, .connect_ms = 2500, .reply_ms = 1500);
     LOCK *l = ll_new(c);
-    int64_t start;
+    int code = LL_E_UNAVAILABLE;
+    int64_t start = 0;
 
-    assert_int_equal(ll_connect(c), LL_OK);
-    proxy_swallow(&p, true);
-    start = fixture_now_ms();
-    assert_int_equal(ll_try(l, "user:2", 60000), LL_E_UNCERTAIN);
+    for (int i = 0; i < 5 && code == LL_E_UNAVAILABLE; i++) {
+        proxy_pass(&p);
+        LOCK_AWAIT(ll_connect(c) == LL_OK);
+        proxy_swallow(&p, true);
+        start = fixture_now_ms();
+        code = ll_try(l, "user:2", 60000);
+    }
+    assert_int_equal(code, LL_E_UNCERTAIN);
     assert_took(start, 2500 + 1500);
     start = fixture_now_ms();
     assert_int_equal(ll_connect(c), LL_E_UNAVAILABLE);
     assert_took(start, 2500);
     proxy_swallow(&p, false);
+    LOCK_AWAIT(ll_connect(c) == LL_OK);
     assert_int_equal(ll_release(l), LL_GONE); /* it ran too late to be granted */
 }
 
@@ -79,8 +88,8 @@ LOCK_CASE(signals_and_sigpipe)
     timeouts_hold();
     waiting_ends_in_time(w);
     hanging_up_is_survived(w);
+    LOCK_AWAIT(ticks > 100);
     ring(0);
-    assert_true(ticks > 100);
 }
 
 /* ---- fork ---- */

@@ -3,7 +3,7 @@
  * histories. */
 #include "tests/lib/world.h"
 
-WORLD(.points = true, .checker = true);
+WORLD(.any = true, .points = true, .checker = true);
 
 /* The last day of a month, a leap day, several units at a time. */
 CASE(periods_of_every_unit_are_reckoned_as_the_pool_does)

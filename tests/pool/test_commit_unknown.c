@@ -10,7 +10,8 @@ enum { CUTS = 10, PORTIONS = 2 * CUTS + 1 };
 
 static struct pool_work work; /* as the case needs it */
 
-WORLD(.checker = true,
+WORLD(.any = true,
+      .checker = true,
       .lease_ms = 10000, /* slow answers are no lost ones */
       .poll_ms = 50,
       .batch = 5,

@@ -24,8 +24,12 @@ static void undo(void)
 
 static void open_behind(const char *mode, int sessions)
 {
-    static const struct world_plan plan = {
-        .lease_ms = 4000, .batch = 5, .poll_ms = 100, .work = &work, .undo = undo};
+    static const struct world_plan plan = {.any = true,
+                                           .lease_ms = 4000,
+                                           .batch = 5,
+                                           .poll_ms = 100,
+                                           .work = &work,
+                                           .undo = undo};
 
     world_open_as(&plan);
     pgbouncer_open(&bouncer, mode, sessions);
@@ -55,7 +59,7 @@ GROUP(.missing = lacks, .open = open_world, .close = world_close);
 static void start_pool(void)
 {
     gate_shut(&world.f, "user_id % 2 = 0", 1); /* it has work until this is opened */
-    pool_start("run -w 7 --now %s", pool_work_now(&work));
+    pool_start("run -w 4 --now %s", pool_work_now(&work));
 }
 
 static void finish_exactly(void)

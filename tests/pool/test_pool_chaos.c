@@ -9,7 +9,7 @@
 #include "tests/lib/steps.h"
 
 enum {
-    WORKERS = 6,
+    WORKERS = 8, /* four of each job */
     BATCH = 5,
     LEASE_MS = 1500,
     ROUNDS = 3,
@@ -61,7 +61,8 @@ static void undo(void)
     proxy_close(&proxy);
 }
 
-WORLD(.lease_ms = 1500,
+WORLD(.any = true,
+      .lease_ms = 1500,
       .poll_ms = 20,
       .batch = 5,
       .load = &size,
@@ -153,7 +154,7 @@ static void run_through_chaos(void)
     kills = 0;
     proxy_open_postgres(&proxy, &through);
     fault_hold_back(PORTIONS);
-    pool_start_in(&through, "run -w 5");
+    pool_start_in(&through, "run -w 4");
     clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
     pool_work_wait(&world.f, 100);
     for (int i = 0; i < ROUNDS; i++)

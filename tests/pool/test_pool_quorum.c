@@ -43,7 +43,8 @@ static void undo(void)
                    getenv("LEDGERLOCK_TEST_REDIS"));
 }
 
-WORLD(.points = true,
+WORLD(.any = true,
+      .points = true,
       .checker = true,
       .lease_ms = LEASE_MS,
       .poll_ms = 50,

@@ -32,6 +32,7 @@ static const struct {
 } hot[] = {
     {SQL_BILLING_PULL_DUE, PULL, DUE, {"Index Scan using subscriptions_due", "Limit", "One-Time Filter"}, {"Bitmap", "Sort"}},
     {SQL_ORDERS_PULL_PENDING, PULL, "0, NULL, 500, '-infinity', 0, '{}', '{7}'", {"Index Scan using orders_pending", "order_lines_pkey", "Index Cond: ((placed_at <= ", "ROW(placed_at, order_id) > ", "One-Time Filter"}, {"Bitmap Index Scan on orders"}},
+    {SQL_ORDERS_PROBE_PENDING, PULL, "NULL", {"using orders_pending on orders", "Index Cond: (placed_at <= "}, {"Bitmap"}},
     {SQL_BILLING_PULL_ITEMS, PULL, ITEMS, {"subscriptions_pkey", "Function Scan"}, {NULL}},
     {SQL_ORDERS_PULL_ITEMS, PULL, ITEMS, {"orders_pkey", "order_lines_pkey"}, {NULL}},
     {SQL_POOL_CLAIM_USERS, CLAIM, KEYS, {"users_pkey", "LockRows"}, {NULL}},

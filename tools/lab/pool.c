@@ -88,8 +88,10 @@ void lab_pool_start(struct lab *l, int seat)
         "--redis-url", is_holder ? l->servers.url_proxied : l->servers.url,
         "--lock-prefix", LAB_PREFIX,
         "--lease-ms", lease,
-        "--workers", seat == POOL_FREE ? "2" : "1",
+        "--order", "any",
+        "--workers", seat == POOL_FREE ? "4" : "1",
         "--billing-poll-ms", "20",
+        "--orders-poll-ms", "20",
         "--clocks-apart-s", "0",
         "--log-level", "warn",
         NULL};

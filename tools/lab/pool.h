@@ -8,7 +8,7 @@
 
 /* The pool that has locks when the fault comes, and the one that comes later: each with
  * one worker that charges and one that serves orders. And the pool of the free run,
- * with two for each job. */
+ * with four for each job. Orders are served in any order, so pools meet at them. */
 enum { POOL_HOLDER, POOL_OTHER, POOL_FREE, POOL_WORKERS = 2 };
 
 /* Makes work that is due, on rows that nothing has touched yet. */

@@ -48,6 +48,7 @@ struct batch_order {
                                 key that an older one could not get (backoff_is_met) */
     int64_t skip;            /* without shards: the oldest that are left to others */
     size_t limit;
+    bool is_idle; /* nothing was due: the job's probe is asked before the pull */
     const int64_t *items; /* NULL: those that are due */
     size_t item_ct;
     bool one_by_one; /* each item in a transaction of its own */

@@ -189,6 +189,23 @@ static int ask_for_due(struct session *s,
     return 0;
 }
 
+/* An idle worker asks this before a pull: if a row may be due. */
+static int ask_probe(struct session *s, bool *is_due, struct err *e)
+{
+    const struct pg_param now = pg_text(s->now);
+    struct pg_result *res;
+
+    *is_due = true;
+    if (s->job->probe == NULL)
+        return 0;
+    if (pg_exec(s->pg, s->job->probe, &now, 1, &res, e) != 0)
+        return (int)e->code;
+    *is_due = pg_get_int8(res, 0, 0) != 0;
+    s->batch->out.is_paused = pg_get_int8(res, 0, 1) != 0;
+    pg_result_free(res);
+    return 0;
+}
+
 static int ask_for_items(struct session *s,
                          const struct batch_order *order,
                          struct pg_result **res,
@@ -219,7 +236,10 @@ int batch_pull(struct session *s, const struct batch_order *order, struct err *e
     struct pg_result *res;
     bool is_any;
 
+    b->n = 0;
     b->out = (struct batch_outcome){.last = order->from};
+    if (order->is_idle && (ask_probe(s, &is_any, e) != 0 || !is_any))
+        return (int)e->code;
     if ((order->items == NULL ? ask_for_due(s, order, &res, e)
                               : ask_for_items(s, order, &res, e)) != 0)
         return (int)e->code;

@@ -30,8 +30,8 @@ size_t session_counter_names(const struct job_type *job,
 static int prepare_statements(struct session *s, struct err *e)
 {
     const struct job_type *job = s->job;
-    const struct sql_text *const of_job[] = {job->pull, job->pull_items, job->effects,
-                                             job->park, job->apply_sql};
+    const struct sql_text *const of_job[] = {job->pull,    job->probe, job->pull_items,
+                                             job->effects, job->park,  job->apply_sql};
 
     for (size_t i = 0; i < SQL_COUNT; i++) {
         if (strncmp(sql_texts[i].stem, "pool_", 5) == 0 &&
@@ -39,7 +39,7 @@ static int prepare_statements(struct session *s, struct err *e)
             return (int)e->code;
     }
     for (size_t i = 0; i < sizeof of_job / sizeof of_job[0]; i++) {
-        if (pg_prepare(s->pg, of_job[i], e) != 0)
+        if (of_job[i] != NULL && pg_prepare(s->pg, of_job[i], e) != 0)
             return (int)e->code;
     }
     return 0;

@@ -64,6 +64,8 @@ struct job_type {
      * items are due; the keys of an item stand together, its owner first; then the
      * shard of the last one; then true if the job is paused. */
     const struct sql_text *pull;
+    const struct sql_text *probe; /* may be NULL. $1 now: true if a row may be due, true
+                                     if the job is paused */
     const struct sql_text
         *pull_items;                /* $1 items, $2 now: the same of those still due */
     const struct sql_text *effects; /* $1 token, $2 items: how many carry the token */

@@ -21,6 +21,7 @@ const struct job_type job_orders = {
     .kinds = RESOURCE_SKU + 1,
     .counters = counters,
     .pull = SQL_ORDERS_PULL_PENDING,
+    .probe = SQL_ORDERS_PROBE_PENDING,
     .pull_items = SQL_ORDERS_PULL_ITEMS,
     .effects = SQL_ORDERS_COUNT_EFFECTS,
     .park = SQL_ORDERS_PARK_ORDERS,

@@ -6,6 +6,6 @@
  * poll of billing is a probe of each of its shards, one of orders a single probe. */
 #define JOB_TYPES(X)                                                                   \
     X(billing, BILLING, 3, 256, 1000)                                                  \
-    X(orders, ORDERS, 1, 256, 25)
+    X(orders, ORDERS, 1, 256, 40)
 
 #endif

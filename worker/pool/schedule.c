@@ -27,6 +27,7 @@ struct batch_order schedule_next(const struct schedule *s)
         .from = s->from,
         .skip = is_apart ? s->index * s->config->batch : 0,
         .limit = s->limit,
+        .is_idle = s->is_idle,
     };
 }
 
@@ -100,6 +101,7 @@ int64_t schedule_learn(struct schedule *s,
 
     fit(s, out, ms - out->pull_ms);
     move_on(s, out, is_vain, ms, now_ms);
+    s->is_idle = out->pulled == 0 && !out->is_behind && blocked_ms == 0;
     if (out->worked > 0) {
         s->in_vain = 0;
         return out->is_full || out->due_again || s->once

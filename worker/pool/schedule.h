@@ -22,6 +22,7 @@ struct schedule {
     struct batch_place from; /* where the next pull begins */
     int64_t vain_ms; /* time since the oldest row spent on what could not be had */
     int64_t next_whole_ms; /* without shards: not before this one from the oldest row */
+    bool is_idle;          /* the last pull found nothing, and nothing is left out */
     bool is_ahead;         /* of several workers: begins at the oldest row */
     size_t limit;          /* of its rows: how many fit into a tenth of a lease */
     unsigned in_vain;      /* pulls in a row of which nothing could be worked */
