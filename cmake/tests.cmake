@@ -126,12 +126,8 @@ if(BUILD_TESTING)
   endforeach()
   # Left to scripts/test --all. Slow ones, or figures:
   set(later verbs.test_bench verbs.test_bench_scripts verbs.test_lab verbs.test_real_data
-    pool.test_orders_of_two pool.test_pool_quorum pool.test_shop lock.test_lock_cluster_failover)
-  # With assertions that the speed of the machine decides:
-  list(APPEND later lock.test_lock_clock lock.test_lock_herd lock.test_lock_pause lock.test_lock_quorum
-    lock.test_lock_quorum_down lock.test_lock_quorum_slow lock.test_lock_tls
-    pool.test_commit_unknown pool.test_idle pool.test_pgbouncer pool.test_pool_chaos pool.test_pool_outage
-    pool.test_recovery pool.test_trickle)
+    pool.test_idle pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum pool.test_shop
+    lock.test_lock_cluster_failover)
   foreach(test ${later})
     set_property(TEST ${test} APPEND PROPERTY LABELS later)
   endforeach()

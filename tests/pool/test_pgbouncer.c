@@ -126,6 +126,47 @@ CASE(database_only_behind_a_pooler_is_exact)
     world_expect("1", "SELECT count(*) FROM lock_token WHERE last > 0");
 }
 
+/* ---- orders as they were placed ---- */
+
+#define WORKED "FROM workers WHERE (counters ->> 'batches')::bigint > 0"
+
+static struct fixture_child standby;
+
+static void wait_for_orders_of(const char *users)
+{
+    FIXTURE_AWAIT(
+        world_ask("SELECT count(*) FROM orders WHERE state = 'pending' AND %s",
+                  users) == 0,
+        "an order is never decided");
+}
+
+/* No session lasts behind a transaction pooler, so a lock says who serves. */
+/* Guarantee: Behind PgBouncer, too, one worker of all pools serves orders as placed,
+ * and the next when its pool is killed. */
+CASE(standby_behind_a_pooler_goes_on_when_the_first_is_killed)
+{
+    pid_t worker;
+
+    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
+    gate_shut(&world.f, "user_id % 2 = 0", 1);
+    pool_start("run --jobs orders --now %s", pool_work_now(&work));
+    wait_for_orders_of("user_id % 2 = 1");
+    worker = pool_workers(1);
+    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now",
+                  pool_work_now(&work), NULL);
+    FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "nobody stands by");
+    promise_int_equal(world_ask("SELECT count(*) " WORKED), 1);
+    world_kill(&world.pool);
+    (void)kill(worker, SIGKILL); /* it may have ended with its pool */
+    gate_open();
+    wait_for_orders_of("true");
+    assert_int_equal(kill(standby.pid, SIGTERM), 0);
+    pool_assert_ends(&standby, 0);
+    assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
+    world_runs(0, "run --once --now %s", pool_work_now(&work)); /* subscriptions */
+    pool_work_assert_exact(&world.f, &work);
+}
+
 /* ---- settings ---- */
 
 /* The settings that a session has now. */

@@ -1,7 +1,10 @@
 /* real data: a wholesaler's December and 7,043 subscribers, converted, imported, served
  * and audited; every total is compared with what awk says of the published file. */
-#include "tests/lib/one_database.h"
+#include "tests/lib/gate.h"
 #include "tests/lib/oracle.h"
+#include "tests/lib/runs.h"
+#include "tests/lib/shop.h"
+#include "tests/lib/steps.h"
 
 static char dir[64]; /* converted files */
 static char retail[512], telco[512];
@@ -78,14 +81,14 @@ static void remove_all(void)
 }
 
 /* With the stock that all orders want, divided by this number, and wallets for all. */
-static void import_retail(int divide, const char *deposit)
+static void import_retail(const char *divide, const char *deposit)
 {
     char variable[16];
 
-    (void)snprintf(variable, sizeof variable, "divide=%d", divide);
+    (void)snprintf(variable, sizeof variable, "divide=%s", divide);
     convert("stock-for-orders.awk", variable, "orders.csv", "stock.csv");
     runs(
-        &f, 0,
+        &world.f, 0,
         "import --orders %s/orders.csv --stock %s/stock.csv --rejects %s/rejects.csv --deposit %s",
         dir, dir, dir, deposit);
 }
@@ -93,8 +96,8 @@ static void import_retail(int divide, const char *deposit)
 /* Works all that is due, and reads the audit, which holds. */
 static void serve(const char *now)
 {
-    runs(&f, 0, "run -w 4 --once --now %s", now);
-    runs(&f, 0, "audit --json --now %s", now);
+    runs(&world.f, 0, "run -w 4 --once --now %s", now);
+    runs(&world.f, 0, "audit --json --now %s", now);
     assert_true(said_number("ok"));
 }
 
@@ -128,11 +131,12 @@ static const char *lacks(void)
                : "no data in LEDGERLOCK_TEST_SHARED; docs/import.md says where it is published";
 }
 
+const struct world_plan world_plan = {.role = "ledgerlock_owner"};
 GROUP(.missing = lacks,
       .start = convert_all,
       .stop = remove_all,
-      .open = one_open,
-      .close = one_close);
+      .open = world_open,
+      .close = shop_close);
 
 CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other_lines)
 {
@@ -141,7 +145,7 @@ CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other
     int64_t all = awk("awk 'END { print NR - 1, 0, 0 }'", retail).rows;
     char told[64];
 
-    import_retail(1, "1000000.00");
+    import_retail("1", "1000000.00");
     (void)snprintf(told, sizeof told, "bad lines: %" PRId64 ", put aside",
                    all - lines.rows);
     shows(told);
@@ -152,54 +156,93 @@ CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other
     assert_int_equal(total("money", "order_revenue"), lines.minor);
     assert_int_equal(total("orders", "fulfilled"), orders.rows);
     assert_int_equal(total("orders", "in"), orders.rows);
-    import_retail(1, "1000000.00");
+    import_retail("1", "1000000.00");
     shows("orders: 0 new");
 }
 
 CASE(wholesaler_with_half_the_stock_oversells_nothing)
 {
-    import_retail(2, "1000000.00");
+    import_retail("2", "1000000.00");
     serve("2011-01-01T00:00:00Z");
     assert_int_equal(total("stock", "oversold"), 0);
     assert_in_range(total("stock", "sold"), 1, total("stock", "before"));
     assert_true(total("orders", "rejected") > 0);
     assert_int_equal(total("orders", "fulfilled") + total("orders", "rejected"),
                      total("orders", "in"));
-    holds(&f, 0, "SELECT count(*) FROM stock WHERE on_hand < 0");
+    holds(&world.f, 0, "SELECT count(*) FROM stock WHERE on_hand < 0");
     holds(
-        &f, 0,
+        &world.f, 0,
         "SELECT count(*) FROM orders WHERE state = 'rejected' AND (reason <> 'out_of_stock' OR cardinality(skus) = 0)");
     /* Each name is a SKU of that order. */
     holds(
-        &f, 0,
+        &world.f, 0,
         "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name WHERE NOT EXISTS"
         " (SELECT FROM order_lines JOIN stock USING (sku_id) WHERE order_id = o.order_id AND sku = name)");
     /* The pieces left of a SKU at the end were too few for each order that wanted it.
      */
     holds(
-        &f, 0,
+        &world.f, 0,
         "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name JOIN stock AS s ON s.sku = name WHERE s.on_hand >="
         " (SELECT sum(qty) FROM order_lines WHERE order_id = o.order_id AND sku_id = s.sku_id)");
 }
 
 CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
 {
-    import_retail(2, "700.00");
-    oracle_read(f.url, "false");
+    import_retail("2", "700.00");
+    oracle_read(world.owner, "false");
     serve("2011-01-01T00:00:00Z");
     assert_in_range(oracle_assert_served(), 100, 1000);
     holds(
-        &f, 2,
+        &world.f, 2,
         "SELECT count(DISTINCT reason) FROM orders WHERE reason IN ('out_of_stock', 'insufficient_funds')");
+}
+
+#define DUE "run --jobs orders --batch 20 --lease-ms 1000 --now 2011-01-01T00:00:00Z"
+
+/* The worker of orders is killed inside the transaction of a batch, with its pool; the
+ * locks that it leaves end before another pool, which stands by, goes on. */
+/* Guarantee: A wholesaler's orders, with stock for two thirds of them, are served as if
+ * one after the other though the pool that serves them is killed midway. */
+CASE(wholesaler_is_served_in_order_though_the_first_pool_is_killed)
+{
+    static struct fixture_child standby;
+    pid_t worker;
+
+    import_retail("1.5", "700.00");
+    oracle_read(world.owner, "o.user_id % 2 = 0");
+    gate_shut(&world.f, "user_id % 2 = 0", 1);
+    pool_start(DUE);
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
+               " user_id % 2 = 1");
+    worker = pool_workers(1);
+    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now",
+                  "2011-01-01T00:00:00Z", NULL);
+    world_wait("SELECT count(*) = 2 FROM ledgerlock.workers");
+    shop_hold("LOCK TABLE stock_movements IN SHARE MODE");
+    gate_open();
+    world_wait(world_blocked);
+    super_do("SET search_path = ledgerlock; SELECT pause_job('orders')");
+    world_kill(&world.pool);
+    (void)kill(worker, SIGKILL); /* it may have ended with its pool */
+    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    shop_let_go();
+    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+    assert_int_equal(kill(standby.pid, SIGTERM), 0);
+    pool_assert_ends(&standby, 0);
+    assert_in_range(oracle_assert_served(), 100, 1200);
+    world_is(2, "SELECT count(DISTINCT pool) FROM workers WHERE"
+                " (counters ->> 'batches')::bigint > 0");
+    world_audit("2011-01-01T00:00:00Z", NULL);
 }
 
 CASE(subscribers_are_charged_for_every_period_once)
 {
     struct expected due = awk(telco_awk, telco);
 
-    runs(&f, 0, "import --subscriptions %s/subscriptions.csv --deposit 1000000.00",
-         dir);
-    holds(&f, due.rows, "SELECT count(*) FROM subscriptions");
+    runs(&world.f, 0,
+         "import --subscriptions %s/subscriptions.csv --deposit 1000000.00", dir);
+    holds(&world.f, due.rows, "SELECT count(*) FROM subscriptions");
     serve("2024-01-01T00:00:00Z");
     assert_int_equal(total("billing", "periods_due"), due.units);
     assert_int_equal(total("billing", "charged"), due.units);

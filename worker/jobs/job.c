@@ -9,7 +9,7 @@ const struct job_type *const job_types[JOB_TYPE_CT] = {
 
 bool job_is_shared(const struct job_type *job, const struct config *c)
 {
-    return job->shards > 0 || c->any_order;
+    return job->shards > 0 || (job->in_any_order != NULL && job->in_any_order(c));
 }
 
 int64_t job_poll_ms(const struct job_type *job, const struct config *c)

@@ -52,7 +52,9 @@ struct job_type {
     const char *item; /* the name of an item in logs: "subscription" */
     int64_t shards;   /* into which its due rows are divided; 0: the oldest come first,
                          and one worker serves them at a time (job_is_shared) */
-    int kinds;        /* of resources that its items may need, from the first */
+    /* Of a job without shards: true if all workers serve it at once. NULL: never. */
+    bool (*in_any_order)(const struct config *c);
+    int kinds; /* of resources that its items may need, from the first */
     const char *const *counters; /* their names, at most JOB_COUNTERS; ends with NULL */
 
     /* None of both pulls returns a row while table paused_jobs has the job.

@@ -13,11 +13,17 @@ static int apply(const struct job_batch *b, struct job_result *done, struct err 
     return job_apply(&job_orders, b, params, sizeof params / sizeof params[0], done, e);
 }
 
+static bool in_any_order(const struct config *c)
+{
+    return c->any_order;
+}
+
 static const char *const counters[] = {"fulfilled", "rejected", NULL};
 
 const struct job_type job_orders = {
     .name = "orders",
     .item = "order",
+    .in_any_order = in_any_order,
     .kinds = RESOURCE_SKU + 1,
     .counters = counters,
     .pull = SQL_ORDERS_PULL_PENDING,
