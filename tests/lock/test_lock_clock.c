@@ -92,7 +92,8 @@ PLAY_QUORUM(clock_jump_quorum_node_forward,
 
 /* The node keeps the key too long: it costs its vote, not the lock. */
 PLAY_QUORUM(clock_jump_quorum_node_back,
-            "a take k 300; clock1 -3600000; await a invalid; copies k: 1; "
+            "a take k; clock1 -3600000; boot 61000; clock0 61000; clock2 61000; "
+            "a invalid; copies k: 1; "
             "redis1 PTTL @k: 3000000-3700000; await b try k; a release: not_owner; "
             "copies k: 2; b release; c take k; c release; b take k");
 

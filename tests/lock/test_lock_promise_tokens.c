@@ -14,7 +14,7 @@ static int64_t take_tokens(struct ll_lock *l, int n)
 
     for (int i = 0; i < n; i++) {
         assert_int_equal(ll_try(l, "one", 10000), LL_OK);
-        assert_true(ll_token(l) > token);
+        promise_true(ll_token(l) > token);
         token = ll_token(l);
         assert_int_equal(ll_release(l), LL_OK);
     }
@@ -92,7 +92,7 @@ PAIR_CASE(token_rises_after_failover_and_back_by_hand)
     ha_do(&w->first, command);
     ha_wait_linked(&w->first);
     ha_do(&w->first, "REPLICAOF NO ONE");
-    assert_true(token_in_the_end(w->idle, "one") > highest);
+    promise_true(token_in_the_end(w->idle, "one") > highest);
 }
 
 static void fail_over(struct ha_server *from, struct ha_server *to)
@@ -111,7 +111,7 @@ PAIR_CASE(token_rises_after_failover_and_back_by_the_command)
     use(w, w->second.url);
     highest = take_tokens(w->busy, 10);
     fail_over(&w->second, &w->first);
-    assert_true(token_in_the_end(w->idle, "one") > highest);
+    promise_true(token_in_the_end(w->idle, "one") > highest);
 }
 
 static bool is_begun(redisContext *sentinel)
@@ -147,9 +147,9 @@ PAIR_CASE(token_rises_after_failover_and_back_by_sentinel)
     highest = token_in_the_end(w->busy, "two");
     ll_abandon(w->busy);
     ask_for_failover(&sentinel, &w->first);
-    assert_true(token_in_the_end(w->idle, "three") > highest);
+    promise_true(token_in_the_end(w->idle, "three") > highest);
     ha_wait_linked(&w->second);
-    assert_true(token_in_the_end(w->busy, "four") > ll_token(w->idle));
+    promise_true(token_in_the_end(w->busy, "four") > ll_token(w->idle));
     ha_sentinel_close(&sentinel);
 }
 
@@ -197,8 +197,8 @@ LOCK_CASE(token_is_above_a_raised_floor)
 
     ll_raise_floor(w->a, floor);
     ll_raise_floor(w->a, floor - 500); /* lower ones change nothing */
-    assert_true(take_tokens(w->la, 1) > floor);
-    assert_true(take_tokens(w->lb, 1) > floor); /* and so it is for everybody */
+    promise_true(take_tokens(w->la, 1) > floor);
+    promise_true(take_tokens(w->lb, 1) > floor); /* and so it is for everybody */
 }
 
 /* Nothing would be above the first floor. */

@@ -56,7 +56,8 @@ GROUP(.open = open_world, .close = close_world);
 REPLICA_CASE(wait_one_of_two_replicas)
 {
     CLIENT *two = LOCK_OPEN(.url = w->primary.url, .replicas = 2);
-    CLIENT *one = LOCK_OPEN(.url = w->primary.url, .replicas = 1);
+    CLIENT *one =
+        LOCK_OPEN(.url = w->primary.url, .replicas = 1, .reply_ms = LOCK_SOON_MS);
     LOCK *l = ll_new(two);
     LOCK *m = ll_new(one);
 

@@ -231,8 +231,9 @@ CASE(wholesaler_is_served_in_order_though_the_first_pool_is_killed)
     assert_int_equal(kill(standby.pid, SIGTERM), 0);
     pool_assert_ends(&standby, 0);
     assert_in_range(oracle_assert_served(), 100, 1200);
-    world_is(2, "SELECT count(DISTINCT pool) FROM workers WHERE"
-                " (counters ->> 'batches')::bigint > 0");
+    assert_int_equal(world_ask("SELECT count(DISTINCT pool) FROM workers WHERE"
+                               " (counters ->> 'batches')::bigint > 0"),
+                     2);
     world_audit("2011-01-01T00:00:00Z", NULL);
 }
 
