@@ -23,8 +23,9 @@ enum {
     LL_CHECK_MS = 1000, /* time between two checks of a server's role and clock */
 };
 
-/* Tokens are below this: Lua's numbers are exact up to here. */
-#define LL_TOKEN_END (INT64_C(1) << 53)
+/* Tokens are below this: Lua's numbers are exact up to 2^53, and a fence that is higher
+ * still leaves room. No clock gets here before the end of 2254. */
+#define LL_TOKEN_END ((INT64_C(1) << 53) - (INT64_C(1) << 40))
 
 static inline int64_t ll_least(int64_t a, int64_t b)
 {
