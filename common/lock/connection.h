@@ -18,8 +18,8 @@ enum {
     LL_RUN_ID_MAX = 48,
     LL_NONCE_HEX = LL_NONCE_SIZE - 1,
     LL_ALL_NODES = (1 << LL_NODES_MAX) - 1, /* as bits */
-    LL_TICK_MS =
-        50, /* longest time that a read blocks before a check of its deadline */
+    LL_TICK_MS = 50,    /* longest time that a read or poll blocks before a check of its
+                           deadline, which also counts the time that the machine sleeps */
     LL_CHECK_MS = 1000, /* time between two checks of a server's role and clock */
 };
 

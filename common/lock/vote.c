@@ -76,16 +76,14 @@ static void read_vote(struct vote *v, size_t node)
     v->far |= v->proposals[node] >= LONE_END ? 1U << node : 0;
 }
 
-/* True if every key is granted or refused by a majority: more answers change nothing.
- */
+/* True if a majority granted or refused every key: more answers change nothing. */
 static bool is_decided(void *round)
 {
     struct vote *v = (struct vote *)((char *)round - offsetof(struct vote, round));
     struct ll_client *c = v->round.c;
     size_t refusals_needed = c->node_ct - ll_majority(c) + 1;
-    unsigned unread;
+    unsigned unread = v->round.who & ~v->read;
 
-    unread = v->round.who & ~v->read;
     for (size_t i = 0; (i = ll_next(c, unread, i)) < c->node_ct; i++) {
         const struct ll_node *node = &c->nodes[i];
 
@@ -203,8 +201,7 @@ static void write_back(struct vote *v)
 /* ---- outcome ---- */
 
 /* Keys that were not granted are released on all nodes that may have granted them,
- * without waiting for answers. If a node misses the release, the lease ends the grant.
- */
+ * without waiting. If a node misses the release, the lease ends the grant. */
 static void give_back_losers(struct vote *v, unsigned asked)
 {
     size_t *index = v->take.s->l->table;
