@@ -18,13 +18,14 @@ enum {
     LL_RUN_ID_MAX = 48,
     LL_NONCE_HEX = LL_NONCE_SIZE - 1,
     LL_ALL_NODES = (1 << LL_NODES_MAX) - 1, /* as bits */
-    LL_TICK_MS =
-        50, /* longest time that a read blocks before a check of its deadline */
+    LL_TICK_MS = 50,    /* longest time that a read or poll blocks before a check of its
+                           deadline, which also counts the time that the machine sleeps */
     LL_CHECK_MS = 1000, /* time between two checks of a server's role and clock */
 };
 
-/* Tokens are below this: Lua's numbers are exact up to here. */
-#define LL_TOKEN_END (INT64_C(1) << 53)
+/* Tokens are below this: Lua's numbers are exact up to 2^53, and a fence that is higher
+ * still leaves room. No clock gets here before the end of 2254. */
+#define LL_TOKEN_END ((INT64_C(1) << 53) - (INT64_C(1) << 40))
 
 static inline int64_t ll_least(int64_t a, int64_t b)
 {

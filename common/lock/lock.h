@@ -20,8 +20,8 @@
  * lease, one holder at a time. It cannot promise exclusion through pauses,
  * failovers and lost data. For that every acquire gets a fencing token, and the
  * resource must refuse a token lower than one it has seen. A token is
- * max(last + 1, server time in microseconds, floor + 1), below 2^53: tokens of one
- * server rise strictly while it keeps its data or its clock goes forward; across a
+ * max(last + 1, server time in microseconds, floor + 1), below 2^53 - 2^40: tokens of
+ * one server rise strictly while it keeps its data or its clock goes forward; across a
  * failover they rise as far as the clocks of the two servers agree, or the floor. In a
  * quorum they rise for each key; locks of different keys may get the same token at the
  * same time.
@@ -213,7 +213,8 @@ const char *ll_error(const struct ll_client *c);
 int64_t ll_clock_ahead_ms(const struct ll_client *c);
 
 /* All later tokens are higher than this one. Pass the highest fence of a row that
- * refused a token. A lower value changes nothing; the highest allowed is 2^53 - 2. */
+ * refused a token. A lower value changes nothing; the highest allowed is
+ * 2^53 - 2^40 - 2. */
 void ll_raise_floor(struct ll_client *c, int64_t token);
 
 /* Counts of this client so far. */

@@ -5,7 +5,7 @@
 #include "tests/lib/play.h"
 #include "tools/testkit/fake_redis.h"
 
-#define TOKEN_MOST INT64_C(9007199254740991) /* 2^53 - 1 */
+#define TOKEN_MOST INT64_C(9006099743113215) /* 2^53 - 2^40 - 1 */
 
 /* Takes and gives back n times; the last token. */
 static int64_t take_tokens(struct ll_lock *l, int n)
@@ -161,16 +161,18 @@ static const struct {
 } answers[] = {{"2_to_63", "9223372036854775807", 0},
                {"long", "99999999999999999999999", 0},
                {"2_to_53", "9007199254740992", 0},
+               {"2_to_53_less_1", "9007199254740991", 0},
+               {"end", "9006099743113216", 0},
                {"letters", "12abc", 0},
                {"space", " 7", 0},
                {"negative", "-3", 0},
                {"0", "0", 0},
                {"empty", "", 0},
-               {"most", "9007199254740991", TOKEN_MOST},
+               {"most", "9006099743113215", TOKEN_MOST},
                {"1", "1", 1}};
 
-/* Guarantee: A token that is no number from 1 to 2^53 - 1 is an answer that makes no
- * sense. */
+/* Guarantee: A token that is no number from 1 to 2^53 - 2^40 - 1 is an answer that
+ * makes no sense. */
 CASE_ROWS(token_outside_the_range_is_refused, answers)
 {
     FAKE fake = {0};
@@ -203,10 +205,20 @@ LOCK_CASE(token_is_above_a_raised_floor)
 
 /* Nothing would be above the first floor. */
 PLAY_FRESH(floor_has_an_end_and_so_have_tokens,
-           "a floor 9007199254740991; a take k; a token: 1-4503599627370495; "
-           "a release; a floor 9007199254740990; a take k; "
-           "a token: 9007199254740991; a release; b try k: proto; b error: used up; "
+           "a floor 9006099743113215; a take k; a token: 1-4503599627370495; "
+           "a release; a floor 9006099743113214; a take k; "
+           "a token: 9006099743113215; a release; b try k: proto; b error: used up; "
            "copies k: 0");
+
+/* The server said it, not the caller: once the server has forgotten it, the client
+ * demands no more than others do. */
+LOCK_CASE(highest_token_of_all_does_not_stick_to_the_client)
+{
+    lock_raw_do(w, "SET lock:!last %lld", (long long)TOKEN_MOST - 1);
+    assert_true(take_tokens(w->la, 1) == TOKEN_MOST);
+    lock_raw_do(w, "DEL lock:!last");
+    assert_true(take_tokens(w->la, 1) < TOKEN_MOST);
+}
 
 /* ---- a repeat after a lost answer ---- */
 
