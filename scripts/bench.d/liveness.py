@@ -306,4 +306,5 @@ def main():
                              cases=verdicts))
 
 
-main()
+if __name__ == "__main__":
+    main()

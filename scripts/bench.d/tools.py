@@ -137,13 +137,14 @@ def tree_cpu_s(root):
 
 
 class Pool:
-    """`ledgerlock run`, ended with the block."""
+    """`ledgerlock run`, ended with the block. log: a file of its own, where several run at once."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, log="pool.log"):
         self.words = [PROGRAM, "run", "--log-level", "warn", *map(str, flags)]
+        self.log = os.path.join(FOLDER, "tmp", log)
 
     def __enter__(self):
-        with open(os.path.join(FOLDER, "tmp", "pool.log"), "w", encoding="utf-8") as log:
+        with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(self.words, env=settings("ledgerlock_worker"), stdout=log, stderr=log)
         return self
 
@@ -155,7 +156,7 @@ class Pool:
     def check(self):
         """Fails if it has ended by itself."""
         if self.process.poll() is not None:
-            with open(os.path.join(FOLDER, "tmp", "pool.log"), encoding="utf-8") as log:
+            with open(self.log, encoding="utf-8") as log:
                 fail(f"the pool ended with {self.process.returncode}: {log.read()[-600:]}")
 
     def cpu_s(self):
