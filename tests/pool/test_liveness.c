@@ -190,6 +190,7 @@ CASE(others_flow_while_the_keys_of_2016_users_are_held)
         " user_id > 32767; ANALYZE",
         SHOP_SKU);
     on_each_key("'SET'," KEY_I ",'other','PX',600000");
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "5000"); /* all are passed over in three */
     assert_int_equal(shop_run(), 7);
     fixture_assert_contains(world.o.out, "its lock is held in Redis");
     assert_few_batches("billing");
