@@ -181,6 +181,9 @@ int ll_leave(struct ll_client *c, struct ll_event event);
  * ll_is_alike: true if both have the same servers and prefix. */
 int ll_copy(struct ll_client **out, const struct ll_client *c);
 bool ll_is_alike(const struct ll_client *a, const struct ll_client *b);
+/* Copies a caller's struct of options into ours, which is zeroed; false: it has no
+ * size, or options that this library lacks. */
+bool ll_read_options(void *to, size_t size, const void *given, size_t given_size);
 /* Fills addresses, user, password, db; returns NULL, or the reason of the failure
  * (ll_no_memory if out of memory). */
 const char *ll_parse_url(struct ll_client *c, const char *url);
