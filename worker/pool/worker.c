@@ -310,6 +310,7 @@ static void begin(struct worker *w, const struct worker_order *o)
         .config = o->config,
         .job = slot->job,
         .poll_ms = job_poll_ms(slot->job, o->config),
+        .batch = job_batch_rows(slot->job, o->config),
         .index = job_is_shared(slot->job, o->config) ? slot->index : 0,
         .workers = job_is_shared(slot->job, o->config) ? slot->workers : 1,
         .once = o->once,
