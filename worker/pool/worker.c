@@ -14,7 +14,7 @@
 
 enum { MONTHS_MS = 3600 * 1000 }; /* how often the months to come are made */
 
-enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 2000, LEAVE_LEASES = 3 };
+enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500, LEAVE_LEASES = 3 };
 
 struct worker {
     const struct worker_order *order;
