@@ -39,7 +39,10 @@ struct config {
     int64_t job_workers[CONFIG_JOBS]; /* pool.<job>.workers, by the registry's rows: 0
                                          .. its most */
     int64_t job_poll_ms[CONFIG_JOBS]; /* pool.<job>.poll_ms: 10 .. 60000 */
-    int64_t batch; /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
+    int64_t job_batch[CONFIG_JOBS];   /* pool.<job>.batch: 1 .. 1000: most rows of one
+                                         transaction */
+    int64_t batch; /* pool.batch: of each job; flag --batch; 0: as pool.<job>.batch says
+                    */
     int64_t park_after; /* pool.park_after: 0 .. 100, default 3 */
     int64_t give_up_ms; /* pool.give_up_ms: 1000 .. 3600000, default 60000 */
     int64_t grace_ms; /* pool.grace_ms: 100 .. 60000, default 8000: longest drain after

@@ -1,6 +1,6 @@
 """`scripts/bench --pressure`: orders at a fixed load while something disturbs the pool. Two pools run, one serves the
 orders and one stands by; billing is idle. Each case begins over freshly filled tables and is measured before, during and
-after the disturbance. What an order waited is the time between two commits, that of its placing and that of its decision, as
+after the disturbance. The wait of an order is the time between two commits, that of its placing and that of its decision, as
 PostgreSQL tells them. The time that PostgreSQL is down does not count, nor that for which a killed pool still holds the key
 of a user or a SKU of the order."""
 import os
@@ -230,7 +230,7 @@ CASES = (
     ("all sessions are terminated twice a second", terminate),
     (f"{IDLE_SESSIONS} idle sessions", sit),
     ("the serving pool is killed", kill_one),
-    ("the serving pool is killed every 5 s", kill_often),
+    ("a serving pool is killed every 5 s", kill_often),
     ("a transaction holds the oldest snapshot", hold_snapshot),
     ("four readers of whole tables", read_tables),
     ("1.5 times the load", load(1.5)),
@@ -264,7 +264,7 @@ def excused_s(world, order, placed, decided):
 
 def find(world, begun, ended):
     """The figures of a case whose disturbance lasted from one time to the other."""
-    rows, waits, late, caught_up, lost, half = stored(), [], [], 0, 0, world.a.seconds / 2
+    rows, waits, late, excused, caught_up, lost, half = stored(), [], [], [0], 0, 0, world.a.seconds / 2
     for order in world.buyers.orders:
         number, is_decided, placed, decided = rows.get(order.key, (None, False, 0, 0))
         if order.order_id is not None and (number != order.order_id or not is_decided):
@@ -273,7 +273,8 @@ def find(world, begun, ended):
             continue
         at = decided if is_decided else time.time()
         if begun <= placed < ended:
-            waits.append(at - placed - excused_s(world, order, placed, at))
+            excused.append(excused_s(world, order, placed, at))
+            waits.append(at - placed - excused[-1])
             late.append(placed - order.due)
         if order.due < ended:
             caught_up = max(caught_up, at - ended)
@@ -288,6 +289,7 @@ def find(world, begun, ended):
             "longest_ms": 1000 * max(waits), "placed_late_p99_ms": 1000 * tools.quantile(late, 0.99),
             "acknowledged": sum(order.order_id is not None for order in world.buyers.orders), "stored": len(rows),
             "decided": len(decisions), "lost": lost, "caught_up_s": caught_up,
+            "excused_share": sum(wait > 0 for wait in excused) / len(waits), "longest_excused_ms": 1000 * max(excused),
             "down_s": sum(until - since for since, until in world.down)}
 
 

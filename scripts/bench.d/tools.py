@@ -81,8 +81,11 @@ def cost_of(document):
 
 
 def cost_text(documents):
-    """The same as words, the medians of several documents."""
-    costs = [cost_of(document) for document in documents]
+    return costs_text([cost_of(document) for document in documents])
+
+
+def costs_text(costs):
+    """Several of them as words, by their medians."""
     return ", ".join(f"{name} {median([c[name] for c in costs]):.1f}" for name in costs[0]) + " us"
 
 

@@ -40,6 +40,19 @@ CASE(key_is_left_out_at_once_for_a_while_that_doubles_up_to_a_second)
     assert_false(is_left_out(RESOURCE_SKU, 42, now_ms));
 }
 
+CASE(key_whose_lease_ends_is_left_out_no_longer)
+{
+    for (int i = 0; i < 10; i++)
+        (void)backoff_note(&b, RESOURCE_USER, 42, BACKOFF_LOCKED, 100000);
+    backoff_end_by(&b, RESOURCE_USER, 42, 200000);
+    assert_true(is_left_out(RESOURCE_USER, 42, 100499));
+    backoff_end_by(&b, RESOURCE_USER, 42, 100300);
+    assert_true(is_left_out(RESOURCE_USER, 42, 100299));
+    assert_false(is_left_out(RESOURCE_USER, 42, 100300));
+    backoff_end_by(&b, RESOURCE_USER, 43, 100300);
+    assert_false(is_left_out(RESOURCE_USER, 43, 100299));
+}
+
 /* How many of a thousand others are taken for one that was met. */
 static int false_hits(bool was[1000])
 {

@@ -2,6 +2,7 @@
 #include "common/base/config.h"
 #include "sample_gen.h"
 #include "tests/lib/fixture.h"
+#include "worker/jobs/job.h"
 
 static struct config c;
 static struct err e;
@@ -74,6 +75,16 @@ CASE(environment_beats_file)
     assert_int_equal(c.batch, 7);
     assert_int_equal(c.origin[row_of("pool.workers")], ORIGIN_ENV);
     assert_int_equal(c.origin[row_of("pool.batch")], ORIGIN_FILE);
+}
+
+CASE(batch_of_each_job_counts_unless_one_is_given_for_all)
+{
+    assert_int_equal(load_text("pool: { orders: { batch = 20; }; };"), 0);
+    assert_int_equal(job_batch_rows(&job_billing, &c), 500);
+    assert_int_equal(job_batch_rows(&job_orders, &c), 20);
+    assert_int_equal(load_text("pool: { batch = 7; };"), 0);
+    assert_int_equal(job_batch_rows(&job_billing, &c), 7);
+    assert_int_equal(job_batch_rows(&job_orders, &c), 7);
 }
 
 CASE(environment_with_unknown_name_is_refused_unless_it_is_of_tests_or_the_path)

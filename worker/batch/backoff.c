@@ -77,6 +77,14 @@ bool backoff_note(
     return is_news;
 }
 
+void backoff_end_by(struct backoff *b, int kind, int64_t id, int64_t at_ms)
+{
+    struct backoff_entry *entry = find(b, kind, id);
+
+    if (entry != NULL && entry->until_ms > at_ms)
+        entry->until_ms = at_ms;
+}
+
 void backoff_forget(struct backoff *b, int kind, int64_t id)
 {
     struct backoff_entry *entry = find(b, kind, id);

@@ -42,6 +42,9 @@ struct backoff {
 bool backoff_note(
     struct backoff *b, int kind, int64_t id, enum backoff_cause cause, int64_t now_ms);
 
+/* Leaves one that was noted out no longer than until then: its lease ends. */
+void backoff_end_by(struct backoff *b, int kind, int64_t id, int64_t at_ms);
+
 /* Forgets one: it was had. */
 void backoff_forget(struct backoff *b, int kind, int64_t id);
 

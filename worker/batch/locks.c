@@ -20,11 +20,15 @@ static int lock_fault(struct session *s, int code, struct err *e)
     return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code), words);
 }
 
-/* A key without an end was set by no pool, and nothing ends it: it is said once. */
+enum { LEASE_OVER_MS = 5 }; /* a key whose lease is over is gone by then */
+
+/* One whose holder died is asked for as soon as its lease is over. A key without an end
+ * was set by no pool, and nothing ends it: it is said once. */
 static void note_busy(struct session *s, size_t i)
 {
     const struct batch_key *key = &s->batch->keys[i];
-    bool no_ttl = ll_key_busy_ms(s->lock, i) == -1;
+    int64_t left_ms = ll_key_busy_ms(s->lock, i);
+    bool no_ttl = left_ms == -1;
 
     if (backoff_note(&s->backoff, (int)key->kind, key->id,
                      no_ttl ? BACKOFF_NO_TTL : BACKOFF_LOCKED, clk_ms()) &&
@@ -34,6 +38,9 @@ static void note_busy(struct session *s, size_t i)
             "code=LL-4004 key=%s reason=\"it has no time to live, so no pool set it and nothing "
             "ends it\" remedy=\"ledgerlock locks release %s\"",
             key->name, key->name);
+    if (left_ms > 0)
+        backoff_end_by(&s->backoff, (int)key->kind, key->id,
+                       clk_ms() + left_ms + LEASE_OVER_MS);
 }
 
 void batch_raise_floor(struct session *s, int64_t fence)

@@ -14,7 +14,7 @@ enum {
 
 void schedule_start(struct schedule *s)
 {
-    s->limit = (size_t)s->config->batch;
+    s->limit = (size_t)s->batch;
     s->from.at = BATCH_HEAD;
     s->from.shard = s->index * s->job->shards / s->workers;
 }
@@ -25,7 +25,7 @@ struct batch_order schedule_next(const struct schedule *s)
 
     return (struct batch_order){
         .from = s->from,
-        .skip = is_apart ? s->index * s->config->batch : 0,
+        .skip = is_apart ? s->index * s->batch : 0,
         .limit = s->limit,
         .is_idle = s->is_idle,
     };
@@ -43,7 +43,7 @@ static int64_t until_phase(const struct schedule *s, int64_t slice_ms, int64_t n
 /* A batch takes a tenth of the lease at most, so that a slow server does not end it. */
 static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
 {
-    size_t batch = (size_t)s->config->batch;
+    size_t batch = (size_t)s->batch;
 
     if (ms > s->config->lease_ms / 10 && s->limit > 1)
         s->limit /= 2;

@@ -14,7 +14,7 @@
 
 enum { MONTHS_MS = 3600 * 1000 }; /* how often the months to come are made */
 
-enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 2000, LEAVE_LEASES = 3 };
+enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500, LEAVE_LEASES = 3 };
 
 struct worker {
     const struct worker_order *order;
@@ -310,6 +310,7 @@ static void begin(struct worker *w, const struct worker_order *o)
         .config = o->config,
         .job = slot->job,
         .poll_ms = job_poll_ms(slot->job, o->config),
+        .batch = job_batch_rows(slot->job, o->config),
         .index = job_is_shared(slot->job, o->config) ? slot->index : 0,
         .workers = job_is_shared(slot->job, o->config) ? slot->workers : 1,
         .once = o->once,
