@@ -3,29 +3,19 @@ database of its own on the same servers. Both rates are read from the tables in 
 reports. "Both jobs together" is one run over subscriptions and orders of the same users, until all are done. "Locks" are
 those of the library, as each build measures its own. The other checkout must be built (build/release). Its
 `ledgerlock-bench`, or `ledgerlock bench` if it is older, loads the rows."""
-import argparse
-import json
 import os
-import subprocess
 
-import limit
+import builds as checkouts
 import tools
 
-OTHER = "other"  # its database, and the prefix of its lock keys
 CPU_TARGET = 1.0  # CPU of a row against that of the other build
 TARGETS = {"billing": 1.0, "billing, shuffled": 1.0, "orders": 1.0, "hot SKU": None, "both jobs together": 1.05,
            "locks, 1 key": None, "locks, 100 keys": None, "locks, 1000 keys": None}
 
 
-def folder(text):
-    if not os.access(f"{text}/build/release/ledgerlock", os.X_OK):
-        raise argparse.ArgumentTypeError(f"{text} has no build/release/ledgerlock: build it first")
-    return os.path.abspath(text)
-
-
 def arguments():
     parser = tools.parser_of("compare", __doc__)
-    parser.add_argument("folder", type=folder, metavar="FOLDER", help="checkout of the other build")
+    parser.add_argument("folder", type=checkouts.folder, metavar="FOLDER", help="checkout of the other build")
     parser.add_argument("--rows", type=int, default=200000, help="subscriptions (default 200000)")
     parser.add_argument("--orders", type=int, default=100000, help="orders and buyers (default 100000)")
     parser.add_argument("--rounds", type=int, default=5, help="medians are over these (default 5)")
@@ -36,75 +26,6 @@ def arguments():
     parser.add_argument("--lock-seconds", type=int, default=3, help="of the locks (default 3)")
     parser.add_argument("--only", choices=list(PARTS), help="leave out the others")
     return tools.parse(parser)
-
-
-TABLE = {"billing": "charges", "orders": "orders"}
-EFFECT_AT = {"billing": "charged_at", "orders": "decided_at"}
-
-
-def server_cpu_s(before=None):
-    """CPU of the servers, so far or since then."""
-    now = {"postgres": tools.tree_cpu_s(int(os.environ["LL_PG_PID"])),
-           "redis": tools.tree_cpu_s(int(os.environ["LL_REDIS_PID"]))}
-    return now if before is None else {name: now[name] - before[name] for name in now}
-
-
-class Build:
-    """A built checkout with a database of its own."""
-
-    def __init__(self, name, program, database):
-        self.name, self.database = name, database
-        self.words = [program + "-bench"] if os.access(program + "-bench", os.X_OK) else [program, "bench"]
-        self.program = program
-        self.flags = tools.run([program, "run", "--help"])  # an older build refuses what it does not have
-
-    def settings(self):
-        of_test = os.environ.get("LEDGERLOCK_LOCKS_PREFIX", "lock:")
-        found = dict(tools.settings("ledgerlock_owner", self.database),
-                     LEDGERLOCK_LOCKS_PREFIX=of_test if self.database == tools.DATABASE else of_test + OTHER + ":")
-        if "--catch-up-max" not in self.flags:
-            del found["LEDGERLOCK_BILLING_CATCH_UP_MAX"]
-        return found
-
-    def make_database(self):
-        tools.psql(f"DROP DATABASE IF EXISTS {self.database}", database="postgres")
-        tools.psql(f"CREATE DATABASE {self.database} OWNER ledgerlock_owner", database="postgres")
-        tools.psql("CREATE SCHEMA ledgerlock_bench AUTHORIZATION ledgerlock_owner", database=self.database)
-        tools.run([self.program, "migrate"], self.settings())
-
-    def bench(self, mode, *flags):
-        return json.loads(tools.run([*self.words, mode, "--json", "--no-audit", *map(str, flags)], self.settings()))
-
-    def psql(self, sql):
-        return tools.psql(sql, database=self.database)
-
-    def rate(self, *jobs):
-        """Rows a second of the last run, as the tables tell, and nothing else was ever worked in this database since
-        it was filled."""
-        effects = " UNION ALL ".join(f"SELECT DISTINCT xmin AS xid, {EFFECT_AT[job]} AS at FROM ledgerlock.{TABLE[job]}"
-                                     f" WHERE {EFFECT_AT[job]} IS NOT NULL" for job in jobs)
-        seconds = float(self.psql(
-            f"SELECT extract(epoch FROM max(pg_xact_commit_timestamp(xid)) - min(at)) FROM ({effects}) AS t"))
-        return sum(int(self.psql(limit.DONE[job])) for job in jobs) / seconds
-
-    def run(self, *flags):
-        """Works all that is due; a document with the CPU of the run, in all."""
-        before = server_cpu_s()
-        with subprocess.Popen([self.program, "run", "--once", "--log-level", "warn", *map(str, flags)],
-                              env=self.settings(), stdout=subprocess.DEVNULL) as process:
-            _, status, used = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            tools.fail(f"{self.name}: run --once ended with {process.returncode}")
-        return dict(server_cpu_s(before), workers=used.ru_utime + used.ru_stime)
-
-    def shuffle(self):
-        """An older build cannot load rows shuffled: the tables are written anew in no order."""
-        for table, key in (("users", "user_id"), ("subscriptions", "subscription_id")):
-            self.psql(f"CREATE INDEX shuffled ON ledgerlock.{table} (hashint8({key}));"
-                       f"CLUSTER ledgerlock.{table} USING shuffled; DROP INDEX ledgerlock.shuffled")
-        self.psql("VACUUM ANALYZE ledgerlock.users, ledgerlock.subscriptions")
-        self.psql("CHECKPOINT")
 
 
 # ---- the parts: rates by mode, and the CPU of a row in microseconds where there are rows ---------------------------------
@@ -208,9 +129,7 @@ def print_report(rates, costs, ratios):
 
 def main():
     a = arguments()
-    builds = [Build("this build", tools.PROGRAM, tools.DATABASE),
-              Build("the other", f"{a.folder}/build/release/ledgerlock", OTHER)]
-    builds[1].make_database()
+    builds = checkouts.pair(a.folder)
     # The first to use the server's buffers and log pays for their pages.
     first = [build.bench("billing", "--rows", a.rows, "-w", a.workers) for build in builds]
     rates, costs = measure(builds, a)

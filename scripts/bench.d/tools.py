@@ -176,14 +176,14 @@ class Pool:
         return dict(cores, all=sum(cores.values()))
 
 
-def pgbench(script, clients, *flags, session=SESSION):
+def pgbench(script, clients, *flags, session=SESSION, database=DATABASE):
     """Runs a script; (transactions, seconds that they took, connecting left out)."""
     path = os.path.join(FOLDER, "tmp", "pgbench.sql")
     with open(path, "w", encoding="ascii") as file:
         file.write(script)
     env = dict(os.environ, PGOPTIONS=session)
     out = run([f"{PG_BIN}/pgbench", "-n", "-M", "prepared", "-h", PG_DIR, "-U", "ledgerlock_owner", "-c", str(clients),
-               "-j", str(min(clients, os.cpu_count())), "-f", path, *map(str, flags), DATABASE], env)
+               "-j", str(min(clients, os.cpu_count())), "-f", path, *map(str, flags), database], env)
     calls = int(re.search(r"actually processed: (\d+)", out).group(1))
     per_s = float(re.search(r"tps = ([\d.]+) \(without initial", out).group(1))
     return calls, calls / per_s

@@ -283,6 +283,29 @@ CASE(baselines_judge_billing_by_as_many_connections)
 }
 
 /* The other build is this one here, in a database of its own. */
+static void put_other(void)
+{
+    shell(
+        "mkdir -p $LL_DIR/old/build && ln -sfn $(dirname $BENCH_PROGRAM) $LL_DIR/old/build/release");
+}
+
+CASE(clients_are_measured_beside_another_build)
+{
+    static const char *const functions[] = {"place_order", "deposit"};
+    char path[64];
+
+    put_other();
+    measure("clients.py", "--users 100 --calls 10 --rounds 2 --compare $LL_DIR/old");
+    fixture_exec(super, "DROP DATABASE other");
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(path, sizeof path, "us_a_call/%s/the other", functions[i]);
+        above(1, path, "median");
+        (void)snprintf(path, sizeof path, "us_a_call/%s/calls_a_second_by_the_other",
+                       functions[i]);
+        above(0, path, "median");
+    }
+}
+
 CASE(compare_measures_two_builds_by_rounds)
 {
     static const char *const modes[] = {
@@ -291,8 +314,7 @@ CASE(compare_measures_two_builds_by_rounds)
         "locks, 100 keys", "locks, 1000 keys"};
     char path[64];
 
-    shell(
-        "mkdir -p $LL_DIR/old/build && ln -s $(dirname $BENCH_PROGRAM) $LL_DIR/old/build/release");
+    put_other();
     measure(
         "compare.py",
         "$LL_DIR/old --rounds 1 --rows 300 --orders 100 --seconds 1 --lock-seconds 1");

@@ -130,6 +130,8 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
         return false;
     }
     if (e->code == ERR_REDIS)
+        w->session.clocks_ms = 0;
+    if (e->code == ERR_REDIS)
         note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
                      e->msg);
     else if (is_outage(e) || (e->code == ERR_TIMEOUT && !pg_is_usable(w->session.pg)))
@@ -185,7 +187,7 @@ static int step(struct worker *w, struct err *e)
     *out = (struct batch_outcome){0};
     if (code == 0)
         tend_months(w);
-    if (code != 0 || standby_check(s, &serves, e) != 0)
+    if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, &serves, e) != 0)
         return (int)e->code;
     out->is_standby = !serves;
     if (serves && batch_run(s, &order, e) != 0)
