@@ -81,6 +81,8 @@ CASE_ROWS(pool_ends_over_every_row_with, faults)
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000"); /* --once ends after three */
     (void)shop_run_with("4");
+    fixture_assert_contains(world.o.out, "0 parked, stopped before all was done");
+    promise_true(strstr(world.o.out, "nothing left") == NULL);
     assert_has_ended(row->says);
 }
 

@@ -204,7 +204,10 @@ void monitor_print_summary(const struct pool *p)
                              job->counters[k]);
         }
         (void)printf("%" PRId64 " parked, %s%s", t.sum.value[COUNT_parked],
-                     t.left[0] != '\0' ? "left: " : "nothing left", t.left);
+                     t.left[0] != '\0' ? "left: "
+                     : p->draining     ? "stopped before all was done"
+                                       : "nothing left",
+                     t.left);
         separator = "; ";
     }
     (void)printf("\n");
