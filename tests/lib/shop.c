@@ -15,7 +15,7 @@ void shop_open(void)
 {
     world_open();
     fixture_env("LEDGERLOCK_POOL_BATCH", "50");
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1000");
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "2000"); /* a batch of 200 ms is whole */
     world_do(
         "INSERT INTO users (user_id, balance_minor, currency)"
         " SELECT g, 100000, 'USD' FROM generate_series(1, %d) AS g;"

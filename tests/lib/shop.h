@@ -17,7 +17,7 @@ enum { SHOP_USERS = 200, SHOP_BATCH = 50, SHOP_TROUBLE = 7, SHOP_SKU = 4 };
 #define SHOP_FIRST "'2023-12-31T20:00:00Z'"
 
 /* Open and close of a group: world_open, the shop, batches of SHOP_BATCH rows, a lease
- * of a second, and the end of shop_hold. */
+ * of two seconds, and the end of shop_hold. */
 void shop_open(void);
 void shop_close(void);
 

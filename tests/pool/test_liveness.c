@@ -54,7 +54,7 @@ static void plant(const struct trouble *t)
  * that waits takes one for each row, or never ends. */
 static void assert_few_batches(const char *job)
 {
-    int64_t most = SHOP_USERS / 2;
+    int64_t most = SHOP_USERS * 3 / 4;
     int64_t batches = shop_batches_until_done(job);
 
     if (batches > most)
