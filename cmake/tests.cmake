@@ -40,8 +40,7 @@ if(BUILD_TESTING)
   set(next_generated ${core_generated})
   list(REMOVE_ITEM next_generated ${PROJECT_BINARY_DIR}/gen/migration_gen.c)
   add_other_program(ledgerlock_next next ${next_generated} ${PROJECT_BINARY_DIR}/next/migration_gen.c)
-  # The examples are compiled with the header as it is installed.
-  configure_file(common/lock/lock.h installed/ledgerlock/lock.h COPYONLY)
+  # The examples are compiled with the headers as they are installed.
   foreach(file IN LISTS examples)
     get_filename_component(stem ${file} NAME_WE)
     if(stem STREQUAL "loop" AND NOT LIBEVENT_FOUND)

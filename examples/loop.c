@@ -6,7 +6,7 @@
 #include <hiredis/adapters/libevent.h>
 #include <hiredis/async.h>
 #include <inttypes.h>
-#include <ledgerlock/lock.h>
+#include <ledgerlock/lock_async.h>
 #include <stdio.h>
 
 enum { LEASE_MS = 1500, WORK_MS = 2500 };

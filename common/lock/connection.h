@@ -133,7 +133,7 @@ struct ll_client {
     int64_t limit_ms; /* end of the present call, on the boot clock */
     int cancel_fd;    /* a readable fd ends the present exchange; -1: none */
     struct ll_stats stats;
-    struct ll_async *async; /* NULL: not attached; only async.h knows the type: */
+    struct ll_async *async; /* NULL: not attached; only lock_async knows the type: */
     void (*async_detach)(struct ll_client *c);
     void (*async_forget)(struct ll_lock *l);
     pid_t owner;

@@ -1,7 +1,7 @@
 /* internal: the upper half of the lock library, not installed. The layers from the
  * bottom: those of connection.h and lock (the object, its names), round (one script on
- * all nodes), grant, keep, renew, give, vote, take, wait, list, client, async_call,
- * async. A file calls only files of lower layers. */
+ * all nodes), grant, keep, renew, give, vote, take, wait, list, client; above them
+ * lock_async. A file calls only files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
 
@@ -132,7 +132,7 @@ bool ll_was_valid(const struct ll_lock *l);
 size_t ll_next_held(const struct ll_lock *l, size_t i);
 
 /* ---- acquire, extend, release: every node is asked and a majority decides; one server
- * is a majority of one. async.c uses parts of these too. ---- */
+ * is a majority of one. lock_async uses parts of these too. ---- */
 
 struct ll_take {
     struct ll_span *s;

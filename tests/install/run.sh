@@ -33,12 +33,12 @@ counter=$(find "$prefix" -name counter.c)
 libs=$(dirname "$so")
 readelf -d "$so" | grep -q 'SONAME.*\[libledgerlock\.so\.0\]' || die "the soname is not libledgerlock.so.0"
 
-# Exactly the functions of the header, nothing of the inside.
-grep -ohE '^([A-Za-z].*[ *])?ll_[a-z_]+\(' "$prefix/include/ledgerlock/lock.h" |
+# Exactly the functions of the headers, nothing of the inside.
+grep -ohE '^([A-Za-z].*[ *])?ll_[a-z_]+\(' "$prefix"/include/ledgerlock/*.h |
   sed 's/.*[ *]//; s/($//' | sort -u >"$work/declared"
 nm -D --defined-only "$so" | awk '{ print $3 }' | sed 's/@.*//' | sort -u >"$work/exported"
-[ -s "$work/declared" ] || die "no function found in the header"
-diff "$work/declared" "$work/exported" >&2 || die "header (<) and exported symbols (>) differ"
+[ -s "$work/declared" ] || die "no function found in the headers"
+diff "$work/declared" "$work/exported" >&2 || die "headers (<) and exported symbols (>) differ"
 for word in $(cat "$work/declared") $(sed -n 's/^    X(\(LL_[A-Z_]*\),.*/\1/p' "$prefix/include/ledgerlock/lock.h"); do
   grep -q "$word" "$prefix/share/man/man3/ledgerlock-lock.3" || die "the man page does not tell of $word"
 done
@@ -73,7 +73,7 @@ cmake -S "$here" -B cmake -DCMAKE_PREFIX_PATH="$prefix" -DCOUNTER="$work/counter
 cmake --build cmake >>cmake.log
 readelf -d pc_static cmake/counter_static | grep -q 'NEEDED.*ledgerlock' && die "static is not static"
 if command -v c++ >/dev/null; then
-  echo '#include <ledgerlock/lock.h>
+  echo '#include <ledgerlock/lock_async.h>
 int main() { return ll_strerror(0) == 0; }' >header.cc
   # shellcheck disable=SC2046
   c++ -Wall -Wextra -Wpedantic -Werror header.cc $(pkg-config --cflags --libs ledgerlock) -o header

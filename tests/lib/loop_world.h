@@ -21,6 +21,8 @@
 #include <hiredis/adapters/libevent.h>
 #include <hiredis/async.h>
 
+#include "common/lock_async/lock_async.h"
+
 enum { LOOP_MS = LOCK_SOON_MS, LOOPS = 26 };
 
 struct loop {

@@ -15,9 +15,9 @@ while read -r prototype; do
   found=$((found + 1))
   [[ $prototype =~ ^(int\ |struct\ [a-z_]+\ \*) ]] || continue
   [[ $never_fails == *" $name "* ]] && continue
-  echo "must_check: $name of lock.h may fail and is not LL_MUST_CHECK"
+  echo "must_check: $name may fail and is not LL_MUST_CHECK"
   bad=1
-done < <(sed -E 's,/\*[^*]*\*/,,g' common/lock/lock.h | sed '/\/\*/,/\*\//d; /^#/d; /^ *X(/d' | tr '\n' ' ' | tr ';{}' '\n\n\n' |
+done < <(sed -E 's,/\*[^*]*\*/,,g' common/lock/lock.h common/lock_async/lock_async.h | sed '/\/\*/,/\*\//d; /^#/d; /^ *X(/d' | tr '\n' ' ' | tr ';{}' '\n\n\n' |
   sed -E 's/ +/ /g; s/^ //' | grep -E '^(LL_MUST_CHECK|[a-z]).*\bll_[a-z_]+\(.*\)$' | grep -v '^typedef')
 
 [ "$found" -ge 25 ] || { echo "must_check: only $found prototypes were found" && exit 1; }

@@ -15,7 +15,7 @@ sources=$(find common worker tools tests -name '*.[ch]' | sort)
 for file in $sources; do
   lines=$(wc -l <"$file")
   case $file in
-    common/lock/lock.h) max=510 ;; # a contract is read by its parts
+    common/lock/lock.h) max=480 ;; # a contract is read by its parts
     *) max=$max_file ;;
   esac
   [ "$lines" -le "$max" ] || say "$file has $lines lines, more than $max"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/lock/async.h"
+#include "common/lock_async/async.h"
 
 static const char shake_script[] =
     "return {redis.call('INFO', 'server'), redis.call('INFO', 'replication'), "

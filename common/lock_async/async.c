@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/lock/async.h"
+#include "common/lock_async/async.h"
 
 /* Used when the client is closed or attached to another connection. */
 static void detach(struct ll_client *c)

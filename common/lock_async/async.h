@@ -1,11 +1,12 @@
 /* async: types and functions that the two files of the event-loop form share. Not
  * installed. */
-#ifndef LEDGERLOCK_LOCK_ASYNC_H
-#define LEDGERLOCK_LOCK_ASYNC_H
+#ifndef LEDGERLOCK_ASYNC_H
+#define LEDGERLOCK_ASYNC_H
 
 #include <hiredis/async.h>
 
 #include "common/lock/internal.h"
+#include "common/lock_async/lock_async.h"
 
 /* The handshake has one answer with this many elements. */
 enum { SHAKE_CT = 5 };
