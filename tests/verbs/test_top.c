@@ -1,7 +1,8 @@
-/* top, in a terminal of 80 x 24: what it shows, what its keys do, and that it leaves
- * the terminal as it was. */
+/* top, in terminals of 80 x 24 and 120 x 50: what it shows, what its keys do, and that
+ * it leaves the terminal as it was. */
 #define _GNU_SOURCE /* forkpty */
 #include <fcntl.h>
+#include <libpq-fe.h>
 #include <poll.h>
 #include <pty.h>
 #include <sys/wait.h>
@@ -22,9 +23,9 @@ static struct {
     size_t n;
 } t;
 
-static void start_top(void)
+static void start_top_in(unsigned short lines, unsigned short columns)
 {
-    const struct winsize size = {.ws_row = 24, .ws_col = 80};
+    const struct winsize size = {.ws_row = lines, .ws_col = columns};
 
     memset(&t, 0, sizeof t);
     t.pid = forkpty(&t.fd, NULL, NULL, &size);
@@ -38,16 +39,22 @@ static void start_top(void)
     }
 }
 
+static void start_top(void)
+{
+    start_top_in(24, 80);
+}
+
 /* Reads until the text was written, counted from `from`. */
 static void wait_for(const char *text, size_t from)
 {
     struct pollfd p = {.fd = t.fd, .events = POLLIN};
+    int64_t until_ms = fixture_now_ms() + 120000; /* it writes each second */
 
     while (strstr(t.said + from, text) == NULL) {
         size_t room = t.n < sizeof t.said - 1 ? sizeof t.said - 1 - t.n : 0;
         ssize_t got = 0;
 
-        if (poll(&p, 1, 120000) > 0)
+        if (fixture_now_ms() < until_ms && poll(&p, 1, 120000) > 0)
             got = read(t.fd, t.said + t.n, room);
         if (got <= 0)
             fail_msg("never \"%s\" in: %s", text, t.said + from);
@@ -61,18 +68,23 @@ static void press(const char *keys)
     assert_true(write(t.fd, keys, strlen(keys)) > 0);
 }
 
-/* It ends with 0, the other screen is left, and lines are edited and shown again. */
-static void assert_restored(void)
+/* It ends so, the other screen is left, and lines are edited and shown again. */
+static void assert_restored_by(int end)
 {
     struct termios after;
     int status;
 
     wait_for("\033[?1049l", 0);
     assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
-    assert_int_equal(status, 0);
+    assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : status, end);
     assert_int_equal(tcgetattr(t.fd, &after), 0);
     assert_int_equal(after.c_lflag & (ICANON | ECHO), ICANON | ECHO);
     (void)close(t.fd);
+}
+
+static void assert_restored(void)
+{
+    assert_restored_by(0);
 }
 
 /* Guarantee: `top` shows verdict, backlog, workers and SKUs, and q leaves the terminal
@@ -103,10 +115,102 @@ CASE(top_shows_the_pools_and_q_restores_the_terminal)
     assert_restored();
 }
 
+static PGconn *session(const char *name)
+{
+    char url[FIXTURE_URL + 64];
+    PGconn *conn;
+
+    (void)snprintf(url, sizeof url, "%s&application_name=%s", world.f.url, name);
+    conn = PQconnectdb(url);
+    assert_int_equal(PQstatus(conn), CONNECTION_OK);
+    return conn;
+}
+
+/* Guarantee: `top` shows the sessions that wait and their holders, parked rows with
+ * their reason, and what is left of a SKU as a bar, in a small window and in a large
+ * one. */
+CASE(top_shows_who_waits_parked_rows_and_stock_bars)
+{
+    static const unsigned short sizes[][2] = {{24, 80}, {50, 120}};
+    static const char take[] = "SELECT pg_advisory_lock(4711)";
+    PGconn *holder, *waiter;
+
+    world_sku(900, "half", 10, 1);
+    (void)world_order(1, "half", "[{\"sku\": \"half\", \"qty\": 5}]");
+    world_runs(0, "run --once --jobs orders"); /* by the clock: it was just sold */
+    world_do(
+        "UPDATE subscriptions SET state = 'parked' WHERE subscription_id = 1;"
+        "INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)"
+        " VALUES ('subscription:1', 1, 'w', 'parked', 'apply', 'a broken wallet')");
+    holder = session("the-holder");
+    waiter = session("the-waiter");
+    PQclear(PQexec(holder, take));
+    assert_int_equal(PQsendQuery(waiter, take), 1);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        start_top_in(sizes[i][0], sizes[i][1]);
+        wait_for("the-waiter", 0);
+        wait_for("the-holder", 0);
+        wait_for("1 a broken wallet", 0); /* not the incident */
+        wait_for("half", 0);
+        wait_for("[#", 0);
+        wait_for("INCIDENT", 0);
+        press("q");
+        assert_restored();
+    }
+    PQfinish(waiter);
+    PQfinish(holder);
+}
+
+/* The workers as they stand there when the help is left, which draws all lines anew. */
+static void assert_order(const char *first, const char *second)
+{
+    size_t from = t.n;
+
+    press("?");
+    wait_for("show the workers whose pool", from);
+    from = t.n;
+    press("x");
+    wait_for(first, from);
+    wait_for(second, from);
+    assert_true(strstr(t.said + from, first) < strstr(t.said + from, second));
+}
+
+/* Guarantee: s sorts the workers by slot, by batches, and by busy keys. */
+CASE(s_sorts_the_workers)
+{
+    world_do(
+        "INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, "
+        "counters) VALUES ('aaaa', 0, 'orders', 'h', 1, now(), now() + interval '1 "
+        "day', '{\"batches\": 1, \"busy\": 9}'), ('bbbb', 0, 'orders', 'h', 2, "
+        "now(), now() + interval '1 day', '{\"batches\": 5, \"busy\": 1}')");
+    start_top_in(50, 120);
+    wait_for("bbbb", 0);
+    assert_order("aaaa", "bbbb");
+    press("s");
+    assert_order("bbbb", "aaaa");
+    press("s");
+    assert_order("aaaa", "bbbb");
+    press("q");
+    assert_restored();
+}
+
+/* Guarantee: A crash of `top` leaves the terminal as it was. */
+CASE(crash_restores_the_terminal)
+{
+    static const int sigs[] = {SIGABRT, SIGSEGV};
+
+    for (size_t i = 0; i < sizeof sigs / sizeof sigs[0]; i++) {
+        start_top();
+        wait_for("0 charged twice", 0);
+        assert_int_equal(kill(t.pid, sigs[i]), 0);
+        assert_restored_by(sigs[i]);
+    }
+}
+
 /* Guarantee: A signal ends `top`, and the terminal is as it was. */
 CASE(signal_restores_the_terminal)
 {
-    static const int sigs[] = {SIGTERM, SIGINT, SIGHUP};
+    static const int sigs[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
 
     for (size_t i = 0; i < sizeof sigs / sizeof sigs[0]; i++) {
         start_top();

@@ -23,8 +23,9 @@ json_t *chaos_document(const struct chaos *c)
     for (size_t i = 0; i < chaos_action_ct; i++)
         (void)json_array_append_new(
             actions,
-            json_pack("{s:s,s:s,s:s}", "name", chaos_actions[i].name, "title",
-                      chaos_actions[i].title, "sentence", chaos_actions[i].sentence));
+            json_pack("{s:s,s:s,s:s,s:b}", "name", chaos_actions[i].name, "title",
+                      chaos_actions[i].title, "sentence", chaos_actions[i].sentence,
+                      "breaks_plain", (int)chaos_actions[i].breaks_plain));
     for (size_t i = 0; i < CHAOS_KEPT; i++) {
         const struct chaos_fault *f =
             &c->faults[(c->next + CHAOS_KEPT - 1 - i) % CHAOS_KEPT];

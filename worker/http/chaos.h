@@ -40,6 +40,7 @@ struct chaos_run {
 /* One button. `end` may be NULL. */
 struct chaos_action {
     const char *name, *title, *sentence;
+    bool breaks_plain; /* workers under a plain lock charge twice after it */
     int (*begin)(struct chaos_run *r, struct err *e);
     void (*end)(struct chaos_run *r);
 };

@@ -1,4 +1,5 @@
-/* chaos_faults: what each button does. */
+/* chaos_faults: what each button does, in the order of the buttons: first those that
+ * break a plain lock. */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,15 +136,13 @@ static void let_row_go(struct chaos_run *r)
     pg_rollback(r->pg);
 }
 
+/* clang-format off */
 const struct chaos_action chaos_actions[] = {
-    {"kill-worker", "Kill a worker", "kill -9, while it holds locks", kill_worker,
-     NULL},
-    {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",
-     freeze_worker, thaw_worker},
-    {"wipe-redis", "Wipe Redis", "FLUSHALL: every lock is forgotten", wipe_redis, NULL},
-    {"cut-redis", "Cut Redis off", "no lock can be had for longer than a lease",
-     cut_redis, NULL},
-    {"hold-row", "Hold a row",
-     "a session holds the row of a user for longer than a lease", hold_row, let_row_go},
+    {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",                  true,  freeze_worker, thaw_worker},
+    {"wipe-redis",    "Wipe Redis",      "FLUSHALL: every lock is forgotten",                          true,  wipe_redis,    NULL},
+    {"hold-row",      "Hold a row",      "a session holds the row of a user for longer than a lease",  true,  hold_row,      let_row_go},
+    {"kill-worker",   "Kill a worker",   "kill -9, while it holds locks",                              false, kill_worker,   NULL},
+    {"cut-redis",     "Cut Redis off",   "no lock can be had for longer than a lease",                 false, cut_redis,     NULL},
 };
+/* clang-format on */
 const size_t chaos_action_ct = sizeof chaos_actions / sizeof chaos_actions[0];

@@ -159,8 +159,10 @@ char *chaos_text(const struct http *h, size_t *length)
                       "<form method=post action=chaos/%s>"
                       "<input type=hidden name=token value=%s>"
                       "<label><input type=checkbox name=confirm value=yes required> "
-                      "%s: </label><button>%s</button></form>\n",
+                      "%s; %s: </label><button>%s</button></form>\n",
                       chaos_actions[i].name, h->chaos->token, chaos_actions[i].sentence,
+                      chaos_actions[i].breaks_plain ? "breaks a plain lock"
+                                                    : "a plain lock bears it",
                       chaos_actions[i].title);
     if (fclose(f) == 0)
         return text;

@@ -8,7 +8,7 @@
 
 #include "worker/cli/json.h"
 
-enum { WORKERS_MAX = 256 };
+enum { WORKERS_MAX = 256, BAR = 20 };
 
 /* One line, cut at the edge of the window; false when there is no room for it. */
 __attribute__((format(printf, 2, 3))) static bool
@@ -132,17 +132,73 @@ static void draw_workers(const struct screen *s, int room)
 
 /* ---- the rest ---- */
 
-static void draw_stock(const struct screen *s)
+/* A bar of so many characters; `text` has room for BAR + 3. */
+static const char *bar(char *text, long long part, long long whole)
+{
+    long long share = whole > 0 && part > 0 ? part * BAR / whole : 0;
+    size_t n = share < BAR ? (size_t)share : BAR;
+
+    text[0] = '[';
+    memset(text + 1, '#', n);
+    memset(text + 1 + n, '.', BAR - n);
+    (void)strcpy(text + 1 + BAR, "]");
+    return text;
+}
+
+static void draw_stock(const struct screen *s, size_t room)
 {
     json_t *row;
     size_t i;
 
-    (void)put_line(A_REVERSE, "%-24s %10s %10s  ", "MOST WANTED SKU", "SOLD", "LEFT");
+    (void)put_line(A_REVERSE, "%-24s %10s %10s  %-*s", "MOST WANTED SKU", "SOLD",
+                   "LEFT", BAR + 2, "OF THE INITIAL STOCK");
     json_array_foreach(json_object_get(s->doc, "stock"), i, row)
     {
-        if (i < 4)
-            (void)put_line(A_NORMAL, "%-24.24s %10lld %10lld", doc_text(row, "sku"),
-                           doc_int(row, "sold"), doc_int(row, "on_hand"));
+        long long left = doc_int(row, "on_hand"), first = doc_int(row, "initial_qty");
+        char text[BAR + 3];
+
+        if (i < room)
+            (void)put_line(A_NORMAL, "%-24.24s %10lld %10lld  %s", doc_text(row, "sku"),
+                           doc_int(row, "sold"), left,
+                           bar(text, left, first > left ? first : left));
+    }
+}
+
+/* Nothing is drawn while there is none. */
+static void draw_waits(const struct screen *s, size_t room)
+{
+    const json_t *rows = json_object_get(s->doc, "waits");
+    json_t *row;
+    size_t i;
+
+    if (json_array_size(rows) > 0)
+        (void)put_line(A_REVERSE, "%-30s %10s  %-36s", "SESSION WAITS", "SINCE ms",
+                       "FOR");
+    json_array_foreach(rows, i, row)
+    {
+        if (i < room)
+            (void)put_line(A_NORMAL, "%-23.23s %6lld %10lld  %s (%lld), %s",
+                           doc_text(row, "application_name"), doc_int(row, "pid"),
+                           doc_int(row, "waits_ms"),
+                           doc_text(row, "holder")[0] != '\0' ? doc_text(row, "holder")
+                                                              : "a session",
+                           doc_int(row, "holder_pid"), doc_text(row, "state"));
+    }
+}
+
+static void draw_parked(const struct screen *s, size_t room)
+{
+    const json_t *rows = json_object_get(s->doc, "parked");
+    json_t *row;
+    size_t i;
+
+    if (json_array_size(rows) > 0)
+        (void)put_line(A_REVERSE, "%-30s %-47s", "PARKED ROW", "REASON");
+    json_array_foreach(rows, i, row)
+    {
+        if (i < room)
+            (void)put_line(A_NORMAL, "%-13.13s %16lld %s", doc_text(row, "row"),
+                           doc_int(row, "id"), doc_text(row, "reason"));
     }
 }
 
@@ -158,6 +214,20 @@ static void draw_incidents(const struct screen *s)
                       doc_text(row, "resource"), doc_text(row, "detail")))
             break;
     }
+}
+
+/* In a small window the workers make room for what people wait for. */
+static void draw_sections(const struct screen *s)
+{
+    bool is_large = LINES >= 40;
+    int others = (json_array_size(json_object_get(s->doc, "waits")) > 0) +
+                 (json_array_size(json_object_get(s->doc, "parked")) > 0);
+
+    draw_workers(s, is_large ? LINES - 32 : 8 - 2 * others);
+    draw_waits(s, is_large ? 6 : 2);
+    draw_parked(s, is_large ? 6 : 2);
+    draw_stock(s, is_large ? 6 : 3);
+    draw_incidents(s);
 }
 
 static void draw_help(void)
@@ -209,9 +279,7 @@ void screen_draw(const struct screen *s)
         {
             draw_job(s, name, job);
         }
-        draw_workers(s, LINES > 34 ? LINES - 24 : 8);
-        draw_stock(s);
-        draw_incidents(s);
+        draw_sections(s);
     }
     draw_foot(s);
     (void)refresh();

@@ -136,10 +136,20 @@ static void restore_terminal(void)
         (void)endwin();
 }
 
+/* A crash of the program: the terminal first, then the signal's own end. */
+static void restore_and_die(int sig)
+{
+    restore_terminal();
+    (void)raise(sig);
+}
+
 static int open_screen(struct err *e)
 {
     static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    static const int crashes[] = {SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL};
     const struct sigaction noted = {.sa_handler = note_signal};
+    const struct sigaction fatal = {.sa_handler = restore_and_die,
+                                    .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
 
     if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
         return err_set(
@@ -147,6 +157,8 @@ static int open_screen(struct err *e)
             "LL-1019 top needs a terminal; `ledgerlock status` prints the same once");
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         (void)sigaction(ends[i], &noted, NULL);
+    for (size_t i = 0; i < sizeof crashes / sizeof crashes[0]; i++)
+        (void)sigaction(crashes[i], &fatal, NULL);
     (void)atexit(restore_terminal);
     (void)initscr();
     (void)cbreak();

@@ -21,12 +21,16 @@ function chaosButton(action) {
 }
 
 function chaosOpen(chaos) {
-  const head = document.createElement("h2"), said = document.createElement("p"), buttons = document.createElement("p");
+  const head = document.createElement("h2"), said = document.createElement("p");
   head.id = "h-chaos";
   head.textContent = "Break it";
   said.id = "chaos-said";
   said.setAttribute("role", "status");
-  buttons.append(...chaos.actions.map(chaosButton));
+  const groups = [[true, "These break a plain lock:"], [false, "A plain lock bears these, too:"]].map(([breaks, words]) => {
+    const p = document.createElement("p");
+    p.append(words, ...chaos.actions.filter((a) => a.breaks_plain === breaks).map(chaosButton));
+    return p;
+  });
   const table = document.createElement("table");
   table.id = "faults";
   const row = table.createTHead().insertRow();
@@ -37,7 +41,7 @@ function chaosOpen(chaos) {
     row.append(th);
   }
   table.createTBody();
-  chaosRoot.append(head, buttons, said, table);
+  chaosRoot.append(head, ...groups, said, table);
   $("verdict").after(chaosRoot);
   const plain = document.createElement("section");
   plain.id = "plain";
