@@ -183,8 +183,8 @@ MUST_CHECK int park_items(
 MUST_CHECK int
 months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e);
 
-/* Whether the clock of a server is farther from ours than pool.clocks_apart_s: then the
- * error says so (ERR_REFUSED). The first also tells PostgreSQL's time. */
+/* ERR_REFUSED if the clock of the server is farther from ours than pool.clocks_apart_s.
+ * The first also tells PostgreSQL's time. */
 MUST_CHECK int
 clocks_check_postgres(const struct session *s, int64_t *us, struct err *e);
 MUST_CHECK int clocks_check_redis(const struct session *s, struct err *e);
