@@ -15,7 +15,7 @@ static void open_all(void)
         f.url,
         "SET search_path = ledgerlock;"
         "SELECT log_incident('user:1', 1, 'w', 'lost', 'apply', NULL, '', 0),"
-        " withdraw(1, 'USD', 1, 'test', 'k'), adjust_stock('A', 1, 'test', 'k');"
+        " withdraw(1, 'USD', 1, 'test', 'k'), adjust_stock('A', 1, 'test', 'k'), cancel_order(1, 3);"
         "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('billing',"
         " 1, 'w', now(), 1, 0); INSERT INTO subscription_terms (subscription_id,"
         " from_period, plan, quantity, unit_minor) VALUES (1, 0, 'p', 1, 100)");
@@ -61,6 +61,29 @@ CASE_ROWS(owner_changes_no_row_of, tables)
     (void)snprintf(sql, sizeof sql, "DELETE FROM ledgerlock.%s", row->name);
     refuses(sql);
     (void)snprintf(sql, sizeof sql, "TRUNCATE ledgerlock.%s CASCADE", row->name);
+    refuses(sql);
+}
+
+static const struct {
+    const char *name, *change;
+} decided[] = {
+    {"fulfilled_order_to_wait_again",
+     "SET state = 'pending', decided_at = NULL WHERE state = 'fulfilled'"},
+    {"rejected_order_to_be_fulfilled",
+     "SET state = 'fulfilled', reason = NULL, skus = NULL WHERE state = 'rejected'"},
+    {"rejected_order_to_have_another_reason",
+     "SET reason = 'unknown_sku', skus = '{X}' WHERE state = 'rejected'"},
+    {"cancelled_order_to_wait_again",
+     "SET state = 'pending' WHERE state = 'cancelled'"},
+};
+
+/* Guarantee: Not even the owner changes an order that is decided or cancelled, unless
+ * he says in his session that he repairs. */
+CASE_ROWS(owner_makes_no, decided)
+{
+    char sql[256];
+
+    (void)snprintf(sql, sizeof sql, "UPDATE ledgerlock.orders %s", row->change);
     refuses(sql);
 }
 

@@ -183,7 +183,7 @@ MUST_CHECK int park_items(
 MUST_CHECK int
 months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e);
 
-/* ERR_REFUSED if the clock of a server is farther from ours than pool.clocks_apart_s.
+/* ERR_REFUSED if the clock of the server is farther from ours than pool.clocks_apart_s.
  * The first also tells PostgreSQL's time. */
 MUST_CHECK int
 clocks_check_postgres(const struct session *s, int64_t *us, struct err *e);
