@@ -71,7 +71,7 @@ const struct config_option config_options[] = {
     {"locks.prefix", ROW_TEXT(lock_prefix), "lock:", 1, 64, NULL,
      "LEDGERLOCK_LOCKS_PREFIX", "lock-prefix", 0, 0,
      "what every lock key in Redis starts with"},
-    {"locks.lease_ms", ROW_INT(lease_ms), "10000", 1000, 600000, NULL,
+    {"locks.lease_ms", ROW_INT(lease_ms), "3000", 1000, 600000, NULL,
      "LEDGERLOCK_LOCKS_LEASE_MS", "lease-ms", 0, OPTION_RELOAD,
      "how long a lock lasts; PostgreSQL's timeouts are kept below it"},
     {"pool.workers", ROW_INT(workers), "0", 0, 256, NULL,

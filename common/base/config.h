@@ -33,7 +33,7 @@ struct config {
     char lock_mode[CONFIG_TEXT];   /* locks.mode: "redis" or "database-only" (no Redis
                                       lock is held, in words) */
     char lock_prefix[CONFIG_TEXT]; /* locks.prefix, default "lock:" */
-    int64_t lease_ms;              /* locks.lease_ms: 1000 .. 600000, default 10000 */
+    int64_t lease_ms;              /* locks.lease_ms: 1000 .. 600000, default 3000 */
     int64_t workers; /* pool.workers: of each job that several serve at once;
                         flag -w; 0: */
     int64_t job_workers[CONFIG_JOBS]; /* pool.<job>.workers, by the registry's rows: 0

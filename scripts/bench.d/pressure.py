@@ -3,10 +3,11 @@ orders and one stands by; billing is idle. Each case begins over freshly filled 
 after the disturbance. The wait of an order is the time between two commits, that of its placing and that of its decision, as
 PostgreSQL tells them. The time that PostgreSQL is down does not count, nor that for which a killed pool still holds the key
 of a user or a SKU of the order."""
+import concurrent.futures
+import contextlib
 import os
 import signal
 import subprocess
-import threading
 import time
 
 import buyers
@@ -42,6 +43,11 @@ def arguments():
 
 class Pool(tools.Pool):
     """A pool that may be killed."""
+    is_killed = False
+
+    def __exit__(self, *error):
+        if not self.is_killed:
+            super().__exit__(*error)
 
     def processes(self):
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
@@ -49,6 +55,7 @@ class Pool(tools.Pool):
 
     def kill(self):
         """Supervisor and workers, none of which may do anything more: a stopped supervisor starts no successor."""
+        self.is_killed = True
         os.kill(self.process.pid, signal.SIGSTOP)
         for pid in reversed(self.processes()):
             os.kill(pid, signal.SIGKILL)
@@ -65,22 +72,23 @@ class World:
         tools.psql("VACUUM ANALYZE")
         self.sku_ids = dict(line.split("|") for line in tools.psql("SELECT sku, sku_id FROM stock").splitlines())
         self.buyers = buyers.Buyers(mark, a.users, rate)
-        self.pools = []
+        self.pools, self.to_end = [], contextlib.ExitStack()
 
     def __enter__(self):
-        self.start_pool()
-        self.start_pool()
-        self.serving()
-        self.buyers.__enter__()
+        with contextlib.ExitStack() as self.to_end:
+            self.start_pool()
+            self.start_pool()
+            self.serving()
+            self.to_end.enter_context(self.buyers)
+            self.to_end = self.to_end.pop_all()  # all is well: they go on until the block ends
         return self
 
     def __exit__(self, *_):
-        self.buyers.stop(0)
-        for pool in self.pools:
-            pool.__exit__()
+        self.to_end.close()
 
     def start_pool(self):
-        self.pools.append(Pool(*self.a.pool_flags.split(), log=f"pool-{next(self.numbers)}.log").__enter__())
+        pool = Pool(*self.a.pool_flags.split(), log=f"pool-{next(self.numbers)}.log")
+        self.pools.append(self.to_end.enter_context(pool))
 
     def serving(self):
         """The pool that serves the orders: its session holds the advisory lock of the job."""
@@ -207,11 +215,8 @@ def read_tables(_, until):
         while time.time() < until:
             session.ask(f"SELECT sum(length(t::text)) FROM ledgerlock.{table} AS t")
         session.close()
-    threads = [threading.Thread(target=read, args=(table,)) for table in READ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(len(READ)) as readers:
+        list(readers.map(read, READ))
 
 
 def load(factor):
@@ -293,6 +298,13 @@ def find(world, begun, ended):
             "down_s": sum(until - since for since, until in world.down)}
 
 
+def incidents():
+    """Incidents of the pools by kind, and how many batches a timeout or a collision rolled back."""
+    found = tools.psql("SELECT kind || ' ' || count(*) FROM lock_incidents GROUP BY kind ORDER BY kind").splitlines()
+    rolled_back = int(tools.psql("SELECT coalesce(sum((counters ->> 'conflicts')::bigint), 0) FROM workers"))
+    return dict(batches_rolled_back=rolled_back, **{kind: int(n) for kind, n in map(str.split, found)})
+
+
 def await_decided(until):
     while time.time() < until and tools.psql("SELECT EXISTS (SELECT FROM orders WHERE state = 'pending')") == "t":
         time.sleep(0.1)
@@ -317,7 +329,7 @@ def measure(a, number, name, disturb, rate):
         world.buyers.stop(CAUGHT_UP_TARGET_S)
         await_decided(ended + a.seconds / 2 + CAUGHT_UP_TARGET_S)
         found = find(world, begun, ended)
-        found["audit_holds"] = audit_holds()
+        found.update(audit_holds=audit_holds(), incidents=incidents())
     if world.buyers.trouble and disturb in (nothing, sit, hold_snapshot):
         tools.fail(f"{name}: the buyers met {world.buyers.trouble}")
     return dict(found, met=found["prompt_share"] >= SHARE_TARGET and found["caught_up_s"] <= CAUGHT_UP_TARGET_S

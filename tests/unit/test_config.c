@@ -200,13 +200,13 @@ static const struct {
     int code;
     bool is_quorum;
 } urls[] = {
-    {"one",               "redis://a",                     "9999",  0, false},
-    {"several_and_a_short_lease", "redis://a,redis://b,redis://c", "9999", ERR_CONFIG, true},
-    {"several",           "redis://a,redis://b,redis://c", "10000", 0, true},
-    {"sentinels",         "redis+sentinel://a,b,c/name",   "9999",  0, false},
-    {"sentinels_by_tls",  "rediss+sentinel://a,b,c/name",  "9999",  0, false},
-    {"cluster",           "redis+cluster://a,b,c",         "9999",  0, false},
-    {"cluster_by_tls",    "rediss+cluster://a,b",          "9999",  0, false},
+    {"one",               "redis://a",                     "2999",  0, false},
+    {"several_and_a_short_lease", "redis://a,redis://b,redis://c", "2999", ERR_CONFIG, true},
+    {"several",           "redis://a,redis://b,redis://c", "3000",  0, true},
+    {"sentinels",         "redis+sentinel://a,b,c/name",   "2999",  0, false},
+    {"sentinels_by_tls",  "rediss+sentinel://a,b,c/name",  "2999",  0, false},
+    {"cluster",           "redis+cluster://a,b,c",         "2999",  0, false},
+    {"cluster_by_tls",    "rediss+cluster://a,b",          "2999",  0, false},
 };
 
 /* clang-format on */
