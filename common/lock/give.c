@@ -1,5 +1,5 @@
-/* give: release of all or some keys of a lock of ours or of a dead process: compares
- * the nonce and deletes. */
+/* give: release of a lock of ours or of a dead process: compares the nonce and deletes.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +138,6 @@ int ll_note_given(struct ll_lock *l, int code, size_t n)
     l->release_code = settle(l, l->table, n);
     l->released = true;
     l->uncertain = false;
-    l->holds = 0;
     return l->release_code;
 }
 
@@ -157,10 +156,6 @@ static int release(struct ll_lock *l)
 {
     if (l->released)
         return l->release_code;
-    if (l->holds > 1) {
-        l->holds--;
-        return LL_OK;
-    }
     if (l->granted == 0 && !l->uncertain)
         return LL_GONE;
     ll_renew_forget(l);
@@ -178,44 +173,6 @@ int ll_release(struct ll_lock *l)
     code = release(l);
     return ll_leave(l->client,
                     (struct ll_event){LL_EV_RELEASE, code, keys, 0, began_us});
-}
-
-/* ---- some ---- */
-
-/* True if every index is a held key and none is there twice. */
-static int check_index(struct ll_lock *l, const size_t *index, size_t n)
-{
-    if (l->n > 0)
-        memset(l->table, 0, l->n * sizeof *l->table);
-    for (size_t i = 0; i < n; i++) {
-        if (index[i] >= l->n || !l->slots[index[i]].held || l->table[index[i]]++ != 0)
-            return ll_fail(l->client, LL_E_INVAL, "key %zu is not held, or named twice",
-                           index[i]);
-    }
-    return LL_OK;
-}
-
-int ll_release_some(struct ll_lock *l, const size_t *index, size_t n)
-{
-    struct ll_client *c = l->client;
-    int64_t began_us = ll_now_us();
-    int code = ll_enter(c, n);
-
-    if (code == LL_OK && l->renewal != NULL)
-        code = ll_fail(c, LL_E_INVAL, "stop the renewal before a part is released");
-    if (code == LL_OK && n > 0)
-        code = check_index(l, index, n);
-    if (code != LL_OK || n == 0)
-        return code;
-    code = give_keys(l, index, n, ll_valid(l, 0));
-    if (code == LL_OK)
-        code = settle(l, index, n);
-    if (code >= 0 && l->granted == 0) {
-        l->released = true;
-        l->holds = 0;
-        l->release_code = code;
-    }
-    return ll_leave(c, (struct ll_event){LL_EV_RELEASE, code, n, 0, began_us});
 }
 
 /* ---- without a command to the server ---- */

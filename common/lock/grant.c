@@ -12,7 +12,7 @@ void ll_fill_take(struct ll_round *r, struct ll_node *node)
     ll_eval(r, node, take->s->n + 1, 7);
     ll_put_span(t, take->s);
     ll_put(t, take->s->l->nonce, LL_NONCE_HEX);
-    ll_put_number(t, take->ttl_ms);
+    ll_put_number(t, take->lease_ms);
     ll_put_window(r, node);
     ll_put_word(t, modes[take->mode]);
     ll_put_number(t, take->floor);

@@ -69,9 +69,7 @@ struct ll_lock {
     _Atomic int64_t deadline_ms; /* local boot clock, drift taken off */
     _Atomic int64_t progress_ms; /* last ll_progress */
     atomic_bool lost;
-    uint32_t lease_ms, tolerance_ms;
-    bool is_reentrant;
-    unsigned holds;
+    uint32_t lease_ms;
     struct ll_renewal *renewal; /* its item in the renewer; NULL: not renewed */
     struct ll_async_call *async_call;
     size_t n, granted;
@@ -115,7 +113,6 @@ int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n);
 /* Copies the names with the prefix; every key is LL_BUSY. LL_OK, LL_E_INVAL (also for a
  * name given twice), LL_E_NOMEM. */
 int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
-bool ll_same_names(const struct ll_lock *l, const struct ll_key *keys, size_t n);
 /* ll_put_name adds the prefixed name of key i; ll_name returns it. */
 void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i);
 const char *ll_name(const struct ll_lock *l, size_t i, size_t *len);
@@ -137,7 +134,7 @@ size_t ll_next_held(const struct ll_lock *l, size_t i);
 struct ll_take {
     struct ll_span *s;
     enum ll_mode mode;
-    uint32_t ttl_ms;
+    uint32_t lease_ms;
     int64_t floor;
 };
 
@@ -148,7 +145,7 @@ int ll_read_take(struct ll_client *c,
                  const struct ll_take *take,
                  const redisReply *reply);
 /* LL_OK, LL_PARTIAL, LL_BUSY with the slots filled, or a fault. */
-int ll_vote(struct ll_span *s, enum ll_mode mode, uint32_t ttl_ms);
+int ll_vote(struct ll_span *s, enum ll_mode mode);
 /* True if a script that ended with this fault may have stopped half-way. */
 bool ll_is_half_done(int code);
 /* ll_note_grants: marks the keys as held whose code says so. ll_drop_grants: marks

@@ -161,7 +161,7 @@ int ll_keep_lock(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
     if (code != LL_OK)
         return code;
     deadline_ms = ll_deadline(lease_ms); /* no command was sent */
-    code = keep_parts(l, lease_ms == 0 ? 0 : lease_ms + l->tolerance_ms, left_ms);
+    code = keep_parts(l, lease_ms, left_ms);
     return ll_note_kept(l, code, lease_ms > 0 ? deadline_ms : 0);
 }
 

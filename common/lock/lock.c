@@ -17,16 +17,6 @@ struct ll_lock *ll_new(struct ll_client *c)
     return l;
 }
 
-void ll_set_tolerance(struct ll_lock *l, uint32_t tolerance_ms)
-{
-    l->tolerance_ms = tolerance_ms;
-}
-
-void ll_set_reentrant(struct ll_lock *l, bool reentrant)
-{
-    l->is_reentrant = reentrant;
-}
-
 void ll_set_nonce_copy(struct ll_lock *l, char *copy)
 {
     l->nonce_copy = copy;
@@ -36,7 +26,6 @@ void ll_clear(struct ll_lock *l)
 {
     l->n = l->granted = 0;
     l->token = 0;
-    l->holds = 0;
     l->released = l->releasing = l->uncertain = false;
     l->lost = false;
     l->release_code = LL_OK;
@@ -159,23 +148,6 @@ int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
     return check_distinct(l);
 }
 
-bool ll_same_names(const struct ll_lock *l, const struct ll_key *keys, size_t n)
-{
-    size_t prefix_len = l->client->prefix_len;
-
-    if (n != l->n)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        size_t len;
-        const char *name = ll_name(l, i, &len);
-
-        if (len != prefix_len + keys[i].len ||
-            memcmp(name + prefix_len, keys[i].name, keys[i].len) != 0)
-            return false;
-    }
-    return true;
-}
-
 size_t ll_span_key(const struct ll_span *s, size_t i)
 {
     return s->index != NULL ? s->index[s->from + i] : s->from + i;
@@ -210,11 +182,10 @@ void ll_put_span(struct ll_text *t, const struct ll_span *s)
 int ll_check_lease(const struct ll_lock *l, uint32_t lease_ms)
 {
     const struct ll_client *c = l->client;
-    uint64_t ttl_ms = (uint64_t)lease_ms + l->tolerance_ms;
 
-    if (lease_ms == 0 || ttl_ms > UINT32_MAX)
+    if (lease_ms == 0)
         return ll_fail(l->client, LL_E_INVAL, "a lease is 1 ms or more");
-    if (c->kind == LL_QUORUM && ttl_ms > c->o.max_lease_ms)
+    if (c->kind == LL_QUORUM && lease_ms > c->o.max_lease_ms)
         return ll_fail(l->client, LL_E_INVAL, "the lease is longer than max_lease_ms");
     return LL_OK;
 }
@@ -254,11 +225,6 @@ int64_t ll_key_token(const struct ll_lock *l, size_t i)
 size_t ll_granted(const struct ll_lock *l)
 {
     return l->released ? 0 : l->granted;
-}
-
-unsigned ll_holds(const struct ll_lock *l)
-{
-    return l->holds;
 }
 
 int64_t ll_token(const struct ll_lock *l)

@@ -159,7 +159,7 @@ struct ll_options {
                                   waited for only until a majority agrees */
     uint32_t replicas;         /* after an acquire WAIT for this many; default 0; with
                                   fewer the lock is released, or ends with its lease */
-    uint32_t max_lease_ms;     /* quorum: longest lease (with tolerance) anyone uses,
+    uint32_t max_lease_ms;     /* quorum: longest lease that anyone uses,
                                   the same for all clients, checked on every node;
                                   a node that started less than this ago grants
                                   nothing; default 60000 */
@@ -251,13 +251,6 @@ LL_MUST_CHECK struct ll_lock *ll_new(struct ll_client *c);
  * their lease ends. */
 void ll_free(struct ll_lock *l);
 
-/* Settings of a lock, to be set while it is not held. tolerance_ms: the key lives
- * longer than the lease by so much, default 0. reentrant: an acquire of a held lock
- * refreshes the lease and counts one hold more; only the last release deletes the keys.
- */
-void ll_set_tolerance(struct ll_lock *l, uint32_t tolerance_ms);
-void ll_set_reentrant(struct ll_lock *l, bool reentrant);
-
 /* Memory to which each acquire writes its nonce before anything is sent (LL_NONCE_SIZE
  * bytes, borrowed as long as the lock; NULL: nowhere). In memory that outlives the
  * process, it allows another process to free the keys with ll_release_dead. */
@@ -271,9 +264,7 @@ void ll_set_nonce_copy(struct ll_lock *l, char *copy);
  * with the same nonce before it gives up (not in a quorum: a majority is enough). After
  * a fault no key counts as granted: keys that may be held were released if the server
  * could be reached, and else end with their lease; ll_release may be called to try
- * again. A lock that is held already: LL_E_INVAL (release or abandon it first), or with
- * ll_set_reentrant one more hold: the keys must be the same, and all of them held
- * (LL_ANY: LL_PARTIAL if not), else LL_E_INVAL; or LL_LOST. */
+ * again. A lock that is held already: LL_E_INVAL (release or abandon it first). */
 LL_MUST_CHECK int ll_acquire(struct ll_lock *l,
                              const struct ll_key *keys,
                              size_t n,
@@ -317,11 +308,6 @@ LL_MUST_CHECK int ll_verify(struct ll_lock *l, int64_t *left_ms);
  * ll_valid is false, and ll_extend and ll_verify return LL_E_INVAL. */
 LL_MUST_CHECK int ll_release(struct ll_lock *l);
 
-/* Releases some keys by index and keeps the others. The codes are those of ll_release;
- * ll_key_code has the code of each. LL_E_INVAL: an index twice, or a key that is not
- * held. */
-LL_MUST_CHECK int ll_release_some(struct ll_lock *l, const size_t *index, size_t n);
-
 /* Forgets the held keys without a command to the server: they end with their lease. */
 void ll_abandon(struct ll_lock *l);
 
@@ -335,9 +321,6 @@ int64_t ll_key_busy_ms(const struct ll_lock *l, size_t i);
 
 /* Number of keys granted and not released. */
 size_t ll_granted(const struct ll_lock *l);
-
-/* Number of holds: 0, 1, or more when re-entrant. */
-unsigned ll_holds(const struct ll_lock *l);
 
 /* The fencing token, fixed at acquire; 0 when nothing is granted. With more than
  * LL_KEYS_MAX keys each chunk has its own: use ll_key_token. */
@@ -387,8 +370,7 @@ void ll_renewer_close(struct ll_renewer *r);
  * stops so long from now (0: ten leases). A fault does not stop it: it is tried again
  * until shortly before the local deadline. A released lock is never extended and never
  * reported as lost: ll_release and ll_renew_stop wait for a renewal under way (one
- * command, ended by its deadline). The lock may be used from its own thread meanwhile,
- * but ll_release_some needs ll_renew_stop first, and settings must not be changed.
+ * command, ended by its deadline). The lock may be used from its own thread meanwhile.
  * LL_LOST: its lease has run out already. LL_E_INVAL: not held, renewed already, or a
  * lock of other servers. */
 LL_MUST_CHECK int ll_renew(struct ll_renewer *r,
@@ -407,21 +389,6 @@ int64_t ll_renew_due(const struct ll_renewer *r);
 /* no_thread: renews the due locks in one round trip and reports losses to on_lost.
  * LL_OK, or the fault of the round, which will be tried again. */
 LL_MUST_CHECK int ll_renew_now(struct ll_renewer *r);
-
-/* A descriptor for poll: readable once a lock is lost and on_lost has returned. Read 8
- * bytes, a uint64_t: number of losses since the last read. Closed by ll_renewer_close.
- */
-int ll_renewer_fd(const struct ll_renewer *r);
-
-/* Counts of a renewer so far. A round renews all locks that are due or nearly due. */
-struct ll_renew_figures {
-    uint64_t rounds;
-    uint64_t round_trips;
-    uint64_t renewals;  /* locks renewed, over all rounds */
-    int64_t slowest_us; /* longest round */
-};
-
-void ll_renewer_figures(const struct ll_renewer *r, struct ll_renew_figures *f);
 
 /* ---- for operators ---- */
 

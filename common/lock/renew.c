@@ -1,7 +1,6 @@
 /* renew: opening and closing a renewer, and its list of locks. */
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -50,9 +49,8 @@ int ll_renewer_open(struct ll_renewer **out,
     r->o = o;
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_cond_init(&r->unpinned, NULL);
-    r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     r->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    if (r->lost_fd < 0 || r->timer_fd < 0 || (!r->o.no_thread && !start_thread(r))) {
+    if (r->timer_fd < 0 || (!r->o.no_thread && !start_thread(r))) {
         ll_renewer_close(r);
         return ll_fail(c, LL_E_NOMEM, "no descriptor or no thread for the renewer");
     }
@@ -78,7 +76,6 @@ void ll_renewer_close(struct ll_renewer *r)
             r->first->lock->renewal = NULL;
         ll_renew_drop(r, r->first);
     }
-    (void)close(r->lost_fd);
     (void)close(r->timer_fd);
     if (ours) {
         (void)pthread_mutex_destroy(&r->mutex);
@@ -175,7 +172,7 @@ void ll_renew_stop(struct ll_renewer *r, struct ll_lock *l)
         ll_renew_forget(l);
 }
 
-/* ---- without a thread; counters ---- */
+/* ---- without a thread ---- */
 
 int64_t ll_renew_due(const struct ll_renewer *renewer)
 {
@@ -207,18 +204,4 @@ int ll_renew_now(struct ll_renewer *r)
 void ll_progress(struct ll_lock *l)
 {
     l->progress_ms = ll_now_ms();
-}
-
-int ll_renewer_fd(const struct ll_renewer *r)
-{
-    return r->lost_fd;
-}
-
-void ll_renewer_figures(const struct ll_renewer *renewer, struct ll_renew_figures *f)
-{
-    struct ll_renewer *r = (struct ll_renewer *)(uintptr_t)renewer; /* for its mutex */
-
-    (void)pthread_mutex_lock(&r->mutex);
-    *f = r->figures;
-    (void)pthread_mutex_unlock(&r->mutex);
 }

@@ -27,7 +27,7 @@ struct ll_renewal {
 struct ll_renewer {
     struct ll_client *client; /* used by the renewing thread alone */
     struct ll_renew_options o;
-    int timer_fd, lost_fd;
+    int timer_fd;
     bool has_thread;
     pthread_t thread; /* the thread that renews: ours, or the one in ll_renew_now */
     pthread_mutex_t mutex;
@@ -35,8 +35,8 @@ struct ll_renewer {
     struct ll_renewal *first;
     int64_t asleep_until_ms; /* 0: awake; a fork would copy a client in use */
     bool closing;
-    unsigned failures; /* rounds in a row */
-    struct ll_renew_figures figures;
+    unsigned failures;                 /* rounds in a row */
+    uint64_t rounds, renewals;         /* so far: rounds, and locks renewed in them */
     struct ll_part parts[LL_KEYS_MAX]; /* of one exchange */
     size_t part_ct;
 };

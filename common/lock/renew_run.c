@@ -80,16 +80,12 @@ void ll_renew_drop(struct ll_renewer *r, struct ll_renewal *item)
 static void tell(struct ll_renewer *r, struct ll_renewal *item, int code)
 {
     struct ll_lock *l = item->lock;
-    uint64_t one = 1;
-    ssize_t n;
 
     item->ended = true;
     l->lost = true;
     (void)pthread_mutex_unlock(&r->mutex);
     if (r->o.on_lost != NULL)
         r->o.on_lost(l, code, r->o.arg);
-    n = write(r->lost_fd, &one, sizeof one);
-    (void)n; /* fails only after 2^64 losses that nobody read */
     (void)pthread_mutex_lock(&r->mutex);
 }
 
@@ -131,7 +127,7 @@ static int add(struct ll_renewer *r, struct ll_renewal *item, size_t *room)
     while (code == LL_OK && ll_next_held(l, at) < l->n) {
         struct ll_part *part = &r->parts[r->part_ct++];
 
-        *part = ll_next_part(l, at, *room, item->lease_ms + l->tolerance_ms);
+        *part = ll_next_part(l, at, *room, item->lease_ms);
         part->renewal = item;
         at = part->next;
         *room -= part->n;
@@ -190,7 +186,7 @@ static void settle(struct ll_renewer *r, struct ll_renewal *item, int64_t began_
                                          item->deadline_ms))
         continue;
     item->due_ms = began_ms + ll_renew_interval(r, item->lease_ms);
-    r->figures.renewals++;
+    r->renewals++;
 }
 
 /* Gives each pinned lock its code, or after a fault the code of the round. */
@@ -211,11 +207,10 @@ static void conclude(struct ll_renewer *r, int code, int64_t began_ms)
 /* A release waits for a renewal under way, but never for a connection. */
 static int attempt(struct ll_renewer *r)
 {
-    uint64_t trips = r->client->stats.round_trips;
     struct ll_options *o = &r->client->o;
     int64_t ms = ll_least(time_for_a_try(r), o->connect_ms);
     int64_t reply_ms = ll_node_ms(r->client, (uint32_t)o->max_lease_ms);
-    int64_t began_us;
+    int64_t began_ms;
     int code;
 
     r->failures++;
@@ -232,14 +227,12 @@ static int attempt(struct ll_renewer *r)
         }
         return code;
     }
-    began_us = ll_now_us();
-    r->client->limit_ms = began_us / 1000 + ll_least(time_for_a_try(r), reply_ms);
+    began_ms = ll_now_ms();
+    r->client->limit_ms = began_ms + ll_least(time_for_a_try(r), reply_ms);
     code = keep_all(r);
-    r->figures.rounds++;
-    r->figures.round_trips += r->client->stats.round_trips - trips;
-    r->figures.slowest_us = ll_most(r->figures.slowest_us, ll_now_us() - began_us);
+    r->rounds++;
     r->failures = code < 0 ? r->failures : 0;
-    conclude(r, code, began_us / 1000);
+    conclude(r, code, began_ms);
     return code;
 }
 

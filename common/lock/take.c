@@ -13,7 +13,6 @@ void ll_note_grants(struct ll_lock *l)
         if (l->slots[i].held && l->token == 0)
             l->token = l->slots[i].token;
     }
-    l->holds = l->granted > 0 ? 1 : 0;
 }
 
 void ll_drop_grants(struct ll_lock *l)
@@ -23,21 +22,21 @@ void ll_drop_grants(struct ll_lock *l)
         l->slots[i].held = false;
         l->slots[i].code = LL_BUSY;
     }
-    l->granted = l->holds = 0;
+    l->granted = 0;
     l->token = 0;
     l->released = l->releasing = false;
 }
 
 /* ---- chunks ---- */
 
-static int take_chunks(struct ll_lock *l, enum ll_mode mode, uint32_t ttl_ms)
+static int take_chunks(struct ll_lock *l, enum ll_mode mode)
 {
     int code = LL_OK;
 
     for (size_t at = 0; at < l->n && code >= 0; at += LL_KEYS_MAX) {
         struct ll_span s = ll_chunk(l, NULL, at, l->n);
 
-        code = ll_vote(&s, mode, ttl_ms);
+        code = ll_vote(&s, mode);
         if ((mode == LL_ALL && code != LL_OK) || (mode == LL_ONE && code == LL_OK))
             break;
     }
@@ -102,25 +101,6 @@ static int conclude(struct ll_lock *l, enum ll_mode mode, int code)
     return code;
 }
 
-/* Acquire by the holder itself: refreshes the lease and counts the hold. */
-static int hold_again(struct ll_lock *l, const struct ll_wish *wish)
-{
-    int64_t left_ms;
-    bool is_whole = l->granted == l->n || (wish->mode == LL_ONE && l->granted > 0);
-    int code;
-
-    if (!ll_same_names(l, wish->keys, wish->n))
-        return ll_fail(l->client, LL_E_INVAL, "the lock is held over other keys");
-    if (!is_whole && wish->mode == LL_ALL)
-        return ll_fail(l->client, LL_E_INVAL, "only %zu of the %zu keys are held",
-                       l->granted, l->n);
-    code = ll_keep_lock(l, wish->lease_ms, &left_ms);
-    if (code != LL_OK)
-        return code;
-    l->holds++;
-    return is_whole ? LL_OK : LL_PARTIAL;
-}
-
 int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n)
 {
     int code;
@@ -144,9 +124,7 @@ int ll_take_all(struct ll_lock *l, const struct ll_wish *wish)
         return code;
     if (l->async_call != NULL)
         return ll_fail(c, LL_E_INVAL, "a call of the event loop is under way");
-    if (l->holds > 0 && l->is_reentrant)
-        return hold_again(l, wish);
-    if (l->holds > 0 && ll_valid(l, 0))
+    if (ll_valid(l, 0))
         return ll_fail(c, LL_E_INVAL, "the lock is held; release or abandon it first");
     code = ll_prepare(l, wish->keys, wish->n);
     if (code == LL_OK)
@@ -155,7 +133,7 @@ int ll_take_all(struct ll_lock *l, const struct ll_wish *wish)
         return code;
     l->lease_ms = wish->lease_ms;
     l->deadline_ms = ll_deadline(wish->lease_ms); /* no command was sent */
-    code = take_chunks(l, wish->mode, wish->lease_ms + l->tolerance_ms);
+    code = take_chunks(l, wish->mode);
     return conclude(l, wish->mode, code);
 }
 

@@ -299,10 +299,10 @@ static int64_t common_floor(const struct ll_client *c, unsigned who)
     return floor;
 }
 
-static int vote_span(struct ll_span *s, enum ll_mode mode, uint32_t ttl_ms)
+static int vote_span(struct ll_span *s, enum ll_mode mode)
 {
     struct ll_client *c = s->l->client;
-    struct vote v = {.take = {.s = s, .mode = mode, .ttl_ms = ttl_ms}};
+    struct vote v = {.take = {.s = s, .mode = mode, .lease_ms = s->l->lease_ms}};
     int64_t wait_ms;
     int code = ll_gather(c, true);
 
@@ -330,13 +330,13 @@ static int vote_span(struct ll_span *s, enum ll_mode mode, uint32_t ttl_ms)
     return conclude(&v, v.round.who);
 }
 
-int ll_vote(struct ll_span *s, enum ll_mode mode, uint32_t ttl_ms)
+int ll_vote(struct ll_span *s, enum ll_mode mode)
 {
     size_t first;
     int code = LL_BUSY;
 
     if (mode != LL_ONE || s->l->client->node_ct == 1)
-        return vote_span(s, mode, ttl_ms);
+        return vote_span(s, mode);
     /* Each permit is asked for by itself, beginning at a place drawn at random: asked
      * for any permit, the nodes would grant different ones. */
     first = (size_t)ll_jitter_ms((int64_t)s->n) - 1;
@@ -344,7 +344,7 @@ int ll_vote(struct ll_span *s, enum ll_mode mode, uint32_t ttl_ms)
         struct ll_span one = {
             .l = s->l, .index = s->index, .from = s->from + (first + i) % s->n, .n = 1};
 
-        code = vote_span(&one, LL_ALL, ttl_ms);
+        code = vote_span(&one, LL_ALL);
     }
     return code;
 }

@@ -60,8 +60,8 @@ int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac)
 static int check(struct ll_lock *l, const struct ll_async_call *q, size_t n)
 {
     struct ll_client *c = l->client;
-    bool may_hold = !l->released && l->holds <= 1 &&
-                    (l->granted > 0 || (l->uncertain && q->kind == LL_EV_RELEASE));
+    bool may_hold =
+        !l->released && (l->granted > 0 || (l->uncertain && q->kind == LL_EV_RELEASE));
     int code = ll_check_owner(c);
 
     if (code != LL_OK)

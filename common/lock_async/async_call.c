@@ -47,15 +47,14 @@ static void describe(struct ll_async_call *call, enum ll_event_kind kind)
 {
     struct ll_lock *l = call->l;
     struct ll_client *own = &call->a->own;
-    uint32_t ttl_ms = call->lease_ms + l->tolerance_ms;
 
     call->span = (struct ll_span){.l = l, .n = l->n};
     if (kind == LL_EV_ACQUIRE) {
         call->take =
-            (struct ll_take){&call->span, call->mode, ttl_ms, l->client->floor};
+            (struct ll_take){&call->span, call->mode, call->lease_ms, l->client->floor};
         call->r = ll_round_of(own, l, LUA_ACQUIRE, ll_fill_take, &call->take);
     } else if (kind == LL_EV_EXTEND) {
-        call->part = ll_next_part(l, 0, LL_KEYS_MAX, ttl_ms);
+        call->part = ll_next_part(l, 0, LL_KEYS_MAX, call->lease_ms);
         call->kept = (struct ll_kept){&call->part, 1, call->part.n};
         call->r = ll_round_of(own, l, LUA_KEEP, ll_fill_keep, &call->kept);
         call->r.keys = call->part.n;

@@ -108,7 +108,6 @@ static unsigned run_once(const uint8_t *data, size_t size)
     if (r.lock == NULL)
         abort();
     ll_set_nonce_copy(r.lock, r.nonce);
-    ll_set_reentrant(r.lock, pick(4) == 3);
     open_renewer(&r, pick(8));
     calls = 1 + pick(CALLS_MAX);
     for (unsigned k = 0; k < calls; k++)

@@ -47,9 +47,9 @@ static void check_words(const char *words)
 /* Nothing is held, and nobody is told that something was. */
 static void check_none(const struct ll_lock *l)
 {
-    if (ll_valid(l, 0) || ll_granted(l) != 0 || ll_token(l) != 0 || ll_holds(l) != 0)
-        fuzz_found("valid is %d, granted %zu, token %" PRId64 ", holds %u",
-                   ll_valid(l, 0), ll_granted(l), ll_token(l), ll_holds(l));
+    if (ll_valid(l, 0) || ll_granted(l) != 0 || ll_token(l) != 0)
+        fuzz_found("valid is %d, granted %zu, token %" PRId64, ll_valid(l, 0),
+                   ll_granted(l), ll_token(l));
 }
 
 /* As many keys are granted as the code says. */
@@ -108,23 +108,11 @@ static int verify(struct run *r)
 
 static int release(struct run *r)
 {
-    bool is_last = ll_holds(r->lock) == 1;
     int code = ll_release(r->lock);
 
     r->limit_ms *= 2; /* a renewal that is on its way is waited for */
-    if (is_last && ll_valid(r->lock, 0))
+    if (ll_valid(r->lock, 0))
         fuzz_found("valid after %d", code);
-    return code;
-}
-
-static int release_some(struct run *r)
-{
-    size_t index[] = {pick(4), pick(4), pick(4)};
-    size_t before = ll_granted(r->lock);
-    int code = ll_release_some(r->lock, index, r->chosen % 4);
-
-    if (ll_granted(r->lock) > before)
-        fuzz_found("%zu keys were held, now %zu", before, ll_granted(r->lock));
     return code;
 }
 
@@ -220,7 +208,7 @@ static const struct {
              {"extend", extend, KEPT, false},
              {"verify", verify, KEPT, false},
              {"release", release, GIVEN, false},
-             {"release some", release_some, GIVEN, false},
+             {"release", release, GIVEN, false},
              {"dead", release_dead, OK, false},
              {"force", force, OK | 1 << LL_GONE, false},
              {"connect", connection, OK, false},
@@ -241,8 +229,7 @@ unsigned reply_call(struct run *r, unsigned k)
     r->chosen = what >> 4 & 3;
     r->mode = (enum ll_mode)(r->chosen % 3);
     r->limit_ms = r->call_ms;
-    r->is_held =
-        ll_valid(r->lock, 0) || (r->lock->is_reentrant && ll_holds(r->lock) > 0);
+    r->is_held = ll_valid(r->lock, 0);
     if (r->key_ct != MANY_KEYS)
         r->key_ct = 1 + pick(5);
     code = calls[which].make(r);

@@ -28,14 +28,14 @@
  *   a all|any|one KEYS [LEASE]  takes them in this mode
  *   a wait KEYS MS [MODE]       waits up to MS for them
  *   a begin KEYS MS [MODE]      waits in the background, until "a end"
- *   a extend MS, a verify, a release, a some INDEX..., a abandon
+ *   a extend MS, a verify, a release, a abandon
  *   a renew [INTERVAL [STALL [MAX]]], a renewed N, a losses: N, a loss: CODE
  *   a stepped                   a renewer without a thread; before "a renew"
  *   a progress, a round: N      of such a one: a round where one is due; N losses were told
- *   a reentrant, a tolerance MS, a floor TOKEN
+ *   a floor TOKEN
  *   a force KEY, a list: COUNT, a dead WHOSE KEYS: COUNT
  * questions:
- *   a valid [MARGIN], a invalid [MARGIN], a left, a holds, a granted
+ *   a valid [MARGIN], a invalid [MARGIN], a left, a granted
  *   a key INDEX: CODE, a busy INDEX: MS, a token [INDEX]: N
  *   a error: PART OF ITS TEXT, a verify left: MS, a stat NAME: N of struct ll_stats
  * of the servers:

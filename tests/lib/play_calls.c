@@ -25,16 +25,13 @@ static uint32_t number(const struct call *c, size_t word, long long otherwise)
 /* The answer of an acquire, and what every one promises. */
 static struct play_answer granted(const struct call *c, int code)
 {
-    if ((code == LL_OK || code == LL_PARTIAL) && ll_holds(c->l) > 1) {
-        promise_true(ll_token(c->l) <= playing.last_token); /* and no token more */
-    } else if (code == LL_OK || code == LL_PARTIAL) {
+    if (code == LL_OK || code == LL_PARTIAL) {
         promise_true(ll_token(c->l) > playing.last_token);
         playing.last_token = ll_token(c->l);
         assert_true(ll_granted(c->l) > 0);
     } else if (code != LL_LOST && code != LL_E_INVAL) {
         assert_int_equal(ll_token(c->l), 0);
         assert_int_equal(ll_granted(c->l), 0);
-        assert_int_equal(ll_holds(c->l), 0);
         assert_false(ll_valid(c->l, 0));
     }
     return play_code_of(c->a, code);
@@ -138,18 +135,8 @@ static struct play_answer call_release(const struct call *c)
 {
     int code = ll_release(c->l);
 
-    if (ll_holds(c->l) == 0)
-        assert_false(ll_valid(c->l, 0));
+    assert_false(ll_valid(c->l, 0));
     return play_code_of(c->a, code);
-}
-
-static struct play_answer call_some(const struct call *c)
-{
-    size_t index[PLAY_WORDS], n = 0;
-
-    for (size_t i = 2; i < c->s->n; i++)
-        index[n++] = number(c, i, 0);
-    return play_code_of(c->a, ll_release_some(c->l, index, n));
 }
 
 /* Calls that have no answer. */
@@ -159,10 +146,6 @@ static struct play_answer call_plain(const struct call *c)
         ll_abandon(c->l);
     else if (is(c, "disconnect"))
         ll_disconnect(c->a->c);
-    else if (is(c, "reentrant"))
-        ll_set_reentrant(c->l, true);
-    else if (is(c, "tolerance"))
-        ll_set_tolerance(c->l, number(c, 2, 0));
     else if (is(c, "floor"))
         ll_raise_floor(c->a->c, play_number(c->s, 2, 0));
     else if (is(c, "progress"))
@@ -249,7 +232,6 @@ static struct play_answer ask_number(const struct call *c)
     return play_number_of(is(c, "valid")     ? ll_valid(c->l, n)
                           : is(c, "invalid") ? !ll_valid(c->l, n)
                           : is(c, "left")    ? ll_left_ms(c->l)
-                          : is(c, "holds")   ? ll_holds(c->l)
                           : is(c, "granted") ? (long long)ll_granted(c->l)
                           : is(c, "busy")    ? ll_key_busy_ms(c->l, n)
                           : is(c, "losses")  ? c->a->told.times
@@ -290,26 +272,19 @@ static struct play_answer ask_error(const struct call *c)
 static const struct {
     const char *word;
     struct play_answer (*call)(const struct call *c);
-} calls[] = {{"try", call_try},         {"stopped_try", call_stopped},
-             {"take", call_take},       {"all", call_acquire},
-             {"any", call_acquire},     {"one", call_acquire},
-             {"wait", call_wait},       {"begin", call_begin},
-             {"end", call_end},         {"connect", call_code},
-             {"extend", call_code},     {"force", call_code},
-             {"key", call_code},        {"verify", call_verify},
-             {"release", call_release}, {"some", call_some},
-             {"abandon", call_plain},   {"disconnect", call_plain},
-             {"reentrant", call_plain}, {"tolerance", call_plain},
-             {"floor", call_plain},     {"renewed", call_plain},
-             {"stepped", call_plain},   {"progress", call_plain},
-             {"round", call_round},     {"renew", call_renew},
-             {"loss", call_loss},       {"list", call_count},
-             {"dead", call_count},      {"losses", ask_number},
-             {"valid", ask_number},     {"invalid", ask_number},
-             {"left", ask_number},      {"holds", ask_number},
-             {"granted", ask_number},   {"busy", ask_number},
-             {"token", ask_number},     {"stat", ask_stat},
-             {"error", ask_error}};
+} calls[] = {
+    {"try", call_try},       {"stopped_try", call_stopped}, {"take", call_take},
+    {"all", call_acquire},   {"any", call_acquire},         {"one", call_acquire},
+    {"wait", call_wait},     {"begin", call_begin},         {"end", call_end},
+    {"connect", call_code},  {"extend", call_code},         {"force", call_code},
+    {"key", call_code},      {"verify", call_verify},       {"release", call_release},
+    {"abandon", call_plain}, {"disconnect", call_plain},    {"floor", call_plain},
+    {"renewed", call_plain}, {"stepped", call_plain},       {"progress", call_plain},
+    {"round", call_round},   {"renew", call_renew},         {"loss", call_loss},
+    {"list", call_count},    {"dead", call_count},          {"losses", ask_number},
+    {"valid", ask_number},   {"invalid", ask_number},       {"left", ask_number},
+    {"granted", ask_number}, {"busy", ask_number},          {"token", ask_number},
+    {"stat", ask_stat},      {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)
 {

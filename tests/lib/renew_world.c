@@ -1,8 +1,6 @@
 /* renew_world: renewers, and clients whose calls and renewals go separate ways. */
 #include "tests/lib/renew_world.h"
 
-#include <poll.h>
-
 void note_loss(struct ll_lock *l, int code, void *arg)
 {
     struct told *t = arg;
@@ -81,25 +79,17 @@ void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms)
     assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
 }
 
-int read_losses(const struct ll_renewer *r, int wait_ms)
+struct figures figures_of(struct ll_renewer *r)
 {
-    struct pollfd p = {.fd = ll_renewer_fd(r), .events = POLLIN};
-    uint64_t n = 0;
+    struct figures f;
 
-    if (poll(&p, 1, wait_ms) == 1)
-        assert_int_equal(read(p.fd, &n, sizeof n), sizeof n);
-    return (int)n;
-}
-
-struct ll_renew_figures figures_of(const struct ll_renewer *r)
-{
-    struct ll_renew_figures f;
-
-    ll_renewer_figures(r, &f);
+    (void)pthread_mutex_lock(&r->mutex);
+    f = (struct figures){r->rounds, r->renewals, r->client->stats.round_trips};
+    (void)pthread_mutex_unlock(&r->mutex);
     return f;
 }
 
-void await_renewals(const struct ll_renewer *r, uint64_t n)
+void await_renewals(struct ll_renewer *r, uint64_t n)
 {
     uint64_t until = figures_of(r).renewals + n;
 

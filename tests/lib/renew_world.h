@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/renew.h"
 
 /* Told to the callback. */
 struct told {
@@ -48,13 +48,15 @@ void split_close(struct split *s);
 /* User 1 is held by the first lock, user 2 by the second, and both are renewed. */
 void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms);
 
-/* Losses that the descriptor has counted, once it is readable; 0 after that time. */
-int read_losses(const struct ll_renewer *r, int wait_ms);
+/* Counts of a renewer so far: rounds, locks renewed in them, and round trips. */
+struct figures {
+    uint64_t rounds, renewals, round_trips;
+};
 
-struct ll_renew_figures figures_of(const struct ll_renewer *r);
+struct figures figures_of(struct ll_renewer *r);
 
 /* Waits until the renewer has renewed n times more. */
-void await_renewals(const struct ll_renewer *r, uint64_t n);
+void await_renewals(struct ll_renewer *r, uint64_t n);
 
 /* n locks of client c over keys "NAME:0" and so on, held and renewed. */
 void hold_many(struct ll_client *c,

@@ -27,12 +27,12 @@ PLAY_ONE(release_reply_lost_until_the_call_gives_up,
 
 /* The release may come to the server at any time, so nothing is promised of the lock
  * until the release was answered; it was ours until then. */
-/* Guarantee: A lock whose release was not answered is neither valid nor extended nor
- * entered again. */
+/* Guarantee: A lock whose release was not answered is neither valid nor
+ * extended. */
 PLAY_ONE(release_not_answered_leaves_nothing_to_count_on,
-         "p limits 500; " KNOWN "p reentrant; p take k; proxy refuse; "
+         "p limits 500; " KNOWN "p take k; proxy refuse; "
          "p release: unavailable; proxy welcome; copies k: 1; p invalid; "
-         "p extend: inval; p verify: inval; p try k: inval; p holds: 1; "
+         "p extend: inval; p verify: inval; "
          "proxy cut_after EVALSHA; await p release; proxy cuts: 1; copies k: 0");
 
 /* The first thousand keys are gone when the release of the others fails. */

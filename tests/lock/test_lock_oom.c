@@ -68,7 +68,6 @@ static int use_lock(struct ll_client *c, struct ll_lock *l)
     const struct ll_key keys[] = {{names[0], strlen(names[0])},
                                   {names[1], strlen(names[1])},
                                   {names[2], strlen(names[2])}};
-    const size_t second = 1;
     int64_t number;
     int code;
 
@@ -77,9 +76,7 @@ static int use_lock(struct ll_client *c, struct ll_lock *l)
         (code = ll_release(l)) != LL_OK ||
         (code = ll_acquire(l, keys, 3, LL_ALL, LEASE_MS)) != LL_OK ||
         (code = ll_extend(l, 2 * LEASE_MS)) != LL_OK ||
-        (code = ll_verify(l, &number)) != LL_OK ||
-        (code = ll_release_some(l, &second, 1)) != LL_OK ||
-        (code = ll_release(l)) != LL_OK)
+        (code = ll_verify(l, &number)) != LL_OK || (code = ll_release(l)) != LL_OK)
         return code;
     return ll_acquire_wait(l, keys, 2, LL_ANY, LEASE_MS, 1000, -1);
 }

@@ -186,7 +186,7 @@ LOCK_CASE(unconfirmed_keys_count_as_never_granted)
     assert_int_equal(ll_key_code(l, 1), LL_BUSY);
     assert_int_equal(ll_granted(l), 0);
     assert_int_equal(ll_token(l), 0);
-    assert_int_equal(ll_release_some(l, (size_t[]){0, 1}, 2), LL_E_INVAL);
+    assert_int_equal(ll_release(l), LL_GONE);
     assert_false(ll_valid(l, 0));
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:x lock:y"), 0);
 }

@@ -64,9 +64,9 @@ LOCK_CASE(renewer_with_nothing_due_sleeps)
 
 /* The second is due five seconds later. */
 PLAY_ONE(locks_of_several_leases_go_together,
-         "a stepped; a2 tolerance 5000; a2 take late 75000; a take early; a2 renew; "
+         "a stepped; a2 take late 75000; a take early; a2 renew; "
          "a renew; redis CONFIG RESETSTAT; time 20000; a round: 0; calls evalsha: 1; "
-         "ttl early: 45000-60000; ttl late: 65000-80000");
+         "ttl early: 45000-60000; ttl late: 60000-75000");
 
 /* The key of b, in their midst, is left alone. */
 PLAY_ONE(batch_beyond_one_script_call_is_renewed_call_by_call,
@@ -108,7 +108,6 @@ PLAY_CASE(play_on_one, renew_500_locks)
         promise_true(ll_valid(locks[i], LEASE / 2));
     assert_int_equal(figures_of(r).renewals, 4 * LOCKS);
     assert_int_equal(figures_of(r).round_trips, 4);
-    assert_true(figures_of(r).slowest_us > 100000);
-    assert_int_equal(read_losses(r, 0) + told.times, 0);
+    assert_int_equal(told.times, 0);
     free_many(locks, LOCKS);
 }

@@ -1,10 +1,6 @@
-/* Renewal and its holder: re-entrance, progress, the longest hold, fork. */
+/* Renewal and its holder: progress, the longest hold, fork. */
 #include "tests/lib/play.h"
 #include "tests/lib/renew_world.h"
-
-PLAY_NODES(reentrant_lock_is_renewed_until_the_outermost_release,
-           "a reentrant; a take k; a renew 300; a try k; a renewed 4; a release; "
-           "a holds: 1; a renewed 4; a valid; a release; copies k: 0; a losses: 0");
 
 /* A third of the lease goes by; it is renewed, with a holder that gets on or without;
  * it is not. */

@@ -100,7 +100,6 @@ enum { CHILDREN = 8 };
 static bool is_all_refused(struct lock_world *w)
 {
     const struct ll_key key = {"user:3", 6};
-    const size_t first = 0;
     int64_t number;
 
     return ll_connect(w->a) == LL_E_FORKED &&
@@ -108,7 +107,6 @@ static bool is_all_refused(struct lock_world *w)
            ll_acquire_wait(w->lb, &key, 1, LL_ALL, 1000, 100, -1) == LL_E_FORKED &&
            ll_extend(w->la, 90000) == LL_E_FORKED &&
            ll_verify(w->la, &number) == LL_E_FORKED &&
-           ll_release_some(w->la, &first, 1) == LL_E_FORKED &&
            ll_release(w->la) == LL_E_FORKED &&
            ll_list(w->a, NULL, NULL) == LL_E_FORKED &&
            lock_force(w->a, "user:1") == LL_E_FORKED && !ll_valid(w->la, 0) &&

@@ -4,6 +4,7 @@
 #include "tests/lib/lock_waiters.h"
 #include "tests/lib/lock_watch.h"
 #include "tests/lib/quorum_world.h"
+#include "tests/lib/renew_world.h"
 
 enum { LEASE_MS = 5000, MANY = LL_KEYS_MAX + 200 };
 
@@ -26,13 +27,6 @@ static void use_one(struct ll_lock *l, struct ll_lock *m)
     fixture_pause_ms(350);
     assert_int_equal(ll_extend(l, LEASE_MS), LL_LOST);
     assert_int_equal(ll_release(l), LL_GONE);
-    ll_set_reentrant(l, true);
-    ll_set_tolerance(l, 100);
-    assert_int_equal(ll_try(l, "again", LEASE_MS), LL_OK);
-    assert_int_equal(ll_try(l, "again", LEASE_MS), LL_OK);
-    assert_int_equal(ll_release(l), LL_OK);
-    assert_int_equal(ll_release(l), LL_OK);
-    ll_set_reentrant(l, false);
 }
 
 static void use_many(struct ll_lock *l, struct ll_lock *m)
@@ -42,7 +36,6 @@ static void use_many(struct ll_lock *l, struct ll_lock *m)
     assert_int_equal(ll_try(m, "b", LEASE_MS), LL_OK);
     assert_int_equal(ll_acquire(l, abc, 3, LL_ALL, LEASE_MS), LL_BUSY);
     assert_int_equal(ll_acquire(l, abc, 3, LL_ANY, LEASE_MS), LL_PARTIAL);
-    assert_int_equal(ll_release_some(l, (size_t[]){0}, 1), LL_OK);
     assert_int_equal(ll_release(l), LL_OK);
     assert_int_equal(ll_release(m), LL_OK);
     assert_int_equal(ll_acquire(l, keys, MANY, LL_ALL, LEASE_MS), LL_OK);
@@ -54,13 +47,12 @@ static void use_many(struct ll_lock *l, struct ll_lock *m)
 static void use_renewal(struct ll_client *c, struct ll_lock *l)
 {
     struct ll_renew_options o = {.size = sizeof o, .interval_ms = 20};
-    struct ll_renew_figures f;
     RENEWER *r;
 
     assert_int_equal(ll_renewer_open(&r, c, &o), LL_OK);
     assert_int_equal(ll_acquire(l, abc, 3, LL_ALL, LEASE_MS), LL_OK);
     assert_int_equal(ll_renew(r, l, 0, 0), LL_OK);
-    LOCK_AWAIT((ll_renewer_figures(r, &f), f.renewals > 1));
+    await_renewals(r, 2);
     assert_int_equal(ll_release(l), LL_OK);
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/lock/renew.h"
 #include "worker/cli/json.h"
 
 enum {
@@ -169,17 +170,16 @@ static int renew_many(const struct lock_bench *b,
     int code = LL_OK;
 
     for (*n = 0; code == LL_OK && *n < ROUNDS_MAX && (*n < 3 || clk_ms() < until_ms);) {
-        struct ll_renew_figures before, after;
+        uint64_t trips_before = r->client->stats.round_trips, before;
         int64_t began_us;
 
         clk_pause_ms(ll_renew_due(r));
-        ll_renewer_figures(r, &before);
+        before = r->renewals;
         began_us = clk_us();
         code = ll_renew_now(r);
         ms[*n] = (double)(clk_us() - began_us) / 1000;
-        ll_renewer_figures(r, &after);
-        trips[*n] = (double)(after.round_trips - before.round_trips);
-        *n += after.renewals - before.renewals == RENEWED ? 1 : 0;
+        trips[*n] = (double)(r->client->stats.round_trips - trips_before);
+        *n += r->renewals - before == RENEWED ? 1 : 0;
     }
     return code;
 }
