@@ -11,7 +11,7 @@
 #include "worker/batch/inflight.h"
 #include "worker/jobs/job.h"
 
-enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16 };
+enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16, BUSY_SHOWN = 4 };
 
 /* Every worker counts these; the counters of its job follow from COUNT_JOB on. */
 /* clang-format off */
@@ -29,6 +29,13 @@ enum pool_counter { POOL_COUNTERS(COUNT_ONE) COUNT_JOB };
 size_t session_counter_names(const struct job_type *job,
                              const char *names[COUNTERS_MAX]);
 
+/* A key that another holder has. */
+struct busy_key {
+    char name[RESOURCE_NAME];
+    int64_t since_ms, at_ms; /* met first and last (clk_ms); 0: none */
+    int64_t left_ms;         /* of its lease, as of at_ms; -1: it has no end */
+};
+
 /* For whoever watches the pool; a worker writes it and reads none of it. */
 struct measures {
     struct histogram lock;        /* the call that takes the keys of a batch */
@@ -36,7 +43,8 @@ struct measures {
     int64_t settled[2];   /* COMMITs in doubt: those not committed, those committed */
     int64_t stale;        /* rows that were pulled, but another had worked when we had
                              their locks */
-    int64_t lease_end_ms; /* of the keys in flight (clk_ms) */
+    int64_t lease_end_ms; /* of the keys in flight, or of the last ones (clk_ms) */
+    struct busy_key busy[BUSY_SHOWN]; /* met last */
 };
 
 /* A transaction: under way, or with a COMMIT whose answer is lost. */

@@ -135,6 +135,7 @@ static void put_document(FILE *f, const json_t *doc)
                       doc_int(job, "due"), doc_int(job, "parked"));
     }
     put_table(f, "Workers", json_object_get(doc, "workers"));
+    put_table(f, "Waits for a key", json_object_get(doc, "busy"));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         put_table(f, tables[i][0], json_object_get(read, tables[i][1]));
 }

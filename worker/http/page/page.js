@@ -107,7 +107,7 @@ function showJobs(doc, entry) {
 function showWorkers(doc) {
   fill("worker-rows", doc.workers.map((w) => {
     const well = w.state === "works" || w.state === "connected";
-    const keys = w.key_ct === 0 ? "–" : w.keys.join(" ") + (w.key_ct > w.keys.length ? " and " + number(w.key_ct - w.keys.length) + " more" : "");
+    const keys = w.key_ct === 0 ? "–" : w.keys.join(" ") + (w.key_ct > w.keys.length ? " and " + number(w.key_ct - w.keys.length) + " more" : "") + (w.holds ? "" : " (given back)");
     const state = cell(w.state + (w.trouble ? ": " + w.trouble : ""), well ? "good" : "bad");
     const left = document.createElement("span");
     left.append(w.lease_left_ms > 0 ? age(w.lease_left_ms) : "–", bar(w.lease_left_ms, w.lease_ms, "lease left"));
@@ -120,8 +120,10 @@ function showRest(doc) {
   if (!t) return;
   fill("stock", t.stock.map((s) => [s.sku, [number(s.sold), "n"], [number(s.on_hand), s.on_hand < 0 ? "n bad" : "n"],
     bar(s.on_hand, Math.max(s.initial_qty, s.on_hand), number(s.on_hand) + " of " + number(s.initial_qty))]), "nothing was sold");
+  const busy = doc.busy.map((b) => ["worker " + b.slot + " (" + b.job + ")", "key " + b.key + " of " + b.holder + ", " +
+    (b.left_ms < 0 ? "without an end" : age(b.left_ms) + " left"), [age(b.waits_ms), "n"]]);
   fill("waits", t.waits.map((w) => [w.application_name + " (" + w.pid + ")", (w.holder || "a session") + " (" + w.holder_pid + "), " + w.state,
-    [age(w.waits_ms), "n"]]), "nobody waits");
+    [age(w.waits_ms), "n"]]).concat(busy), "nobody waits");
   fill("incidents", t.incidents.map((i) => [new Date(i.at_ms).toLocaleTimeString(), i.kind, i.resource, i.detail || i.phase]), "none");
   fill("parked", t.parked.map((p) => [p.row + " " + p.id, p.since, p.reason]), "none");
 }
