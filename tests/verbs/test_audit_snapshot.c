@@ -109,6 +109,86 @@ CASE(totals_of_all_statements_are_of_one_snapshot)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
+/* A wallet and a SKU are both wrong, or both right: always together. */
+static void keep_spoiling(const char *url)
+{
+    struct pg *pg = open_pg(url);
+    struct err e = {0};
+    char sql[256];
+
+    for (int by = 1;; by = -by) {
+        (void)snprintf(
+            sql, sizeof sql,
+            "BEGIN; UPDATE ledgerlock.users SET balance_minor = balance_minor"
+            " + %d WHERE user_id = 1; UPDATE ledgerlock.stock SET on_hand ="
+            " on_hand + %d WHERE sku_id = 1; COMMIT",
+            by, by);
+        if (pg_exec_text(pg, sql, NULL, &e) != 0)
+            _exit(1);
+    }
+}
+
+static bool invariant_holds(const json_t *doc, const char *name)
+{
+    const json_t *row;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "invariants"), i, row)
+    {
+        if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0)
+            return json_is_true(json_object_get(row, "holds"));
+    }
+    fail_msg("no invariant %s", name);
+    return false;
+}
+
+/* Until it was met in both states, and often enough. */
+/* Guarantee: All invariants of an audit are of one snapshot, over whichever connection
+ * they are read. */
+CASE(invariants_of_both_connections_are_of_one_snapshot)
+{
+    int met[2] = {0};
+    pid_t pid = fork();
+
+    if (pid == 0)
+        keep_spoiling(f.url);
+    for (int i = 0; i < 10 || met[0] == 0 || met[1] == 0; i++) {
+        json_t *doc;
+        bool right;
+
+        assert_true(i < 200);
+        (void)fixture_run(&f, &said, "audit", "--json", "--now", AUDIT_NOW, NULL);
+        doc = json_loads(said.out, 0, NULL);
+        right = invariant_holds(doc, "balance_is_sum_of_transfers");
+        promise_int_equal(invariant_holds(doc, "on_hand_is_initial_plus_movements"),
+                          right);
+        met[right]++;
+        json_decref(doc);
+    }
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* Guarantee: The audit reads over two connections at once. */
+CASE(audit_reads_over_two_connections_at_once)
+{
+    struct fixture_child child;
+    struct pg *holder = open_pg(f.url);
+    struct err e = {0};
+
+    assert_int_equal(
+        pg_exec_text(holder,
+                     "BEGIN; LOCK TABLE ledgerlock.users IN ACCESS EXCLUSIVE MODE",
+                     NULL, &e),
+        0);
+    fixture_spawn(&f, &child, "audit", "--now", AUDIT_NOW, NULL);
+    await("SELECT count(*) = 2 FROM pg_stat_activity WHERE datname ="
+          " current_database() AND application_name LIKE 'ledgerlock audit%' AND"
+          " wait_event_type = 'Lock'");
+    pg_close(holder);
+    assert_int_equal(fixture_wait(&child, 60, &said), 0);
+}
+
 /* ---- connections that fail ---- */
 
 #define THE_AUDIT                                                                      \
@@ -143,6 +223,14 @@ CASE(connection_lost_on_the_way_ends_the_audit)
 {
     fails_at_a_lock("SELECT pg_terminate_backend(pid)" THE_AUDIT, "SQLSTATE 57P01",
                     "audit/");
+}
+
+CASE(second_connection_lost_on_the_way_ends_the_audit)
+{
+    fails_at_a_lock("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                    " datname = current_database() AND application_name = 'ledgerlock"
+                    " audit beside'",
+                    "SQLSTATE 57P01", "audit/");
 }
 
 CASE(statement_over_its_time_is_named)

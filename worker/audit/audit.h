@@ -14,6 +14,7 @@ struct audit_order {
                         clock) */
     int64_t lag_s;   /* a due row may wait so long before it breaks nothing_due_left */
     bool sealed;     /* the rows of closed months, too */
+    struct pg *second;   /* another connection, which takes half of the work, or NULL */
     bool in_transaction; /* of the caller, whose first statement with a snapshot this
                             is; without totals */
 };
@@ -27,6 +28,10 @@ MUST_CHECK int audit_gather(struct pg *pg,
                             const struct audit_order *order,
                             json_t **out,
                             struct err *e);
+
+/* The invariants, into the document; *ok is false if one is broken. */
+MUST_CHECK int audit_invariants(
+    struct pg *pg, struct pg *second, json_t *doc, bool *ok, struct err *e);
 
 /* The totals, read in the transaction of audit_gather. The caller owns *out, also on
  * error. is_twice false: the invariants have shown already that no charge and no

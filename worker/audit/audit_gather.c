@@ -1,6 +1,4 @@
 /* audit_gather: the snapshot, the invariants, the totals, as one JSON document. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit_gen.h"
@@ -8,129 +6,7 @@
 #include "worker/cli/json.h"
 #include "worker/cli/migrate.h"
 
-enum { SENTENCE = 256 };
-
-/* ---- invariants ---- */
-
-/* The first sentence of the head of an SQL file. */
-static void read_sentence(const char *text, char sentence[SENTENCE])
-{
-    size_t n = 0;
-
-    while (strncmp(text, "-- ", 3) == 0) {
-        size_t len = strcspn(text, "\n");
-
-        for (size_t i = 3; i < len && n + 2 < SENTENCE; i++) {
-            sentence[n++] = text[i];
-            if (text[i] == '.' && (i + 1 == len || text[i + 1] == ' ')) {
-                sentence[n] = '\0';
-                return;
-            }
-        }
-        sentence[n++] = ' ';
-        text += len + (text[len] == '\n');
-    }
-    sentence[n] = '\0';
-}
-
-static json_t *example(const struct pg_result *res, size_t row)
-{
-    const char *what = pg_get_text(res, row, 0);
-
-    if (pg_columns(res) < 2 || pg_is_null(res, row, 1))
-        return json_string(what);
-    return json_sprintf("%s: %s", what, pg_get_text(res, row, 1));
-}
-
-/* One invariant of the document: n violations, of which the rows of the result are
- * examples. */
-static int describe(json_t *of,
-                    const struct audit_text *text,
-                    int64_t n,
-                    const struct pg_result *res,
-                    struct err *e)
-{
-    json_t *examples = json_array();
-    char sentence[SENTENCE];
-    int code;
-
-    read_sentence((const char *)text->text, sentence);
-    code = doc_put(of, "name", json_string(text->stem), e);
-    if (code == 0)
-        code = doc_put(of, "sentence", json_string(sentence), e);
-    if (code == 0)
-        code = doc_put(of, "holds", json_boolean(n == 0), e);
-    if (code == 0)
-        code = doc_put(of, "violations", json_integer((json_int_t)n), e);
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++)
-        code = doc_append(examples, example(res, i), e);
-    if (code == 0)
-        code = doc_put(of, "examples", json_incref(examples), e);
-    json_decref(examples);
-    return code;
-}
-
-/* Runs a statement with the query of an invariant in its place. */
-static int ask(struct pg *pg,
-               const struct sql_text *around,
-               const struct audit_text *text,
-               struct pg_result **res,
-               struct err *e)
-{
-    static const char place[] = "TABLE invariant\n";
-    const char *query = (const char *)text->text, *outer = (const char *)around->text;
-    const char *gap = strstr(outer + strcspn(outer, "("), place);
-    size_t size = around->len + text->len + 1;
-    char *sql = malloc(size);
-    int code = 0;
-
-    if (sql == NULL)
-        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
-    (void)snprintf(sql, size, "%.*s%.*s\n%s", (int)(gap - outer), outer,
-                   (int)(strrchr(query, ';') - query), query, gap + sizeof place - 1);
-    if (pg_exec_text(pg, sql, res, e) != 0)
-        code = err_wrap(e, "%s", text->path);
-    free(sql);
-    return code;
-}
-
-/* The violations are counted by the server and only the first of them are read: there
- * may be millions. */
-static int add_invariant(
-    struct pg *pg, const struct audit_text *text, json_t *of, bool *ok, struct err *e)
-{
-    struct pg_result *res = NULL;
-    int64_t n;
-    int code;
-
-    if (ask(pg, SQL_AUDIT_COUNT_VIOLATIONS, text, &res, e) != 0)
-        return (int)e->code;
-    n = strtoll(pg_get_text(res, 0, 0), NULL, 10);
-    if (n > 0) {
-        pg_result_free(res);
-        if (ask(pg, SQL_AUDIT_SHOW_VIOLATIONS, text, &res, e) != 0)
-            return (int)e->code;
-        *ok = false;
-    }
-    code = describe(of, text, n, res, e);
-    pg_result_free(res);
-    return code;
-}
-
-static int add_invariants(struct pg *pg, json_t *doc, bool *ok, struct err *e)
-{
-    json_t *invariants = json_array();
-    int code = doc_put(doc, "invariants", invariants, e);
-
-    for (size_t i = 0; code == 0 && i < AUDIT_COUNT; i++) {
-        json_t *of = json_object();
-
-        code = doc_append(invariants, of, e);
-        if (code == 0)
-            code = add_invariant(pg, &audit_texts[i], of, ok, e);
-    }
-    return code;
-}
+/* ---- totals ---- */
 
 static bool holds(const json_t *doc, enum audit_id id)
 {
@@ -153,6 +29,23 @@ static int add_totals(struct pg *pg, json_t *doc, struct err *e)
 }
 
 /* ---- the whole ---- */
+
+/* The second connection reads what the first reads, by the same now. */
+static int follow(struct pg *pg,
+                  const struct audit_order *order,
+                  struct pg_param *params,
+                  struct err *e)
+{
+    struct pg_result *res;
+    int code;
+
+    if (pg_exec(pg, SQL_AUDIT_EXPORT_SNAPSHOT, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    code = pg_begin_snapshot_of(order->second, pg_get_text(res, 0, 0), e);
+    pg_result_free(res);
+    return code == 0 ? pg_exec(order->second, SQL_AUDIT_BEGIN, params, 4, NULL, e)
+                     : code;
+}
 
 static int
 begin(struct pg *pg, const struct audit_order *order, json_t *doc, struct err *e)
@@ -177,6 +70,9 @@ begin(struct pg *pg, const struct audit_order *order, json_t *doc, struct err *e
     else
         code = doc_put(doc, "now", json_string(pg_get_text(res, 0, 0)), e);
     pg_result_free(res);
+    params[0] = pg_text(doc_text(doc, "now"));
+    if (code == 0 && order->second != NULL)
+        code = follow(pg, order, params, e);
     return code == 0 ? doc_put(doc, "lag_s", json_integer(order->lag_s), e) : code;
 }
 
@@ -193,7 +89,7 @@ int audit_gather(struct pg *pg,
     if (code == 0)
         code = begin(pg, order, doc, e);
     if (code == 0)
-        code = add_invariants(pg, doc, &ok, e);
+        code = audit_invariants(pg, order->second, doc, &ok, e);
     if (code == 0 && !order->in_transaction)
         code = add_totals(pg, doc, e);
     if (code == 0)

@@ -21,18 +21,14 @@ static int lock_fault(struct session *s, int code, struct err *e)
     return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code), words);
 }
 
-<<<<<<< HEAD
 enum { LEASE_OVER_MS = 5 }; /* a key whose lease is over is gone by then */
 
-/* One whose holder died is asked for as soon as its lease is over. A key without an end
- * was set by no pool, and nothing ends it: it is said once. */
-=======
 /* A key that is met again after less time is the same wait. */
 enum { SAME_WAIT_MS = 2500 };
 
 static void show_busy(struct measures *m, const char *name, int64_t left_ms)
 {
-    struct busy_key *at = &m->busy[0];
+    struct shown_key *at = &m->busy[0];
     int64_t now_ms = clk_ms();
 
     for (size_t i = 0; i < BUSY_SHOWN; i++) {
@@ -50,15 +46,15 @@ static void show_busy(struct measures *m, const char *name, int64_t left_ms)
     at->left_ms = left_ms;
 }
 
-/* A key without an end was set by no pool, and nothing ends it: it is said once. */
->>>>>>> see
+/* One whose holder died is asked for as soon as its lease is over. A key without an end
+ * was set by no pool, and nothing ends it: it is said once. */
 static void note_busy(struct session *s, size_t i)
 {
     const struct batch_key *key = &s->batch->keys[i];
     int64_t left_ms = ll_key_busy_ms(s->lock, i);
     bool no_ttl = left_ms == -1;
 
-    show_busy(s->measures, key->name, ll_key_busy_ms(s->lock, i));
+    show_busy(s->measures, key->name, left_ms);
     if (backoff_note(&s->backoff, (int)key->kind, key->id,
                      no_ttl ? BACKOFF_NO_TTL : BACKOFF_LOCKED, clk_ms()) &&
         no_ttl)

@@ -30,7 +30,7 @@ size_t session_counter_names(const struct job_type *job,
                              const char *names[COUNTERS_MAX]);
 
 /* A key that another holder has. */
-struct busy_key {
+struct shown_key {
     char name[RESOURCE_NAME];
     int64_t since_ms, at_ms; /* met first and last (clk_ms); 0: none */
     int64_t left_ms;         /* of its lease, as of at_ms; -1: it has no end */
@@ -44,7 +44,7 @@ struct measures {
     int64_t stale;        /* rows that were pulled, but another had worked when we had
                              their locks */
     int64_t lease_end_ms; /* of the keys in flight, or of the last ones (clk_ms) */
-    struct busy_key busy[BUSY_SHOWN]; /* met last */
+    struct shown_key busy[BUSY_SHOWN]; /* met last */
 };
 
 /* A transaction: under way, or with a COMMIT whose answer is lost. */

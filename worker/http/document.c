@@ -83,7 +83,7 @@ static json_t *worker_document(const struct http *h, size_t i)
 
 /* ---- keys that workers wait for ---- */
 
-static bool is_met(const struct busy_key *b)
+static bool is_met(const struct shown_key *b)
 {
     return clk_ms() - b->at_ms < 2 * KEPT_MS;
 }
@@ -92,7 +92,7 @@ static bool is_met(const struct busy_key *b)
 static bool has_met_busy(const struct slot *slot, const char *key)
 {
     for (size_t k = 0; k < BUSY_SHOWN; k++) {
-        const struct busy_key *b = &slot->measures.busy[k];
+        const struct shown_key *b = &slot->measures.busy[k];
 
         if (is_met(b) && strncmp(b->name, key, RESOURCE_NAME) == 0)
             return true;
@@ -118,7 +118,7 @@ static size_t find_holder(const struct http *h, const char *key)
     return i;
 }
 
-static json_t *busy_document(const struct http *h, size_t i, const struct busy_key *b)
+static json_t *busy_document(const struct http *h, size_t i, const struct shown_key *b)
 {
     const char *job = h->order->shared->slots[i].job->name;
     int64_t now_ms = clk_ms();
@@ -145,7 +145,7 @@ static json_t *waits_document(const struct http *h)
     json_t *waits = json_array();
 
     for (size_t i = 0; i < h->order->slot_ct; i++) {
-        const struct busy_key *busy = h->order->shared->slots[i].measures.busy;
+        const struct shown_key *busy = h->order->shared->slots[i].measures.busy;
 
         for (size_t k = 0; k < BUSY_SHOWN; k++) {
             if (busy[k].at_ms - busy[k].since_ms >= WAIT_MS && is_met(&busy[k]) &&

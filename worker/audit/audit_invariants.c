@@ -1,0 +1,189 @@
+/* audit_invariants: each file of sql/audit, over one connection or two: the second is
+ * in the snapshot of the first, and each takes the next invariant that nobody has. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "audit_gen.h"
+#include "worker/audit/audit.h"
+#include "worker/cli/json.h"
+
+enum { SENTENCE = 256 };
+
+/* The first sentence of the head of an SQL file. */
+static void read_sentence(const char *text, char sentence[SENTENCE])
+{
+    size_t n = 0;
+
+    while (strncmp(text, "-- ", 3) == 0) {
+        size_t len = strcspn(text, "\n");
+
+        for (size_t i = 3; i < len && n + 2 < SENTENCE; i++) {
+            sentence[n++] = text[i];
+            if (text[i] == '.' && (i + 1 == len || text[i + 1] == ' ')) {
+                sentence[n] = '\0';
+                return;
+            }
+        }
+        sentence[n++] = ' ';
+        text += len + (text[len] == '\n');
+    }
+    sentence[n] = '\0';
+}
+
+static json_t *example(const struct pg_result *res, size_t row)
+{
+    const char *what = pg_get_text(res, row, 0);
+
+    if (pg_columns(res) < 2 || pg_is_null(res, row, 1))
+        return json_string(what);
+    return json_sprintf("%s: %s", what, pg_get_text(res, row, 1));
+}
+
+/* One invariant of the document: n violations, of which the rows of the result are
+ * examples. */
+static int describe(json_t *of,
+                    const struct audit_text *text,
+                    int64_t n,
+                    const struct pg_result *res,
+                    struct err *e)
+{
+    json_t *examples = json_array();
+    char sentence[SENTENCE];
+    int code;
+
+    read_sentence((const char *)text->text, sentence);
+    code = doc_put(of, "name", json_string(text->stem), e);
+    if (code == 0)
+        code = doc_put(of, "sentence", json_string(sentence), e);
+    if (code == 0)
+        code = doc_put(of, "holds", json_boolean(n == 0), e);
+    if (code == 0)
+        code = doc_put(of, "violations", json_integer((json_int_t)n), e);
+    for (size_t i = 0; code == 0 && i < pg_rows(res); i++)
+        code = doc_append(examples, example(res, i), e);
+    if (code == 0)
+        code = doc_put(of, "examples", json_incref(examples), e);
+    json_decref(examples);
+    return code;
+}
+
+/* Runs a statement with the query of an invariant in its place. */
+static int ask(struct pg *pg,
+               const struct sql_text *around,
+               const struct audit_text *text,
+               struct pg_result **res,
+               struct err *e)
+{
+    static const char place[] = "TABLE invariant\n";
+    const char *query = (const char *)text->text, *outer = (const char *)around->text;
+    const char *gap = strstr(outer + strcspn(outer, "("), place);
+    size_t size = around->len + text->len + 1;
+    char *sql = malloc(size);
+    int code = 0;
+
+    if (sql == NULL)
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    (void)snprintf(sql, size, "%.*s%.*s\n%s", (int)(gap - outer), outer,
+                   (int)(strrchr(query, ';') - query), query, gap + sizeof place - 1);
+    if (pg_exec_text(pg, sql, res, e) != 0)
+        code = err_wrap(e, "%s", text->path);
+    free(sql);
+    return code;
+}
+
+/* The violations are counted by the server and only the first of them are read: there
+ * may be millions. */
+static int add_invariant(struct pg *pg,
+                         const struct audit_text *text,
+                         json_t *of,
+                         bool *is_broken,
+                         struct err *e)
+{
+    struct pg_result *res = NULL;
+    int64_t n;
+    int code;
+
+    if (ask(pg, SQL_AUDIT_COUNT_VIOLATIONS, text, &res, e) != 0)
+        return (int)e->code;
+    n = strtoll(pg_get_text(res, 0, 0), NULL, 10);
+    if (n > 0) {
+        pg_result_free(res);
+        if (ask(pg, SQL_AUDIT_SHOW_VIOLATIONS, text, &res, e) != 0)
+            return (int)e->code;
+        *is_broken = true;
+    }
+    code = describe(of, text, n, res, e);
+    pg_result_free(res);
+    return code;
+}
+
+/* ---- over two connections ---- */
+
+struct side {
+    struct proof *proof;
+    struct pg *pg;
+    bool is_broken; /* an invariant was */
+    struct err e;
+};
+
+struct proof {
+    json_t *invariants; /* an empty object for each, which one side fills */
+    atomic_size_t next;
+    struct side *_Atomic failed; /* the first that met an error */
+    struct side sides[2];
+};
+
+static void fail(struct side *s)
+{
+    struct proof *p = s->proof;
+    struct side *nobody = NULL;
+
+    (void)atomic_compare_exchange_strong(&p->failed, &nobody, s);
+    atomic_store(&p->next, AUDIT_COUNT);
+    pg_cancel(p->sides[s == &p->sides[0]].pg);
+}
+
+static void *prove(void *side)
+{
+    struct side *s = side;
+    struct proof *p = s->proof;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&p->next, 1)) < AUDIT_COUNT) {
+        if (add_invariant(s->pg, &audit_texts[i], json_array_get(p->invariants, i),
+                          &s->is_broken, &s->e) != 0) {
+            fail(s);
+            break;
+        }
+    }
+    return NULL;
+}
+
+int audit_invariants(
+    struct pg *pg, struct pg *second, json_t *doc, bool *ok, struct err *e)
+{
+    struct proof p = {.invariants = json_array(),
+                      .sides = {{.proof = &p, .pg = pg}, {.proof = &p, .pg = second}}};
+    int code = doc_put(doc, "invariants", p.invariants, e);
+    pthread_t thread;
+    bool is_shared;
+
+    for (size_t i = 0; code == 0 && i < AUDIT_COUNT; i++)
+        code = doc_append(p.invariants, json_object(), e);
+    if (code != 0)
+        return code;
+    is_shared =
+        second != NULL && pthread_create(&thread, NULL, prove, &p.sides[1]) == 0;
+    (void)prove(&p.sides[0]);
+    if (is_shared)
+        (void)pthread_join(thread, NULL);
+    if (p.failed != NULL) {
+        *e = p.failed->e;
+        return (int)e->code;
+    }
+    *ok = !p.sides[0].is_broken && !p.sides[1].is_broken;
+    return 0;
+}
