@@ -20,7 +20,6 @@ PARAMETERS = (
     ("order ids", BATCH.format("items")),
     ("user ids", BATCH.format("users")),
     ("sku ids", BATCH.format("skus")),
-    ("pauses", "('{86400,259200,432000,604800}'::bigint[])"),
     ("the shard", ":shard"),
     ("limit", ":limit"),
     ("subscriptions left out", "('{}'::bigint[])"),

@@ -16,8 +16,7 @@ static PGconn *plain;  /* with those that a statement outside a transaction has 
 #define ITEMS "'{1,2}', NULL"
 #define KEYS "1, '{1,2}'"
 #define PARKED "'{1,2}', 1, 'w', 'why'"
-#define CHARGES                                                                        \
-    "1, 'w', NULL, '{1,2}', '{\"(0,1)\",\"(0,2)\"}', '{1,1}', 1000"
+#define CHARGES "1, 'w', NULL, '{1,2}', '{\"(0,1)\",\"(0,2)\"}', '{1,1}', 1000"
 
 enum { PULL = 1, CLAIM = 2, APPLY = 4, FILLED = 8, EMPTY = 16 };
 
