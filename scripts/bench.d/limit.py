@@ -23,8 +23,8 @@ PARAMETERS = (
     ("pauses", "('{86400,259200,432000,604800}'::bigint[])"),
     ("the shard", ":shard"),
     ("limit", ":limit"),
-    ("subscriptions left out", "('{}'::bigint[])"),
-    ("users left out", "('{}'::bigint[])"),
+    ("a time", "('-infinity'::timestamptz)"),
+    ("an id", "0"),
 )
 
 

@@ -143,8 +143,7 @@ static int report_refused(struct session *s, enum resource_kind kind, struct err
     n = list_unclaimed(b, kind);
     session_count(s, COUNT_busy, (int64_t)n);
     for (size_t i = 0; i < n; i++)
-        (void)backoff_note(&s->backoff, (int)kind, b->ids[i], BACKOFF_ROW_LOCKED,
-                           clk_ms());
+        (void)busy_note(&s->busy, (int)kind, b->ids[i], BUSY_ROW_LOCKED, clk_ms());
     return code;
 }
 

@@ -153,8 +153,7 @@ static bool leave_out(struct session *s, size_t i)
     const struct batch *b = s->batch;
     const struct batch_key *owner = &b->keys[b->refs[b->first_ref[i]].key];
 
-    return backoff_note(&s->backoff, (int)owner->kind, owner->id, BACKOFF_ERROR,
-                        clk_ms());
+    return busy_note(&s->busy, (int)owner->kind, owner->id, BUSY_ERROR, clk_ms());
 }
 
 /* Rows beside them flow, so the pool as a whole has no fault to tell of. */
@@ -218,18 +217,6 @@ static int work(struct session *s, bool one_by_one, struct err *e)
     return code;
 }
 
-/* A key that was busy once, and that we have now, is left out no more. */
-static void forget_had(struct session *s)
-{
-    for (size_t i = s->backoff.n; i-- > 0;) {
-        const struct backoff_entry *entry = &s->backoff.entries[i];
-        const struct batch_key *key = batch_find(s->batch, entry->kind, entry->id);
-
-        if (key != NULL && key->claimed && entry->cause != BACKOFF_ERROR)
-            backoff_forget(&s->backoff, entry->kind, entry->id);
-    }
-}
-
 /* While it is worked it is published: should the worker die over it, its successor
  * knows of what. */
 static int lock_and_work(struct session *s, bool one_by_one, struct err *e)
@@ -246,8 +233,6 @@ static int lock_and_work(struct session *s, bool one_by_one, struct err *e)
         if (code == ERR_UNKNOWN)
             return code; /* the locks stay until it is known what became of it */
         batch_release(s);
-        if (code == 0)
-            forget_had(s);
     }
     inflight_clear(s->inflight);
     return code;

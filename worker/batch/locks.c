@@ -26,8 +26,8 @@ static void note_busy(struct session *s, size_t i)
     const struct batch_key *key = &s->batch->keys[i];
     bool no_ttl = ll_key_busy_ms(s->lock, i) == -1;
 
-    if (backoff_note(&s->backoff, (int)key->kind, key->id,
-                     no_ttl ? BACKOFF_NO_TTL : BACKOFF_LOCKED, clk_ms()) &&
+    if (busy_note(&s->busy, (int)key->kind, key->id, no_ttl ? BUSY_NO_TTL : BUSY_LOCKED,
+                  clk_ms()) &&
         no_ttl)
         log_warn(
             "lock.no_ttl",

@@ -65,12 +65,12 @@ static void name_keys(struct batch *b)
     }
 }
 
-/* True if an item needs a key that was met busy. */
+/* True if an item needs a key that was met busy in this round, or is left out. */
 static bool
-is_behind_another(const struct backoff *met, const struct batch *b, size_t i)
+is_left(const struct busy *busy, const struct batch *b, size_t i, int64_t now_ms)
 {
     for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++) {
-        if (backoff_is_met(met, (int)b->refs[r].kind, b->refs[r].id))
+        if (busy_is_met(busy, (int)b->refs[r].kind, b->refs[r].id, now_ms))
             return true;
     }
     return false;
@@ -110,14 +110,15 @@ static bool take_rows(struct batch *b, const struct pg_result *res)
 }
 
 /* Leaves the items that need a key that an older one could not get. */
-static void drop_items(struct batch *b, const struct backoff *met)
+static void drop_items(struct batch *b, const struct busy *busy)
 {
+    int64_t now_ms = clk_ms();
     size_t n = 0, refs = 0;
 
     for (size_t i = 0; i < b->n; i++) {
         size_t first = b->first_ref[i], ct = b->first_ref[i + 1] - first;
 
-        if (is_behind_another(met, b, i))
+        if (is_left(busy, b, i, now_ms))
             continue;
         b->items[n] = b->items[i];
         b->places[n] = b->places[i];
@@ -153,16 +154,14 @@ static void fit_keys(struct batch *b)
     name_keys(b);
 }
 
-/* The rows that are due, but for what is left out. */
+/* The rows that are due. */
 static int ask_for_due(struct session *s,
                        const struct batch_order *order,
                        struct pg_result **res,
                        struct err *e)
 {
-    static int64_t left_out[RESOURCE_KIND_COUNT][BACKOFF_MAX];
     struct batch_outcome *out = &s->batch->out;
-    bool is_head = order->from.at == BATCH_HEAD;
-    struct pg_param params[6 + RESOURCE_KIND_COUNT] = {
+    const struct pg_param params[] = {
         s->job->shards > 0 ? pg_int8(order->from.shard) : pg_int8(order->skip),
         pg_text(s->now),
         pg_int8((int64_t)order->limit),
@@ -171,17 +170,11 @@ static int ask_for_due(struct session *s,
     };
     int64_t begun_ms = clk_ms();
 
-    for (int kind = 0; kind < s->job->kinds; kind++) {
-        size_t ids = backoff_list(&s->backoff, kind, begun_ms, left_out[kind]);
-
-        params[5 + kind] = pg_int8_array(left_out[kind], ids);
-        out->has_left_out = out->has_left_out || ids > 0;
-    }
-    if (is_head)
-        backoff_mark(&s->backoff, begun_ms);
-    if (pg_exec(s->pg, s->job->pull, params, 5 + (size_t)s->job->kinds, res, e) != 0)
+    if (order->begins)
+        busy_begin(&s->busy);
+    if (pg_exec(s->pg, s->job->pull, params, 5, res, e) != 0)
         return (int)e->code;
-    out->is_behind = order->skip > 0 || !is_head;
+    out->is_behind = order->skip > 0 || order->from.at != BATCH_HEAD;
     out->pull_ms = clk_ms() - begun_ms;
     if (!pg_is_null(*res, 0, 5))
         out->last.shard = pg_get_int8(*res, 0, 5);
@@ -249,8 +242,8 @@ int batch_pull(struct session *s, const struct batch_order *order, struct err *e
     b->out.pulled = b->n;
     if (b->n > 0) {
         note_last(b);
-        if (order->items == NULL && s->job->shards == 0 && order->from.at != BATCH_HEAD)
-            drop_items(b, &s->backoff);
+        if (order->items == NULL)
+            drop_items(b, &s->busy);
         is_any = b->n > 0;
         fit_keys(b);
     }

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "common/base/histogram.h"
-#include "worker/batch/backoff.h"
+#include "worker/batch/busy.h"
 #include "worker/batch/inflight.h"
 #include "worker/jobs/job.h"
 
@@ -73,7 +73,7 @@ struct session {
     struct batch *batch;
     bool serves;             /* the advisory lock of standby.c is this session's */
     struct ll_lock *serving; /* its key behind a transaction pooler */
-    struct backoff backoff;  /* keys and items that are left out for a while */
+    struct busy busy;        /* keys that were busy, or are left out for a while */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started
                       too lately */
