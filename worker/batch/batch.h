@@ -66,7 +66,6 @@ struct batch_outcome {
     bool is_paused;          /* the job is: nothing of it is pulled */
     struct batch_place last; /* the last row */
     int64_t pull_ms;         /* how long the pull took */
-    bool fenced;             /* a row refused our token: the next is above it */
 };
 
 /* Nothing is due. */
@@ -190,9 +189,6 @@ months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e);
 
 /* True if the error is that the month of a row has no partition. */
 bool months_is_missing(const struct err *e);
-
-/* Says so, and what to do, when it could not be made. Returns the code. */
-int months_explain(struct err *e);
 
 /* One incident of the attempt, outside its transaction. kind as in the table's CHECK.
  * Logged as "lock.<kind>" too; never fails the work. When the connection is broken it

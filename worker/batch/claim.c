@@ -107,10 +107,8 @@ static int take_refused(struct session *s,
         if (key == NULL)
             continue;
         key->wanted = false; /* it is not busy */
-        if (!pg_is_null(res, row, 1)) {
+        if (!pg_is_null(res, row, 1))
             session_count(s, s->locks != NULL ? COUNT_fenced : COUNT_busy, 1);
-            s->batch->out.fenced = true;
-        }
         if (pg_is_null(res, row, 2))
             batch_raise_floor(s, pg_get_int8(res, row, 1));
         else if (park_dependents(s, key, pg_get_text(res, row, 2), e) != 0)

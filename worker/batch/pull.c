@@ -280,23 +280,16 @@ bool batch_is_workable(const struct batch *b, size_t item, bool claimed)
     return true;
 }
 
-static void add_row(const struct batch *b, size_t item, struct job_rows *rows)
-{
-    const struct batch_key *owner = &b->keys[b->refs[b->first_ref[item]].key];
-    size_t n = rows->n++;
-
-    rows->items[n] = b->items[item];
-    rows->places[n] = b->places[item];
-    rows->owners[n] = owner->id;
-}
-
 size_t
 batch_workable(const struct batch *b, bool claimed, int64_t only, struct job_rows *rows)
 {
     rows->n = 0;
     for (size_t i = 0; i < b->n; i++) {
-        if ((only == 0 || b->items[i] == only) && batch_is_workable(b, i, claimed))
-            add_row(b, i, rows);
+        if ((only != 0 && b->items[i] != only) || !batch_is_workable(b, i, claimed))
+            continue;
+        rows->items[rows->n] = b->items[i];
+        rows->places[rows->n] = b->places[i];
+        rows->owners[rows->n++] = b->keys[b->refs[b->first_ref[i]].key].id;
     }
     return rows->n;
 }

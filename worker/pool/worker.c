@@ -12,8 +12,6 @@
 #include "worker/batch/batch.h"
 #include "worker/pool/schedule.h"
 
-enum { MONTHS_MS = 3600 * 1000 }; /* how often the months to come are made */
-
 enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 2000, LEAVE_LEASES = 3 };
 
 struct worker {
@@ -27,7 +25,6 @@ struct worker {
     bool is_paused;      /* the job was, when its rows were last asked for */
     long long commits;   /* of the pool, when it last was seen to get on, */
     int64_t progress_ms; /* and when that was */
-    int64_t months_ms;   /* when the months to come were made, which `run` did first */
 };
 
 /* ---- pauses ---- */
@@ -141,21 +138,6 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
 
 /* ---- work ---- */
 
-/* One worker of a pool does it for all. After a failure it is tried again in an hour,
- * or when the month is needed. */
-static void tend_months(struct worker *w)
-{
-    struct session *s = &w->session;
-    struct err e = {0};
-    int64_t made;
-
-    if (s->slot != 0 || clk_ms() - w->months_ms < MONTHS_MS)
-        return;
-    w->months_ms = clk_ms();
-    if (months_keep(s->pg, s->now, &made, &e) != 0)
-        log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
-}
-
 /* Told by the first worker of the job, once for all of them. */
 static void note_pause(struct worker *w, bool is_paused)
 {
@@ -181,8 +163,6 @@ static int step(struct worker *w, struct err *e)
     bool serves;
 
     *out = (struct batch_outcome){0};
-    if (code == 0)
-        tend_months(w);
     if (code != 0 || standby_check(s, &serves, e) != 0)
         return (int)e->code;
     out->is_standby = !serves;
@@ -295,7 +275,7 @@ static void begin(struct worker *w, const struct worker_order *o)
     s->suspects = &shared->suspects;
     s->commits = &shared->commits;
     w->commits = *s->commits;
-    w->progress_ms = w->months_ms = clk_ms();
+    w->progress_ms = clk_ms();
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, o->slot,
                    slot->incarnation);
