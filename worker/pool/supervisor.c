@@ -241,7 +241,6 @@ static enum exit_code supervise(struct pool *p)
 {
     while (!is_over(p)) {
         p->shared->tick_ms = clk_ms();
-        companion_tend(p);
         children_tend(p);
         handle_signals(p);
         replace_next(p);
