@@ -31,7 +31,7 @@ if(BUILD_TESTING)
   endfunction()
   # With one job more: the registry with one line more, and a file.
   file(READ worker/jobs/registry.h registry)
-  string(REGEX REPLACE "(X\\(orders, ORDERS, [0-9]+, [0-9]+, [0-9]+\\))" "\\1 X(toy, TOY, 1, 256, 250)" registry "${registry}")
+  string(REGEX REPLACE "(X\\(orders, ORDERS, [0-9]+, [0-9]+, [0-9]+, [0-9]+\\))" "\\1 X(toy, TOY, 1, 256, 500, 250)" registry "${registry}")
   file(CONFIGURE OUTPUT toy/worker/jobs/registry.h CONTENT "${registry}" @ONLY)
   add_other_program(ledgerlock_toy toy tests/toy/toy.c ${core_generated})
   # A program to come: with one migration more.
@@ -124,10 +124,10 @@ if(BUILD_TESTING)
     add_test(NAME lint.${stem} COMMAND ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(lint.${stem} PROPERTIES LABELS lint TIMEOUT 120 SKIP_RETURN_CODE 77)
   endforeach()
-  # Left to scripts/test --all. Slow ones, or figures:
+  # Left to scripts/test --all. Measurements and the laboratory: verbs.test_bench, test_bench_scripts, test_lab. Speed:
+  # pool.test_idle. Minutes of work: test_orders_of_two, test_real_data, test_shop. Failovers by time: test_lock_cluster_failover.
   set(later verbs.test_bench verbs.test_bench_scripts verbs.test_lab verbs.test_real_data
-    pool.test_idle pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum pool.test_shop
-    lock.test_lock_cluster_failover)
+    pool.test_idle pool.test_orders_of_two pool.test_shop lock.test_lock_cluster_failover)
   foreach(test ${later})
     set_property(TEST ${test} APPEND PROPERTY LABELS later)
   endforeach()
@@ -137,7 +137,7 @@ if(BUILD_TESTING)
   endforeach()
   # Minutes each: they begin first, so that none of them ends alone.
   foreach(test verbs.test_audit chaos.test_redis_sick chaos.test_partition chaos.test_slow_ways chaos.test_collisions
-      chaos.test_swarm pool.test_orders_of_two pool.test_pool_outage model.quorum)
+      chaos.test_swarm pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum model.quorum)
     set_property(TEST ${test} PROPERTY COST 100)
   endforeach()
   set_property(TEST verbs.test_audit PROPERTY TIMEOUT 1800)

@@ -77,10 +77,13 @@ const struct config_option config_options[] = {
     {"pool.workers", ROW_INT(workers), "0", 0, 256, NULL,
      "LEDGERLOCK_POOL_WORKERS", "workers", 'w', 0,
      "worker processes of each job that several serve at once; 0: as many as pool.<job>.workers says"},
-#define ROW_JOB(name, NAME, workers, most, poll_ms) \
+#define ROW_JOB(name, NAME, workers, most, batch, poll_ms) \
     {"pool." #name ".workers", ROW_INT(job_workers[JOB_ROW_##name]), #workers, 0, most, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_WORKERS", #name, 0, 0, \
      "worker processes of the job " #name ", at most " #most}, \
+    {"pool." #name ".batch", ROW_INT(job_batch[JOB_ROW_##name]), #batch, 1, 1000, NULL, \
+     "LEDGERLOCK_POOL_" #NAME "_BATCH", #name "-batch", 0, OPTION_RELOAD, \
+     "most rows of one transaction of the job " #name}, \
     {"pool." #name ".poll_ms", ROW_INT(job_poll_ms[JOB_ROW_##name]), #poll_ms, 10, 60000, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_POLL_MS", #name "-poll-ms", 0, OPTION_RELOAD, \
      "how often the job " #name " is looked at while nothing of it is due"},
@@ -89,9 +92,9 @@ const struct config_option config_options[] = {
     {"pool.orders.order", ROW_CHOICE(orders_order), "placed", 0, 0, "placed|any",
      "LEDGERLOCK_POOL_ORDERS_ORDER", "order", 0, 0,
      "placed: one worker of all pools serves them as they were placed; any: all at once"},
-    {"pool.batch", ROW_INT(batch), "500", 1, 1000, NULL,
+    {"pool.batch", ROW_INT(batch), "0", 0, 1000, NULL,
      "LEDGERLOCK_POOL_BATCH", "batch", 0, OPTION_RELOAD,
-     "most rows of one transaction"},
+     "most rows of one transaction of each job; 0: as many as pool.<job>.batch says"},
     {"pool.grace_ms", ROW_INT(grace_ms), "8000", 100, 60000, NULL,
      "LEDGERLOCK_POOL_GRACE_MS", "grace-ms", 0, OPTION_RELOAD,
      "longest drain after TERM or INT; Docker kills after 10 s"},
@@ -107,9 +110,6 @@ const struct config_option config_options[] = {
     {"pool.jobs", ROW_TEXT(jobs), "billing,orders", 1, 255, NULL,
      "LEDGERLOCK_POOL_JOBS", "jobs", 0, 0,
      "jobs to work on, separated by commas"},
-    {"billing.retry_after", ROW_TEXT(retry_after), "1d,3d,5d,7d", 1, 255, NULL,
-     "LEDGERLOCK_BILLING_RETRY_AFTER", "retry-after", 0, OPTION_RELOAD,
-     "pauses after each declined charge (s m h d); after the last it is given up"},
     {"billing.catch_up_max", ROW_INT(catch_up_max), "1000", 1, 1000000, NULL,
      "LEDGERLOCK_BILLING_CATCH_UP_MAX", "catch-up-max", 0, OPTION_RELOAD,
      "what has more periods due is parked instead of charged"},

@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 
-enum { CONFIG_TEXT = 256, CONFIG_RETRIES = 16, CONFIG_JOBS = 8 };
+enum { CONFIG_TEXT = 256, CONFIG_JOBS = 8 };
 
 /* Effective values. Text is owned by the struct; times are milliseconds unless named.
  */
@@ -39,7 +39,10 @@ struct config {
     int64_t job_workers[CONFIG_JOBS]; /* pool.<job>.workers, by the registry's rows: 0
                                          .. its most */
     int64_t job_poll_ms[CONFIG_JOBS]; /* pool.<job>.poll_ms: 10 .. 60000 */
-    int64_t batch; /* pool.batch: 1 .. 1000, default 500: rows of one transaction */
+    int64_t job_batch[CONFIG_JOBS];   /* pool.<job>.batch: 1 .. 1000: most rows of one
+                                         transaction */
+    int64_t batch; /* pool.batch: of each job; flag --batch; 0: as pool.<job>.batch says
+                    */
     int64_t park_after; /* pool.park_after: 0 .. 100, default 3 */
     int64_t give_up_ms; /* pool.give_up_ms: 1000 .. 3600000, default 60000 */
     int64_t grace_ms; /* pool.grace_ms: 100 .. 60000, default 8000: longest drain after
@@ -47,8 +50,6 @@ struct config {
     int64_t clocks_apart_s; /* pool.clocks_apart_s: 0 .. 86400, default 60; 0: any */
     char jobs[CONFIG_TEXT]; /* pool.jobs: comma list of job names, default
                                "billing,orders"; flag --jobs */
-    char retry_after[CONFIG_TEXT]; /* billing.retry_after: "1d,3d,5d,7d": pauses after a
-                                      decline; units s m h d */
     int64_t catch_up_max; /* billing.catch_up_max: 1 .. 1000000, default 1000: what has
                              more periods due is parked */
     char orders_order[CONFIG_TEXT]; /* pool.orders.order: "placed" (one worker of all
@@ -62,8 +63,6 @@ struct config {
     char log_format[CONFIG_TEXT];  /* log.format: auto, logfmt, human */
 
     /* derived by config_check, not options of their own */
-    int64_t retry_s[CONFIG_RETRIES]; /* retry_after in seconds */
-    size_t retry_ct;
     bool is_quorum;           /* redis.url names several servers */
     bool transaction_pooling; /* postgres.pooling is transaction */
     bool by_key;              /* postgres.places is off */

@@ -4,12 +4,8 @@
 
 #include "common/base/config.h"
 #include "common/base/secret.h"
-#include "common/base/timestamp.h"
 
-enum {
-    PLACE = 80,            /* origin of a value, for messages */
-    RETRY_MAX_S = 31622400 /* 366 days, as apply_charges allows */
-};
+enum { PLACE = 80 }; /* origin of a value, for messages */
 
 static size_t row_of(const char *key)
 {
@@ -27,28 +23,6 @@ wrong(const struct config *c, const char *key, const char *rule, struct err *e)
 
     return err_set(e, ERR_CONFIG, "LL-2006 %s: %s must %s",
                    config_where(c, row_of(key), where, sizeof where), key, rule);
-}
-
-static int check_retries(struct config *c, struct err *e)
-{
-    const char *p = c->retry_after;
-
-    c->retry_ct = 0;
-    for (;;) {
-        int64_t seconds = 0;
-
-        p = duration_parse(p, &seconds);
-        if (seconds < 1 || seconds > RETRY_MAX_S || (*p != ',' && *p != '\0') ||
-            c->retry_ct == CONFIG_RETRIES)
-            return wrong(
-                c, "billing.retry_after",
-                "be 1 to 16 pauses of 1s to 366d with units s m h d, separated "
-                "by commas: \"1d,3d,5d,7d\"",
-                e);
-        c->retry_s[c->retry_ct++] = seconds;
-        if (*p++ == '\0')
-            return 0;
-    }
 }
 
 static bool is_printable(const char *text)
@@ -147,7 +121,7 @@ int config_check(struct config *c, struct err *e)
 {
     if (check_schema(c, e) != 0 || check_no_secret(c, e) != 0)
         return (int)e->code;
-    if (check_retries(c, e) != 0 || check_secret(c->postgres_password_file, e) != 0 ||
+    if (check_secret(c->postgres_password_file, e) != 0 ||
         check_secret(c->redis_password_file, e) != 0)
         return (int)e->code;
     if (check_redis(c, e) != 0)

@@ -14,7 +14,7 @@ if now < ARGV[3] * 1000 or now > ARGV[4] * 1000 then return {'late'} end
 local last = call('GET', KEYS[1]) or '0'
 if not string.find(last, '^%d+$') then return redis.error_reply('ERR the key ' .. KEYS[1] .. ' holds no token: delete it') end
 local token = math.max(last + 1, now, ARGV[6] + 1)
-if token >= 9007199254740992 then return redis.error_reply('ERR the tokens are used up: delete the key ' .. KEYS[1]) end
+if token >= 9006099743113216 then return redis.error_reply('ERR the tokens are used up: delete the key ' .. KEYS[1]) end
 token = string.format('%.0f', token)
 local keys, mark, lease, mode, count = KEYS, ARGV[1] .. '|', ARGV[2], ARGV[5], #KEYS - 1
 local value, busy, mine, old, earlier, first = mark .. token, {}, {}, {}, nil, nil -- old: by index, not taken now

@@ -78,12 +78,13 @@ int64_t ll_now_ms(void)
     return ll_now_us() / 1000;
 }
 
+/* poll does not count the time that the machine sleeps. */
 int ll_poll(struct pollfd *fds, size_t n, int64_t until_ms)
 {
     int got;
 
     do {
-        int64_t left_ms = ll_least(ll_most(until_ms - ll_now_ms(), 0), 60000);
+        int64_t left_ms = ll_least(ll_most(until_ms - ll_now_ms(), 0), LL_TICK_MS);
 
         got = poll(fds, (nfds_t)n, (int)left_ms);
     } while (got <= 0 && ll_now_ms() < until_ms);

@@ -56,18 +56,16 @@ static void forget(const char *secret)
 
 /* A caller compiled with an older header knows fewer options. One compiled with a newer
  * header must leave the options that this library lacks at zero. */
-static bool read_options(struct ll_options *o, const struct ll_options *given)
+bool ll_read_options(void *to, size_t size, const void *given, size_t given_size)
 {
-    const unsigned char *bytes = (const unsigned char *)given;
+    const unsigned char *bytes = given;
 
-    if (given == NULL)
-        return true;
-    for (size_t i = sizeof *o; i < given->size; i++) {
+    for (size_t i = size; i < given_size; i++) {
         if (bytes[i] != 0)
             return false;
     }
-    memcpy(o, given, given->size < sizeof *o ? given->size : sizeof *o);
-    return given->size > 0;
+    memcpy(to, given, given_size < size ? given_size : size);
+    return given_size > 0;
 }
 
 /* Copies the options and replaces zeros by the defaults. gcc's analyzer does not follow
@@ -127,7 +125,7 @@ int ll_open(struct ll_client **out,
         return LL_E_NOMEM;
     c->owner = getpid();
     c->cancel_fd = -1;
-    if (!read_options(&o, options))
+    if (options != NULL && !ll_read_options(&o, sizeof o, options, options->size))
         return refuse(c, LL_E_INVAL, "options.size is not sizeof(struct ll_options)",
                       why, why_size);
     reason = ll_parse_url(c, o.url != NULL ? o.url : "redis://127.0.0.1:6379");

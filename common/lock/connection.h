@@ -18,13 +18,14 @@ enum {
     LL_RUN_ID_MAX = 48,
     LL_NONCE_HEX = LL_NONCE_SIZE - 1,
     LL_ALL_NODES = (1 << LL_NODES_MAX) - 1, /* as bits */
-    LL_TICK_MS =
-        50, /* longest time that a read blocks before a check of its deadline */
+    LL_TICK_MS = 50,    /* longest time that a read or poll blocks before a check of its
+                           deadline, which also counts the time that the machine sleeps */
     LL_CHECK_MS = 1000, /* time between two checks of a server's role and clock */
 };
 
-/* Tokens are below this: Lua's numbers are exact up to here. */
-#define LL_TOKEN_END (INT64_C(1) << 53)
+/* Tokens are below this: Lua's numbers are exact up to 2^53, and a fence that is higher
+ * still leaves room. No clock gets here before the end of 2254. */
+#define LL_TOKEN_END ((INT64_C(1) << 53) - (INT64_C(1) << 40))
 
 static inline int64_t ll_least(int64_t a, int64_t b)
 {
@@ -180,6 +181,9 @@ int ll_leave(struct ll_client *c, struct ll_event event);
  * ll_is_alike: true if both have the same servers and prefix. */
 int ll_copy(struct ll_client **out, const struct ll_client *c);
 bool ll_is_alike(const struct ll_client *a, const struct ll_client *b);
+/* Copies a caller's struct of options into ours, which is zeroed; false: it has no
+ * size, or options that this library lacks. */
+bool ll_read_options(void *to, size_t size, const void *given, size_t given_size);
 /* Fills addresses, user, password, db; returns NULL, or the reason of the failure
  * (ll_no_memory if out of memory). */
 const char *ll_parse_url(struct ll_client *c, const char *url);

@@ -197,12 +197,10 @@ int ll_note_given(struct ll_lock *l, int code, size_t n);
 /* Releases the keys of a lock that may be held, within the present call. */
 int ll_give_all(struct ll_lock *l);
 
-/* ---- a lock in the renewer and in an event loop ---- */
+/* ---- a lock in the renewer ---- */
 
 /* Removes the lock from its renewer, if it has one; returns when no renewal of it is
  * under way. After that it is neither extended nor reported lost. */
 void ll_renew_forget(struct ll_lock *l);
-/* Used when the client is closed or the lock freed: no callback of the event loop
- * follows. */
 
 #endif

@@ -1,5 +1,4 @@
-/* list: the locks on a server with their holders, and the forced release by an
- * operator. */
+/* list: the locks on a server with their holders. */
 #include <stdio.h>
 #include <string.h>
 

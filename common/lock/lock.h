@@ -1,17 +1,19 @@
 /* lock: leases on names, held in Redis, with fencing tokens. Stands by itself: needs
  * hiredis and nothing else of this project.
  *
- *     struct ll_client *c;
- *     struct ll_lock *l;
- *     if (ll_open(&c, NULL, NULL, 0) != LL_OK || (l = ll_new(c)) == NULL)
- *         return 1;
- *     if (ll_try(l, "report", 10000) == LL_OK) {
- *         work(ll_token(l));
- *         if (ll_release(l) != LL_OK)
- *             puts("the lease ran out before the work was done");
+ *     #include <ledgerlock/lock.h>
+ *     #include <stdio.h>
+ *     int main(void) {
+ *         struct ll_client *c;
+ *         struct ll_lock *l = ll_open(&c, NULL, NULL, 0) == LL_OK ? ll_new(c) : NULL;
+ *         if (l == NULL || ll_try(l, "report", 10000) != LL_OK)
+ *             return 1;
+ *         printf("at work with token %lld\n", (long long)ll_token(l));
+ *         return ll_release(l) != LL_OK;
  *     }
- *     ll_free(l);
- *     ll_close(c);
+ *
+ * It ends with 1 if somebody else holds the lock, or if the lease ran out before the
+ * work was done. A program that goes on calls ll_free and ll_close.
  *
  * A lock is a plain string key with a time to live and the value "<nonce>|<token>", so
  * every client that follows SET key value NX PX ms excludes ours and is excluded by it.
@@ -20,15 +22,20 @@
  * lease, one holder at a time. It cannot promise exclusion through pauses,
  * failovers and lost data. For that every acquire gets a fencing token, and the
  * resource must refuse a token lower than one it has seen. A token is
- * max(last + 1, server time in microseconds, floor + 1), below 2^53: tokens of one
- * server rise strictly while it keeps its data or its clock goes forward; across a
- * failover they rise as far as the clocks of the two servers agree, or the floor. In a
+ * max(last + 1, server time in microseconds, floor + 1), below 2^53 - 2^40: tokens of
+ * one server rise strictly while it keeps its data; after it lost them, they rise if
+ * its clock is ahead of its last token (a floor, or a clock that was set back, may have
+ * put a token ahead of the clock). Across a failover they rise as far as the clocks of
+ * the two servers agree, or the floor. In a
  * quorum they rise for each key; locks of different keys may get the same token at the
  * same time.
  *
  * Codes: 0 is success, > 0 an expected negative answer, < 0 a fault. No fault ever
- * looks like LL_OK or LL_BUSY. The library prints nothing, installs no signal handler,
- * keeps no global state, and never dies of SIGPIPE.
+ * looks like LL_OK or LL_BUSY. After LL_E_UNAVAILABLE no command was carried out, but
+ * in two cases: of more than LL_KEYS_MAX keys some chunks may have been, and an acquire
+ * whose answer came after its lease was; its keys were released, or end with their
+ * lease. The library prints nothing, installs no signal handler, keeps no
+ * global state, and never dies of SIGPIPE.
  *
  * Time: a call ends connect_ms + reply_ms after it began (for every LL_KEYS_MAX keys;
  * in a quorum without reply_ms, three times the nodes' time for max_lease_ms counts),
@@ -69,7 +76,7 @@ extern "C" {
     X(LL_LOST,             6, "the lock is not ours any more")                           \
     X(LL_CANCELLED,        7, "the wait was cancelled")                                  \
     X(LL_E_UNCERTAIN,     -1, "no answer came: the command may have been carried out")   \
-    X(LL_E_UNAVAILABLE,   -2, "Redis is unreachable or not ready; nothing was changed")  \
+    X(LL_E_UNAVAILABLE,   -2, "Redis is unreachable or not ready")                       \
     X(LL_E_READONLY,      -3, "Redis is a replica and takes no writes")                  \
     X(LL_E_AUTH,          -4, "Redis refused the password or the user's rights")         \
     X(LL_E_EVICTING,      -5, "Redis may evict keys: set maxmemory-policy noeviction")   \
@@ -79,7 +86,7 @@ extern "C" {
     X(LL_E_NOMEM,         -9, "out of memory")                                           \
     X(LL_E_FORKED,       -10, "the client belongs to the parent process")                \
     X(LL_E_NO_QUORUM,    -11, "fewer than a majority of the nodes can answer")           \
-    X(LL_E_NOT_REPLICATED, -12, "too few replicas confirmed the lock; it was given back") \
+    X(LL_E_NOT_REPLICATED, -12, "too few replicas confirmed the lock: it does not count") \
     X(LL_E_TLS,          -13, "TLS is not available in this build or failed")            \
     X(LL_E_CLUSTER,      -14, "Redis Cluster needs one hash tag in the prefix: {locks}:") \
     X(LL_E_VERSION,      -15, "Redis is older than 6.2, which the scripts need")
@@ -151,7 +158,8 @@ struct ll_options {
     uint32_t reply_ms;         /* one command; default 1000; of a quorum: per node,
                                   default the larger of 100 ms and 5 % of the lease;
                                   waited for only until a majority agrees */
-    uint32_t replicas;         /* after an acquire WAIT for this many; default 0 */
+    uint32_t replicas;         /* after an acquire WAIT for this many; default 0; with
+                                  fewer the lock is released, or ends with its lease */
     uint32_t max_lease_ms;     /* quorum: longest lease (with tolerance) anyone uses,
                                   the same for all clients, checked on every node;
                                   a node that started less than this ago grants
@@ -195,9 +203,12 @@ LL_MUST_CHECK int ll_open(struct ll_client **out,
 /* Closes and frees; accepts NULL. Locks of the client must be freed before. */
 void ll_close(struct ll_client *c);
 
-/* Connects if there is no connection (two round trips) and checks that the server is a
- * primary, 6.2 or newer, and does not evict; a connection in use is checked again once
- * a second. Every other call does this by itself; call it for a check at start. */
+/* Connects if there is no connection and checks that the server is a primary, 6.2 or
+ * newer, and does not evict. That takes two round trips, and more over TLS, through
+ * Sentinels, and where a cluster redirects. An acquire, and this call, check again if
+ * the last check is older than a second. Every other call connects by itself; call it
+ * for a check at start. A server whose INFO names no role, as some proxies do, is
+ * LL_E_PROTO. */
 LL_MUST_CHECK int ll_connect(struct ll_client *c);
 
 /* Closes the connections; the next call opens new ones. */
@@ -213,7 +224,8 @@ const char *ll_error(const struct ll_client *c);
 int64_t ll_clock_ahead_ms(const struct ll_client *c);
 
 /* All later tokens are higher than this one. Pass the highest fence of a row that
- * refused a token. A lower value changes nothing; the highest allowed is 2^53 - 2. */
+ * refused a token. A lower value changes nothing; the highest allowed is
+ * 2^53 - 2^40 - 2. */
 void ll_raise_floor(struct ll_client *c, int64_t token);
 
 /* Counts of this client so far. */
@@ -234,7 +246,7 @@ void ll_stats(const struct ll_client *c, struct ll_stats *stats);
 /* ---- locks ---- */
 
 /* An empty lock, reusable for any number of acquires; NULL when out of memory. */
-struct ll_lock *ll_new(struct ll_client *c);
+LL_MUST_CHECK struct ll_lock *ll_new(struct ll_client *c);
 
 /* Frees the memory; accepts NULL. Release first: keys that are still held stay until
  * their lease ends. */

@@ -1,7 +1,6 @@
 /* renew: opening and closing a renewer, and its list of locks. */
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -33,13 +32,14 @@ int ll_renewer_open(struct ll_renewer **out,
                     struct ll_client *c,
                     const struct ll_renew_options *options)
 {
+    struct ll_renew_options o = {0};
     struct ll_renewer *r;
     int code = ll_check_owner(c);
 
     *out = NULL;
     if (code != LL_OK)
         return code;
-    if (options != NULL && (options->size == 0 || options->size > sizeof *options))
+    if (options != NULL && !ll_read_options(&o, sizeof o, options, options->size))
         return ll_fail(c, LL_E_INVAL,
                        "options.size is not sizeof(struct ll_renew_options)");
     r = calloc(1, sizeof *r);
@@ -47,8 +47,7 @@ int ll_renewer_open(struct ll_renewer **out,
         free(r);
         return ll_fail_as(c, LL_E_NOMEM);
     }
-    if (options != NULL) /* an older caller: options that it lacks are defaults */
-        memcpy(&r->o, options, options->size);
+    r->o = o;
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_cond_init(&r->unpinned, NULL);
     r->lost_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -17,14 +17,19 @@
  * needed. */
 enum { AHEAD_MS = 5 };
 
+/* A proposal from here on counts only if a majority proposes so high: one bad node must
+ * not use up the tokens of the others. Below, a trillion tokens are left. */
+#define LONE_END (LL_TOKEN_END - (INT64_C(1) << 40))
+
 /* ---- votes ---- */
 
 /* The answers of the nodes about the keys of one span. */
 struct vote {
     struct ll_take take;
     struct ll_round round;
-    unsigned read;   /* nodes (bits) whose answer was read */
-    unsigned voters; /* of these: valid answers */
+    unsigned read;  /* nodes (bits) whose answer was read */
+    unsigned valid; /* of these: valid answers */
+    unsigned far;   /* of these: proposals from LONE_END on */
     int64_t proposals[LL_NODES_MAX];
     int64_t token;
     bool is_unheard; /* a node did not answer the write-back */
@@ -35,9 +40,20 @@ static struct ll_slot *slot_of(const struct vote *v, size_t i)
     return ll_span_slot(v->take.s, i);
 }
 
+/* Nodes (bits) whose votes count. */
+static unsigned voters(const struct vote *v)
+{
+    return ll_count(v->far) >= ll_majority(v->round.c) ? v->valid : v->valid & ~v->far;
+}
+
+static unsigned grants(const struct vote *v, size_t i)
+{
+    return slot_of(v, i)->grants & voters(v);
+}
+
 static bool has_majority(const struct vote *v, size_t i)
 {
-    return ll_count(slot_of(v, i)->grants) >= ll_majority(v->round.c);
+    return ll_count(grants(v, i)) >= ll_majority(v->round.c);
 }
 
 /* Counts the vote of a node. Its answer is parsed like that of a single server, then
@@ -50,25 +66,24 @@ static void read_vote(struct vote *v, size_t node)
     v->read |= 1U << node;
     if (code < 0)
         return;
-    v->voters |= 1U << node;
+    v->valid |= 1U << node;
     for (size_t i = 0; i < v->take.s->n; i++) {
         if (slot_of(v, i)->code != LL_OK)
             continue;
         slot_of(v, i)->grants |= (unsigned char)(1U << node);
         v->proposals[node] = slot_of(v, i)->token;
     }
+    v->far |= v->proposals[node] >= LONE_END ? 1U << node : 0;
 }
 
-/* True if every key is granted or refused by a majority: more answers change nothing.
- */
+/* True if a majority granted or refused every key: more answers change nothing. */
 static bool is_decided(void *round)
 {
     struct vote *v = (struct vote *)((char *)round - offsetof(struct vote, round));
     struct ll_client *c = v->round.c;
     size_t refusals_needed = c->node_ct - ll_majority(c) + 1;
-    unsigned unread;
+    unsigned unread = v->round.who & ~v->read;
 
-    unread = v->round.who & ~v->read;
     for (size_t i = 0; (i = ll_next(c, unread, i)) < c->node_ct; i++) {
         const struct ll_node *node = &c->nodes[i];
 
@@ -77,11 +92,11 @@ static bool is_decided(void *round)
             node->replies[0]->elements > 1)
             read_vote(v, i);
     }
-    if (ll_count(v->voters) < ll_majority(c))
+    if (ll_count(voters(v)) < ll_majority(c))
         return false;
     for (size_t i = 0; i < v->take.s->n; i++) {
         if (!has_majority(v, i) &&
-            ll_count(v->voters) - ll_count(slot_of(v, i)->grants) < refusals_needed)
+            ll_count(voters(v)) - ll_count(grants(v, i)) < refusals_needed)
             return false;
     }
     return true;
@@ -111,13 +126,13 @@ static bool choose_token(struct vote *v)
     bool is_whole = true;
 
     for (size_t i = 0; i < v->take.s->n; i++) {
-        unsigned grants = slot_of(v, i)->grants;
+        unsigned who = grants(v, i);
 
         if (!has_majority(v, i)) {
             is_whole = false;
             continue;
         }
-        for (size_t node = 0; (node = ll_next(c, grants, node)) < c->node_ct; node++)
+        for (size_t node = 0; (node = ll_next(c, who, node)) < c->node_ct; node++)
             v->token = ll_most(v->token, v->proposals[node]);
     }
     return is_whole;
@@ -139,7 +154,7 @@ static bool is_settled(const struct vote *v)
 
     for (size_t i = 0; i < v->take.s->n; i++) {
         if (has_majority(v, i) &&
-            ll_count(slot_of(v, i)->grants & who) < ll_majority(v->round.c))
+            ll_count(grants(v, i) & who) < ll_majority(v->round.c))
             return false;
     }
     return true;
@@ -186,8 +201,7 @@ static void write_back(struct vote *v)
 /* ---- outcome ---- */
 
 /* Keys that were not granted are released on all nodes that may have granted them,
- * without waiting for answers. If a node misses the release, the lease ends the grant.
- */
+ * without waiting. If a node misses the release, the lease ends the grant. */
 static void give_back_losers(struct vote *v, unsigned asked)
 {
     size_t *index = v->take.s->l->table;
@@ -199,7 +213,7 @@ static void give_back_losers(struct vote *v, unsigned asked)
 
         if (slot->code == LL_OK)
             continue;
-        if (slot->grants != 0 || v->voters != asked)
+        if (slot->grants != 0 || v->valid != asked)
             index[s.n++] = ll_span_key(v->take.s, i);
         slot->token = 0;
     }
@@ -241,11 +255,11 @@ static int conclude(struct vote *v, unsigned asked)
     else if (v->is_unheard)
         code = ll_fail(c, LL_E_NO_QUORUM, "too few nodes took the token");
     else
-        code = ll_count(v->voters) >= ll_majority(c) ? LL_BUSY : ll_too_few(&v->round);
+        code = ll_count(voters(v)) >= ll_majority(c) ? LL_BUSY : ll_too_few(&v->round);
 
     if (code >= 0)
         give_back_losers(v, asked);
-    else if (v->round.unanswered != 0 || v->voters != 0 || ll_is_half_done(code))
+    else if (v->round.unanswered != 0 || v->valid != 0 || ll_is_half_done(code))
         v->take.s->l->uncertain = true;
     return code;
 }
@@ -312,7 +326,7 @@ static int vote_span(struct ll_span *s, enum ll_mode mode, uint32_t ttl_ms)
     (void)is_decided(&v.round); /* reads the answers that came last */
     if ((choose_token(&v) || mode == LL_ANY) && v.token > 0 && !is_settled(&v))
         write_back(&v);
-    c->floor = ll_most(c->floor, v.token);
+    ll_raise_floor(c, v.token);
     return conclude(&v, v.round.who);
 }
 

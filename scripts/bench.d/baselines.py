@@ -146,7 +146,7 @@ class Judge:
 def judge_billing(judge, contest, a):
     for order in tools.ORDERS:
         n = max(a.workers, key=lambda n, order=order: contest.median(shipped(n, order)))
-        judge.ratio(f"{shipped(n, order)} against the limit", shipped(n, order), limited(n, order), 0.80)
+        judge.ratio(f"{shipped(n, order)} against the limit", shipped(n, order), limited(n, order), 0.85)
     n = max(a.workers, key=lambda n: contest.median(shipped(n, "sign-up")))
     ours = shipped(n, "sign-up")
     judge.ratio(f"{ours} against locks off", ours, unlocked(n), None)
@@ -168,7 +168,7 @@ def judge_orders(judge, contest, order):
 def judge_hot(judge, contest, a):
     for order in tools.ORDERS:
         ours = f"hot SKU as shipped, {order}"
-        judge.ratio(f"hot SKU, {order}, against one order a transaction", ours, "hot SKU, one order a transaction", 20)
+        judge.ratio(f"hot SKU, {order}, against one order a transaction", ours, "hot SKU, one order a transaction", 40)
         exact = contest.figures(ours, "totals_exact")
         judge.say(f"hot SKU, {order}, rounds with exact totals", tools.spread([exact.count(True)]), a.rounds, "{:d}")
 

@@ -1,6 +1,6 @@
 """`scripts/bench --page`: what it costs to be watched. The rate of a pool with a backlog, with and without its page, which a
 browser listens to and a Prometheus reads every 5 s, and the share of the page in all CPU that was used; the size of the
-page; `ledgerlock top`, its start and its CPU. The whole audit that the page makes now and then is left out:
+page; how long /readyz takes beside slow clients; `ledgerlock top`, its start and its CPU. The whole audit that the page makes now and then is left out:
 `--size --only audit` measures it."""
 import fcntl
 import os
@@ -21,6 +21,9 @@ SIZE_TARGET = 60000
 TOP_START_TARGET_MS = 100
 TOP_CORES_TARGET = 0.01
 SCRAPE_S = 5
+SLOW_CLIENTS = 200  # that have sent half a request, and as many that send a byte a second
+ANSWERS = 50
+ANSWER_TARGET_MS = 200  # the slowest of them
 SETTLE_S = 3
 
 
@@ -30,6 +33,7 @@ def arguments():
     parser.add_argument("--workers", type=int, default=3, help="default 3")
     parser.add_argument("--seconds", type=int, default=20, help="of each timed part (default 20)")
     parser.add_argument("--rounds", type=int, default=5, help="with the page and without it, in turn (default 5)")
+    parser.add_argument("--only", choices=[name for name, _ in PARTS], help="leave out the others")
     return tools.parse(parser)
 
 
@@ -156,6 +160,54 @@ def part_page(a):
             "met": total < SIZE_TARGET and took < FIRST_TARGET_MS}
 
 
+class SlowClients:
+    """Clients that keep the page busy with nothing, while a block runs."""
+    request = b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nX-Slow: " + b"x" * 1000
+
+    def __init__(self, port):
+        self.half = [socket.create_connection(("127.0.0.1", port)) for _ in range(SLOW_CLIENTS)]
+        self.slow = [socket.create_connection(("127.0.0.1", port)) for _ in range(SLOW_CLIENTS)]
+        self.over, self.thread = threading.Event(), threading.Thread(target=self.send)
+
+    def send(self):
+        """A byte of each a second; the page may close a connection that it has waited for long enough."""
+        for number in range(len(self.request)):
+            for client in self.slow:
+                try:
+                    client.send(self.request[number:number + 1])
+                except OSError:
+                    pass
+            if self.over.wait(1):
+                return
+
+    def __enter__(self):
+        for client in self.half:
+            client.sendall(self.request[:len(self.request) // 2])
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.thread.join()
+        for client in self.half + self.slow:
+            client.close()
+
+
+def part_slow(a):
+    port, times = free_port(), []
+    with tools.Pool("-w", a.workers, "--http", f"127.0.0.1:{port}", "--http-audit-every-s", 0):
+        await_page(port)
+        with SlowClients(port):
+            time.sleep(1)
+            for _ in range(ANSWERS):
+                begun = time.monotonic()
+                get(port, "/readyz")
+                times.append(1000 * (time.monotonic() - begun))
+                time.sleep(0.02)
+    return {"slow_clients": 2 * SLOW_CLIENTS, "answers": len(times), "p50_ms": tools.median(times), "most_ms": max(times),
+            "most_target_ms": ANSWER_TARGET_MS, "met": max(times) < ANSWER_TARGET_MS}
+
+
 def part_top(a):
     """In a terminal of 80 x 24, beside an idle pool that has charged a thousand rows."""
     tools.bench("billing", "--rows", 1000, "--no-audit")
@@ -186,9 +238,12 @@ def part_top(a):
             "met": after["start_ms"] < TOP_START_TARGET_MS and cores < TOP_CORES_TARGET}
 
 
+PARTS = (("rate", part_rate), ("page", part_page), ("slow", part_slow), ("top", part_top))
+
+
 def main():
     a = arguments()
-    tools.finish("page", a, {"rate": part_rate(a), "page": part_page(a), "top": part_top(a)}, a.json)
+    tools.finish("page", a, {name: part(a) for name, part in PARTS if a.only in (None, name)}, a.json)
 
 
 main()

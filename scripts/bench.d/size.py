@@ -16,7 +16,7 @@ AUDIT_TARGET_S = 10
 MONTHS_DAYS = 396  # daily periods of each user: more than thirteen months
 MONTHS_TARGET_S = 2
 PULL_TARGET_MS = 10
-RATIO_TARGETS = {"sign-up": 0.85, "shuffled": 0.7}
+RATIO_TARGETS = {"sign-up": 0.78, "shuffled": 0.65}
 
 
 def arguments():

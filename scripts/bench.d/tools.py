@@ -81,8 +81,11 @@ def cost_of(document):
 
 
 def cost_text(documents):
-    """The same as words, the medians of several documents."""
-    costs = [cost_of(document) for document in documents]
+    return costs_text([cost_of(document) for document in documents])
+
+
+def costs_text(costs):
+    """Several of them as words, by their medians."""
     return ", ".join(f"{name} {median([c[name] for c in costs]):.1f}" for name in costs[0]) + " us"
 
 
@@ -137,13 +140,14 @@ def tree_cpu_s(root):
 
 
 class Pool:
-    """`ledgerlock run`, ended with the block."""
+    """`ledgerlock run`, ended with the block. log: a file of its own, where several run at once."""
 
-    def __init__(self, *flags):
+    def __init__(self, *flags, log="pool.log"):
         self.words = [PROGRAM, "run", "--log-level", "warn", *map(str, flags)]
+        self.log = os.path.join(FOLDER, "tmp", log)
 
     def __enter__(self):
-        with open(os.path.join(FOLDER, "tmp", "pool.log"), "w", encoding="utf-8") as log:
+        with open(self.log, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(self.words, env=settings("ledgerlock_worker"), stdout=log, stderr=log)
         return self
 
@@ -155,7 +159,7 @@ class Pool:
     def check(self):
         """Fails if it has ended by itself."""
         if self.process.poll() is not None:
-            with open(os.path.join(FOLDER, "tmp", "pool.log"), encoding="utf-8") as log:
+            with open(self.log, encoding="utf-8") as log:
                 fail(f"the pool ended with {self.process.returncode}: {log.read()[-600:]}")
 
     def cpu_s(self):
@@ -172,14 +176,14 @@ class Pool:
         return dict(cores, all=sum(cores.values()))
 
 
-def pgbench(script, clients, *flags, session=SESSION):
+def pgbench(script, clients, *flags, session=SESSION, database=DATABASE):
     """Runs a script; (transactions, seconds that they took, connecting left out)."""
     path = os.path.join(FOLDER, "tmp", "pgbench.sql")
     with open(path, "w", encoding="ascii") as file:
         file.write(script)
     env = dict(os.environ, PGOPTIONS=session)
     out = run([f"{PG_BIN}/pgbench", "-n", "-M", "prepared", "-h", PG_DIR, "-U", "ledgerlock_owner", "-c", str(clients),
-               "-j", str(min(clients, os.cpu_count())), "-f", path, *map(str, flags), DATABASE], env)
+               "-j", str(min(clients, os.cpu_count())), "-f", path, *map(str, flags), database], env)
     calls = int(re.search(r"actually processed: (\d+)", out).group(1))
     per_s = float(re.search(r"tps = ([\d.]+) \(without initial", out).group(1))
     return calls, calls / per_s

@@ -50,6 +50,7 @@ bench_has_huge_pages() {
 
 bench_settings() {
   cat <<CONF
+max_connections = 400
 huge_pages = $(bench_has_huge_pages && echo on || echo off)
 shared_buffers = $(bench_shared_buffers)MB
 max_wal_size = $(bench_max_wal)MB

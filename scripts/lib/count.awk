@@ -1,6 +1,7 @@
 # Reads a JUnit report of ctest: each function of a cmocka program counts, and each test that is no such program.
 # Prints "count PASSED FAILED SKIPPED", a line for each function or test that failed or was skipped, and for each
-# test that may be run again "again TEST where it failed". A test that broke a promise, or is not in `once`, is not run again.
+# test that may be run again "again TEST where it failed". A test that broke a promise is not run again; neither is a
+# program that crashed, hung until it was killed, or met a sanitizer's error: none of these is chance.
 # -v again=0: nothing is to be run again, all failures count.
 
 function say(what, name, reason) {
@@ -9,6 +10,7 @@ function say(what, name, reason) {
 
 function finish(    i) {
   if (test == "") return
+  if (status == "fail" && began && !summary) broken = 1
   if (functions == 0 && status == "run") here["passed"]++
   else if (functions == 0 && status == "fail") { here["failed"]++; say("failed", test, place) }
   else if (functions == 0) { here["skipped"]++; say("skipped", test, reason) }
@@ -29,14 +31,14 @@ function finish(    i) {
   test = substr($0, RSTART + 7, RLENGTH - 8)
   match($0, / status="[^"]*"/)
   status = substr($0, RSTART + 9, RLENGTH - 10)
-  functions = bad = spared = summary = noted = broken = 0
+  functions = bad = spared = began = summary = noted = broken = 0
   reason = place = function_now = ""
   delete here
 }
 test == "" { next }
 { sub(/^.*<system-out>/, "") }
-/PROMISE BROKEN/ { broken = 1 }
-/^\[==========\] Running / { summary = 0; next }
+/PROMISE BROKEN|ERROR: (Address|Leak|Thread|Undefined)|: runtime error:|Test failed with exception/ { broken = 1 }
+/^\[==========\] Running / { began = 1; summary = 0; next }
 /^\[==========\] [0-9]+ test/ { summary = 1; next }
 /^\[ RUN      \] / { reason = ""; function_now = $NF; next }
 /^(SKIPPED|[Ss]kipped): / { reason = $0; sub(/^[A-Za-z]*: /, "", reason) }

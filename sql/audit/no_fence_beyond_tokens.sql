@@ -1,17 +1,19 @@
--- Every fence, and the last token, is one that a later token can pass: far below 2^53, where tokens end.
--- A row with a higher one would refuse every worker for ever.
-WITH beyond AS MATERIALIZED (
+-- No fence, nor the last token, is more than a day ahead of the clock: a token is the time in microseconds.
+-- A row with a higher one would refuse every worker until then.
+WITH clock AS (
+  SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 86400000000 AS last
+), beyond AS MATERIALIZED (
   SELECT 'user' AS kind, user_id::text AS name, fence
     FROM users
-   WHERE fence NOT BETWEEN 0 AND 9006099743113215
+   WHERE fence NOT BETWEEN 0 AND (SELECT last FROM clock)
    UNION ALL
   SELECT 'sku', sku, fence
     FROM stock
-   WHERE fence NOT BETWEEN 0 AND 9006099743113215
+   WHERE fence NOT BETWEEN 0 AND (SELECT last FROM clock)
    UNION ALL
   SELECT 'token', 'last', last
     FROM lock_token
-   WHERE last NOT BETWEEN 0 AND 9006099743113215)
+   WHERE last NOT BETWEEN 0 AND (SELECT last FROM clock))
 SELECT format('%s %s', kind, name) AS what,
        format('fence %s', fence) AS detail
   FROM beyond

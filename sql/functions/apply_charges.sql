@@ -1,4 +1,4 @@
--- apply_charges(token, worker, now, pauses, ids, places, payers, catch_up_max): charges one period of each subscription of
+-- apply_charges(token, worker, now, ids, places, payers, catch_up_max): charges one period of each subscription of
 -- the batch: re-reads what is due, decides, and writes every effect.
 -- The users must have been claimed by an earlier statement of this transaction, so the snapshot of
 -- this statement is younger than the row locks.
@@ -8,26 +8,26 @@
 -- A subscription is read by its place (ctid) from the pull, which saves an index scan, and by its key: one that was written
 -- since the pull is not found there, and stays due for the next pull. postgres.places = "off" leaves the marked lines out. A wallet is read at a fence that is not above the
 -- token. If fewer effects are written than decided, the function raises an error, and the batch is rolled back.
+-- The pauses after declines come from the newest row of retry_schedules, which no worker writes.
 -- Every decline, later try and cancellation is an entry of the journal, and the transaction is a row of batches.
 -- The parameters and the columns are those of billing_apply_charges; effects are the rows that carry the token.
 -- Guards: users.fence <= token; version of the subscription; unique (subscription, period, start);
 -- unique (kind, source, leg, source_at) of transfers; balance >= 0.
 CREATE OR REPLACE FUNCTION apply_charges(
-  p_token bigint, p_worker text, p_now timestamptz, p_pauses bigint[], p_ids bigint[], p_places tid[], p_payers bigint[],
+  p_token bigint, p_worker text, p_now timestamptz, p_ids bigint[], p_places tid[], p_payers bigint[],
   p_catch_up_max bigint,
   OUT captured bigint, OUT declined bigint, OUT cancelled bigint, OUT deferred bigint, OUT due_again bigint, OUT effects bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 #variable_conflict use_column
 DECLARE
+  v_pauses  bigint[];
   v_decided bigint;
   v_written bigint;
 BEGIN
   PERFORM check_batch($1, $3);
-  IF cardinality($4) NOT BETWEEN 1 AND 16 OR (1 <= ALL ($4) AND 31622400 >= ALL ($4)) IS NOT TRUE THEN
-    RAISE EXCEPTION 'the pauses of declined periods must be 1 to 16, each of one second to 366 days' USING ERRCODE = 'LL002';
-  END IF;
+  SELECT pauses_s INTO STRICT v_pauses FROM retry_schedules ORDER BY schedule_id DESC LIMIT 1;
 WITH clock AS (
-  SELECT coalesce($3::timestamptz, now()) AS now, coalesce($3::timestamptz, now()) - $8::bigint * interval '1 day' AS long_ago
+  SELECT coalesce($3::timestamptz, now()) AS now, coalesce($3::timestamptz, now()) - $7::bigint * interval '1 day' AS long_ago
 ), due AS (
   SELECT asked.place, s.version, s.subscription_id, s.user_id, s.price_minor AS amount_minor, s.currency,
          s.next_period_no AS period_no,
@@ -35,7 +35,7 @@ WITH clock AS (
          period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
          period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
          s.cancel_at
-    FROM unnest($5::bigint[], $6::tid[], $7::bigint[]) AS asked (id, place, user_id)
+    FROM unnest($4::bigint[], $5::tid[], $6::bigint[]) AS asked (id, place, user_id)
    CROSS JOIN LATERAL (SELECT *, xmin AS version,
                               CASE WHEN terms_from_no <= next_period_no -- null: its terms never changed
                                    THEN (SELECT t.amount_minor FROM subscription_terms AS t
@@ -53,7 +53,7 @@ WITH clock AS (
      AND s.next_due_at <= (SELECT now FROM clock)
      AND (s.next_due_at > (SELECT long_ago FROM clock) -- no period is shorter than a day
           OR check_catch_up(s.subscription_id, s.anchor_at, s.unit, s.every, s.next_period_no,
-                                       least((SELECT now FROM clock), s.cancel_at), $8::bigint))
+                                       least((SELECT now FROM clock), s.cancel_at), $7::bigint))
 ), judged AS (
   SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over, amount_minor > balance_minor AS is_dear FROM due
 ), summed AS (
@@ -86,11 +86,11 @@ WITH clock AS (
      SET next_period_no = s.next_period_no + d.captured::int,
          state = CASE WHEN d.captured THEN 'active'
                       WHEN d.over THEN 'cancelled'
-                      WHEN s.retries < cardinality($4::bigint[]) THEN 'past_due'
+                      WHEN s.retries < cardinality(v_pauses) THEN 'past_due'
                       ELSE 'unpaid' END,
          next_due_at = CASE WHEN d.captured THEN d.ends
-                            WHEN d.declined AND s.retries < cardinality($4::bigint[])
-                              THEN (SELECT now FROM clock) + $4[s.retries + 1] * interval '1 second'
+                            WHEN d.declined AND s.retries < cardinality(v_pauses)
+                              THEN (SELECT now FROM clock) + v_pauses[s.retries + 1] * interval '1 second'
                             ELSE s.next_due_at END,
          retries = CASE WHEN d.captured THEN 0 WHEN d.declined THEN s.retries + 1 ELSE s.retries END
     FROM decided AS d

@@ -1,10 +1,12 @@
--- check_batch(token, now): refuses what no worker may give: a token that is none or that would keep every later batch away
--- from the rows that carry it, and a time to come, in which nothing is due yet. apply_charges and apply_orders call it.
+-- check_batch(token, now): refuses what no worker may give: a token that is none, or one more than a day ahead of the clock,
+-- which would keep later batches away from the rows that carry it; and a time to come, in which nothing is due yet. A token is the
+-- time of a server in microseconds, or one above a fence, and rows with a fence half a day ahead are parked (pool_refused_users).
+-- apply_charges and apply_orders call it.
 CREATE OR REPLACE FUNCTION check_batch(p_token bigint, p_now timestamptz)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-  IF p_token IS NULL OR p_token NOT BETWEEN 1 AND 9006099743113215 THEN -- below FENCE_END of worker/batch/batch.h
-    RAISE EXCEPTION 'token % is none that a row may carry', p_token USING ERRCODE = 'LL002';
+  IF (p_token BETWEEN 1 AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 86400000000) IS NOT TRUE THEN
+    RAISE EXCEPTION 'token % is none, or more than a day ahead of the clock', p_token USING ERRCODE = 'LL002';
   END IF;
   IF p_now > now() THEN
     RAISE EXCEPTION 'now may not be later than the clock of the database: %', p_now USING ERRCODE = 'LL002';

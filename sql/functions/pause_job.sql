@@ -7,7 +7,11 @@ BEGIN
     RAISE EXCEPTION 'a job has a name of small letters' USING ERRCODE = 'LL002';
   END IF;
   INSERT INTO paused_jobs (job, reason) VALUES (p_job, coalesce(p_reason, '')) ON CONFLICT DO NOTHING;
-  RETURN FOUND;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  INSERT INTO job_journal (job, event, reason) VALUES (p_job, 'paused', coalesce(p_reason, ''));
+  RETURN true;
 END $$;
 COMMENT ON FUNCTION pause_job IS
   'No pool works the job until resume_job; false: it was paused before. Errors: LL002 bad argument.';

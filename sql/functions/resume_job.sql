@@ -3,7 +3,11 @@ CREATE OR REPLACE FUNCTION resume_job(p_job text)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   DELETE FROM paused_jobs WHERE job = p_job;
-  RETURN FOUND;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  INSERT INTO job_journal (job, event) VALUES (p_job, 'resumed');
+  RETURN true;
 END $$;
 COMMENT ON FUNCTION resume_job IS 'The pools work a paused job again; false: it was not paused.';
 REVOKE ALL ON FUNCTION resume_job FROM PUBLIC;

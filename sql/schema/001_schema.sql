@@ -105,6 +105,18 @@ COMMENT ON TABLE subscription_terms IS
   'What a subscription is and costs from a period on, up to the next row of it. Of several rows for one period the last one counts.';
 COMMENT ON COLUMN subscription_terms.unit_minor IS 'Price of one unit for one period. The period costs amount_minor.';
 
+CREATE TABLE retry_schedules (
+  schedule_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_retry_schedule PRIMARY KEY,
+  pauses_s    bigint[] NOT NULL CONSTRAINT retries_within_a_year CHECK (
+                cardinality(pauses_s) BETWEEN 1 AND 16 AND 1 <= ALL (pauses_s) AND 31622400 >= ALL (pauses_s)
+                AND array_position(pauses_s, NULL) IS NULL),
+  worker      text COLLATE "C" NOT NULL DEFAULT session_user,
+  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE retry_schedules IS
+  'Pauses in seconds after each decline of a period; after the last one the subscription is unpaid. The newest row counts. Its owner writes it, and workers read it.';
+INSERT INTO retry_schedules (pauses_s) VALUES ('{86400, 259200, 432000, 604800}');
+
 CREATE TABLE contracts (
   user_id         bigint NOT NULL CONSTRAINT contract_has_a_user REFERENCES users,
   plan            text COLLATE "C" NOT NULL,
@@ -528,6 +540,16 @@ CREATE TABLE paused_jobs (
 COMMENT ON TABLE paused_jobs IS
   'The jobs that no pool works at present: the pull of a job that is in it returns no row. pause_job and resume_job write it.';
 
+CREATE TABLE job_journal (
+  entry_id    bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_job_entry PRIMARY KEY,
+  job         text COLLATE "C" NOT NULL,
+  event       text NOT NULL CONSTRAINT job_event CHECK (event IN ('paused', 'resumed')),
+  reason      text NOT NULL DEFAULT '',
+  worker      text COLLATE "C" NOT NULL DEFAULT session_user,
+  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE job_journal IS 'Each time that a job was paused or resumed, by whom, when and why.';
+
 CREATE FUNCTION keep_contracts() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
 SET search_path FROM CURRENT AS $$
 BEGIN
@@ -716,7 +738,7 @@ DECLARE
   journal text;
 BEGIN
   FOREACH journal IN ARRAY ARRAY['transfers', 'stock_movements', 'order_lines', 'lock_incidents', 'batches',
-                                 'subscription_journal', 'order_journal', 'stock_journal', 'subscription_terms', 'prorations', 'closures', 'signups', 'contracts', 'deposits',
+                                 'subscription_journal', 'order_journal', 'stock_journal', 'job_journal', 'subscription_terms', 'retry_schedules', 'prorations', 'closures', 'signups', 'contracts', 'deposits',
                                  'deliveries', 'months', 'seals', 'corrections', 'write_offs', 'adjustments', 'returns'] LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE OR DELETE ON %I FOR EACH ROW
                     EXECUTE FUNCTION refuse_change()', journal || '_are_never_changed', journal);

@@ -25,7 +25,8 @@ static void kill_the_worker(void)
 }
 
 /* So long that only the successor of a dead worker can have freed its keys in time. */
-WORLD(.points = true,
+WORLD(.any = true,
+      .points = true,
       .checker = true,
       .redis = true,
       .proxies = true,

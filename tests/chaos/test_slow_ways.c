@@ -3,6 +3,7 @@
  * Slower, and right. */
 #include "tests/lib/fault.h"
 #include "tests/lib/gate.h"
+#include "tests/lib/meet.h"
 #include "tests/lib/steps.h"
 
 FAULT_WORLD(.load = &fault_usual);
@@ -178,6 +179,7 @@ CASE(swizzled_ways_of_three_pools_drain_after_the_last,
 {
     unsigned seed = 7, swallowed = 0;
 
+    meet_begin();
     for (size_t i = 0; i < POOLS; i++)
         start_pool(i);
     for (size_t i = 0; i < POOLS; i++)
@@ -193,5 +195,7 @@ CASE(swizzled_ways_of_three_pools_drain_after_the_last,
         (void)kill(pools[i].pid, SIGTERM);
         pool_assert_ends(&pools[i], 0);
     }
+    meet_assert("billing");
+    meet_assert("orders");
     fault_check();
 }

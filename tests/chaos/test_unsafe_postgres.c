@@ -52,7 +52,7 @@ CASE(unsafe_postgres_is_worked_on_when_one_says_so)
     fault_as_shipped();
     set("synchronous_commit", "off");
     fixture_env("LEDGERLOCK_POSTGRES_DURABILITY", "any");
-    fault_start("2");
+    fault_start("4");
     fault_recovers();
     fault_end();
 }

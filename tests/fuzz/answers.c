@@ -31,7 +31,7 @@ static void grant_token(struct answer *a, unsigned lane, long long floor)
     else if (how == 3)
         say_bulk(a, odd_word(lane));
     else if (how == 4)
-        say_digits(a, (1LL << 53) - 1);
+        say_digits(a, (1LL << 53) - (1LL << 40) - 1);
     else
         say_digits(a, floor + 1 > now ? floor + 1 : now);
 }

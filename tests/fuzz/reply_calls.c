@@ -15,7 +15,7 @@ enum {
 
 static bool is_token(int64_t token)
 {
-    return token > 0 && token < INT64_C(1) << 53;
+    return token > 0 && token < LL_TOKEN_END;
 }
 
 static void check_code(int code, unsigned allowed)
@@ -169,7 +169,7 @@ static int connection(struct run *r)
     if (r->chosen == 0)
         ll_disconnect(r->client);
     else if (r->chosen == 1)
-        ll_raise_floor(r->client, (INT64_C(1) << 53) - 1 - pick(4));
+        ll_raise_floor(r->client, LL_TOKEN_END - 1 - pick(4));
     return ll_connect(r->client);
 }
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The first example of lock.h compiles and runs as it is printed, on a new server: hello.sh BUILD-FOLDER
+# The first program of lock.h has at most ten lines, stands in three places, compiles and runs as it is printed, on a new
+# server: hello.sh BUILD-FOLDER
 set -euo pipefail
 build=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -20,13 +21,19 @@ die() {
   exit 1
 }
 
-# ---- the program: the text of the header, with a body for work() and an address of our own ----
-body=$(sed -n '/^ \*     struct ll_client \*c;/,/^ \*     ll_close/s/^ \*     //p' "$root/common/lock/lock.h")
-[ "$(printf '%s\n' "$body" | wc -l)" -ge 8 ] || die "the header has lost its example"
-cat >"$work/hello.c" <<C
-#include <stdio.h>
+# ---- the program: the same in the header, on the man page and on the page of the library ----
+cut_from() { # file, how a line of it begins
+  sed -n "s/^$2//; /^#include <ledgerlock\/lock.h>\$/,/^}\$/p" "$root/$1"
+}
+cut_from common/lock/lock.h ' \*     ' >"$work/hello.c"
+cut_from docs/man/ledgerlock-lock.3 '' | sed 's/\\e/\\/g' | cmp - "$work/hello.c" || die "the man page has another program"
+cut_from docs/locks.md '' | cmp - "$work/hello.c" || die "docs/locks.md has another program"
+lines=$(wc -l <"$work/hello.c")
+[ "$lines" -ge 8 ] && [ "$lines" -le 10 ] || die "the program has $lines lines"
 
-#include "common/lock/lock.h"
+# Its server is one of ours.
+cat >"$work/wrap.c" <<C
+#include <ledgerlock/lock.h>
 
 int __real_ll_open(struct ll_client **c, const struct ll_options *o, char *why, size_t n);
 int __wrap_ll_open(struct ll_client **c, const struct ll_options *o, char *why, size_t n);
@@ -37,20 +44,11 @@ int __wrap_ll_open(struct ll_client **c, const struct ll_options *o, char *why, 
 
     return __real_ll_open(c, o == NULL ? &ours : o, why, n);
 }
-
-static void work(int64_t token)
-{
-    printf("token %lld\n", (long long)token);
-}
-
-int main(void)
-{
-$body
-    return 0;
-}
 C
+mkdir "$work/ledgerlock"
+cp "$root"/common/lock/lock.h "$work/ledgerlock"
 read -ra links <<<"$(pkg-config --libs hiredis) $(pkg-config --libs hiredis_ssl openssl 2>/dev/null || true)"
-cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$root" "$work/hello.c" -Wl,--wrap=ll_open \
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$work" "$work/hello.c" "$work/wrap.c" -Wl,--wrap=ll_open \
   "$build/libledgerlock.a" "${links[@]}" -pthread -o "$work/hello" || die "it does not compile"
 
 # ---- and its run -------------------------------------------------------------------------
@@ -62,5 +60,5 @@ for _ in $(seq 100); do
 done
 first=$("$work/hello") || die "it failed"
 second=$("$work/hello") || die "it failed the second time"
-[[ $first =~ ^token\ [1-9][0-9]*$ ]] || die "it said: $first"
-[ "${second#token }" -gt "${first#token }" ] || die "$second is not above $first"
+[[ $first =~ ^at\ work\ with\ token\ [1-9][0-9]*$ ]] || die "it said: $first"
+[ "${second##* }" -gt "${first##* }" ] || die "$second is not above $first"

@@ -36,6 +36,7 @@ static const struct plant plants[] = {
     {"charge_matches_subscription", "UPDATE charges SET amount_minor = 1 WHERE (subscription_id, period_no) = (8, 4)"},
     {"next_due_right", "UPDATE subscriptions SET next_due_at = next_due_at + interval '1 hour' WHERE subscription_id = 1"},
     {"next_due_right", "UPDATE subscriptions SET next_due_at = '2034-01-01' WHERE subscription_id = 4"},
+    {"next_due_right", "UPDATE subscriptions SET next_due_at = now() + interval '367 days' WHERE state = 'past_due'"},
     {"boundaries_from_anchor", "UPDATE charges SET period_end = period_end + interval '1 day' WHERE (subscription_id, period_no) = (1, 1)"},
     {"boundaries_from_anchor", "UPDATE charges SET period_start = period_start - interval '1 day' WHERE (subscription_id, period_no) = (1, 1);"
         "UPDATE transfers SET source_at = source_at - interval '1 day' WHERE (kind, source, leg) = ('charge', 1, 1)"},

@@ -2,6 +2,7 @@
 #include "tests/lib/fault.h"
 
 #include "tests/lib/gate.h"
+#include "tests/lib/meet.h"
 #include "tests/lib/points.h"
 #include "tests/lib/secrets.h"
 
@@ -91,6 +92,8 @@ void fault_full_speed(void)
 
 /* ---- the pool ---- */
 
+static bool is_crowded; /* four workers of each job: they must have met */
+
 static void start_clients(void)
 {
     if (world.clients == 0 && !world.has_no_clients && world.load.call_ct > 0)
@@ -98,8 +101,12 @@ static void start_clients(void)
             load_clients_start(&world.load, &world.f, world.checker.dir, CLIENTS_MS);
 }
 
+/* Four workers of each job begin together. */
 void fault_start(const char *workers)
 {
+    is_crowded = strcmp(workers, "4") == 0;
+    if (is_crowded)
+        meet_begin();
     fixture_spawn(&world.through, &world.pool, "run", "-w", workers, NULL);
     start_clients();
 }
@@ -214,7 +221,7 @@ void fault_recovers(void)
     gate_open();
     await_work();
     if (world.is_one)
-        fixture_spawn(&world.f, &world.others, "run", "-w", "1", "--jobs", "orders",
+        fixture_spawn(&world.f, &world.others, "run", "-w", "4", "--jobs", "orders",
                       NULL);
     world.is_one = false;
     load_clients_finish(&world.load, &world.f, world.checker.dir, world.clients);
@@ -300,6 +307,11 @@ void fault_check(void)
                       pool_incidents(&world.f, "commit_unknown", "settled: "));
     promise_int_equal(pool_incidents(&world.f, "parked", ""), 0);
     load_assert_exact(&world.load, &world.f);
+    if (is_crowded) {
+        meet_assert("billing");
+        meet_assert("orders");
+    }
+    is_crowded = false;
     fault_check_rows("now");
 }
 

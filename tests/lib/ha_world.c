@@ -133,7 +133,7 @@ static void exec_sentinel(const struct ha_sentinel *s, int primary_port)
     (void)fprintf(f,
                   "port %d\nbind 127.0.0.1\ndir %s\nlogfile redis.log\n"
                   "sentinel monitor " HA_NAME " 127.0.0.1 %d 1\n"
-                  "sentinel down-after-milliseconds " HA_NAME " 500\n"
+                  "sentinel down-after-milliseconds " HA_NAME " 3000\n"
                   "sentinel failover-timeout " HA_NAME " 5000\n",
                   s->port, s->redis.dir, primary_port);
     (void)fclose(f);

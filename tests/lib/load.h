@@ -24,8 +24,8 @@
 #include "tests/lib/calendar.h"
 #include "tests/lib/fixture.h"
 
-/* LEDGERLOCK_BILLING_RETRY_AFTER, and how often a charge is tried with it. */
-#define LOAD_RETRIES "1s,1s,1s"
+/* Pauses in seconds of retry_schedules, and how often a charge is tried with them. */
+#define LOAD_RETRIES "1,1,1"
 
 enum { LOAD_LINES = 3, LOAD_SKUS = 32, LOAD_TRIES = 4, LOAD_LOTS = 4 };
 
@@ -110,7 +110,7 @@ uint64_t load_seed(void);
 const char *load_currency(int64_t id);
 
 /* Puts it into a migrated, empty database as the owner, with the orders and the cancels
- * that are there before the pool. The runs that follow retry as LOAD_RETRIES says. */
+ * that are there before the pool. The pools that follow retry as LOAD_RETRIES says. */
 void load_put(const struct load *l, const struct fixture *f);
 
 /* ---- progress ---- */

@@ -120,8 +120,9 @@ void load_put(const struct load *l, const struct fixture *f)
     size_t size = 0;
     FILE *out = open_memstream(&sql, &size);
 
-    fixture_env("LEDGERLOCK_BILLING_RETRY_AFTER", LOAD_RETRIES);
-    fputs("BEGIN; SET LOCAL search_path = ledgerlock;", out);
+    fputs("BEGIN; SET LOCAL search_path = ledgerlock; INSERT INTO retry_schedules"
+          " (pauses_s) VALUES ('{" LOAD_RETRIES "}');",
+          out);
     write_users(out, l);
     write_subscriptions(out, l);
     write_stock(out, l);

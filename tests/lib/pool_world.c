@@ -278,6 +278,8 @@ void pool_assert_ends(struct fixture_child *child, int code)
 {
     int got = fixture_reap(child->pid, POOL_WAIT_MS / 1000);
 
+    if (got == -1)
+        promise_broken("the pool hangs: why %s", show_log(child));
     if (got != code)
         fail_msg("exit %d, not %d: why %s", got, code, show_log(child));
     child->pid = 0;

@@ -23,7 +23,7 @@ static const char world[] =
     " (1, 'receive', 1, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());"
     "SELECT receive_stock('A', 7, 5); SELECT deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');"
     "INSERT INTO transfers VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());"
-    "INSERT INTO paused_jobs (job) VALUES ('billing');"
+    "SELECT pause_job('billing');"
     "INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');"
     "INSERT INTO workers SELECT (jsonb_populate_record(NULL::workers, jsonb_build_object('pool', 'p', 'slot', i, "
     "'job', 'billing', 'host', 'h', 'pid', i, 'started_at', now(), 'seen_at', now() + i * interval '1 s', 'counters', '{}'))).* "
@@ -257,6 +257,17 @@ static const struct refusal {
     {"sealed_batches", NO_REPAIR "DELETE FROM sealed_batches"},
     {"paused_jobs", "INSERT INTO paused_jobs (job) VALUES ('Billing!')"},
     {"paused_jobs", "INSERT INTO paused_jobs (job) VALUES ('billing')"},
+    {"job_journal", "INSERT INTO job_journal OVERRIDING SYSTEM VALUE SELECT * FROM job_journal"},
+    {"job_journal", "UPDATE job_journal SET event = 'sung'"},
+    {"job_journal", NO_REPAIR "DELETE FROM job_journal"},
+    {"retry_schedules", "INSERT INTO retry_schedules OVERRIDING SYSTEM VALUE SELECT * FROM retry_schedules"},
+    {"retry_schedules", "INSERT INTO retry_schedules (pauses_s) VALUES ('{}')"},
+    {"retry_schedules", NO_REPAIR "DELETE FROM retry_schedules"},
+    {"users", /* it contains the primary key, which would refuse first */
+     "ALTER TABLE users DROP CONSTRAINT users_pkey CASCADE; INSERT INTO users (user_id, currency) VALUES (1, 'USD')"},
+    {"subscriptions",
+     "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at)"
+     " VALUES (9, 1, 'p', 100, 'USD', '2023-12-10Z', 'month', '2023-12-10Z')"},
 };
 
 /* clang-format on */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tests/lib/meet.h"
 #include "tests/lib/pool_world.h"
 
 static PGconn *client;
@@ -97,6 +98,18 @@ int shop_run_with(const char *workers)
 {
     return fixture_run(&world.f, &world.o, "run", "--once", "-w", workers, "--now",
                        SHOP_NOW, NULL);
+}
+
+int shop_run_met(void)
+{
+    int code;
+
+    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
+    meet_begin();
+    code = shop_run_with("4");
+    meet_assert("billing");
+    meet_assert("orders");
+    return code;
 }
 
 int shop_run(void)

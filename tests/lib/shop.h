@@ -40,6 +40,10 @@ const char *shop_key(const char *verb, const char *key, const char *rest);
 int shop_run(void);
 int shop_run_with(const char *workers);
 
+/* With four for each job, who begin together and serve orders in any order; asserts
+ * that workers of both jobs met (meet.h). */
+int shop_run_met(void);
+
 /* How often a text stands in the log of the latest run; incidents of a kind. */
 unsigned shop_log_count(const char *part);
 int64_t shop_incidents(const char *kind);

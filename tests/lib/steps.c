@@ -126,7 +126,7 @@ void world_is(int64_t n, const char *sql, ...)
     COMPOSE(line, sql);
     found = world_ask("%s", line);
     if (found != n)
-        fail_msg("%" PRId64 " and not %" PRId64 ": %s", found, n, line);
+        promise_broken("%" PRId64 " and not %" PRId64 ": %s", found, n, line);
 }
 
 static const char *superuser(void)

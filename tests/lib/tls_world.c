@@ -40,7 +40,10 @@ static void make_certificate(const char *name, const char *to)
               tls_folder, name, name, to));
 }
 
-void tls_start(struct fixture_redis *r, int port, const char *certificate)
+static void start(struct fixture_redis *r,
+                  int port,
+                  const char *certificate,
+                  const char *asks_clients)
 {
     char text[8], crt[64], key[64];
 
@@ -48,8 +51,18 @@ void tls_start(struct fixture_redis *r, int port, const char *certificate)
     (void)snprintf(crt, sizeof crt, "%s/%s.crt", tls_folder, certificate);
     (void)snprintf(key, sizeof key, "%s/%s.key", tls_folder, certificate);
     fixture_redis_start(r, "--tls-port", text, "--tls-cert-file", crt, "--tls-key-file",
-                        key, "--tls-ca-cert-file", tls_ca, "--tls-auth-clients", "no",
-                        NULL);
+                        key, "--tls-ca-cert-file", tls_ca, "--tls-auth-clients",
+                        asks_clients, NULL);
+}
+
+void tls_start(struct fixture_redis *r, int port, const char *certificate)
+{
+    start(r, port, certificate, "no");
+}
+
+void tls_start_asking(struct fixture_redis *r, int port)
+{
+    start(r, port, "good", "yes");
 }
 
 void tls_make_certificates(void)

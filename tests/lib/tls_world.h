@@ -28,4 +28,8 @@ void tls_stop_server(void);
  * host that is nowhere. */
 void tls_start(struct fixture_redis *r, int port, const char *certificate);
 
+/* Another server, which demands a certificate of its clients, as Redis does by default.
+ */
+void tls_start_asking(struct fixture_redis *r, int port);
+
 #endif

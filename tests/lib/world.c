@@ -164,7 +164,7 @@ const char *world_text(const char *fmt, ...)
 
 void world_expect(const char *expected, const char *sql)
 {
-    assert_string_equal(world_text("%s", sql), expected);
+    promise_text(world_text("%s", sql), expected, sql, __FILE__, __LINE__);
 }
 
 const char world_blocked[] =

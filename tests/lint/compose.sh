@@ -1,5 +1,6 @@
 #!/bin/bash
-# Each service of docker-compose.yml is confined: no root, no capability, no writable root, limits, a network without a way out.
+# Each service of docker-compose.yml is confined: no root, no capability, no writable root, limits, a network without a way out. A
+# pool with a page serves orders by four workers at once; `once` has no page, no button and no shop; the last words are an address.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python3 -c 'import yaml' 2>/dev/null || { echo "skipped: python3-yaml is not installed" && exit 77; }
@@ -31,6 +32,8 @@ for name, service in compose["services"].items():
     must(name, "cap_add" not in service, "cap_add gives rights back")
     must(name, not service.get("privileged"), "privileged gives all rights")
     must(name, "no-new-privileges:true" in service.get("security_opt", []), "security_opt must have no-new-privileges:true")
+    limits = (service.get("logging") or {}).get("options") or {}
+    must(name, "max-size" in limits and "max-file" in limits, "its log has no limit")
     must(name, "mem_limit" in service, "mem_limit is missing")
     must(name, 0 < service.get("pids_limit", 0), "pids_limit is missing")
     must(name, set(service.get("networks", ["default"])) <= ({"default", "page"} if service.get("ports") else {"default"}),
@@ -43,6 +46,19 @@ for name, service in compose["services"].items():
         must(name, "docker.sock" not in source, "the socket of the engine gives the rights of root")
     for key in service.get("environment") or {}:
         must(name, "PASSWORD" not in key or key.endswith("_FILE"), f"{key} is a secret in the environment")
+    command = [str(word) for word in service.get("command") or []]
+    profiles = service.get("profiles") or []
+    if service.get("ports"):
+        workers = command[command.index("-w") + 1] if "-w" in command else "0"
+        must(name, int(workers) >= 4, "fewer than four workers serve orders")
+    if command[:1] == ["run"]:
+        must(name, "any" in command, "only one worker would serve orders")
+    if "--allow-chaos" in command or service.get("ports") or service.get("entrypoint") == ["ledgerlock-shop"]:
+        must(name, profiles and "once" not in profiles, "--profile once must have neither page nor shop")
+words = [line for line in str(compose["services"]["audit"]["command"]).split("\\n") if "echo" in line]
+must("audit", words and "http://127.0.0.1:9464" in words[-1] and "press a button" in words[-1], "its last words are no address")
+once = {name for name, service in compose["services"].items() if "once" in (service.get("profiles") or [])}
+must("services", once == {"worker-once", "audit-once"}, f"--profile once starts others: {once}")
 must("services", len(compose["services"]) > 0, "there is none")
 for line in bad:
     print("compose:", line)

@@ -5,7 +5,7 @@ cd "$(dirname "$0")/../.."
 
 table=$(sed -n 's/^    {"\([a-z]*\.[a-z_.]*\)", ROW_.*/\1/p' common/base/config.c | sort)
 jobs=$(sed -n 's/^ *X(\([a-z_]*\), .*/\1/p' worker/jobs/registry.h)
-table=$(printf '%s\n' "$table" $(printf 'pool.%s.workers pool.%s.poll_ms ' $(for job in $jobs; do echo "$job" "$job"; done)) | sort)
+table=$(printf '%s\n' "$table" $(for job in $jobs; do echo "pool.$job.workers pool.$job.batch pool.$job.poll_ms"; done) | sort)
 sample=$(awk '
   /^ *[a-z_]+: *\{/ { name = $1; sub(/:.*/, "", name); group[++depth] = name "." }
   /^ +[a-z_]+ *=/ { for (i = 1; i <= depth; i++) printf "%s", group[i]; print $1 }

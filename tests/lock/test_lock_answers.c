@@ -74,7 +74,7 @@ PLAY_ONE(repeat_after_a_lost_answer_gives_the_same_permit,
 PLAY_ONE(acquire_late_execution,
          "p limits 200; " KNOWN "redis CONFIG RESETSTAT; proxy late @k 4 5000; "
          "p try k: uncertain; proxy lates: 0; copies k: 0; await proxy lates: 4; "
-         "await calls evalsha: 5; copies k: 0; minted: 0; b take k");
+         "await calls evalsha: 5-9; copies k: 0; minted: 0; b take k");
 
 /* Guarantee: An acquire that a frozen server runs when it wakes grants nothing. */
 PLAY_ONE(acquire_late_execution_on_a_frozen_server,

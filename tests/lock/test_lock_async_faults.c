@@ -47,7 +47,7 @@ PLAY_CASE(play_on_one, all_calls_are_told_when_the_connection_ends)
 /* It outlives its lease by the tolerance. It is given back although the server has
  * forgotten the scripts. */
 PLAY_ONE(grant_that_comes_after_its_lease_is_given_back,
-         "p attach; p tolerance 60000; p try k; p release; proxy delay 300; "
+         "p attach; p tolerance 60000; p try k; p release; proxy delay 1500; "
          "p send try k 100; p told: 2; redis SCRIPT FLUSH; await p told: 3; "
          "p code: unavailable; p error: after the lease; p granted: 0; p token: 0; "
          "p key 0: busy; p told: 3; await copies k: 0");

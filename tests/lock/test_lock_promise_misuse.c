@@ -57,6 +57,23 @@ LOCK_CASE(newer_options_are_taken_where_they_are_zero)
     assert_null(c);
 }
 
+LOCK_CASE(newer_options_of_a_renewer_are_taken_where_they_are_zero)
+{
+    struct {
+        struct ll_renew_options o;
+        uint64_t more;
+    } newer = {.o = {.size = sizeof newer}};
+    struct ll_renewer *r;
+
+    assert_int_equal(ll_renewer_open(&r, w->a, &newer.o), LL_OK);
+    ll_renewer_close(r);
+    newer.more = 1;
+    assert_int_equal(ll_renewer_open(&r, w->a, &newer.o), LL_E_INVAL);
+    assert_null(r);
+    newer.o.size = 0;
+    assert_int_equal(ll_renewer_open(&r, w->a, &newer.o), LL_E_INVAL);
+}
+
 static const struct ll_key binary = {"a\0b\xff\n%s", 7};
 
 static void note_binary(const struct ll_held *held, void *seen)

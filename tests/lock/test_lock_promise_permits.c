@@ -1,14 +1,11 @@
 /* LL_ONE: n keys are n permits. */
-#include "tests/lib/lock_world.h"
+#include "tests/lib/lock_waiters.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "common/lock/internal.h"
 
-enum { PERMITS = 3, HOLDERS = 8, ROUNDS = 40, HAND_OVERS = 12, QUICK_MS = 30 };
-
-enum { TRIES = 10 };
+enum { PERMITS = 3, HOLDERS = 8, ROUNDS = 40, TRIES = 50 };
 
 static const struct ll_key permits[PERMITS] = {{"p1", 2}, {"p2", 2}, {"p3", 2}};
 
@@ -65,48 +62,48 @@ LOCK_CASE(never_are_there_more_holders_than_permits)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
         assert_int_equal(codes[i], LL_OK);
     }
-    assert_int_equal(overlaps, 0);
+    promise_int_equal(overlaps, 0);
     assert_int_equal(most, PERMITS); /* and all of them were used */
 }
 
 static void *wait_for_a_permit(void *arg)
 {
     struct lock_world *w = arg;
-    static int64_t granted_ms;
+    static int code;
 
-    granted_ms = take_one(w->lb) == LL_OK ? ll_now_ms() : 0;
-    return &granted_ms;
+    code = take_one(w->lb);
+    return &code;
 }
 
-static int64_t hand_over_ms(struct lock_world *w, long pause_ms)
+/* A wake-up that the waiter took is not in the list any more. */
+static bool is_woken_by_a_release(struct lock_world *w)
 {
     pthread_t thread;
-    int64_t released_ms;
-    void *granted_ms;
+    void *code;
+    bool is_woken;
 
     assert_int_equal(ll_acquire(w->la, permits, PERMITS, LL_ALL, 60000), LL_OK);
     assert_int_equal(pthread_create(&thread, NULL, wait_for_a_permit, w), 0);
-    fixture_pause_ms(pause_ms);
-    released_ms = ll_now_ms();
+    LOCK_AWAIT(waiters_blocked(w) == 1);
+    lock_raw_do(w, "CONFIG RESETSTAT");
     assert_int_equal(ll_release_some(w->la, (size_t[]){1}, 1), LL_OK);
-    assert_int_equal(pthread_join(thread, &granted_ms), 0);
-    assert_true(*(int64_t *)granted_ms > 0);
+    assert_int_equal(pthread_join(thread, &code), 0);
+    assert_int_equal(*(int *)code, LL_OK);
     assert_int_equal(permit_of(w->lb), 1);
+    is_woken = waiters_calls(w, "lpush") == 1 &&
+               lock_raw_integer(w, "LLEN lock:!wake:p2") == 0;
     assert_int_equal(ll_release(w->lb), LL_OK);
     assert_int_equal(ll_release(w->la), LL_OK);
-    return *(int64_t *)granted_ms - released_ms;
+    lock_raw_do(w, "DEL lock:!wake:p1 lock:!wake:p2 lock:!wake:p3");
+    return is_woken;
 }
 
-/* A waiter that is not woken looks by itself, at any moment within 200 ms: it is never
- * quick so often. A busy machine may take several tries. */
+/* A waiter also looks by itself, five times a second: seen once is enough. */
 LOCK_CASE(release_of_a_permit_wakes_a_waiter)
 {
-    int quick = 0;
+    bool is_woken = false;
 
-    for (int n = 0; n < TRIES && quick < HAND_OVERS - 2; n++) {
-        quick = 0;
-        for (int i = 0; i < HAND_OVERS; i++)
-            quick += hand_over_ms(w, 300 + 17 * i) < QUICK_MS ? 1 : 0;
-    }
-    assert_true(quick >= HAND_OVERS - 2);
+    for (int n = 0; n < TRIES && !is_woken; n++)
+        is_woken = is_woken_by_a_release(w);
+    assert_true(is_woken);
 }

@@ -5,7 +5,7 @@
 #include "tests/lib/play.h"
 #include "tools/testkit/fake_redis.h"
 
-#define TOKEN_MOST INT64_C(9007199254740991) /* 2^53 - 1 */
+#define TOKEN_MOST INT64_C(9006099743113215) /* 2^53 - 2^40 - 1 */
 
 /* Takes and gives back n times; the last token. */
 static int64_t take_tokens(struct ll_lock *l, int n)
@@ -14,7 +14,7 @@ static int64_t take_tokens(struct ll_lock *l, int n)
 
     for (int i = 0; i < n; i++) {
         assert_int_equal(ll_try(l, "one", 10000), LL_OK);
-        assert_true(ll_token(l) > token);
+        promise_true(ll_token(l) > token);
         token = ll_token(l);
         assert_int_equal(ll_release(l), LL_OK);
     }
@@ -92,7 +92,7 @@ PAIR_CASE(token_rises_after_failover_and_back_by_hand)
     ha_do(&w->first, command);
     ha_wait_linked(&w->first);
     ha_do(&w->first, "REPLICAOF NO ONE");
-    assert_true(token_in_the_end(w->idle, "one") > highest);
+    promise_true(token_in_the_end(w->idle, "one") > highest);
 }
 
 static void fail_over(struct ha_server *from, struct ha_server *to)
@@ -111,7 +111,7 @@ PAIR_CASE(token_rises_after_failover_and_back_by_the_command)
     use(w, w->second.url);
     highest = take_tokens(w->busy, 10);
     fail_over(&w->second, &w->first);
-    assert_true(token_in_the_end(w->idle, "one") > highest);
+    promise_true(token_in_the_end(w->idle, "one") > highest);
 }
 
 static bool is_begun(redisContext *sentinel)
@@ -147,9 +147,9 @@ PAIR_CASE(token_rises_after_failover_and_back_by_sentinel)
     highest = token_in_the_end(w->busy, "two");
     ll_abandon(w->busy);
     ask_for_failover(&sentinel, &w->first);
-    assert_true(token_in_the_end(w->idle, "three") > highest);
+    promise_true(token_in_the_end(w->idle, "three") > highest);
     ha_wait_linked(&w->second);
-    assert_true(token_in_the_end(w->busy, "four") > ll_token(w->idle));
+    promise_true(token_in_the_end(w->busy, "four") > ll_token(w->idle));
     ha_sentinel_close(&sentinel);
 }
 
@@ -161,16 +161,18 @@ static const struct {
 } answers[] = {{"2_to_63", "9223372036854775807", 0},
                {"long", "99999999999999999999999", 0},
                {"2_to_53", "9007199254740992", 0},
+               {"2_to_53_less_1", "9007199254740991", 0},
+               {"end", "9006099743113216", 0},
                {"letters", "12abc", 0},
                {"space", " 7", 0},
                {"negative", "-3", 0},
                {"0", "0", 0},
                {"empty", "", 0},
-               {"most", "9007199254740991", TOKEN_MOST},
+               {"most", "9006099743113215", TOKEN_MOST},
                {"1", "1", 1}};
 
-/* Guarantee: A token that is no number from 1 to 2^53 - 1 is an answer that makes no
- * sense. */
+/* Guarantee: A token that is no number from 1 to 2^53 - 2^40 - 1 is an answer that
+ * makes no sense. */
 CASE_ROWS(token_outside_the_range_is_refused, answers)
 {
     FAKE fake = {0};
@@ -197,16 +199,26 @@ LOCK_CASE(token_is_above_a_raised_floor)
 
     ll_raise_floor(w->a, floor);
     ll_raise_floor(w->a, floor - 500); /* lower ones change nothing */
-    assert_true(take_tokens(w->la, 1) > floor);
-    assert_true(take_tokens(w->lb, 1) > floor); /* and so it is for everybody */
+    promise_true(take_tokens(w->la, 1) > floor);
+    promise_true(take_tokens(w->lb, 1) > floor); /* and so it is for everybody */
 }
 
 /* Nothing would be above the first floor. */
 PLAY_FRESH(floor_has_an_end_and_so_have_tokens,
-           "a floor 9007199254740991; a take k; a token: 1-4503599627370495; "
-           "a release; a floor 9007199254740990; a take k; "
-           "a token: 9007199254740991; a release; b try k: proto; b error: used up; "
+           "a floor 9006099743113215; a take k; a token: 1-4503599627370495; "
+           "a release; a floor 9006099743113214; a take k; "
+           "a token: 9006099743113215; a release; b try k: proto; b error: used up; "
            "copies k: 0");
+
+/* The server said it, not the caller: once the server has forgotten it, the client
+ * demands no more than others do. */
+LOCK_CASE(highest_token_of_all_does_not_stick_to_the_client)
+{
+    lock_raw_do(w, "SET lock:!last %lld", (long long)TOKEN_MOST - 1);
+    assert_true(take_tokens(w->la, 1) == TOKEN_MOST);
+    lock_raw_do(w, "DEL lock:!last");
+    assert_true(take_tokens(w->la, 1) < TOKEN_MOST);
+}
 
 /* ---- a repeat after a lost answer ---- */
 

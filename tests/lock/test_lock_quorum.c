@@ -130,7 +130,7 @@ PLAY_QUORUM(release_without_a_majority_can_be_asked_again,
             "copies k: 0");
 
 PLAY_QUORUM(renewal_that_runs_late_lengthens_nothing,
-            "p limits 200; p take k 30000; p extend 30000; "
+            "p limits 200; p take k 30000; await p extend 30000; "
             "proxy late EVALSHA 1 1500; p extend 120000: no_quorum; "
             "await proxy lates: 1; rest 100; redis PTTL @k: 0-30000");
 
@@ -166,7 +166,7 @@ PLAY_QUORUM(floor_that_was_raised_is_in_every_token_from_then_on,
 /* Two of three answer late: nothing can be granted in time, and nothing may be left in
  * the way of the next. */
 PLAY_QUORUM(late_majority_grants_nothing_and_leaves_nothing,
-            "p limits 100; p take k; p release; copies k: 0; proxy0 delay 900; "
+            "p limits 100; p take k; await p release; copies k: 0; proxy0 delay 900; "
             "proxy1 delay 900; p try k: no_quorum; p granted: 0; copies k: 0; "
             "proxy pass; b try k");
 

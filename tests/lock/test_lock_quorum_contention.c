@@ -42,7 +42,7 @@ static bool take_above(struct ll_lock *l, int64_t *last)
     if (ll_try(l, "k", 20 + (uint32_t)rand() % 20) != LL_OK)
         return false;
     if (ll_token(l) <= *last)
-        fail_msg("token %" PRId64 " after %" PRId64, ll_token(l), *last);
+        promise_broken("token %" PRId64 " after %" PRId64, ll_token(l), *last);
     *last = ll_token(l);
     return true;
 }

@@ -145,6 +145,10 @@ static const struct {
 } tokens[] = {{"2_to_63", "9223372036854775807"},
               {"long", "99999999999999999999999"},
               {"2_to_53", "9007199254740992"},
+              {"2_to_53_less_1", "9007199254740991"},
+              {"end", "9006099743113216"},
+              {"end_less_1", "9006099743113215"},
+              {"too_high_for_one", "9005000231485440"},
               {"letters", "12abc"},
               {"space", " 7"},
               {"negative", "-3"},
@@ -178,4 +182,50 @@ CASE_ROWS_IN(quorum_group, struct quorum_world, nonsense_token_is_not_taken, tok
     assert_true(quorum_last(w, 1) < quorum_ahead_us());
     quorum_take(w->lb, "k", LEASE_MS);
     assert_true(ll_token(w->lb) > last);
+}
+
+/* One server and the one that says nonsense are no majority. */
+CASE_ROWS_IN(quorum_group,
+             struct quorum_world,
+             nonsense_token_is_not_written_to_another_server,
+             tokens)
+{
+    FAKE bad = {0};
+    CLIENT *c;
+    LOCK *l;
+    char url[3 * FIXTURE_URL];
+
+    fake_redis_start(&bad, &(struct fake_options){.grants = true,
+                                                  .token = row->token,
+                                                  .max_lease_ms = "20000"});
+    (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[0].url, w->proxies[1].url,
+                   bad.url);
+    proxy_refuse(&w->proxies[1], true);
+    c = quorum_client(w, url, QUORUM_REPLY_MS);
+    l = ll_new(c);
+    assert_int_equal(ll_try(l, "k", LEASE_MS), LL_E_NO_QUORUM);
+    assert_int_equal(fake_grants(&bad), 1);
+    promise_true(quorum_last(w, 0) < quorum_ahead_us());
+    proxy_pass(&w->proxies[1]);
+    quorum_take(l, "k", LEASE_MS);
+    assert_true(ll_token(l) < quorum_ahead_us());
+}
+
+/* The highest proposal that one server alone gets through: its servers go on, for all
+ * clients, and count each other's proposals above it. */
+QUORUM_CASE(highest_proposal_of_one_server_leaves_tokens)
+{
+    static const int64_t most = INT64_C(9005000231485439);
+
+    quorum_set_last(w, 0, most - 1);
+    proxy_refuse(&w->proxies[2], true);
+    quorum_take(w->la, "k", LEASE_MS);
+    assert_true(ll_token(w->la) == most && quorum_last(w, 1) == most);
+    assert_int_equal(ll_release(w->la), LL_OK);
+    for (int i = 0; i < 5; i++) {
+        quorum_set_last(w, 0, most + 10 * (i + 1));
+        quorum_take(i % 2 == 0 ? w->lb : w->la, "k", LEASE_MS);
+        assert_true(ll_token(i % 2 == 0 ? w->lb : w->la) > most + 10 * i);
+        assert_true(ll_release(i % 2 == 0 ? w->lb : w->la) >= 0);
+    }
 }

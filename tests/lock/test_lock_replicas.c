@@ -56,7 +56,8 @@ GROUP(.open = open_world, .close = close_world);
 REPLICA_CASE(wait_one_of_two_replicas)
 {
     CLIENT *two = LOCK_OPEN(.url = w->primary.url, .replicas = 2);
-    CLIENT *one = LOCK_OPEN(.url = w->primary.url, .replicas = 1);
+    CLIENT *one =
+        LOCK_OPEN(.url = w->primary.url, .replicas = 1, .reply_ms = LOCK_SOON_MS);
     LOCK *l = ll_new(two);
     LOCK *m = ll_new(one);
 
@@ -131,15 +132,30 @@ static void swap_roles(struct replica_world *w)
     ha_do(&w->primary, command);
 }
 
+static void ignore(const struct ll_held *held, void *arg)
+{
+    (void)held;
+    (void)arg;
+}
+
 /* An answer of the old primary is out of date, so it must not say busy either. */
-/* Guarantee: A demoted primary answers `LL_E_READONLY`, never busy or kept. */
+/* Guarantee: A demoted primary answers `LL_E_READONLY` to every call, never busy,
+ * kept or listed. */
 REPLICA_CASE(readonly_after_demotion)
 {
+    const struct ll_key key = {"user:1", 6};
+    char nonce[LL_NONCE_SIZE];
     int64_t left_ms;
+    size_t freed;
 
+    ll_set_nonce_copy(w->la, nonce);
     assert_int_equal(ll_try(w->la, "user:1", LEASE_MS), LL_OK);
     assert_int_equal(ll_try(w->lb, "user:1", LEASE_MS), LL_BUSY);
+    assert_int_equal(ll_list(w->a, ignore, NULL), LL_OK);
     swap_roles(w);
+    promise_int_equal(ll_list(w->a, ignore, NULL), LL_E_READONLY);
+    promise_int_equal(ll_force_release(w->b, &key), LL_E_READONLY);
+    promise_int_equal(ll_release_dead(w->b, nonce, &key, 1, &freed), LL_E_READONLY);
     assert_int_equal(ll_try(w->lb, "user:1", LEASE_MS), LL_E_READONLY);
     assert_int_equal(ll_try(w->lb, "user:2", LEASE_MS), LL_E_READONLY); /* anew */
     assert_int_equal(ll_verify(w->la, &left_ms), LL_E_READONLY);

@@ -178,6 +178,30 @@ TLS_CASE(certificate_of_another_host_is_refused)
     expect_failure(client_of("127.0.0.1", at, tls_ca), LL_E_TLS, "mismatch");
 }
 
+/* Guarantee: A server that demands a certificate of its clients gets ours; without one
+ * the refusal has its own code. */
+TLS_CASE(certificate_that_a_server_demands_of_us)
+{
+    REDIS asking = {0};
+    int at = ha_free_port();
+    char url[64], cert[64], key[64];
+
+    tls_start_asking(&asking, at);
+    expect_failure(client_of("localhost", at, tls_ca), LL_E_TLS, "tls_cert");
+    (void)snprintf(url, sizeof url, "rediss://localhost:%d", at);
+    (void)snprintf(cert, sizeof cert, "%s/good.crt", tls_folder);
+    (void)snprintf(key, sizeof key, "%s/good.key", tls_folder);
+    {
+        CLIENT *c = LOCK_OPEN(.url = url, .tls_ca = tls_ca, .tls_cert = cert,
+                              .tls_key = key, .reply_ms = LOCK_SOON_MS);
+        LOCK *l = ll_new(c);
+
+        check(c, ll_try(l, "user:1", 5000), LL_OK);
+        check(c, ll_extend(l, 9000), LL_OK);
+        check(c, ll_release(l), LL_OK);
+    }
+}
+
 /* Neither a server that says nothing nor one that speaks no TLS keeps us much longer
  * than a connection may take. */
 TLS_CASE(server_without_tls_or_words_ends_in_time)

@@ -123,7 +123,7 @@ LOCK_CASE(ttl_always_set_with_replicas)
     ha_start(&primary, 0);
     ha_start(&replica, primary.port);
     ha_wait_replicas(&primary, 1);
-    c = LOCK_OPEN(.url = primary.url, .replicas = 1);
+    c = LOCK_OPEN(.url = primary.url, .replicas = 1, .reply_ms = LOCK_SOON_MS);
     lock_watch_start(&watch, primary.redis.url, "lock:");
     use_all(c);
     assert_true(ha_integer(&replica, "PTTL lock:left") > 0);

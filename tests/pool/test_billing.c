@@ -110,7 +110,7 @@ static const char life[] =
 
 static void open_declined(const char *schedule)
 {
-    fixture_env("LEDGERLOCK_BILLING_RETRY_AFTER", schedule);
+    world_do("INSERT INTO retry_schedules (pauses_s) VALUES ('{%s}')", schedule);
     world_user(1, 99);
     world_subscription(1, 1, 100, "2024-01-01 08:00:00Z");
     world_run("2024-01-01T09:00:00Z");
@@ -118,7 +118,7 @@ static void open_declined(const char *schedule)
 
 CASE(decline_is_retried_on_schedule_and_then_given_up)
 {
-    open_declined("1h,2d");
+    open_declined("3600,172800");
     world_expect("past_due declined 1 01-01 10:00:00", life);
     world_run("2024-01-01T09:59:59Z");
     world_expect("past_due declined 1 01-01 10:00:00", life);
@@ -134,7 +134,7 @@ CASE(decline_is_retried_on_schedule_and_then_given_up)
 
 CASE(unpaid_is_charged_nothing_until_resumed)
 {
-    open_declined("1h");
+    open_declined("3600");
     world_run("2024-01-01T10:00:00Z");
     world_deposit(1, 2, 901);
     world_run("2024-06-01T00:00:00Z");
@@ -150,7 +150,7 @@ CASE(unpaid_is_charged_nothing_until_resumed)
 
 CASE(resume_without_money_gives_exactly_one_more_try)
 {
-    open_declined("1h");
+    open_declined("3600");
     world_run("2024-01-01T10:00:00Z");
     assert_true(
         world_ask("SELECT resume_subscription(1, 1, 'bill_all', '2024-02-01Z')"));
@@ -164,7 +164,7 @@ CASE(resume_without_money_gives_exactly_one_more_try)
 
 CASE(retry_that_is_paid_captures_the_declined_row_and_goes_on)
 {
-    open_declined("1d");
+    open_declined("86400");
     world_deposit(1, 2, 201);
     world_run("2024-03-01T07:00:00Z");
     world_expect("active captured 2 03-01 08:00:00", life);
@@ -210,7 +210,7 @@ CASE(cancel_by_the_client_ends_with_the_charged_period)
 
 CASE(cancel_while_past_due_still_owes_the_period_that_has_begun)
 {
-    open_declined("1h");
+    open_declined("3600");
     world_deposit(1, 2, 1000);
     (void)world_text(
         "SELECT cancel_subscription(1, 1, p_at => '2024-01-01T12:00:00Z')");

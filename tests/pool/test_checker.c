@@ -1,6 +1,7 @@
 /* checker: it agrees with true runs (test_crash: also when workers are killed at every
  * named point), and it finds each kind of lie that is planted in the rows or in the
  * histories. */
+#include "tests/lib/meet.h"
 #include "tests/lib/world.h"
 
 WORLD(.any = true, .points = true, .checker = true);
@@ -32,15 +33,18 @@ static void open_worked(void)
     static const struct load_size size = {
         .users = 30, .subscriptions = 40, .orders = 80, .periods = 3};
     static const struct world_plan plan = {
-        .points = true, .checker = true, .load = &size};
+        .any = true, .points = true, .checker = true, .load = &size};
     pid_t clients;
 
     world_open_as(&plan);
-    fixture_spawn(&world.f, &world.pool, "run", "-w", "2", NULL);
+    meet_begin();
+    fixture_spawn(&world.f, &world.pool, "run", "-w", "4", NULL);
     clients = load_clients_start(&world.load, &world.f, world.checker.dir, 500);
     load_clients_finish(&world.load, &world.f, world.checker.dir, clients);
     (void)kill(world.pool.pid, SIGTERM);
     pool_assert_ends(&world.pool, 0);
+    meet_assert("billing");
+    meet_assert("orders");
     checker_assert_holds(&world.checker, &world.f, "now", "--bound-ms 60000");
 }
 

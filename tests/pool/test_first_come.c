@@ -218,15 +218,15 @@ CASE_ROWS(only_orders_of_the_held_are_overtaken_where_a, held)
     assert_served();
 }
 
-/* Guarantee: An order whose key is held keeps no other waiting, and is worked within
- * three seconds once the key is free. */
+/* Guarantee: An order whose key is held keeps no other waiting, and is worked soon
+ * after the key is free: not only when a lease is over. */
 CASE(order_whose_key_is_held_is_worked_soon_after_it_is_free)
 {
     int64_t free_us;
 
     fill(300, 3);
     (void)shop_key("SET", "sku:1", "somebody PX 600000");
-    pool_start("run --once --jobs orders --now " NOW " --lease-ms 20000");
+    pool_start("run --once --jobs orders --now " NOW " --lease-ms 90000");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders AS o WHERE (state ="
                " 'pending') <> (EXISTS (SELECT FROM ledgerlock.order_lines AS h WHERE"
                " h.order_id = o.order_id AND sku_id = 1))");
@@ -237,7 +237,7 @@ CASE(order_whose_key_is_held_is_worked_soon_after_it_is_free)
     /* A token is not below the clock in microseconds: it tells when a batch began. */
     assert_true(world_ask("SELECT min(fence) FROM orders AS o WHERE " WANTS_SKU_1) -
                     free_us <
-                3000000);
+                30000000);
 }
 
 /* User 2k places an order for the only piece of SKU k, and user 2k + 1 a minute later.

@@ -17,7 +17,7 @@ static const char periods[] =
 /* A subscription of 1.00 a month, declined once for a cent at 09:00 on 1 January. */
 static void open_declined(const char *schedule)
 {
-    fixture_env("LEDGERLOCK_BILLING_RETRY_AFTER", schedule);
+    world_do("INSERT INTO retry_schedules (pauses_s) VALUES ('{%s}')", schedule);
     world_user(1, 99);
     world_subscription(1, 1, 100, "2024-01-01 08:00:00Z");
     world_run("2024-01-01T09:00:00Z");
@@ -34,7 +34,7 @@ static void deposit(const char *key, int64_t amount, const char *at)
 
 static void open_unpaid(void)
 {
-    open_declined("1h");
+    open_declined("3600");
     world_run("2024-01-01T10:00:00Z");
     deposit("later", 901, "2024-06-14Z");
     world_expect("unpaid 0 01-01 10:00 2", stands);
@@ -107,7 +107,7 @@ CASE(resume_that_bills_all_charges_what_is_over)
  * that try is the next one of the schedule. */
 CASE(deposit_makes_a_past_due_subscription_due)
 {
-    open_declined("1d,1d");
+    open_declined("86400,86400");
     deposit("little", 1, "2024-01-01 12:00Z");
     world_expect("past_due 0 01-01 12:00 1", stands);
     world_audit("2024-01-01T11:59:00Z", NULL);
@@ -119,7 +119,7 @@ CASE(deposit_makes_a_past_due_subscription_due)
 /* Small deposits must not use up the schedule. */
 CASE(deposit_that_is_too_small_uses_up_no_try)
 {
-    open_declined("1d");
+    open_declined("86400");
     world_subscription(2, 1, 98, "2024-01-01 08:00Z");
     world_run("2024-01-01T09:30:00Z");
     deposit("one", 1, "2024-01-01 12:00Z");
@@ -130,7 +130,7 @@ CASE(deposit_that_is_too_small_uses_up_no_try)
 
 CASE(deposit_for_one_of_two_makes_one_of_two_due)
 {
-    open_declined("1d");
+    open_declined("86400");
     world_subscription(2, 1, 110, "2024-01-01 08:00Z");
     world_run("2024-01-01T09:30:00Z");
     deposit("for one", 100, "2024-01-01 12:00Z");
@@ -178,7 +178,7 @@ CASE(each_period_is_charged_by_its_own_terms)
 /* A debt, and a period that is waived, cost by the terms of their own period. */
 CASE(debts_and_what_is_waived_cost_what_their_periods_do)
 {
-    open_declined("1h");
+    open_declined("3600");
     (void)world_text(
         "SELECT set_terms(1, 1, 1, 'duo', 2, 80), set_terms(1, 1, 3, 'solo', 1, 90)");
     world_run("2024-01-01T10:00:00Z");
@@ -253,7 +253,7 @@ CASE(change_in_a_period_is_charged_from_the_next_on)
 
 CASE(cancelled_now_is_charged_no_more)
 {
-    open_declined("1d");
+    open_declined("86400");
     (void)world_text("SELECT cancel_subscription(1, 1, 'now', '2024-01-01 12:00Z')");
     deposit("late", 1000, "2024-01-01 13:00Z");
     world_run("2024-06-01T00:00:00Z");

@@ -56,6 +56,9 @@ static void work_on_lies(void)
     clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
     for (size_t i = 0; i < POOLS; i++)
         fixture_spawn(&world.f, &pools[i], "run", "-w", "2", NULL);
+    for (size_t i = 0; i < POOLS;
+         i++) /* a TERM that came before would end it at once */
+        pool_log_wait(&pools[i], "event=pool.started");
     while (took < POOL_WAIT_MS && (took < LIE_SECONDS * 1000 || !is_enough()) &&
            load_left(&world.f) > all / 3) {
         fixture_pause_ms(20);

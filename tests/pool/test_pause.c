@@ -102,7 +102,8 @@ CASE(resume_is_noticed_by_workers_that_poll_once_a_minute)
     pool_stop();
 }
 
-/* Guarantee: `run --once` over a paused job ends with exit code 7, and names the pause
+/* Guarantee: Each pause of a job and its end are a row of history, with who, when and
+ * why. `run --once` over a paused job ends with exit code 7, and names the pause
  * and the number of rows left. */
 CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
 {
@@ -120,6 +121,10 @@ CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
     support("resume", NULL);
     support("resume", NULL);
     fixture_assert_contains(world.o.out, "billing was not paused");
+    world_expect(
+        "paused first ledgerlock_support, resumed  ledgerlock_support",
+        "SELECT string_agg(concat_ws(' ', event, reason, worker), ', ' ORDER BY"
+        " entry_id) FROM job_journal WHERE job = 'billing'");
     world_runs(0, "run --once -w %d --now %s", WORKERS, pool_work_now(&work));
     pool_work_assert_exact(&world.f, &work);
 }

@@ -48,6 +48,7 @@ static const struct {
  * exits 0. */
 CASE_ROWS(pool_finishes_its_batches_and_exits_0_after, signals)
 {
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "20000"); /* no stall ends it */
     start_midway(&large);
     (void)kill(world.pool.pid, row->sig);
     pool_assert_ends(&world.pool, 0);

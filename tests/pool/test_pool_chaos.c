@@ -79,8 +79,8 @@ static pid_t hit(int signal, bool second_half)
     pid_t pid;
 
     gate_feed();
-    pool_wait_children(world.pool.pid, WORKERS);
-    assert_int_equal(pool_children(world.pool.pid, workers), WORKERS);
+    FIXTURE_AWAIT(pool_children(world.pool.pid, workers) == WORKERS,
+                  "the pool never has %d workers", WORKERS);
     pid = workers[(unsigned)rand_r(&seed) % half + (second_half ? half : 0)];
     assert_int_equal(kill(pid, signal), 0);
     kills += signal == SIGKILL ? 1 : 0;

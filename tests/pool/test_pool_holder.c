@@ -1,6 +1,7 @@
 /* pool: a worker that holds locks stands still at a chosen message to PostgreSQL, or is
  * killed there; its locks run out or get lost, others do all of the work, and then it
  * goes on. Nothing is done twice, whatever it still wants to do. */
+#include "tests/lib/meet.h"
 #include "tests/lib/steps.h"
 
 /* The lease runs out soon; later; or whoever takes over does so for another reason. */
@@ -21,8 +22,8 @@ static void undo(void)
 }
 
 #define PLAN                                                                           \
-    .points = true, .checker = true, .redis = true, .proxies = true, .poll_ms = 50,    \
-    .batch = 5, .work = &work, .undo = undo
+    .any = true, .points = true, .checker = true, .redis = true, .proxies = true,      \
+    .poll_ms = 50, .batch = 5, .work = &work, .also = meet_plant, .undo = undo
 WORLD(PLAN, .lease_ms = SHORT_MS);
 
 WORLD_OPEN(open_long, PLAN, .lease_ms = LONG_MS)
@@ -52,7 +53,10 @@ static void hold_at(const char *bytes, size_t size)
 /* Everything, also what the holder has begun. */
 static void others_do_all(void)
 {
+    meet_begin();
     world_runs(0, "run --once -w 4 --batch 300 --now %s", pool_work_now(&work));
+    meet_assert("billing");
+    meet_assert("orders");
     assert_int_equal(pool_work_done(&world.f), pool_work_all(&work));
 }
 
@@ -159,13 +163,16 @@ CASE(stop_between_check_and_commit_is_put_in_order_by_the_rows, .open = open_lon
     hold_at(PROXY_COMMIT, PROXY_COMMIT_SIZE);
     held = held_token();
     (void)redis_do("FLUSHALL");
-    fixture_spawn(&world.f, &others, "run", "-w", "2", "--now", pool_work_now(&work),
+    meet_begin();
+    fixture_spawn(&world.f, &others, "run", "-w", "4", "--now", pool_work_now(&work),
                   NULL);
     pool_work_wait(&world.f, 40); /* not all: its rows are locked */
     holder_goes_on(); /* in less than half of its lease: PostgreSQL has kept it */
     pool_work_wait(&world.f, all);
     (void)kill(others.pid, SIGTERM);
     pool_assert_ends(&others, 0);
+    meet_assert("billing");
+    meet_assert("orders");
     end_and_assert_exact();
     assert_in_range(
         world_ask("SELECT count(*) FROM charges WHERE fence <= %" PRId64, held), 1,

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/ioctl.h>
 
+#include "tests/lib/runs.h"
 #include "tests/lib/steps.h"
 
 #define CANARY "canary-b7Fq9"
@@ -28,6 +29,31 @@ static void undo(void)
 WORLD(.undo = undo);
 
 /* ---- the log ---- */
+
+/* One run of the program whose log has no line of level warn or above. */
+static void runs_quietly(const struct fixture *f, const char *words)
+{
+    runs(f, 0, "%s", words);
+    promise_true(strstr(said.err, " level=warn ") == NULL);
+    promise_true(strstr(said.err, " level=error ") == NULL);
+}
+
+/* Guarantee: The first run on new servers warns of nothing. */
+CASE(first_run_on_new_servers_warns_of_nothing)
+{
+    struct fixture first OWNED(fixture_close);
+
+    fixture_open(&first);
+    pool_redis_start(&redis);
+    (void)strcpy(first.redis_url, redis.url);
+    runs_quietly(&first, "migrate");
+    runs_quietly(&first, "seed --users 100 --subscriptions 200 --skus 20 --orders 100");
+    fixture_become(&first, "ledgerlock_worker");
+    runs_quietly(&first, "run --once -w 2");
+    fixture_assert_contains(said.err, "level=info");
+    fixture_become(&first, "ledgerlock_owner");
+    holds(&first, 0, "SELECT count(*) FROM lock_incidents");
+}
 
 static const char *skip_value(const char *p)
 {

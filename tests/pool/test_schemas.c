@@ -1,6 +1,7 @@
 /* schemas: two shops in two schemas of one database, and one Redis. */
 #include "tests/lib/pool_world.h"
 #include "tests/lib/runs.h"
+#include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 #include "tests/lib/world.h"
 
@@ -64,23 +65,31 @@ static void expect(const char *schema, int price)
 
 /* Guarantee: Two pools in two schemas of one database, with one Redis, have each its
  * own totals. */
-CASE(two_pools_in_two_schemas_have_the_totals_of_each)
+CASE(two_pools_in_two_schemas_have_the_totals_of_each, .close = shop_close)
 {
     struct fixture_child second;
 
     fill("ledgerlock", 7);
     open_second();
     fill("second", 11);
+    /* None of them ends before both have begun. */
+    shop_hold("SELECT FROM ledgerlock.users, second.users AS u WHERE users.user_id = 7"
+              " AND u.user_id = 7 FOR NO KEY UPDATE");
     fixture_spawn(&world.f, &second, "run", "-w", "2", "--now", NOW, "--once", NULL);
     use_schema(NULL, NULL);
     fixture_spawn(&world.f, &world.pool, "run", "-w", "2", "--now", NOW, "--once",
                   NULL);
+    world_wait("SELECT EXISTS (SELECT FROM ledgerlock.batches) AND EXISTS (SELECT FROM"
+               " second.batches)");
+    shop_let_go();
     pool_assert_ends(&world.pool, 0);
     pool_assert_ends(&second, 0);
-    world_is(1, "SELECT (SELECT min(recorded_at) FROM ledgerlock.batches) < (SELECT"
-                " max(recorded_at) FROM second.batches) AND (SELECT min(recorded_at)"
-                " FROM second.batches) < (SELECT max(recorded_at) FROM"
-                " ledgerlock.batches)");
+    assert_int_equal(
+        world_ask("SELECT (SELECT min(recorded_at) FROM ledgerlock.batches) < (SELECT"
+                  " max(recorded_at) FROM second.batches) AND (SELECT min(recorded_at)"
+                  " FROM second.batches) < (SELECT max(recorded_at) FROM"
+                  " ledgerlock.batches)"),
+        1);
     expect("ledgerlock", 7);
     use_schema("second", "second:");
     expect("second", 11);

@@ -46,7 +46,7 @@ CASE(job_of_a_line_and_a_file_is_worked_configured_and_shown)
     world_runs(0, "run --once --jobs toy --toy 3 --lease-ms 2000");
     assert_string_equal(world.o.out, ALL_GIVEN);
     assert_all_given_once();
-    world_is(3, "SELECT count(*) FROM workers WHERE job = 'toy'");
+    assert_int_equal(world_ask("SELECT count(*) FROM workers WHERE job = 'toy'"), 3);
     world_is(45150, "SELECT sum((counters ->> 'points')::bigint) FROM workers WHERE job"
                     " = 'toy'");
     world_says(0, "toy", "status");

@@ -2,6 +2,7 @@
 #include "common/base/config.h"
 #include "sample_gen.h"
 #include "tests/lib/fixture.h"
+#include "worker/jobs/job.h"
 
 static struct config c;
 static struct err e;
@@ -76,6 +77,16 @@ CASE(environment_beats_file)
     assert_int_equal(c.origin[row_of("pool.batch")], ORIGIN_FILE);
 }
 
+CASE(batch_of_each_job_counts_unless_one_is_given_for_all)
+{
+    assert_int_equal(load_text("pool: { orders: { batch = 20; }; };"), 0);
+    assert_int_equal(job_batch_rows(&job_billing, &c), 500);
+    assert_int_equal(job_batch_rows(&job_orders, &c), 20);
+    assert_int_equal(load_text("pool: { batch = 7; };"), 0);
+    assert_int_equal(job_batch_rows(&job_billing, &c), 7);
+    assert_int_equal(job_batch_rows(&job_orders, &c), 7);
+}
+
 CASE(environment_with_unknown_name_is_refused_unless_it_is_of_tests_or_the_path)
 {
     (void)setenv("LEDGERLOCK_TEST_ANYTHING", "x", 1);
@@ -139,8 +150,6 @@ CASE(file_that_is_missing_or_a_folder_is_refused)
 
 static char long_text[400];
 
-#define RETRY "flag --retry-after: billing.retry_after must be"
-
 /* clang-format off */
 static const struct {
     const char *name, *key, *value, *says;
@@ -154,16 +163,6 @@ static const struct {
     {"line_feed",       "locks.prefix", "a\nb",                 "locks.prefix holds a control character", false},
     {"two_choices",     "log.level",    "debug|info",           "", false},
     {"no_choice",       "log.level",    "",                     "", false},
-    {"retry_no_unit",   "billing.retry_after", "1",       RETRY, true},
-    {"retry_no_number", "billing.retry_after", "d",       RETRY, true},
-    {"retry_nothing",   "billing.retry_after", "0s",      RETRY, true},
-    {"retry_end",       "billing.retry_after", "1d,",     RETRY, true},
-    {"retry_begin",     "billing.retry_after", ",1d",     RETRY, true},
-    {"retry_blank",     "billing.retry_after", "1d 2d",   RETRY, true},
-    {"retry_week",      "billing.retry_after", "1w",      RETRY, true},
-    {"retry_negative",  "billing.retry_after", "-1d",     RETRY, true},
-    {"retry_hole",      "billing.retry_after", "1d,,2d",  RETRY, true},
-    {"retry_too_many",  "billing.retry_after", "1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s,1s", "must be", true},
     {"url",             "redis.url",       "http://a",        "redis.url must start with", true},
     {"url_names",       "redis.url",       "a,b,c",           "redis.url must start with", true},
     {"prefix",          "locks.prefix",    "a b",             "", true},
@@ -191,17 +190,6 @@ CASE(value_at_its_bound_is_taken)
     assert_int_equal(set("locks.prefix", "a:"), 0);
     assert_int_equal(set("redis.url", "unix:///x"), 0);
     assert_int_equal(config_check(&c, &e), 0);
-}
-
-CASE(retry_list_is_read_in_seconds)
-{
-    static const int64_t seconds[] = {1, 120, 10800, 345600};
-
-    assert_int_equal(set("billing.retry_after", "1s,2m,3h,4d"), 0);
-    assert_int_equal(config_check(&c, &e), 0);
-    assert_int_equal(c.retry_ct, 4);
-    for (size_t i = 0; i < 4; i++)
-        assert_int_equal(c.retry_s[i], seconds[i]);
 }
 
 /* ---- quorum ---- */

@@ -7,11 +7,12 @@ GROUP(.open = NULL);
 
 static struct schedule begin_job(int64_t shards, int64_t index, int64_t workers)
 {
-    static const struct config config = {.batch = 500, .lease_ms = 10000};
+    static const struct config config = {.lease_ms = 10000};
     static struct job_type job;
     struct schedule s = {.config = &config,
                          .job = &job,
                          .poll_ms = 250,
+                         .batch = 500,
                          .index = index,
                          .workers = workers};
 

@@ -159,7 +159,7 @@ CASE(bench_says_every_figure_and_what_it_was_measured_on)
     assert_in_range(result("commits"), 200, 10000);
     for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
         (void)result(figures[i]);
-    assert_int_equal(said_number("settings/batch"), 50);
+    assert_int_equal(said_number("settings/billing_batch"), 50);
     assert_int_equal(said_number("settings/workers"), 2);
     (void)said_text("settings/fsync");
     (void)said_text("settings/synchronous_commit");

@@ -1,7 +1,7 @@
 /* clocks: a pool does not start when a clock is wrong, or --now a slip of the pen. */
 #include "tests/lib/clock_world.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/world.h"
+#include "tests/lib/steps.h"
 
 static void begin(void)
 {
@@ -48,4 +48,36 @@ CASE(now_to_come_is_refused)
     says(&world.f, 2, "charged before its time",
          "run --once --now 2126-11-22T00:00:00Z");
     holds(&world.f, 0, "SELECT count(*) FROM charges");
+}
+
+/* Another charge of user 1 is due. */
+static void subscribe(int n)
+{
+    world_do("INSERT INTO subscriptions (user_id, plan, amount_minor, currency,"
+             " anchor_at, unit, next_due_at) VALUES (1, 'p%d', 100, 'USD', now(),"
+             " 'month', now())",
+             n);
+}
+
+/* Guarantee: A worker compares the clocks again when it is connected anew: it works
+ * nothing while one is more than a minute from its own, and goes on when all are right.
+ */
+CASE(worker_that_meets_a_wrong_clock_later_works_nothing_until_it_is_right)
+{
+    world_do(
+        "INSERT INTO users (user_id, currency) VALUES (1, 'USD'); SELECT deposit(1,"
+        " 'USD', 1000, 'k')");
+    subscribe(1);
+    pool_start("run -w 1 --jobs billing --billing-poll-ms 50");
+    world_wait("SELECT count(*) = 1 FROM ledgerlock.charges");
+    clock_jump_server(&world.redis, CLOCK_HOUR_MS);
+    fixture_pause_ms(1100); /* the library compares at most once a second */
+    super_do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+             " datname = current_database() AND usename = 'ledgerlock_worker'");
+    pool_log_wait(&world.pool, "the clock of Redis is 3");
+    subscribe(2);
+    pool_assert_stands_still(&world.f, 500);
+    clock_mend_server(&world.redis);
+    world_wait("SELECT count(*) = 2 FROM ledgerlock.charges");
+    pool_stop();
 }

@@ -55,15 +55,15 @@ static void read_all(char text[64])
 
 #define SUBSCRIPTION(id)                                                               \
     "(SELECT ctid FROM subscriptions WHERE subscription_id = " #id ")"
-#define APPLY(token, now, pauses, ids, places, payers)                                 \
-    "SELECT * FROM apply_charges(" token ", 'w', " now ", '{" pauses "}', '{" ids      \
-    "}', ARRAY[" places "], '{" payers "}', 1000)"
-#define ONE(token, now, pauses, id, payer)                                             \
-    APPLY(token, now, pauses, #id, SUBSCRIPTION(id), #payer)
-#define CHARGE(id, payer) ONE("9", "NULL", "86400", id, payer)
+#define APPLY(token, now, ids, places, payers)                                         \
+    "SELECT * FROM apply_charges(" token ", 'w', " now ", '{" ids "}', ARRAY[" places  \
+    "], '{" payers "}', 1000)"
+#define ONE(token, now, id, payer) APPLY(token, now, #id, SUBSCRIPTION(id), #payer)
+#define CHARGE(id, payer) ONE("9", "NULL", id, payer)
 #define TWICE(id)                                                                      \
-    APPLY("9", "NULL", "86400", #id "," #id, SUBSCRIPTION(id) ", " SUBSCRIPTION(id),   \
-          "1,1")
+    APPLY("9", "NULL", #id "," #id, SUBSCRIPTION(id) ", " SUBSCRIPTION(id), "1,1")
+#define IN_25_HOURS                                                                    \
+    "((extract(epoch FROM clock_timestamp()) + 90000) * 1000000)::bigint"
 #define CLAIM(id) "SELECT claim_users(9, '{" #id "}'); "
 #define INCIDENT(kind, ms_ago)                                                         \
     "SELECT log_incident('user:1', 1, 'w', '" kind "', 'apply', NULL, '', " ms_ago ")"
@@ -78,21 +78,21 @@ static const struct {
     const char *name, *state, *sql;
 } forgeries[] = {
     {"payer_who_is_another",            NOTHING,  CLAIM(3) CHARGE(4, 3)},
-    {"place_of_another",                NOTHING,  CLAIM(1) APPLY("9", "NULL", "86400", "4", SUBSCRIPTION(6), "1")},
+    {"place_of_another",                NOTHING,  CLAIM(1) APPLY("9", "NULL", "4", SUBSCRIPTION(6), "1")},
     {"subscription_twice",              "23505",  CLAIM(1) TWICE(4)},
     {"subscription_that_is_not_due",    NOTHING,  CLAIM(1) CHARGE(1, 1)},
     {"subscription_that_is_cancelled",  NOTHING,  CLAIM(1) CHARGE(3, 1)},
     {"subscription_that_is_unpaid",     NOTHING,  CLAIM(2) CHARGE(5, 2)},
-    {"now_is_to_come",                  ARGUMENT, CLAIM(1) ONE("9", "now() + interval '1 s'", "86400", 1, 1)},
-    {"now_has_no_end",                  ARGUMENT, CLAIM(1) ONE("9", "'infinity'", "86400", 1, 1)},
-    {"token_is_older_than_the_fence",   NOTHING,  ONE("4", "NULL", "86400", 4, 1)},
-    {"decline_with_an_older_token",     NOTHING,  ONE("4", "NULL", "86400", 7, 2)},
-    {"token_beyond_the_end",            ARGUMENT, CLAIM(1) ONE("9006099743113216", "NULL", "86400", 4, 1)},
-    {"token_is_none",                   ARGUMENT, CLAIM(1) ONE("NULL", "NULL", "86400", 4, 1)},
-    {"no_pause",                        ARGUMENT, CLAIM(2) ONE("9", "NULL", "", 7, 2)},
-    {"pause_of_two_years",              ARGUMENT, CLAIM(2) ONE("9", "NULL", "86400,63072000", 7, 2)},
-    {"pause_below_zero",                ARGUMENT, CLAIM(2) ONE("9", "NULL", "-1", 7, 2)},
-    {"pause_of_null",                   ARGUMENT, CLAIM(2) ONE("9", "NULL", "NULL", 7, 2)},
+    {"now_is_to_come",                  ARGUMENT, CLAIM(1) ONE("9", "now() + interval '1 s'", 1, 1)},
+    {"now_has_no_end",                  ARGUMENT, CLAIM(1) ONE("9", "'infinity'", 1, 1)},
+    {"token_is_older_than_the_fence",   NOTHING,  ONE("4", "NULL", 4, 1)},
+    {"decline_with_an_older_token",     NOTHING,  ONE("4", "NULL", 7, 2)},
+    {"token_beyond_the_end",            ARGUMENT, CLAIM(1) ONE("9006099743113216", "NULL", 4, 1)},
+    {"token_of_tomorrow",               ARGUMENT, CLAIM(1) ONE(IN_25_HOURS, "NULL", 4, 1)},
+    {"order_with_a_token_of_tomorrow",  ARGUMENT, "SELECT * FROM apply_orders(" IN_25_HOURS ", NULL, '{3}', 'w')"},
+    {"token_drawn_of_tomorrow",         ARGUMENT, "SELECT next_token(" IN_25_HOURS ")"},
+    {"token_is_none",                   ARGUMENT, CLAIM(1) ONE("NULL", "NULL", 4, 1)},
+    {"schedule_of_its_own",             "42501",  "INSERT INTO retry_schedules (pauses_s) VALUES ('{31622400}')"},
     {"order_that_is_decided",           NOTHING,  "SELECT * FROM apply_orders(9, NULL, '{1,2}', 'w')"},
     {"order_twice",                     "23505",  "SELECT * FROM apply_orders(9, NULL, '{3,3}', 'w')"},
     {"order_of_tomorrow",               NOTHING,  "SELECT * FROM apply_orders(9, NULL, '{4}', 'w')"},

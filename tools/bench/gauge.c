@@ -11,6 +11,7 @@
 #include "tools/bench/bare.h"
 #include "tools/bench/bench.h"
 #include "worker/cli/json.h"
+#include "worker/jobs/job.h"
 
 enum { SESSIONS_END_MS = 5000 };
 
@@ -196,12 +197,18 @@ static int add_versions(const struct config *c, json_t *doc, struct err *e)
 static int
 add_settings(struct pg *pg, const struct config *c, json_t *doc, struct err *e)
 {
-    json_t *settings =
-        json_pack("{s:I,s:I,s:s}", "batch", (json_int_t)c->batch, "lease_ms",
-                  (json_int_t)c->lease_ms, "locks", c->lock_mode);
+    json_t *settings = json_pack("{s:I,s:s}", "lease_ms", (json_int_t)c->lease_ms,
+                                 "locks", c->lock_mode);
     struct pg_result *res;
+    char name_of_batch[64];
     int code;
 
+    for (int i = 0; i < JOB_TYPE_CT; i++) {
+        (void)snprintf(name_of_batch, sizeof name_of_batch, "%s_batch",
+                       job_types[i]->name);
+        bench_put(settings, name_of_batch,
+                  json_integer(job_batch_rows(job_types[i], c)));
+    }
     if (doc_put(doc, "settings", settings, e) != 0 ||
         pg_exec(pg, SQL_BENCH_READ_SETTINGS, NULL, 0, &res, e) != 0)
         return (int)e->code;

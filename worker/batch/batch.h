@@ -4,6 +4,7 @@
  *   locks.c      takes and releases their keys in Redis
  *   claim.c      locks their rows in PostgreSQL, and tells why some were refused
  *   commit.c     the transaction, and what to do when it breaks
+ *   clocks.c     whether a clock of the servers is wrong
  *   standby.c    whether this worker is the one that serves the job
  *   in_doubt.c   a COMMIT whose answer was lost
  *   crash.c      what a dead worker left
@@ -186,6 +187,17 @@ MUST_CHECK int park_items(
  * clock); *made says how many were missing. */
 MUST_CHECK int
 months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e);
+
+/* ERR_REFUSED if the clock of a server is farther from ours than pool.clocks_apart_s.
+ * The first also tells PostgreSQL's time. */
+MUST_CHECK int
+clocks_check_postgres(const struct session *s, int64_t *us, struct err *e);
+MUST_CHECK int clocks_check_redis(const struct session *s, struct err *e);
+
+/* Both, once an hour and after each outage (clocks_ms is 0): no row is worked
+ * meanwhile.
+ */
+MUST_CHECK int clocks_tend(struct session *s, struct err *e);
 
 /* True if the error is that the month of a row has no partition. */
 bool months_is_missing(const struct err *e);

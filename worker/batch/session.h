@@ -73,6 +73,7 @@ struct session {
     struct batch *batch;
     bool serves;             /* the advisory lock of standby.c is this session's */
     struct ll_lock *serving; /* its key behind a transaction pooler */
+    int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
     struct busy busy;        /* keys that were busy, or are left out for a while */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started

@@ -1,7 +1,6 @@
 /* run: the verb that starts the pool, after both servers were checked once. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/log.h"
 #include "common/base/timestamp.h"
@@ -42,52 +41,24 @@ static int fix_now(struct err *e)
     return 0;
 }
 
-/* ---- clocks ---- */
-
-static int64_t wall_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static int
-check_apart(const struct config *c, const char *server, int64_t ahead_ms, struct err *e)
-{
-    int64_t apart_s = (ahead_ms < 0 ? -ahead_ms : ahead_ms) / 1000;
-
-    if (c->clocks_apart_s == 0 || apart_s <= c->clocks_apart_s)
-        return 0;
-    return err_set(
-        e, ERR_REFUSED,
-        "LL-5002 the clock of %s is %lld s %s ours: what is due is charged by it; "
-        "put both right (NTP), or allow more with pool.clocks_apart_s",
-        server, (long long)apart_s, ahead_ms < 0 ? "behind" : "ahead of");
-}
+/* ---- servers ---- */
 
 /* PostgreSQL's clock against ours, and --now against it: a wrong year would be charged.
  */
-static int check_postgres_clock(const struct config *c, struct pg *pg, struct err *e)
+static int check_postgres_clock(const struct session *s, struct err *e)
 {
-    int64_t before_ms = wall_ms(), server_us;
-    struct pg_result *res;
+    int64_t server_us;
 
-    if (pg_exec(pg, SQL_RUN_READ_CLOCK, NULL, 0, &res, e) != 0)
+    if (clocks_check_postgres(s, &server_us, e) != 0)
         return (int)e->code;
-    server_us = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
     if (flags.now != NULL && flags.now_us > server_us)
         return err_set(
             e, ERR_INVALID,
             "LL-5003 --now %s is later than the database's clock, and nothing is "
             "charged before its time",
             flags.now);
-    return check_apart(c, "PostgreSQL", server_us / 1000 - (before_ms + wall_ms()) / 2,
-                       e);
+    return 0;
 }
-
-/* ---- servers ---- */
 
 static int check_redis(struct session *s, struct err *e)
 {
@@ -103,7 +74,7 @@ static int check_redis(struct session *s, struct err *e)
     if (code != LL_OK)
         return err_set(e, ERR_REDIS, "LL-4008 %s (redis.url %s)", ll_error(s->locks),
                        "see `ledgerlock config show`");
-    return check_apart(s->config, "Redis", ll_clock_ahead_ms(s->locks), e);
+    return clocks_check_redis(s, e);
 }
 
 /* A server that may lose commits in a crash would break every promise. */
@@ -181,7 +152,7 @@ static int preflight(const struct config *c, const struct job_type *job, struct 
     if (code == 0)
         code = check_durability(c, s.pg, e);
     if (code == 0)
-        code = check_postgres_clock(c, s.pg, e);
+        code = check_postgres_clock(&s, e);
     if (code == 0)
         make_months(c);
     if (code == 0)

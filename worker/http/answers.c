@@ -23,7 +23,8 @@ static void put_headers(struct MHD_Response *response, const char *type)
 }
 
 /* Hands the response over; NULL: something was refused for want of memory or places. */
-static enum MHD_Result send_response(struct MHD_Connection *connection,
+static enum MHD_Result send_response(struct http *h,
+                                     struct MHD_Connection *connection,
                                      unsigned status,
                                      const char *type,
                                      struct MHD_Response *response)
@@ -33,13 +34,15 @@ static enum MHD_Result send_response(struct MHD_Connection *connection,
     if (response == NULL)
         return MHD_NO;
     put_headers(response, type);
+    clients_whole(h, connection);
     result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;
 }
 
 /* Takes ownership of the text, which malloc made. */
-static enum MHD_Result send_text(struct MHD_Connection *connection,
+static enum MHD_Result send_text(struct http *h,
+                                 struct MHD_Connection *connection,
                                  unsigned status,
                                  const char *type,
                                  char *text,
@@ -48,12 +51,14 @@ static enum MHD_Result send_text(struct MHD_Connection *connection,
     if (text == NULL)
         return MHD_NO;
     return send_response(
-        connection, status, type,
+        h, connection, status, type,
         MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
 }
 
-enum MHD_Result
-answer_words(struct MHD_Connection *connection, unsigned status, const char *words)
+enum MHD_Result answer_words(struct http *h,
+                             struct MHD_Connection *connection,
+                             unsigned status,
+                             const char *words)
 {
     static const char type[] = "text/plain; charset=utf-8";
 
@@ -62,19 +67,20 @@ answer_words(struct MHD_Connection *connection, unsigned status, const char *wor
         void *buffer;
     } copied = {words}; /* it is only read, whatever the type says */
 
-    return send_response(connection, status, type,
+    return send_response(h, connection, status, type,
                          MHD_create_response_from_buffer(strlen(words), copied.buffer,
                                                          MHD_RESPMEM_MUST_COPY));
 }
 
-enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path)
+enum MHD_Result
+answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
 
     if (response != NULL)
         (void)MHD_add_response_header(response, "Location", path);
-    return send_response(connection, 303, "text/plain; charset=utf-8", response);
+    return send_response(h, connection, 303, "text/plain; charset=utf-8", response);
 }
 
 /* ---- who may ask ---- */
@@ -122,9 +128,11 @@ static enum MHD_Result send_health(struct http *h,
 
     if (f == NULL)
         return MHD_NO;
+    (void)pthread_mutex_lock(&h->mutex);
     well = is_well(h, f);
+    (void)pthread_mutex_unlock(&h->mutex);
     (void)fclose(f);
-    return send_text(connection, well ? 200 : 503, "text/plain; charset=utf-8", text,
+    return send_text(h, connection, well ? 200 : 503, "text/plain; charset=utf-8", text,
                      length);
 }
 
@@ -140,7 +148,7 @@ static enum MHD_Result send_made(struct http *h,
     (void)pthread_mutex_lock(&h->mutex);
     text = make(h, &length);
     (void)pthread_mutex_unlock(&h->mutex);
-    return send_text(connection, 200, type, text, length);
+    return send_text(h, connection, 200, type, text, length);
 }
 
 static enum MHD_Result send_state(struct http *h, struct MHD_Connection *connection)
@@ -153,8 +161,8 @@ static enum MHD_Result send_state(struct http *h, struct MHD_Connection *connect
     length = h->length;
     (void)pthread_mutex_unlock(&h->mutex);
     if (text == NULL)
-        return answer_words(connection, 503, "nothing was read yet, try again\n");
-    return send_text(connection, 200, "application/json", text, length);
+        return answer_words(h, connection, 503, "nothing was read yet, try again\n");
+    return send_text(h, connection, 200, "application/json", text, length);
 }
 
 static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connection)
@@ -162,8 +170,8 @@ static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connec
     struct MHD_Response *response = events_response(h, connection);
 
     if (response == NULL)
-        return answer_words(connection, 503, "too many pages are open\n");
-    return send_response(connection, 200, "text/event-stream", response);
+        return answer_words(h, connection, 503, "too many pages are open\n");
+    return send_response(h, connection, 200, "text/event-stream", response);
 }
 
 static const struct file {
@@ -190,11 +198,11 @@ send_file(struct http *h, struct MHD_Connection *connection, const char *url)
 
         if (strcmp(url, files[i].url) == 0 &&
             (files[i].id != PAGE_CHAOS || h->chaos != NULL))
-            return send_response(connection, 200, files[i].type,
+            return send_response(h, connection, 200, files[i].type,
                                  MHD_create_response_from_buffer(
                                      text->len, kept.buffer, MHD_RESPMEM_PERSISTENT));
     }
-    return answer_words(connection, 404,
+    return answer_words(h, connection, 404,
                         "there are /, /plain, /metrics, /livez, /readyz, /state and "
                         "/events\n");
 }
@@ -236,12 +244,12 @@ enum MHD_Result answer(void *cls,
 
     (void)version;
     if (!is_post && (strcmp(method, "GET") != 0 || *upload_data_size > 0))
-        return answer_words(connection, 405, "GET only\n");
+        return answer_words(h, connection, 405, "GET only\n");
     if (!is_our_host(host))
-        return answer_words(connection, 403,
+        return answer_words(h, connection, 403,
                             "ask by address, or by a name without a dot\n");
     if (is_of_a_stranger(connection))
-        return answer_words(connection, 403, "pages of others may not read this\n");
+        return answer_words(h, connection, 403, "pages of others may not read this\n");
     if (is_post)
         return chaos_post(h, connection, url, upload_data, upload_data_size, con_cls);
     return route(h, connection, url);

@@ -18,14 +18,8 @@ struct post {
     bool is_long;
 };
 
-void chaos_post_done(void *cls,
-                     struct MHD_Connection *connection,
-                     void **con_cls,
-                     enum MHD_RequestTerminationCode why)
+void chaos_post_done(void **con_cls)
 {
-    (void)cls;
-    (void)connection;
-    (void)why;
     free(*con_cls);
     *con_cls = NULL;
 }
@@ -91,15 +85,17 @@ static const struct chaos_action *find_action(const char *url)
     return NULL;
 }
 
-static enum MHD_Result
-begin(struct MHD_Connection *connection, const char *url, void **con_cls)
+static enum MHD_Result begin(struct http *h,
+                             struct MHD_Connection *connection,
+                             const char *url,
+                             void **con_cls)
 {
     if (find_action(url) == NULL)
-        return answer_words(connection, 405, "POST starts a fault only\n");
+        return answer_words(h, connection, 405, "POST starts a fault only\n");
     if (!is_of_our_page(connection))
-        return answer_words(connection, 403, "only this page starts a fault\n");
+        return answer_words(h, connection, 403, "only this page starts a fault\n");
     if (!is_a_form(connection))
-        return answer_words(connection, 415, "a form is expected\n");
+        return answer_words(h, connection, 415, "a form is expected\n");
     *con_cls = calloc(1, sizeof(struct post));
     return *con_cls != NULL ? MHD_YES : MHD_NO;
 }
@@ -119,14 +115,14 @@ static enum MHD_Result finish(struct http *h,
                               const struct post *post)
 {
     if (post->is_long)
-        return answer_words(connection, 413, "the form is too long\n");
+        return answer_words(h, connection, 413, "the form is too long\n");
     if (!has_field(post->body, "token", h->chaos->token))
-        return answer_words(connection, 403, "the token is not that of this page\n");
+        return answer_words(h, connection, 403, "the token is not that of this page\n");
     if (!has_field(post->body, "confirm", "yes"))
-        return answer_words(connection, 400, "confirm it\n");
+        return answer_words(h, connection, 400, "confirm it\n");
     if (!chaos_start(h->chaos, find_action(url)))
-        return answer_words(connection, 409, "another fault is under way\n");
-    return answer_see_other(connection, "/chaos");
+        return answer_words(h, connection, 409, "another fault is under way\n");
+    return answer_see_other(h, connection, "/chaos");
 }
 
 enum MHD_Result chaos_post(struct http *h,
@@ -137,7 +133,7 @@ enum MHD_Result chaos_post(struct http *h,
                            void **con_cls)
 {
     if (*con_cls == NULL)
-        return begin(connection, url, con_cls);
+        return begin(h, connection, url, con_cls);
     if (*size == 0)
         return finish(h, connection, url, *con_cls);
     append(*con_cls, data, *size);

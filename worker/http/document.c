@@ -136,11 +136,11 @@ char *document_compose(const struct http *h, size_t *length)
     const struct shared *shared = h->order->shared;
     json_t *workers = json_array();
     json_t *doc = json_pack(
-        "{s:s,s:s,s:s,s:I,s:o,s:o,s:O?,s:I,s:s,s:o}", "version", LEDGERLOCK_VERSION,
+        "{s:s,s:s,s:s,s:I,s:o,s:o,s:O?,s:I,s:s,s:s,s:o}", "version", LEDGERLOCK_VERSION,
         "pool", shared->name, "host", shared->host, "at_ms", unix_ms(), "workers",
         workers, "counters", counters_document(h), "tables", h->tables, "tables_age_ms",
         (json_int_t)(h->tables_ms != 0 ? clk_ms() - h->tables_ms : -1), "trouble",
-        h->trouble, "audit", audit_document(h));
+        h->trouble, "redis_trouble", h->redis_trouble, "audit", audit_document(h));
     char *text;
 
     if (doc != NULL && h->chaos != NULL)

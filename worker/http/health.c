@@ -40,7 +40,9 @@ bool health_is_ready(const struct http *h, FILE *out)
                       slot->pid == 0 ? "does not run" : document_state(state),
                       slot->trouble[0] != '\0' ? ": " : "", slot->trouble);
     }
-    if (is_ok)
+    if (h->redis_trouble[0] != '\0')
+        (void)fprintf(out, "Redis does not answer: %s\n", h->redis_trouble);
+    else if (is_ok)
         (void)fputs("ok\n", out);
-    return is_ok;
+    return is_ok && h->redis_trouble[0] == '\0';
 }

@@ -21,7 +21,7 @@ enum {
     REFRESH_MS = 1000,
     REST =
         50, /* tables are left alone for so many times as long as reading them took */
-    IDLE_S = 15,
+    IDLE_S = 15,            /* a client that does not read its answer */
     MEMORY_MAX = 16 * 1024, /* of one connection: its headers must fit */
     CONNECTIONS_MAX = 512
 };
@@ -191,6 +191,16 @@ static void *audit_now_and_then(void *arg)
 
 /* ---- the process ---- */
 
+static void completed(void *cls,
+                      struct MHD_Connection *connection,
+                      void **con_cls,
+                      enum MHD_RequestTerminationCode why)
+{
+    (void)why;
+    chaos_post_done(con_cls);
+    clients_next(cls, connection);
+}
+
 static struct MHD_Daemon *start(struct http *h)
 {
     return MHD_start_daemon(
@@ -199,7 +209,8 @@ static struct MHD_Daemon *start(struct http *h)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_NOTIFY_COMPLETED, chaos_post_done, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, clients_notify, h, MHD_OPTION_NOTIFY_COMPLETED,
+        completed, h, MHD_OPTION_END);
 }
 
 static void refresh_until_told(struct http *h, const sigset_t *stops)
@@ -217,8 +228,11 @@ static void refresh_until_told(struct http *h, const sigset_t *stops)
 
 static void serve(const struct companion_order *order)
 {
-    struct http h = {.order = order, .mutex = PTHREAD_MUTEX_INITIALIZER};
-    pthread_t auditor;
+    static void *(*const threads[])(void *) = {audit_now_and_then, clients_watch,
+                                               ping_redis};
+    struct http h = {.order = order,
+                     .mutex = PTHREAD_MUTEX_INITIALIZER,
+                     .clients_mutex = PTHREAD_MUTEX_INITIALIZER};
     sigset_t stops;
 
     (void)sigemptyset(&stops);
@@ -235,9 +249,13 @@ static void serve(const struct companion_order *order)
         return;
     }
     log_info("http.listening", "at=%s", order->config->http_listen);
-    if (pthread_create(&auditor, NULL, audit_now_and_then, &h) != 0) {
-        log_error("http.failed", "code=LL-5008 err=\"no thread\"");
-        return;
+    for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++) {
+        pthread_t thread;
+
+        if (pthread_create(&thread, NULL, threads[i], &h) != 0) {
+            log_error("http.failed", "code=LL-5008 err=\"no thread\"");
+            return;
+        }
     }
     refresh_until_told(&h, &stops);
     (void)pthread_mutex_lock(&h.mutex);

@@ -5,6 +5,8 @@
  * for a server, and no server for a client.
  *
  *   http.c     the socket, the threads, the end
+ *   clients.c  closes a connection whose request takes too long
+ *   ping.c     asks Redis now and then
  *   answers.c  one request: who may ask, and which answer it gets
  *   events.c   server-sent events: the document, each time it is new
  *   view.c     what the tables say, for the page and for `top`
@@ -27,6 +29,7 @@
 enum { LISTENERS_MAX = 64 };
 
 struct chaos;
+struct client;
 struct listener;
 
 struct http {
@@ -35,16 +38,20 @@ struct http {
     pthread_mutex_t mutex; /* of all below */
     char *document;        /* owned; NULL: none is there yet */
     size_t length;
-    unsigned version;  /* rises with each document */
-    json_t *tables;    /* the part of the document that was read from tables */
-    int64_t tables_ms; /* when that was (clk_ms); 0: never */
-    json_t *audit;     /* of the last whole audit; NULL: none yet */
-    int64_t audit_ms;  /* when it ended */
-    char trouble[300]; /* why the tables could not be read; "" */
+    unsigned version;        /* rises with each document */
+    json_t *tables;          /* the part of the document that was read from tables */
+    int64_t tables_ms;       /* when that was (clk_ms); 0: never */
+    json_t *audit;           /* of the last whole audit; NULL: none yet */
+    int64_t audit_ms;        /* when it ended */
+    char trouble[300];       /* why the tables could not be read; "" */
+    char redis_trouble[300]; /* why Redis does not answer; "" */
     struct listener *listeners;
     size_t listener_ct;
     bool is_ending;
     struct chaos *chaos; /* NULL: no fault may be started */
+    /* Never locked while libmicrohttpd is called: */
+    pthread_mutex_t clients_mutex; /* of this alone: */
+    struct client *clients;
 };
 
 /* ---- the document ---- */
@@ -59,6 +66,26 @@ json_t *document_broken(const json_t *audit);
 /* The name of a state of a worker: "works". */
 const char *document_state(enum slot_state state);
 
+/* ---- threads, for the life of the process ---- */
+
+/* Closes connections whose request is not whole in time. */
+void *clients_watch(void *arg);
+
+/* Keeps redis_trouble. */
+void *ping_redis(void *arg);
+
+/* ---- clients ---- */
+
+/* A connection begins or ends (MHD_NotifyConnectionCallback). */
+void clients_notify(void *cls,
+                    struct MHD_Connection *connection,
+                    void **socket_context,
+                    enum MHD_ConnectionNotificationCode what);
+
+/* Its request is whole; it waits for the next one. */
+void clients_whole(struct http *h, struct MHD_Connection *connection);
+void clients_next(struct http *h, struct MHD_Connection *connection);
+
 /* ---- answers ---- */
 
 /* The text of /metrics, in the exposition format of Prometheus 0.0.4; the caller frees
@@ -71,7 +98,8 @@ void plain_put(FILE *f, const char *text);
 /* The same as /plain: HTML. The caller frees it; the mutex is held. */
 char *plain_text(const struct http *h, size_t *length);
 
-/* Writes "ok", or the reasons against it, one a line; false: there are some. */
+/* Writes "ok", or the reasons against it, one a line; false: there are some. The mutex
+ * is held. */
 bool health_is_alive(const struct http *h, FILE *out);
 bool health_is_ready(const struct http *h, FILE *out);
 
@@ -82,11 +110,14 @@ struct MHD_Response *events_response(struct http *h, struct MHD_Connection *conn
 void events_wake(struct http *h);
 
 /* Queues words as an answer; headers are those of every answer. */
-enum MHD_Result
-answer_words(struct MHD_Connection *connection, unsigned status, const char *words);
+enum MHD_Result answer_words(struct http *h,
+                             struct MHD_Connection *connection,
+                             unsigned status,
+                             const char *words);
 
 /* The browser is to GET this path next. */
-enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path);
+enum MHD_Result
+answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path);
 
 /* ---- chaos: faults that a person starts ---- */
 
@@ -107,11 +138,8 @@ enum MHD_Result chaos_post(struct http *h,
                            size_t *size,
                            void **con_cls);
 
-/* Forgets the body of a POST (MHD_RequestCompletedCallback). */
-void chaos_post_done(void *cls,
-                     struct MHD_Connection *connection,
-                     void **con_cls,
-                     enum MHD_RequestTerminationCode why);
+/* Forgets the body of a POST. */
+void chaos_post_done(void **con_cls);
 
 /* The buttons as forms. The caller frees it; the mutex is held. */
 char *chaos_text(const struct http *h, size_t *length);

@@ -165,7 +165,8 @@ static void put_histograms(FILE *f, const struct sums sums[JOB_TYPE_CT])
 
 /* ---- gauges ---- */
 
-static void put_workers(FILE *f, const struct sums sums[JOB_TYPE_CT])
+static void
+put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
 {
     int64_t up = 0, redis_down = 0, postgres_down = 0;
 
@@ -183,9 +184,11 @@ static void put_workers(FILE *f, const struct sums sums[JOB_TYPE_CT])
         redis_down += states[SLOT_REDIS_DOWN];
         postgres_down += states[SLOT_POSTGRES_DOWN];
     }
-    head(f, "ledgerlock_redis_up", "gauge",
-         "0 while a worker finds that Redis is down.");
-    (void)fprintf(f, "ledgerlock_redis_up %d\n", redis_down == 0 && up > 0);
+    head(
+        f, "ledgerlock_redis_up", "gauge",
+        "0 while a worker, or the process that serves this, finds that Redis is down.");
+    (void)fprintf(f, "ledgerlock_redis_up %d\n",
+                  redis_down == 0 && up > 0 && h->redis_trouble[0] == '\0');
     head(f, "ledgerlock_pg_up", "gauge",
          "0 while a worker finds that PostgreSQL is down.");
     (void)fprintf(f, "ledgerlock_pg_up %d\n",
@@ -266,7 +269,7 @@ char *metrics_text(const struct http *h, size_t *length)
     put_outcomes(f, sums);
     put_samples(f, sums);
     put_histograms(f, sums);
-    put_workers(f, sums);
+    put_workers(f, h, sums);
     put_backlog(f, h, "ledgerlock_backlog_rows", "Rows that are due.", "due");
     put_backlog(f, h, "ledgerlock_parked_rows", "Rows that are parked now.", "parked");
     put_oldest(f, h);

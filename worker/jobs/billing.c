@@ -9,7 +9,6 @@ static int apply(const struct job_batch *b, struct job_result *done, struct err 
         pg_int8(b->token),
         pg_text(b->worker),
         pg_text(b->now),
-        pg_int8_array(b->config->retry_s, b->config->retry_ct),
         pg_int8_array(rows->items, rows->n),
         pg_tid_array(rows->places, rows->n),
         pg_int8_array(rows->owners, rows->n),

@@ -12,13 +12,23 @@ bool job_is_shared(const struct job_type *job, const struct config *c)
     return job->shards > 0 || (job->in_any_order != NULL && job->in_any_order(c));
 }
 
-int64_t job_poll_ms(const struct job_type *job, const struct config *c)
+static int row_of(const struct job_type *job)
 {
     int i = 0;
 
     while (job_types[i] != job)
         i++;
-    return c->job_poll_ms[i];
+    return i;
+}
+
+int64_t job_poll_ms(const struct job_type *job, const struct config *c)
+{
+    return c->job_poll_ms[row_of(job)];
+}
+
+int64_t job_batch_rows(const struct job_type *job, const struct config *c)
+{
+    return c->batch > 0 ? c->batch : c->job_batch[row_of(job)];
 }
 
 int job_apply(const struct job_type *job,

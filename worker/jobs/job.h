@@ -107,6 +107,9 @@ bool job_is_shared(const struct job_type *job, const struct config *c);
 /* pool.<job>.poll_ms. */
 int64_t job_poll_ms(const struct job_type *job, const struct config *c);
 
+/* The most rows of one transaction: pool.batch, or pool.<job>.batch if that is 0. */
+int64_t job_batch_rows(const struct job_type *job, const struct config *c);
+
 /* Runs apply_sql of a job. Its columns: the job's counters in order, how many items are
  * due again at once, how many rows carry the token. */
 MUST_CHECK int job_apply(const struct job_type *job,

@@ -14,7 +14,7 @@ enum {
 
 void schedule_start(struct schedule *s)
 {
-    s->limit = (size_t)s->config->batch;
+    s->limit = (size_t)s->batch;
     s->begins = true;
     s->from.at = BATCH_HEAD;
     s->from.shard = s->index * s->job->shards / s->workers;
@@ -27,7 +27,7 @@ struct batch_order schedule_next(const struct schedule *s)
     return (struct batch_order){
         .from = s->from,
         .begins = s->begins,
-        .skip = is_apart ? s->index * s->config->batch : 0,
+        .skip = is_apart ? s->index * s->batch : 0,
         .limit = s->limit,
         .is_idle = s->is_idle,
     };
@@ -55,7 +55,7 @@ static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
     if (ms > s->config->lease_ms / 10 && s->limit > 1)
         s->limit /= 2;
     else if (out->pulled > 0 && ms < s->config->lease_ms / 40)
-        s->limit = (size_t)least((int64_t)s->limit * 2, s->config->batch);
+        s->limit = (size_t)least((int64_t)s->limit * 2, s->batch);
 }
 
 /* From the last row on through all shards. A round is over when it comes to the

@@ -16,7 +16,7 @@
 struct schedule {
     const struct config *config;
     const struct job_type *job;
-    int64_t poll_ms;         /* of the job */
+    int64_t poll_ms, batch;  /* of the job; batch: most rows of a transaction */
     int64_t index, workers;  /* of those that work the job */
     bool once;               /* nothing trickles in: no pause while there is work */
     struct batch_place from; /* where the next pull begins */

@@ -274,8 +274,8 @@ enum exit_code pool_run(const struct pool_order *order)
     name_pool(p.shared);
     block_signals(&p);
     p.monitor.started_ms = p.monitor.progress_ms = clk_ms();
-    log_info("pool.started", "name=%s workers=%zu jobs=%s batch=%" PRId64 " locks=%s",
-             p.shared->name, p.n, p.config.jobs, p.config.batch, p.config.lock_mode);
+    log_info("pool.started", "name=%s workers=%zu jobs=%s locks=%s", p.shared->name,
+             p.n, p.config.jobs, p.config.lock_mode);
     p.code = supervise(&p);
     companion_close(&p);
     children_close(&p);

@@ -12,7 +12,7 @@
 #include "worker/batch/batch.h"
 #include "worker/pool/schedule.h"
 
-enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 2000, LEAVE_LEASES = 3 };
+enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500, LEAVE_LEASES = 3 };
 
 struct worker {
     const struct worker_order *order;
@@ -126,6 +126,8 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
         return false;
     }
     if (e->code == ERR_REDIS)
+        w->session.clocks_ms = 0;
+    if (e->code == ERR_REDIS)
         note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
                      e->msg);
     else if (is_outage(e) || (e->code == ERR_TIMEOUT && !pg_is_usable(w->session.pg)))
@@ -163,7 +165,7 @@ static int step(struct worker *w, struct err *e)
     bool serves;
 
     *out = (struct batch_outcome){0};
-    if (code != 0 || standby_check(s, &serves, e) != 0)
+    if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, &serves, e) != 0)
         return (int)e->code;
     out->is_standby = !serves;
     if (serves && batch_run(s, &order, e) != 0)
@@ -284,6 +286,7 @@ static void begin(struct worker *w, const struct worker_order *o)
         .config = o->config,
         .job = slot->job,
         .poll_ms = job_poll_ms(slot->job, o->config),
+        .batch = job_batch_rows(slot->job, o->config),
         .index = job_is_shared(slot->job, o->config) ? slot->index : 0,
         .workers = job_is_shared(slot->job, o->config) ? slot->workers : 1,
         .once = o->once,

@@ -145,8 +145,9 @@ function show(doc) {
   showWorkers(doc);
   showRest(doc);
   if (doc.chaos) withChaos(doc);
-  $("live").textContent = doc.trouble ? "PostgreSQL: " + doc.trouble : "live";
-  $("live").dataset.state = doc.trouble ? "lost" : "live";
+  const trouble = doc.trouble ? "PostgreSQL: " + doc.trouble : doc.redis_trouble ? "Redis: " + doc.redis_trouble : "";
+  $("live").textContent = trouble || "live";
+  $("live").dataset.state = trouble ? "lost" : "live";
 }
 
 const source = new EventSource("/events");

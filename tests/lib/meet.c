@@ -1,0 +1,42 @@
+/* meet: a trigger waits inside the transaction of a batch for the counters of the
+ * others, which each reports after its first step. That nobody needs to wait any more
+ * stands in a sequence for each job, which all transactions see at once. */
+#include "tests/lib/meet.h"
+
+#include "tests/lib/steps.h"
+
+#define TRIGGER(job, event)                                                            \
+    " CREATE SEQUENCE public.met_" job "; SELECT nextval('public.met_" job "');"       \
+    " CREATE TRIGGER meet AFTER " event " FOR EACH STATEMENT EXECUTE FUNCTION"         \
+    " public.meet('" job "')"
+
+void meet_plant(void)
+{
+    super_do(
+        "CREATE TABLE public.meeting (since timestamptz); INSERT INTO public.meeting"
+        " VALUES (now()); CREATE FUNCTION public.meet() RETURNS trigger LANGUAGE"
+        " plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$ DECLARE met"
+        " boolean; BEGIN EXECUTE 'SELECT is_called FROM met_' || TG_ARGV[0] INTO met;"
+        " FOR i IN 1 .. 100 LOOP EXIT WHEN met OR EXISTS (SELECT FROM"
+        " ledgerlock.workers, meeting WHERE job = TG_ARGV[0] AND seen_at > since AND"
+        " (counters ->> 'busy')::bigint > 0); PERFORM pg_sleep(0.01); END LOOP;"
+        " PERFORM nextval('met_' || TG_ARGV[0]); RETURN NULL; END $$;" TRIGGER(
+            "billing",
+            "INSERT ON ledgerlock.charges") ";" TRIGGER("orders",
+                                                        "UPDATE ON"
+                                                        " ledgerlock.orders"));
+}
+
+void meet_begin(void)
+{
+    if (super_ask("SELECT count(*) FROM pg_class WHERE relname = 'meeting'") == 0)
+        meet_plant();
+    super_do("UPDATE public.meeting SET since = clock_timestamp();"
+             " SELECT setval('public.met_billing', 1, false),"
+             " setval('public.met_orders', 1, false)");
+}
+
+void meet_assert(const char *job)
+{
+    assert_true(pool_counter_of(&world.f, job, "busy") > 0);
+}

@@ -1,0 +1,23 @@
+/* meet: workers that want the same keys at the same time, and the count of how often
+ * one found a key taken.
+ *
+ *   meet_begin();             a batch lasts until another worker has met it
+ *   ... a run with -w 4 ...
+ *   meet_assert("orders");    workers of this job found keys taken
+ */
+#ifndef LEDGERLOCK_MEET_H
+#define LEDGERLOCK_MEET_H
+
+/* Plants the triggers that meet_begin needs. It waits for transactions that are open,
+ * so it is called before a worker stands still in one. */
+void meet_plant(void);
+
+/* From now on the first batch of each job that has written charges or orders keeps its
+ * keys until another worker of the job has found keys taken, for a second at most. The
+ * next ones do not wait. Plants the triggers if they are not there. */
+void meet_begin(void);
+
+/* Asserts that workers of this job found keys taken. */
+void meet_assert(const char *job);
+
+#endif
