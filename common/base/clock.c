@@ -45,7 +45,7 @@ int64_t clk_jitter_ms(int64_t ms)
 
 int64_t clk_backoff_ms(unsigned n, int64_t base_ms, int64_t cap_ms)
 {
-    int64_t ceiling = n < 20 ? base_ms << n : cap_ms;
+    int64_t most = n < 20 && base_ms << n < cap_ms ? base_ms << n : cap_ms;
 
-    return clk_jitter_ms(ceiling < cap_ms ? ceiling : cap_ms);
+    return most / 2 + clk_jitter_ms(most - most / 2);
 }

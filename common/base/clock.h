@@ -20,7 +20,8 @@ void clk_pause_ms(int64_t ms);
  * time. */
 int64_t clk_jitter_ms(int64_t ms);
 
-/* Delay of the n-th attempt (n from 0): full jitter over base * 2^n, at most cap. */
+/* The back-off after the n-th failure (n from 0): from half of base * 2^n to all of it,
+ * at random; cap in its place when that is less. */
 int64_t clk_backoff_ms(unsigned n, int64_t base_ms, int64_t cap_ms);
 
 #endif

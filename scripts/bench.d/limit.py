@@ -22,8 +22,8 @@ PARAMETERS = (
     ("sku ids", BATCH.format("skus")),
     ("the shard", ":shard"),
     ("limit", ":limit"),
-    ("subscriptions left out", "('{}'::bigint[])"),
-    ("users left out", "('{}'::bigint[])"),
+    ("a time", "('-infinity'::timestamptz)"),
+    ("an id", "0"),
 )
 
 

@@ -1,6 +1,6 @@
 -- keep_months(now, ahead): makes every month that a pool may write into: from now on for the months ahead, and, for what is
 -- due and not worked yet, the month of each row and the eleven behind it, for its periods to come. Returns how many months
--- it made. Every pool calls it at its start, once an hour, and when a partition is missing.
+-- it made. Every pool calls it at its start, and when a partition is missing.
 CREATE OR REPLACE FUNCTION keep_months(p_now timestamptz, p_ahead integer)
 RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
 DECLARE

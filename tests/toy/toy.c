@@ -16,7 +16,7 @@ static const struct sql_text statements[] = {
         " array_agg(due_at), 0, EXISTS (SELECT FROM paused_jobs WHERE job = 'toy')"
         " FROM (SELECT task_id, user_id, due_at FROM toy.tasks WHERE state = 'due' AND"
         " NOT EXISTS (SELECT FROM paused_jobs WHERE job = 'toy') AND $1::bigint >= 0 AND due_at <= coalesce($2::timestamptz, now()) AND (due_at, task_id) >"
-        " ($4::timestamptz, $5::bigint) AND user_id <> ALL ($6::bigint[]) ORDER BY due_at, task_id LIMIT $3::bigint) AS t"),
+        " ($4::timestamptz, $5::bigint) ORDER BY due_at, task_id LIMIT $3::bigint) AS t"),
     [PULL_ITEMS] = STATEMENT(
         toy_pull_items,
         "SELECT array_agg(task_id), NULL::bigint[], array_agg(user_id), NULL::tid[],"

@@ -45,8 +45,9 @@ struct batch_place {
 
 /* The rows to work: those that are due, or some items. */
 struct batch_order {
-    struct batch_place from; /* without shards, from a row on: but for those that need a
-                                key that an older one could not get (backoff_is_met) */
+    struct batch_place from; /* behind it, but for those that need a key that was met
+                                busy in this round (busy.h) */
+    bool begins;             /* a round */
     int64_t skip;            /* without shards: the oldest that are left to others */
     size_t limit;
     bool is_idle; /* nothing was due: the job's probe is asked before the pull */
@@ -57,18 +58,22 @@ struct batch_order {
 
 /* How it went. */
 struct batch_outcome {
-    size_t pulled;     /* rows that were due */
-    size_t worked;     /* of these: decided, or parked */
-    bool is_full;      /* there may be more behind them */
-    bool due_again;    /* some that were worked are due again */
-    bool is_standby;   /* another worker serves the job: nothing was pulled */
-    bool is_behind;    /* rows before those that it pulled may be due */
-    bool is_paused;    /* the job is: nothing of it is pulled */
-    bool has_left_out; /* the pull passed over users or SKUs left out for a while */
+    size_t pulled;           /* rows that were due */
+    size_t worked;           /* of these: decided, or parked */
+    bool is_full;            /* there may be more behind them */
+    bool due_again;          /* some that were worked are due again */
+    bool is_standby;         /* another worker serves the job: nothing was pulled */
+    bool is_behind;          /* rows before those that it pulled may be due */
+    bool is_paused;          /* the job is: nothing of it is pulled */
     struct batch_place last; /* the last row */
     int64_t pull_ms;         /* how long the pull took */
-    bool fenced;             /* a row refused our token: the next is above it */
 };
+
+/* Nothing is due. */
+static inline bool batch_found_nothing(const struct batch_outcome *out)
+{
+    return out->pulled == 0 && !out->is_behind;
+}
 
 struct batch {
     size_t n; /* items */
@@ -86,8 +91,8 @@ struct batch {
 };
 
 /* Pulls, locks, applies in one transaction, releases; `out` of the batch tells how it
- * went. A key that cannot be had is left out of the next pulls for a while (backoff.h);
- * an item that is at fault itself is parked. Errors: ERR_REDIS (nothing was done),
+ * went. An item whose key is busy is left for the next round (busy.h); one that is at
+ * fault itself is parked. Errors: ERR_REDIS (nothing was done),
  * ERR_UNKNOWN (noted; in_doubt_settle on a new connection), ERR_CONN and ERR_TIMEOUT
  * (rolled back by the server), ERR_CONFLICT (rolled back, try again), any other: it is
  * not known what is wrong, nothing is parked for it. */
@@ -196,9 +201,6 @@ MUST_CHECK int clocks_tend(struct session *s, struct err *e);
 
 /* True if the error is that the month of a row has no partition. */
 bool months_is_missing(const struct err *e);
-
-/* Says so, and what to do, when it could not be made. Returns the code. */
-int months_explain(struct err *e);
 
 /* One incident of the attempt, outside its transaction. kind as in the table's CHECK.
  * Logged as "lock.<kind>" too; never fails the work. When the connection is broken it

@@ -33,38 +33,30 @@ static size_t list_unclaimed(struct batch *b, enum resource_kind kind)
     return n;
 }
 
-static int claim_kind(struct session *s, enum resource_kind kind, struct err *e)
-{
-    struct batch *b = s->batch;
-    size_t n = list_unclaimed(b, kind);
-    const struct pg_param params[] = {pg_int8(s->attempt.token),
-                                      pg_int8_array(b->ids, n)};
-    struct pg_result *res;
-    bool is_ours;
-
-    if (n == 0)
-        return 0;
-    if (pg_exec(s->pg, resources[kind].claim, params, 2, &res, e) != 0)
-        return (int)e->code;
-    s->attempt.xid = pg_get_int8(res, 0, 0);
-    is_ours = mark_claimed(b, kind, res);
-    pg_result_free(res);
-    return is_ours ? 0
-                   : err_set(e, ERR_BUG,
-                             "LL-9004 the claim told a row that it was not asked for");
-}
-
 int batch_claim(struct session *s, struct err *e)
 {
     struct batch *b = s->batch;
+    bool is_ours = true;
 
     for (size_t i = 0; i < b->key_ct; i++)
         b->keys[i].claimed = false;
-    for (int kind = 0; kind < s->job->kinds; kind++) {
-        if (claim_kind(s, (enum resource_kind)kind, e) != 0)
+    for (int kind = 0; kind < s->job->kinds && is_ours; kind++) {
+        size_t n = list_unclaimed(b, (enum resource_kind)kind);
+        const struct pg_param params[] = {pg_int8(s->attempt.token),
+                                          pg_int8_array(b->ids, n)};
+        struct pg_result *res;
+
+        if (n == 0)
+            continue;
+        if (pg_exec(s->pg, resources[kind].claim, params, 2, &res, e) != 0)
             return (int)e->code;
+        s->attempt.xid = pg_get_int8(res, 0, 0);
+        is_ours = mark_claimed(b, (enum resource_kind)kind, res);
+        pg_result_free(res);
     }
-    return 0;
+    return is_ours ? 0
+                   : err_set(e, ERR_BUG,
+                             "LL-9004 the claim told a row that it was not asked for");
 }
 
 /* ---- those that were refused ---- */
@@ -107,10 +99,8 @@ static int take_refused(struct session *s,
         if (key == NULL)
             continue;
         key->wanted = false; /* it is not busy */
-        if (!pg_is_null(res, row, 1)) {
+        if (!pg_is_null(res, row, 1))
             session_count(s, s->locks != NULL ? COUNT_fenced : COUNT_busy, 1);
-            s->batch->out.fenced = true;
-        }
         if (pg_is_null(res, row, 2))
             batch_raise_floor(s, pg_get_int8(res, row, 1));
         else if (park_dependents(s, key, pg_get_text(res, row, 2), e) != 0)
@@ -125,34 +115,27 @@ static int take_refused(struct session *s,
     return 0;
 }
 
-static int report_refused(struct session *s, enum resource_kind kind, struct err *e)
-{
-    struct batch *b = s->batch;
-    size_t n = list_unclaimed(b, kind);
-    const struct pg_param params[] = {pg_int8(s->attempt.token),
-                                      pg_int8_array(b->ids, n)};
-    struct pg_result *res;
-    int code;
-
-    if (n == 0)
-        return 0;
-    if (pg_exec(s->pg, resources[kind].refused, params, 2, &res, e) != 0)
-        return (int)e->code;
-    code = take_refused(s, kind, res, e);
-    pg_result_free(res);
-    n = list_unclaimed(b, kind);
-    session_count(s, COUNT_busy, (int64_t)n);
-    for (size_t i = 0; i < n; i++)
-        (void)backoff_note(&s->backoff, (int)kind, b->ids[i], BACKOFF_ROW_LOCKED,
-                           clk_ms());
-    return code;
-}
-
 int batch_report_refused(struct session *s, struct err *e)
 {
-    for (int kind = 0; kind < s->job->kinds; kind++) {
-        if (report_refused(s, (enum resource_kind)kind, e) != 0)
+    struct batch *b = s->batch;
+    int code = 0;
+
+    for (int kind = 0; kind < s->job->kinds && code == 0; kind++) {
+        size_t n = list_unclaimed(b, (enum resource_kind)kind);
+        const struct pg_param params[] = {pg_int8(s->attempt.token),
+                                          pg_int8_array(b->ids, n)};
+        struct pg_result *res;
+
+        if (n == 0)
+            continue;
+        if (pg_exec(s->pg, resources[kind].refused, params, 2, &res, e) != 0)
             return (int)e->code;
+        code = take_refused(s, (enum resource_kind)kind, res, e);
+        pg_result_free(res);
+        n = list_unclaimed(b, (enum resource_kind)kind);
+        session_count(s, COUNT_busy, (int64_t)n);
+        for (size_t i = 0; i < n; i++)
+            (void)busy_note(&s->busy, kind, b->ids[i], BUSY_ROW_LOCKED, clk_ms());
     }
-    return 0;
+    return code;
 }

@@ -64,7 +64,10 @@ static int apply(struct session *s, struct err *e)
     /* Its statement was prepared: what is missing or denied now is somebody else's. */
     if (e->code == ERR_SCHEMA || e->code == ERR_DENIED)
         e->code = ERR_BUG;
-    return (int)e->code;
+    return months_is_missing(e)
+               ? err_wrap(e, "a month has no partition; `ledgerlock audit` names one "
+                             "that is gone (months_as_built)")
+               : (int)e->code;
 }
 
 /* Nothing is applied when no item has all its rows claimed. */
@@ -85,16 +88,9 @@ static int claim_and_apply(struct session *s, struct err *e)
     return commit(s, e);
 }
 
-/* Behind the rollback, which would take the journal's row along. */
-static void tell_of_lost_lease(struct session *s)
-{
-    session_count(s, COUNT_lost, 1);
-    incident_log(
-        s, "lost", "before_commit", s->batch->keys[0].name,
-        "the lease ran out while the batch was worked; rolled back, the rows stay due");
-}
-
-static int transact_once(struct session *s, int64_t only, struct err *e)
+/* One transaction over the workable items, or over `only` one of them. A lost lease is
+ * no error: they stay due. */
+static int transact(struct session *s, int64_t only, struct err *e)
 {
     struct attempt *a = &s->attempt;
     int64_t begun_us = clk_us();
@@ -112,27 +108,15 @@ static int transact_once(struct session *s, int64_t only, struct err *e)
     s->inflight->is_claimed = false;
     histogram_add(&s->measures->transaction, clk_us() - begun_us);
     session_reach(s, HOOK_ENDED);
-    if (a->code == ERR_LOST)
-        tell_of_lost_lease(s);
-    else if (a->code != 0)
+    if (a->code != 0 && a->code != ERR_LOST)
         return a->code;
+    if (a->code == ERR_LOST) {
+        session_count(s, COUNT_lost, 1);
+        incident_log(s, "lost", "before_commit", s->batch->keys[0].name,
+                     "the lease ran out while the batch was worked; rolled back, the "
+                     "rows stay due");
+    }
     return batch_report_refused(s, e);
-}
-
-/* One transaction over the workable items, or over `only` one of them. A lost lease is
- * no error: they stay due. A month that was missing is made, also by another worker. */
-static int transact(struct session *s, int64_t only, struct err *e)
-{
-    int64_t made;
-    int code = transact_once(s, only, e);
-
-    if (code == 0 || !months_is_missing(e))
-        return code;
-    *e = (struct err){0};
-    if (months_keep(s->pg, s->now, &made, e) != 0)
-        return (int)e->code;
-    code = transact_once(s, only, e);
-    return code != 0 && months_is_missing(e) ? months_explain(e) : code;
 }
 
 /* ---- when it breaks ---- */
@@ -153,18 +137,7 @@ static bool leave_out(struct session *s, size_t i)
     const struct batch *b = s->batch;
     const struct batch_key *owner = &b->keys[b->refs[b->first_ref[i]].key];
 
-    return backoff_note(&s->backoff, (int)owner->kind, owner->id, BACKOFF_ERROR,
-                        clk_ms());
-}
-
-/* Rows beside them flow, so the pool as a whole has no fault to tell of. */
-static void say_left_out(const struct err *why)
-{
-    char quoted[400];
-
-    log_warn("worker.left_out",
-             "code=LL-6001 err=%s note=\"nothing is parked for it; it is tried again\"",
-             log_quote(quoted, sizeof quoted, why->msg));
+    return busy_note(&s->busy, (int)owner->kind, owner->id, BUSY_ERROR, clk_ms());
 }
 
 /* Works the items one by one, so that one that cannot be worked keeps no other from it:
@@ -197,73 +170,58 @@ static int transact_each(struct session *s, struct err *e)
             return (int)e->code;
         }
     }
+    /* Rows beside them flow, so the pool as a whole has no fault to tell of. */
     if (is_news && b->out.worked > 0)
-        say_left_out(&first);
+        log_warn(
+            "worker.left_out",
+            "code=LL-6001 err=%s note=\"nothing is parked for it; it is tried again\"",
+            LOG_TEXT(first.msg));
     if (first.code == 0 || b->out.worked > 0)
         return 0;
     *e = first;
     return (int)e->code;
 }
 
-/* ---- a batch ---- */
-
-static int work(struct session *s, bool one_by_one, struct err *e)
+/* All at once if that can be. A month that was missing is made, also by another worker.
+ */
+static int transact_all(struct session *s, struct err *e)
 {
-    int code = one_by_one ? 0 : transact(s, 0, e);
+    int64_t made;
+    int code = transact(s, 0, e);
 
-    if (one_by_one || (code != 0 && may_be_a_row(s, e)))
+    if (code != 0 && months_is_missing(e)) {
+        *e = (struct err){0};
+        code = months_keep(s->pg, s->now, &made, e);
+        code = code == 0 ? transact(s, 0, e) : code;
+    }
+    if (code != 0 && may_be_a_row(s, e))
         code = transact_each(s, e);
     if ((code == ERR_CONFLICT || code == ERR_TIMEOUT) && s->batch->n == 1)
         (void)leave_out(s, 0);
     return code;
 }
 
-/* A key that was busy once, and that we have now, is left out no more. */
-static void forget_had(struct session *s)
-{
-    for (size_t i = s->backoff.n; i-- > 0;) {
-        const struct backoff_entry *entry = &s->backoff.entries[i];
-        const struct batch_key *key = batch_find(s->batch, entry->kind, entry->id);
-
-        if (key != NULL && key->claimed && entry->cause != BACKOFF_ERROR)
-            backoff_forget(&s->backoff, entry->kind, entry->id);
-    }
-}
+/* ---- a batch ---- */
 
 /* While it is worked it is published: should the worker die over it, its successor
  * knows of what. */
-static int lock_and_work(struct session *s, bool one_by_one, struct err *e)
+int batch_run(struct session *s, const struct batch_order *order, struct err *e)
 {
-    int code;
+    int code = batch_pull(s, order, e);
 
+    if (code != 0 || s->batch->n == 0)
+        return code;
     batch_publish(s->batch, s->inflight, s->incarnation);
     s->inflight->commits = *s->commits;
     session_reach(s, HOOK_BEFORE_LOCK);
     code = batch_lock(s, e);
     if (code == 0 && s->attempt.token != 0) {
         session_reach(s, HOOK_AFTER_LOCK);
-        code = work(s, one_by_one, e);
+        code = order->one_by_one ? transact_each(s, e) : transact_all(s, e);
         if (code == ERR_UNKNOWN)
             return code; /* the locks stay until it is known what became of it */
         batch_release(s);
-        if (code == 0)
-            forget_had(s);
     }
     inflight_clear(s->inflight);
     return code;
-}
-
-int batch_run(struct session *s, const struct batch_order *order, struct err *e)
-{
-    struct batch *b = s->batch;
-
-    for (int i = 0; i < 2; i++) {
-        if (batch_pull(s, order, e) != 0)
-            return (int)e->code;
-        if (b->n > 0 && lock_and_work(s, order->one_by_one, e) != 0)
-            return (int)e->code;
-        if (!b->out.fenced || b->out.worked > 0)
-            break; /* else a higher token helps */
-    }
-    return 0;
 }

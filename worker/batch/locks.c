@@ -21,8 +21,6 @@ static int lock_fault(struct session *s, int code, struct err *e)
     return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code), words);
 }
 
-enum { LEASE_OVER_MS = 5 }; /* a key whose lease is over is gone by then */
-
 /* A key that is met again after less time is the same wait. */
 enum { SAME_WAIT_MS = 2500 };
 
@@ -46,8 +44,7 @@ static void show_busy(struct measures *m, const char *name, int64_t left_ms)
     at->left_ms = left_ms;
 }
 
-/* One whose holder died is asked for as soon as its lease is over. A key without an end
- * was set by no pool, and nothing ends it: it is said once. */
+/* A key without an end was set by no pool, and nothing ends it: it is said once. */
 static void note_busy(struct session *s, size_t i)
 {
     const struct batch_key *key = &s->batch->keys[i];
@@ -55,17 +52,14 @@ static void note_busy(struct session *s, size_t i)
     bool no_ttl = left_ms == -1;
 
     show_busy(s->measures, key->name, left_ms);
-    if (backoff_note(&s->backoff, (int)key->kind, key->id,
-                     no_ttl ? BACKOFF_NO_TTL : BACKOFF_LOCKED, clk_ms()) &&
+    if (busy_note(&s->busy, (int)key->kind, key->id, no_ttl ? BUSY_NO_TTL : BUSY_LOCKED,
+                  clk_ms()) &&
         no_ttl)
         log_warn(
             "lock.no_ttl",
             "code=LL-4004 key=%s reason=\"it has no time to live, so no pool set it and nothing "
             "ends it\" remedy=\"ledgerlock locks release %s\"",
             key->name, key->name);
-    if (left_ms > 0)
-        backoff_end_by(&s->backoff, (int)key->kind, key->id,
-                       clk_ms() + left_ms + LEASE_OVER_MS);
 }
 
 void batch_raise_floor(struct session *s, int64_t fence)

@@ -24,9 +24,3 @@ bool months_is_missing(const struct err *e)
 {
     return strcmp(e->sqlstate, "23514") == 0 && e->constraint[0] == '\0';
 }
-
-int months_explain(struct err *e)
-{
-    return err_wrap(e, "the partition of a month is gone; `ledgerlock audit` names it "
-                       "(months_as_built)");
-}

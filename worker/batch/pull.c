@@ -55,114 +55,83 @@ static size_t collect_keys(struct batch *b)
     return k;
 }
 
-static void name_keys(struct batch *b)
+/* Items and refs from the one row of arrays, but those that need a key that was met
+ * busy (NULL: none is left). An item that is cut by the room there is, is left for the
+ * next pull. False: not even one has room. */
+static bool take_rows(struct batch *b,
+                      const struct pg_result *res,
+                      size_t limit,
+                      const struct busy *busy)
 {
-    for (size_t i = 0; i < b->key_ct; i++) {
+    const struct pg_array items = pg_get_int8s(res, 0, 0);
+    const struct pg_array kinds = pg_get_int8s(res, 0, 1);
+    const struct pg_array ids = pg_get_int8s(res, 0, 2);
+    const struct pg_array places = pg_get_tids(res, 0, 3);
+    const struct pg_array times = pg_get_times(res, 0, 4);
+    int64_t now_ms = clk_ms();
+    size_t i = 0;
+
+    b->first_ref[0] = 0;
+    while (i < items.n && b->out.pulled < BATCH_MAX) {
+        size_t at = b->first_ref[b->n];
+        bool is_left = false;
+
+        b->items[b->n] = pg_int8_at(&items, i);
+        b->places[b->n] = pg_tid_at(&places, i);
+        b->times[b->n] = pg_int8_at(&times, i);
+        for (; i < items.n && i < BATCH_REFS && pg_int8_at(&items, i) == b->items[b->n];
+             i++, at++) {
+            b->refs[at].kind = (enum resource_kind)pg_int8_at(&kinds, i);
+            b->refs[at].id = pg_int8_at(&ids, i);
+            is_left =
+                is_left || (busy != NULL && busy_is_met(busy, (int)b->refs[at].kind,
+                                                        b->refs[at].id, now_ms));
+        }
+        if (i == BATCH_REFS && i < items.n)
+            break;
+        b->out.pulled++;
+        b->out.last.at = b->times[b->n];
+        b->out.last.id = b->items[b->n];
+        if (!is_left)
+            b->first_ref[++b->n] = at;
+    }
+    b->out.is_full = b->out.pulled >= limit || i < items.n;
+    return items.n == 0 || b->out.pulled > 0;
+}
+
+/* As many of the items as have keys for one lock call. False: not even one has. */
+static bool fit_keys(struct batch *b)
+{
+    size_t keys;
+
+    while ((keys = collect_keys(b)) > LL_KEYS_MAX) {
+        if (b->n == 1)
+            return false;
+        b->n = b->n * LL_KEYS_MAX / keys > 0 ? b->n * LL_KEYS_MAX / keys : 1;
+        b->out.is_full = true;
+        b->out.last.at = b->times[b->n - 1];
+        b->out.last.id = b->items[b->n - 1];
+    }
+    b->key_ct = keys;
+    for (size_t i = 0; i < keys; i++) {
         struct batch_key *key = &b->keys[i];
 
         b->names[i].name = key->name;
         b->names[i].len = resource_key(key->name, key->kind, key->id);
     }
+    return true;
 }
 
-/* True if an item needs a key that was met busy. */
-static bool
-is_behind_another(const struct backoff *met, const struct batch *b, size_t i)
+/* The rows that are due, or those of a list that still are. */
+static int ask_for_rows(struct session *s,
+                        const struct batch_order *order,
+                        struct pg_result **res,
+                        struct err *e)
 {
-    for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++) {
-        if (backoff_is_met(met, (int)b->refs[r].kind, b->refs[r].id))
-            return true;
-    }
-    return false;
-}
-
-/* Items and refs from the one row of arrays. An item that is cut by the room there is
- * is left for the next time. False: there are none. */
-static bool take_rows(struct batch *b, const struct pg_result *res)
-{
-    const struct pg_array times = pg_get_times(res, 0, 4);
-    const struct pg_array items = pg_get_int8s(res, 0, 0);
-    const struct pg_array kinds = pg_get_int8s(res, 0, 1);
-    const struct pg_array ids = pg_get_int8s(res, 0, 2);
-    const struct pg_array places = pg_get_tids(res, 0, 3);
-
-    b->n = 0;
-    b->first_ref[0] = 0;
-    for (size_t i = 0; i < items.n; i++) {
-        int64_t item = pg_int8_at(&items, i);
-
-        if (b->n == 0 || b->items[b->n - 1] != item) {
-            if (b->n == BATCH_MAX)
-                break;
-            b->places[b->n] = pg_tid_at(&places, i);
-            b->times[b->n] = pg_int8_at(&times, i);
-            b->items[b->n++] = item;
-        }
-        if (i == BATCH_REFS) {
-            b->n--;
-            break;
-        }
-        b->refs[i].kind = (enum resource_kind)pg_int8_at(&kinds, i);
-        b->refs[i].id = pg_int8_at(&ids, i);
-        b->first_ref[b->n] = i + 1;
-    }
-    return items.n > 0;
-}
-
-/* Leaves the items that need a key that an older one could not get. */
-static void drop_items(struct batch *b, const struct backoff *met)
-{
-    size_t n = 0, refs = 0;
-
-    for (size_t i = 0; i < b->n; i++) {
-        size_t first = b->first_ref[i], ct = b->first_ref[i + 1] - first;
-
-        if (is_behind_another(met, b, i))
-            continue;
-        b->items[n] = b->items[i];
-        b->places[n] = b->places[i];
-        b->times[n] = b->times[i];
-        b->first_ref[n++] = refs;
-        memmove(&b->refs[refs], &b->refs[first], ct * sizeof b->refs[0]);
-        refs += ct;
-        b->first_ref[n] = refs;
-    }
-    b->n = n;
-}
-
-static void note_last(struct batch *b)
-{
-    b->out.last.at = b->times[b->n - 1];
-    b->out.last.id = b->items[b->n - 1];
-}
-
-/* As many of the items as have keys for one lock call; none if not even one has. */
-static void fit_keys(struct batch *b)
-{
-    size_t keys;
-
-    while ((keys = collect_keys(b)) > LL_KEYS_MAX) {
-        size_t fewer = b->n * LL_KEYS_MAX / keys;
-
-        b->out.is_full = true;
-        b->n = b->n > 1 && fewer == 0 ? 1 : fewer;
-        if (b->n > 0)
-            note_last(b);
-    }
-    b->key_ct = keys;
-    name_keys(b);
-}
-
-/* The rows that are due, but for what is left out. */
-static int ask_for_due(struct session *s,
-                       const struct batch_order *order,
-                       struct pg_result **res,
-                       struct err *e)
-{
-    static int64_t left_out[RESOURCE_KIND_COUNT][BACKOFF_MAX];
     struct batch_outcome *out = &s->batch->out;
-    bool is_head = order->from.at == BATCH_HEAD;
-    struct pg_param params[6 + RESOURCE_KIND_COUNT] = {
+    const struct pg_param of_list[] = {pg_int8_array(order->items, order->item_ct),
+                                       pg_text(s->now)};
+    const struct pg_param params[] = {
         s->job->shards > 0 ? pg_int8(order->from.shard) : pg_int8(order->skip),
         pg_text(s->now),
         pg_int8((int64_t)order->limit),
@@ -171,17 +140,13 @@ static int ask_for_due(struct session *s,
     };
     int64_t begun_ms = clk_ms();
 
-    for (int kind = 0; kind < s->job->kinds; kind++) {
-        size_t ids = backoff_list(&s->backoff, kind, begun_ms, left_out[kind]);
-
-        params[5 + kind] = pg_int8_array(left_out[kind], ids);
-        out->has_left_out = out->has_left_out || ids > 0;
-    }
-    if (is_head)
-        backoff_mark(&s->backoff, begun_ms);
-    if (pg_exec(s->pg, s->job->pull, params, 5 + (size_t)s->job->kinds, res, e) != 0)
+    if (order->items != NULL)
+        return pg_exec(s->pg, s->job->pull_items, of_list, 2, res, e);
+    if (order->begins)
+        busy_begin(&s->busy);
+    if (pg_exec(s->pg, s->job->pull, params, 5, res, e) != 0)
         return (int)e->code;
-    out->is_behind = order->skip > 0 || !is_head;
+    out->is_behind = order->skip > 0 || order->from.at != BATCH_HEAD;
     out->pull_ms = clk_ms() - begun_ms;
     if (!pg_is_null(*res, 0, 5))
         out->last.shard = pg_get_int8(*res, 0, 5);
@@ -195,7 +160,6 @@ static int ask_probe(struct session *s, bool *is_due, struct err *e)
     const struct pg_param now = pg_text(s->now);
     struct pg_result *res;
 
-    *is_due = true;
     if (s->job->probe == NULL)
         return 0;
     if (pg_exec(s->pg, s->job->probe, &now, 1, &res, e) != 0)
@@ -204,17 +168,6 @@ static int ask_probe(struct session *s, bool *is_due, struct err *e)
     s->batch->out.is_paused = pg_get_int8(res, 0, 1) != 0;
     pg_result_free(res);
     return 0;
-}
-
-static int ask_for_items(struct session *s,
-                         const struct batch_order *order,
-                         struct pg_result **res,
-                         struct err *e)
-{
-    const struct pg_param params[] = {pg_int8_array(order->items, order->item_ct),
-                                      pg_text(s->now)};
-
-    return pg_exec(s->pg, s->job->pull_items, params, 2, res, e);
 }
 
 int64_t batch_due(struct session *s)
@@ -234,28 +187,19 @@ int batch_pull(struct session *s, const struct batch_order *order, struct err *e
 {
     struct batch *b = s->batch;
     struct pg_result *res;
-    bool is_any;
+    bool is_due = true, has_room;
 
     b->n = 0;
     b->out = (struct batch_outcome){.last = order->from};
-    if (order->is_idle && (ask_probe(s, &is_any, e) != 0 || !is_any))
+    if ((order->is_idle && ask_probe(s, &is_due, e) != 0) || !is_due ||
+        ask_for_rows(s, order, &res, e) != 0)
         return (int)e->code;
-    if ((order->items == NULL ? ask_for_due(s, order, &res, e)
-                              : ask_for_items(s, order, &res, e)) != 0)
-        return (int)e->code;
-    is_any = take_rows(b, res);
+    has_room = take_rows(b, res, order->limit, order->items == NULL ? &s->busy : NULL);
     pg_result_free(res);
-    b->out.is_full = b->n >= order->limit;
-    b->out.pulled = b->n;
-    if (b->n > 0) {
-        note_last(b);
-        if (order->items == NULL && s->job->shards == 0 && order->from.at != BATCH_HEAD)
-            drop_items(b, &s->backoff);
-        is_any = b->n > 0;
-        fit_keys(b);
-    }
-    if (b->n > 0 || !is_any)
+    has_room = has_room && (b->n == 0 || fit_keys(b));
+    if (has_room)
         return 0;
+    b->n = 0;
     b->out.pulled = 1;
     b->out.is_full = true;
     return park_items(s, b->items, 1, "it needs more keys than one lock call takes", e);
@@ -287,23 +231,16 @@ bool batch_is_workable(const struct batch *b, size_t item, bool claimed)
     return true;
 }
 
-static void add_row(const struct batch *b, size_t item, struct job_rows *rows)
-{
-    const struct batch_key *owner = &b->keys[b->refs[b->first_ref[item]].key];
-    size_t n = rows->n++;
-
-    rows->items[n] = b->items[item];
-    rows->places[n] = b->places[item];
-    rows->owners[n] = owner->id;
-}
-
 size_t
 batch_workable(const struct batch *b, bool claimed, int64_t only, struct job_rows *rows)
 {
     rows->n = 0;
     for (size_t i = 0; i < b->n; i++) {
-        if ((only == 0 || b->items[i] == only) && batch_is_workable(b, i, claimed))
-            add_row(b, i, rows);
+        if ((only != 0 && b->items[i] != only) || !batch_is_workable(b, i, claimed))
+            continue;
+        rows->items[rows->n] = b->items[i];
+        rows->places[rows->n] = b->places[i];
+        rows->owners[rows->n++] = b->keys[b->refs[b->first_ref[i]].key].id;
     }
     return rows->n;
 }

@@ -126,4 +126,5 @@ void session_close(struct session *s)
     ll_free(s->lock);
     ll_close(s->locks);
     pg_close(s->pg);
+    busy_close(&s->busy);
 }

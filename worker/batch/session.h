@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "common/base/histogram.h"
-#include "worker/batch/backoff.h"
+#include "worker/batch/busy.h"
 #include "worker/batch/inflight.h"
 #include "worker/jobs/job.h"
 
@@ -82,7 +82,7 @@ struct session {
     bool serves;             /* the advisory lock of standby.c is this session's */
     struct ll_lock *serving; /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
-    struct backoff backoff;  /* keys and items that are left out for a while */
+    struct busy busy;        /* keys that were busy, or are left out for a while */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started
                       too lately */

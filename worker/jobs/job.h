@@ -60,11 +60,10 @@ struct job_type {
     /* None of both pulls returns a row while table paused_jobs has the job.
      * $1 the shard to begin with, or without shards how many of the oldest rows are
      * passed over; $2 now, $3 limit; $4 a time and $5 an item: in that
-     * shard only the rows behind them are read; then an array of the ids left
-     * out for each kind of resource. One row of parallel arrays: items, resource kinds
-     * (null: users all), ids of the resources, places (may be null), times at which the
-     * items are due; the keys of an item stand together, its owner first; then the
-     * shard of the last one; then true if the job is paused. */
+     * shard only the rows behind them are read. One row of parallel arrays: items,
+     * resource kinds (null: users all), ids of the resources, places (may be null),
+     * times at which the items are due; the keys of an item stand together, its owner
+     * first; then the shard of the last one; then true if the job is paused. */
     const struct sql_text *pull;
     const struct sql_text *probe; /* may be NULL. $1 now: true if a row may be due, true
                                      if the job is paused */

@@ -56,9 +56,30 @@ void children_close(struct pool *p)
     free(p->children);
 }
 
-static void become(struct pool *p, size_t i)
+/* In the child it returns 0. */
+static pid_t fork_child(const struct pool *p, const char *title)
 {
-    const struct slot *slot = &p->shared->slots[i];
+    pid_t pid;
+
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid < 0)
+        log_error("pool.fork_failed", "code=LL-5009 err=%s", LOG_TEXT(strerror(errno)));
+    if (pid != 0)
+        return pid;
+    /* A child must not outlive its supervisor: told by the kernel, and asked once in
+     * case the supervisor died before we told the kernel. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != p->owner)
+        _exit(EXIT_BUG);
+    (void)prctl(PR_SET_NAME, title);
+    return 0;
+}
+
+static void start(struct pool *p, size_t i)
+{
+    struct child *child = &p->children[i];
+    struct slot *slot = &p->shared->slots[i];
     const struct worker_order order = {
         .config = &p->config,
         .now = p->order->now,
@@ -68,41 +89,47 @@ static void become(struct pool *p, size_t i)
     };
     char title[48];
     enum exit_code code;
-
-    /* A worker must not outlive its supervisor: told by the kernel, and asked once in
-     * case the supervisor died before we told the kernel. */
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != p->owner)
-        _exit(EXIT_BUG);
-    (void)snprintf(title, sizeof title, "%s:%" PRId64, slot->job->name, slot->index);
-    (void)prctl(PR_SET_NAME, title);
-    log_context("worker=%zu job=%s", i, slot->job->name);
-    (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
-    code = worker_run(&order);
-    (void)fflush(NULL);
-    _exit((int)code);
-}
-
-static void start(struct pool *p, size_t i)
-{
-    struct child *child = &p->children[i];
-    struct slot *slot = &p->shared->slots[i];
     pid_t pid;
 
     slot->state = SLOT_STARTS;
     slot->incarnation++;
-    (void)fflush(NULL);
-    pid = fork();
-    if (pid == 0)
-        become(p, i);
-    if (pid < 0) {
-        log_error("pool.fork_failed", "code=LL-5009 err=%s", LOG_TEXT(strerror(errno)));
-        child->start_at_ms = clk_ms() + RESTART_CAP_MS;
-        return;
+    (void)snprintf(title, sizeof title, "%s:%" PRId64, slot->job->name, slot->index);
+    pid = fork_child(p, title);
+    if (pid == 0) {
+        log_context("worker=%zu job=%s", i, slot->job->name);
+        (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
+        code = worker_run(&order);
+        (void)fflush(NULL);
+        _exit((int)code);
     }
-    child->pid = slot->pid = pid;
+    child->pid = slot->pid = pid < 0 ? 0 : pid;
+    child->start_at_ms = pid < 0 ? clk_ms() + RESTART_CAP_MS : 0;
     child->kill_at_ms = 0;
     child->replacing = false;
+}
+
+/* Beside the workers, and again when it died. */
+static void start_companion(struct pool *p)
+{
+    const struct companion_order order = {
+        .config = &p->config,
+        .shared = p->shared,
+        .slot_ct = p->n,
+        .now = p->order->now,
+        .fd = p->order->companion_fd,
+        .allow_chaos = p->order->allow_chaos,
+    };
+    pid_t pid;
+
+    p->companion.start_at_ms = clk_ms() + AGAIN_MS;
+    pid = fork_child(p, "http");
+    if (pid == 0) {
+        log_context("worker=http");
+        p->order->companion->serve(&order);
+        (void)fflush(NULL);
+        _exit(EXIT_OK);
+    }
+    p->companion.pid = pid < 0 ? 0 : pid;
 }
 
 void child_stop(struct pool *p, struct child *child)
@@ -115,6 +142,9 @@ void child_stop(struct pool *p, struct child *child)
 
 void children_tend(struct pool *p)
 {
+    if (p->order->companion_fd >= 0 && p->companion.pid == 0 &&
+        clk_ms() >= p->companion.start_at_ms)
+        start_companion(p);
     for (size_t i = 0; i < p->n; i++) {
         struct child *child = &p->children[i];
 
@@ -132,46 +162,6 @@ void children_tend(struct pool *p)
     }
 }
 
-/* ---- the companion: forked beside the workers, and again when it dies ---- */
-
-static void become_companion(const struct pool *p)
-{
-    const struct companion_order order = {
-        .config = &p->config,
-        .shared = p->shared,
-        .slot_ct = p->n,
-        .now = p->order->now,
-        .fd = p->order->companion_fd,
-        .allow_chaos = p->order->allow_chaos,
-    };
-
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() != p->owner)
-        _exit(EXIT_BUG);
-    (void)prctl(PR_SET_NAME, "http");
-    log_context("worker=http");
-    p->order->companion->serve(&order);
-    (void)fflush(NULL);
-    _exit(EXIT_OK);
-}
-
-void companion_tend(struct pool *p)
-{
-    struct child *child = &p->companion;
-
-    if (p->order->companion_fd < 0 || child->pid != 0 || clk_ms() < child->start_at_ms)
-        return;
-    (void)fflush(NULL);
-    child->start_at_ms = clk_ms() + AGAIN_MS;
-    child->pid = fork();
-    if (child->pid == 0)
-        become_companion(p);
-    if (child->pid < 0) {
-        log_error("pool.fork_failed", "code=LL-5009 err=%s", LOG_TEXT(strerror(errno)));
-        child->pid = 0;
-    }
-}
-
 void companion_died(struct pool *p, int status)
 {
     log_warn("pool.http_died", "code=LL-5011 pid=%ld %s=%d", (long)p->companion.pid,
@@ -182,18 +172,17 @@ void companion_died(struct pool *p, int status)
 
 void companion_close(struct pool *p)
 {
-    int status;
+    int64_t deadline_ms = clk_ms() + AGAIN_MS;
+    pid_t pid = p->companion.pid;
 
     if (p->order->companion_fd < 0)
         return;
-    if (p->companion.pid != 0 && kill(p->companion.pid, SIGTERM) == 0) {
-        int64_t deadline_ms = clk_ms() + AGAIN_MS;
-
-        while (waitpid(p->companion.pid, &status, WNOHANG) == 0) {
-            if (clk_ms() > deadline_ms)
-                (void)kill(p->companion.pid, SIGKILL);
-            clk_pause_ms(5);
-        }
+    if (pid != 0)
+        (void)kill(pid, SIGTERM);
+    while (pid != 0 && waitpid(pid, NULL, WNOHANG) == 0) {
+        if (clk_ms() > deadline_ms)
+            (void)kill(pid, SIGKILL);
+        clk_pause_ms(5);
     }
     (void)close(p->order->companion_fd);
 }

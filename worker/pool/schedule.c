@@ -5,16 +5,17 @@
 
 enum {
     GATHER_MS = 20,
-    VAIN_BASE_MS = 2,
+    VAIN_BASE_MS = 4,
     VAIN_MOST_MS = 250,
     STANDBY_MS = 250,
-    WHOLE_AGAIN = 5,
+    HEAD_AGAIN = 5,
     PAUSED_MS = 500
 };
 
 void schedule_start(struct schedule *s)
 {
     s->limit = (size_t)s->batch;
+    s->begins = true;
     s->from.at = BATCH_HEAD;
     s->from.shard = s->index * s->job->shards / s->workers;
 }
@@ -25,6 +26,7 @@ struct batch_order schedule_next(const struct schedule *s)
 
     return (struct batch_order){
         .from = s->from,
+        .begins = s->begins,
         .skip = is_apart ? s->index * s->batch : 0,
         .limit = s->limit,
         .is_idle = s->is_idle,
@@ -40,97 +42,102 @@ static int64_t until_phase(const struct schedule *s, int64_t slice_ms, int64_t n
     return period - (now_ms - phase % period + period) % period;
 }
 
-/* A batch takes a tenth of the lease at most, so that a slow server does not end it. */
-static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
+static int64_t least(int64_t a, int64_t b)
 {
-    size_t batch = (size_t)s->batch;
-
-    if (ms > s->config->lease_ms / 10 && s->limit > 1)
-        s->limit /= 2;
-    else if (out->worked > 0 && ms < s->config->lease_ms / 40)
-        s->limit = s->limit * 2 < batch ? s->limit * 2 : batch;
+    return a < b ? a : b;
 }
 
-/* From the last row on through all shards. */
+/* A batch takes a tenth of the lease at most, so that a slow server does not end it.
+ * One that is quick since its rows are busy grows again, too: they are passed by soon.
+ */
+static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
+{
+    if (ms > s->config->lease_ms / 10 && s->limit > 1)
+        s->limit /= 2;
+    else if (out->pulled > 0 && ms < s->config->lease_ms / 40)
+        s->limit = (size_t)least((int64_t)s->limit * 2, s->batch);
+}
+
+/* From the last row on through all shards. A round is over when it comes to the
+ * worker's own first one again, or when there was no more in any. */
 static void move_through_shards(struct schedule *s, const struct batch_outcome *out)
 {
+    int64_t n = s->job->shards, own = s->index * n / s->workers;
+
+    s->begins = !out->is_full ||
+                (out->last.shard - own + n) % n < (s->from.shard - own + n) % n;
     s->from = out->last;
     if (out->is_full)
         return;
     s->from.at = BATCH_HEAD;
-    s->from.shard =
-        out->pulled > 0 ? (out->last.shard + 1) % s->job->shards : out->last.shard;
+    s->from.shard = out->pulled > 0 ? (out->last.shard + 1) % n : out->last.shard;
 }
 
-/* Without shards a pull begins at the oldest row. Only behind rows of which none could
- * be had, or that took long to pass over as they are left out, the next ones begin
- * behind these for five times as long. */
+/* Without shards a round begins at the oldest row, with each pull. Only behind rows of
+ * which less than half could be worked, the next ones begin behind these for five times
+ * as long as such pulls took. */
 static void move_on(struct schedule *s,
                     const struct batch_outcome *out,
                     bool is_vain,
-                    int64_t ms,
                     int64_t now_ms)
 {
-    bool is_whole = s->from.at == BATCH_HEAD;
+    bool is_head = s->from.at == BATCH_HEAD;
 
-    s->vain_ms = (is_whole ? 0 : s->vain_ms) + (is_vain    ? ms
-                                                : is_whole ? out->pull_ms
-                                                           : 0);
     if (s->job->shards > 0) {
         move_through_shards(s, out);
         return;
     }
     s->is_ahead = out->pulled == 0 || (s->is_ahead && !out->is_full);
-    if (is_whole || is_vain)
-        s->next_whole_ms = now_ms + WHOLE_AGAIN * s->vain_ms;
+    if (is_vain)
+        s->head_ms = now_ms + HEAD_AGAIN * s->vain_ms;
     s->from = out->last;
-    if (out->pulled == 0 || !(is_vain ? out->is_full : out->has_left_out) ||
-        now_ms >= s->next_whole_ms)
+    if (!out->is_full || (!is_vain && (is_head || now_ms >= s->head_ms)))
         s->from.at = BATCH_HEAD;
+    s->begins = s->from.at == BATCH_HEAD;
+}
+
+/* After a round. One in which much was busy is followed by a pause as long as that
+ * took. */
+static int64_t rest(struct schedule *s, const struct batch_outcome *out, int64_t now_ms)
+{
+    int64_t ms = 0;
+
+    if (s->is_vain && !s->has_worked) {
+        ms =
+            clk_backoff_ms(s->in_vain++, VAIN_BASE_MS, least(s->poll_ms, VAIN_MOST_MS));
+    } else {
+        s->in_vain = 0;
+        if (out->worked > 0 && !out->is_full && !out->due_again && !s->once)
+            ms = until_phase(s, GATHER_MS, now_ms);
+    }
+    return ms > s->vain_ms ? ms : least(s->vain_ms, VAIN_MOST_MS);
 }
 
 int64_t schedule_learn(struct schedule *s,
                        const struct batch_outcome *out,
                        int64_t ms,
-                       int64_t blocked_ms,
                        int64_t now_ms)
 {
-    int64_t most_ms = s->poll_ms < VAIN_MOST_MS ? s->poll_ms : VAIN_MOST_MS;
-    bool is_vain = out->pulled > 0 && out->worked == 0;
-    int64_t vain_ms;
+    bool is_vain = 2 * out->worked < out->pulled;
 
     fit(s, out, ms - out->pull_ms);
-    move_on(s, out, is_vain, ms, now_ms);
-    s->is_idle = out->pulled == 0 && !out->is_behind && blocked_ms == 0;
-    if (out->worked > 0) {
-        s->in_vain = 0;
-        return out->is_full || out->due_again || s->once
-                   ? 0
-                   : until_phase(s, GATHER_MS, now_ms);
+    if (s->begins) {
+        s->vain_ms = 0;
+        s->is_vain = s->has_worked = false;
     }
+    s->vain_ms += is_vain ? ms : 0;
+    s->is_vain = s->is_vain || is_vain;
+    s->has_worked = s->has_worked || out->worked > 0;
+    move_on(s, out, is_vain, now_ms);
+    s->is_idle = batch_found_nothing(out);
     if (out->is_standby)
         return STANDBY_MS;
-    if (is_vain && s->from.at != BATCH_HEAD) {
-        s->in_vain++;
-        return 0;
-    }
-    if (out->pulled == 0 && out->is_behind && s->in_vain == 0)
-        return 0;
-    if (out->is_paused) {
-        s->in_vain = 0;
+    if (out->is_paused)
         return until_phase(s, PAUSED_MS / s->workers, now_ms);
-    }
-    if (out->pulled == 0 && blocked_ms == 0) {
-        s->in_vain = 0;
+    if (s->is_idle)
         return until_phase(s, s->poll_ms, now_ms);
-    }
-    vain_ms = clk_backoff_ms(s->in_vain, VAIN_BASE_MS, most_ms);
-    s->in_vain++;
-    if (out->pulled == 0 && blocked_ms > vain_ms)
-        vain_ms = blocked_ms < most_ms ? blocked_ms : most_ms;
-    if (vain_ms < s->vain_ms)
-        vain_ms = s->vain_ms < VAIN_MOST_MS ? s->vain_ms : VAIN_MOST_MS;
-    return vain_ms;
+    return out->is_full && (s->job->shards == 0 || !s->begins) ? 0
+                                                               : rest(s, out, now_ms);
 }
 
 void schedule_fail(struct schedule *s, const struct batch_outcome *out, bool is_large)

@@ -20,12 +20,18 @@ struct schedule {
     int64_t index, workers;  /* of those that work the job */
     bool once;               /* nothing trickles in: no pause while there is work */
     struct batch_place from; /* where the next pull begins */
-    int64_t vain_ms; /* time since the oldest row spent on what could not be had */
-    int64_t next_whole_ms; /* without shards: not before this one from the oldest row */
-    bool is_idle;          /* the last pull found nothing, and nothing is left out */
-    bool is_ahead;         /* of several workers: begins at the oldest row */
-    size_t limit;          /* of its rows: how many fit into a tenth of a lease */
-    unsigned in_vain;      /* pulls in a row of which nothing could be worked */
+    int64_t head_ms; /* without shards: not before this one from the oldest row */
+    bool is_idle;    /* the last pull found nothing */
+    bool is_ahead;   /* of several workers: begins at the oldest row */
+    size_t limit;    /* of its rows: how many fit into a tenth of a lease */
+
+    /* A round is the pulls from the oldest row on, or through all shards. Of this one:
+     */
+    bool begins;      /* the next pull is its first */
+    bool is_vain;     /* of a pull less than half could be worked; */
+    int64_t vain_ms;  /* how long such pulls took */
+    bool has_worked;  /* something was */
+    unsigned in_vain; /* rounds before it in a row in which nothing was */
 };
 
 void schedule_start(struct schedule *s);
@@ -33,12 +39,10 @@ void schedule_start(struct schedule *s);
 /* The next pull. */
 struct batch_order schedule_next(const struct schedule *s);
 
-/* Learns from a batch that took ms; blocked_ms: until something that is left out may be
- * pulled again, 0: nothing is left out. Returns how long to pause, at now_ms. */
+/* Learns from a batch that took ms. Returns how long to pause, at now_ms. */
 int64_t schedule_learn(struct schedule *s,
                        const struct batch_outcome *out,
                        int64_t ms,
-                       int64_t blocked_ms,
                        int64_t now_ms);
 
 /* Learns from a batch that broke: the next one is of other shards, and a smaller one if

@@ -58,8 +58,7 @@ static void schedule_restart(struct pool *p, size_t i, pid_t pid, int status)
         return;
     }
     if (p->deaths > 1)
-        delay_ms = RESTART_BASE_MS / 2 +
-                   clk_backoff_ms(p->deaths - 1, RESTART_BASE_MS, RESTART_CAP_MS);
+        delay_ms = clk_backoff_ms(p->deaths - 1, RESTART_BASE_MS, RESTART_CAP_MS);
     if (inflight_is_set(&p->shared->slots[i].inflight) && delay_ms > RECOVER_CAP_MS)
         delay_ms = RECOVER_CAP_MS;
     child->start_at_ms = clk_ms() + delay_ms;
@@ -242,7 +241,6 @@ static enum exit_code supervise(struct pool *p)
 {
     while (!is_over(p)) {
         p->shared->tick_ms = clk_ms();
-        companion_tend(p);
         children_tend(p);
         handle_signals(p);
         replace_next(p);

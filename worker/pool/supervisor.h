@@ -58,12 +58,9 @@ bool children_open(struct pool *p);
 
 void children_close(struct pool *p);
 
-/* Starts those whose time has come, and kills those that were told to stop and did not.
- */
+/* Starts those whose time has come, the companion among them, and kills those that were
+ * told to stop and did not. */
 void children_tend(struct pool *p);
-
-/* Starts the companion when there is one and it does not run. */
-void companion_tend(struct pool *p);
 
 /* It ended with this status of waitpid. */
 void companion_died(struct pool *p, int status);

@@ -12,8 +12,6 @@
 #include "worker/batch/batch.h"
 #include "worker/pool/schedule.h"
 
-enum { MONTHS_MS = 3600 * 1000 }; /* how often the months to come are made */
-
 enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500, LEAVE_LEASES = 3 };
 
 struct worker {
@@ -27,7 +25,6 @@ struct worker {
     bool is_paused;      /* the job was, when its rows were last asked for */
     long long commits;   /* of the pool, when it last was seen to get on, */
     int64_t progress_ms; /* and when that was */
-    int64_t months_ms;   /* when the months to come were made, which `run` did first */
 };
 
 /* ---- pauses ---- */
@@ -54,10 +51,9 @@ static void note_trouble(struct worker *w, enum slot_state state, const char *wh
  * for no lock: it asks Redis whether it is back. */
 static void note_success(struct worker *w, const struct batch_outcome *out)
 {
-    bool is_idle = out->pulled == 0;
+    bool is_idle = batch_found_nothing(out);
 
-    if (w->slot->state == SLOT_FAULT && out->worked == 0 &&
-        (!is_idle || out->has_left_out))
+    if (w->slot->state == SLOT_FAULT && out->worked == 0 && !is_idle)
         return;
     if (w->slot->state == SLOT_REDIS_DOWN && is_idle &&
         ll_connect(w->session.locks) != LL_OK)
@@ -138,27 +134,11 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
         note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
     else if (is_fault(w, e))
         note_trouble(w, SLOT_FAULT, e->msg);
-    pause_ms(w,
-             RETRY_BASE_MS / 2 + clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
+    pause_ms(w, clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
     return true;
 }
 
 /* ---- work ---- */
-
-/* One worker of a pool does it for all. After a failure it is tried again in an hour,
- * or when the month is needed. */
-static void tend_months(struct worker *w)
-{
-    struct session *s = &w->session;
-    struct err e = {0};
-    int64_t made;
-
-    if (s->slot != 0 || clk_ms() - w->months_ms < MONTHS_MS)
-        return;
-    w->months_ms = clk_ms();
-    if (months_keep(s->pg, s->now, &made, &e) != 0)
-        log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
-}
 
 /* Told by the first worker of the job, once for all of them. */
 static void note_pause(struct worker *w, bool is_paused)
@@ -185,8 +165,6 @@ static int step(struct worker *w, struct err *e)
     bool serves;
 
     *out = (struct batch_outcome){0};
-    if (code == 0)
-        tend_months(w);
     if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, &serves, e) != 0)
         return (int)e->code;
     out->is_standby = !serves;
@@ -194,8 +172,7 @@ static int step(struct worker *w, struct err *e)
         return (int)e->code;
     note_pause(w, out->is_paused);
     note_success(w, out);
-    note_progress(w, out->is_standby || out->worked > 0 ||
-                         (out->pulled == 0 && !out->has_left_out));
+    note_progress(w, out->worked > 0 || batch_found_nothing(out));
     return 0;
 }
 
@@ -214,9 +191,9 @@ static enum exit_code leave_paused(struct worker *w)
     return due == 0 ? EXIT_OK : EXIT_LEFT;
 }
 
-/* Run --once: true when it is over. The rows that are left out are asked for once more
- * at the end, and are left when the whole pool has got nowhere for three leases. */
-static bool is_done(struct worker *w, int64_t begun_ms, enum exit_code *code)
+/* Run --once: true when it is over. The rows that are busy are left when the whole pool
+ * has got nowhere for three leases. */
+static bool is_done(struct worker *w, enum exit_code *code)
 {
     struct session *s = &w->session;
     const struct batch_outcome *out = &s->batch->out;
@@ -225,14 +202,13 @@ static bool is_done(struct worker *w, int64_t begun_ms, enum exit_code *code)
         *code = leave_paused(w);
         return true;
     }
-    if (out->pulled == 0 && !out->has_left_out && !out->is_behind &&
-        (!out->is_standby || batch_due(s) == 0)) {
+    if (batch_found_nothing(out) && (!out->is_standby || batch_due(s) == 0)) {
         *code = EXIT_OK;
         return true;
     }
     if (clk_ms() - w->progress_ms < LEAVE_LEASES * s->config->lease_ms)
         return false;
-    (void)backoff_text(&s->backoff, begun_ms, w->slot->left, sizeof w->slot->left);
+    (void)busy_text(&s->busy, clk_ms(), w->slot->left, sizeof w->slot->left);
     *code = EXIT_LEFT;
     return true;
 }
@@ -257,12 +233,10 @@ static enum exit_code live(struct worker *w)
         }
         failures = 0;
         heartbeat(&w->heartbeat, s);
-        if (w->order->once && is_done(w, begun_ms, &code))
+        if (w->order->once && is_done(w, &code))
             return code;
         ms = clk_ms() - begun_ms;
-        ms = schedule_learn(&w->schedule, out, ms,
-                            backoff_wait_ms(&s->backoff, clk_ms()), clk_ms());
-        pause_ms(w, ms);
+        pause_ms(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
     }
     return EXIT_OK;
 }
@@ -303,7 +277,7 @@ static void begin(struct worker *w, const struct worker_order *o)
     s->suspects = &shared->suspects;
     s->commits = &shared->commits;
     w->commits = *s->commits;
-    w->progress_ms = w->months_ms = clk_ms();
+    w->progress_ms = clk_ms();
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, o->slot,
                    slot->incarnation);

@@ -1,8 +1,8 @@
 -- Due subscriptions: oldest first in each shard, shard after shard until the limit is reached. The rows are read without
 -- a lock, so they only tell which keys to lock; billing_apply_charges reads them again under the claim.
 -- $1 bigint: the shard to begin with. $2 timestamptz: now (null: the database's clock). $3 bigint: limit.
--- $4 timestamptz and $5 bigint: in that shard, only subscriptions behind the one that is due then and has this id are read.
--- $6 bigint[]: users left out.
+-- $4 timestamptz: a time. $5 bigint: an id; in that shard, only subscriptions behind the one that is due then and has it are
+-- read.
 -- One row of arrays, in parallel: subscription_ids, resource kinds (null: all 0, users), user_ids, places, times at which
 -- they are due; then the shard of the last row, and true if the job is paused. Arrays null: nothing is due, or the job is
 -- paused. Locks: none.
@@ -19,7 +19,6 @@ SELECT array_agg(subscription_id), NULL::bigint[], array_agg(user_id), array_agg
                            AND (s.next_due_at, s.subscription_id)
                                > (CASE WHEN g.n = (SELECT $1::bigint) THEN (SELECT $4::timestamptz) ELSE '-infinity' END,
                                   CASE WHEN g.n = (SELECT $1::bigint) THEN (SELECT $5::bigint) ELSE 0 END)
-                           AND s.user_id <> ALL ((SELECT $6::bigint[])::bigint[])
                          ORDER BY s.next_due_at, s.subscription_id LIMIT (SELECT $3::bigint)) AS due
          WHERE NOT (SELECT is_paused FROM job)
          LIMIT (SELECT $3::bigint)) AS pulled

@@ -3,7 +3,7 @@
 -- memory of a worker stays bounded; an order that is cut off is pulled next time.
 -- $1 bigint: so many of the oldest are passed over, which other workers serve. $2 timestamptz: now (null: the database's
 -- clock). $3 bigint: limit. $4 timestamptz and $5 bigint: only orders behind the one that was placed then and has this id
--- are read. $6 bigint[]: users left out. $7 bigint[]: SKUs left out.
+-- are read.
 -- One row of arrays, in parallel: order_ids, resource kinds (0 user, 1 SKU), ids, places (null), times of placing; keys
 -- of one order stand together, its user first. Then null, and true if the job is paused. Arrays null: nothing is due, or
 -- the job is paused. Locks: none.
@@ -14,13 +14,7 @@ WITH job AS MATERIALIZED (
     FROM (SELECT o.order_id, o.user_id, o.placed_at FROM orders AS o
            WHERE o.state = 'pending' AND o.placed_at <= (SELECT coalesce($2::timestamptz, now()))
              AND (o.placed_at, o.order_id) > ((SELECT $4::timestamptz), (SELECT $5::bigint))
-             AND o.user_id <> ALL ((SELECT $6::bigint[])::bigint[])
              AND NOT (SELECT is_paused FROM job)
-             AND (cardinality((SELECT $7::bigint[])) = 0
-                  OR (SELECT sku_id FROM (SELECT sku_id FROM order_lines
-                                           WHERE order_id = o.order_id
-                                          OFFSET 0) AS l -- LIMIT and OFFSET: by key for each order, whatever the planner believes
-                       WHERE sku_id = ANY ((SELECT $7::bigint[])::bigint[]) LIMIT 1) IS NULL)
            ORDER BY o.placed_at, o.order_id OFFSET (SELECT $1::bigint) LIMIT (SELECT $3::bigint)) AS oldest
 ), pulled AS (
   SELECT nth, order_id, 0::bigint AS kind, user_id AS id, placed_at FROM head
