@@ -110,10 +110,11 @@ PLAY_QUORUM(listing_bears_a_node_that_does_not_answer,
             "b take k; p limits 500; await p list: 3; proxy0 swallow; p list: 2; "
             "proxy1 swallow; p list: fault");
 
-/* It owes an answer already. */
+/* It owes an answer already. A node that is not connected at that moment keeps its copy
+ * for the lease, here and in the next but one. */
 PLAY_QUORUM(forced_release_is_not_held_up_by_a_slow_node,
             "b take k; p connect; proxy1 delay 300; p try other; p force k; "
-            "copies k: 0");
+            "copies k: 0-1; c take k");
 
 /* ---- nodes that are away, or late ---- */
 
@@ -126,7 +127,7 @@ PLAY_QUORUM(release_goes_on_while_one_node_is_silent,
 PLAY_QUORUM(release_without_a_majority_can_be_asked_again,
             "p take first; p release; p take k; proxy0 cut_after EVALSHA; "
             "proxy1 cut_before EVALSHA; p release: no_quorum; p invalid; p release; "
-            "copies k: 0");
+            "copies k: 0-1; c take k");
 
 PLAY_QUORUM(renewal_that_runs_late_lengthens_nothing,
             "p limits 200; p take k 30000; await p extend 30000; "
