@@ -56,7 +56,7 @@ static void refresh_node(struct ll_client *c, struct ll_node *node, int64_t now_
 
 /* ---- waiting ---- */
 
-void ll_node_wait(struct ll_client *c, struct ll_node *node)
+static void wait_for(struct ll_client *c, struct ll_node *node)
 {
     while (ll_node_is_under_way(node)) {
         struct pollfd p = {.fd = node->conn->fd, .events = ll_node_events(node)};
@@ -129,7 +129,7 @@ static int ask_sentinel(struct ll_client *c, int64_t until_ms)
     int code;
 
     ll_node_start(c, &sentinel, until_ms);
-    ll_node_wait(c, &sentinel);
+    wait_for(c, &sentinel);
     code = sentinel.state == LL_UP ? LL_OK : sentinel.failure;
     sentinel.address.host = NULL; /* borrowed */
     ll_node_free(&sentinel);
@@ -173,7 +173,7 @@ static void try_once(struct ll_client *c, struct ll_node *node)
 {
     node->redirects = 0;
     ll_node_start(c, node, ll_reply_deadline(c, c->o.connect_ms));
-    ll_node_wait(c, node);
+    wait_for(c, node);
 }
 
 /* With Sentinels and clusters every known place is tried once. */
@@ -182,7 +182,7 @@ static int gather_one(struct ll_client *c)
     struct ll_node *node = &c->nodes[0];
     int code;
 
-    ll_node_wait(c, node);
+    wait_for(c, node);
     if (node->state == LL_UP)
         return LL_OK;
     if (c->kind == LL_SENTINELS) {

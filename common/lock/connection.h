@@ -1,5 +1,5 @@
 /* connection: the lower half of the lock library: base (errors, clocks, calls), text
- * (commands and answers as bytes), tls, talk (exchanges), places and handshake, node
+ * (commands and answers as bytes), tls, talk (exchanges), url, handshake, node
  * (connects one address), connect (keeps nodes up). Not installed. */
 #ifndef LEDGERLOCK_LOCK_CONNECTION_H
 #define LEDGERLOCK_LOCK_CONNECTION_H
@@ -229,7 +229,6 @@ int ll_gather(struct ll_client *c, bool is_take);
 /* Nodes (bits) that are up; ll_ready_nodes: those that also owe no answers. */
 unsigned ll_up_nodes(const struct ll_client *c);
 unsigned ll_ready_nodes(const struct ll_client *c);
-void ll_node_wait(struct ll_client *c, struct ll_node *node);
 /* Cluster: puts the address of the next known node into nodes[0]. */
 int ll_next_seed(struct ll_client *c);
 /* Cluster: follows "MOVED slot host:port" or "ASK ..."; false: it is neither. */

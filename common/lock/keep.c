@@ -148,7 +148,7 @@ int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms)
     return code;
 }
 
-int ll_keep_lock(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
+static int keep(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
     int64_t deadline_ms;
     int code;
@@ -170,7 +170,7 @@ static int keep_call(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
     struct ll_event event = {LL_EV_EXTEND, .us = ll_now_us()};
 
-    event.code = ll_keep_lock(l, lease_ms, left_ms);
+    event.code = keep(l, lease_ms, left_ms);
     event.keys = l->granted;
     return ll_leave(l->client, event);
 }

@@ -4,7 +4,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/lock/renew.h"
+#include "common/lock/internal.h"
 
 /* Does nothing in a child of fork: the thread does not exist there, and nobody could
  * unlock the mutex. */

@@ -4,7 +4,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/lock/renew.h"
+#include "common/lock/internal.h"
 
 enum {
     NEVER_LEFT_MS = 1000,

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "common/lock/renew.h"
+#include "common/lock/internal.h"
 
 /* Told to the callback. */
 struct told {

@@ -2,7 +2,6 @@
  * a release comes in between. */
 #include <time.h>
 
-#include "common/lock/renew.h"
 #include "tests/lib/lock_waiters.h"
 #include "tests/lib/play.h"
 #include "tests/lib/renew_world.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/lock/renew.h"
+#include "common/lock/internal.h"
 #include "worker/cli/json.h"
 
 enum {
