@@ -15,6 +15,7 @@
 enum { ANSWERS_MAX = 1 << 18, QUIET = 3, HOSTS_MAX = 16 };
 
 static struct http http = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                           .clients_mutex = PTHREAD_MUTEX_INITIALIZER,
                            .document = (char[]){"{}"},
                            .length = 2,
                            .version = 1};
@@ -65,7 +66,7 @@ static struct chaos chaos = {.token = TOKEN};
 static unsigned started;
 
 const struct chaos_action chaos_actions[] = {
-    {"kill-worker", "Kill a worker", "a worker dies", NULL, NULL},
+    {"kill-worker", "Kill a worker", "a worker dies", false, NULL, NULL},
 };
 const size_t chaos_action_ct = FUZZ_COUNT(chaos_actions);
 
@@ -257,13 +258,25 @@ static bool is_one_of(int status, const int *list, size_t n)
     return false;
 }
 
+static void completed(void *cls,
+                      struct MHD_Connection *connection,
+                      void **con_cls,
+                      enum MHD_RequestTerminationCode why)
+{
+    (void)cls;
+    (void)why;
+    chaos_post_done(con_cls);
+    clients_next(&http, connection);
+}
+
 static void start(void)
 {
     http.chaos = &chaos;
     http.daemon = MHD_start_daemon(
         MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer,
         &http, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)16 * 1024,
-        MHD_OPTION_NOTIFY_COMPLETED, chaos_post_done, NULL, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_CONNECTION, clients_notify, &http,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
     if (http.daemon == NULL)
         abort();
 }
