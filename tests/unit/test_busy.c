@@ -109,7 +109,7 @@ CASE(key_is_news_once_in_twenty_seconds_and_with_another_cause)
     assert_true(busy_note(&b, RESOURCE_USER, 42, BUSY_NO_TTL, 230000));
 }
 
-CASE(text_names_up_to_five_of_this_round_or_with_an_error)
+CASE(text_names_up_to_five_that_were_met_in_each_round_or_have_an_error)
 {
     static const char *const parts[] = {
         "user:42 (its lock is held in Redis)",
@@ -120,20 +120,27 @@ CASE(text_names_up_to_five_of_this_round_or_with_an_error)
     char text[500];
 
     assert_string_equal(busy_text(&b, 100000, text, sizeof text), "");
-    note(RESOURCE_USER, 9, BUSY_LOCKED, 100000);
+    note(RESOURCE_USER, 8, BUSY_ERROR, 90000);
     note(RESOURCE_USER, 7, BUSY_ERROR, 100000);
-    busy_begin(&b);
-    note(RESOURCE_USER, 42, BUSY_LOCKED, 100000);
-    note(RESOURCE_SKU, 4, BUSY_ROW_LOCKED, 100000);
-    note(RESOURCE_USER, 43, BUSY_NO_TTL, 100000);
-    (void)busy_text(&b, 100100, text, sizeof text);
+    for (int64_t round = 0; round < 4; round++) {
+        busy_begin(&b);
+        note(RESOURCE_USER, 42, BUSY_LOCKED, 100000 + round);
+        note(RESOURCE_SKU, 4, BUSY_ROW_LOCKED, 100000 + round);
+        note(RESOURCE_USER, 43, BUSY_NO_TTL, 100000 + round);
+        if (round % 3 == 0) /* another worker had it, now and then */
+            note(RESOURCE_USER, 9, BUSY_LOCKED, 100000 + round);
+    }
+    busy_begin(&b); /* and is under way */
+    (void)busy_text(&b, 100000, text, sizeof text);
     for (size_t i = 0; i < 4; i++)
         assert_non_null(strstr(text, parts[i]));
+    assert_null(strstr(text, "user:8 "));
     assert_null(strstr(text, "user:9 "));
     assert_null(strstr(text, "more"));
+    assert_non_null(strstr(busy_text(&b, 100003, text, sizeof text), "user:9 "));
     for (int64_t id = 100; id < 120; id++)
         note(RESOURCE_USER, id, BUSY_LOCKED, 100000);
-    (void)busy_text(&b, 100100, text, sizeof text);
+    (void)busy_text(&b, 100000, text, sizeof text);
     assert_non_null(strstr(text, " and 19 more"));
-    assert_true(strlen(busy_text(&b, 100100, text, 20)) < 20);
+    assert_true(strlen(busy_text(&b, 100000, text, 20)) < 20);
 }

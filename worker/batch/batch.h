@@ -1,6 +1,7 @@
 /* batch: rows that are pulled, locked, worked and released together.
  *
  *   pull.c       pulls them, and sorts out the keys that they need
+ *   busy.c       the keys that could not be had in this round
  *   locks.c      takes and releases their keys in Redis
  *   claim.c      locks their rows in PostgreSQL, and tells why some were refused
  *   commit.c     the transaction, and what to do when it breaks

@@ -58,16 +58,23 @@ void busy_begin(struct busy *b)
     b->round++;
 }
 
+/* In this round, or in the one before and perhaps in this one, too. */
+static bool was_met_of_late(const struct busy *b, const struct busy_key *key)
+{
+    return key->round != 0 && key->round >= b->round - 1;
+}
+
 bool busy_note(
     struct busy *b, int kind, int64_t id, enum busy_cause cause, int64_t now_ms)
 {
     struct busy_key *key;
-    bool is_news;
+    bool is_news, was_met;
 
     if (2 * b->n >= b->room)
         make_room(b, now_ms);
     key = find(b, kind, id);
     is_news = !is_kept(b, key, now_ms) || key->cause != cause;
+    was_met = was_met_of_late(b, key);
     if (key->round == 0)
         b->n++;
     *key = (struct busy_key){.id = id,
@@ -75,23 +82,22 @@ bool busy_note(
                              .round = b->round,
                              .errors = is_kept(b, key, now_ms) ? key->errors : 0,
                              .cause = cause,
+                             .since_ms = was_met ? key->since_ms : now_ms,
                              .until_ms = now_ms};
     if (cause == BUSY_ERROR)
         key->until_ms += clk_backoff_ms(key->errors++, ERROR_MS, ERROR_CAP_MS);
     return is_news;
 }
 
-static bool is_met(const struct busy *b, const struct busy_key *key, int64_t now_ms)
-{
-    return key->round != 0 && (key->round == b->round || key->until_ms > now_ms);
-}
-
 bool busy_is_met(const struct busy *b, int kind, int64_t id, int64_t now_ms)
 {
-    return b->n > 0 && is_met(b, find(b, kind, id), now_ms);
+    const struct busy_key *key = b->n > 0 ? find(b, kind, id) : NULL;
+
+    return key != NULL && key->round != 0 &&
+           (key->round == b->round || key->until_ms > now_ms);
 }
 
-const char *busy_text(const struct busy *b, int64_t now_ms, char *buf, size_t size)
+const char *busy_text(const struct busy *b, int64_t since_ms, char *buf, size_t size)
 {
     static const char *const causes[] = {
         [BUSY_LOCKED] = "its lock is held in Redis",
@@ -105,7 +111,11 @@ const char *busy_text(const struct busy *b, int64_t now_ms, char *buf, size_t si
     for (size_t i = 0; i < b->room; i++) {
         const struct busy_key *key = &b->keys[i];
 
-        if (!is_met(b, key, now_ms) || found++ >= SHOWN || at >= size)
+        bool is_left = key->cause == BUSY_ERROR
+                           ? key->until_ms >= since_ms
+                           : was_met_of_late(b, key) && key->since_ms <= since_ms;
+
+        if (!is_left || found++ >= SHOWN || at >= size)
             continue;
         at += (size_t)snprintf(buf + at, size - at, "%s%s:%" PRId64 " (%s)",
                                found > 1 ? ", " : "", resources[key->kind].name,

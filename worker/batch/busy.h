@@ -19,6 +19,7 @@ struct busy_key {
     int64_t round;   /* in which it was met last; 0: a free place */
     unsigned errors; /* that its rows met */
     enum busy_cause cause;
+    int64_t since_ms; /* met in each round since then */
     int64_t until_ms; /* left out until then after an error; else when it was met */
 };
 
@@ -40,9 +41,10 @@ bool busy_note(
 /* True if a key was met in this round, or its rows met an error of late. */
 bool busy_is_met(const struct busy *b, int kind, int64_t id, int64_t now_ms);
 
-/* "user:42 (its lock is held in Redis), ..." of a few that were met in this round or
- * are left out at now_ms, into buf; returns buf. */
-const char *busy_text(const struct busy *b, int64_t now_ms, char *buf, size_t size);
+/* "user:42 (its lock is held in Redis), ..." of a few that were met in each round since
+ * then, or left out after an error, into buf; returns buf. A key that another worker of
+ * the pool had for a moment is not among them. */
+const char *busy_text(const struct busy *b, int64_t since_ms, char *buf, size_t size);
 
 void busy_close(struct busy *b);
 

@@ -208,7 +208,9 @@ static bool is_done(struct worker *w, enum exit_code *code)
     }
     if (clk_ms() - w->progress_ms < LEAVE_LEASES * s->config->lease_ms)
         return false;
-    (void)busy_text(&s->busy, clk_ms(), w->slot->left, sizeof w->slot->left);
+    if (busy_text(&s->busy, clk_ms() - s->config->lease_ms, w->slot->left,
+                  sizeof w->slot->left)[0] == '\0')
+        (void)busy_text(&s->busy, clk_ms(), w->slot->left, sizeof w->slot->left);
     *code = EXIT_LEFT;
     return true;
 }
