@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION check_batch(p_token bigint, p_now timestamptz)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   IF (p_token BETWEEN 1 AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 86400000000) IS NOT TRUE THEN
-    RAISE EXCEPTION 'token % is none, or more than a day ahead of the clock', p_token USING ERRCODE = 'LL002';
+    RAISE EXCEPTION 'token % is none, or more than a day ahead of the clock (Redis keeps its last token in the key <prefix>!last: delete it if the clock of Redis was ahead once)', p_token USING ERRCODE = 'LL002';
   END IF;
   IF p_now > now() THEN
     RAISE EXCEPTION 'now may not be later than the clock of the database: %', p_now USING ERRCODE = 'LL002';
