@@ -309,7 +309,7 @@ CASE(key_that_is_free_again_in_a_round_goes_to_the_oldest_order)
     pool_start("run --jobs orders --now " NOW);
     world_wait(
         "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        " AND usename = 'ledgerlock_worker' AND datname = current_database()");
+        " AND application_name LIKE 'ledgerlock worker%'");
     (void)shop_key("DEL", "sku:1", "");
     shop_let_go();
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
