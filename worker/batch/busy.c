@@ -4,8 +4,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/err.h"
+#include "common/base/log.h"
 
 enum {
     ROOM = 1024,
@@ -43,8 +46,10 @@ static void make_room(struct busy *b, int64_t now_ms)
     while (fresh.room < 4 * fresh.n)
         fresh.room *= 2;
     fresh.keys = calloc(fresh.room, sizeof *fresh.keys);
-    if (fresh.keys == NULL)
-        abort();
+    if (fresh.keys == NULL) { /* no order may pass an older one for want of memory */
+        log_error("worker.failed", "code=LL-9001 err=\"out of memory\"");
+        _exit(EXIT_BUG);
+    }
     for (size_t i = 0; i < b->room; i++) {
         if (is_kept(b, &b->keys[i], now_ms))
             *find(&fresh, b->keys[i].kind, b->keys[i].id) = b->keys[i];

@@ -34,7 +34,8 @@ struct busy {
 void busy_begin(struct busy *b);
 
 /* Notes a key that could not be had at now_ms. True if that is new, or for another
- * cause, in twenty seconds. Ends the process when there is no memory. */
+ * cause, in twenty seconds. Ends the process with code 70 when there is no memory: the
+ * next one in its slot works the rows. */
 bool busy_note(
     struct busy *b, int kind, int64_t id, enum busy_cause cause, int64_t now_ms);
 
