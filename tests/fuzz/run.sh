@@ -119,7 +119,7 @@ link_one() { # fuzzer
       wraps=("-Wl,--wrap=redisConnectNonBlock,--wrap=redisConnectUnixNonBlock")
       ;;
     cli) objects+=("$DIR"/program/cli_flags.o) ;;
-    http) objects+=("$DIR"/program/{answers,chaos_page,clients,events,page_gen}.o) ;;
+    http) objects+=("$DIR"/program/{answers,chaos_page,clients,clock,events,page_gen}.o) ;;
   esac
   case $1 in
     config | csv | cli | log) objects+=("$DIR"/program/{clock,config,config_check,config_env,config_file,config_text,csv,err,log,secret,timestamp}.o) ;;

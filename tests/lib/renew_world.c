@@ -84,7 +84,9 @@ struct figures figures_of(struct ll_renewer *r)
     struct figures f;
 
     (void)pthread_mutex_lock(&r->mutex);
-    f = (struct figures){r->rounds, r->renewals, r->client->stats.round_trips};
+    f = (struct figures){.rounds = r->rounds, .renewals = r->renewals};
+    if (!r->has_thread) /* which alone may look at its client */
+        f.round_trips = r->client->stats.round_trips;
     (void)pthread_mutex_unlock(&r->mutex);
     return f;
 }

@@ -48,7 +48,8 @@ void split_close(struct split *s);
 /* User 1 is held by the first lock, user 2 by the second, and both are renewed. */
 void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms);
 
-/* Counts of a renewer so far: rounds, locks renewed in them, and round trips. */
+/* Counts of a renewer so far: rounds, locks renewed in them, and, where it has no
+ * thread, round trips of its client. */
 struct figures {
     uint64_t rounds, renewals, round_trips;
 };
