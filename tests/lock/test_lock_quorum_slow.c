@@ -115,3 +115,24 @@ QUORUM_CASE(wiped_node_holds_nobody_up)
     assert_int_equal(ll_extend(w->la, LEASE_MS), LL_OK);
     assert_int_equal(ll_release(w->la), LL_OK);
 }
+
+/* Guarantee: A wiped server of a quorum may cost the lock that only it and one more had
+ * granted: the next holder has a higher token, and the first hears of it. */
+QUORUM_CASE(key_of_a_bare_majority_goes_to_another_when_one_of_it_is_wiped)
+{
+    int64_t left_ms;
+    int code;
+
+    proxy_refuse(&w->proxies[2], true);
+    quorum_take(w->la, "k", LEASE_MS);
+    proxy_refuse(&w->proxies[2], false);
+    assert_int_equal(quorum_copies(w, "k"), 2);
+    (void)quorum_ask(w, 1, "FLUSHALL");
+    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_OK);
+    promise_true(ll_token(w->lb) > ll_token(w->la));
+    do /* until the client is connected to the third again, nobody has a majority */
+        code = ll_extend(w->la, LEASE_MS);
+    while (code == LL_E_NO_QUORUM);
+    promise_int_equal(code, LL_LOST);
+    assert_int_equal(ll_verify(w->lb, &left_ms), LL_OK);
+}
