@@ -57,11 +57,15 @@ const char *fixture_program(void)
 
 void fixture_env(const char *name, const char *value)
 {
-    assert_true(extra_ct < MAX_EXTRA);
-    (void)snprintf(extra_env[extra_ct][0], sizeof extra_env[0][0], "%s", name);
-    (void)snprintf(extra_env[extra_ct][1], sizeof extra_env[0][1], "%s",
+    size_t i = 0;
+
+    while (i < extra_ct && strcmp(extra_env[i][0], name) != 0)
+        i++;
+    assert_true(i < MAX_EXTRA);
+    (void)snprintf(extra_env[i][0], sizeof extra_env[0][0], "%s", name);
+    (void)snprintf(extra_env[i][1], sizeof extra_env[0][1], "%s",
                    value != NULL ? value : "\n");
-    extra_ct++;
+    extra_ct = i < extra_ct ? extra_ct : i + 1;
 }
 
 static void clean_environment(void)

@@ -66,7 +66,7 @@ static void open_like(struct fixture *f, const char *model)
     (void)snprintf(f->redis_url, sizeof f->redis_url, "%s",
                    getenv("LEDGERLOCK_TEST_REDIS"));
     (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s OWNER ledgerlock_owner%s%s",
-                   f->database, model != NULL ? " TEMPLATE " : "",
+                   f->database, model != NULL ? " STRATEGY FILE_COPY TEMPLATE " : "",
                    model != NULL ? model : "");
     for (int i = 0; i < 60; i++) { /* a session that ends is in the model for a while */
         if (strcmp(fixture_sqlstate(super_url(), sql, state), "55006") != 0)
