@@ -169,6 +169,25 @@ CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
     session_close(&h.s);
 }
 
+/* Guarantee: A stranger's trigger that keeps a row from being written undoes the whole
+ * batch, and nothing is taken for done. */
+CASE(apply_of_orders_whose_stock_a_trigger_keeps_unwritten_is_rolled_back)
+{
+    struct job_result counted = {.effects = 0};
+    char before[1024];
+    struct hand h;
+
+    hand_open(&h, 10000);
+    super_do(
+        "CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " RETURN NULL; END $$; CREATE TRIGGER a_stranger BEFORE UPDATE ON"
+        " ledgerlock.stock FOR EACH ROW EXECUTE FUNCTION public.keep()");
+    (void)snprintf(before, sizeof before, "%s", world_totals());
+    assert_int_equal(hand_apply(&h, &job_orders, 99, now, &counted), ERR_BUG);
+    promise_true(strcmp(world_totals(), before) == 0);
+    session_close(&h.s);
+}
+
 CASE(apply_twice_with_one_token_writes_once)
 {
     char once[1024];
