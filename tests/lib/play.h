@@ -21,7 +21,7 @@
 /* clang-format off */
 /* of a client ("a") or a lock of it ("a2"):
  *   a limits MS [CONNECT]       for an answer; the first of all steps of a client
- *   a connect, a disconnect
+ *   a connect, a disconnect; a everywhere: connects to every node of a quorum
  *   a try KEY [LEASE]           takes it or says busy
  *   a take KEY [LEASE]          tries again until every node has granted it
  *   a stopped_try KEY           tries when the servers have just been stopped

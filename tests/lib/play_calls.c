@@ -146,6 +146,8 @@ static struct play_answer call_plain(const struct call *c)
         ll_abandon(c->l);
     else if (is(c, "disconnect"))
         ll_disconnect(c->a->c);
+    else if (is(c, "everywhere"))
+        quorum_connect(playing.w, c->a->c);
     else if (is(c, "floor"))
         ll_raise_floor(c->a->c, play_number(c->s, 2, 0));
     else if (is(c, "progress"))
@@ -272,19 +274,24 @@ static struct play_answer ask_error(const struct call *c)
 static const struct {
     const char *word;
     struct play_answer (*call)(const struct call *c);
-} calls[] = {
-    {"try", call_try},       {"stopped_try", call_stopped}, {"take", call_take},
-    {"all", call_acquire},   {"any", call_acquire},         {"one", call_acquire},
-    {"wait", call_wait},     {"begin", call_begin},         {"end", call_end},
-    {"connect", call_code},  {"extend", call_code},         {"force", call_code},
-    {"key", call_code},      {"verify", call_verify},       {"release", call_release},
-    {"abandon", call_plain}, {"disconnect", call_plain},    {"floor", call_plain},
-    {"renewed", call_plain}, {"stepped", call_plain},       {"progress", call_plain},
-    {"round", call_round},   {"renew", call_renew},         {"loss", call_loss},
-    {"list", call_count},    {"dead", call_count},          {"losses", ask_number},
-    {"valid", ask_number},   {"invalid", ask_number},       {"left", ask_number},
-    {"granted", ask_number}, {"busy", ask_number},          {"token", ask_number},
-    {"stat", ask_stat},      {"error", ask_error}};
+} calls[] = {{"try", call_try},          {"stopped_try", call_stopped},
+             {"take", call_take},        {"all", call_acquire},
+             {"any", call_acquire},      {"one", call_acquire},
+             {"wait", call_wait},        {"begin", call_begin},
+             {"end", call_end},          {"connect", call_code},
+             {"extend", call_code},      {"force", call_code},
+             {"key", call_code},         {"verify", call_verify},
+             {"release", call_release},  {"abandon", call_plain},
+             {"disconnect", call_plain}, {"everywhere", call_plain},
+             {"floor", call_plain},      {"renewed", call_plain},
+             {"stepped", call_plain},    {"progress", call_plain},
+             {"round", call_round},      {"renew", call_renew},
+             {"loss", call_loss},        {"list", call_count},
+             {"dead", call_count},       {"losses", ask_number},
+             {"valid", ask_number},      {"invalid", ask_number},
+             {"left", ask_number},       {"granted", ask_number},
+             {"busy", ask_number},       {"token", ask_number},
+             {"stat", ask_stat},         {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)
 {

@@ -182,8 +182,7 @@ void quorum_start(struct quorum_world *w, size_t n, uint32_t max_lease_ms)
     }
 }
 
-/* A call waits for a majority only. */
-static void connect_all(struct quorum_world *w, struct ll_client *c)
+void quorum_connect(struct quorum_world *w, struct ll_client *c)
 {
     struct ll_stats stats = {0};
 
@@ -201,8 +200,8 @@ static void open_clients(struct quorum_world *w)
     (void)snprintf(w->prefix, sizeof w->prefix, "t%u:", ct++);
     w->a = quorum_client(w, w->url, QUORUM_REPLY_MS);
     w->b = quorum_client(w, w->plain_url, QUORUM_REPLY_MS);
-    connect_all(w, w->a);
-    connect_all(w, w->b);
+    quorum_connect(w, w->a);
+    quorum_connect(w, w->b);
     w->la = ll_new(w->a);
     w->lb = ll_new(w->b);
 }

@@ -49,6 +49,10 @@ struct ll_client *quorum_client_limited(const struct quorum_world *w,
                                         uint32_t connect_ms,
                                         uint32_t reply_ms);
 
+/* Connects the client to every node, all of which are there: a call waits for a
+ * majority only, and asks nobody to whom it is not connected yet. */
+void quorum_connect(struct quorum_world *w, struct ll_client *c);
+
 /* Connects raw[node] anew, after a restart. */
 void quorum_reconnect(struct quorum_world *w, size_t node);
 

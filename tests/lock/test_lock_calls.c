@@ -167,9 +167,10 @@ PLAY(force_release_frees_whoever_holds_it,
      "a extend: lost; b take k; a release: not_owner");
 
 /* Guarantee: A dead holder's nonce frees exactly its keys. */
-PLAY(dead_holder_is_freed_of_its_keys_and_nobody_else,
-     "a all x,y; copies x: all; copies y: all; b take z; c dead a x,y,z: 2; "
-     "copies x: 0; copies y: 0; b verify; c dead a x,y,z: 0");
+PLAY(
+    dead_holder_is_freed_of_its_keys_and_nobody_else,
+    "a everywhere; a all x,y; copies x: all; copies y: all; b take z; c dead a x,y,z: 2; "
+    "copies x: 0; copies y: 0; b verify; c dead a x,y,z: 0");
 
 /* ---- renewal ---- */
 
