@@ -45,7 +45,7 @@ static void assert_all_denied(const char *role, const char *make_statements)
 
 #define EACH_TABLE(template)                                                           \
     "SELECT format('" template "', c.oid::regclass) FROM pg_class AS c "               \
-                               "WHERE c.relnamespace = 'ledgerlock'::regnamespace AND c.relkind = 'r'"
+                               "WHERE c.relnamespace = 'ledgerlock'::regnamespace AND c.relkind IN ('r', 'p')"
 
 static const char *const destructive[] = {
     EACH_TABLE("DELETE FROM %s"),
@@ -73,7 +73,7 @@ CASE(worker_cannot_write_any_table)
         "ledgerlock_worker",
         "SELECT format('UPDATE %s SET %I = DEFAULT', a.attrelid::regclass, a.attname) "
         "FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = a.attrelid "
-        "WHERE c.relnamespace = 'ledgerlock'::regnamespace AND c.relkind = 'r' "
+        "WHERE c.relnamespace = 'ledgerlock'::regnamespace AND c.relkind IN ('r', 'p') "
         "AND a.attnum > 0 AND NOT a.attisdropped");
 }
 
