@@ -532,6 +532,17 @@ COMMENT ON COLUMN workers.job IS 'The job that the worker works.';
 COMMENT ON TABLE workers IS
   'The counters of each worker slot of each pool since the pool started; kept across restarts of the process in the slot.';
 
+CREATE TABLE audits (
+  audit_id   bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_audit PRIMARY KEY,
+  ended_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
+  took_ms    bigint NOT NULL CONSTRAINT audit_took_time CHECK (took_ms >= 0),
+  invariants integer NOT NULL CONSTRAINT audit_has_invariants CHECK (invariants > 0),
+  broken     text[] NOT NULL
+);
+COMMENT ON COLUMN audits.broken IS 'The names of the invariants that were broken; work that is left, due or parked, breaks none.';
+COMMENT ON TABLE audits IS
+  'The whole audits that pools made for their pages, those of the last thirty days. `audit` by hand writes none.';
+
 CREATE TABLE paused_jobs (
   job       text COLLATE "C" CONSTRAINT one_pause_per_job PRIMARY KEY CONSTRAINT job_has_a_name CHECK (job ~ '^[a-z][a-z0-9_]*$'),
   since     timestamptz NOT NULL DEFAULT clock_timestamp(),

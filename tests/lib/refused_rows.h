@@ -23,7 +23,7 @@ static const char world[] =
     " (1, 'receive', 1, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());"
     "SELECT receive_stock('A', 7, 5); SELECT deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');"
     "INSERT INTO transfers VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());"
-    "SELECT pause_job('billing');"
+    "SELECT pause_job('billing'); SELECT report_audit(1, 66, '[]');"
     "INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');"
     "INSERT INTO workers SELECT (jsonb_populate_record(NULL::workers, jsonb_build_object('pool', 'p', 'slot', i, "
     "'job', 'billing', 'host', 'h', 'pid', i, 'started_at', now(), 'seen_at', now() + i * interval '1 s', 'counters', '{}'))).* "
@@ -255,6 +255,9 @@ static const struct refusal {
     {"sealed_wallets", NO_REPAIR "UPDATE sealed_wallets SET net_minor = 0"},
     {"sealed_stock", NO_REPAIR "TRUNCATE sealed_stock"},
     {"sealed_batches", NO_REPAIR "DELETE FROM sealed_batches"},
+    {"audits", "INSERT INTO audits (took_ms, invariants, broken) VALUES (-1, 66, '{}')"},
+    {"audits", "INSERT INTO audits (took_ms, invariants, broken) VALUES (1, 0, '{}')"},
+    {"audits", "INSERT INTO audits OVERRIDING SYSTEM VALUE SELECT * FROM audits"},
     {"paused_jobs", "INSERT INTO paused_jobs (job) VALUES ('Billing!')"},
     {"paused_jobs", "INSERT INTO paused_jobs (job) VALUES ('billing')"},
     {"job_journal", "INSERT INTO job_journal OVERRIDING SYSTEM VALUE SELECT * FROM job_journal"},

@@ -130,7 +130,7 @@ static const struct person {
     {"ledgerlock_worker",
      "apply_charges apply_orders check_newest claim_stock claim_users cost_of_periods cost_of_units first_open"
      " forget_workers keep_months log_incident month_sums newest_sales next_token paid_for_period park_orders park_subscriptions period_start prorated"
-     " report_worker terms_of",
+     " report_audit report_worker terms_of",
      true},
 };
 

@@ -96,6 +96,7 @@ CASE(top_shows_the_pools_and_q_restores_the_terminal)
     world_run(pool_work_now(&small));
     start_top();
     wait_for("0 charged twice, 0 oversold", 0);
+    wait_for("No pool has made a whole audit yet", 0);
     wait_for("billing", 0);
     wait_for("MOST WANTED SKU", 0);
     from = t.n;
@@ -111,6 +112,20 @@ CASE(top_shows_the_pools_and_q_restores_the_terminal)
     from = t.n;
     press("/nobody\n");
     wait_for("no worker was seen", 0);
+    press("q");
+    assert_restored();
+}
+
+/* Guarantee: `top` shows what the last whole audit of a pool found, and its age. */
+CASE(top_shows_the_last_whole_audit)
+{
+    world_do("INSERT INTO audits (ended_at, took_ms, invariants, broken) VALUES"
+             " (now() - interval '1 hour', 5, 66, '{one_charge_per_period}')");
+    start_top();
+    wait_for("BROKEN, 360", 0);
+    wait_for("one_charge_per_period", 0);
+    world_do("SELECT report_audit(5, 66, '[]')");
+    wait_for("no promise is broken, ", 0);
     press("q");
     assert_restored();
 }

@@ -180,37 +180,18 @@ static json_t *counters_document(const struct http *h)
 
 /* ---- the document ---- */
 
-/* Rows that are due or parked are work that is left, and break no promise. */
-static bool is_work_left(const char *invariant)
+json_t *document_audit(const struct http *h)
 {
-    return strcmp(invariant, "nothing_due_left") == 0 ||
-           strcmp(invariant, "nothing_parked") == 0;
-}
+    json_t *audit = json_copy(json_object_get(h->tables, "audit"));
 
-json_t *document_broken(const json_t *audit)
-{
-    json_t *broken = json_array(), *row;
-    size_t i;
-
-    json_array_foreach(json_object_get(audit, "invariants"), i, row)
-    {
-        if (!json_is_true(json_object_get(row, "holds")) &&
-            !is_work_left(doc_text(row, "name")))
-            (void)json_array_append(broken, json_object_get(row, "name"));
-    }
-    return broken;
-}
-
-static json_t *audit_document(const struct http *h)
-{
-    json_t *rows = json_object_get(h->audit, "invariants");
-
-    if (h->audit == NULL)
+    if (!json_is_object(audit)) {
+        json_decref(audit);
         return json_null();
-    return json_pack(
-        "{s:I,s:o,s:I,s:I}", "invariants", (json_int_t)json_array_size(rows), "broken",
-        document_broken(h->audit), "age_ms", (json_int_t)(clk_ms() - h->audit_ms),
-        "took_ms", (json_int_t)doc_int(h->audit, "took_ms"));
+    }
+    (void)json_object_set_new(
+        audit, "age_ms",
+        json_integer(doc_int(audit, "age_ms") + clk_ms() - h->tables_ms));
+    return audit;
 }
 
 static json_int_t unix_ms(void)
@@ -231,7 +212,7 @@ char *document_compose(const struct http *h, size_t *length)
         unix_ms(), "workers", workers, "counters", counters_document(h), "busy",
         waits_document(h), "tables", h->tables, "tables_age_ms",
         (json_int_t)(h->tables_ms != 0 ? clk_ms() - h->tables_ms : -1), "trouble",
-        h->trouble, "redis_trouble", h->redis_trouble, "audit", audit_document(h));
+        h->trouble, "redis_trouble", h->redis_trouble, "audit", document_audit(h));
     char *text;
 
     if (doc != NULL && h->chaos != NULL)

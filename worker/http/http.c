@@ -15,6 +15,7 @@
 #include "common/base/log.h"
 #include "worker/audit/audit.h"
 #include "worker/cli/cli.h"
+#include "worker/cli/json.h"
 #include "worker/http/view.h"
 
 enum {
@@ -140,27 +141,54 @@ static void refresh(struct http *h, struct pg **pg, int64_t *next_ms)
     json_decref(tables);
 }
 
+/* Rows that are due or parked are work that is left, and break no promise. */
+static bool is_work_left(const char *invariant)
+{
+    return strcmp(invariant, "nothing_due_left") == 0 ||
+           strcmp(invariant, "nothing_parked") == 0;
+}
+
+static int
+report_audit(struct pg *pg, const json_t *audit, int64_t took_ms, struct err *e)
+{
+    json_t *rows = json_object_get(audit, "invariants"), *broken = json_array(), *row;
+    struct pg_param params[] = {
+        pg_int8(took_ms), pg_int8((int64_t)json_array_size(rows)), {0}};
+    char *text;
+    size_t i;
+    int code;
+
+    json_array_foreach(rows, i, row)
+    {
+        if (!json_is_true(json_object_get(row, "holds")) &&
+            !is_work_left(doc_text(row, "name")))
+            (void)json_array_append(broken, json_object_get(row, "name"));
+    }
+    text = json_dumps(broken, JSON_COMPACT);
+    json_decref(broken);
+    if (text == NULL)
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    params[2] = pg_text(text);
+    code = pg_exec(pg, SQL_HTTP_REPORT_AUDIT, params, 3, NULL, e);
+    free(text);
+    return code;
+}
+
+/* What it found is read from the tables, as all pools and `top` do. */
 static void audit_once(struct http *h)
 {
     const struct audit_order order = {.now = h->order->now, .lag_s = 86400};
-    json_t *doc = NULL;
+    json_t *audit = NULL;
     struct pg *pg = NULL;
     struct err e = {0};
     int64_t begun_ms = clk_ms();
 
-    if (cli_open(h->order->config, "http audit", &pg, &e) == 0)
-        (void)!audit_gather(pg, &order, &doc, &e);
-    pg_close(pg);
-    (void)pthread_mutex_lock(&h->mutex);
-    if (e.code == 0) {
-        json_decref(h->audit);
-        h->audit = doc;
-        h->audit_ms = clk_ms();
-        (void)json_object_set_new(doc, "took_ms", json_integer(h->audit_ms - begun_ms));
-    } else {
+    if (cli_open(h->order->config, "http audit", &pg, &e) != 0 ||
+        audit_gather(pg, &order, &audit, &e) != 0 ||
+        report_audit(pg, audit, clk_ms() - begun_ms, &e) != 0)
         log_warn("http.no_audit", "code=LL-5007 err=%s", LOG_TEXT(e.msg));
-    }
-    (void)pthread_mutex_unlock(&h->mutex);
+    json_decref(audit);
+    pg_close(pg);
 }
 
 static bool is_ending(struct http *h)

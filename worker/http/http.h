@@ -41,8 +41,6 @@ struct http {
     unsigned version;        /* rises with each document */
     json_t *tables;          /* the part of the document that was read from tables */
     int64_t tables_ms;       /* when that was (clk_ms); 0: never */
-    json_t *audit;           /* of the last whole audit; NULL: none yet */
-    int64_t audit_ms;        /* when it ended */
     char trouble[300];       /* why the tables could not be read; "" */
     char redis_trouble[300]; /* why Redis does not answer; "" */
     struct listener *listeners;
@@ -59,9 +57,9 @@ struct http {
 /* Puts the parts together into a new document; the mutex is held. */
 char *document_compose(const struct http *h, size_t *length);
 
-/* The names of the invariants that an audit found broken; those that only say that work
- * is left are none of them. The caller owns the array. */
-json_t *document_broken(const json_t *audit);
+/* The last whole audit as of now: a new object, or null. The caller owns it; the mutex
+ * is held. */
+json_t *document_audit(const struct http *h);
 
 /* The name of a state of a worker: "works". */
 const char *document_state(enum slot_state state);

@@ -228,20 +228,20 @@ static void put_oldest(FILE *f, const struct http *h)
 
 static void put_audit(FILE *f, const struct http *h)
 {
-    json_t *broken = document_broken(h->audit);
+    json_t *audit = document_audit(h);
 
     head(
         f, "ledgerlock_audit_broken_invariants", "gauge",
         "Invariants that the last whole audit found broken; work that is left breaks none.");
-    if (h->audit != NULL)
+    if (json_is_object(audit))
         (void)fprintf(f, "ledgerlock_audit_broken_invariants %zu\n",
-                      json_array_size(broken));
-    json_decref(broken);
+                      json_array_size(json_object_get(audit, "broken")));
     head(f, "ledgerlock_audit_timestamp_seconds", "gauge",
          "When the last whole audit ended.");
-    if (h->audit != NULL)
+    if (json_is_object(audit))
         (void)fprintf(f, "ledgerlock_audit_timestamp_seconds %.3f\n",
-                      (double)time(NULL) - (double)(clk_ms() - h->audit_ms) / 1000);
+                      (double)time(NULL) - (double)doc_int(audit, "age_ms") / 1000);
+    json_decref(audit);
 }
 
 static void put_build(FILE *f, const struct http *h)

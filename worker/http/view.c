@@ -69,6 +69,21 @@ static int add_parked(struct pg *pg, json_t *doc, struct err *e)
     return code;
 }
 
+static int add_audit(struct pg *pg, json_t *doc, struct err *e)
+{
+    struct pg_result *res;
+    json_t *audit = json_null();
+    int code;
+
+    if (pg_exec(pg, SQL_HTTP_LAST_AUDIT, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    if (pg_rows(res) > 0)
+        audit = json_loads(pg_get_text(res, 0, 0), 0, NULL);
+    code = doc_put(doc, "audit", audit, e);
+    pg_result_free(res);
+    return code;
+}
+
 int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e)
 {
     const struct pg_param at = pg_text(now);
@@ -76,6 +91,7 @@ int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e
 
     if (add_jobs(pg, now, doc, e) != 0 ||
         add_rows(pg, doc, "newest", SQL_HTTP_CHECK_NEWEST, &at, 1, 0, e) != 0 ||
+        add_audit(pg, doc, e) != 0 ||
         add_rows(pg, doc, "stock", SQL_HTTP_NEWEST_SALES, &at, 1, 1, e) != 0 ||
         add_rows(pg, doc, "waits", SQL_HTTP_WAITS, NULL, 0, 3, e) != 0 ||
         add_rows(pg, doc, "incidents", SQL_HTTP_INCIDENTS, NULL, 0, 5, e) != 0)

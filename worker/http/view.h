@@ -10,6 +10,8 @@
 /* Reads them into a new object, which the caller owns, also on error:
  *   jobs       by name: due, oldest_due_ms, future, parked
  *   newest     one row: charges of the last five minutes, charged_twice, oversold
+ *   audit      the last whole audit that a pool made, or null: invariants, broken
+ *              (names), took_ms, age_ms
  *   stock      the most wanted SKUs: sku, sold, on_hand, initial_qty
  *   waits      sessions that wait for another: application_name, holder, pids, waits_ms
  *   incidents  the last: kind, resource, worker, phase, detail, at_ms

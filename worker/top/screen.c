@@ -75,6 +75,24 @@ static void draw_verdict(const struct screen *s)
                    doc_int(newest, "charges"));
 }
 
+static void draw_audit(const struct screen *s)
+{
+    const json_t *audit = json_object_get(s->doc, "audit");
+    const json_t *broken = json_object_get(audit, "broken");
+    size_t n = json_array_size(broken);
+    long long age_s = doc_int(audit, "age_ms") / 1000;
+
+    if (!json_is_object(audit))
+        (void)put_line(A_NORMAL, "No pool has made a whole audit yet.");
+    else if (n == 0)
+        (void)put_line(A_NORMAL,
+                       "The last whole audit: no promise is broken, %lld s ago", age_s);
+    else
+        (void)put_line(
+            A_BOLD | A_REVERSE, "The last whole audit: BROKEN, %lld s ago: %s%s", age_s,
+            json_string_value(json_array_get(broken, 0)), n > 1 ? " and more" : "");
+}
+
 /* ---- workers ---- */
 
 static int sort_of_all; /* for qsort */
@@ -223,7 +241,7 @@ static void draw_sections(const struct screen *s)
     int others = (json_array_size(json_object_get(s->doc, "waits")) > 0) +
                  (json_array_size(json_object_get(s->doc, "parked")) > 0);
 
-    draw_workers(s, is_large ? LINES - 32 : 8 - 2 * others);
+    draw_workers(s, is_large ? LINES - 33 : 7 - 2 * others);
     draw_waits(s, is_large ? 6 : 2);
     draw_parked(s, is_large ? 6 : 2);
     draw_stock(s, is_large ? 6 : 3);
@@ -275,6 +293,7 @@ void screen_draw(const struct screen *s)
         draw_help();
     } else if (s->doc != NULL) {
         draw_verdict(s);
+        draw_audit(s);
         json_object_foreach(json_object_get(s->doc, "jobs"), name, job)
         {
             draw_job(s, name, job);
