@@ -10,6 +10,9 @@
  * to start from. Bounds: one key, three nodes, ACQUIRES acquires, TOKENS different tokens in a run (a node that gave
  * the last one grants nothing more), one restart of each node, one flush of one node.
  *
+ * FAR: a proposal from FAR on has a vote only if a majority proposes so high. With BAD_NODE only node 2 is there by
+ * itself, as when its clock or its last token is wrong; then no lock that counts has a token from FAR on.
+ *
  * A client stops counting on its lock before a key of it goes, by release or by lease end. With EARLY_END keys go at
  * any moment, as when the clock of a node jumps ahead.
  *
@@ -21,7 +24,8 @@
  * FLUSH (a node forgets all and goes on). CLOCKS_AGREE: no clock is behind the token of a lock that counted.
  * Wrong on purpose: NO_WRITE_BACK; LOWEST (the lowest proposal is the token); COUNTS_TOO_EARLY (before a majority took
  * the token); ANY_HOLDER (the write-back reads no nonce), NONCE_ALONE (it reads no token); VOTES_AT_ONCE (a node that
- * restarted does not wait); DELETES_ANY (a release reads no nonce); SAME_NONCE (the next attempt has no new nonce). */
+ * restarted does not wait); FAR_COUNTS (a proposal from FAR on has a vote); DELETES_ANY (a release reads no nonce);
+ * SAME_NONCE (the next attempt has no new nonce). */
 #ifndef ACQUIRES
 #define ACQUIRES 2
 #endif
@@ -63,13 +67,19 @@ bool waits[N];
 #define LEAST(i) (last[i] + 1)
 #endif
 
+#ifdef BAD_NODE
+#define MOST(i) ((i) == 2 -> TOKENS : FAR - 1)
+#else
+#define MOST(i) TOKENS
+#endif
+
 /* The acquire runs on node i. The client hears the answer, or it is lost or too late. */
 inline ask(i) {
   if
-  :: key[i] == 0 && LEAST(i) <= TOKENS ->
+  :: key[i] == 0 && LEAST(i) <= MOST(i) ->
      last[i] = LEAST(i);
      do
-     :: last[i] < TOKENS -> last[i]++
+     :: last[i] < MOST(i) -> last[i]++
      :: break
      od;
      key[i] = p + 1;
@@ -104,19 +114,29 @@ inline write_back(i) {
   fi
 }
 
+#define IS_HEARD(i) (heard[AT(p, i)] > 0)
+#ifdef FAR
+#define IS_FAR(i) (heard[AT(p, i)] >= FAR)
+#endif
+#if defined(FAR) && !defined(FAR_COUNTS)
+#define HAS_VOTE(i) (IS_HEARD(i) && (!IS_FAR(i) || IS_FAR(0) + IS_FAR(1) + IS_FAR(2) >= Q))
+#else
+#define HAS_VOTE(i) IS_HEARD(i)
+#endif
+
 inline choose(i) {
 #ifdef LOWEST
-  t = (heard[AT(p, i)] > 0 && (t == 0 || heard[AT(p, i)] < t) -> heard[AT(p, i)] : t)
+  t = (HAS_VOTE(i) && (t == 0 || heard[AT(p, i)] < t) -> heard[AT(p, i)] : t)
 #else
-  t = (heard[AT(p, i)] > t -> heard[AT(p, i)] : t)
+  t = (HAS_VOTE(i) && heard[AT(p, i)] > t -> heard[AT(p, i)] : t)
 #endif
 }
 
 inline compare(i) {
 #if defined(NO_WRITE_BACK) || defined(LOWEST) || defined(COUNTS_TOO_EARLY)
-  has[AT(p, i)] = heard[AT(p, i)] > 0
+  has[AT(p, i)] = HAS_VOTE(i)
 #else
-  has[AT(p, i)] = heard[AT(p, i)] == t
+  has[AT(p, i)] = HAS_VOTE(i) && heard[AT(p, i)] == t
 #endif
 }
 
@@ -133,6 +153,9 @@ inline clear(i) {
 #define IS_ANOTHER(q) (given[q] != t)
 
 inline check() {
+#ifdef BAD_NODE
+  assert(t < FAR);
+#endif
 #ifdef ONLY_TOKENS
   assert(t > began);
 #ifndef FLUSH
@@ -148,7 +171,7 @@ inline check() {
   highest = (highest > t -> highest : t)
 }
 
-#define HEARD ((heard[AT(p, 0)] > 0) + (heard[AT(p, 1)] > 0) + (heard[AT(p, 2)] > 0))
+#define HEARD (HAS_VOTE(0) + HAS_VOTE(1) + HAS_VOTE(2))
 #define HAS (has[AT(p, 0)] + has[AT(p, 1)] + has[AT(p, 2)])
 
 proctype acquire(byte p) {

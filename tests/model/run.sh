@@ -36,6 +36,8 @@ expect() {
 q=quorum
 expect holds $q "the protocol: any clocks, requests that run again" -DTOKENS=6
 expect holds $q "three acquires" -DACQUIRES=3 -DTOKENS=3
+expect holds $q "proposals that are far above the others" -DFAR=3 -DTOKENS=4
+expect holds $q "a node whose proposals are far above the others" -DFAR=3 -DTOKENS=4 -DBAD_NODE
 expect holds $q "leases that end early: tokens" -DEARLY_END -DONLY_TOKENS -DTOKENS=3
 expect holds $q "nodes that restart, any clocks: one holder" -DRESTARTS -DONLY_HOLDERS -DTOKENS=3
 expect holds $q "nodes that restart, clocks that agree" -DRESTARTS -DCLOCKS_AGREE -DTOKENS=3
@@ -55,6 +57,7 @@ expect breaks $q "counts before a majority has the token" -DCOUNTS_TOO_EARLY
 expect breaks $q "write-back to anybody's key" -DANY_HOLDER
 expect breaks $q "write-back below the key's token" -DNONCE_ALONE -DEARLY_END -DONLY_TOKENS -DTOKENS=3
 expect breaks $q "a node that restarted votes at once" -DRESTARTS -DVOTES_AT_ONCE -DONLY_HOLDERS
+expect breaks $q "a lone proposal that is far above the others has a vote" -DFAR=3 -DTOKENS=4 -DBAD_NODE -DFAR_COUNTS
 expect breaks $q "a release of anybody's key" -DDELETES_ANY -DACQUIRES=3 -DONLY_HOLDERS
 expect breaks $q "the next attempt has the same nonce" -DSAME_NONCE -DONLY_HOLDERS
 expect breaks batch "a repeat that takes further keys" -DTAKES_MORE
