@@ -163,14 +163,13 @@ PLAY_PLAIN(locks_are_listed, "b list: 0; a take k; b list: 1");
 
 /* Guarantee: An operator can free a key, whoever holds it. */
 PLAY(force_release_frees_whoever_holds_it,
-     "a take k; copies k: all; b force k; copies k: 0; b force k: gone; "
-     "a extend: lost; b take k; a release: not_owner");
+     "a everywhere; b everywhere; a take k; copies k: all; b force k; copies k: 0; "
+     "b force k: gone; a extend: lost; b take k; a release: not_owner");
 
 /* Guarantee: A dead holder's nonce frees exactly its keys. */
-PLAY(
-    dead_holder_is_freed_of_its_keys_and_nobody_else,
-    "a everywhere; a all x,y; copies x: all; copies y: all; b take z; c dead a x,y,z: 2; "
-    "copies x: 0; copies y: 0; b verify; c dead a x,y,z: 0");
+PLAY(dead_holder_is_freed_of_its_keys_and_nobody_else,
+     "a everywhere; c everywhere; a all x,y; copies x: all; copies y: all; b take z; "
+     "c dead a x,y,z: 2; copies x: 0; copies y: 0; b verify; c dead a x,y,z: 0");
 
 /* ---- renewal ---- */
 
