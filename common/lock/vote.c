@@ -182,7 +182,7 @@ static void write_back(struct vote *v)
     r.enough = has_majority_answered;
     r.keys = v->take.s->n;
     r.allowed = 0;
-    for (size_t node = 0; node < c->node_ct; node++) {
+    for (size_t node = 0; (node = ll_next(c, voters(v), node)) < c->node_ct; node++) {
         if (v->proposals[node] > 0 && v->proposals[node] != v->token)
             r.allowed |= 1U << node;
     }
@@ -266,8 +266,7 @@ static int conclude(struct vote *v, unsigned asked)
 
 /* ---- take ---- */
 
-/* Nodes that may grant. A server that was restarted lately may have lost locks, so it
- * may not. */
+/* Nodes that may grant: none that started lately, since it may have lost locks. */
 static unsigned grantors(const struct ll_client *c, int64_t *wait_ms)
 {
     unsigned who = LL_ALL_NODES;
@@ -284,7 +283,7 @@ static unsigned grantors(const struct ll_client *c, int64_t *wait_ms)
     return who;
 }
 
-/* Ahead of the clocks of all nodes. */
+/* Ahead of the clocks of all nodes, but of one at which a proposal would be alone. */
 static int64_t common_floor(const struct ll_client *c, unsigned who)
 {
     int64_t floor = c->floor;
@@ -294,7 +293,8 @@ static int64_t common_floor(const struct ll_client *c, unsigned who)
     for (size_t i = 0; (i = ll_next(c, who, i)) < c->node_ct; i++) {
         int64_t us = (ll_now_ms() + c->nodes[i].server_ahead_ms + AHEAD_MS) * 1000;
 
-        floor = ll_most(floor, us);
+        if (us < LONE_END)
+            floor = ll_most(floor, us);
     }
     return floor;
 }

@@ -537,7 +537,9 @@ CREATE TABLE audits (
   ended_at   timestamptz NOT NULL DEFAULT clock_timestamp(),
   took_ms    bigint NOT NULL CONSTRAINT audit_took_time CHECK (took_ms >= 0),
   invariants integer NOT NULL CONSTRAINT audit_has_invariants CHECK (invariants > 0),
-  broken     text[] NOT NULL
+  broken     text[] NOT NULL CONSTRAINT broken_are_names
+             CHECK (array_position(broken, NULL) IS NULL AND cardinality(broken) <= invariants
+                    AND octet_length(array_to_string(broken, '')) <= 10000)
 );
 COMMENT ON COLUMN audits.broken IS 'The names of the invariants that were broken; work that is left, due or parked, breaks none.';
 COMMENT ON TABLE audits IS

@@ -257,6 +257,7 @@ static const struct refusal {
     {"sealed_batches", NO_REPAIR "DELETE FROM sealed_batches"},
     {"audits", "INSERT INTO audits (took_ms, invariants, broken) VALUES (-1, 66, '{}')"},
     {"audits", "INSERT INTO audits (took_ms, invariants, broken) VALUES (1, 0, '{}')"},
+    {"audits", "INSERT INTO audits (took_ms, invariants, broken) VALUES (1, 66, '{NULL}')"},
     {"audits", "INSERT INTO audits OVERRIDING SYSTEM VALUE SELECT * FROM audits"},
     {"paused_jobs", "INSERT INTO paused_jobs (job) VALUES ('Billing!')"},
     {"paused_jobs", "INSERT INTO paused_jobs (job) VALUES ('billing')"},

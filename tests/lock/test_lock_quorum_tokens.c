@@ -184,6 +184,33 @@ CASE_ROWS_IN(quorum_group, struct quorum_world, nonsense_token_is_not_taken, tok
     assert_true(ll_token(w->lb) > last);
 }
 
+/* Guarantee: A server whose clock stands at the end of all tokens does not move those
+ * of the others there. */
+QUORUM_CASE(clock_at_the_end_of_all_tokens_moves_no_other_server)
+{
+    static const struct fake_answer at_the_end = {
+        .word = "TIME", .bytes = "*2\r\n$10\r\n9006000000\r\n$1\r\n0\r\n"};
+    FAKE bad = {0};
+    CLIENT *c;
+    LOCK *l;
+    char url[3 * FIXTURE_URL];
+
+    fake_redis_start(&bad, &(struct fake_options){.answers = &at_the_end,
+                                                  .answer_ct = 1,
+                                                  .grants = true,
+                                                  .token = "9006000000000000",
+                                                  .max_lease_ms = "20000"});
+    (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[0].url, w->servers[1].url,
+                   bad.url);
+    c = quorum_client(w, url, QUORUM_REPLY_MS);
+    quorum_connect(w, c);
+    l = ll_new(c);
+    quorum_take(l, "k", LEASE_MS);
+    assert_true(ll_token(l) < quorum_ahead_us());
+    assert_true(quorum_last(w, 0) < quorum_ahead_us());
+    assert_true(quorum_last(w, 1) < quorum_ahead_us());
+}
+
 /* One server and the one that says nonsense are no majority. */
 CASE_ROWS_IN(quorum_group,
              struct quorum_world,

@@ -45,6 +45,7 @@ expect holds $q "a flush, clocks that agree: tokens" -DFLUSH -DCLOCKS_AGREE -DON
 expect holds batch "a batch"
 
 # the limits of the promise
+expect breaks $q "locks do count beside a node that is far above the others" -DFAR=3 -DTOKENS=4 -DBAD_NODE -DCOUNTS_NEVER
 expect breaks $q "leases that end early: one holder" -DEARLY_END -DONLY_HOLDERS
 expect breaks $q "a node that restarts, clocks that disagree" -DRESTARTS
 expect breaks $q "a flush: one holder" -DFLUSH -DCLOCKS_AGREE -DONLY_HOLDERS

@@ -27,24 +27,6 @@ static void start_and_drain(void)
 
 /* ---- metrics ---- */
 
-/* Guarantee: What a whole audit finds broken is in /metrics, on the page and in table
- * audits. */
-CASE(broken_invariant_is_told)
-{
-    start_and_drain();
-    world_do("SET ledgerlock.repair = on;"
-             "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1");
-    FIXTURE_AWAIT(http_get(port, &a, "/metrics") == 200 &&
-                      strstr(a.body, "\nledgerlock_audit_broken_invariants 1\n") !=
-                          NULL,
-                  "nothing broken: %s", a.body);
-    FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
-                      strstr(a.body, "BROKEN: balance_is_sum_of_transfers") != NULL,
-                  "not on the page: %s", a.body);
-    world_is(1, "SELECT count(DISTINCT broken) FROM audits WHERE broken ="
-                " '{balance_is_sum_of_transfers}'");
-}
-
 static void assert_promtool_accepts(const char *text)
 {
     char path[64], command[160];

@@ -1,4 +1,5 @@
-/* The page of a pool that runs, read by a real browser, while a worker is killed. */
+/* The page of a pool that runs, read by a real browser, while a worker is killed; and
+ * what it says of a whole audit. */
 #include "tests/lib/http.h"
 #include "tests/lib/steps.h"
 
@@ -30,5 +31,29 @@ CASE(page_of_64_workers_can_be_read)
     pool_start("run -w 64 --jobs billing --now %s --http %d", pool_work_now(&small),
                port);
     http_browse(port, "--workers 64");
+    pool_stop();
+}
+
+/* Guarantee: An invariant that the whole audit finds broken is in /metrics, on the page
+ * and in table audits. */
+CASE(broken_invariant_is_told)
+{
+    int port = http_free_port();
+    struct http_answer a;
+
+    pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",
+               pool_work_now(&small), port);
+    pool_work_wait(&world.f, pool_work_all(&small));
+    world_do("SET ledgerlock.repair = on;"
+             "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1");
+    FIXTURE_AWAIT(http_get(port, &a, "/metrics") == 200 &&
+                      strstr(a.body, "\nledgerlock_audit_broken_invariants 1\n") !=
+                          NULL,
+                  "nothing broken: %s", a.body);
+    FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
+                      strstr(a.body, "BROKEN: balance_is_sum_of_transfers") != NULL,
+                  "not on the page: %s", a.body);
+    world_is(1, "SELECT count(DISTINCT broken) FROM audits WHERE broken ="
+                " '{balance_is_sum_of_transfers}'");
     pool_stop();
 }

@@ -98,6 +98,7 @@ static const struct {
     {"cannot_release",        "42501", "SELECT ledgerlock.release_orders('{1}')"},
     {"can_read_what_is_due",  "00000", "SELECT 1 FROM ledgerlock.subscriptions, ledgerlock.orders"},
     {"can_draw_tokens",       "00000", "SELECT ledgerlock.next_token(0)"},
+    {"can_report_audits",     "00000", "SELECT ledgerlock.report_audit(1, 66, '[]')"},
     {"can_report_incidents",  "00000", "SELECT ledgerlock.log_incident('user:1', 1, 'w', 'lost', 'apply', NULL, '', 0)"},
 };
 

@@ -182,12 +182,10 @@ static json_t *counters_document(const struct http *h)
 
 json_t *document_audit(const struct http *h)
 {
-    json_t *audit = json_copy(json_object_get(h->tables, "audit"));
+    json_t *audit = json_is_object(h->audit) ? json_copy(h->audit) : NULL;
 
-    if (!json_is_object(audit)) {
-        json_decref(audit);
+    if (audit == NULL)
         return json_null();
-    }
     (void)json_object_set_new(
         audit, "age_ms",
         json_integer(doc_int(audit, "age_ms") + clk_ms() - h->tables_ms));

@@ -131,6 +131,9 @@ static void refresh(struct http *h, struct pg **pg, int64_t *next_ms)
     if (tables != NULL && e.code == 0) {
         json_decref(h->tables);
         h->tables = json_incref(tables);
+        json_decref(h->audit);
+        h->audit = json_incref(json_object_get(tables, "audit"));
+        (void)json_object_del(tables, "audit");
         h->tables_ms = clk_ms();
         h->trouble[0] = '\0';
     } else if (e.code != 0) {
@@ -154,27 +157,30 @@ report_audit(struct pg *pg, const json_t *audit, int64_t took_ms, struct err *e)
     json_t *rows = json_object_get(audit, "invariants"), *broken = json_array(), *row;
     struct pg_param params[] = {
         pg_int8(took_ms), pg_int8((int64_t)json_array_size(rows)), {0}};
-    char *text;
+    char *text = NULL;
     size_t i;
-    int code;
+    int code = 0;
 
     json_array_foreach(rows, i, row)
     {
-        if (!json_is_true(json_object_get(row, "holds")) &&
+        if (code == 0 && !json_is_true(json_object_get(row, "holds")) &&
             !is_work_left(doc_text(row, "name")))
-            (void)json_array_append(broken, json_object_get(row, "name"));
+            code = doc_append(broken, json_incref(json_object_get(row, "name")), e);
     }
-    text = json_dumps(broken, JSON_COMPACT);
+    if (code == 0)
+        text = json_dumps(broken, JSON_COMPACT);
     json_decref(broken);
     if (text == NULL)
         return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     params[2] = pg_text(text);
-    code = pg_exec(pg, SQL_HTTP_REPORT_AUDIT, params, 3, NULL, e);
+    if (pg_exec(pg, SQL_HTTP_REPORT_AUDIT, params, 3, NULL, e) != 0)
+        code =
+            err_wrap(e, "the audit found broken: %s; this could not be written", text);
     free(text);
     return code;
 }
 
-/* What it found is read from the tables, as all pools and `top` do. */
+/* The page reads the result from the table, as all pools and `top` do. */
 static void audit_once(struct http *h)
 {
     const struct audit_order order = {.now = h->order->now, .lag_s = 86400};

@@ -40,6 +40,7 @@ struct http {
     size_t length;
     unsigned version;        /* rises with each document */
     json_t *tables;          /* the part of the document that was read from tables */
+    json_t *audit;           /* the last whole audit, as it was read with them */
     int64_t tables_ms;       /* when that was (clk_ms); 0: never */
     char trouble[300];       /* why the tables could not be read; "" */
     char redis_trouble[300]; /* why Redis does not answer; "" */
