@@ -137,7 +137,9 @@ static void read_some(struct ll_client *c, struct ll_node *node)
     size_t before;
     int code;
 
-    do { /* poll does not see data buffered in the TLS layer: read until none is left */
+    /* Poll does not see data buffered in the TLS layer: read until none is left, but
+     * not beyond the end of the call, of a server that sends without end. */
+    do {
         before = node->conn->reader->len;
         code = is_layered ? ll_layer_read(node->conn) : redisBufferRead(node->conn);
         if (code != REDIS_OK) {
@@ -153,7 +155,7 @@ static void read_some(struct ll_client *c, struct ll_node *node)
             if (got != NULL)
                 keep_reply(node, got);
         } while (got != NULL);
-    } while (is_layered);
+    } while (is_layered && ll_now_ms() < c->limit_ms);
 }
 
 static bool is_writing(const struct ll_node *node)

@@ -178,6 +178,9 @@ static int wait_for(struct waiter *w)
             return ll_fail_as(w->l->client, LL_CANCELLED);
         if (left_ms > 0)
             continue;
+        if (code == LL_E_UNAVAILABLE && w->l->uncertain)
+            return ll_fail(w->l->client, LL_E_UNCERTAIN,
+                           "the server is gone since a try whose answer was lost");
         if (code < 0 && (before != LL_BUSY || w->l->uncertain))
             return code;
         /* a last try without time to connect is no fault */

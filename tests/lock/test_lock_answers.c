@@ -96,6 +96,12 @@ PLAY_ONE(release_after_the_lease_whose_answer_is_lost_tells_that_it_was_gone,
          KNOWN "p take k 50; await copies k: 0; proxy cut_after EVALSHA; "
                "p release: gone; proxy cuts: 1");
 
+/* Guarantee: A wait that ends while the server is gone is uncertain if the answer to an
+ * earlier try was lost. */
+PLAY_ONE(wait_is_uncertain_if_an_earlier_try_was,
+         KNOWN "proxy swallow_after EVALSHA; p begin k 2000; await proxy swallowed: 1; "
+               "proxy refuse; p end: uncertain");
+
 /* Guarantee: A majority that answers after the lease is a failure, and is released
  * everywhere. */
 PLAY_QUORUM(grant_of_a_quorum_after_its_lease_is_no_lock,
