@@ -276,6 +276,8 @@ CASE(once_waits_for_what_others_hold_and_then_returns)
     pool_work_wait(&world.f, pool_work_all(&small) - small.periods - 1);
     FIXTURE_AWAIT(pool_counter(&world.f, "busy") > 0, "no key was busy");
     assert_true(pool_is_alive(world.pool.pid));
+    assert_int_equal(pool_work_done(&world.f),
+                     pool_work_all(&small) - small.periods - 1);
     (void)redis_do("DEL %suser:7", world.f.prefix);
     pool_assert_ends(&world.pool, 0);
     assert_int_equal(pool_work_done(&world.f), pool_work_all(&small));
