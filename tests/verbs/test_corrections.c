@@ -64,6 +64,7 @@ CASE(refund_gives_back_in_parts_and_never_more_than_was_paid)
     assert_int_equal(ask("SELECT refund(1, 'charge', 1, 0, NULL, 'all', 'b')"), 70);
     refused("LL003", "SELECT refund(1, 'charge', 1, 0, 1, 'more', 'c')");
     assert_int_equal(ask("SELECT refund(1, 'payment', 1, 0, 210, 'broken', 'c')"), 210);
+    refused("LL003", "SELECT refund(1, 'payment', 1, 0, 1, 'more', 'd')");
     wallet_is(1000);
     world_expect(
         "charge 1 0 100 0, charge 1 0 100 30, payment 1 0 210 0",
