@@ -62,6 +62,9 @@ BEGIN
   END IF;
 
   v_hash := order_hash(p_lines);
+  IF v_priced.unknown IS NOT NULL THEN
+    p_at := least(p_at, now()); -- it is decided here, and nothing is decided in the future
+  END IF;
   INSERT INTO orders (user_id, idempotency_key, request_hash, state, reason, skus,
                       total_minor, currency, placed_at, decided_at)
   VALUES (p_user_id, p_idempotency_key, v_hash,

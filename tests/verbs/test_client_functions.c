@@ -111,6 +111,16 @@ CASE(order_of_unknown_skus_is_rejected_naming_them)
                  "SELECT format('%s %s %s', state, reason, skus) FROM orders");
 }
 
+/* Guarantee: An order of an unknown SKU is rejected now, also if it was to be served
+ * later: nothing is decided in the future. */
+CASE(order_of_an_unknown_sku_is_never_decided_in_the_future)
+{
+    (void)fixture_query_int8(client, "SELECT ledgerlock.place_order(1, 'k',"
+                                     " '[{\"sku\": \"Z\", \"qty\": 1}]',"
+                                     " now() + interval '20 hours')");
+    world_expect("t", "SELECT placed_at <= now() AND decided_at <= now() FROM orders");
+}
+
 CASE(order_with_sku_twice_has_its_quantities_summed)
 {
     (void)fixture_query_int8(
