@@ -157,14 +157,13 @@ int ll_check_owner(struct ll_client *c)
     return c->owner == getpid() ? LL_OK : ll_fail_as(c, LL_E_FORKED);
 }
 
-int ll_enter(struct ll_client *c, size_t keys)
+int ll_enter(struct ll_client *c)
 {
-    int64_t chunks = keys == 0 ? 1 : (int64_t)((keys - 1) / LL_KEYS_MAX + 1);
     int64_t reply_ms = c->o.reply_ms > 0
                            ? c->o.reply_ms
                            : 3 * ll_node_ms(c, (uint32_t)c->o.max_lease_ms);
 
-    c->limit_ms = ll_now_ms() + (c->o.connect_ms + reply_ms) * chunks;
+    c->limit_ms = ll_now_ms() + c->o.connect_ms + reply_ms;
     return ll_check_owner(c);
 }
 

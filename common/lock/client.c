@@ -168,7 +168,7 @@ bool ll_is_alike(const struct ll_client *a, const struct ll_client *b)
 
 int ll_connect(struct ll_client *c)
 {
-    int code = ll_enter(c, 1);
+    int code = ll_enter(c);
 
     return code == LL_OK ? ll_gather(c, true) : code;
 }

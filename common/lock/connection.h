@@ -171,9 +171,9 @@ int ll_fail_at(struct ll_client *c,
 int ll_fail_as(struct ll_client *c, int code);
 /* LL_E_FORKED in a child, else LL_OK. */
 int ll_check_owner(struct ll_client *c);
-/* Begins a call over so many keys and sets its end: time to connect and to answer, once
- * for each LL_KEYS_MAX keys. Returns as ll_check_owner. */
-int ll_enter(struct ll_client *c, size_t keys);
+/* Begins a call and sets its end: time to connect and to answer. Returns as
+ * ll_check_owner. */
+int ll_enter(struct ll_client *c);
 /* Ends a call that asked a server and began at event.us: counts it and calls the hook.
  * Returns its code. */
 int ll_leave(struct ll_client *c, struct ll_event event);

@@ -78,28 +78,6 @@ int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_val
     return LL_OK;
 }
 
-/* LL_OK when every chunk was answered; the code of each key is in its slot. Nodes of a
- * quorum are told though they are too few: their grants are in the way of others. */
-static int give_keys(struct ll_lock *l, const size_t *index, size_t n, bool was_valid)
-{
-    struct ll_client *c = l->client;
-    int code = LL_OK;
-
-    for (size_t at = 0; at < n && code >= 0; at += LL_KEYS_MAX) {
-        struct ll_span s = ll_chunk(l, index, at, n);
-        struct ll_round r = ll_round_of(c, l, LUA_RELEASE, ll_fill_give, &s);
-
-        code = ll_gather(c, false);
-        if (code != LL_OK && code != LL_E_NO_QUORUM)
-            return code;
-        r.keys = s.n;
-        r.enough = ll_is_all_ours;
-        ll_round_run(&r);
-        code = ll_read_give(&r, &s, was_valid);
-    }
-    return code;
-}
-
 /* Reads the codes of the keys; released keys are no longer held. */
 static int settle(struct ll_lock *l, const size_t *index, size_t n)
 {
@@ -141,15 +119,24 @@ int ll_note_given(struct ll_lock *l, int code, size_t n)
     return l->release_code;
 }
 
+/* Nodes of a quorum are told though they are too few: their grants are in the way of
+ * others. */
 int ll_give_all(struct ll_lock *l)
 {
     bool was_valid = ll_was_valid(l);
-    size_t n = ll_pick(l, l->table);
+    struct ll_span s = {.l = l, .index = l->table, .n = ll_pick(l, l->table)};
+    struct ll_round r = ll_round_of(l->client, l, LUA_RELEASE, ll_fill_give, &s);
     int code;
 
     l->releasing = true;
-    code = give_keys(l, l->table, n, was_valid);
-    return ll_note_given(l, code, n);
+    code = ll_gather(l->client, false);
+    if (code != LL_OK && code != LL_E_NO_QUORUM)
+        return code;
+    r.keys = s.n;
+    r.enough = ll_is_all_ours;
+    ll_round_run(&r);
+    code = ll_read_give(&r, &s, was_valid);
+    return ll_note_given(l, code, s.n);
 }
 
 static int release(struct ll_lock *l)
@@ -166,7 +153,7 @@ int ll_release(struct ll_lock *l)
 {
     int64_t began_us = ll_now_us();
     size_t keys = l->granted;
-    int code = ll_enter(l->client, l->n);
+    int code = ll_enter(l->client);
 
     if (code != LL_OK)
         return code;
@@ -237,7 +224,7 @@ int ll_release_dead(struct ll_client *c,
                     size_t *freed)
 {
     char mark[LL_NONCE_SIZE + 1];
-    int code = ll_enter(c, n);
+    int code = ll_enter(c);
 
     *freed = 0;
     if (code != LL_OK)
@@ -252,7 +239,7 @@ int ll_release_dead(struct ll_client *c,
 int ll_force_release(struct ll_client *c, const struct ll_key *key)
 {
     size_t freed = 0;
-    int code = ll_enter(c, 1);
+    int code = ll_enter(c);
 
     if (code == LL_OK)
         code = give_as(c, "", key, 1, &freed);

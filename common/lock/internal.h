@@ -59,7 +59,7 @@ struct ll_slot {
     bool held;            /* granted and not released */
     unsigned char grants; /* nodes (bits) that granted it */
     unsigned char gone;   /* nodes (bits) that deleted it, or may have */
-    int64_t busy_ms, token;
+    int64_t busy_ms;
 };
 
 struct ll_lock {
@@ -88,24 +88,13 @@ struct ll_lock {
     struct ll_slot *slots;
 };
 
-/* The arguments of an acquire. */
-struct ll_wish {
-    const struct ll_key *keys;
-    size_t n;
-    enum ll_mode mode;
-    uint32_t lease_ms;
-};
-
-/* A run of keys of one lock in one call, by index; index NULL: from `from` on. */
+/* n keys of a lock, by index; index NULL: the first n. */
 struct ll_span {
     struct ll_lock *l;
     const size_t *index;
-    size_t from, n;
+    size_t n;
 };
 
-/* A span of at most LL_KEYS_MAX keys from `from` on, of n in all. */
-struct ll_span
-ll_chunk(struct ll_lock *l, const size_t *index, size_t from, size_t all);
 size_t ll_span_key(const struct ll_span *s, size_t i);
 struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i);
 /* Puts the last token's key and the keys of a span. */
@@ -138,16 +127,16 @@ struct ll_take {
     enum ll_mode mode;
     uint32_t lease_ms;
     int64_t floor;
+    int64_t token; /* of the answer that was read; 0: nothing is granted */
 };
 
 void ll_fill_take(struct ll_round *r, struct ll_node *node);
 /* Reads one server's answer to a take: LL_OK, LL_PARTIAL or LL_BUSY with the slots
- * (code, busy_ms, token) filled, or a fault. */
-int ll_read_take(struct ll_client *c,
-                 const struct ll_take *take,
-                 const redisReply *reply);
-/* LL_OK, LL_PARTIAL, LL_BUSY with the slots filled, or a fault. */
-int ll_vote(struct ll_span *s, enum ll_mode mode);
+ * (code, busy_ms) and the token filled, or a fault. */
+int ll_read_take(struct ll_client *c, struct ll_take *take, const redisReply *reply);
+/* Asks for all keys. LL_OK, LL_PARTIAL, LL_BUSY with the slots and the token filled, or
+ * a fault. */
+int ll_vote(struct ll_lock *l, enum ll_mode mode);
 /* True if a script that ended with this fault may have stopped half-way. */
 bool ll_is_half_done(int code);
 /* ll_note_grants: marks the keys as held whose code says so. ll_drop_grants: marks
@@ -155,16 +144,19 @@ bool ll_is_half_done(int code);
 void ll_note_grants(struct ll_lock *l);
 void ll_drop_grants(struct ll_lock *l);
 /* An acquire within the time of the present call. */
-int ll_take_all(struct ll_lock *l, const struct ll_wish *wish);
+int ll_take_all(struct ll_lock *l,
+                const struct ll_key *keys,
+                size_t n,
+                enum ll_mode mode,
+                uint32_t lease_ms);
 
-/* A part: granted keys of one lock that one call renews. */
+/* A part: one lock in a call that renews its held keys. */
 struct ll_part {
     struct ll_lock *l;
     struct ll_renewal *renewal; /* for the renewer */
-    size_t from, n, next;       /* n held keys from `from` on; begin of the next part */
     uint32_t ttl_ms;            /* 0: check only */
-    int code;        /* LL_OK, LL_LOST (see the codes of the keys), or the fault */
-    int64_t left_ms; /* the shortest, if ttl_ms is 0 */
+    int code;                   /* LL_OK, or LL_LOST (see the codes of the keys) */
+    int64_t left_ms;            /* the shortest, if ttl_ms is 0; -1: no node told */
 };
 
 /* The parts of one call: at most LL_KEYS_MAX keys. */
@@ -173,13 +165,10 @@ struct ll_kept {
     size_t n, keys;
 };
 
-/* A part of the next held keys of a lock from `from` on, at most `room`; n 0: no more.
- */
-struct ll_part
-ll_next_part(struct ll_lock *l, size_t from, size_t room, uint32_t ttl_ms);
 void ll_fill_keep(struct ll_round *r, struct ll_node *node);
 /* LL_OK if every part has its code, else the fault. */
 int ll_read_keep(const struct ll_round *r, const struct ll_kept *call);
+/* On nodes that ll_gather has just found. */
 int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n);
 /* Marks a lock as lost, or as held until a deadline; returns code. */
 int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms);
@@ -232,7 +221,7 @@ struct ll_renewer {
     unsigned failures;                 /* rounds in a row */
     uint64_t rounds, renewals;         /* so far: rounds, and locks renewed in them */
     struct ll_part parts[LL_KEYS_MAX]; /* of one exchange */
-    size_t part_ct;
+    size_t part_ct, key_ct;
 };
 
 /* The thread: renews until r->closing. */

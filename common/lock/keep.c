@@ -4,18 +4,6 @@
 
 #include "common/lock/internal.h"
 
-struct ll_part
-ll_next_part(struct ll_lock *l, size_t from, size_t room, uint32_t ttl_ms)
-{
-    struct ll_part part = {.l = l, .ttl_ms = ttl_ms, .left_ms = -1};
-
-    part.from = part.next = ll_next_held(l, from);
-    for (; part.next < l->n && part.n < room;
-         part.next = ll_next_held(l, part.next + 1))
-        part.n++;
-    return part;
-}
-
 /* ---- the script ---- */
 
 void ll_fill_keep(struct ll_round *r, struct ll_node *node)
@@ -25,18 +13,16 @@ void ll_fill_keep(struct ll_round *r, struct ll_node *node)
     ll_eval(r, node, 1 + call->keys, 2 + 3 * call->n);
     ll_put_word(&node->out, r->c->last_key);
     for (size_t i = 0; i < call->n; i++) {
-        size_t key = call->parts[i].from;
+        const struct ll_lock *l = call->parts[i].l;
 
-        for (size_t k = 0; k < call->parts[i].n; k++, key++) {
-            key = ll_next_held(call->parts[i].l, key);
-            ll_put_name(&node->out, call->parts[i].l, key);
-        }
+        for (size_t k = 0; (k = ll_next_held(l, k)) < l->n; k++)
+            ll_put_name(&node->out, l, k);
     }
     ll_put_window(r, node);
     for (size_t i = 0; i < call->n; i++) {
         ll_put(&node->out, call->parts[i].l->mark, LL_NONCE_HEX + 1);
         ll_put_number(&node->out, call->parts[i].ttl_ms);
-        ll_put_number(&node->out, (int64_t)call->parts[i].n);
+        ll_put_number(&node->out, (int64_t)call->parts[i].l->granted);
     }
 }
 
@@ -60,14 +46,14 @@ static char opinion(const struct ll_round *r, size_t key)
 
 static void mark(struct ll_client *c, struct ll_part *part, const char *opinions)
 {
-    size_t i = part->from;
+    struct ll_lock *l = part->l;
 
     part->code = LL_OK;
-    for (size_t k = 0; k < part->n; k++, i = ll_next_held(part->l, i + 1)) {
-        if (opinions[k] == '1')
+    for (size_t i = 0; (i = ll_next_held(l, i)) < l->n; i++) {
+        if (*opinions++ == '1')
             continue;
         part->code = LL_LOST;
-        part->l->slots[i].code = LL_LOST;
+        l->slots[i].code = LL_LOST;
         c->stats.lost++;
     }
 }
@@ -96,7 +82,7 @@ int ll_read_keep(const struct ll_round *r, const struct ll_kept *call)
         if (opinions[key] == '?')
             return ll_too_few(r);
     }
-    for (size_t i = 0; i < call->n; at += call->parts[i].n, i++) {
+    for (size_t i = 0; i < call->n; at += call->parts[i].l->granted, i++) {
         mark(r->c, &call->parts[i], opinions + at);
         call->parts[i].left_ms = least_left(r);
     }
@@ -107,12 +93,9 @@ int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n)
 {
     struct ll_kept call = {.parts = parts, .n = n};
     struct ll_round r = ll_round_of(c, parts[0].l, LUA_KEEP, ll_fill_keep, &call);
-    int code = ll_gather(c, false);
 
-    if (code != LL_OK)
-        return code;
     for (size_t i = 0; i < n; i++)
-        call.keys += parts[i].n;
+        call.keys += parts[i].l->granted;
     r.keys = call.keys;
     r.enough = ll_is_all_ours;
     ll_round_run(&r);
@@ -120,22 +103,6 @@ int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n)
 }
 
 /* ---- extend, verify ---- */
-
-/* All held keys, in as many calls as needed. */
-static int keep_parts(struct ll_lock *l, uint32_t ttl_ms, int64_t *left_ms)
-{
-    struct ll_part part = ll_next_part(l, 0, LL_KEYS_MAX, ttl_ms);
-    int code = LL_OK;
-
-    for (*left_ms = -1; code == LL_OK && part.n > 0;
-         part = ll_next_part(l, part.next, LL_KEYS_MAX, ttl_ms)) {
-        code = ll_keep(l->client, &part, 1);
-        code = code == LL_OK ? part.code : code;
-        if (part.left_ms >= 0 && (*left_ms < 0 || part.left_ms < *left_ms))
-            *left_ms = part.left_ms;
-    }
-    return code;
-}
 
 int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms)
 {
@@ -150,6 +117,7 @@ int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms)
 
 static int keep(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
+    struct ll_part part = {.l = l, .ttl_ms = lease_ms};
     int64_t deadline_ms;
     int code;
 
@@ -161,7 +129,9 @@ static int keep(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
     if (code != LL_OK)
         return code;
     deadline_ms = ll_deadline(lease_ms); /* no command was sent */
-    code = keep_parts(l, lease_ms, left_ms);
+    code = ll_keep(l->client, &part, 1);
+    if (code == LL_OK)
+        *left_ms = part.left_ms, code = part.code;
     return ll_note_kept(l, code, lease_ms > 0 ? deadline_ms : 0);
 }
 
@@ -178,7 +148,7 @@ static int keep_call(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
 int ll_extend(struct ll_lock *l, uint32_t lease_ms)
 {
     int64_t left_ms;
-    int code = ll_enter(l->client, l->n);
+    int code = ll_enter(l->client);
 
     if (code == LL_OK)
         code = ll_check_lease(l, lease_ms);
@@ -187,7 +157,7 @@ int ll_extend(struct ll_lock *l, uint32_t lease_ms)
 
 int ll_verify(struct ll_lock *l, int64_t *left_ms)
 {
-    int code = ll_enter(l->client, l->n);
+    int code = ll_enter(l->client);
 
     *left_ms = -1;
     if (code == LL_OK)

@@ -112,7 +112,7 @@ static int list_node(struct ll_client *c, size_t i, ll_held_fn fn, void *arg)
                              .fill = fill,
                              .arg = &step};
 
-        code = ll_enter(c, 1); /* each step has its own time */
+        code = ll_enter(c); /* each step has its own time */
         if (code != LL_OK)
             return code;
         ll_round_run(&r);
@@ -126,7 +126,7 @@ static int list_node(struct ll_client *c, size_t i, ll_held_fn fn, void *arg)
 int ll_list(struct ll_client *c, ll_held_fn fn, void *arg)
 {
     size_t listed = 0;
-    int code = ll_enter(c, 1);
+    int code = ll_enter(c);
 
     if (code == LL_OK)
         code = ll_gather(c, false);

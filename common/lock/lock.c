@@ -124,8 +124,8 @@ int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
     const struct ll_client *c = l->client;
     size_t bytes = 0, at = 0;
 
-    if (n == 0 || n > (size_t)INT32_MAX)
-        return ll_fail(l->client, LL_E_INVAL, "at least one key");
+    if (n == 0 || n > LL_KEYS_MAX)
+        return ll_fail(l->client, LL_E_INVAL, "1 to %d keys", LL_KEYS_MAX);
     for (size_t i = 0; i < n; i++) {
         if (keys[i].len == 0 || keys[i].len > LL_KEY_MAX || keys[i].name[0] == '!')
             return ll_fail(l->client, LL_E_INVAL,
@@ -150,19 +150,12 @@ int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
 
 size_t ll_span_key(const struct ll_span *s, size_t i)
 {
-    return s->index != NULL ? s->index[s->from + i] : s->from + i;
+    return s->index != NULL ? s->index[i] : i;
 }
 
 struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i)
 {
     return &s->l->slots[ll_span_key(s, i)];
-}
-
-struct ll_span ll_chunk(struct ll_lock *l, const size_t *index, size_t from, size_t all)
-{
-    size_t n = all - from < LL_KEYS_MAX ? all - from : LL_KEYS_MAX;
-
-    return (struct ll_span){.l = l, .index = index, .from = from, .n = n};
 }
 
 void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i)
@@ -215,11 +208,6 @@ int ll_key_code(const struct ll_lock *l, size_t i)
 int64_t ll_key_busy_ms(const struct ll_lock *l, size_t i)
 {
     return i < l->n ? l->slots[i].busy_ms : 0;
-}
-
-int64_t ll_key_token(const struct ll_lock *l, size_t i)
-{
-    return i < l->n ? l->slots[i].token : 0;
 }
 
 size_t ll_granted(const struct ll_lock *l)

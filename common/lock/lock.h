@@ -32,15 +32,14 @@
  *
  * Codes: 0 is success, > 0 an expected negative answer, < 0 a fault. No fault ever
  * looks like LL_OK or LL_BUSY. After LL_E_UNAVAILABLE no command was carried out, but
- * in two cases: of more than LL_KEYS_MAX keys some chunks may have been, and an acquire
- * whose answer came after its lease was; its keys were released, or end with their
- * lease. The library prints nothing, installs no signal handler, keeps no
+ * of an acquire whose answer came after its lease; its keys were released, or end with
+ * their lease. The library prints nothing, installs no signal handler, keeps no
  * global state, and never dies of SIGPIPE.
  *
- * Time: a call ends connect_ms + reply_ms after it began (for every LL_KEYS_MAX keys;
- * in a quorum without reply_ms, three times the nodes' time for max_lease_ms counts),
- * whatever the server sends, and a wait after wait_ms, both 50 ms later at most, on
- * CLOCK_BOOTTIME. Resolving a host name is the system's own wait and not counted.
+ * Time: a call ends connect_ms + reply_ms after it began (in a quorum without
+ * reply_ms, three times the nodes' time for max_lease_ms counts), whatever the server
+ * sends, and a wait after wait_ms, both 50 ms later at most, on CLOCK_BOOTTIME.
+ * Resolving a host name is the system's own wait and not counted.
  *
  * Threads: a client and its locks belong to one thread at a time; the renewer is the
  * one exception and says so. Fork: in a child every call on an inherited client answers
@@ -256,15 +255,14 @@ void ll_free(struct ll_lock *l);
  * process, it allows another process to free the keys with ll_release_dead. */
 void ll_set_nonce_copy(struct ll_lock *l, char *copy);
 
-/* Acquires n keys (at least 1; a name twice: LL_E_INVAL), with one fresh nonce. Up to
- * LL_KEYS_MAX keys are one script call and one fencing token; more are taken in chunks
- * of that size (LL_ALL: given back together if one is busy), each with a token of its
- * own. LL_OK: all granted (LL_ONE: one is). LL_PARTIAL (LL_ANY): some are. LL_BUSY:
- * none is. ll_key_code has the code of each. If an answer is lost, the call asks again
- * with the same nonce before it gives up (not in a quorum: a majority is enough). After
- * a fault no key counts as granted: keys that may be held were released if the server
- * could be reached, and else end with their lease; ll_release may be called to try
- * again. A lock that is held already: LL_E_INVAL (release or abandon it first). */
+/* Acquires n keys (1 to LL_KEYS_MAX; more, or a name twice: LL_E_INVAL), with one fresh
+ * nonce, one script call and one fencing token. LL_OK: all granted (LL_ONE: one is).
+ * LL_PARTIAL (LL_ANY): some are. LL_BUSY: none is. ll_key_code has the code of each. If
+ * an answer is lost, the call asks again with the same nonce before it gives up (not in
+ * a quorum: a majority is enough). After a fault no key counts as granted: keys that
+ * may be held were released if the server could be reached, and else end with their
+ * lease; ll_release may be called to try again. A lock that is held already: LL_E_INVAL
+ * (release or abandon it first). */
 LL_MUST_CHECK int ll_acquire(struct ll_lock *l,
                              const struct ll_key *keys,
                              size_t n,
@@ -322,10 +320,9 @@ int64_t ll_key_busy_ms(const struct ll_lock *l, size_t i);
 /* Number of keys granted and not released. */
 size_t ll_granted(const struct ll_lock *l);
 
-/* The fencing token, fixed at acquire; 0 when nothing is granted. With more than
- * LL_KEYS_MAX keys each chunk has its own: use ll_key_token. */
+/* The fencing token of all its keys, fixed at acquire; 0 when that granted nothing. It
+ * stays after a release, for a journal; ll_abandon and the next acquire end it. */
 int64_t ll_token(const struct ll_lock *l);
-int64_t ll_key_token(const struct ll_lock *l, size_t i);
 
 /* Local questions, no I/O. left: milliseconds until the lease ends, counted from before
  * the acquire (or extend) was sent and less 1 % + 2 ms for clock drift; 0: nothing is

@@ -99,7 +99,7 @@ static void unpin(struct ll_renewer *r, struct ll_renewal *item)
 
 /* ---- a round ---- */
 
-/* Sends the collected parts. The code of a lock is the worst of its parts. */
+/* Sends the collected parts. */
 static int flush(struct ll_renewer *r)
 {
     int code = LL_OK;
@@ -109,41 +109,30 @@ static int flush(struct ll_renewer *r)
     (void)pthread_mutex_unlock(&r->mutex);
     code = ll_keep(r->client, r->parts, r->part_ct);
     (void)pthread_mutex_lock(&r->mutex);
-    for (size_t i = 0; i < r->part_ct; i++) {
-        if (r->parts[i].renewal->code == LL_OK)
-            r->parts[i].renewal->code = code != LL_OK ? code : r->parts[i].code;
-    }
-    r->part_ct = 0;
+    for (size_t i = 0; i < r->part_ct; i++)
+        r->parts[i].renewal->code = code != LL_OK ? code : r->parts[i].code;
+    r->part_ct = r->key_ct = 0;
     return code;
 }
 
-/* Adds all keys of one lock; sends the round whenever it is full. */
-static int add(struct ll_renewer *r, struct ll_renewal *item, size_t *room)
+/* Adds a lock, after the others were sent if there is no room for its keys. */
+static int add(struct ll_renewer *r, struct ll_renewal *item)
 {
     struct ll_lock *l = item->lock; /* may be forgotten meanwhile, but not freed */
-    size_t at = 0;
-    int code = LL_OK;
+    int code = r->key_ct + l->granted > LL_KEYS_MAX ? flush(r) : LL_OK;
 
-    while (code == LL_OK && ll_next_held(l, at) < l->n) {
-        struct ll_part *part = &r->parts[r->part_ct++];
-
-        *part = ll_next_part(l, at, *room, item->lease_ms);
-        part->renewal = item;
-        at = part->next;
-        *room -= part->n;
-        if (*room > 0)
-            continue;
-        code = flush(r);
-        *room = LL_KEYS_MAX;
-    }
-    return code;
+    if (code != LL_OK)
+        return code;
+    r->parts[r->part_ct++] =
+        (struct ll_part){.l = l, .renewal = item, .ttl_ms = item->lease_ms};
+    r->key_ct += l->granted;
+    return LL_OK;
 }
 
 /* Renews every key of every lock of the round; these locks are pinned. */
 static int keep_all(struct ll_renewer *r)
 {
     int64_t now_ms = ll_now_ms();
-    size_t room = LL_KEYS_MAX;
     int code = LL_OK;
 
     for (struct ll_renewal *item = r->first; item != NULL; item = item->next) {
@@ -152,7 +141,7 @@ static int keep_all(struct ll_renewer *r)
         item->pinned = true;
         item->code = LL_OK;
         item->deadline_ms = ll_deadline(item->lease_ms);
-        code = add(r, item, &room);
+        code = add(r, item);
     }
     return code == LL_OK ? flush(r) : code;
 }

@@ -262,65 +262,59 @@ static bool read_busy(const struct ll_span *s, const redisReply *reply, size_t f
 static int
 read_grant(struct ll_client *c, const struct ll_take *take, const redisReply *reply)
 {
-    int64_t token = reply->elements < 2 ? 0 : ll_reply_token(reply->element[1]);
     const struct ll_span *s = take->s;
     size_t granted = 0;
 
     for (size_t i = 0; i < s->n; i++)
         ll_span_slot(s, i)->code = LL_OK;
-    if (token == 0 || !read_busy(s, reply, 2))
+    if (take->token == 0 || !read_busy(s, reply, 2))
         return nonsense(c);
-    for (size_t i = 0; i < s->n; i++) {
-        bool is_granted = ll_span_slot(s, i)->code == LL_OK;
-
-        ll_span_slot(s, i)->token = is_granted ? token : 0;
-        granted += is_granted ? 1 : 0;
-    }
+    for (size_t i = 0; i < s->n; i++)
+        granted += ll_span_slot(s, i)->code == LL_OK ? 1 : 0;
     if (granted == s->n)
         return LL_OK;
     return granted > 0 && take->mode == LL_ANY ? LL_PARTIAL : nonsense(c);
 }
 
 static int
-read_one(struct ll_client *c, const struct ll_span *s, const redisReply *reply)
+read_one(struct ll_client *c, const struct ll_take *take, const redisReply *reply)
 {
     int64_t index = 0;
-    int64_t token = reply->elements == 3 ? ll_reply_token(reply->element[1]) : 0;
 
-    if (token == 0 || !ll_reply_number(reply->element[2], &index) || index < 1 ||
-        (size_t)index > s->n)
+    if (take->token == 0 || reply->elements != 3 ||
+        !ll_reply_number(reply->element[2], &index) || index < 1 ||
+        (size_t)index > take->s->n)
         return nonsense(c);
-    ll_span_slot(s, (size_t)index - 1)->code = LL_OK;
-    ll_span_slot(s, (size_t)index - 1)->token = token;
+    ll_span_slot(take->s, (size_t)index - 1)->code = LL_OK;
     return LL_OK;
 }
 
-int ll_read_take(struct ll_client *c,
-                 const struct ll_take *take,
-                 const redisReply *reply)
+int ll_read_take(struct ll_client *c, struct ll_take *take, const redisReply *reply)
 {
     const struct ll_span *s = take->s;
     const char *head;
     int code;
 
-    for (size_t i = 0; i < s->n; i++) {
+    take->token = 0;
+    for (size_t i = 0; i < s->n; i++)
         ll_span_slot(s, i)->code = LL_BUSY;
-        ll_span_slot(s, i)->token = 0;
-    }
     if (reply->type == REDIS_REPLY_ERROR)
         return ll_reply_code(c, &c->nodes[0], reply);
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
         reply->element[0]->type != REDIS_REPLY_STRING)
         return nonsense(c);
     head = reply->element[0]->str;
+    if (strcmp(head, "busy") != 0 && reply->elements > 1)
+        take->token = ll_reply_token(reply->element[1]);
     if (strcmp(head, "ok") == 0 && take->mode != LL_ONE)
         code = read_grant(c, take, reply);
     else if (strcmp(head, "one") == 0 && take->mode == LL_ONE)
-        code = read_one(c, s, reply);
+        code = read_one(c, take, reply);
     else
         code =
             strcmp(head, "busy") == 0 && read_busy(s, reply, 1) ? LL_BUSY : nonsense(c);
     for (size_t i = 0; code < 0 && i < s->n; i++)
         ll_span_slot(s, i)->code = LL_BUSY;
+    take->token = code == LL_OK || code == LL_PARTIAL ? take->token : 0;
     return code;
 }

@@ -1,5 +1,4 @@
-/* take: an acquire in chunks, with replicas; releases the keys taken before a refusal.
- */
+/* take: an acquire, with replicas; releases what it may have taken before a fault. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,42 +9,18 @@ void ll_note_grants(struct ll_lock *l)
     for (size_t i = 0; i < l->n; i++) {
         l->slots[i].held = l->slots[i].code == LL_OK;
         l->granted += l->slots[i].held ? 1 : 0;
-        if (l->slots[i].held && l->token == 0)
-            l->token = l->slots[i].token;
     }
 }
 
 void ll_drop_grants(struct ll_lock *l)
 {
     for (size_t i = 0; i < l->n; i++) {
-        l->slots[i].token = 0;
         l->slots[i].held = false;
         l->slots[i].code = LL_BUSY;
     }
     l->granted = 0;
     l->token = 0;
     l->released = l->releasing = false;
-}
-
-/* ---- chunks ---- */
-
-static int take_chunks(struct ll_lock *l, enum ll_mode mode)
-{
-    int code = LL_OK;
-
-    for (size_t at = 0; at < l->n && code >= 0; at += LL_KEYS_MAX) {
-        struct ll_span s = ll_chunk(l, NULL, at, l->n);
-
-        code = ll_vote(&s, mode);
-        if ((mode == LL_ALL && code != LL_OK) || (mode == LL_ONE && code == LL_OK))
-            break;
-    }
-    ll_note_grants(l);
-    if (code < 0)
-        return code;
-    if (l->granted == l->n || (mode == LL_ONE && l->granted == 1))
-        return LL_OK;
-    return l->granted == 0 || mode == LL_ALL ? LL_BUSY : LL_PARTIAL;
 }
 
 /* WAIT for replicas: the lock is released when too few of them have it. */
@@ -84,21 +59,17 @@ static int give_back(struct ll_lock *l, int code)
     return ll_fail(l->client, code, "%s", words);
 }
 
-static int conclude(struct ll_lock *l, enum ll_mode mode, int code)
+static int conclude(struct ll_lock *l, int code)
 {
-    if (code >= 0 && l->granted > 0 && l->client->o.replicas > 0) {
+    if (l->granted > 0 && l->client->o.replicas > 0) {
         int wait = replicate(l);
 
         code = wait == LL_OK ? code : wait;
     }
-    if (code < 0 ? l->granted > 0 || l->uncertain
-                 : mode == LL_ALL && code != LL_OK && l->granted > 0)
-        return give_back(l, code);
-    if (l->granted > 0 && ll_now_ms() >= l->deadline_ms) {
-        (void)ll_fail(l->client, 0, "the lease was over before the answer came");
-        return give_back(l, LL_E_UNAVAILABLE);
-    }
-    return code;
+    if (l->granted > 0 && code >= 0 && ll_now_ms() >= l->deadline_ms)
+        code = ll_fail(l->client, LL_E_UNAVAILABLE,
+                       "the lease was over before the answer came");
+    return code < 0 && (l->granted > 0 || l->uncertain) ? give_back(l, code) : code;
 }
 
 int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n)
@@ -115,10 +86,14 @@ int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n)
     return code;
 }
 
-int ll_take_all(struct ll_lock *l, const struct ll_wish *wish)
+int ll_take_all(struct ll_lock *l,
+                const struct ll_key *keys,
+                size_t n,
+                enum ll_mode mode,
+                uint32_t lease_ms)
 {
     struct ll_client *c = l->client;
-    int code = ll_check_lease(l, wish->lease_ms);
+    int code = ll_check_lease(l, lease_ms);
 
     if (code != LL_OK)
         return code;
@@ -126,15 +101,16 @@ int ll_take_all(struct ll_lock *l, const struct ll_wish *wish)
         return ll_fail(c, LL_E_INVAL, "a call of the event loop is under way");
     if (ll_valid(l, 0))
         return ll_fail(c, LL_E_INVAL, "the lock is held; release or abandon it first");
-    code = ll_prepare(l, wish->keys, wish->n);
+    code = ll_prepare(l, keys, n);
     if (code == LL_OK)
         code = ll_gather(c, true);
     if (code != LL_OK)
         return code;
-    l->lease_ms = wish->lease_ms;
-    l->deadline_ms = ll_deadline(wish->lease_ms); /* no command was sent */
-    code = take_chunks(l, wish->mode);
-    return conclude(l, wish->mode, code);
+    l->lease_ms = lease_ms;
+    l->deadline_ms = ll_deadline(lease_ms); /* no command was sent */
+    code = ll_vote(l, mode);
+    ll_note_grants(l);
+    return conclude(l, code);
 }
 
 /* ---- the calls ---- */
@@ -145,13 +121,12 @@ int ll_acquire(struct ll_lock *l,
                enum ll_mode mode,
                uint32_t lease_ms)
 {
-    struct ll_wish wish = {keys, n, mode, lease_ms};
     int64_t began_us = ll_now_us();
-    int code = ll_enter(l->client, n);
+    int code = ll_enter(l->client);
 
     if (code != LL_OK)
         return code;
-    code = ll_take_all(l, &wish);
+    code = ll_take_all(l, keys, n, mode, lease_ms);
     return ll_leave(l->client,
                     (struct ll_event){LL_EV_ACQUIRE, code, n, l->granted, began_us});
 }

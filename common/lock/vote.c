@@ -68,11 +68,10 @@ static void read_vote(struct vote *v, size_t node)
         return;
     v->valid |= 1U << node;
     for (size_t i = 0; i < v->take.s->n; i++) {
-        if (slot_of(v, i)->code != LL_OK)
-            continue;
-        slot_of(v, i)->grants |= (unsigned char)(1U << node);
-        v->proposals[node] = slot_of(v, i)->token;
+        if (slot_of(v, i)->code == LL_OK)
+            slot_of(v, i)->grants |= (unsigned char)(1U << node);
     }
+    v->proposals[node] = v->take.token;
     v->far |= v->proposals[node] >= LONE_END ? 1U << node : 0;
 }
 
@@ -209,13 +208,10 @@ static void give_back_losers(struct vote *v, unsigned asked)
     struct ll_round r = ll_round_of(v->round.c, s.l, LUA_RELEASE, ll_fill_give, &s);
 
     for (size_t i = 0; i < v->take.s->n; i++) {
-        struct ll_slot *slot = slot_of(v, i);
+        const struct ll_slot *slot = slot_of(v, i);
 
-        if (slot->code == LL_OK)
-            continue;
-        if (slot->grants != 0 || v->valid != asked)
+        if (slot->code != LL_OK && (slot->grants != 0 || v->valid != asked))
             index[s.n++] = ll_span_key(v->take.s, i);
-        slot->token = 0;
     }
     if (s.n > 0)
         ll_round_tell(&r, asked);
@@ -230,28 +226,21 @@ bool ll_is_half_done(int code)
 static int conclude(struct vote *v, unsigned asked)
 {
     struct ll_client *c = v->round.c;
-    bool is_late = ll_now_ms() >= v->take.s->l->deadline_ms;
+    struct ll_lock *l = v->take.s->l;
     size_t granted = 0;
     int code;
 
-    for (size_t i = 0; i < v->take.s->n; i++) {
-        struct ll_slot *slot = slot_of(v, i);
-
-        slot->code = !is_late && has_majority(v, i) ? LL_OK : LL_BUSY;
-        granted += slot->code == LL_OK ? 1 : 0;
-    }
-    for (size_t i = 0; i < v->take.s->n; i++) {
-        if (granted < v->take.s->n && v->take.mode == LL_ALL)
-            slot_of(v, i)->code = LL_BUSY;
-        slot_of(v, i)->token = slot_of(v, i)->code == LL_OK ? v->token : 0;
-    }
+    for (size_t i = 0; i < v->take.s->n; i++)
+        granted += has_majority(v, i) ? 1 : 0;
+    if (granted < v->take.s->n && v->take.mode == LL_ALL)
+        granted = 0;
+    for (size_t i = 0; i < v->take.s->n; i++)
+        slot_of(v, i)->code = granted > 0 && has_majority(v, i) ? LL_OK : LL_BUSY;
+    l->token = granted > 0 ? v->token : 0;
     if (granted == v->take.s->n || (granted == 1 && v->take.mode == LL_ONE))
         return LL_OK;
-    if (granted > 0 && v->take.mode == LL_ANY)
+    if (granted > 0)
         code = LL_PARTIAL;
-    else if (is_late)
-        code =
-            ll_fail(c, LL_E_UNAVAILABLE, "the lease was over before the answer came");
     else if (v->is_unheard)
         code = ll_fail(c, LL_E_NO_QUORUM, "too few nodes took the token");
     else
@@ -260,7 +249,7 @@ static int conclude(struct vote *v, unsigned asked)
     if (code >= 0)
         give_back_losers(v, asked);
     else if (v->round.unanswered != 0 || v->valid != 0 || ll_is_half_done(code))
-        v->take.s->l->uncertain = true;
+        l->uncertain = true;
     return code;
 }
 
@@ -304,10 +293,7 @@ static int vote_span(struct ll_span *s, enum ll_mode mode)
     struct ll_client *c = s->l->client;
     struct vote v = {.take = {.s = s, .mode = mode, .lease_ms = s->l->lease_ms}};
     int64_t wait_ms;
-    int code = ll_gather(c, true);
 
-    if (code != LL_OK)
-        return code;
     v.round = ll_round_of(c, s->l, LUA_ACQUIRE, ll_fill_take, &v.take);
     v.round.enough = is_decided;
     v.round.allowed = grantors(c, &wait_ms);
@@ -330,21 +316,24 @@ static int vote_span(struct ll_span *s, enum ll_mode mode)
     return conclude(&v, v.round.who);
 }
 
-int ll_vote(struct ll_span *s, enum ll_mode mode)
+int ll_vote(struct ll_lock *l, enum ll_mode mode)
 {
+    struct ll_span all = {.l = l, .n = l->n};
     size_t first;
     int code = LL_BUSY;
 
-    if (mode != LL_ONE || s->l->client->node_ct == 1)
-        return vote_span(s, mode);
+    if (mode != LL_ONE || l->client->node_ct == 1)
+        return vote_span(&all, mode);
     /* Each permit is asked for by itself, beginning at a place drawn at random: asked
      * for any permit, the nodes would grant different ones. */
-    first = (size_t)ll_jitter_ms((int64_t)s->n) - 1;
-    for (size_t i = 0; code == LL_BUSY && i < s->n; i++) {
-        struct ll_span one = {
-            .l = s->l, .index = s->index, .from = s->from + (first + i) % s->n, .n = 1};
+    first = (size_t)ll_jitter_ms((int64_t)l->n) - 1;
+    for (size_t i = 0; code == LL_BUSY && i < l->n; i++) {
+        size_t permit = (first + i) % l->n;
+        struct ll_span one = {.l = l, .index = &permit, .n = 1};
 
-        code = vote_span(&one, LL_ALL);
+        code = i > 0 ? ll_gather(l->client, true) : LL_OK;
+        if (code == LL_OK)
+            code = vote_span(&one, LL_ALL);
     }
     return code;
 }

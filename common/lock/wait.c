@@ -19,7 +19,10 @@ enum {
 /* The state of one wait. */
 struct waiter {
     struct ll_lock *l;
-    struct ll_wish wish;
+    const struct ll_key *keys;
+    size_t n;
+    enum ll_mode mode;
+    uint32_t lease_ms;
     int cancel_fd;
     int64_t end_ms;
     int64_t most_ms; /* of the next pause without BLPOP */
@@ -30,13 +33,13 @@ struct waiter {
  * longest lease counts, else the shortest. INT64_MAX: the keys have no TTL. */
 static int64_t lease_left(const struct waiter *w)
 {
-    int64_t left = w->wish.mode == LL_ALL ? 0 : INT64_MAX;
+    int64_t left = w->mode == LL_ALL ? 0 : INT64_MAX;
 
     for (size_t i = 0; i < w->l->n; i++) {
         int64_t ms = w->l->slots[i].busy_ms;
 
         ms = ms < 0 ? INT64_MAX : ms;
-        if (w->l->slots[i].code == LL_BUSY && (ms > left) == (w->wish.mode == LL_ALL))
+        if (w->l->slots[i].code == LL_BUSY && (ms > left) == (w->mode == LL_ALL))
             left = ms;
     }
     return left == 0 ? INT64_MAX : left; /* no answer named a time */
@@ -47,7 +50,7 @@ static int64_t lease_left(const struct waiter *w)
 static size_t put_listening(const struct waiter *w, struct ll_text *t, int64_t pause_ms)
 {
     const struct ll_client *c = w->l->client;
-    size_t most = w->wish.mode == LL_ALL ? 1 : WAKE_KEYS;
+    size_t most = w->mode == LL_ALL ? 1 : WAKE_KEYS;
     char name[WAKE_NAME], seconds[24];
     size_t picked[WAKE_KEYS];
     size_t n = 0;
@@ -134,7 +137,7 @@ static int attempt(struct waiter *w)
 {
     struct ll_lock *l = w->l;
     struct ll_client *c = l->client;
-    int code = ll_enter(c, w->wish.n);
+    int code = ll_enter(c);
 
     if (code != LL_OK)
         return code;
@@ -143,12 +146,11 @@ static int attempt(struct waiter *w)
         code = ll_give_all(l);
         if (code < 0)
             return code;
-        l->uncertain = false;
     }
-    l->marks = w->wish.mode == LL_ALL ? 1 : WAKE_KEYS;
+    l->marks = w->mode == LL_ALL ? 1 : WAKE_KEYS;
     if (!w->has_hints || ll_now_ms() >= w->end_ms) /* nobody waits for a wake-up */
         l->marks = 0;
-    code = ll_take_all(l, &w->wish);
+    code = ll_take_all(l, w->keys, w->n, w->mode, w->lease_ms);
     l->marks = 0;
     return code;
 }
@@ -198,7 +200,10 @@ int ll_acquire_wait(struct ll_lock *l,
 {
     int64_t began_us = ll_now_us();
     struct waiter w = {.l = l,
-                       .wish = {keys, n, mode, lease_ms},
+                       .keys = keys,
+                       .n = n,
+                       .mode = mode,
+                       .lease_ms = lease_ms,
                        .cancel_fd = cancel_fd,
                        .end_ms = ll_now_ms() + wait_ms,
                        .most_ms = FIRST_PAUSE_MS,

@@ -57,7 +57,7 @@ int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac)
 
 /* ---- the calls ---- */
 
-static int check(struct ll_lock *l, const struct ll_async_call *q, size_t n)
+static int check(struct ll_lock *l, const struct ll_async_call *q)
 {
     struct ll_client *c = l->client;
     bool may_hold =
@@ -68,8 +68,8 @@ static int check(struct ll_lock *l, const struct ll_async_call *q, size_t n)
         return code;
     if (l->async_call != NULL)
         return ll_fail(c, LL_E_INVAL, "a call of this lock is under way");
-    if (n > LL_KEYS_MAX || (q->kind == LL_EV_ACQUIRE ? ll_valid(l, 0) : !may_hold))
-        return ll_fail(c, LL_E_INVAL, "the lock is held, or not, or has too many keys");
+    if (q->kind == LL_EV_ACQUIRE ? ll_valid(l, 0) : !may_hold)
+        return ll_fail(c, LL_E_INVAL, "the lock is held, or is not");
     if (c->async == NULL || c->async->ac == NULL)
         return ll_fail(c, LL_E_UNAVAILABLE, "the client is attached to no connection");
     return q->kind == LL_EV_RELEASE ? LL_OK : ll_check_lease(l, q->lease_ms);
@@ -79,7 +79,7 @@ static int begin(struct ll_async_call q, const struct ll_key *keys, size_t n)
 {
     struct ll_client *c = q.l->client;
     struct ll_async_call *call;
-    int code = check(q.l, &q, n);
+    int code = check(q.l, &q);
 
     if (code == LL_OK && q.kind == LL_EV_ACQUIRE)
         code = ll_prepare(q.l, keys, n);
@@ -119,12 +119,12 @@ int ll_async_extend(struct ll_lock *l, uint32_t lease_ms, ll_done_fn done, void 
 {
     struct ll_async_call q = {LL_EV_EXTEND, LL_ALL, lease_ms, done, arg, .l = l};
 
-    return begin(q, NULL, l->n);
+    return begin(q, NULL, 0);
 }
 
 int ll_async_release(struct ll_lock *l, ll_done_fn done, void *arg)
 {
     struct ll_async_call q = {LL_EV_RELEASE, LL_ALL, 0, done, arg, .l = l};
 
-    return begin(q, NULL, l->n);
+    return begin(q, NULL, 0);
 }

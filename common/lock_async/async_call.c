@@ -50,14 +50,14 @@ static void describe(struct ll_async_call *call, enum ll_event_kind kind)
 
     call->span = (struct ll_span){.l = l, .n = l->n};
     if (kind == LL_EV_ACQUIRE) {
-        call->take =
-            (struct ll_take){&call->span, call->mode, call->lease_ms, l->client->floor};
+        call->take = (struct ll_take){&call->span, call->mode, call->lease_ms,
+                                      l->client->floor, 0};
         call->r = ll_round_of(own, l, LUA_ACQUIRE, ll_fill_take, &call->take);
     } else if (kind == LL_EV_EXTEND) {
-        call->part = ll_next_part(l, 0, LL_KEYS_MAX, call->lease_ms);
-        call->kept = (struct ll_kept){&call->part, 1, call->part.n};
+        call->part = (struct ll_part){.l = l, .ttl_ms = call->lease_ms};
+        call->kept = (struct ll_kept){&call->part, 1, l->granted};
         call->r = ll_round_of(own, l, LUA_KEEP, ll_fill_keep, &call->kept);
-        call->r.keys = call->part.n;
+        call->r.keys = l->granted;
     } else {
         call->span.index = l->table;
         call->span.n = ll_pick(l, l->table);
@@ -186,6 +186,7 @@ static int read_take(struct ll_async_call *call, redisReply *reply)
     memcpy(l->run_ids[0], own->nodes[0].run_id, sizeof l->run_ids[0]);
     l->lease_ms = call->lease_ms;
     l->deadline_ms = call->deadline_ms;
+    l->token = call->take.token;
     ll_note_grants(l);
     for (size_t i = 0; i < l->n; i++)
         l->slots[i].grants = l->slots[i].held ? 1 : 0;

@@ -5,7 +5,7 @@
 #include "common/lock/internal.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { MANY_KEYS = 1500 };
+enum { MANY_KEYS = LL_KEYS_MAX };
 
 /* The client and the lock of one input. */
 struct run {

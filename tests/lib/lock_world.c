@@ -75,10 +75,10 @@ const struct ll_key *lock_keys(size_t n, int digits)
 {
     enum { NAME_MAX_LEN = 200 };
 
-    static struct ll_key keys[LOCK_KEYS_MAX];
-    static char names[LOCK_KEYS_MAX][NAME_MAX_LEN];
+    static struct ll_key keys[LL_KEYS_MAX];
+    static char names[LL_KEYS_MAX][NAME_MAX_LEN];
 
-    assert_in_range(n, 1, LOCK_KEYS_MAX);
+    assert_in_range(n, 1, LL_KEYS_MAX);
     for (size_t i = 0; i < n; i++) {
         int len = snprintf(names[i], NAME_MAX_LEN, "k:%0*zu", digits, i);
 

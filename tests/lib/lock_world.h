@@ -88,9 +88,7 @@ enum { LOCK_SOON_MS = 30000 };
     } while (0)
 
 /* n keys "k:0", "k:1" and so on, their numbers of so many digits at least; they stay
- * until the next call. At most LOCK_KEYS_MAX. */
-enum { LOCK_KEYS_MAX = 3 * LL_KEYS_MAX };
-
+ * until the next call. At most LL_KEYS_MAX. */
 const struct ll_key *lock_keys(size_t n, int digits);
 
 /* ll_force_release of a name that is a C string. */

@@ -36,7 +36,7 @@
  *   a force KEY, a list: COUNT, a dead WHOSE KEYS: COUNT
  * questions:
  *   a valid [MARGIN], a invalid [MARGIN], a left, a granted
- *   a key INDEX: CODE, a busy INDEX: MS, a token [INDEX]: N
+ *   a key INDEX: CODE, a busy INDEX: MS, a token: N
  *   a error: PART OF ITS TEXT, a verify left: MS, a stat NAME: N of struct ll_stats
  * of the servers:
  *   set KEY [MS], del KEY       as another program does it, on every node

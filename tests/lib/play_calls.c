@@ -237,7 +237,6 @@ static struct play_answer ask_number(const struct call *c)
                           : is(c, "granted") ? (long long)ll_granted(c->l)
                           : is(c, "busy")    ? ll_key_busy_ms(c->l, n)
                           : is(c, "losses")  ? c->a->told.times
-                          : c->s->n > 2      ? ll_key_token(c->l, n)
                                              : ll_token(c->l));
 }
 

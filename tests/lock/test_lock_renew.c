@@ -69,12 +69,12 @@ PLAY_ONE(locks_of_several_leases_go_together,
          "ttl early: 45000-60000; ttl late: 60000-75000");
 
 /* The key of b, in their midst, is left alone. */
-PLAY_ONE(batch_beyond_one_script_call_is_renewed_call_by_call,
-         "a stepped; b take k:1500; a any k:0..2299: partial; a renew; "
-         "redis CONFIG RESETSTAT; time 20000; a round: 0; calls evalsha: 3; "
-         "time 20000; a round: 0; calls evalsha: 6; time 10000; a valid 20000; "
-         "keys: 2300; ttl k:0: 35000-50000; ttl k:2299: 35000-50000; "
-         "ttl k:1500: 1-10000; del k:2299; time 10000; a round: 1; a loss: lost");
+PLAY_ONE(locks_beyond_one_script_call_are_renewed_call_by_call,
+         "a stepped; b take k:500; a any k:0..799: partial; a2 all m:0..799; a renew; "
+         "a2 renew; redis CONFIG RESETSTAT; time 20000; a round: 0; calls evalsha: 2; "
+         "time 20000; a round: 0; calls evalsha: 4; time 10000; a valid 20000; "
+         "a2 valid 20000; keys: 1600; ttl k:0: 35000-50000; ttl m:799: 35000-50000; "
+         "ttl k:500: 1-10000; del m:799; time 10000; a round: 1; a2 loss: lost");
 
 static void *let_it_go_on(void *server)
 {

@@ -79,7 +79,7 @@ TLS_CASE(lock_over_tls_by_name_and_by_address)
 }
 
 /* Names of nearly 200 bytes. */
-enum { MANY = 2500, DIGITS = 190 };
+enum { MANY = LL_KEYS_MAX, DIGITS = 190 };
 
 /* Commands and answers of many TLS records; half of the keys are busy. */
 TLS_CASE(large_batches_over_tls)

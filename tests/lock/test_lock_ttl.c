@@ -6,7 +6,7 @@
 #include "tests/lib/quorum_world.h"
 #include "tests/lib/renew_world.h"
 
-enum { LEASE_MS = 5000, MANY = LL_KEYS_MAX + 200 };
+enum { LEASE_MS = 5000, MANY = LL_KEYS_MAX };
 
 static const struct ll_key abc[] = {{"a", 1}, {"b", 1}, {"c", 1}};
 

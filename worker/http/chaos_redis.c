@@ -8,7 +8,7 @@
 /* Sends one command to each server that answers; LL_OK if all said OK. */
 static int tell_all(struct ll_client *c, const char *const *words)
 {
-    int code = ll_enter(c, 1);
+    int code = ll_enter(c);
     unsigned up;
 
     if (code == LL_OK)
