@@ -2,6 +2,7 @@
  * middle of the work: each time it is found out what became of the work, and the totals
  * are exact. */
 #include "tests/lib/gate.h"
+#include "tests/lib/meet.h"
 #include "tests/lib/points.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
@@ -51,12 +52,16 @@ static void start(const char *workers)
 }
 
 /* Half of the users are held: each cut is made, and then a portion of them let go, so
- * that there is a COMMIT for it. */
+ * that there is a COMMIT for it. The workers have met before. */
 static void start_midway(void)
 {
+    meet_begin();
     gate_shut(&world.f, "user_id % 2 = 0", PORTIONS);
     start("4");
     pool_work_wait(&world.f, 50);
+    meet_assert("billing");
+    if (work.orders > 0)
+        meet_assert("orders");
 }
 
 /* The pool's own count, in its last line, is what stands in the rows: nothing counted

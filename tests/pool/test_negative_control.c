@@ -2,6 +2,7 @@
  * rows that are right, and then over rows that were spoilt after the run, one by one in
  * a transaction that is rolled back. Each must be found by the comparison that is there
  * for it, so none of them can be one that never fails. */
+#include "tests/lib/meet.h"
 #include "tests/lib/steps.h"
 
 static PGconn *conn;
@@ -35,10 +36,13 @@ static void work_undisturbed(void)
     pid_t clients;
 
     world_open_as(&plan);
+    meet_begin();
     pool_start("run -w 4");
     clients = load_clients_start(&world.load, &world.f, NULL, 200);
     load_clients_finish(&world.load, &world.f, NULL, clients);
     pool_stop();
+    meet_assert("billing");
+    meet_assert("orders");
     load_assert_exact(&world.load, &world.f);
     conn = load_connect(&world.f);
     run(unguarded);

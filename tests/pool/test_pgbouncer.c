@@ -2,6 +2,7 @@
  * only, and the refusal when it was not told of one. */
 #include "common/pg/pg.h"
 #include "tests/lib/gate.h"
+#include "tests/lib/meet.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/steps.h"
 
@@ -58,6 +59,7 @@ GROUP(.missing = lacks, .open = open_world, .close = world_close);
 
 static void start_pool(void)
 {
+    meet_begin();
     gate_shut(&world.f, "user_id % 2 = 0", 1); /* it has work until this is opened */
     pool_start("run -w 4 --now %s", pool_work_now(&work));
 }
@@ -67,6 +69,8 @@ static void finish_exactly(void)
     gate_open();
     pool_work_wait(&world.f, pool_work_all(&work));
     pool_stop();
+    meet_assert("billing");
+    meet_assert("orders");
     pool_work_assert_exact(&world.f, &work);
 }
 

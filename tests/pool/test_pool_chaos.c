@@ -6,6 +6,7 @@
 #include "tests/lib/gate.h"
 #include "tests/lib/ha_world.h"
 #include "tests/lib/load.h"
+#include "tests/lib/meet.h"
 #include "tests/lib/steps.h"
 
 enum {
@@ -153,6 +154,7 @@ static void run_through_chaos(void)
     seed = (unsigned)world.load.seed;
     kills = 0;
     proxy_open_postgres(&proxy, &through);
+    meet_begin();
     fault_hold_back(PORTIONS);
     pool_start_in(&through, "run -w 4");
     clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
@@ -211,6 +213,8 @@ CASE(journal_reconciles_after_stops_kills_flushes_and_failovers)
 {
     run_through_chaos();
     assert_int_equal(kills, 2 * ROUNDS);
+    meet_assert("billing");
+    meet_assert("orders");
     load_assert_exact(&world.load, &world.f);
     assert_tokens_grow_in_commit_order();
     assert_counted();
