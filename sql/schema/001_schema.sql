@@ -738,7 +738,7 @@ END $$;
 CREATE FUNCTION refuse_closed() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   RAISE restrict_violation USING
-    MESSAGE = format('%s of %s is refused: the month is closed', TG_OP, TG_TABLE_NAME),
+    MESSAGE = format('%s of %s is refused: %s', TG_OP, TG_TABLE_NAME, replace(TG_NAME, '_', ' ')),
     HINT = 'A correction of a closed month is a new transfer in an open one.';
 END $$;
 COMMENT ON FUNCTION refuse_closed IS

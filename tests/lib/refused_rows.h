@@ -3,6 +3,9 @@
 #ifndef LEDGERLOCK_REFUSED_ROWS_H
 #define LEDGERLOCK_REFUSED_ROWS_H
 
+/* Two rows of each table, which differ in each column that may: so a key that was
+ * widened by one more refuses nothing. */
+
 /* clang-format off */
 static const char world[] =
     "SET search_path = ledgerlock;"
@@ -13,7 +16,7 @@ static const char world[] =
     "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, "
     "next_due_at) SELECT i, i, 'p' || i, 100 + i, CASE i WHEN 1 THEN 'USD' ELSE 'EUR' END, '2024-01-31Z', 'month', '2024-01-31Z' "
     "FROM generate_series(1, 2) AS i;"
-    "SELECT make_months('2023-12-01Z', '2024-03-02Z');"
+    "SELECT make_months('2023-11-01Z', '2024-03-02Z');"
     "INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, "
     "tries, fence, worker, charged_at) SELECT i, 0, i, date '2024-01-31' + i, date '2024-02-29' + i, 100 + i, 'captured', i, i, 'w' || i, "
     "now() - i * interval '1 s' FROM generate_series(1, 2) AS i;"
@@ -34,17 +37,25 @@ static const char world[] =
     "INSERT INTO closures (user_id, at) VALUES (1, now()); INSERT INTO signups VALUES (1, 'k', 1, 0);"
     "INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor,"
     " new_minor, days_left, days, amount_minor, at) VALUES (1, 'k1', 1, 1, 'p', 1, 2, 1, 2, 20, 30, 1, now());"
-    "SET ledgerlock.repair = on; INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum) VALUES"
-    " ('2023-12-01', 'months', '', '', 0, 0, 0); INSERT INTO sealed_wallets VALUES (1, 'USD', 1);"
     "INSERT INTO corrections (user_id, kind, idempotency_key, amount_minor, currency, of_kind, of_source, of_leg, of_at, of_minor,"
     " before_minor, reason) VALUES (1, 'refund', 'k1', 10, 'USD', 'charge', 1, 0, now(), 101, 0, 'r'),"
     " (1, 'withdrawal', 'k2', 5, 'USD', NULL, NULL, NULL, NULL, NULL, NULL, 'r');"
+    "SET ledgerlock.repair = on; INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum) VALUES"
+    " ('2023-11-01', 'months', '', '', 0, 0, 0); INSERT INTO sealed_wallets VALUES (1, 'USD', 1);"
     "INSERT INTO write_offs (subscription_id, idempotency_key, period_no, user_id, amount_minor, currency, reason) VALUES"
     " (1, 'k1', 0, 1, 5, 'USD', 'r'), (1, 'k2', 1, 1, 5, 'USD', 'r');"
     "INSERT INTO adjustments (sku_id, idempotency_key, qty, reason) VALUES (1, 'k1', 5, 'r'), (1, 'k2', -1, 'r');"
     "INSERT INTO returns (user_id, idempotency_key, order_id, sku_id, qty, sold_qty, before_qty, cost_minor, refunded_minor, reason)"
     " VALUES (1, 'k1', 1, 1, 1, 5, 0, 250, 0, 'r'), (1, 'k2', 1, 1, 1, 5, 1, 250, 0, 'r');"
     "INSERT INTO sealed_stock VALUES (1, 1, 0, 0, 1); INSERT INTO sealed_batches VALUES (1, now(), 'w', 1);";
+
+/* Closes a month, with a row in each table that has months; a person repairs. */
+#define CLOSE_MONTH \
+    "INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, " \
+    "tries, fence, worker, charged_at) VALUES (3, 0, 1, '2023-12-01Z', '2024-01-01Z', 100, 'captured', 1, 1, 'w', '2024-01-01Z');" \
+    "INSERT INTO stock_movements VALUES (1, 'receive', 9, 5, 0, '2023-12-01Z', '2023-12-01Z');" \
+    "INSERT INTO transfers VALUES ('deposit', 1, 0, 1, '2023-12-01Z', 'cash', 'wallet', 1, 'USD', '2023-12-01Z');" \
+    "SELECT close_month('2023-12-01'); SET LOCAL ledgerlock.repair = on;"
 
 /* As everybody but a person who repairs by hand. */
 #define NO_REPAIR "SET LOCAL ledgerlock.repair = off; "
@@ -54,6 +65,15 @@ static const char world[] =
     "INSERT INTO " table " OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(p, '" json \
     "')).* FROM " table " AS p WHERE idempotency_key = 'k1'"
 #define FIRST(table, change) "UPDATE " table " SET " change " WHERE idempotency_key = 'k1'"
+
+#define EMPTIED(table) {table, NO_REPAIR "TRUNCATE " table " CASCADE"}
+
+/* A month that is closed, also for a person who repairs. */
+#define CLOSED(table)                                                                    \
+    EMPTIED(table "_2023_12"),                                                           \
+        {table "_2023_12", CLOSE_MONTH "TRUNCATE " table "_2023_12"},                    \
+        {table "_2023_12", CLOSE_MONTH "DELETE FROM " table "_2023_12"},                 \
+        {table "_2023_12", CLOSE_MONTH "INSERT INTO " table " SELECT * FROM " table "_2023_12"}
 
 /* Each breaks one guard and no other, and no two break the same. */
 static const struct refusal {
@@ -267,11 +287,40 @@ static const struct refusal {
     {"retry_schedules", "INSERT INTO retry_schedules OVERRIDING SYSTEM VALUE SELECT * FROM retry_schedules"},
     {"retry_schedules", "INSERT INTO retry_schedules (pauses_s) VALUES ('{}')"},
     {"retry_schedules", NO_REPAIR "DELETE FROM retry_schedules"},
+    {"order_journal", NO_REPAIR "DELETE FROM order_journal"},
+    {"transfers", NO_REPAIR "UPDATE transfers SET amount_minor = 1 WHERE leg > 0"},
+    {"charges", NO_REPAIR "DELETE FROM charges"},
+    {"orders", NO_REPAIR "DELETE FROM orders"},
+    {"orders", NO_REPAIR "UPDATE orders SET state = 'cancelled'; UPDATE orders SET state = 'pending'"},
+    {"subscriptions", NO_REPAIR "DELETE FROM subscriptions"},
+    EMPTIED("charges"),
+    EMPTIED("stock_movements"),
+    EMPTIED("order_lines"),
+    EMPTIED("lock_incidents"),
+    EMPTIED("batches"),
+    EMPTIED("subscription_journal"),
+    EMPTIED("stock_journal"),
+    EMPTIED("job_journal"),
+    EMPTIED("subscription_terms"),
+    EMPTIED("retry_schedules"),
+    EMPTIED("prorations"),
+    EMPTIED("closures"),
+    EMPTIED("signups"),
+    EMPTIED("contracts"),
+    EMPTIED("deposits"),
+    EMPTIED("deliveries"),
+    EMPTIED("months"),
+    EMPTIED("seals"),
+    EMPTIED("corrections"),
+    EMPTIED("write_offs"),
+    EMPTIED("adjustments"),
+    EMPTIED("returns"),
+    CLOSED("charges"), CLOSED("stock_movements"), CLOSED("transfers"),
     {"users", /* it contains the primary key, which would refuse first */
      "ALTER TABLE users DROP CONSTRAINT users_pkey CASCADE; INSERT INTO users (user_id, currency) VALUES (1, 'USD')"},
     {"subscriptions",
      "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at)"
-     " VALUES (9, 1, 'p', 100, 'USD', '2023-12-10Z', 'month', '2023-12-10Z')"},
+     " VALUES (9, 1, 'p', 100, 'USD', '2023-11-10Z', 'month', '2023-11-10Z')"},
 };
 
 /* clang-format on */
