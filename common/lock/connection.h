@@ -178,7 +178,7 @@ int ll_enter(struct ll_client *c);
  * Returns its code. */
 int ll_leave(struct ll_client *c, struct ll_event event);
 /* ll_copy: another client with the same options, for another thread.
- * ll_is_alike: true if both have the same servers and prefix. */
+ * ll_is_alike: true if both have the same url, word for word, and prefix. */
 int ll_copy(struct ll_client **out, const struct ll_client *c);
 bool ll_is_alike(const struct ll_client *a, const struct ll_client *b);
 /* Copies a caller's struct of options into ours, which is zeroed; false: it has no

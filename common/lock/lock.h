@@ -352,9 +352,10 @@ struct ll_renew_options {
 };
 
 /* Starts the renewer: one thread with its own connection, made from c's options. One
- * renewer serves the locks of any clients of the same servers and prefix, each from its
- * own thread. Must be closed before c, and before a lock of it is freed by another
- * thread. options may be NULL. */
+ * renewer serves the locks of any clients with the same prefix and the same url, word
+ * for word (or the same connect and connect_arg), each from its own thread. Must be
+ * closed before c, and before a lock of it is freed by another thread. options may be
+ * NULL. */
 LL_MUST_CHECK int ll_renewer_open(struct ll_renewer **out,
                                   struct ll_client *c,
                                   const struct ll_renew_options *options);
@@ -369,7 +370,7 @@ void ll_renewer_close(struct ll_renewer *r);
  * reported as lost: ll_release and ll_renew_stop wait for a renewal under way (one
  * command, ended by its deadline). The lock may be used from its own thread meanwhile.
  * LL_LOST: its lease has run out already. LL_E_INVAL: not held, renewed already, or a
- * lock of other servers. */
+ * lock of another url or prefix. */
 LL_MUST_CHECK int ll_renew(struct ll_renewer *r,
                            struct ll_lock *l,
                            uint32_t stall_ms,
@@ -380,7 +381,7 @@ void ll_renew_stop(struct ll_renewer *r, struct ll_lock *l);
 void ll_progress(struct ll_lock *l);
 
 /* no_thread: milliseconds until ll_renew_now has something to do; -1: no lock is
- * renewed. */
+ * renewed, or the renewer belongs to the parent process. */
 int64_t ll_renew_due(const struct ll_renewer *r);
 
 /* no_thread: renews the due locks in one round trip and reports losses to on_lost.

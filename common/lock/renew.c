@@ -103,7 +103,8 @@ static int refusal(const struct ll_renewer *r, struct ll_lock *l)
     if (l->renewal != NULL)
         return ll_fail(l->client, LL_E_INVAL, "the lock is renewed already");
     if (!ll_is_alike(l->client, r->client))
-        return ll_fail(l->client, LL_E_INVAL, "the renewer is of other servers");
+        return ll_fail(l->client, LL_E_INVAL,
+                       "the renewer is of another url or prefix");
     return LL_OK;
 }
 
@@ -179,6 +180,8 @@ int64_t ll_renew_due(const struct ll_renewer *renewer)
     struct ll_renewer *r = (struct ll_renewer *)(uintptr_t)renewer; /* for its mutex */
     int64_t next_ms;
 
+    if (!is_ours(r))
+        return -1;
     (void)pthread_mutex_lock(&r->mutex);
     next_ms = ll_renew_next(r);
     (void)pthread_mutex_unlock(&r->mutex);

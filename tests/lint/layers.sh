@@ -75,6 +75,10 @@ circle() { # what, where: reads lines "user used"
 grep '\.h [^<]' "$work/includes" | grep -v '_gen\.h' | circle headers
 sed -nE 's/^((worker|tools)[^ ]*)\.[ch] ((worker|tools).*)\.h$/\1 \3/p' "$work/includes" | awk '$1 != $2' | sort -u | circle modules
 
+# The library of locks shows its header, and the few that are named for one user; its halves are its own.
+grep -E ' common/lock/(internal|connection)\.h$' "$work/includes" | grep -vE '^common/lock(_async)?/' |
+  sed 's/^/layers: a private header of the lock library: /' >>"$work/found" || true
+
 # The library of locks and what lies below the jobs know nothing of what is billed.
 grep -nE '[Ss]ubscription' common/*/*.[ch] common/lock/*.lua | sed 's/^/layers: common knows no subscriptions: /' >>"$work/found" || true
 # No file knows a job type but its own: the pool knows job.h.

@@ -32,7 +32,7 @@ PLAY_ONE(progress_before_the_lease_ran_out_is_renewed_again,
 
 static int child_of_a_holder(struct lock_world *w, struct ll_renewer *r)
 {
-    bool ok = ll_renew(r, w->lb, 0, 0) == LL_E_FORKED;
+    bool ok = ll_renew(r, w->lb, 0, 0) == LL_E_FORKED && ll_renew_due(r) == -1;
 
     ok = ok && ll_release(w->la) == LL_E_FORKED;
     ll_renew_stop(r, w->la);

@@ -1,36 +1,8 @@
-/* chaos_redis: commands for which the lock library has no call, and shall have none: so
- * they go through its lower half. */
+/* chaos_redis: commands for which the lock library has no call. */
 #include <stdio.h>
 
-#include "common/lock/connection.h"
+#include "common/lock/tell.h"
 #include "worker/http/chaos.h"
-
-/* Sends one command to each server that answers; LL_OK if all said OK. */
-static int tell_all(struct ll_client *c, const char *const *words)
-{
-    int code = ll_enter(c);
-    unsigned up;
-
-    if (code == LL_OK)
-        code = ll_gather(c, false);
-    if (code != LL_OK)
-        return code;
-    up = ll_ready_nodes(c);
-    for (size_t i = ll_next(c, up, 0); i < c->node_ct; i = ll_next(c, up, i + 1)) {
-        ll_talk_begin(&c->nodes[i], 1);
-        ll_put_words(&c->nodes[i].out, words);
-    }
-    ll_talk(c, up, c->limit_ms, NULL, NULL);
-    for (size_t i = ll_next(c, up, 0); i < c->node_ct; i = ll_next(c, up, i + 1)) {
-        struct ll_node *node = &c->nodes[i];
-
-        if (node->code != LL_OK)
-            code = node->code;
-        else if (node->replies[0]->type == REDIS_REPLY_ERROR)
-            code = ll_reply_code(c, node, node->replies[0]);
-    }
-    return code;
-}
 
 static int fail(struct session *s, int code, struct err *e)
 {
@@ -75,7 +47,7 @@ int chaos_wipe(const struct config *c, struct err *e)
     int code = open(&s, e);
 
     if (code == 0) {
-        code = tell_all(s.locks, words);
+        code = ll_tell_all(s.locks, words);
         code = code == LL_E_AUTH ? forget_all(&s, e) : fail(&s, code, e);
     }
     session_close(&s);
@@ -91,7 +63,7 @@ int chaos_silence(const struct config *c, int64_t ms, struct err *e)
 
     (void)snprintf(text, sizeof text, "%lld", (long long)ms);
     if (code == 0)
-        code = fail(&s, tell_all(s.locks, words), e);
+        code = fail(&s, ll_tell_all(s.locks, words), e);
     session_close(&s);
     return code;
 }

@@ -1,0 +1,12 @@
+/* tell: one command to the servers of a client, for which the library has no call, and
+ * shall have none: the faults that the chaos page makes. Not installed. */
+#ifndef LEDGERLOCK_LOCK_TELL_H
+#define LEDGERLOCK_LOCK_TELL_H
+
+#include "common/lock/lock.h"
+
+/* Sends a command (the last word is NULL) to each server that answers. LL_OK if none
+ * refused it, else the fault. */
+LL_MUST_CHECK int ll_tell_all(struct ll_client *c, const char *const *words);
+
+#endif
