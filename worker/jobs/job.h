@@ -14,9 +14,9 @@
 #include "common/base/config.h"
 #include "common/base/counters.h"
 #include "common/base/err.h"
+#include "common/base/registry.h"
 #include "common/lock/lock.h"
 #include "common/pg/pg.h"
-#include "worker/jobs/registry.h"
 #include "worker/jobs/resource.h"
 
 enum { BATCH_MAX = LL_KEYS_MAX, JOB_COUNTERS = 8, JOB_CONSTRAINTS = 32 };
