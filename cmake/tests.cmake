@@ -30,9 +30,9 @@ if(BUILD_TESTING)
     add_dependencies(${name} ledgerlock_core)
   endfunction()
   # With one job more: the registry with one line more, and a file.
-  file(READ worker/jobs/registry.h registry)
+  file(READ common/base/registry.h registry)
   string(REGEX REPLACE "(X\\(orders, ORDERS, [0-9]+, [0-9]+, [0-9]+, [0-9]+\\))" "\\1 X(toy, TOY, 1, 256, 500, 250)" registry "${registry}")
-  file(CONFIGURE OUTPUT toy/worker/jobs/registry.h CONTENT "${registry}" @ONLY)
+  file(CONFIGURE OUTPUT toy/common/base/registry.h CONTENT "${registry}" @ONLY)
   add_other_program(ledgerlock_toy toy tests/toy/toy.c ${core_generated})
   # A program to come: with one migration more.
   embed(migration MIGRATION ${PROJECT_SOURCE_DIR}/sql OUT next ${migration_files}

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/registry.h"
 #include "common/base/secret.h"
 #include "common/base/timestamp.h"
-#include "worker/jobs/registry.h"
 
 #define ROW_TEXT(member) OPTION_TEXT, offsetof(struct config, member)
 #define ROW_INT(member) OPTION_INT, offsetof(struct config, member)

@@ -1,6 +1,8 @@
 /* hand: the steps of a batch, one by one. */
 #include "tests/lib/hand.h"
 
+#include "worker/batch/batch.h"
+
 void hand_world(void)
 {
     world_open();
@@ -109,18 +111,17 @@ int hand_effects(struct hand *h,
                  const char *now,
                  struct job_result *done)
 {
-    const struct job_batch b = {
-        .pg = h->s.pg,
-        .token = token,
-        .worker = h->s.name,
-        .now = now,
-        .rows = &h->claimed,
-        .config = &h->config,
-    };
     struct err e = {0};
 
-    if (job->apply(&b, done, &e) == 0 && pg_commit(h->s.pg, &e) == 0)
+    h->s.job = job;
+    h->s.now = now;
+    h->s.attempt.token = token;
+    h->s.attempt.rows = h->claimed;
+    h->s.attempt.done = *done;
+    if (batch_apply(&h->s, &e) == 0 && pg_commit(h->s.pg, &e) == 0) {
+        *done = h->s.attempt.done;
         return 0;
+    }
     pg_rollback(h->s.pg);
     return (int)e.code;
 }

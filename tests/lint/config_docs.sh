@@ -4,7 +4,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 
 table=$(sed -n 's/^    {"\([a-z]*\.[a-z_.]*\)", ROW_.*/\1/p' common/base/config.c | sort)
-jobs=$(sed -n 's/^ *X(\([a-z_]*\), .*/\1/p' worker/jobs/registry.h)
+jobs=$(sed -n 's/^ *X(\([a-z_]*\), .*/\1/p' common/base/registry.h)
 table=$(printf '%s\n' "$table" $(for job in $jobs; do echo "pool.$job.workers pool.$job.batch pool.$job.poll_ms"; done) | sort)
 sample=$(awk '
   /^ *[a-z_]+: *\{/ { name = $1; sub(/:.*/, "", name); group[++depth] = name "." }

@@ -95,8 +95,8 @@ static void end(const struct session *s, const char *event)
     begin(s, event);
     if (is_noted) {
         fprintf(out, ",\"xid\":%" PRId64, s->attempt.xid);
-        for (size_t i = 0; s->job->counters[i] != NULL; i++)
-            fprintf(out, ",\"%s\":%" PRId64, s->job->counters[i],
+        for (size_t i = 0; s->job->counters[i].name != NULL; i++)
+            fprintf(out, ",\"%s\":%" PRId64, s->job->counters[i].name,
                     s->attempt.done.counts[i]);
         add_items(&s->attempt.rows);
     }

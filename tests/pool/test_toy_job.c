@@ -9,17 +9,16 @@ enum { TASKS = 300 };
 static void prepare(void)
 {
     world_do(
-        "CREATE SCHEMA toy; CREATE TABLE toy.tasks (task_id bigint PRIMARY KEY, user_id "
+        "CREATE TABLE toy_tasks (task_id bigint PRIMARY KEY, user_id "
         "bigint NOT NULL, points bigint NOT NULL, state text NOT NULL DEFAULT 'due', "
         "due_at timestamptz NOT NULL DEFAULT now(), fence bigint NOT NULL DEFAULT 0);"
-        "CREATE TABLE toy.gifts (task_id bigint PRIMARY KEY, user_id bigint NOT NULL, "
+        "CREATE TABLE toy_gifts (task_id bigint PRIMARY KEY, user_id bigint NOT NULL, "
         "points bigint NOT NULL CONSTRAINT one_gift CHECK (points > 0));"
-        "GRANT USAGE ON SCHEMA toy TO ledgerlock_worker;"
-        "GRANT SELECT, UPDATE ON toy.tasks TO ledgerlock_worker;"
-        "GRANT SELECT, INSERT ON toy.gifts TO ledgerlock_worker;"
+        "GRANT SELECT, UPDATE ON toy_tasks TO ledgerlock_worker;"
+        "GRANT SELECT, INSERT ON toy_gifts TO ledgerlock_worker;"
         "INSERT INTO users (user_id, currency) SELECT g, 'USD' FROM "
         "generate_series(1, 50) AS g;"
-        "INSERT INTO toy.tasks (task_id, user_id, points) SELECT g, 1 + g %% 50, g FROM "
+        "INSERT INTO toy_tasks (task_id, user_id, points) SELECT g, 1 + g %% 50, g FROM "
         "generate_series(1, %d) AS g",
         TASKS);
 }
@@ -36,9 +35,9 @@ GROUP(.start = begin, .open = world_open, .close = world_close);
 
 static void assert_all_given_once(void)
 {
-    world_is(TASKS, "SELECT count(*) FROM toy.gifts");
-    world_is(TASKS * (TASKS + 1) / 2, "SELECT sum(points) FROM toy.gifts");
-    world_is(TASKS, "SELECT count(*) FROM toy.tasks WHERE state = 'done'");
+    world_is(TASKS, "SELECT count(*) FROM toy_gifts");
+    world_is(TASKS * (TASKS + 1) / 2, "SELECT sum(points) FROM toy_gifts");
+    world_is(TASKS, "SELECT count(*) FROM toy_tasks WHERE state = 'done'");
 }
 
 CASE(job_of_a_line_and_a_file_is_worked_configured_and_shown)
@@ -87,4 +86,15 @@ CASE(task_of_a_user_that_does_not_exist_is_parked_listed_and_given_back)
     fixture_become(&world.f, "ledgerlock_worker");
     world_runs(0, "run --once --jobs toy");
     assert_all_given_once();
+}
+
+/* Of its table alone: the jobs beside it know nothing of the constraint. */
+CASE(task_that_violates_a_constraint_of_the_toy_job_is_parked_alone)
+{
+    world_do("UPDATE toy_tasks SET points = -1 WHERE task_id = 9");
+    world_says(8, "299 given", "run --once --jobs toy");
+    fixture_assert_contains(world.o.out, "1 parked, nothing left");
+    world_says(0, "task:9", "parked list");
+    world_is(1, "SELECT count(*) FROM toy_tasks WHERE state = 'parked'");
+    world_is(TASKS - 1, "SELECT count(*) FROM toy_gifts");
 }

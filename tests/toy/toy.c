@@ -14,64 +14,56 @@ static const struct sql_text statements[] = {
         toy_pull,
         "SELECT array_agg(task_id), NULL::bigint[], array_agg(user_id), NULL::tid[],"
         " array_agg(due_at), 0, EXISTS (SELECT FROM paused_jobs WHERE job = 'toy')"
-        " FROM (SELECT task_id, user_id, due_at FROM toy.tasks WHERE state = 'due' AND"
+        " FROM (SELECT task_id, user_id, due_at FROM toy_tasks WHERE state = 'due' AND"
         " NOT EXISTS (SELECT FROM paused_jobs WHERE job = 'toy') AND $1::bigint >= 0 AND due_at <= coalesce($2::timestamptz, now()) AND (due_at, task_id) >"
         " ($4::timestamptz, $5::bigint) ORDER BY due_at, task_id LIMIT $3::bigint) AS t"),
     [PULL_ITEMS] = STATEMENT(
         toy_pull_items,
         "SELECT array_agg(task_id), NULL::bigint[], array_agg(user_id), NULL::tid[],"
-        " NULL::timestamptz[] FROM toy.tasks WHERE task_id = ANY ($1::bigint[]) AND state = 'due' AND due_at <="
+        " NULL::timestamptz[] FROM toy_tasks WHERE task_id = ANY ($1::bigint[]) AND state = 'due' AND due_at <="
         " coalesce($2::timestamptz, now())"
         " AND NOT EXISTS (SELECT FROM paused_jobs WHERE job = 'toy')"),
     [EFFECTS] = STATEMENT(toy_count_effects,
-                          "SELECT count(*) FROM toy.tasks WHERE fence = $1::bigint AND"
+                          "SELECT count(*) FROM toy_tasks WHERE fence = $1::bigint AND"
                           " task_id = ANY ($2::bigint[])"),
     [PARK] = STATEMENT(
         toy_park,
-        "UPDATE toy.tasks SET state = 'parked' WHERE task_id = ANY ($1::bigint[]) AND state"
+        "UPDATE toy_tasks SET state = 'parked' WHERE task_id = ANY ($1::bigint[]) AND state"
         " = 'due' AND $2::bigint >= 0 AND $3::text <> $4::text RETURNING task_id"),
     [APPLY] = STATEMENT(
         toy_apply,
-        "WITH done AS (UPDATE toy.tasks SET state = 'done', fence = $1::bigint WHERE task_id"
-        " = ANY ($2::bigint[]) AND state = 'due' RETURNING task_id, user_id, points), given"
-        " AS (INSERT INTO toy.gifts (task_id, user_id, points) SELECT task_id, user_id,"
+        "WITH done AS (UPDATE toy_tasks SET state = 'done', fence = $1::bigint WHERE task_id"
+        " = ANY ($4::bigint[]) AND state = 'due' AND $2::text <> '' AND due_at <="
+        " coalesce($3::timestamptz, now()) RETURNING task_id, user_id, points), given"
+        " AS (INSERT INTO toy_gifts (task_id, user_id, points) SELECT task_id, user_id,"
         " points FROM done RETURNING points) SELECT count(*), coalesce(sum(points),"
         " 0)::bigint, 0, count(*) FROM given"),
     [BACKLOG] = STATEMENT(
         toy_count_backlog,
         "SELECT count(*) FILTER (WHERE state = 'due'), 0::bigint, 0::bigint, count(*) FILTER"
-        " (WHERE state = 'parked') FROM toy.tasks WHERE $1::text IS NULL OR true"),
+        " (WHERE state = 'parked') FROM toy_tasks WHERE $1::text IS NULL OR true"),
     [LIST_PARKED] = STATEMENT(
         toy_list_parked,
-        "SELECT task_id, '', '' FROM toy.tasks WHERE state = 'parked' ORDER BY task_id"),
+        "SELECT task_id, '', '' FROM toy_tasks WHERE state = 'parked' ORDER BY task_id"),
     [RELEASE_PARKED] =
         STATEMENT(toy_release_parked,
-                  "UPDATE toy.tasks SET state = 'due' WHERE task_id = ANY"
+                  "UPDATE toy_tasks SET state = 'due' WHERE task_id = ANY"
                   " ($1::bigint[]) AND state = 'parked' RETURNING task_id"),
 };
-
-static int apply(const struct job_batch *b, struct job_result *done, struct err *e)
-{
-    const struct pg_param params[] = {pg_int8(b->token),
-                                      pg_int8_array(b->rows->items, b->rows->n)};
-
-    return job_apply(&job_toy, b, params, 2, done, e);
-}
-
-static const char *const counters[] = {"given", "points", NULL};
 
 const struct job_type job_toy = {
     .name = "toy",
     .item = "task",
     .shards = 1,
     .kinds = RESOURCE_USER + 1,
-    .counters = counters,
+    .counters = {{"given", false}, {"points", false}},
+    .constraints = {"one_gift"},
     .pull = &statements[PULL],
     .pull_items = &statements[PULL_ITEMS],
     .effects = &statements[EFFECTS],
     .park = &statements[PARK],
-    .apply_sql = &statements[APPLY],
-    .apply = apply,
+    .apply = &statements[APPLY],
+    .apply_params = 4,
     .backlog = &statements[BACKLOG],
     .list_parked = &statements[LIST_PARKED],
     .release_parked = &statements[RELEASE_PARKED],

@@ -44,8 +44,8 @@ static const struct {
     {SQL_ORDERS_PARK_ORDERS, CLAIM, PARKED, {"orders_pkey", "Update"}, {NULL}},
     {SQL_BILLING_APPLY_CHARGES, APPLY, CHARGES,
      {"Tid Scan on subscriptions", "Tid Scan on users", "WindowAgg"}, {"subscriptions_pkey", "charges_"}},
-    {SQL_ORDERS_APPLY_ORDERS, APPLY, "1, NULL, '{1,2}', 'w'", {"orders_pkey", "stock_pkey"}, {NULL}},
-    {SQL_ORDERS_APPLY_ORDERS, FILLED, "1, NULL, '{1,2}', 'w'", {"Tid Scan on orders", "Tid Scan on stock"}, {NULL}},
+    {SQL_ORDERS_APPLY_ORDERS, APPLY, "1, 'w', NULL, '{1,2}'", {"orders_pkey", "stock_pkey"}, {NULL}},
+    {SQL_ORDERS_APPLY_ORDERS, FILLED, "1, 'w', NULL, '{1,2}'", {"Tid Scan on orders", "Tid Scan on stock"}, {NULL}},
 };
 
 /* clang-format on */

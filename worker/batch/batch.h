@@ -172,12 +172,16 @@ MUST_CHECK int batch_claim(struct session *s, struct err *e);
  * not exist; the items that need an absent one are parked. */
 MUST_CHECK int batch_report_refused(struct session *s, struct err *e);
 
+/* Runs the job's `apply` over the rows of the attempt. A constraint that an effect
+ * breaks is ERR_CONSTRAINT with its name. */
+MUST_CHECK int batch_apply(struct session *s, struct err *e);
+
 /* The transaction of the attempt is committed: adds up what it has done. */
 void batch_count(struct session *s);
 
-/* True if an error is the fault of the row that was worked alone: one of our own named
- * constraints, or an amount out of range. Any other belongs to the machine. */
-bool parked_is_rows_fault(const struct err *e);
+/* True if an error is the fault of the row that was worked alone: a constraint that the
+ * job names, or an amount out of range. Any other belongs to the machine. */
+bool parked_is_rows_fault(const struct job_type *job, const struct err *e);
 
 /* Parks those of the items that still can be worked, counts them, and says so in the
  * incident log. */

@@ -22,7 +22,7 @@ void batch_count(struct session *s)
     struct batch_outcome *out = &s->batch->out;
     int64_t decided = 0;
 
-    for (size_t i = 0; s->job->counters[i] != NULL; i++) {
+    for (size_t i = 0; s->job->counters[i].name != NULL; i++) {
         s->counters->value[COUNT_JOB + i] += done->counts[i];
         decided += done->counts[i];
     }
@@ -47,27 +47,38 @@ static int commit(struct session *s, struct err *e)
     return 0;
 }
 
-static int apply(struct session *s, struct err *e)
+int batch_apply(struct session *s, struct err *e)
 {
-    struct attempt *a = &s->attempt;
-    const struct job_batch jb = {
-        .pg = s->pg,
-        .config = s->config,
-        .token = a->token,
-        .worker = s->name,
-        .now = s->now,
-        .rows = &a->rows,
+    const struct job_type *job = s->job;
+    const struct job_rows *rows = &s->attempt.rows;
+    struct job_result *done = &s->attempt.done;
+    const struct pg_param params[] = {
+        pg_int8(s->attempt.token),
+        pg_text(s->name),
+        pg_text(s->now),
+        pg_int8_array(rows->items, rows->n),
+        pg_tid_array(rows->places, rows->n),
+        pg_int8_array(rows->owners, rows->n),
+        pg_int8(job->setting != NULL ? job->setting(s->config) : 0),
     };
+    struct pg_result *res;
+    size_t at = 0;
 
-    if (s->job->apply(&jb, &a->done, e) == 0)
-        return 0;
-    /* Its statement was prepared: what is missing or denied now is somebody else's. */
-    if (e->code == ERR_SCHEMA || e->code == ERR_DENIED)
-        e->code = ERR_BUG;
-    return months_is_missing(e)
-               ? err_wrap(e, "a month has no partition; `ledgerlock audit` names one "
-                             "that is gone (months_as_built)")
-               : (int)e->code;
+    if (pg_exec(s->pg, job->apply, params, job->apply_params, &res, e) != 0) {
+        /* It was prepared: what is missing or denied now is somebody else's. */
+        if (e->code == ERR_SCHEMA || e->code == ERR_DENIED)
+            e->code = ERR_BUG;
+        return months_is_missing(e)
+                   ? err_wrap(e, "a month has no partition; `ledgerlock audit` names "
+                                 "one that is gone (months_as_built)")
+                   : (int)e->code;
+    }
+    for (; job->counters[at].name != NULL; at++)
+        done->counts[at] = pg_get_int8(res, 0, at);
+    done->due_again = pg_get_int8(res, 0, at);
+    done->effects = pg_get_int8(res, 0, at + 1);
+    pg_result_free(res);
+    return 0;
 }
 
 /* Nothing is applied when no item has all its rows claimed. */
@@ -83,7 +94,7 @@ static int claim_and_apply(struct session *s, struct err *e)
         s->inflight->alone = a->rows.items[0];
     s->inflight->is_claimed = true;
     session_reach(s, HOOK_AFTER_CLAIM);
-    if (apply(s, e) != 0 || check_lease(s, e) != 0)
+    if (batch_apply(s, e) != 0 || check_lease(s, e) != 0)
         return (int)e->code;
     return commit(s, e);
 }
@@ -161,7 +172,7 @@ static int transact_each(struct session *s, struct err *e)
             continue;
         }
         failures++;
-        if (may_be_a_row(s, &why) && !parked_is_rows_fault(&why)) {
+        if (may_be_a_row(s, &why) && !parked_is_rows_fault(s->job, &why)) {
             is_news = leave_out(s, i) || is_news;
             first = first.code == 0 ? why : first;
         } else if (!may_be_a_row(s, &why) ||

@@ -7,52 +7,20 @@
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
 
-/* Of the tables that batches write, as sql/schema names them; a test compares. */
-static const char *const constraints[] = {
-    "accounts_of_kind",
-    "balance_never_negative",
-    "charge_amount_of_state",
-    "charge_not_early",
-    "charge_period_positive",
-    "charge_state_known",
-    "charge_tries_of_state",
-    "currency_is_iso",
-    "deposit_of_its_user",
-    "month_is_closed",
-    "movement_time_is_finite",
-    "on_hand_never_negative",
-    "one_charge_per_period",
-    "one_movement_per_source",
-    "one_transfer_per_source",
-    "order_reason_known",
-    "order_state_known",
-    "payment_in_one_leg",
-    "period_ends_after_start",
-    "qty_has_sign_of_kind",
-    "rejected_has_reason",
-    "shortage_names_skus",
-    "subscription_period_positive",
-    "subscription_retries_positive",
-    "subscription_state_known",
-    "transfer_amount_positive",
-    "transfer_time_is_finite",
-    "unserved_is_as_it_says",
-};
-
 /* Keys of a partition are called as those of the table, with the month: _2026_11. */
 static bool is_month_or_end(const char *rest)
 {
     return rest[0] == '\0' || (rest[0] == '_' && isdigit((unsigned char)rest[1]) != 0);
 }
 
-bool parked_is_rows_fault(const struct err *e)
+bool parked_is_rows_fault(const struct job_type *job, const struct err *e)
 {
     if (strcmp(e->sqlstate, "22003") == 0) /* an amount out of range */
         return true;
-    for (size_t i = 0; i < sizeof constraints / sizeof constraints[0]; i++) {
-        size_t n = strlen(constraints[i]);
+    for (size_t i = 0; job->constraints[i] != NULL; i++) {
+        size_t n = strlen(job->constraints[i]);
 
-        if (strncmp(e->constraint, constraints[i], n) == 0 &&
+        if (strncmp(e->constraint, job->constraints[i], n) == 0 &&
             is_month_or_end(e->constraint + n))
             return true;
     }

@@ -22,8 +22,8 @@ size_t session_counter_names(const struct job_type *job,
     size_t n = COUNT_JOB;
 
     memcpy(names, pool_counters, sizeof pool_counters);
-    for (size_t i = 0; job->counters[i] != NULL; i++)
-        names[n++] = job->counters[i];
+    for (size_t i = 0; job->counters[i].name != NULL; i++)
+        names[n++] = job->counters[i].name;
     return n;
 }
 
@@ -31,7 +31,7 @@ static int prepare_statements(struct session *s, struct err *e)
 {
     const struct job_type *job = s->job;
     const struct sql_text *const of_job[] = {job->pull,    job->probe, job->pull_items,
-                                             job->effects, job->park,  job->apply_sql};
+                                             job->effects, job->park,  job->apply};
 
     for (size_t i = 0; i < SQL_COUNT; i++) {
         if (strncmp(sql_texts[i].stem, "pool_", 5) == 0 &&

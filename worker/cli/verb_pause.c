@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/registry.h"
 #include "worker/cli/cli.h"
 #include "worker/jobs/job.h"
-#include "worker/jobs/registry.h"
 
 #define JOB_WORD(name, ...) #name " "
 

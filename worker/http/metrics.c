@@ -90,10 +90,10 @@ static void put_outcomes(FILE *f, const struct sums sums[JOB_TYPE_CT])
 {
     head(f, "ledgerlock_rows_total", "counter", "Rows that were decided, by outcome.");
     for (int j = 0; j < JOB_TYPE_CT; j++) {
-        for (int k = 0; job_types[j]->counters[k] != NULL; k++)
+        for (int k = 0; job_types[j]->counters[k].name != NULL; k++)
             (void)fprintf(
                 f, "ledgerlock_rows_total{job=\"%s\",outcome=\"%s\"} %" PRId64 "\n",
-                job_types[j]->name, job_types[j]->counters[k],
+                job_types[j]->name, job_types[j]->counters[k].name,
                 sums[j].counters.value[COUNT_JOB + k]);
     }
     head(

@@ -2,39 +2,48 @@
  * the user pays. */
 #include "worker/jobs/job.h"
 
-static int apply(const struct job_batch *b, struct job_result *done, struct err *e)
+static int64_t catch_up_max(const struct config *c)
 {
-    const struct job_rows *rows = b->rows;
-    const struct pg_param params[] = {
-        pg_int8(b->token),
-        pg_text(b->worker),
-        pg_text(b->now),
-        pg_int8_array(rows->items, rows->n),
-        pg_tid_array(rows->places, rows->n),
-        pg_int8_array(rows->owners, rows->n),
-        pg_int8(b->config->catch_up_max),
-    };
-
-    return job_apply(&job_billing, b, params, sizeof params / sizeof params[0], done,
-                     e);
+    return c->catch_up_max;
 }
-
-static const char *const counters[] = {"charged", "declined", "cancelled", "deferred",
-                                       NULL};
 
 const struct job_type job_billing = {
     .name = "billing",
     .item = "subscription",
     .shards = 1024,
     .kinds = RESOURCE_USER + 1,
-    .counters = counters,
+    .counters = {{"charged", false},
+                 {"declined", false},
+                 {"cancelled", false},
+                 {"deferred", true}},
+    .constraints = {"accounts_of_kind",
+                    "balance_never_negative",
+                    "charge_amount_of_state",
+                    "charge_not_early",
+                    "charge_period_positive",
+                    "charge_state_known",
+                    "charge_tries_of_state",
+                    "currency_is_iso",
+                    "deposit_of_its_user",
+                    "month_is_closed",
+                    "one_charge_per_period",
+                    "one_transfer_per_source",
+                    "payment_in_one_leg",
+                    "period_ends_after_start",
+                    "subscription_period_positive",
+                    "subscription_retries_positive",
+                    "subscription_state_known",
+                    "transfer_amount_positive",
+                    "transfer_time_is_finite",
+                    "unserved_is_as_it_says"},
     .pull = SQL_BILLING_PULL_DUE,
     .pull_items = SQL_BILLING_PULL_ITEMS,
+    .apply = SQL_BILLING_APPLY_CHARGES,
+    .apply_params = 7,
+    .setting = catch_up_max,
     .effects = SQL_BILLING_COUNT_EFFECTS,
     .park = SQL_BILLING_PARK_SUBSCRIPTIONS,
-    .apply_sql = SQL_BILLING_APPLY_CHARGES,
     .backlog = SQL_BILLING_COUNT_BACKLOG,
     .list_parked = SQL_BILLING_LIST_PARKED,
     .release_parked = SQL_BILLING_RELEASE_PARKED,
-    .apply = apply,
 };

@@ -1,4 +1,4 @@
-/* job: the registry, and what every job does with its apply statement. */
+/* job: the registry, and what the settings say of a job. */
 #include "worker/jobs/job.h"
 
 const struct job_type *const job_types[JOB_TYPE_CT] = {
@@ -29,24 +29,4 @@ int64_t job_poll_ms(const struct job_type *job, const struct config *c)
 int64_t job_batch_rows(const struct job_type *job, const struct config *c)
 {
     return c->batch > 0 ? c->batch : c->job_batch[row_of(job)];
-}
-
-int job_apply(const struct job_type *job,
-              const struct job_batch *b,
-              const struct pg_param *params,
-              size_t n,
-              struct job_result *done,
-              struct err *e)
-{
-    struct pg_result *res;
-    size_t at = 0;
-
-    if (pg_exec(b->pg, job->apply_sql, params, n, &res, e) != 0)
-        return (int)e->code;
-    for (; job->counters[at] != NULL; at++)
-        done->counts[at] = pg_get_int8(res, 0, at);
-    done->due_again = pg_get_int8(res, 0, at);
-    done->effects = pg_get_int8(res, 0, at + 1);
-    pg_result_free(res);
-    return 0;
 }

@@ -14,12 +14,12 @@
 #include "common/base/config.h"
 #include "common/base/counters.h"
 #include "common/base/err.h"
+#include "common/base/registry.h"
 #include "common/lock/lock.h"
 #include "common/pg/pg.h"
-#include "worker/jobs/registry.h"
 #include "worker/jobs/resource.h"
 
-enum { BATCH_MAX = LL_KEYS_MAX, JOB_COUNTERS = 8 };
+enum { BATCH_MAX = LL_KEYS_MAX, JOB_COUNTERS = 8, JOB_CONSTRAINTS = 32 };
 
 /* Rows to work, in parallel. The place of an item is true as long as nobody has written
  * it since it was pulled. */
@@ -30,21 +30,17 @@ struct job_rows {
     int64_t owners[BATCH_MAX];       /* the first key of each item: who pays */
 };
 
-/* The orders of one transaction. */
-struct job_batch {
-    struct pg *pg;
-    const struct config *config;
-    int64_t token;               /* fencing token of the lease */
-    const char *worker;          /* name of this worker, as written into its effects */
-    const char *now;             /* counts as now; NULL: the database's clock */
-    const struct job_rows *rows; /* those whose every key is locked and claimed */
-};
-
 /* The effects of a transaction, true once its COMMIT is known. */
 struct job_result {
     int64_t counts[JOB_COUNTERS]; /* by the job's counters */
     int64_t due_again;            /* items that are due again at once */
     int64_t effects;              /* rows that carry the token, as `effects` counts */
+};
+
+/* A counter of items; the last one of a job is followed by one without a name. */
+struct job_counter {
+    const char *name;
+    bool stays_due; /* what it counts was not decided */
 };
 
 struct job_type {
@@ -55,7 +51,9 @@ struct job_type {
     /* Of a job without shards: true if all workers serve it at once. NULL: never. */
     bool (*in_any_order)(const struct config *c);
     int kinds; /* of resources that its items may need, from the first */
-    const char *const *counters; /* their names, at most JOB_COUNTERS; ends with NULL */
+    struct job_counter counters[JOB_COUNTERS + 1];
+    /* Named constraints that park a row whose effect breaks them; ends with NULL. */
+    const char *constraints[JOB_CONSTRAINTS + 1];
 
     /* None of both pulls returns a row while table paused_jobs has the job.
      * $1 the shard to begin with, or without shards how many of the oldest rows are
@@ -68,12 +66,20 @@ struct job_type {
     const struct sql_text *probe; /* may be NULL. $1 now: true if a row may be due, true
                                      if the job is paused */
     const struct sql_text
-        *pull_items;                /* $1 items, $2 now: the same of those still due */
+        *pull_items; /* $1 items, $2 now: the same of those still due */
+
+    /* Re-reads, decides and writes all effects of the batch in the open transaction.
+     * The first apply_params of: $1 token, $2 worker, $3 now; in parallel $4 items, $5
+     * their places, $6 their owners; $7 the setting. One row: the counters in order,
+     * how many items are due again at once, how many rows carry the token. */
+    const struct sql_text *apply;
+    size_t apply_params;
+    int64_t (*setting)(const struct config *c); /* may be NULL: 0 */
+
     const struct sql_text *effects; /* $1 token, $2 items: how many carry the token */
     const struct sql_text
         *park; /* $1 items, $2 token, $3 worker, $4 why: never pulled again; says so in
                   the incident log; returns those that it parked */
-    const struct sql_text *apply_sql; /* of apply */
 
     /* For the verbs status and parked. */
     const struct sql_text *backlog; /* $1 now: one row: due, age of the oldest that is
@@ -81,10 +87,6 @@ struct job_type {
     const struct sql_text *list_parked;    /* (item, since as text, reason), by item */
     const struct sql_text *release_parked; /* $1 items: those that were given back to
                                               the workers, journaled as 'resumed' */
-
-    /* Re-reads, decides and writes all effects of the batch in the open transaction. A
-     * constraint that an effect breaks is ERR_CONSTRAINT with its name. */
-    int (*apply)(const struct job_batch *b, struct job_result *done, struct err *e);
 };
 
 #define JOB_EXTERN(name, ...) extern const struct job_type job_##name;
@@ -109,14 +111,5 @@ int64_t job_poll_ms(const struct job_type *job, const struct config *c);
 
 /* The most rows of one transaction: pool.batch, or pool.<job>.batch if that is 0. */
 int64_t job_batch_rows(const struct job_type *job, const struct config *c);
-
-/* Runs apply_sql of a job. Its columns: the job's counters in order, how many items are
- * due again at once, how many rows carry the token. */
-MUST_CHECK int job_apply(const struct job_type *job,
-                         const struct job_batch *b,
-                         const struct pg_param *params,
-                         size_t n,
-                         struct job_result *done,
-                         struct err *e);
 
 #endif

@@ -132,7 +132,7 @@ static void say(const char *event,
     char text[600];
 
     for (size_t i = COUNT_JOB; i < n; i++) {
-        if (strcmp(names[i], "deferred") != 0)
+        if (!job->counters[i - COUNT_JOB].stays_due)
             done += sum->value[i] - since->value[i];
     }
     (void)counters_text(sum, names, n, text, sizeof text);
@@ -198,10 +198,10 @@ void monitor_print_summary(const struct pool *p)
         if (t.workers == 0)
             continue;
         (void)printf("%s%s: ", separator, job->name);
-        for (size_t k = 0; job->counters[k] != NULL; k++) {
-            if (strcmp(job->counters[k], "deferred") != 0)
+        for (size_t k = 0; job->counters[k].name != NULL; k++) {
+            if (!job->counters[k].stays_due)
                 (void)printf("%" PRId64 " %s, ", t.sum.value[COUNT_JOB + k],
-                             job->counters[k]);
+                             job->counters[k].name);
         }
         (void)printf("%" PRId64 " parked, %s%s", t.sum.value[COUNT_parked],
                      t.left[0] != '\0' ? "left: "

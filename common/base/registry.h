@@ -1,4 +1,5 @@
-/* registry: the job types. A new job adds a line here, and files of its own. */
+/* registry: the job types, and the defaults of their settings. A new job adds a line
+ * here, and files of its own. */
 #ifndef LEDGERLOCK_REGISTRY_H
 #define LEDGERLOCK_REGISTRY_H
 
