@@ -28,6 +28,7 @@ static struct lab_result cell(const char *strategy, int64_t twice, int64_t stuck
                     .missed = 3 * stuck},
         .races = {{.name = "busy", .ct = 1}},
         .race_ct = 1,
+        .free_run.count[LAB_AWAY] = 1,
     };
 }
 
@@ -117,6 +118,22 @@ CASE(judge_refuses_a_pool_that_met_nothing)
     r = cell("everything", 0, 0);
     (void)strcpy(r.races[0].name, "lost");
     assert_false(is_right(r));
+}
+
+/* Guarantee: The laboratory fails when workers left to themselves never wanted the same
+ * item. */
+CASE(judge_refuses_a_free_run_that_did_not_meet)
+{
+    static const enum lab_count met[] = {LAB_AWAY, LAB_REFUSED, LAB_LATE};
+    struct lab_result r = cell("token-lua", 0, 0);
+
+    r.free_run.count[LAB_AWAY] = 0;
+    assert_false(is_right(r));
+    for (size_t i = 0; i < sizeof met / sizeof met[0]; i++) {
+        r.free_run.count[met[i]] = 1;
+        assert_true(is_right(r));
+        r.free_run.count[met[i]] = 0;
+    }
 }
 
 /* So that no cell is right for want of something to meet; where a majority cannot be

@@ -14,6 +14,11 @@
 
 enum { ITEMS = 16, POINT_MS = 1, TRY_MS = 3, ANSWER_MS = 10000 };
 
+/* An item as it was pulled. */
+struct due {
+    int64_t item, period;
+};
+
 /* An item as it was read; the write is computed from it. */
 struct item {
     int64_t period, periods, on_hand;
@@ -199,7 +204,12 @@ static bool work(struct lab_actor *a)
     struct item item;
     int code;
 
-    if (read_item(a, &item) != 0 || item.period >= item.periods) {
+    if (read_item(a, &item) != 0) {
+        roll_back(a);
+        return false;
+    }
+    count(a, LAB_LATE, item.period != a->pulled);
+    if (item.period >= item.periods) {
         roll_back(a);
         return false;
     }
@@ -215,13 +225,14 @@ static bool work(struct lab_actor *a)
     return code == 0;
 }
 
-static bool step(struct lab_actor *a, int64_t item)
+static bool step(struct lab_actor *a, const struct due *due)
 {
     const struct lab_strategy *s = a->strategy;
     bool is_done;
 
-    a->item = item;
-    (void)snprintf(a->key, sizeof a->key, "lab:item:%" PRId64, item);
+    a->item = due->item;
+    a->pulled = due->period;
+    (void)snprintf(a->key, sizeof a->key, "lab:item:%" PRId64, a->item);
     (void)snprintf(a->value, sizeof a->value, "%ld-%u", (long)getpid(), ++a->locks);
     if (take_lock(a) != LAB_GRANTED)
         return false;
@@ -237,7 +248,8 @@ static bool step(struct lab_actor *a, int64_t item)
 
 /* ---- the task ---- */
 
-static size_t pull(struct lab_actor *a, const struct lab_task *t, int64_t items[ITEMS])
+static size_t
+pull(struct lab_actor *a, const struct lab_task *t, struct due items[ITEMS])
 {
     const struct pg_param params[] = {pg_int8(t->first), pg_int8(t->last),
                                       pg_int8(a->seed)};
@@ -248,7 +260,7 @@ static size_t pull(struct lab_actor *a, const struct lab_task *t, int64_t items[
         return ITEMS + 1; /* PostgreSQL is away: nobody knows what is due */
     n = pg_rows(res) < ITEMS ? pg_rows(res) : ITEMS;
     for (size_t i = 0; i < n; i++)
-        items[i] = pg_get_int8(res, i, 0);
+        items[i] = (struct due){pg_get_int8(res, i, 0), pg_get_int8(res, i, 1)};
     pg_result_free(res);
     return n;
 }
@@ -263,7 +275,7 @@ static void pause_after_nothing(struct lab_actor *a)
 
 static void run(struct lab_actor *a, const struct lab_task *t, atomic_int *progress)
 {
-    int64_t items[ITEMS];
+    struct due items[ITEMS];
     int done = 0, tries = 0, seen = atomic_load(progress);
     int64_t since_ms = clk_ms();
 
@@ -274,7 +286,7 @@ static void run(struct lab_actor *a, const struct lab_task *t, atomic_int *progr
         if (n == 0)
             return;
         for (size_t i = 0; n <= ITEMS && i < n; i++) {
-            if (step(a, items[i])) {
+            if (step(a, &items[i])) {
                 any = true;
                 atomic_fetch_add(progress, 1);
                 if (++done == t->steps)

@@ -30,7 +30,7 @@ struct lab_actor {
     struct ll_lock *lock;
     struct lab_renewal *renewal;
     int64_t valid_until_ms; /* Redlock: by our own clock */
-    int64_t item;
+    int64_t item, pulled;   /* and the period of it that was pulled */
     char key[32];
     char value[48]; /* what is written into the key; fresh for each lock */
     char lease[16]; /* lease_ms as text */

@@ -123,12 +123,24 @@ static bool has_pool_race(const struct lab_result *r)
     return false;
 }
 
+/* Workers left to themselves who never wanted the same item have shown nothing. */
+static const char *judge_free_run(const struct lab_result *r)
+{
+    const int64_t *count = r->free_run.count;
+
+    if (count[LAB_AWAY] + count[LAB_REFUSED] + count[LAB_LATE] > 0)
+        return NULL;
+    return "the workers of the free run did not meet";
+}
+
 void lab_judge(struct lab_result *r)
 {
     const char *why = judge_figures(r);
 
     if (why == NULL)
         why = judge_races(r);
+    if (why == NULL)
+        why = judge_free_run(r);
     if (why != NULL)
         (void)snprintf(r->why, sizeof r->why, "%s", why);
     else if (lab_is(r->strategy, LAB_SHIPPED) && !has_pool_race(r))

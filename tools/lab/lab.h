@@ -49,6 +49,7 @@ enum lab_count {
     LAB_LOST,       /* the lock said that it may be lost: not written */
     LAB_UNANSWERED, /* transactions whose end is not known: run again, once */
     LAB_DEAD,       /* killed with its work done and not committed */
+    LAB_LATE,       /* found its item worked by another since it was pulled */
     LAB_WAITED_US,  /* in calls of the lock, and in pauses after them */
     LAB_COUNTS
 };
