@@ -132,8 +132,7 @@ CASE_ROWS(others_flow_while_one_user_meets, refusals)
     plant("= 7", row->body, row->statements);
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "600000");
     (void)shop_run_met();
-    (void)shop_batches_until_done("billing");
-    (void)shop_batches_until_done("orders");
+    shop_assert_others_done();
     assert_int_equal(world.o.code, 7);
     fixture_assert_contains(world.o.out,
                             "billing: 199 charged, 0 declined, 0 cancelled, 0 parked,"
