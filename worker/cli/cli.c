@@ -1,0 +1,150 @@
+/* cli: what every verb says and asks on stderr, and its connection. */
+#include "worker/cli/cli.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/cli/migrate.h"
+
+const struct cli_program *cli_program;
+
+bool cli_is_single(void)
+{
+    return cli_program->verb_ct == 1;
+}
+
+const struct cli_verb *cli_find(const char *name)
+{
+    for (size_t i = 0; i < cli_program->verb_ct; i++) {
+        if (strcmp(cli_program->verbs[i]->name, name) == 0)
+            return cli_program->verbs[i];
+    }
+    return NULL;
+}
+
+/* ---- messages and questions, on stderr ---- */
+
+enum exit_code cli_usage(const char *verb, const char *fmt, ...)
+{
+    bool has_verb = verb != NULL && !cli_is_single();
+    va_list ap;
+
+    (void)fprintf(stderr, "%s: ", cli_program->name);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    (void)fprintf(stderr, "; see %s%s%s%s\n", cli_program->name, has_verb ? " " : "",
+                  has_verb ? verb : "", has_verb || cli_is_single() ? " -h" : " help");
+    return EXIT_USAGE;
+}
+
+struct ending {
+    enum err_code code;
+    enum exit_code exit;
+    const char *advice; /* printed after the message */
+};
+
+/* clang-format off */
+static const struct ending endings[] = {
+    {ERR_CONFIG,   EXIT_CONFIG,   ""},
+    {ERR_CONN,     EXIT_POSTGRES, ""},
+    {ERR_TIMEOUT,  EXIT_POSTGRES, ""},
+    {ERR_DENIED,   EXIT_POSTGRES, ""},
+    {ERR_CONFLICT, EXIT_POSTGRES, "; try again"},
+    {ERR_UNKNOWN,  EXIT_POSTGRES, "; whether it was stored is unknown: run it again, that is safe"},
+    {ERR_REDIS,    EXIT_REDIS,    ""},
+    {ERR_REFUSED,  EXIT_REFUSED,  ""},
+    {ERR_SCHEMA,   EXIT_REFUSED,  ""},
+    {ERR_INVALID,  EXIT_USAGE,    ""},
+};
+
+/* clang-format on */
+
+enum exit_code cli_fail(const struct err *e)
+{
+    const struct ending *end = NULL;
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (endings[i].code == e->code)
+            end = &endings[i];
+    }
+    (void)fflush(stdout);
+    (void)fprintf(stderr, "%s: %s%s\n", cli_program->name, e->msg,
+                  end != NULL ? end->advice : "");
+    return end != NULL ? end->exit : EXIT_BUG;
+}
+
+static bool has_progress(void)
+{
+    const char *no_color = getenv("NO_COLOR");
+
+    return isatty(STDERR_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0');
+}
+
+void cli_progress(const char *fmt, ...)
+{
+    va_list ap;
+
+    if (!has_progress())
+        return;
+    (void)fputs("\r\033[K", stderr);
+    va_start(ap, fmt);
+    (void)vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    (void)fflush(stderr);
+}
+
+void cli_progress_end(void)
+{
+    if (has_progress())
+        (void)fputs("\r\033[K", stderr);
+}
+
+int cli_confirm(bool yes, const char *warning, struct err *e)
+{
+    char answer[16] = "";
+
+    if (yes)
+        return 0;
+    if (isatty(STDIN_FILENO) == 0)
+        return err_set(e, ERR_INVALID, "LL-1008 %s; say --yes", warning);
+    (void)fprintf(stderr, "%s. Go on? [y/N] ", warning);
+    if (fgets(answer, sizeof answer, stdin) == NULL ||
+        (answer[0] != 'y' && answer[0] != 'Y'))
+        return err_set(e, ERR_INVALID, "LL-1009 nothing was released");
+    return 0;
+}
+
+/* ---- connections ---- */
+
+int cli_connect(const struct config *c,
+                const char *verb,
+                struct pg **out,
+                struct err *e)
+{
+    char name[64];
+    char url[2 * CONFIG_TEXT];
+    struct pg_options o = {
+        .url = c->postgres_url,
+        .password_file = c->postgres_password_file,
+        .name = name,
+        .answer_ms = 10 * 60 * 1000,
+        .schema = c->postgres_schema,
+        .by_key = c->by_key,
+        .transaction_pooling = c->transaction_pooling,
+    };
+
+    (void)snprintf(name, sizeof name, "ledgerlock %s", verb);
+    if (pg_open(out, &o, e) != 0)
+        return err_wrap(e, "postgres.url %s",
+                        config_mask(c->postgres_url, url, sizeof url));
+    return 0;
+}
+
+int cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e)
+{
+    return cli_connect(c, verb, out, e) != 0 ? (int)e->code : migrate_check(*out, e);
+}
