@@ -37,7 +37,7 @@ int poll(struct pollfd *fds, nfds_t n, int timeout)
     return got;
 }
 
-/* What hiredis calls: each takes a step, and one that waits in vain a tick. */
+/* hiredis calls these: each takes a step, and one that waits in vain a tick. */
 ssize_t read(int fd, void *to, size_t n)
 {
     ssize_t got = syscall(SYS_read, fd, to, n);
