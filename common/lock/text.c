@@ -135,9 +135,7 @@ int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *r
         {"NOPERM", true, LL_E_AUTH},
         {"The user executing the script can't run", true, LL_E_AUTH}, /* Redis 7.0 */
         {"ACL failure", true, LL_E_AUTH}, /* Redis 8, Valkey 8 */
-        {"ERR invalid password", false, LL_E_AUTH},
         {"ERR AUTH", false, LL_E_AUTH},
-        {"ERR Client sent AUTH", false, LL_E_AUTH},
     };
 
     int code = LL_E_PROTO;

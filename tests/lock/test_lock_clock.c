@@ -1,6 +1,6 @@
 /* A server's clock jumps, or the client's, or the client's machine sleeps: what the
  * lock then still promises, on one server and where it is one node of three. */
-#include "tests/lib/play.h"
+#include "tests/lib/play_inside.h"
 
 /* ---- the server's clock jumps ahead ---- */
 
@@ -40,6 +40,23 @@ PLAY_ONE(clock_jump_server_forward_within_the_lease_keeps_the_lock,
 PLAY_NODES(clock_jump_server_back,
            "b connect; a take k 2000; clock -3600000; await a invalid; b try k: busy; "
            "b busy 0: 3000000-3700000; a release; await b try k 2000");
+
+/* The limit of the promise: nothing is left that knows the old tokens but the rows. */
+/* Guarantee: After its clock was set back and its data were lost a server gives lower
+ * tokens, until the floor is raised to a token that was refused. */
+PLAY_CASE(play_on_one, clock_set_back_and_data_lost_give_lower_tokens_up_to_the_floor)
+{
+    int64_t before;
+
+    play("b connect; a take k; redis FLUSHALL; clock -3600000; a release: gone");
+    before = ll_token(play_lock("a"));
+    playing.last_token = 0;
+    play("b take k; b release");
+    assert_true(ll_token(play_lock("b")) < before);
+    ll_raise_floor(play_client("b"), before);
+    playing.last_token = before;
+    play("b take k; b release");
+}
 
 /* Its holder died: nobody releases it for an hour, but an operator can. */
 /* Guarantee: A key that nobody releases stays for as long as the server's clock

@@ -20,6 +20,11 @@ PLAY_FRESH(redis_restart_empty_tells_the_release_that_the_lock_was_gone,
            "a take k; server kill; server start; b take k; b release; a release: gone; "
            "a key 0: gone");
 
+/* Guarantee: A Redis that restarts with its data keeps its locks and its last token. */
+PLAY_FRESH(redis_restart_with_its_data,
+           "a take k; redis SAVE; server kill; server start; minted: 0; b try k: busy; "
+           "a valid; a verify left: 1-60000; a release; b take k");
+
 /* The dump is three grants old: the last token goes back, the tokens do not. The lock
  * of that time comes back, too. */
 /* Guarantee: A Redis that comes back from an older file gives no older token. */

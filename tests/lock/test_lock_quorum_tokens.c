@@ -33,6 +33,25 @@ QUORUM_CASE(token_of_the_node_that_is_ahead_goes_to_the_others)
     assert_true(ll_token(w->lb) > token);
 }
 
+/* The first node is ahead, the third has refused before the second answers. */
+/* Guarantee: A server that granted no key of a lock is told no token of it, and is no
+ * part of its majority. */
+QUORUM_CASE(write_back_asks_no_node_that_refused)
+{
+    int64_t last = quorum_last(w, 2);
+
+    quorum_set_last(w, 0, quorum_ahead_us());
+    (void)quorum_ask(w, 2, "SET %sk other PX 60000");
+    freeReplyObject(redisCommand(w->raw[2], "CONFIG RESETSTAT"));
+    proxy_delay(&w->proxies[1], 300);
+    assert_int_equal(ll_try(w->la, "k", LEASE_MS), LL_OK);
+    assert_true(quorum_token(w, 1, "k") == ll_token(w->la)); /* it was needed */
+    assert_int_equal(lock_info(w->raw[2], "commandstats", "cmdstat_evalsha:calls="), 1);
+    assert_true(quorum_last(w, 2) == last);
+    proxy_pass(&w->proxies[1]);
+    assert_int_equal(ll_release(w->la), LL_OK);
+}
+
 static size_t nodes_with_token(struct quorum_world *w, const char *name, int64_t token)
 {
     size_t n = 0;

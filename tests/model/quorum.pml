@@ -8,7 +8,7 @@
  * Covered: every order of the steps; requests and answers that are lost, late, or run any number of times, also after
  * the client gave up; acquires that stop anywhere; every order of the proposals, hence all clocks, floors and counters
  * to start from. Bounds: one key, three nodes, ACQUIRES acquires, TOKENS different tokens in a run (a node that gave
- * the last one grants nothing more), one restart of each node, one flush of one node.
+ * the last one grants nothing more), one restart of each node, FLUSH flushes.
  *
  * FAR: a proposal from FAR on has a vote only if a majority proposes so high. BAD_NODE: node 2 may propose so high, the
  * others only above a token that they were told; then no lock that counts has a token from FAR on.
@@ -21,7 +21,7 @@
  * every lock that had counted when this acquire began, and, but for a flush, no token is given twice.
  *
  * Faults: EARLY_END; RESTARTS (a node forgets all and grants nothing until every acquire that heard its grant is over);
- * FLUSH (a node forgets all and goes on). CLOCKS_AGREE: no clock is behind the token of a lock that counted.
+ * FLUSH=n (n times a node forgets all and goes on; 2: also a majority). CLOCKS_AGREE: no clock is behind the token of a lock that counted.
  * Wrong on purpose: NO_WRITE_BACK; LOWEST (the lowest proposal is the token); COUNTS_TOO_EARLY (before a majority took
  * the token); ANY_HOLDER (the write-back reads no nonce), NONCE_ALONE (it reads no token); VOTES_AT_ONCE (a node that
  * restarted does not wait); FAR_COUNTS (a proposal from FAR on has a vote); DELETES_ANY (a release reads no nonce);
@@ -235,7 +235,7 @@ inline forget(i) {
 #endif
 
 #ifdef FLUSH
-active proctype flush() {
+active [FLUSH] proctype flush() {
 end:
   if
   :: d_step { forget(0) }

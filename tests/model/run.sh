@@ -1,6 +1,6 @@
 #!/bin/sh
 # Proves the protocols of a quorum and of a batch with spin, within their bounds, and that the proof notices what breaks
-# them: every way of getting it wrong must give a counter-example. Under a minute, under 700 MB. 77: no spin here.
+# them: every way of getting it wrong must give a counter-example. About a minute, under 700 MB. 77: no spin here.
 set -eu
 models=$(cd "$(dirname "$0")" && pwd)
 for tool in spin gcc; do
@@ -41,15 +41,17 @@ expect holds $q "a node whose proposals are far above the others" -DFAR=3 -DTOKE
 expect holds $q "leases that end early: tokens" -DEARLY_END -DONLY_TOKENS -DTOKENS=3
 expect holds $q "nodes that restart, any clocks: one holder" -DRESTARTS -DONLY_HOLDERS -DTOKENS=3
 expect holds $q "nodes that restart, clocks that agree" -DRESTARTS -DCLOCKS_AGREE -DTOKENS=3
-expect holds $q "a flush, clocks that agree: tokens" -DFLUSH -DCLOCKS_AGREE -DONLY_TOKENS -DTOKENS=3
+expect holds $q "a flush, clocks that agree: tokens" -DFLUSH=1 -DCLOCKS_AGREE -DONLY_TOKENS -DTOKENS=3
+expect holds $q "a flush of two nodes, clocks that agree: tokens" -DFLUSH=2 -DCLOCKS_AGREE -DONLY_TOKENS -DTOKENS=3
 expect holds batch "a batch"
 
 # the limits of the promise
 expect breaks $q "locks do count beside a node that is far above the others" -DFAR=3 -DTOKENS=4 -DBAD_NODE -DCOUNTS_NEVER
 expect breaks $q "leases that end early: one holder" -DEARLY_END -DONLY_HOLDERS
 expect breaks $q "a node that restarts, clocks that disagree" -DRESTARTS
-expect breaks $q "a flush: one holder" -DFLUSH -DCLOCKS_AGREE -DONLY_HOLDERS
-expect breaks $q "a flush, clocks that disagree: tokens" -DFLUSH -DONLY_TOKENS
+expect breaks $q "a flush: one holder" -DFLUSH=1 -DCLOCKS_AGREE -DONLY_HOLDERS
+expect breaks $q "a flush, clocks that disagree: tokens" -DFLUSH=1 -DONLY_TOKENS
+expect breaks $q "a flush of two nodes, clocks that disagree: tokens" -DFLUSH=2 -DONLY_TOKENS -DTOKENS=3
 
 # wrong on purpose
 expect breaks $q "no write-back" -DNO_WRITE_BACK
