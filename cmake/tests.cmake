@@ -130,10 +130,12 @@ if(BUILD_TESTING)
   foreach(test ${later})
     set_property(TEST ${test} APPEND PROPERTY LABELS later)
   endforeach()
-  # The numbers of test_liveness_rate times ten.
-  add_test(NAME pool.test_liveness_full COMMAND pool_test_liveness_rate)
-  set_tests_properties(pool.test_liveness_full PROPERTIES LABELS later TIMEOUT 900 SKIP_RETURN_CODE 77
-    ENVIRONMENT "LEDGERLOCK_TEST_SOURCE=${PROJECT_SOURCE_DIR};LEDGERLOCK_TEST_SCALE=10")
+  # Also left to it: what has a size, ten times as large.
+  foreach(test liveness_rate parked)
+    add_test(NAME pool.test_${test}_full COMMAND pool_test_${test})
+    set_tests_properties(pool.test_${test}_full PROPERTIES LABELS later TIMEOUT 1800 SKIP_RETURN_CODE 77
+      ENVIRONMENT "LEDGERLOCK_TEST_SOURCE=${PROJECT_SOURCE_DIR};LEDGERLOCK_TEST_SCALE=10")
+  endforeach()
   # Run by --only threads as well. Children are killed and clocks are moved in others; these have threads of their own.
   foreach(test lock lock_batch lock_counter lock_herd lock_loss lock_renew lock_renew_holder lock_signals lock_wait)
     set_property(TEST lock.test_${test} APPEND PROPERTY LABELS threads)

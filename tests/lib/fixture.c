@@ -23,6 +23,13 @@ void fixture_pause_ms(long ms)
     (void)nanosleep(&ts, NULL);
 }
 
+int fixture_scale(void)
+{
+    const char *text = getenv("LEDGERLOCK_TEST_SCALE");
+
+    return text != NULL ? atoi(text) : 1;
+}
+
 int64_t fixture_now_ms(void)
 {
     struct timespec ts;

@@ -103,6 +103,9 @@ void fixture_pause_ms(long ms);
         }                                                                              \
     } while (0)
 
+/* How many times its usual size a test is to have: LEDGERLOCK_TEST_SCALE, or 1. */
+int fixture_scale(void);
+
 /* Milliseconds on the monotonic clock. */
 int64_t fixture_now_ms(void);
 

@@ -28,13 +28,6 @@ static const char *const jobs[] = {"billing", "orders"};
 static struct rate alone[2];
 static const struct trouble nothing = {.name = "nothing"};
 
-static int scale(void)
-{
-    const char *text = getenv("LEDGERLOCK_TEST_SCALE");
-
-    return text != NULL ? atoi(text) : 1;
-}
-
 /* The first half of the users subscribes, the second one orders: the jobs do not meet.
  */
 static void put_others(int n)
@@ -104,12 +97,12 @@ static void work(const struct trouble *t, struct rate found[2])
     char batch[16];
 
     shop_open();
-    (void)snprintf(batch, sizeof batch, "%d", BATCH * scale());
+    (void)snprintf(batch, sizeof batch, "%d", BATCH * fixture_scale());
     fixture_env("LEDGERLOCK_POOL_BATCH", batch);
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000");
-    put_others(OTHERS * scale());
+    put_others(OTHERS * fixture_scale());
     if (t->put != NULL)
-        t->put(t->n * scale());
+        t->put(t->n * fixture_scale());
     if (t->key != NULL)
         (void)shop_key("SET", t->key, "other PX 600000");
     if (t->hold != NULL)
@@ -239,6 +232,6 @@ CASE_ROWS(others_keep_half_of_their_rate_while, troubles)
 
     work(row, found);
     assert_half_of_the_rate(found);
-    if (scale() > 1)
+    if (fixture_scale() > 1)
         assert_half_of_the_speed(row, found);
 }

@@ -1,33 +1,17 @@
 /* accounts: users, subscriptions and closed accounts, as a shop and support make them.
  */
+#include "tests/lib/client.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/world.h"
-
-static char client[FIXTURE_URL];
 
 static void prepare(void)
 {
-    fixture_url_as(&world.f, "ledgerlock_test_client", client, sizeof client);
-    (void)strcat(client, "&options=-csearch_path%3Dledgerlock");
+    client_open();
     world_do("INSERT INTO users (user_id, currency) VALUES (1, 'USD'), (2, 'USD');"
              "ALTER TABLE users ALTER user_id RESTART WITH 100");
     world_sku(1, "A", 10, 250);
 }
 
 WORLD(.role = "ledgerlock_owner", .also = prepare);
-
-static void refused(const char *expected, const char *sql)
-{
-    char code[6];
-
-    if (strcmp(fixture_sqlstate(client, sql, code), expected) != 0)
-        fail_msg("%s and not %s: %s", code, expected, sql);
-}
-
-static int64_t ask(const char *sql)
-{
-    return fixture_query_int8(client, sql);
-}
 
 /* ---- create_user ---- */
 

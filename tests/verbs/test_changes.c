@@ -1,15 +1,11 @@
 /* changes: pauses, cancellations and prorations, as support makes them. */
-#include "tests/lib/steps.h"
-#include "tests/lib/world.h"
-
-static char support[FIXTURE_URL];
+#include "tests/lib/client.h"
 
 /* Subscription 1 runs in a period of ten days that began two days and an hour ago, and
  * is paid. */
 static void prepare(void)
 {
-    fixture_url_as(&world.f, "ledgerlock_test_client", support, sizeof support);
-    (void)strcat(support, "&options=-csearch_path%3Dledgerlock");
+    client_open();
     world_user(1, 300);
     world_user(2, 0);
     world_do(
@@ -25,19 +21,6 @@ static void prepare(void)
 }
 
 WORLD(.role = "ledgerlock_owner", .also = prepare);
-
-static void refused(const char *expected, const char *sql)
-{
-    char code[6];
-
-    if (strcmp(fixture_sqlstate(support, sql, code), expected) != 0)
-        fail_msg("%s and not %s: %s", code, expected, sql);
-}
-
-static int64_t ask(const char *sql)
-{
-    return fixture_query_int8(support, sql);
-}
 
 static void audit(void)
 {

@@ -1,27 +1,16 @@
 /* client functions: whose row it is, and which times a client may give. */
+#include "tests/lib/client.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/world.h"
-
-static char client[FIXTURE_URL];
 
 static void prepare(void)
 {
-    fixture_url_as(&world.f, "ledgerlock_test_client", client, sizeof client);
-    (void)strcat(client, "&options=-csearch_path%3Dledgerlock");
+    client_open();
     world_do("INSERT INTO users (user_id, currency) VALUES (1, 'USD'), (2, 'USD')");
     world_sku(65, "A", 10, 250);
     world_subscription(1, 1, 100, "2024-01-31Z");
 }
 
 WORLD(.role = "ledgerlock_owner", .also = prepare);
-
-static void refused(const char *expected, const char *sql)
-{
-    char code[6];
-
-    if (strcmp(fixture_sqlstate(client, sql, code), expected) != 0)
-        fail_msg("%s and not %s: %s", code, expected, sql);
-}
 
 #define LINE(sku, qty) "{\"sku\": \"" sku "\", \"qty\": " qty "}"
 
@@ -44,8 +33,8 @@ CASE_ROWS(another_user_cannot, strangers)
     refused("LL002", row->sql);
     world_expect("parked parked", "SELECT (SELECT state FROM orders) || ' ' || state"
                                   " FROM subscriptions WHERE cancel_at IS NULL");
-    assert_true(fixture_query_int8(client, "SELECT resume_order(1, 7)"));
-    assert_true(fixture_query_int8(client, "SELECT resume_subscription(1, 1)"));
+    assert_true(ask("SELECT resume_order(1, 7)"));
+    assert_true(ask("SELECT resume_subscription(1, 1)"));
 }
 
 #define ORDER_AT(at) "SELECT place_order(1, 'k', '[" LINE("A", "1") "]', " at ")"

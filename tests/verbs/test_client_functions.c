@@ -2,15 +2,12 @@
  * calls them, again, wrongly, and two at once. */
 #include <libpq-fe.h>
 
+#include "tests/lib/client.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/world.h"
-
-static char client[FIXTURE_URL];
 
 static void prepare(void)
 {
-    fixture_url_as(&world.f, "ledgerlock_test_client", client, sizeof client);
-    (void)strcat(client, "&options=-csearch_path%3Dledgerlock");
+    client_open();
     world_do(
         "INSERT INTO users (user_id, currency) VALUES (1, 'USD'), (2, 'USD'), (3, 'EUR');"
         "INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency)"
@@ -28,18 +25,10 @@ WORLD(.role = "ledgerlock_owner", .also = prepare);
 /* The client is answered this number; false is 0. */
 static void answers(int64_t n, const char *sql)
 {
-    int64_t found = fixture_query_int8(client, sql);
+    int64_t found = ask(sql);
 
     if (found != n)
         fail_msg("%" PRId64 " and not %" PRId64 ": %s", found, n, sql);
-}
-
-static void refused(const char *expected, const char *sql)
-{
-    char code[6];
-
-    if (strcmp(fixture_sqlstate(client, sql, code), expected) != 0)
-        fail_msg("%s and not %s: %s", code, expected, sql);
 }
 
 #define PLACE(user, key, lines) "SELECT place_order(" user ", " key ", '" lines "')"
@@ -50,7 +39,7 @@ static void refused(const char *expected, const char *sql)
 /* Guarantee: An order placed twice under one key is one order. */
 CASE(order_with_same_key_and_lines_is_the_same_order)
 {
-    int64_t id = fixture_query_int8(client, PLACE("1", "'k'", "[" LINE("A", "2") "]"));
+    int64_t id = ask(PLACE("1", "'k'", "[" LINE("A", "2") "]"));
 
     answers(id, PLACE("1", "'k'", "[{\"qty\": 2,  \"sku\": \"A\"}]"));
     world_expect("1 500",
@@ -61,8 +50,7 @@ CASE(order_with_same_key_and_lines_is_the_same_order)
 /* Guarantee: An order placed twice with its lines in another order is one order. */
 CASE(order_with_its_lines_in_another_order_is_the_same_order)
 {
-    int64_t id = fixture_query_int8(
-        client, PLACE("1", "'k'", "[" LINE("A", "2") "," LINE("B", "3") "]"));
+    int64_t id = ask(PLACE("1", "'k'", "[" LINE("A", "2") "," LINE("B", "3") "]"));
 
     answers(id, PLACE("1", "'k'", "[" LINE("B", "3") "," LINE("A", "2") "]"));
     answers(id, PLACE("1", "'k'",
@@ -79,7 +67,7 @@ CASE(order_reads_each_price_once)
              " BEGIN UPDATE ledgerlock.stock SET unit_price_minor = 7; RETURN NEW;"
              " END $$; CREATE TRIGGER reprice BEFORE INSERT ON orders FOR EACH ROW"
              " EXECUTE FUNCTION public.reprice()");
-    (void)fixture_query_int8(client, PLACE("1", "'k'", "[" LINE("A", "2") "]"));
+    (void)ask(PLACE("1", "'k'", "[" LINE("A", "2") "]"));
     world_expect("500 500", "SELECT concat_ws(' ', total_minor, (SELECT sum(qty *"
                             " unit_price_minor) FROM order_lines)) FROM orders");
     world_do("DROP FUNCTION public.reprice CASCADE");
@@ -88,25 +76,23 @@ CASE(order_reads_each_price_once)
 /* Guarantee: An order placed under a used key with other lines is refused. */
 CASE(order_with_same_key_and_other_lines_is_refused)
 {
-    (void)fixture_query_int8(client, PLACE("1", "'k'", "[" LINE("A", "2") "]"));
+    (void)ask(PLACE("1", "'k'", "[" LINE("A", "2") "]"));
     refused("LL001", PLACE("1", "'k'", "[" LINE("A", "3") "]"));
     world_expect("2", "SELECT sum(qty) FROM order_lines");
 }
 
 CASE(order_with_key_of_another_user_is_another_order)
 {
-    int64_t id = fixture_query_int8(client, PLACE("1", "'k'", "[" LINE("A", "2") "]"));
+    int64_t id = ask(PLACE("1", "'k'", "[" LINE("A", "2") "]"));
 
-    assert_int_not_equal(
-        fixture_query_int8(client, PLACE("2", "'k'", "[" LINE("B", "1") "]")), id);
+    assert_int_not_equal(ask(PLACE("2", "'k'", "[" LINE("B", "1") "]")), id);
     world_expect("2", "SELECT count(*) FROM orders");
 }
 
 CASE(order_of_unknown_skus_is_rejected_naming_them)
 {
-    (void)fixture_query_int8(
-        client, PLACE("1", "'k'",
-                      "[" LINE("Z", "1") "," LINE("A", "1") "," LINE("Y", "1") "]"));
+    (void)ask(PLACE("1", "'k'",
+                    "[" LINE("Z", "1") "," LINE("A", "1") "," LINE("Y", "1") "]"));
     world_expect("rejected unknown_sku {Y,Z}",
                  "SELECT format('%s %s %s', state, reason, skus) FROM orders");
 }
@@ -115,17 +101,16 @@ CASE(order_of_unknown_skus_is_rejected_naming_them)
  * later: nothing is decided in the future. */
 CASE(order_of_an_unknown_sku_is_never_decided_in_the_future)
 {
-    (void)fixture_query_int8(client, "SELECT ledgerlock.place_order(1, 'k',"
-                                     " '[{\"sku\": \"Z\", \"qty\": 1}]',"
-                                     " now() + interval '20 hours')");
+    (void)ask("SELECT ledgerlock.place_order(1, 'k',"
+              " '[{\"sku\": \"Z\", \"qty\": 1}]',"
+              " now() + interval '20 hours')");
     world_expect("t", "SELECT placed_at <= now() AND decided_at <= now() FROM orders");
 }
 
 CASE(order_with_sku_twice_has_its_quantities_summed)
 {
-    (void)fixture_query_int8(
-        client, PLACE("1", "'k'",
-                      "[" LINE("A", "2") "," LINE("B", "1") "," LINE("A", "3") "]"));
+    (void)ask(PLACE("1", "'k'",
+                    "[" LINE("A", "2") "," LINE("B", "1") "," LINE("A", "3") "]"));
     world_expect(
         "65x5 70x1",
         "SELECT string_agg(sku_id || 'x' || qty, ' ' ORDER BY sku_id) FROM order_lines");
@@ -159,7 +144,7 @@ CASE(order_that_is_malformed_is_refused)
 
 CASE(order_placed_moves_neither_stock_nor_money)
 {
-    (void)fixture_query_int8(client, PLACE("1", "'k'", "[" LINE("A", "2") "]"));
+    (void)ask(PLACE("1", "'k'", "[" LINE("A", "2") "]"));
     world_expect("10", "SELECT on_hand FROM stock WHERE sku = 'A'");
     world_expect("0", "SELECT count(*) FROM transfers");
 }

@@ -1,18 +1,14 @@
 /* corrections: refunds, voids, withdrawals, write-offs, returns, adjustments and orders
  * that are taken back. Each is a new row that names what it undoes. */
-#include "tests/lib/steps.h"
-#include "tests/lib/world.h"
+#include "tests/lib/client.h"
 
 enum { ORDERS = 400 };
-
-static char client[FIXTURE_URL]; /* who may do what all people may */
 
 /* User 1 pays 100 for a period of ten days that is running, and 210 for three units of
  * A; user 2 cannot pay 50. */
 static void prepare(void)
 {
-    fixture_url_as(&world.f, "ledgerlock_test_client", client, sizeof client);
-    (void)strcat(client, "&options=-csearch_path%3Dledgerlock");
+    client_open();
     world_user(1, 1000);
     world_user(2, 10);
     world_sku(1, "A", 10, 70);
@@ -26,19 +22,6 @@ static void prepare(void)
 }
 
 WORLD(.role = "ledgerlock_owner", .also = prepare);
-
-static void refused(const char *expected, const char *sql)
-{
-    char code[6];
-
-    if (strcmp(fixture_sqlstate(client, sql, code), expected) != 0)
-        fail_msg("%s and not %s: %s", code, expected, sql);
-}
-
-static int64_t ask(const char *sql)
-{
-    return fixture_query_int8(client, sql);
-}
 
 static void wallet_is(int64_t minor)
 {

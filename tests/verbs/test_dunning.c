@@ -1,9 +1,7 @@
 /* dunning: what deposits and support do to subscriptions that were not paid. test_life
  * has a pool beside it. */
+#include "tests/lib/client.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/world.h"
-
-static char client[FIXTURE_URL];
 
 /* Subscription i of user 1, of i times 1.00, began so many months and ten days ago. Its
  * first period was declined once, and it is past due until tomorrow. */
@@ -23,8 +21,7 @@ static void declined(int i, int months)
 
 static void prepare(void)
 {
-    fixture_url_as(&world.f, "ledgerlock_test_client", client, sizeof client);
-    (void)strcat(client, "&options=-csearch_path%3Dledgerlock");
+    client_open();
     world_do("INSERT INTO users (user_id, currency) VALUES (1, 'USD')");
 }
 
@@ -36,7 +33,7 @@ static void deposit(const char *key, int64_t amount)
 
     (void)snprintf(sql, sizeof sql, "SELECT deposit(1, 'USD', %" PRId64 ", '%s')",
                    amount, key);
-    (void)fixture_query_int8(client, sql);
+    (void)ask(sql);
 }
 
 /* The numbers of those that are due, and how often each was tried. */
@@ -81,7 +78,7 @@ CASE(resume_that_forgives_leaves_no_gap)
 {
     declined(1, 2);
     world_do("UPDATE subscriptions SET state = 'unpaid'");
-    assert_true(fixture_query_int8(client, "SELECT resume_subscription(1, 1)"));
+    assert_true(ask("SELECT resume_subscription(1, 1)"));
     world_expect(
         "0 waived 1, 1 waived 0",
         "SELECT string_agg(concat_ws(' ', period_no, state, tries), ', ' ORDER BY period_no) FROM charges");

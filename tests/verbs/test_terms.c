@@ -1,13 +1,10 @@
 /* terms: what a subscription is and costs from a period on, as support sets it. */
+#include "tests/lib/client.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/world.h"
-
-static char support[FIXTURE_URL];
 
 static void prepare(void)
 {
-    fixture_url_as(&world.f, "ledgerlock_test_client", support, sizeof support);
-    (void)strcat(support, "&options=-csearch_path%3Dledgerlock");
+    client_open();
     world_do("INSERT INTO users (user_id, currency) VALUES (1, 'USD'), (2, 'USD')");
     world_subscription(1, 1, 100, "2024-01-31Z");
     world_do(
@@ -16,22 +13,13 @@ static void prepare(void)
 
 WORLD(.role = "ledgerlock_owner", .also = prepare);
 
-static void refused(const char *expected, const char *sql)
-{
-    char code[6];
-
-    if (strcmp(fixture_sqlstate(support, sql, code), expected) != 0)
-        fail_msg("%s and not %s: %s", code, expected, sql);
-}
-
 #define SET(sub, from, words) "SELECT set_terms(1, " sub ", " from ", " words ")"
 
 /* Guarantee: Terms change from a period on that was not tried yet, and never for one
  * that was. */
 CASE(terms_count_from_their_period_on)
 {
-    assert_true(fixture_query_int8(
-        support, SET("1", "3", "'duo', 2, 80") " = timestamptz '2024-04-30Z'"));
+    assert_true(ask(SET("1", "3", "'duo', 2, 80") " = timestamptz '2024-04-30Z'"));
     world_expect(
         "100 1 plan 1,100 1 plan 1,160 2 duo,160 2 duo",
         "SELECT string_agg(concat_ws(' ', amount_minor, quantity, plan), ',' ORDER BY"
