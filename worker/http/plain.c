@@ -97,17 +97,25 @@ static void put_audit(FILE *f, const json_t *audit)
     (void)fputs("</p>\n", f);
 }
 
+static void put_verdict(FILE *f, const json_t *of)
+{
+    (void)fprintf(f, "%lld charged twice, %lld oversold, %lld totals wrong</p>\n",
+                  doc_int(of, "charged_twice"), doc_int(of, "oversold"),
+                  doc_int(of, "wrong_totals"));
+}
+
 /* The unguarded side, and the faults that were started. */
 static void put_chaos(FILE *f, const json_t *doc)
 {
     const json_t *plain = json_object_get(json_object_get(doc, "tables"), "plain");
     const json_t *chaos = json_object_get(doc, "chaos");
 
-    if (plain != NULL)
-        (void)fprintf(f,
-                      "<p class=bad>The same work under the plain lock, over tables "
-                      "without guards: %lld charged twice, %lld oversold</p>\n",
-                      doc_int(plain, "charged_twice"), doc_int(plain, "oversold"));
+    if (plain != NULL) {
+        (void)fputs("<p class=bad>The same work under the plain lock, over tables "
+                    "without guards: ",
+                    f);
+        put_verdict(f, plain);
+    }
     if (chaos == NULL)
         return;
     (void)fputs("<p><a href=chaos>Break it</a></p>\n", f);
@@ -124,9 +132,10 @@ static void put_document(FILE *f, const json_t *doc)
     json_t *newest = json_array_get(json_object_get(read, "newest"), 0);
     const char *name;
 
-    if (newest != NULL)
-        (void)fprintf(f, "<p>%lld charged twice, %lld oversold</p>\n",
-                      doc_int(newest, "charged_twice"), doc_int(newest, "oversold"));
+    if (newest != NULL) {
+        (void)fputs("<p>", f);
+        put_verdict(f, newest);
+    }
     put_audit(f, json_object_get(doc, "audit"));
     put_chaos(f, doc);
     json_object_foreach(json_object_get(read, "jobs"), name, job)

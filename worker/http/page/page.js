@@ -85,10 +85,12 @@ function remember(doc) {
 
 function showVerdict(doc) {
   const newest = doc.tables ? doc.tables.newest[0] : null, audit = doc.audit;
-  const bad = (newest && newest.charged_twice + newest.oversold > 0) || (audit && audit.broken.length > 0);
+  const bad = (newest && newest.charged_twice + newest.oversold + newest.wrong_totals > 0) || (audit && audit.broken.length > 0);
   $("twice").textContent = newest ? number(newest.charged_twice) : "–";
   $("oversold").textContent = newest ? number(newest.oversold) : "–";
-  $("newest").textContent = newest ? "Among the newest " + number(newest.charges) + " charges and all SKUs, read " + age(doc.tables_age_ms) + " ago." : "";
+  $("wrong").textContent = newest ? number(newest.wrong_totals) : "–";
+  $("newest").textContent = newest ? "Among the newest " + number(newest.charges) + " charges, " + number(newest.wallets) + " wallets and " +
+    number(newest.skus) + " SKUs, read " + age(doc.tables_age_ms) + " ago." : "";
   $("audit").textContent = !audit ? "No whole audit has ended yet." :
     (audit.broken.length === 0 ? "The last whole audit: no promise is broken (" + audit.invariants + " invariants), " :
       "The last whole audit: BROKEN: " + audit.broken.join(", ") + ", ") + age(audit.age_ms) + " ago.";
