@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Opens the page of a pool in a real browser.
 
-    browse.py URL             checks what a reader needs: figures that are right, a worker that is killed and comes back, the
-                              keyboard, both schemes of colours, the page without JavaScript. Exit code 1 names what is wrong,
+    browse.py URL             checks what a reader needs: figures that are right, a worker that is killed and comes back, and
+                              the timeline of it, a server that is lost, the keyboard, both schemes of colours, the page without JavaScript. Exit code 1 names what is wrong,
                               77 that no browser is here.
     browse.py URL --workers N checks that the page of N workers shows each in a row of its own that can be read.
     browse.py URL --chaos     freezes a worker by its button: sees the fault, the recovery, and the two sides.
@@ -10,6 +10,7 @@
     browse.py URL PICTURE     waits until the page is full, and stores a picture of it.
 """
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -23,12 +24,12 @@ except ImportError:
     sys.exit(77)
 
 BROWSER, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
-TABLES = ("jobs", "worker-rows", "stock", "waits", "incidents", "parked")
+TABLES = ("jobs", "worker-rows", "timeline", "stock", "waits", "incidents", "parked")
 WAIT_S = 120
 READ = """
 const text = (id) => document.getElementById(id).textContent.trim();
 const rows = (id) => [...document.getElementById(id).tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent.trim()));
-const seen = {verdict: document.getElementById("verdict").dataset.state, live: text("live"), twice: text("twice"),
+const seen = {verdict: document.getElementById("verdict").dataset.state, live: text("live"), unknown: text("unknown"), newest: text("newest"), twice: text("twice"),
               oversold: text("oversold"), wrong: text("wrong"), audit: text("audit"), colour: getComputedStyle(document.body).backgroundColor,
               bars: document.querySelectorAll("#worker-rows .bar").length, lines: document.querySelectorAll("#rate path").length,
               wide: document.documentElement.scrollWidth - document.documentElement.clientWidth};
@@ -94,6 +95,42 @@ def check_killed_worker(page):
                      lambda s: s["worker-rows"][0][2] not in (pid, "–") and s["worker-rows"][0][4] == "1")
     check(seen["worker-rows"][0][:2] == [slot, job], "the slot has another job", seen)
     page.wait("it is not at work again", lambda s: s["worker-rows"][0][3] in ("works", "connected") and s["verdict"] == "good")
+    seen = page.wait("the timeline does not tell when it recovered", lambda s: len(s["timeline"][0]) == 5 and s["timeline"][0][4] != "not yet")
+    check(seen["timeline"][0][1:4] == ["worker died", f"worker {slot} of {job}", "signal 9"], "the timeline tells something else", seen)
+    check(re.fullmatch(r"[0-9]+ (ms|s|min)", seen["timeline"][0][4]), "the recovery has no time", seen)
+
+
+def parent(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[1])
+
+
+def serving(supervisor):
+    """The process of the page."""
+    with open(f"/proc/{supervisor}/task/{supervisor}/children", encoding="ascii") as file:
+        for pid in map(int, file.read().split()):
+            with open(f"/proc/{pid}/comm", encoding="ascii") as name:
+                if name.read() == "http\n":
+                    return pid
+    sys.exit("page: no process serves the page")
+
+
+def check_lost(page):
+    """The server says nothing, and later is gone: the verdict is not known, its age grows, and it comes back."""
+    supervisor = parent(page.seen()["worker-rows"][0][2])
+    for sig in (signal.SIGSTOP, signal.SIGKILL):
+        server = serving(supervisor)
+        os.kill(supervisor, signal.SIGSTOP)  # it would start another one
+        try:
+            os.kill(server, sig)
+            seen = page.wait("the verdict stays known though nobody answers", lambda s: s["verdict"] == "unknown")
+            check(seen["unknown"] == "Not known; it was:" and seen["live"].startswith("the pool does not answer"), "it does not say so", seen)
+            page.wait("the age of the verdict stands still", lambda s: s["newest"] != seen["newest"] and " s ago" in s["newest"])
+        finally:
+            os.kill(supervisor, signal.SIGCONT)
+        if sig == signal.SIGSTOP:
+            os.kill(server, signal.SIGCONT)
+        page.wait("the verdict does not come back", lambda s: s["verdict"] == "good" and s["live"] == "live" and s["unknown"] == "")
 
 
 def check_schemes(page):
@@ -159,6 +196,7 @@ def check_all(url):
             check_schemes(page)
             check_keyboard(page)
             check_errors(page)
+            check_lost(page)
         finally:
             browser.quit()
         check_small(f"{profile}/b", url)

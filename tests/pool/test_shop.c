@@ -2,7 +2,7 @@
  * under every fault, beside workers under a plain lock that do not. */
 #include <sys/wait.h>
 
-#include "tests/lib/http.h"
+#include "tests/lib/button.h"
 #include "tests/lib/steps.h"
 
 enum { LEASE_MS = 2000, SEASONS_MS = 300000 };
@@ -59,39 +59,13 @@ static int64_t plain(const char *column)
 
 /* ---- the buttons ---- */
 
-static void read_token(char token[64])
-{
-    const char *at;
-
-    FIXTURE_AWAIT(http_get(port, &a, "/chaos") == 200, "no buttons: %s", a.body);
-    at = strstr(a.body, "name=token value=");
-    assert_non_null(at);
-    at += strlen("name=token value=");
-    (void)snprintf(token, 64, "%.*s", (int)strcspn(at, ">"), at);
-}
-
-static int post(const char *action, const char *headers, const char *body)
-{
-    char lines[1024];
-
-    (void)snprintf(lines, sizeof lines,
-                   "POST /chaos/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: "
-                   "%zu\r\n%s",
-                   action, port, strlen(body), headers);
-    return http_post(port, &a, lines, body);
-}
-
 static void press(const char *action)
 {
-    char token[64], headers[160], body[128];
+    char headers[160], form[128];
 
-    read_token(token);
-    (void)snprintf(headers, sizeof headers,
-                   "Origin: http://localhost:%d\r\nContent-Type: "
-                   "application/x-www-form-urlencoded",
-                   port);
-    (void)snprintf(body, sizeof body, "token=%s&confirm=yes", token);
-    FIXTURE_AWAIT(post(action, headers, body) != 409, "a fault does not end");
+    button_form(port, headers, form);
+    FIXTURE_AWAIT(button_press(port, &a, action, headers, form) != 409,
+                  "a fault does not end");
     if (a.status != 303)
         fail_msg("%s: %d %s", action, a.status, a.body);
 }
@@ -280,60 +254,6 @@ CASE(seasons_keep_the_disk_small)
     assert_in_range(most, 2, 20);
     close_shop();
     assert_exact();
-}
-
-/* Guarantee: A button works with the token of this page alone, sent by a page of this
- * very address, as a form that is confirmed. */
-CASE(button_is_refused_to_strangers)
-{
-    char token[64], form[128], ours[160], foreign[320], own_address[80];
-    static const char type[] = "Content-Type: application/x-www-form-urlencoded";
-
-    open_shop("256", "20");
-    read_token(token);
-    (void)snprintf(own_address, sizeof own_address, "Origin: http://localhost:%d",
-                   port);
-    (void)snprintf(ours, sizeof ours, "%s\r\n%s", own_address, type);
-    (void)snprintf(form, sizeof form, "token=%s&confirm=yes", token);
-    assert_int_equal(post("wipe-redis", ours, "confirm=yes"), 403);
-    assert_int_equal(post("wipe-redis", ours, "token=0&confirm=yes"), 403);
-    (void)snprintf(foreign, sizeof foreign, "Origin: http://shop.example\r\n%s", type);
-    assert_int_equal(post("wipe-redis", foreign, form), 403);
-    (void)snprintf(foreign, sizeof foreign, "Origin: null\r\n%s", type);
-    assert_int_equal(post("wipe-redis", foreign, form), 403);
-    assert_int_equal(post("wipe-redis", type, form), 403);
-    (void)snprintf(foreign, sizeof foreign, "%s\r\nSec-Fetch-Site: cross-site", ours);
-    assert_int_equal(post("wipe-redis", foreign, form), 403);
-    (void)snprintf(foreign, sizeof foreign, "%s\r\nContent-Type: text/plain",
-                   own_address);
-    assert_int_equal(post("wipe-redis", foreign, form), 415);
-    assert_int_equal(post("format-disk", ours, form), 405);
-    form[strlen(form) - strlen("&confirm=yes")] = '\0';
-    assert_int_equal(post("wipe-redis", ours, form), 400);
-    assert_int_equal(http_get(port, &a, "/state"), 200);
-    fixture_assert_contains(a.body, "\"faults\":[]");
-    close_shop();
-}
-
-/* Guarantee: Without --allow-chaos the page has no button, and takes no POST. */
-CASE(without_allow_chaos_there_is_no_button)
-{
-    static const char *const paths[] = {"/", "/plain", "/state"};
-
-    port = http_free_port();
-    pool_start("run --http %d", port);
-    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200, "no page");
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        assert_int_equal(http_get(port, &a, paths[i]), 200);
-        assert_null(strstr(a.body, "button"));
-        assert_null(strstr(a.body, "token"));
-    }
-    assert_int_equal(http_get(port, &a, "/chaos"), 404);
-    assert_int_equal(http_get(port, &a, "/chaos.js"), 404);
-    assert_int_equal(post("wipe-redis", "Origin: http://localhost", "confirm=yes"),
-                     405);
-    world_says(3, "it needs --http", "run --once --allow-chaos");
-    pool_stop();
 }
 
 /* Guarantee: The shop refuses a database that its owner has not marked for it. */

@@ -1,87 +1,10 @@
 /* answers: one request. Everything but a button (chaos.h) is read only; what a
  * stranger's page could make a browser ask for is refused by its Host or Origin. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "page_gen.h"
 #include "worker/http/http.h"
-
-#define POLICY                                                                         \
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "    \
-    "img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
-static void put_headers(struct MHD_Response *response, const char *type)
-{
-    (void)MHD_add_response_header(response, "Content-Type", type);
-    (void)MHD_add_response_header(response, "Content-Security-Policy", POLICY);
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Referrer-Policy", "same-origin");
-    (void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy",
-                                  "same-origin");
-    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
-}
-
-/* Hands the response over; NULL: something was refused for want of memory or places. */
-static enum MHD_Result send_response(struct http *h,
-                                     struct MHD_Connection *connection,
-                                     unsigned status,
-                                     const char *type,
-                                     struct MHD_Response *response)
-{
-    enum MHD_Result result;
-
-    if (response == NULL)
-        return MHD_NO;
-    put_headers(response, type);
-    clients_whole(h, connection);
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-/* Takes ownership of the text, which malloc made. */
-static enum MHD_Result send_text(struct http *h,
-                                 struct MHD_Connection *connection,
-                                 unsigned status,
-                                 const char *type,
-                                 char *text,
-                                 size_t length)
-{
-    if (text == NULL)
-        return MHD_NO;
-    return send_response(
-        h, connection, status, type,
-        MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
-}
-
-enum MHD_Result answer_words(struct http *h,
-                             struct MHD_Connection *connection,
-                             unsigned status,
-                             const char *words)
-{
-    static const char type[] = "text/plain; charset=utf-8";
-
-    union {
-        const char *text;
-        void *buffer;
-    } copied = {words}; /* it is only read, whatever the type says */
-
-    return send_response(h, connection, status, type,
-                         MHD_create_response_from_buffer(strlen(words), copied.buffer,
-                                                         MHD_RESPMEM_MUST_COPY));
-}
-
-enum MHD_Result
-answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path)
-{
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-
-    if (response != NULL)
-        (void)MHD_add_response_header(response, "Location", path);
-    return send_response(h, connection, 303, "text/plain; charset=utf-8", response);
-}
 
 /* ---- who may ask ---- */
 
@@ -132,8 +55,8 @@ static enum MHD_Result send_health(struct http *h,
     well = is_well(h, f);
     (void)pthread_mutex_unlock(&h->mutex);
     (void)fclose(f);
-    return send_text(h, connection, well ? 200 : 503, "text/plain; charset=utf-8", text,
-                     length);
+    return respond_text(h, connection, well ? 200 : 503, "text/plain; charset=utf-8",
+                        text, length);
 }
 
 /* Sends the text that `make` writes about the document and the memory of the pool. */
@@ -148,7 +71,7 @@ static enum MHD_Result send_made(struct http *h,
     (void)pthread_mutex_lock(&h->mutex);
     text = make(h, &length);
     (void)pthread_mutex_unlock(&h->mutex);
-    return send_text(h, connection, 200, type, text, length);
+    return respond_text(h, connection, 200, type, text, length);
 }
 
 static enum MHD_Result send_state(struct http *h, struct MHD_Connection *connection)
@@ -162,7 +85,7 @@ static enum MHD_Result send_state(struct http *h, struct MHD_Connection *connect
     (void)pthread_mutex_unlock(&h->mutex);
     if (text == NULL)
         return answer_words(h, connection, 503, "nothing was read yet, try again\n");
-    return send_text(h, connection, 200, "application/json", text, length);
+    return respond_text(h, connection, 200, "application/json", text, length);
 }
 
 static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connection)
@@ -171,7 +94,7 @@ static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connec
 
     if (response == NULL)
         return answer_words(h, connection, 503, "too many pages are open\n");
-    return send_response(h, connection, 200, "text/event-stream", response);
+    return respond(h, connection, 200, "text/event-stream", response);
 }
 
 static const struct file {
@@ -198,9 +121,9 @@ send_file(struct http *h, struct MHD_Connection *connection, const char *url)
 
         if (strcmp(url, files[i].url) == 0 &&
             (files[i].id != PAGE_CHAOS || h->chaos != NULL))
-            return send_response(h, connection, 200, files[i].type,
-                                 MHD_create_response_from_buffer(
-                                     text->len, kept.buffer, MHD_RESPMEM_PERSISTENT));
+            return respond(h, connection, 200, files[i].type,
+                           MHD_create_response_from_buffer(text->len, kept.buffer,
+                                                           MHD_RESPMEM_PERSISTENT));
     }
     return answer_words(h, connection, 404,
                         "there are /, /plain, /metrics, /livez, /readyz, /state and "

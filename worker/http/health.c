@@ -37,7 +37,7 @@ bool health_is_ready(const struct http *h, FILE *out)
             continue;
         is_ok = false;
         (void)fprintf(out, "worker %zu of %s: %s%s%s\n", i, slot->job->name,
-                      slot->pid == 0 ? "does not run" : document_state(state),
+                      slot->pid == 0 ? "does not run" : memory_state(state),
                       slot->trouble[0] != '\0' ? ": " : "", slot->trouble);
     }
     if (h->redis_trouble[0] != '\0')

@@ -20,6 +20,7 @@
 
 enum {
     REFRESH_MS = 1000,
+    STALE_MS = 10000, /* a reading, and its pause, may take so much longer */
     REST =
         50, /* tables are left alone for so many times as long as reading them took */
     AUDIT_REST = 200,       /* likewise after an audit */
@@ -136,6 +137,7 @@ static void refresh(struct http *h, struct pg **pg, int64_t *next_ms)
         h->audit = json_incref(json_object_get(tables, "audit"));
         (void)json_object_del(tables, "audit");
         h->tables_ms = clk_ms();
+        h->stale_ms = STALE_MS + 2 * (*next_ms - begun_ms);
         h->trouble[0] = '\0';
     } else if (e.code != 0) {
         (void)snprintf(h->trouble, sizeof h->trouble, "%.299s", e.msg);
@@ -194,6 +196,10 @@ static void audit_once(struct http *h)
         audit_gather(pg, &order, &audit, &e) != 0 ||
         report_audit(pg, audit, clk_ms() - begun_ms, &e) != 0)
         log_warn("http.no_audit", "code=LL-5007 err=%s", LOG_TEXT(e.msg));
+    (void)pthread_mutex_lock(&h->mutex);
+    (void)snprintf(h->audit_trouble, sizeof h->audit_trouble, "%.299s",
+                   e.code == 0 ? "" : e.msg);
+    (void)pthread_mutex_unlock(&h->mutex);
     json_decref(audit);
     pg_close(pg);
 }

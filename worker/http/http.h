@@ -7,10 +7,12 @@
  *   http.c     the socket, the threads, the end
  *   clients.c  closes a connection whose request takes too long
  *   ping.c     asks Redis now and then
+ *   respond.c  an answer with the headers of every answer
  *   answers.c  one request: who may ask, and which answer it gets
  *   events.c   server-sent events: the document, each time it is new
  *   view.c     what the tables say, for the page and for `top`
- *   document.c the document: that, and the memory of the pool
+ *   memory.c   what the memory of the pool says
+ *   document.c the document: both
  *   metrics.c  the same figures for Prometheus
  *   health.c   /livez and /readyz
  *   plain.c    the document as tables, without JavaScript
@@ -42,7 +44,9 @@ struct http {
     json_t *tables;          /* the part of the document that was read from tables */
     json_t *audit;           /* the last whole audit, as it was read with them */
     int64_t tables_ms;       /* when that was (clk_ms); 0: never */
+    int64_t stale_ms;        /* they are read again before they are so old */
     char trouble[300];       /* why the tables could not be read; "" */
+    char audit_trouble[300]; /* why the last whole audit failed; "" */
     char redis_trouble[300]; /* why Redis does not answer; "" */
     struct listener *listeners;
     size_t listener_ct;
@@ -62,8 +66,23 @@ char *document_compose(const struct http *h, size_t *length);
  * is held. */
 json_t *document_audit(const struct http *h);
 
+/* The wall clock, in milliseconds since 1970. */
+int64_t document_now_ms(void);
+
+/* ---- memory.c: of the pool; new values, which the caller owns ---- */
+
 /* The name of a state of a worker: "works". */
-const char *document_state(enum slot_state state);
+const char *memory_state(enum slot_state state);
+
+/* Each worker; sums of the counters of each job. */
+json_t *memory_workers(const struct http *h);
+json_t *memory_counters(const struct http *h);
+
+/* Keys that workers meet busy again and again. */
+json_t *memory_waits(const struct http *h);
+
+/* The last incidents, newest first; unix_ms: now. */
+json_t *memory_timeline(const struct http *h, int64_t unix_ms);
 
 /* How long after an audit the next one begins: its interval, and 200 times what the
  * last one took if that is longer, so audits take at most a 200th of the time. */
@@ -112,7 +131,24 @@ struct MHD_Response *events_response(struct http *h, struct MHD_Connection *conn
 /* A new document is there, or the end has come; the mutex is held. */
 void events_wake(struct http *h);
 
-/* Queues words as an answer; headers are those of every answer. */
+/* ---- respond.c: an answer with the headers of every answer ---- */
+
+/* Hands the response over; NULL: something was refused for want of memory or places. */
+enum MHD_Result respond(struct http *h,
+                        struct MHD_Connection *connection,
+                        unsigned status,
+                        const char *type,
+                        struct MHD_Response *response);
+
+/* Takes ownership of the text, which malloc made. */
+enum MHD_Result respond_text(struct http *h,
+                             struct MHD_Connection *connection,
+                             unsigned status,
+                             const char *type,
+                             char *text,
+                             size_t length);
+
+/* Words alone. */
 enum MHD_Result answer_words(struct http *h,
                              struct MHD_Connection *connection,
                              unsigned status,

@@ -175,11 +175,10 @@ put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
         const int64_t *states = sums[j].states;
 
         for (int s = 0; s <= SLOT_STATES; s++)
-            (void)fprintf(f,
-                          "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
-                          job_types[j]->name,
-                          s < SLOT_STATES ? document_state((enum slot_state)s) : "gone",
-                          states[s]);
+            (void)fprintf(
+                f, "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
+                job_types[j]->name,
+                s < SLOT_STATES ? memory_state((enum slot_state)s) : "gone", states[s]);
         up += states[SLOT_CONNECTED] + states[SLOT_WORKS];
         redis_down += states[SLOT_REDIS_DOWN];
         postgres_down += states[SLOT_POSTGRES_DOWN];

@@ -1,7 +1,9 @@
 /* plain: the page as tables, for a browser without JavaScript. */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "worker/cli/json.h"
@@ -29,11 +31,18 @@ void plain_put(FILE *f, const char *text)
     }
 }
 
-static void put_value(FILE *f, const json_t *value)
+/* Milliseconds since 1970 as a time of the day in UTC; what is below 0 is not there. */
+static void put_value(FILE *f, const char *key, const json_t *value)
 {
-    if (json_is_integer(value))
-        (void)fprintf(f, "<td class=n>%" JSON_INTEGER_FORMAT "</td>",
-                      json_integer_value(value));
+    json_int_t n = json_integer_value(value);
+
+    if (json_is_integer(value) && strcmp(key, "at_ms") == 0)
+        (void)fprintf(f, "<td class=n>%02d:%02d:%02d UTC</td>", (int)(n / 3600000 % 24),
+                      (int)(n / 60000 % 60), (int)(n / 1000 % 60));
+    else if (json_is_integer(value) && n < 0)
+        (void)fputs("<td class=n>-</td>", f);
+    else if (json_is_integer(value))
+        (void)fprintf(f, "<td class=n>%" JSON_INTEGER_FORMAT "</td>", n);
     else if (json_is_string(value)) {
         (void)fputs("<td>", f);
         plain_put(f, json_string_value(value));
@@ -67,41 +76,71 @@ static void put_table(FILE *f, const char *title, const json_t *rows)
         (void)fputs("<tr>", f);
         json_object_foreach(row, key, value)
         {
-            put_value(f, value);
+            put_value(f, key, value);
         }
         (void)fputs("\n", f);
     }
     (void)fputs("</tbody></table>\n", f);
 }
 
-static void put_audit(FILE *f, const json_t *audit)
+static void put_figures(FILE *f, const json_t *of)
+{
+    (void)fprintf(f, "%lld charged twice, %lld oversold, %lld totals wrong</p>\n",
+                  doc_int(of, "charged_twice"), doc_int(of, "oversold"),
+                  doc_int(of, "wrong_totals"));
+}
+
+static void put_verdict(FILE *f, const json_t *doc, long long late_ms)
+{
+    const json_t *tables = json_object_get(doc, "tables");
+    const json_t *newest = json_array_get(json_object_get(tables, "newest"), 0);
+    const char *verdict = doc_text(doc, "verdict");
+    long long age_ms = doc_int(doc, "tables_age_ms") + late_ms;
+    bool is_known = strcmp(verdict, "bad") == 0 || (strcmp(verdict, "good") == 0 &&
+                                                    age_ms <= doc_int(doc, "stale_ms"));
+
+    if (newest == NULL) {
+        (void)fputs("<p>Not known: the tables were not read yet.</p>\n", f);
+        return;
+    }
+    (void)fprintf(f, "<p%s>%s", is_known && verdict[0] == 'b' ? " class=bad" : "",
+                  is_known ? "" : "Not known; it was: ");
+    put_figures(f, newest);
+    (void)fprintf(f,
+                  "<p>Among the newest %lld charges, %lld wallets and %lld SKUs, read "
+                  "%lld s ago.</p>\n",
+                  doc_int(newest, "charges"), doc_int(newest, "wallets"),
+                  doc_int(newest, "skus"), age_ms / 1000);
+}
+
+static void put_trouble(FILE *f, const char *of, const char *trouble)
+{
+    if (trouble[0] == '\0')
+        return;
+    (void)fprintf(f, "<p class=bad>%s: ", of);
+    plain_put(f, trouble);
+    (void)fputs("</p>\n", f);
+}
+
+static void put_audit(FILE *f, const json_t *audit, long long late_ms)
 {
     json_t *broken = json_object_get(audit, "broken"), *name;
     size_t i;
 
-    (void)fputs("<p>", f);
-    if (!json_is_object(audit))
-        (void)fputs("No whole audit has ended yet.", f);
-    else if (json_array_size(broken) == 0)
-        (void)fprintf(f,
-                      "The last whole audit: no promise is broken (%lld invariants), "
-                      "%lld s ago.",
-                      doc_int(audit, "invariants"), doc_int(audit, "age_ms") / 1000);
-    else
-        (void)fputs("The last whole audit: BROKEN:", f);
+    if (!json_is_object(audit)) {
+        (void)fputs("<p>No whole audit has ended yet.</p>\n", f);
+        return;
+    }
+    (void)fprintf(f, "<p>The last whole audit (%lld invariants, %lld s ago): %s",
+                  doc_int(audit, "invariants"),
+                  (doc_int(audit, "age_ms") + late_ms) / 1000,
+                  json_array_size(broken) == 0 ? "no promise is broken." : "BROKEN:");
     json_array_foreach(broken, i, name)
     {
         (void)fputc(' ', f);
         plain_put(f, json_string_value(name));
     }
     (void)fputs("</p>\n", f);
-}
-
-static void put_verdict(FILE *f, const json_t *of)
-{
-    (void)fprintf(f, "%lld charged twice, %lld oversold, %lld totals wrong</p>\n",
-                  doc_int(of, "charged_twice"), doc_int(of, "oversold"),
-                  doc_int(of, "wrong_totals"));
 }
 
 /* The unguarded side, and the faults that were started. */
@@ -114,7 +153,7 @@ static void put_chaos(FILE *f, const json_t *doc)
         (void)fputs("<p class=bad>The same work under the plain lock, over tables "
                     "without guards: ",
                     f);
-        put_verdict(f, plain);
+        put_figures(f, plain);
     }
     if (chaos == NULL)
         return;
@@ -129,21 +168,23 @@ static void put_document(FILE *f, const json_t *doc)
                                             {"Incidents", "incidents"},
                                             {"Parked rows", "parked"}};
     json_t *read = json_object_get(doc, "tables"), *job;
-    json_t *newest = json_array_get(json_object_get(read, "newest"), 0);
+    long long late_ms = document_now_ms() - doc_int(doc, "at_ms"); /* the document */
     const char *name;
 
-    if (newest != NULL) {
-        (void)fputs("<p>", f);
-        put_verdict(f, newest);
-    }
-    put_audit(f, json_object_get(doc, "audit"));
+    put_verdict(f, doc, late_ms);
+    put_trouble(f, "PostgreSQL", doc_text(doc, "trouble"));
+    put_trouble(f, "Redis", doc_text(doc, "redis_trouble"));
+    put_trouble(f, "The last try of a whole audit", doc_text(doc, "audit_trouble"));
+    put_audit(f, json_object_get(doc, "audit"), late_ms);
     put_chaos(f, doc);
     json_object_foreach(json_object_get(read, "jobs"), name, job)
     {
-        (void)fprintf(f, "<p>%s: %lld due, %lld parked</p>\n", name,
-                      doc_int(job, "due"), doc_int(job, "parked"));
+        (void)fprintf(f, "<p>%s: %lld due, the oldest for %lld s; %lld parked</p>\n",
+                      name, doc_int(job, "due"), doc_int(job, "oldest_due_ms") / 1000,
+                      doc_int(job, "parked"));
     }
     put_table(f, "Workers", json_object_get(doc, "workers"));
+    put_table(f, "Timeline", json_object_get(doc, "timeline"));
     put_table(f, "Waits for a key", json_object_get(doc, "busy"));
     for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
         put_table(f, tables[i][0], json_object_get(read, tables[i][1]));

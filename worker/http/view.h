@@ -4,6 +4,7 @@
 #define LEDGERLOCK_VIEW_H
 
 #include <jansson.h>
+#include <stdbool.h>
 
 #include "common/pg/pg.h"
 
@@ -20,5 +21,9 @@
  * now: counts as now; NULL: the database's clock. */
 MUST_CHECK int
 view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e);
+
+/* The verdict of them and of the last whole audit: "bad" stays so; one that was good
+ * and can no longer be read in time is "unknown". */
+const char *view_verdict(const json_t *tables, const json_t *audit, bool is_late);
 
 #endif

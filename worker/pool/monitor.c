@@ -17,14 +17,16 @@ static const struct trouble {
     enum slot_state state, over_at;
     enum log_level level;
     const char *event, *code, *over; /* the code is that of the message */
+    const char *happened;            /* in the timeline */
 } troubles[] = {
     {SLOT_POSTGRES_DOWN, SLOT_CONNECTED, LOG_WARN, "pool.postgres_down", "LL-5101",
-     "pool.postgres_up"},
+     "pool.postgres_up", "PostgreSQL down"},
     {SLOT_REDIS_DOWN, SLOT_WORKS, LOG_WARN, "pool.redis_down", "LL-5102",
-     "pool.redis_up"},
+     "pool.redis_up", "Redis down"},
     {SLOT_REDIS_WAITS, SLOT_WORKS, LOG_INFO, "pool.redis_waits", "LL-5103",
-     "pool.redis_grants"},
-    {SLOT_FAULT, SLOT_WORKS, LOG_ERROR, "pool.fault", "LL-5104", "pool.fault_over"},
+     "pool.redis_grants", "Redis grants nothing yet"},
+    {SLOT_FAULT, SLOT_WORKS, LOG_ERROR, "pool.fault", "LL-5104", "pool.fault_over",
+     "fault"},
 };
 
 /* The one that was in this state last; NULL: none is. */
@@ -65,9 +67,12 @@ static void say_trouble(struct pool *p, const struct trouble *t)
 
     if (slot != NULL && *said_ms == 0) {
         *said_ms = clk_ms();
+        timeline_begin(&p->shared->timeline, t->happened,
+                       (size_t)(slot - p->shared->slots), slot->trouble);
         log_event(t->level, t->event, "code=%s job=%s err=%s", t->code, slot->job->name,
                   log_quote(quoted, sizeof quoted, slot->trouble));
     } else if (slot == NULL && *said_ms != 0 && are_all_at(p, t->over_at)) {
+        timeline_end(&p->shared->timeline, t->happened, TIMELINE_ANY);
         log_info(t->over, "seconds=%" PRId64, (clk_ms() - *said_ms) / 1000);
         *said_ms = 0;
     }
@@ -92,6 +97,41 @@ bool monitor_is_stuck(struct pool *p)
               " s, see pool.fault; nothing was parked for it\"",
               p->config.give_up_ms / 1000);
     return true;
+}
+
+/* ---- what happens to workers ---- */
+
+void monitor_stopped(struct pool *p, pid_t pid, bool is_stopped)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->children[i].pid == pid && is_stopped)
+            timeline_begin(&p->shared->timeline, timeline_froze, i,
+                           "stopped by a signal");
+        else if (p->children[i].pid == pid)
+            timeline_end(&p->shared->timeline, timeline_froze, (int64_t)i);
+    }
+}
+
+/* A lost lease is over when the worker commits again, or has nothing in flight; a death
+ * when the next worker works. */
+static void watch_worker(struct pool *p, size_t i)
+{
+    struct timeline *t = &p->shared->timeline;
+    const struct slot *slot = &p->shared->slots[i];
+    struct child *child = &p->children[i];
+    int64_t lost = slot->counters.value[COUNT_lost];
+    int64_t batches = slot->counters.value[COUNT_batches];
+
+    if (lost > child->lost)
+        timeline_begin(t, timeline_lost, i, "before its batch ended");
+    else if (batches > child->batches || !inflight_is_set(&slot->inflight))
+        timeline_end(t, timeline_lost, (int64_t)i);
+    child->lost = lost;
+    child->batches = batches;
+    if (child->pid != 0 && slot->state == SLOT_WORKS)
+        timeline_end(t, timeline_died, (int64_t)i);
+    if (child->pid == 0)
+        timeline_end(t, timeline_froze, (int64_t)i);
 }
 
 /* ---- figures ---- */
@@ -162,6 +202,8 @@ void monitor_tend(struct pool *p)
 {
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
         say_trouble(p, &troubles[i]);
+    for (size_t i = 0; i < p->n; i++)
+        watch_worker(p, i);
     say_progress(p);
 }
 

@@ -45,6 +45,7 @@ static void schedule_restart(struct pool *p, size_t i, pid_t pid, int status)
 {
     struct child *child = &p->children[i];
     int64_t delay_ms = 0;
+    char how[24];
 
     p->shared->slots[i].counters.value[COUNT_restarts]++;
     if (is_piling_up(p)) {
@@ -62,6 +63,9 @@ static void schedule_restart(struct pool *p, size_t i, pid_t pid, int status)
     if (inflight_is_set(&p->shared->slots[i].inflight) && delay_ms > RECOVER_CAP_MS)
         delay_ms = RECOVER_CAP_MS;
     child->start_at_ms = clk_ms() + delay_ms;
+    (void)snprintf(how, sizeof how, "%s %d", WIFSIGNALED(status) ? "signal" : "exit",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    timeline_begin(&p->shared->timeline, timeline_died, i, how);
     log_warn("pool.worker_died",
              "code=LL-5014 slot=%zu pid=%ld %s=%d restart_in_ms=%" PRId64, i, (long)pid,
              WIFSIGNALED(status) ? "signal" : "exit",
@@ -113,7 +117,11 @@ static void reap(struct pool *p)
     int status;
     pid_t pid;
 
-    while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+    while ((pid = waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED)) > 0) {
+        if (WIFSTOPPED(status) || WIFCONTINUED(status)) {
+            monitor_stopped(p, pid, WIFSTOPPED(status));
+            continue;
+        }
         if (pid == p->companion.pid)
             companion_died(p, status);
         for (size_t i = 0; i < p->n; i++) {

@@ -13,11 +13,12 @@ enum { RESTART_CAP_MS = 10000 };
 
 /* A worker process, as the supervisor alone knows it. */
 struct child {
-    pid_t pid;           /* 0: there is none */
-    int64_t start_at_ms; /* not before this */
-    bool finished;       /* ended with 0: found nothing due, or drained */
-    bool replacing;      /* told to stop so that a new configuration can start */
-    int64_t kill_at_ms;  /* 0: not told to stop */
+    pid_t pid;             /* 0: there is none */
+    int64_t start_at_ms;   /* not before this */
+    bool finished;         /* ended with 0: found nothing due, or drained */
+    bool replacing;        /* told to stop so that a new configuration can start */
+    int64_t kill_at_ms;    /* 0: not told to stop */
+    int64_t lost, batches; /* of its slot, as the monitor saw them last */
 };
 
 struct monitor {
@@ -74,6 +75,9 @@ void child_stop(struct pool *p, struct child *child);
 /* Says once what changed; a line of progress for each job every five seconds, if
  * anything was counted since. */
 void monitor_tend(struct pool *p);
+
+/* A process was stopped by a signal, or goes on. */
+void monitor_stopped(struct pool *p, pid_t pid, bool is_stopped);
 
 /* True when a fault has let nothing be committed for give_up_ms; says so. */
 bool monitor_is_stuck(struct pool *p);

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "worker/batch/session.h"
+#include "worker/pool/timeline.h"
 
 /* How far a worker got with its last batch. */
 enum slot_state {
@@ -42,6 +43,7 @@ struct shared {
     atomic_llong commits;
     volatile int64_t tick_ms; /* when the supervisor last went round (clk_ms) */
     struct suspects suspects;
+    struct timeline timeline;
     struct slot slots[];
 };
 

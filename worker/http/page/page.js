@@ -3,7 +3,9 @@
 const $ = (id) => document.getElementById(id);
 const number = (n) => Number(n).toLocaleString("en");
 const SECONDS = 120;
+const SILENT_MS = 10000; // a document comes each second
 const history = [];
+let latest = null, receivedAt = Date.now(), isLost = false;
 
 function age(ms) {
   if (ms < 0) return "never";
@@ -83,18 +85,27 @@ function remember(doc) {
   return entry;
 }
 
-function showVerdict(doc) {
-  const newest = doc.tables ? doc.tables.newest[0] : null, audit = doc.audit;
-  const bad = (newest && newest.charged_twice + newest.oversold + newest.wrong_totals > 0) || (audit && audit.broken.length > 0);
+// Also while no document comes: what was good and is no longer read is not known.
+function showVerdict() {
+  const doc = latest, late = Date.now() - receivedAt, known = !isLost && late < SILENT_MS;
+  const newest = doc && doc.tables ? doc.tables.newest[0] : null, audit = doc ? doc.audit : null;
+  const readAge = newest ? doc.tables_age_ms + late : 0;
+  const state = !newest ? "unknown" : doc.verdict === "good" && !(known && readAge <= doc.stale_ms) ? "unknown" : doc.verdict;
+  $("unknown").textContent = state !== "unknown" ? "" : newest ? "Not known; it was: " : "Not known yet: ";
   $("twice").textContent = newest ? number(newest.charged_twice) : "–";
   $("oversold").textContent = newest ? number(newest.oversold) : "–";
   $("wrong").textContent = newest ? number(newest.wrong_totals) : "–";
   $("newest").textContent = newest ? "Among the newest " + number(newest.charges) + " charges, " + number(newest.wallets) + " wallets and " +
-    number(newest.skus) + " SKUs, read " + age(doc.tables_age_ms) + " ago." : "";
+    number(newest.skus) + " SKUs, read " + age(readAge) + " ago." : "";
   $("audit").textContent = !audit ? "No whole audit has ended yet." :
     (audit.broken.length === 0 ? "The last whole audit: no promise is broken (" + audit.invariants + " invariants), " :
-      "The last whole audit: BROKEN: " + audit.broken.join(", ") + ", ") + age(audit.age_ms) + " ago.";
-  $("verdict").dataset.state = bad ? "bad" : newest ? "good" : "unknown";
+      "The last whole audit: BROKEN: " + audit.broken.join(", ") + ", ") + age(audit.age_ms + late) + " ago.";
+  $("audit-trouble").textContent = doc && doc.audit_trouble ? "Its last try failed: " + doc.audit_trouble : "";
+  $("verdict").dataset.state = state;
+  const trouble = !known ? "the pool does not answer; trying again" : !doc ? "connecting" : doc.trouble ? "PostgreSQL: " + doc.trouble :
+    doc.redis_trouble ? "Redis: " + doc.redis_trouble : "";
+  $("live").textContent = trouble || "live";
+  $("live").dataset.state = trouble ? "lost" : "live";
 }
 
 function showJobs(doc, entry) {
@@ -119,6 +130,8 @@ function showWorkers(doc) {
 
 function showRest(doc) {
   const t = doc.tables;
+  fill("timeline", doc.timeline.map((e) => [new Date(e.at_ms).toLocaleTimeString(), e.what, e.worker, e.detail,
+    e.recovered_ms < 0 ? ["not yet", "bad"] : [age(e.recovered_ms), "good"]]), "nothing has happened");
   if (!t) return;
   fill("stock", t.stock.map((s) => [s.sku, [number(s.sold), "n"], [number(s.on_hand), s.on_hand < 0 ? "n bad" : "n"],
     bar(s.on_hand, Math.max(s.initial_qty, s.on_hand), number(s.on_hand) + " of " + number(s.initial_qty))]), "nothing was sold");
@@ -143,20 +156,21 @@ function withChaos(doc) {
 
 function show(doc) {
   const entry = remember(doc);
+  latest = doc;
+  receivedAt = Date.now();
+  isLost = false;
   $("pool").textContent = "pool " + doc.pool + " on " + doc.host + ", version " + doc.version;
-  showVerdict(doc);
+  showVerdict();
   showJobs(doc, entry);
   showWorkers(doc);
   showRest(doc);
   if (doc.chaos) withChaos(doc);
-  const trouble = doc.trouble ? "PostgreSQL: " + doc.trouble : doc.redis_trouble ? "Redis: " + doc.redis_trouble : "";
-  $("live").textContent = trouble || "live";
-  $("live").dataset.state = trouble ? "lost" : "live";
 }
 
 const source = new EventSource("/events");
 source.onmessage = (event) => show(JSON.parse(event.data));
 source.onerror = () => {
-  $("live").textContent = "the pool does not answer; trying again";
-  $("live").dataset.state = "lost";
+  isLost = true;
+  showVerdict();
 };
+setInterval(() => { if (Date.now() - receivedAt > 2000) showVerdict(); }, 1000);
