@@ -1,7 +1,7 @@
 """`scripts/bench --page`: what it costs to be watched. The rate of a pool with a backlog, with and without its page, which a
 browser listens to and a Prometheus reads every 5 s, and the share of the page in all CPU that was used; the size of the
-page; how long /readyz takes beside slow clients; `ledgerlock top`, its start and its CPU. The whole audit that the page makes now and then is left out:
-`--size --only audit` measures it."""
+page; how long /readyz takes beside slow clients; `ledgerlock top`, its start and its CPU. The share has the whole audit in it that the page makes
+now and then: its CPU is measured as the pool starts, and spread over the time until the next one."""
 import fcntl
 import os
 import pty
@@ -25,6 +25,8 @@ SLOW_CLIENTS = 200  # that have sent half a request, and as many that send a byt
 ANSWERS = 50
 ANSWER_TARGET_MS = 200  # the slowest of them
 SETTLE_S = 3
+AUDIT_EVERY_S = 600  # as it is shipped
+AUDIT_REST = 200     # the next one begins so many times later as one took, if that is longer
 
 
 def arguments():
@@ -108,12 +110,25 @@ def page_cpu_s(pool):
     return sum(tools.tree_cpu_s(int(pid)) for pid in serving + sessions)
 
 
+def audit_cores(pool):
+    """Waits for the end of the audit that the page makes when it starts; its CPU for each second until the next one
+    (of an audit that is too short to be seen, all its time)."""
+    begun, used = tools.psql("SELECT now()"), 0
+    while not (took := tools.psql(f"SELECT took_ms FROM ledgerlock.audits WHERE ended_at > '{begun}'")):
+        pool.check()
+        session = tools.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'ledgerlock http audit' AND datname = current_database()")
+        used = (tools.tree_cpu_s(int(session)) if session else 0) or used
+    took_s = int(took) / 1000
+    return (used or took_s) / (took_s + max(AUDIT_EVERY_S, AUDIT_REST * took_s))
+
+
 def measure_rate(a, port):
     """Charges a second, and microseconds of CPU of a charge; port: of the page, None without one."""
     flags = ["-w", a.workers, "--jobs", "billing"]
-    flags += ["--http", f"127.0.0.1:{port}", "--http-audit-every-s", 0] if port else []
+    flags += ["--http", f"127.0.0.1:{port}", "--http-audit-every-s", AUDIT_EVERY_S] if port else []
     loaded = charges()
     with tools.Pool(*flags) as pool:
+        audit = audit_cores(pool) if port else 0
         while charges() == loaded:
             pool.check()
             time.sleep(0.1)
@@ -132,7 +147,8 @@ def measure_rate(a, port):
         page = page_cpu_s(pool) - page if port else 0
         made = charges() - before
     total = sum(used[name] - cpu[name] for name in cpu)
-    return {"charges_per_s": made / took, "cpu_us_per_charge": total / made * 1e6, "page_share_of_cpu": page / total}
+    return {"charges_per_s": made / took, "cpu_us_per_charge": total / made * 1e6, "page_share_of_cpu": page / total + audit * took / total,
+            "audit_share_of_cpu": audit * took / total}
 
 
 def part_rate(a):

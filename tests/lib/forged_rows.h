@@ -33,4 +33,26 @@ static const char forged_rows[] =
     "UPDATE lock_token SET last = 5;"
     "SELECT setval(pg_get_serial_sequence('orders', 'order_id'), 100)";
 
+/* Rows that only a guard that failed would let in: each drops the key or CHECK that
+ * forbids its rows. */
+#define FORGED_BY_HAND "SET ledgerlock.repair = on; SET search_path = ledgerlock; "
+#define FORGED_CHARGE                                                                  \
+    "ALTER TABLE charges DROP CONSTRAINT one_charge_per_period; "                      \
+    "INSERT INTO charges SELECT * FROM charges WHERE subscription_id = 1; "
+#define FORGED_PAYMENT                                                                 \
+    "ALTER TABLE transfers DROP CONSTRAINT one_transfer_per_source; "                  \
+    "INSERT INTO transfers SELECT * FROM transfers WHERE kind = 'payment' AND source " \
+    "= 1; UPDATE users SET balance_minor = balance_minor - 250 WHERE user_id = 1; "
+#define FORGED_SALE                                                                    \
+    "ALTER TABLE stock_movements DROP CONSTRAINT one_movement_per_source; "            \
+    "INSERT INTO stock_movements SELECT * FROM stock_movements WHERE source = 1; "     \
+    "UPDATE stock SET on_hand = on_hand - 1; "
+#define FORGED_UNIT                                                                    \
+    "ALTER TABLE stock DROP CONSTRAINT on_hand_never_negative; "                       \
+    "INSERT INTO stock_movements SELECT sku_id, 'sale', 99, -on_hand - 1, 5, now(), "  \
+    "now() FROM stock; UPDATE stock SET on_hand = -1; "
+#define FORGED_SHELF "UPDATE stock SET on_hand = on_hand + 1; "
+#define FORGED_WALLET                                                                  \
+    "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1; "
+
 #endif

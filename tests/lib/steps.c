@@ -170,3 +170,24 @@ const char *redis_do(const char *command, ...)
     pool_redis(world.f.redis_url, reply, sizeof reply, line);
     return reply;
 }
+
+pid_t pool_page(void)
+{
+    pid_t pids[POOL_CHILDREN];
+    size_t n = pool_children(world.pool.pid, pids);
+
+    for (size_t i = 0; i < n; i++) {
+        char path[64], name[16] = "";
+        FILE *file;
+
+        (void)snprintf(path, sizeof path, "/proc/%d/comm", pids[i]);
+        file = fopen(path, "r");
+        if (file == NULL)
+            continue;
+        (void)!fscanf(file, "%15s", name);
+        (void)fclose(file);
+        if (strcmp(name, "http") == 0)
+            return pids[i];
+    }
+    return 0;
+}

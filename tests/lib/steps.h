@@ -31,6 +31,9 @@ void pool_logged(int64_t times, const char *text);
 pid_t pool_workers(size_t n);
 bool pool_has(const pid_t *pids, size_t n, pid_t pid);
 
+/* The process of world.pool that serves its page; 0: none does. */
+pid_t pool_page(void);
+
 /* Runs the program in world.f to its end and asserts the exit code; the output is in
  * world.o. The second asserts that it has printed `part`: as its result when it had one
  * (exit codes 0, 1 and 8), else as its error. */

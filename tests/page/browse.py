@@ -6,6 +6,7 @@
                               77 that no browser is here.
     browse.py URL --workers N checks that the page of N workers shows each in a row of its own that can be read.
     browse.py URL --chaos     freezes a worker by its button: sees the fault, the recovery, and the two sides.
+    browse.py URL --red       checks that one charged twice, one oversold and one wrong total are shown as bad.
     browse.py URL PICTURE     waits until the page is full, and stores a picture of it.
 """
 import os
@@ -29,7 +30,7 @@ READ = """
 const text = (id) => document.getElementById(id).textContent.trim();
 const rows = (id) => [...document.getElementById(id).tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent.trim()));
 const seen = {verdict: document.getElementById("verdict").dataset.state, live: text("live"), unknown: text("unknown"), newest: text("newest"), twice: text("twice"),
-              oversold: text("oversold"), audit: text("audit"), colour: getComputedStyle(document.body).backgroundColor,
+              oversold: text("oversold"), wrong: text("wrong"), audit: text("audit"), colour: getComputedStyle(document.body).backgroundColor,
               bars: document.querySelectorAll("#worker-rows .bar").length, lines: document.querySelectorAll("#rate path").length,
               wide: document.documentElement.scrollWidth - document.documentElement.clientWidth};
 for (const id of arguments[0]) seen[id] = rows(id);
@@ -80,7 +81,7 @@ def check(true, words, seen):
 def check_figures(page):
     seen = page.wait("it is never live with a good verdict",
                      lambda s: s["live"] == "live" and s["verdict"] == "good" and "no promise is broken" in s["audit"])
-    check((seen["twice"], seen["oversold"]) == ("0", "0"), "something was charged twice or oversold", seen)
+    check((seen["twice"], seen["oversold"], seen["wrong"]) == ("0", "0", "0"), "something was charged twice or oversold", seen)
     check([row[0] for row in seen["jobs"]] == ["billing", "orders"], "the jobs are not there", seen)
     check(seen["bars"] == len(seen["worker-rows"]) > 1, "a worker has no bar for its lease", seen)
     check(seen["lines"] == 2, "the rate has not a line for each job", seen)
@@ -180,7 +181,7 @@ def check_plain(profile, url):
                 sys.exit("page: without JavaScript nobody is led to /plain")
             time.sleep(0.2)
         text = browser.find_element("tag name", "body").text
-        check("0 charged twice, 0 oversold" in text and "Workers" in text, "the plain page is not full", text)
+        check("0 charged twice, 0 oversold, 0 totals wrong" in text and "Workers" in text, "the plain page is not full", text)
     finally:
         browser.quit()
 
@@ -222,6 +223,17 @@ def check_crowd(url, workers):
         finally:
             browser.quit()
     print(f"page: a browser has read {workers} workers")
+
+
+def check_red(url):
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(profile)
+        try:
+            Page(browser, url).wait("the page does not turn red", lambda s: s["verdict"] == "bad" and
+                                    (s["twice"], s["oversold"], s["wrong"]) == ("1", "1", "1"))
+        finally:
+            browser.quit()
+    print("page: a browser has seen a bad verdict")
 
 
 SIDES = """
@@ -277,6 +289,8 @@ def main():
         check_all(sys.argv[1])
     elif sys.argv[2] == "--chaos":
         check_chaos(sys.argv[1])
+    elif sys.argv[2] == "--red":
+        check_red(sys.argv[1])
     elif sys.argv[2] == "--workers":
         check_crowd(sys.argv[1], int(sys.argv[3]))
     else:

@@ -125,27 +125,6 @@ CASE(liveness_notices_a_supervisor_that_stands_still)
     pool_stop();
 }
 
-static pid_t page_process(void)
-{
-    pid_t pids[POOL_CHILDREN];
-    size_t n = pool_children(world.pool.pid, pids);
-
-    for (size_t i = 0; i < n; i++) {
-        char path[64], name[16] = "";
-        FILE *file;
-
-        (void)snprintf(path, sizeof path, "/proc/%d/comm", pids[i]);
-        file = fopen(path, "r");
-        if (file == NULL)
-            continue;
-        (void)!fscanf(file, "%15s", name);
-        (void)fclose(file);
-        if (strcmp(name, "http") == 0)
-            return pids[i];
-    }
-    return 0;
-}
-
 /* Guarantee: The process that serves the page may die: workers go on, and it comes
  * back. */
 CASE(page_that_is_killed_comes_back_and_costs_no_work)
@@ -153,12 +132,12 @@ CASE(page_that_is_killed_comes_back_and_costs_no_work)
     pid_t first;
 
     start_and_drain();
-    first = page_process();
+    first = pool_page();
     assert_true(first > 0);
     assert_int_equal(kill(first, SIGKILL), 0);
     pool_log_wait(&world.pool, "event=pool.http_died");
     FIXTURE_AWAIT(http_get(port, &a, "/livez") == 200, "the page is gone");
-    assert_int_not_equal(page_process(), first);
+    assert_int_not_equal(pool_page(), first);
     pool_logged(0, "event=pool.worker_died");
     pool_stop();
 }

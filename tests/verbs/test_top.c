@@ -9,6 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "tests/lib/forged_rows.h"
 #include "tests/lib/steps.h"
 
 static const struct pool_work small = {
@@ -95,7 +96,7 @@ CASE(top_shows_the_pools_and_q_restores_the_terminal)
 
     world_run(pool_work_now(&small));
     start_top();
-    wait_for("0 charged twice, 0 oversold", 0);
+    wait_for("0 charged twice, 0 oversold, 0 totals wrong", 0);
     wait_for("No pool has made a whole audit yet", 0);
     wait_for("billing", 0);
     wait_for("MOST WANTED SKU", 0);
@@ -112,6 +113,21 @@ CASE(top_shows_the_pools_and_q_restores_the_terminal)
     from = t.n;
     press("/nobody\n");
     wait_for("no worker was seen", 0);
+    press("q");
+    assert_restored();
+}
+
+WORLD_OPEN(open_empty, .work = NULL)
+
+/* Guarantee: `top` says 1 charged twice, 1 oversold and 1 total wrong as soon as one of
+ * each is there. */
+CASE(top_shows_what_a_failed_guard_leaves, .open = open_empty)
+{
+    super_do("%s", forged_rows);
+    start_top();
+    wait_for("0 charged twice, 0 oversold, 0 totals wrong", 0);
+    super_do(FORGED_BY_HAND FORGED_CHARGE FORGED_UNIT FORGED_WALLET);
+    wait_for("1 charged twice, 1 oversold, 1 totals wrong", 0);
     press("q");
     assert_restored();
 }

@@ -10,14 +10,15 @@
 
 enum { CHOICE_MS = 3000 };
 
-/* One that holds its lock and is about to write; any, when none has come to that; NULL:
+/* One that holds the lock of a SKU and is about to write: what it writes too late is a
+ * second sale, and units that are gone already. Any, when none has come to that; NULL:
  * later. */
 static struct plain_slot *choose(struct shop *s)
 {
     for (int64_t i = 0; i < s->flags->plain; i++) {
         struct plain_slot *slot = &s->slots[i];
 
-        if (slot->pid != 0 && slot->wakes_at_ms == 0 && slot->is_busy)
+        if (slot->pid != 0 && slot->wakes_at_ms == 0 && slot->is_selling)
             return slot;
     }
     return clk_ms() > s->fault.until_ms ? &s->slots[0] : NULL;
@@ -44,7 +45,7 @@ static bool stop_in_time(struct shop *s, struct plain_slot *slot)
         return false;
     if (!WIFSTOPPED(status))
         slot->pid = 0; /* it ended just then, and is started again */
-    else if (slot->is_busy || clk_ms() > s->fault.until_ms)
+    else if (slot->is_selling || clk_ms() > s->fault.until_ms)
         return true;
     else
         (void)kill(slot->pid, SIGCONT);

@@ -35,11 +35,12 @@ static int read_bools(struct shop *s, bool *is_marked, bool *is_made, struct err
 static int open_shelves(struct shop *s, struct err *e)
 {
     const struct pg_param users = pg_int8(s->flags->users);
-    const struct pg_param skus = pg_int8(s->flags->skus);
+    const struct pg_param stock[] = {pg_int8(s->flags->skus),
+                                     pg_int8(s->flags->orders)};
 
     if (do_sql(s, SQL_SHOP_OPEN_USERS, &users, 1, e) != 0)
         return (int)e->code;
-    return do_sql(s, SQL_SHOP_OPEN_STOCK, &skus, 1, e);
+    return do_sql(s, SQL_SHOP_OPEN_STOCK, stock, 2, e);
 }
 
 int load_open(struct shop *s, struct err *e)
@@ -111,8 +112,8 @@ int load_restock(struct shop *s, struct err *e)
 
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     number = pg_int8((int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
-    if (do_sql(s, SQL_SHOP_RESTOCK, &number, 1, e) != 0 ||
-        do_sql(s, SQL_SHOP_RESTOCK_PLAIN, NULL, 0, e) != 0)
+    if (do_sql(s, SQL_SHOP_NOTE_EMPTY, NULL, 0, e) != 0 ||
+        do_sql(s, SQL_SHOP_RESTOCK, &number, 1, e) != 0)
         return (int)e->code;
     return do_sql(s, SQL_SHOP_COUNT, NULL, 0, e);
 }

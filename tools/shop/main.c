@@ -30,7 +30,7 @@ struct times {
 static struct shop_flags flags = {.orders = 15,
                                   .periods = 20,
                                   .users = 300,
-                                  .skus = 30,
+                                  .skus = 12,
                                   .plain = 8,
                                   .gateway_ms = 100,
                                   .keep_mb = 256};
@@ -40,8 +40,8 @@ static const struct cli_flag rows[] = {
     {"orders",     CLI_INT, offsetof(struct shop_flags, orders),     0, 1000,    "orders placed each second (default 15)"},
     {"periods",    CLI_INT, offsetof(struct shop_flags, periods),    0, 1000,    "periods that fall due each second (default 20)"},
     {"users",      CLI_INT, offsetof(struct shop_flags, users),      1, 100000,  "customers (default 300)"},
-    {"skus",       CLI_INT, offsetof(struct shop_flags, skus),       1, 1000,    "SKUs (default 30)"},
-    {"plain",      CLI_INT, offsetof(struct shop_flags, plain),      0, PLAIN_MAX, "workers under the plain lock (default 8)"},
+    {"skus",       CLI_INT, offsetof(struct shop_flags, skus),       1, 1000,    "SKUs (default 12)"},
+    {"plain",      CLI_INT, offsetof(struct shop_flags, plain),      1, PLAIN_MAX, "workers under the plain lock (default 8)"},
     {"gateway-ms", CLI_INT, offsetof(struct shop_flags, gateway_ms), 0, 10000,   "what such a worker takes between reading and writing (default 100)"},
     {"keep-mb",    CLI_INT, offsetof(struct shop_flags, keep_mb),    1, 1000000, "rows above so many MiB begin a new season, and the old one is forgotten (default 256)"},
     {NULL,         CLI_BOOL, 0, 0, 0, NULL},
@@ -76,7 +76,7 @@ static void start(struct shop *s, struct plain_slot *slot)
     pid_t pid;
 
     (void)fflush(NULL);
-    slot->is_busy = false;
+    slot->is_selling = false;
     slot->wakes_at_ms = 0;
     pid = fork();
     if (pid != 0) {

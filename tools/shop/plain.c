@@ -108,25 +108,20 @@ static int write_item(struct plain *p,
                       struct err *e)
 {
     int64_t qty = pg_get_int8(read, 0, 1), amount = pg_get_int8(read, 0, 2);
-    int64_t on_hand = pg_get_int8(read, 0, 4);
+    int64_t on_hand = pg_get_int8(read, 0, 3);
+    bool is_order = strcmp(it->kind, "order") == 0;
     const struct pg_param params[] = {
-        pg_text(it->kind),
-        pg_int8(it->id),
-        pg_int8(pg_get_int8(read, 0, 0)),
-        pg_int8(it->user),
-        pg_int8(it->sku),
-        pg_int8(qty),
-        pg_int8(amount),
-        pg_int8(pg_get_int8(read, 0, 3) - amount),
-        pg_int8(on_hand - qty),
+        pg_text(it->kind), pg_int8(it->id),        pg_int8(pg_get_int8(read, 0, 0)),
+        pg_int8(it->user), pg_int8(it->sku),       pg_int8(qty),
+        pg_int8(amount),   pg_int8(on_hand - qty),
     };
 
-    if (strcmp(it->kind, "order") == 0 && on_hand < qty)
+    if (is_order && on_hand < qty)
         return pg_exec(p->pg, SQL_PLAIN_REJECT, &params[1], 1, NULL, e);
-    p->slot->is_busy = true;
+    p->slot->is_selling = is_order;
     clk_pause_ms(p->gateway_ms);
-    p->slot->is_busy = false;
-    return pg_exec(p->pg, SQL_PLAIN_WRITE, params, 9, NULL, e);
+    p->slot->is_selling = false;
+    return pg_exec(p->pg, SQL_PLAIN_WRITE, params, 8, NULL, e);
 }
 
 static int work(struct plain *p, const struct item *it, struct err *e)
@@ -185,7 +180,7 @@ void plain_run(const struct config *c, int64_t gateway_ms, struct plain_slot *sl
     struct plain p = {.c = c, .gateway_ms = gateway_ms, .slot = slot};
 
     (void)snprintf(p.lease, sizeof p.lease, "%" PRId64, c->lease_ms);
-    slot->is_busy = false;
+    slot->is_selling = false;
     for (;;) {
         struct err e = {0};
 

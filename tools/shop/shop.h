@@ -26,9 +26,10 @@ struct shop_flags {
 
 /* A worker under the plain lock, in memory that it shares with the shop. */
 struct plain_slot {
-    pid_t pid;           /* 0: there is none */
-    atomic_bool is_busy; /* it holds its lock, has read, and is about to write */
-    int64_t wakes_at_ms; /* it is frozen until then; 0: it is not */
+    pid_t pid;              /* 0: there is none */
+    atomic_bool is_selling; /* it holds the lock of a SKU, has read, and is about to
+                               write */
+    int64_t wakes_at_ms;    /* it is frozen until then; 0: it is not */
 };
 
 /* A fault that is to come as soon as a worker, or a row, is at the point of it. */

@@ -23,6 +23,7 @@ enum {
     STALE_MS = 10000, /* a reading, and its pause, may take so much longer */
     REST =
         50, /* tables are left alone for so many times as long as reading them took */
+    AUDIT_REST = 200,       /* likewise after an audit */
     IDLE_S = 15,            /* a client that does not read its answer */
     MEMORY_MAX = 16 * 1024, /* of one connection: its headers must fit */
     CONNECTIONS_MAX = 512
@@ -213,6 +214,13 @@ static bool is_ending(struct http *h)
     return is_ending;
 }
 
+int64_t http_audit_pause_ms(int64_t every_ms, int64_t took_ms)
+{
+    int64_t rest_ms = AUDIT_REST * took_ms;
+
+    return rest_ms > every_ms ? rest_ms : every_ms;
+}
+
 static void *audit_now_and_then(void *arg)
 {
     struct http *h = arg;
@@ -220,9 +228,11 @@ static void *audit_now_and_then(void *arg)
     int64_t next_ms = 0;
 
     while (every_ms > 0 && !is_ending(h)) {
-        if (clk_ms() >= next_ms) {
+        int64_t begun_ms = clk_ms();
+
+        if (begun_ms >= next_ms) {
             audit_once(h);
-            next_ms = clk_ms() + every_ms;
+            next_ms = clk_ms() + http_audit_pause_ms(every_ms, clk_ms() - begun_ms);
         }
         clk_pause_ms(200);
     }

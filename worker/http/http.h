@@ -84,6 +84,10 @@ json_t *memory_waits(const struct http *h);
 /* The last incidents, newest first; unix_ms: now. */
 json_t *memory_timeline(const struct http *h, int64_t unix_ms);
 
+/* How long after an audit the next one begins: its interval, and 200 times what the
+ * last one took if that is longer, so audits take at most a 200th of the time. */
+int64_t http_audit_pause_ms(int64_t every_ms, int64_t took_ms);
+
 /* ---- threads, for the life of the process ---- */
 
 /* Closes connections whose request is not whole in time. */

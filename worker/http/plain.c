@@ -83,6 +83,13 @@ static void put_table(FILE *f, const char *title, const json_t *rows)
     (void)fputs("</tbody></table>\n", f);
 }
 
+static void put_figures(FILE *f, const json_t *of)
+{
+    (void)fprintf(f, "%lld charged twice, %lld oversold, %lld totals wrong</p>\n",
+                  doc_int(of, "charged_twice"), doc_int(of, "oversold"),
+                  doc_int(of, "wrong_totals"));
+}
+
 static void put_verdict(FILE *f, const json_t *doc, long long late_ms)
 {
     const json_t *tables = json_object_get(doc, "tables");
@@ -92,17 +99,18 @@ static void put_verdict(FILE *f, const json_t *doc, long long late_ms)
     bool is_known = strcmp(verdict, "bad") == 0 || (strcmp(verdict, "good") == 0 &&
                                                     age_ms <= doc_int(doc, "stale_ms"));
 
-    if (newest == NULL)
+    if (newest == NULL) {
         (void)fputs("<p>Not known: the tables were not read yet.</p>\n", f);
-    else
-        (void)fprintf(
-            f,
-            "<p%s>%s%lld charged twice, %lld oversold</p>\n"
-            "<p>Among the newest %lld charges and all SKUs, read %lld s "
-            "ago.</p>\n",
-            is_known && verdict[0] == 'b' ? " class=bad" : "",
-            is_known ? "" : "Not known; it was: ", doc_int(newest, "charged_twice"),
-            doc_int(newest, "oversold"), doc_int(newest, "charges"), age_ms / 1000);
+        return;
+    }
+    (void)fprintf(f, "<p%s>%s", is_known && verdict[0] == 'b' ? " class=bad" : "",
+                  is_known ? "" : "Not known; it was: ");
+    put_figures(f, newest);
+    (void)fprintf(f,
+                  "<p>Among the newest %lld charges, %lld wallets and %lld SKUs, read "
+                  "%lld s ago.</p>\n",
+                  doc_int(newest, "charges"), doc_int(newest, "wallets"),
+                  doc_int(newest, "skus"), age_ms / 1000);
 }
 
 static void put_trouble(FILE *f, const char *of, const char *trouble)
@@ -141,11 +149,12 @@ static void put_chaos(FILE *f, const json_t *doc)
     const json_t *plain = json_object_get(json_object_get(doc, "tables"), "plain");
     const json_t *chaos = json_object_get(doc, "chaos");
 
-    if (plain != NULL)
-        (void)fprintf(f,
-                      "<p class=bad>The same work under the plain lock, over tables "
-                      "without guards: %lld charged twice, %lld oversold</p>\n",
-                      doc_int(plain, "charged_twice"), doc_int(plain, "oversold"));
+    if (plain != NULL) {
+        (void)fputs("<p class=bad>The same work under the plain lock, over tables "
+                    "without guards: ",
+                    f);
+        put_figures(f, plain);
+    }
     if (chaos == NULL)
         return;
     (void)fputs("<p><a href=chaos>Break it</a></p>\n", f);

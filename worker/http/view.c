@@ -103,7 +103,9 @@ const char *view_verdict(const json_t *tables, const json_t *audit, bool is_late
 {
     const json_t *newest = json_array_get(json_object_get(tables, "newest"), 0);
 
-    if (doc_int(newest, "charged_twice") + doc_int(newest, "oversold") > 0 ||
+    if (doc_int(newest, "charged_twice") + doc_int(newest, "oversold") +
+                doc_int(newest, "wrong_totals") >
+            0 ||
         json_array_size(json_object_get(audit, "broken")) > 0)
         return "bad";
     return newest == NULL || is_late ? "unknown" : "good";

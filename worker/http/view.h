@@ -10,7 +10,8 @@
 
 /* Reads them into a new object, which the caller owns, also on error:
  *   jobs       by name: due, oldest_due_ms, future, parked
- *   newest     one row: charges of the last five minutes, charged_twice, oversold
+ *   newest     one row (function check_newest): charges, wallets and skus, as many as
+ *              were looked at; charged_twice, oversold, wrong_totals
  *   audit      the last whole audit that a pool made, or null: invariants, broken
  *              (names), took_ms, age_ms
  *   stock      the most wanted SKUs: sku, sold, on_hand, initial_qty

@@ -67,12 +67,14 @@ static void draw_job(const struct screen *s, const char *name, const json_t *job
 static void draw_verdict(const struct screen *s)
 {
     const json_t *newest = json_array_get(json_object_get(s->doc, "newest"), 0);
-    long long wrong = doc_int(newest, "charged_twice") + doc_int(newest, "oversold");
+    long long twice = doc_int(newest, "charged_twice");
+    long long oversold = doc_int(newest, "oversold");
+    long long wrong = doc_int(newest, "wrong_totals");
 
-    (void)put_line(wrong > 0 ? A_BOLD | A_REVERSE : A_BOLD,
-                   "%lld charged twice, %lld oversold among the newest %lld charges",
-                   doc_int(newest, "charged_twice"), doc_int(newest, "oversold"),
-                   doc_int(newest, "charges"));
+    (void)put_line(twice + oversold + wrong > 0 ? A_BOLD | A_REVERSE : A_BOLD,
+                   "%lld charged twice, %lld oversold, %lld totals wrong, newest %lld "
+                   "charges",
+                   twice, oversold, wrong, doc_int(newest, "charges"));
 }
 
 static void draw_audit(const struct screen *s)

@@ -70,8 +70,9 @@ function showChaos(doc) {
   fill("faults", chaos.faults.map((f) => [new Date(f.at_ms).toLocaleTimeString(), f.fault, f.what, chaosRecovery(f)]), "none was started yet: press a button");
   $("plain").hidden = !side;
   if (!side) return;
-  $("plain-verdict").textContent = number(side.charged_twice) + " charged twice, " + number(side.oversold) + " oversold";
-  $("plain").dataset.state = side.charged_twice + side.oversold > 0 ? "bad" : "good";
+  $("plain-verdict").textContent = number(side.charged_twice) + " charged twice, " + number(side.oversold) + " oversold, " +
+    number(side.wrong_totals) + " totals wrong";
+  $("plain").dataset.state = side.charged_twice + side.oversold + side.wrong_totals > 0 ? "bad" : "good";
   $("plain-of").textContent = "The same orders and periods, the same faults, under the plain lock (SET NX PX, delete by compare) over tables without guards: " +
     number(side.charges) + " charges since " + new Date(side.since_ms).toLocaleTimeString() + ".";
 }

@@ -94,7 +94,9 @@ function showVerdict() {
   $("unknown").textContent = state !== "unknown" ? "" : newest ? "Not known; it was: " : "Not known yet: ";
   $("twice").textContent = newest ? number(newest.charged_twice) : "–";
   $("oversold").textContent = newest ? number(newest.oversold) : "–";
-  $("newest").textContent = newest ? "Among the newest " + number(newest.charges) + " charges and all SKUs, read " + age(readAge) + " ago." : "";
+  $("wrong").textContent = newest ? number(newest.wrong_totals) : "–";
+  $("newest").textContent = newest ? "Among the newest " + number(newest.charges) + " charges, " + number(newest.wallets) + " wallets and " +
+    number(newest.skus) + " SKUs, read " + age(readAge) + " ago." : "";
   $("audit").textContent = !audit ? "No whole audit has ended yet." :
     (audit.broken.length === 0 ? "The last whole audit: no promise is broken (" + audit.invariants + " invariants), " :
       "The last whole audit: BROKEN: " + audit.broken.join(", ") + ", ") + age(audit.age_ms + late) + " ago.";
