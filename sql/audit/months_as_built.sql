@@ -10,11 +10,11 @@ WITH parent AS (
          EXISTS (SELECT FROM closed AS c WHERE c.month = m.month) AS is_closed
     FROM parent AS p, months AS m
 ), found AS (
-  SELECT c.oid, c.relname AS name, c.relowner, c.relacl, i.inhparent AS parent, pg_get_expr(c.relpartbound, c.oid) AS bounds
+  SELECT c.oid, c.relname AS name, c.relowner, c.relacl, c.relpersistence, c.relrowsecurity, i.inhparent AS parent, pg_get_expr(c.relpartbound, c.oid) AS bounds
     FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
    WHERE i.inhparent IN (SELECT oid FROM parent)
 ), part AS (
-  SELECT f.oid, f.name, f.bounds, f.relacl, f.relowner, w.relowner AS owner, w.parent, w.relname, w.month, w.is_closed,
+  SELECT f.oid, f.name, f.bounds, f.relacl, f.relowner, f.relpersistence, f.relrowsecurity, w.relowner AS owner, w.parent, w.relname, w.month, w.is_closed,
          format('FOR VALUES FROM (''%s'') TO (''%s'')', w.month::timestamp AT TIME ZONE 'UTC',
                 (w.month + interval '1 month') AT TIME ZONE 'UTC') AS bounds_wanted
     FROM wanted AS w JOIN found AS f ON f.parent = w.parent AND f.name = w.name
@@ -46,6 +46,8 @@ WITH parent AS (
    WHERE a.grantee <> p.relowner
    UNION ALL
   SELECT name, 'its owner is ' || relowner::regrole FROM part WHERE relowner <> owner
+   UNION ALL
+  SELECT name, 'it is UNLOGGED, or hides rows by policies' FROM part WHERE relpersistence <> 'p' OR relrowsecurity
    UNION ALL
   SELECT p.name, CASE WHEN p.is_closed THEN 'it is not sealed' ELSE 'it is sealed, and its month is not closed' END
     FROM part AS p

@@ -1,21 +1,35 @@
--- Every constraint, index, view, trigger, function and grant is the one that this program's migrations make.
--- Reads ledgerlock.objects, which the program sets: a line for each object, its name and definition with a tab between, or
--- unknown. Without it, by hand in psql, every object is listed: so scripts/schema-objects makes the list. An object that somebody
--- added breaks nothing, but a right of PUBLIC or of one of our roles that is not in the list does.
+-- Every table, column, constraint, index, view, trigger, function, grant and role is the one that this program's migrations make.
+-- Reads ledgerlock.objects, which the program sets: a line for each object, its name and definition with a tab between.
+-- Without it, by hand in psql, every object is listed: so scripts/schema-objects makes the list. An object that somebody
+-- added breaks nothing, but a right of PUBLIC or of one of our roles that is not in the list does. A newer program that expanded
+-- the schema may have replaced functions and views: only their names, rights and settings are compared then.
 WITH ours AS (
-  SELECT c.oid, c.relname, c.relkind, c.relacl, c.relowner
+  SELECT c.oid, c.relname, c.relkind, c.relacl, c.relowner, c.relpersistence, c.relrowsecurity
     FROM pg_class AS c
    WHERE c.relnamespace = current_schema()::regnamespace AND NOT c.relispartition),
 actual AS (
-  SELECT 'constraint ' || coalesce(o.relname, t.typname) || '.' || c.conname AS name,
-         pg_get_constraintdef(c.oid) AS definition, NULL AS object
+  SELECT 'migration ' || m.name AS name, 'applied' AS definition, NULL AS object
+    FROM schema_migrations AS m
+   WHERE m.kind = 'migration'
+   UNION ALL
+  SELECT 'table ' || o.relname, CASE o.relpersistence WHEN 'p' THEN 'permanent' ELSE 'UNLOGGED' END
+         || CASE WHEN o.relrowsecurity THEN ', rows are hidden by policies' ELSE '' END, NULL
+    FROM ours AS o
+   WHERE o.relkind IN ('r', 'p')
+   UNION ALL
+  SELECT 'constraint ' || coalesce(o.relname, t.typname) || '.' || c.conname,
+         pg_get_constraintdef(c.oid) || CASE WHEN EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgconstraint = c.oid AND g.tgenabled <> 'O')
+                                             THEN ' DISABLED' ELSE '' END, NULL
     FROM pg_constraint AS c LEFT JOIN ours AS o ON o.oid = c.conrelid LEFT JOIN pg_type AS t ON t.oid = c.contypid
    WHERE c.connamespace = current_schema()::regnamespace AND c.contype IN ('c', 'p', 'u', 'f', 'x')
      AND (o.oid IS NOT NULL OR t.oid IS NOT NULL)
    UNION ALL
   SELECT 'column ' || o.relname || '.' || a.attname,
-         format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END, o.relname
+         format_type(a.atttypid, a.atttypmod) || CASE WHEN a.attnotnull THEN ' NOT NULL' ELSE '' END
+         || CASE a.attidentity WHEN 'a' THEN ' ALWAYS AS IDENTITY' WHEN 'd' THEN ' BY DEFAULT AS IDENTITY' ELSE '' END
+         || coalesce(CASE a.attgenerated WHEN '' THEN ' DEFAULT ' ELSE ' GENERATED AS ' END || pg_get_expr(d.adbin, d.adrelid), ''), o.relname
     FROM ours AS o JOIN pg_attribute AS a ON a.attrelid = o.oid
+         LEFT JOIN pg_attrdef AS d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
    WHERE o.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped
    UNION ALL
   SELECT 'index ' || o.relname, pg_get_indexdef(o.oid, 0, true) || CASE WHEN i.indisvalid THEN '' ELSE ' INVALID' END, NULL
@@ -28,7 +42,7 @@ actual AS (
    WHERE o.relkind = 'v'
    UNION ALL
   SELECT 'trigger ' || o.relname || '.' || g.tgname,
-         pg_get_triggerdef(g.oid, true) || CASE WHEN g.tgenabled IN ('O', 'A') THEN '' ELSE ' DISABLED' END, NULL
+         pg_get_triggerdef(g.oid, true) || CASE g.tgenabled WHEN 'O' THEN '' WHEN 'A' THEN ' ALWAYS' WHEN 'R' THEN ' REPLICA' ELSE ' DISABLED' END, NULL
     FROM ours AS o JOIN pg_trigger AS g ON g.tgrelid = o.oid
    WHERE NOT g.tgisinternal
    UNION ALL
@@ -65,21 +79,40 @@ actual AS (
            WHERE p.pronamespace = current_schema()::regnamespace) AS g
          LEFT JOIN pg_roles AS r ON r.oid = g.grantee
    WHERE g.grantee <> g.owner AND (g.grantee = 0 OR r.rolname LIKE 'ledgerlock\_%')
-   GROUP BY g.what, g.object, g.grantee, r.rolname),
+   GROUP BY g.what, g.object, g.grantee, r.rolname
+   UNION ALL
+  -- Who is a member of our roles is for the administrator to say; what our roles may besides, is not. Statistics harm nothing.
+  SELECT 'role ' || r.rolname,
+         coalesce(nullif(concat_ws(', ', CASE WHEN r.rolsuper THEN 'superuser' END, CASE WHEN r.rolbypassrls THEN 'passes policies' END,
+                   CASE WHEN r.rolcreaterole THEN 'makes roles' END,
+                   (SELECT 'member of ' || string_agg(g.rolname, ', ' ORDER BY g.rolname COLLATE "C")
+                      FROM pg_auth_members AS m JOIN pg_roles AS g ON g.oid = m.roleid
+                     WHERE m.member = r.oid
+                       AND g.rolname NOT IN ('pg_monitor', 'pg_read_all_settings', 'pg_read_all_stats', 'pg_stat_scan_tables'))), ''), 'its rights alone'), NULL
+    FROM pg_namespace AS n, aclexplode(n.nspacl) AS a JOIN pg_roles AS r ON r.oid = a.grantee
+   WHERE n.oid = current_schema()::regnamespace AND r.oid <> n.nspowner AND r.rolname LIKE 'ledgerlock\_%'),
 expected AS (
   SELECT split_part(line, E'\t', 1) AS name, split_part(line, E'\t', 2) AS definition
     FROM string_to_table(nullif(current_setting('ledgerlock.objects', true), ''), E'\n') AS line
-   WHERE line <> '')
-SELECT coalesce(e.name, a.name) AS what,
-       CASE WHEN a.name IS NULL THEN 'it is missing'
-            WHEN e.name IS NULL THEN a.definition
-            ELSE 'it is now: ' || a.definition END AS detail
-  FROM expected AS e FULL JOIN actual AS a ON a.name = e.name
- WHERE (a.definition = e.definition -- a function is listed with two texts: as it is, and by key, for postgres.places = "off"
-        OR a.definition = regexp_replace(e.definition, ' or [0-9a-f]{64}$', '')
-        OR a.definition = regexp_replace(e.definition, '[0-9a-f]{64} or ', '')) IS NOT TRUE
-   AND current_setting('ledgerlock.objects', true) IS DISTINCT FROM 'unknown'
-   AND (e.name IS NOT NULL OR NOT EXISTS (SELECT FROM expected)
-        OR (a.name LIKE 'grant %'
-            AND a.object IN (SELECT o.object FROM actual AS o JOIN expected AS x USING (name) UNION ALL SELECT 'SCHEMA')))
- ORDER BY coalesce(e.name, a.name) COLLATE "C";
+   WHERE line <> ''),
+newer AS (
+  SELECT count(*) > 0 AS is_newer
+    FROM actual AS a
+   WHERE a.name LIKE 'migration %\_expand\_%' AND a.name NOT IN (SELECT e.name FROM expected AS e)),
+compared AS (
+  SELECT coalesce(e.name, a.name) AS name, e.name AS expected, a.name AS actual, a.object, a.definition AS is_now,
+         regexp_replace(e.definition, n.ignored, '', 'g') AS wanted, regexp_replace(a.definition, n.ignored, '', 'g') AS definition
+    FROM expected AS e FULL JOIN actual AS a ON a.name = e.name
+   CROSS JOIN (SELECT CASE WHEN is_newer THEN '( or )?[0-9a-f]{64}' ELSE 'none of it' END AS ignored FROM newer) AS n)
+SELECT c.name AS what,
+       CASE WHEN c.actual IS NULL THEN 'it is missing'
+            WHEN c.expected IS NULL THEN c.is_now
+            ELSE 'it is now: ' || c.is_now END AS detail
+  FROM compared AS c
+ WHERE (c.definition = c.wanted -- a function is listed with two texts: as it is, and by key, for postgres.places = "off"
+        OR c.definition = regexp_replace(c.wanted, ' or [0-9a-f]{64}$', '')
+        OR c.definition = regexp_replace(c.wanted, '[0-9a-f]{64} or ', '')) IS NOT TRUE
+   AND (c.expected IS NOT NULL OR NOT EXISTS (SELECT FROM expected)
+        OR (c.name LIKE 'grant %'
+            AND c.object IN (SELECT o.object FROM actual AS o JOIN expected AS x USING (name) UNION ALL SELECT 'SCHEMA')))
+ ORDER BY c.name COLLATE "C";

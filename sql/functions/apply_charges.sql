@@ -131,15 +131,17 @@ WITH clock AS (
     FROM decided
    WHERE captured OR declined
   HAVING count(*) > 0
+  RETURNING 1
 ), written AS (
   SELECT (SELECT count(*) FROM first_try) + (SELECT coalesce(sum(n), 0)::bigint FROM later_try) + (SELECT count(*) FROM moved_on)
-       + (SELECT count(*) FROM booked) + (SELECT count(*) FROM paid) + (SELECT count(*) FROM journaled) AS n
+       + (SELECT count(*) FROM booked) + (SELECT count(*) FROM paid) + (SELECT count(*) FROM journaled)
+       + (SELECT count(*) FROM batch) AS n
 )
 SELECT count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
        count(*) FILTER (WHERE over), count(*) FILTER (WHERE NOT is_decided),
        count(*) FILTER (WHERE NOT is_decided OR (captured AND ends <= (SELECT now FROM clock))),
        count(*) FILTER (WHERE captured OR declined),
-       count(*) FILTER (WHERE captured OR declined) + count(*) FILTER (WHERE is_decided)
+       count(*) FILTER (WHERE captured OR declined) + (count(*) FILTER (WHERE captured OR declined) > 0)::int + count(*) FILTER (WHERE is_decided)
          + count(*) FILTER (WHERE captured AND amount_minor > 0) + count(DISTINCT user_id) FILTER (WHERE captured)
          + count(*) FILTER (WHERE is_decided AND NOT (captured AND retries = 0)),
        (SELECT n FROM written)

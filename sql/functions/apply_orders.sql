@@ -26,7 +26,7 @@ DECLARE
   v_skus bigint[]; v_names text[]; v_stock_places tid[]; v_on_hand bigint[]; v_units bigint[];
   v_is_fulfilled boolean[]; v_missing text[]; v_shorts text[]; -- SKUs that are short: of the order at hand, and of each as text
   v_orders int; v_lines int; v_first int; v_next int := 1; v_done int := 0;
-  v_decided bigint; v_written bigint; v_rows bigint;
+  v_decided bigint := 0; v_written bigint; v_rows bigint; -- how many rows of all tables
 BEGIN
   PERFORM check_batch(p_token, p_now);
   WITH o AS MATERIALIZED (
@@ -89,6 +89,7 @@ BEGIN
     CONTINUE WHEN v_money[v_wallet_of[i]] < v_totals[i];
     v_is_fulfilled[i] := true;
     v_done := v_done + 1;
+    v_decided := v_decided + v_next - v_first + (v_totals[i] > 0)::int; -- movements and a payment
     v_money[v_wallet_of[i]] := v_money[v_wallet_of[i]] - v_totals[i];
     v_is_payer[v_wallet_of[i]] := true;
     FOR l IN v_first .. v_next - 1 LOOP
@@ -96,22 +97,23 @@ BEGIN
     END LOOP;
   END LOOP;
 
-  UPDATE orders AS o
-     SET state = CASE WHEN d.is_fulfilled THEN 'fulfilled' ELSE 'rejected' END,
-         reason = CASE WHEN d.short IS NOT NULL THEN 'out_of_stock' WHEN NOT d.is_fulfilled THEN 'insufficient_funds' END,
-         skus = d.short::text[], decided_at = v_now, fence = p_token
-    FROM unnest(v_ids, v_places, v_is_fulfilled, v_shorts) AS d (id, place, is_fulfilled, short)
-   WHERE o.order_id = d.id
-     AND o.ctid = d.place -- place
-     AND o.state = 'pending';
-  GET DIAGNOSTICS v_written = ROW_COUNT;
-  IF v_done < v_orders THEN -- an order that is fulfilled has no entry: its payment and its movements are never changed
+  WITH decided AS (
+    UPDATE orders AS o
+       SET state = CASE WHEN d.is_fulfilled THEN 'fulfilled' ELSE 'rejected' END,
+           reason = CASE WHEN d.short IS NOT NULL THEN 'out_of_stock' WHEN NOT d.is_fulfilled THEN 'insufficient_funds' END,
+           skus = d.short::text[], decided_at = v_now, fence = p_token
+      FROM unnest(v_ids, v_places, v_is_fulfilled, v_shorts) AS d (id, place, is_fulfilled, short)
+     WHERE o.order_id = d.id
+       AND o.ctid = d.place -- place
+       AND o.state = 'pending'
+    RETURNING o.order_id, o.state, o.reason, o.skus, o.user_id, o.total_minor
+  ), journaled AS ( -- an order that is fulfilled has no entry: its payment and its movements are never changed
     INSERT INTO order_journal (order_id, event, state, reason, skus, user_id, total_minor, token, worker, at)
-    SELECT o.order_id, 'rejected', o.state, o.reason, o.skus, o.user_id, o.total_minor, p_token, p_worker, v_now
-      FROM unnest(v_ids, v_is_fulfilled) AS d (id, is_fulfilled)
-     CROSS JOIN LATERAL (SELECT * FROM orders WHERE order_id = d.id OFFSET 0) AS o
-     WHERE NOT d.is_fulfilled;
-  END IF;
+    SELECT order_id, 'rejected', state, reason, skus, user_id, total_minor, p_token, p_worker, v_now
+      FROM decided WHERE state = 'rejected'
+    RETURNING 1
+  )
+  SELECT (SELECT count(*) FROM decided) + (SELECT count(*) FROM journaled) INTO v_written;
   UPDATE stock AS s
      SET on_hand = d.units, fence = p_token
     FROM unnest(v_skus, v_stock_places, v_on_hand, v_units) AS d (id, place, on_hand, units)
@@ -124,6 +126,8 @@ BEGIN
   SELECT v_skus[d.shelf], 'sale', v_ids[d.i], -d.qty, p_token, v_now, v_placed[d.i]
     FROM unnest(v_order_of, v_shelf_of, v_qty) AS d (i, shelf, qty)
    WHERE v_is_fulfilled[d.i];
+  GET DIAGNOSTICS v_rows = ROW_COUNT;
+  v_written := v_written + v_rows;
   UPDATE users AS u
      SET balance_minor = d.money, fence = p_token
     FROM unnest(v_wallets, v_wallet_places, v_balance, v_money, v_is_payer) AS d (id, place, balance, money, is_payer)
@@ -137,10 +141,15 @@ BEGIN
     FROM unnest(v_ids, v_owners, v_placed, v_totals, v_currencies, v_is_fulfilled)
          AS d (id, owner, placed, total, currency, is_fulfilled)
    WHERE d.is_fulfilled AND d.total > 0;
+  GET DIAGNOSTICS v_rows = ROW_COUNT;
+  v_written := v_written + v_rows;
   INSERT INTO batches (job, token, worker, at, done, refused)
   SELECT 'orders', p_token, p_worker, v_now, v_done, v_orders - v_done WHERE v_orders > 0;
+  GET DIAGNOSTICS v_rows = ROW_COUNT;
+  v_written := v_written + v_rows;
 
-  SELECT v_orders + (SELECT count(*) FROM unnest(v_on_hand, v_units) AS s (before, rest) WHERE rest < before)
+  SELECT v_decided + v_orders + (v_orders - v_done) + (v_orders > 0)::int
+                  + (SELECT count(*) FROM unnest(v_on_hand, v_units) AS s (before, rest) WHERE rest < before)
                   + cardinality(array_positions(v_is_payer, true)) INTO v_decided;
   IF v_decided <> v_written THEN
     RAISE EXCEPTION 'decided and written differ: % and %', v_decided, v_written USING ERRCODE = 'internal_error';

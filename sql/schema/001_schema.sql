@@ -2,6 +2,7 @@
 --
 -- Rules that hold for every table:
 --   money is bigint minor units with an ISO currency code; times are timestamptz, counted in UTC;
+--   what a client or a batch dates is not ahead of recorded_at, when the row was written, by more than a minute;
 --   a state is text with a CHECK; every writer of a user's money first locks the users row, every
 --   writer of a SKU's stock first locks the stock row (users before stock, each in key order).
 -- A subscription and an order name a wallet of their currency, a line names a SKU: foreign keys, which are checked when
@@ -181,7 +182,7 @@ CREATE TABLE orders (
   total_minor     bigint NOT NULL CONSTRAINT order_total_not_negative CHECK (total_minor >= 0),
   currency        currency NOT NULL,
   placed_at       timestamptz NOT NULL CONSTRAINT placed_is_finite CHECK (isfinite(placed_at)),
-  decided_at      timestamptz,
+  decided_at      timestamptz CONSTRAINT decided_is_finite CHECK (isfinite(decided_at)),
   fence           bigint NOT NULL DEFAULT 0,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   UNIQUE (user_id, idempotency_key),
@@ -269,7 +270,8 @@ CREATE TABLE deposits (
   amount_minor    bigint NOT NULL CONSTRAINT deposit_amount_positive CHECK (amount_minor > 0),
   at              timestamptz NOT NULL,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_deposit_per_key PRIMARY KEY (user_id, idempotency_key)
+  CONSTRAINT one_deposit_per_key PRIMARY KEY (user_id, idempotency_key),
+  CONSTRAINT deposit_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE deposits IS
   'The keys of deposits that clients made. The number of its transfer is given here, so no key meets that of another caller or an importer.';
@@ -280,7 +282,8 @@ CREATE TABLE deliveries (
   qty         bigint NOT NULL CONSTRAINT delivery_qty_positive CHECK (qty > 0),
   at          timestamptz NOT NULL,
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_delivery_per_number PRIMARY KEY (sku_id, delivery_no)
+  CONSTRAINT one_delivery_per_number PRIMARY KEY (sku_id, delivery_no),
+  CONSTRAINT delivery_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON COLUMN deposits.at IS 'The source_at of its transfer.';
 COMMENT ON COLUMN deliveries.at IS 'The source_at of its movement.';
@@ -304,7 +307,8 @@ CREATE TABLE prorations (
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT one_proration_per_key PRIMARY KEY (subscription_id, idempotency_key),
-  CONSTRAINT one_proration_per_number UNIQUE (proration_id)
+  CONSTRAINT one_proration_per_number UNIQUE (proration_id),
+  CONSTRAINT proration_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE prorations IS
   'Changes of terms in the middle of a paid period: the charge that each belongs to is (subscription_id, period_no), its transfer has its number as source.';
@@ -316,7 +320,8 @@ CREATE TABLE closures (
   at          timestamptz NOT NULL,
   worker      text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_closure_per_user PRIMARY KEY (user_id)
+  CONSTRAINT one_closure_per_user PRIMARY KEY (user_id),
+  CONSTRAINT closure_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE closures IS 'The accounts that were closed, by whom and when.';
 
@@ -355,7 +360,8 @@ CREATE TABLE corrections (
   CONSTRAINT never_more_than_was_paid CHECK (before_minor >= 0 AND amount_minor <= of_minor - before_minor),
   CONSTRAINT void_is_the_whole CHECK (kind <> 'void' OR (before_minor = 0 AND amount_minor = of_minor)),
   CONSTRAINT return_is_of_a_payment CHECK (kind <> 'return' OR of_kind = 'payment'),
-  CONSTRAINT one_correction_after_the_other UNIQUE (of_source, of_leg, of_kind, before_minor)
+  CONSTRAINT one_correction_after_the_other UNIQUE (of_source, of_leg, of_kind, before_minor),
+  CONSTRAINT correction_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE corrections IS
   'Money given back, by the transfer that it undoes, and money paid out of a wallet. The transfer of each has its number as source: refund for a refund and a return, void, withdrawal.';
@@ -379,7 +385,8 @@ CREATE TABLE write_offs (
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT one_write_off_per_key PRIMARY KEY (subscription_id, idempotency_key),
-  CONSTRAINT one_write_off_per_period UNIQUE (subscription_id, period_no)
+  CONSTRAINT one_write_off_per_period UNIQUE (subscription_id, period_no),
+  CONSTRAINT write_off_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE write_offs IS 'Periods that nobody will pay: the charge of each is written_off. No money moves.';
 
@@ -392,7 +399,8 @@ CREATE TABLE adjustments (
   at              timestamptz NOT NULL DEFAULT now(),
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_adjustment_per_key PRIMARY KEY (sku_id, idempotency_key)
+  CONSTRAINT one_adjustment_per_key PRIMARY KEY (sku_id, idempotency_key),
+  CONSTRAINT adjustment_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE adjustments IS 'Units found (above zero), damaged, lost or counted otherwise. The movement of each has its number as source.';
 
@@ -413,7 +421,8 @@ CREATE TABLE returns (
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT one_return_per_key PRIMARY KEY (user_id, idempotency_key),
   CONSTRAINT never_more_than_was_sold CHECK (before_qty >= 0 AND qty <= sold_qty - before_qty),
-  CONSTRAINT one_return_after_the_other UNIQUE (order_id, sku_id, before_qty)
+  CONSTRAINT one_return_after_the_other UNIQUE (order_id, sku_id, before_qty),
+  CONSTRAINT return_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE returns IS
   'Units of fulfilled orders that came back. The movement of each has its number as source; the correction of its money has its key.';
@@ -598,7 +607,8 @@ CREATE TABLE batches (
   at          timestamptz NOT NULL,
   done        bigint NOT NULL CONSTRAINT batch_done_not_negative CHECK (done >= 0),
   refused     bigint NOT NULL CONSTRAINT batch_refused_not_negative CHECK (refused >= 0),
-  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
+  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT batch_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE batches IS 'One row for each transaction of a worker: its effects carry the same token and time.';
 COMMENT ON COLUMN batches.at IS 'The time that the batch used as now: the database clock, or run --now.';
@@ -628,7 +638,7 @@ CREATE TABLE subscription_journal (
   every           integer,
   token           bigint NOT NULL DEFAULT 0,
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
-  at              timestamptz NOT NULL DEFAULT now(),
+  at              timestamptz NOT NULL DEFAULT now() CONSTRAINT subscription_entry_is_finite CHECK (isfinite(at)),
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT one_subscription_entry PRIMARY KEY (subscription_id, entry_id),
   CONSTRAINT try_has_its_amount CHECK ((event IN ('declined', 'captured')) = (try_no IS NOT NULL)
@@ -657,7 +667,7 @@ CREATE TABLE order_journal (
   total_minor bigint NOT NULL,
   token       bigint NOT NULL DEFAULT 0,
   worker      text COLLATE "C" NOT NULL DEFAULT session_user,
-  at          timestamptz NOT NULL DEFAULT now(),
+  at          timestamptz NOT NULL DEFAULT now() CONSTRAINT order_entry_is_finite CHECK (isfinite(at)),
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT one_order_entry PRIMARY KEY (order_id, entry_id)
 );
@@ -766,6 +776,8 @@ CREATE TRIGGER charges_are_never_deleted BEFORE DELETE ON charges
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER charges_are_never_emptied BEFORE TRUNCATE ON charges
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER tokens_only_rise BEFORE UPDATE ON lock_token
+  FOR EACH ROW WHEN (NEW.last <= OLD.last) EXECUTE FUNCTION refuse_change();
 DO $$
 DECLARE
   sealed text;

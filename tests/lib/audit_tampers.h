@@ -184,7 +184,7 @@ static const struct tamper tampers[] = {
      "UPDATE workers SET counters='{\"fenced\": 0, \"lost\": 0}' WHERE (pool,slot)=(SELECT pool,slot FROM workers LIMIT 1)"},
 };
 
-/* Each in another column, and in none of those above. */
+/* Of our own, each in another column than the others here. */
 static const struct tamper tampers_by_column[] = {
     {"deposits.amount_minor", "deposit_has_its_key",
      "UPDATE deposits SET amount_minor=amount_minor+1"},
@@ -271,6 +271,12 @@ static const struct tamper tampers_by_column[] = {
     {"write_offs.amount_minor", "write_off_is_of_its_charge", "UPDATE write_offs SET amount_minor=amount_minor+1"},
     {"write_offs.idempotency_key", "refused", "UPDATE write_offs SET idempotency_key='x'"},
     {"orders.state cancelled->pending", "order_state_is_journaled", "UPDATE orders SET state='pending' WHERE state='cancelled'"},
+    {"deposits.at", "deposit_has_its_key", "UPDATE deposits SET at=at-interval '1 day' WHERE deposit_id=77"},
+    {"retry_schedules.pauses_s", "refused", "UPDATE retry_schedules SET pauses_s='{1}' WHERE schedule_id=0"},
+    {"job_journal.reason", "refused", "UPDATE job_journal SET reason='x' WHERE event='paused'"},
+    {"signups.subscription_id", "refused", "UPDATE signups SET subscription_id=1"},
+    {"closures.at", "closed_account_stays_closed", "UPDATE closures SET at=at-interval '1 day'"},
+    {"users.closed_at", "closed_account_stays_closed", "UPDATE users SET closed_at=NULL WHERE closed_at IS NOT NULL"},
     {"lock_incidents.kind", "refused",
      "UPDATE lock_incidents SET kind='resumed' WHERE incident_id=(SELECT min(incident_id) FROM lock_incidents)"},
 };

@@ -50,10 +50,10 @@ for file in sql/queries/*/*.sql tools/*/queries/*.sql; do
   grep -qrE "SQL_$upper\\b" common worker tools tests --include='*.[ch]' || say "$file is used nowhere"
 done
 
-for file in sql/schema/*.sql; do
+for file in sql/schema/*.sql tests/upgrade/*.sql; do
   case $(basename "$file") in
-    [0-9][0-9][0-9]_*.sql) ;;
-    *) say "$file: a step of the schema is called NNN_what.sql" ;;
+    001_schema.sql | 002_roles.sql | [0-9][0-9][0-9]_expand_*.sql | [0-9][0-9][0-9]_contract_*.sql) ;;
+    *) say "$file: a new step of the schema is called NNN_expand_WHAT.sql or NNN_contract_WHAT.sql (docs/operate.md)" ;;
   esac
 done
 twice=$(basename -a sql/schema/* | cut -c1-3 | sort | uniq -d)

@@ -17,7 +17,8 @@ static PGconn *strict_conn, *loose_conn;
 /* ---- the world ---- */
 
 /* No seed makes these: a deposit and a delivery by hand, an order of an unknown SKU,
- * one that is pending, a SKU that nobody orders, an incident. */
+ * one that is pending, a SKU that nobody orders, an account that is closed, a job that
+ * was paused, a key of a subscription, an incident. */
 static const char by_hand[] =
     "SET search_path = ledgerlock;"
     "INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at)"
@@ -38,6 +39,8 @@ static const char by_hand[] =
     " USING (order_id) JOIN stock USING (sku_id) WHERE state = 'fulfilled' ORDER BY order_id, sku_id LIMIT 1) AS o;"
     "SELECT write_off(user_id, subscription_id, next_period_no, 'gone', 'w', '2024-04-10 12:00Z') FROM (SELECT * FROM subscriptions"
     " WHERE state = 'past_due' ORDER BY subscription_id LIMIT 1) AS s;"
+    "SELECT close_account(create_user('gone', 'USD')), pause_job('orders', 'r'), resume_job('orders');"
+    "INSERT INTO signups VALUES (1, 'by hand', 1, 0);"
     "INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('lock:user:1', 7, 'w', 'lost', 'apply')";
 
 /* As cancel_subscription does, at another time: so many periods from now. */
@@ -88,7 +91,7 @@ static const char drop_guards[] =
 /* In a transaction that is undone: changes one row, and names what finds it. */
 static const char tamper_function[] =
     "SET search_path = ledgerlock; SET ledgerlock.now = '" WORLD_NOW
-    "'; SET ledgerlock.lag = '90 days'; SET ledgerlock.objects = 'unknown';"
+    "'; SET ledgerlock.lag = '90 days';"
     "CREATE TEMP TABLE invariant (name text, query text);"
     "CREATE FUNCTION pg_temp.tamper(p_sql text, p_name text) RETURNS text LANGUAGE plpgsql AS $$"
     " DECLARE i record; n bigint; found text := ''; BEGIN"
@@ -120,6 +123,10 @@ static void put_invariants(void)
         char *query = strdup(text);
         const char *values[] = {audit_texts[i].stem, query};
 
+        if (i == AUDIT_SCHEMA_AS_BUILT) { /* without guards it is not */
+            free(query);
+            continue;
+        }
         assert_non_null(query);
         *strrchr(query, ';') = '\0';
         PQclear(PQexecParams(loose_conn, "INSERT INTO invariant VALUES ($1, $2)", 2,

@@ -161,6 +161,24 @@ CASE(text_has_months_and_sums_in_80_columns)
         assert_true(strlen(line) <= 80);
 }
 
+/* Guarantee: A debt stays in the report and in the audit when its subscription is
+ * parked; a parked subscription that was never declined owes nothing yet. */
+CASE(debt_that_is_parked_is_owed)
+{
+    char before[4096], debts[80];
+
+    runs(&f, 0, "report --now " AUDIT_NOW);
+    (void)snprintf(before, sizeof before, "%s", said.out);
+    runs(&f, 0, "audit --lag 36500d --now " AUDIT_NOW);
+    (void)snprintf(debts, sizeof debts, "%.79s", strstr(said.out, "declined, owed"));
+    fixture_exec(f.url, "UPDATE ledgerlock.subscriptions SET state = 'parked'"
+                        " WHERE state IN ('past_due', 'unpaid', 'active')");
+    runs(&f, 0, "report --now " AUDIT_NOW);
+    assert_string_equal(said.out, before);
+    runs(&f, 1, "audit --lag 36500d --now " AUDIT_NOW);
+    shows(debts);
+}
+
 CASE(wallet_that_no_transfer_filled_is_told)
 {
     fixture_exec(f.url,

@@ -190,13 +190,13 @@ int migrate_check(struct pg *pg, struct err *e)
 int migrate_objects(struct pg *pg, const char **objects, struct err *e)
 {
     struct pg_result *applied;
-    bool is_newer = false;
+    bool is_newer; /* the comparison of objects finds it, too */
     int code = migrate_read(pg, &applied, e);
 
     if (code == 0)
         code = migrate_check_newer(applied, &is_newer, e);
     pg_result_free(applied);
-    *objects = is_newer ? "unknown" : (const char *)objects_texts[OBJECTS_OBJECTS].text;
+    *objects = (const char *)objects_texts[OBJECTS_OBJECTS].text;
     return code;
 }
 

@@ -16,13 +16,12 @@ enum { MIGRATE_HASH = 65 };
  * differs from the one applied. */
 MUST_CHECK int migrate_check(struct pg *pg, struct err *e);
 
-/* ERR_SCHEMA when somebody changed its constraints, indexes, triggers, functions or
- * grants by hand. Objects that somebody added are left
- * alone, except rights of our roles. */
+/* ERR_SCHEMA when somebody changed its objects by hand. Objects that somebody added are
+ * left alone, except rights of our roles. */
 MUST_CHECK int migrate_check_objects(struct pg *pg, struct err *e);
 
-/* The objects that the migrations make, a line each, for sql/audit/schema_as_built;
- * "unknown" if the schema is newer. */
+/* The objects that the migrations make, a line each, for sql/audit/schema_as_built.
+ */
 MUST_CHECK int migrate_objects(struct pg *pg, const char **objects, struct err *e);
 
 /* ---- between verb_migrate.c and migrate.c ---- */

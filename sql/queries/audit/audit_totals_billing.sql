@@ -1,4 +1,5 @@
 -- audit_totals_billing: the amounts due, counted from the anchors, beside the amounts charged.
+-- Declined are the open periods of a subscription whose first one was tried in vain, also if it was parked since.
 -- Of closed months, seals has the charges; no period that was due in one is open.
 -- $1 text: now. Columns: currency, charged, declined (minor units as text, since 64 bits may not hold them), then how
 -- many periods: periods_due, charged, waived, skipped, written_off, declined, still_to_do. The last row, with currency null, is that of all.
@@ -8,7 +9,8 @@
 -- OFFSET 0: without it the planner copies the inner expressions into every use. Both tables are read in the order of
 -- subscription_id by their keys, so nothing is sorted or hashed. Locks: none.
 WITH until AS (
-  SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, state, anchor_at, unit, every,
+  SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, anchor_at, unit, every,
+         state IN ('past_due', 'unpaid', 'parked') AND retries > 0 AS is_behind,
          least((SELECT $1::text::timestamptz), cancel_at - interval '1 microsecond') AS at
     FROM subscriptions ORDER BY subscription_id OFFSET 0
 ), estimate AS (
@@ -21,7 +23,7 @@ WITH until AS (
                   / (every * CASE unit WHEN 'month' THEN 1 ELSE 12 END)) END::int8 AS last_no
     FROM until ORDER BY subscription_id OFFSET 0
 ), due AS (
-  SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, state,
+  SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, is_behind,
          CASE WHEN at < anchor_at THEN 0
               WHEN period_start(anchor_at, unit, every, last_no) <= at THEN last_no + 1
               ELSE last_no END AS periods
@@ -49,8 +51,7 @@ WITH until AS (
 ), total AS (
   SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, periods, charges, minor, huge_minor, waived, written_off,
          greatest(skipped - greatest(done - periods, 0), 0) AS skipped,
-         greatest(periods - done, 0) AS open,
-         state IN ('past_due', 'unpaid') AS is_behind
+         greatest(periods - done, 0) AS open, is_behind
     FROM counted OFFSET 0
 ), by_currency AS (
   SELECT currency,

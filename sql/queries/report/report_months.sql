@@ -3,7 +3,7 @@
 -- hold them: deposits, subscription_revenue (charges and prorations), order_revenue, refunds (and voids), withdrawals, wallets, owed,
 -- written_off, difference. wallets: at the end of the month, as the transfers say; in the row of sums what the wallets hold, and
 -- difference is how much more that is. owed: periods that began in the month, by now, of subscriptions that are past_due or
--- unpaid. written_off: periods that began in the month, and that nobody will pay.
+-- unpaid, or were so when they were parked: retries counts the declined tries of the open period. written_off: periods that began in the month, and that nobody will pay.
 -- Locks: none.
 WITH clock AS (
   SELECT coalesce($1::text::timestamptz, now()) AS now
@@ -22,7 +22,7 @@ WITH clock AS (
   SELECT subscription_id, currency, amount_minor, terms_from_no, anchor_at, unit, every, next_period_no,
          least((SELECT now FROM clock), cancel_at - interval '1 microsecond') AS until,
          period_start(anchor_at, unit, every, next_period_no) AS open_at
-    FROM subscriptions WHERE state IN ('past_due', 'unpaid')
+    FROM subscriptions WHERE state IN ('past_due', 'unpaid', 'parked') AND retries > 0
 ), owed AS (
   SELECT currency, date_trunc('month', starts, 'UTC') AS month,
          sum(CASE WHEN terms_from_no IS NULL THEN amount_minor
