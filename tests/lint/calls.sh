@@ -22,7 +22,7 @@ if len(functions) < 100:
 
 
 def calls(path, name):
-    """What a function calls, or passes on as a pointer: (file, name)."""
+    """The functions that one calls, or passes on as a pointer: (file, name)."""
     for word in set(re.findall(r"\b([a-z]\w*)\b(?=\(|,|\))", functions[path, name])) - {name}:
         own = (path, word) in functions
         if own or word in shared and re.search(rf"\b{word}\(", functions[path, name]):
