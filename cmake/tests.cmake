@@ -89,7 +89,7 @@ if(BUILD_TESTING)
       list(APPEND ${label}_programs ${label}_${stem})
       add_test(NAME ${label}.${stem} COMMAND ${label}_${stem})
       set_tests_properties(${label}.${stem} PROPERTIES LABELS ${label} TIMEOUT 900
-        ENVIRONMENT "LEDGERLOCK_TEST_SOURCE=${PROJECT_SOURCE_DIR}" SKIP_RETURN_CODE 77)
+        ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR}" SKIP_RETURN_CODE 77)
     endforeach()
     add_custom_target(${label}_tests DEPENDS ${${label}_programs})
   endforeach()
