@@ -89,7 +89,7 @@ if(BUILD_TESTING)
       list(APPEND ${label}_programs ${label}_${stem})
       add_test(NAME ${label}.${stem} COMMAND ${label}_${stem})
       set_tests_properties(${label}.${stem} PROPERTIES LABELS ${label} TIMEOUT 900
-        ENVIRONMENT "LEDGERLOCK_TEST_SOURCE=${PROJECT_SOURCE_DIR}" SKIP_RETURN_CODE 77)
+        ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR}" SKIP_RETURN_CODE 77)
     endforeach()
     add_custom_target(${label}_tests DEPENDS ${${label}_programs})
   endforeach()
@@ -134,7 +134,7 @@ if(BUILD_TESTING)
   foreach(test liveness_rate parked)
     add_test(NAME pool.test_${test}_full COMMAND pool_test_${test})
     set_tests_properties(pool.test_${test}_full PROPERTIES LABELS later TIMEOUT 1800 SKIP_RETURN_CODE 77
-      ENVIRONMENT "LEDGERLOCK_TEST_SOURCE=${PROJECT_SOURCE_DIR};LEDGERLOCK_TEST_SCALE=10")
+      ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR};LL_TEST_SCALE=10")
   endforeach()
   # Run by --only threads as well. Children are killed and clocks are moved in others; these have threads of their own.
   foreach(test lock lock_batch lock_counter lock_herd lock_loss lock_renew lock_renew_holder lock_signals lock_wait)

@@ -104,7 +104,7 @@ void config_defaults(struct config *c);
 MUST_CHECK int config_load_file(struct config *c, const char *path, struct err *e);
 
 /* Reads the environment. An unknown LEDGERLOCK_ variable is an error, except
- * LEDGERLOCK_CONFIG and LEDGERLOCK_TEST_*. */
+ * LEDGERLOCK_CONFIG. */
 MUST_CHECK int config_load_env(struct config *c, struct err *e);
 
 /* Sets one option (row of the table) from text with an origin; checks type and bounds.

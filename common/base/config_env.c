@@ -7,12 +7,6 @@ extern char **environ;
 
 enum { VARIABLE = 64 };
 
-static bool is_ours_but_no_option(const char *name)
-{
-    return strcmp(name, "LEDGERLOCK_CONFIG") == 0 ||
-           strncmp(name, "LEDGERLOCK_TEST_", strlen("LEDGERLOCK_TEST_")) == 0;
-}
-
 static int
 read_variable(struct config *c, const char *name, const char *value, struct err *e)
 {
@@ -35,7 +29,8 @@ int config_load_env(struct config *c, struct err *e)
         if (strncmp(*p, "LEDGERLOCK_", strlen("LEDGERLOCK_")) != 0 || equals == NULL)
             continue;
         (void)snprintf(name, sizeof name, "%.*s", (int)(equals - *p), *p);
-        if (!is_ours_but_no_option(name) && read_variable(c, name, equals + 1, e) != 0)
+        if (strcmp(name, "LEDGERLOCK_CONFIG") != 0 &&
+            read_variable(c, name, equals + 1, e) != 0)
             return (int)e->code;
     }
     return 0;

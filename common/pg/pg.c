@@ -274,6 +274,22 @@ int pg_exec(struct pg *pg,
     return exec(pg, sql, params, n, res, e);
 }
 
+int pg_ask(struct pg *pg,
+           const struct sql_text *sql,
+           const struct pg_param *params,
+           size_t n,
+           int64_t *answer,
+           struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(pg, sql, params, n, &res, e) != 0)
+        return (int)e->code;
+    *answer = pg_get_int8(res, 0, 0);
+    pg_result_free(res);
+    return 0;
+}
+
 int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e)
 {
     PGresult *last;

@@ -90,6 +90,14 @@ MUST_CHECK int pg_exec(struct pg *pg,
                        struct pg_result **res,
                        struct err *e);
 
+/* The same for a statement that returns one number. */
+MUST_CHECK int pg_ask(struct pg *pg,
+                      const struct sql_text *sql,
+                      const struct pg_param *params,
+                      size_t n,
+                      int64_t *answer,
+                      struct err *e);
+
 /* Prepares a statement without running it, so that a typo or a missing table is found
  * at start. */
 MUST_CHECK int pg_prepare(struct pg *pg, const struct sql_text *sql, struct err *e);

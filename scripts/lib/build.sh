@@ -19,7 +19,7 @@ ll_build() { # folder, build type, targets in one word, options of cmake...
 # Settings of the caller's shell for its own pool must not reach the one of a script.
 ll_forget_settings() {
   local name
-  for name in $(compgen -e LEDGERLOCK_); do
+  for name in $(compgen -e LEDGERLOCK_) $(compgen -e LL_TEST_); do
     unset "$name"
   done
 }

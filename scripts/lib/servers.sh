@@ -212,10 +212,10 @@ ll_redis_url() {
 
 # The environment of a test program that stands on these servers.
 ll_export_contract() { # build folder
-  LEDGERLOCK_TEST_PG=$(ll_pg_url postgres postgres)
-  LEDGERLOCK_TEST_REDIS=$(ll_redis_url)
-  export LEDGERLOCK_TEST_PG LEDGERLOCK_TEST_REDIS
-  export LEDGERLOCK_TEST_BIN=$1/ledgerlock LEDGERLOCK_TEST_TMP=$LL_DIR/tmp LEDGERLOCK_TEST_REDIS_SERVER=$LL_REDIS_BIN
+  LL_TEST_PG=$(ll_pg_url postgres postgres)
+  LL_TEST_REDIS=$(ll_redis_url)
+  export LL_TEST_PG LL_TEST_REDIS
+  export LL_TEST_BIN=$1/ledgerlock LL_TEST_TMP=$LL_DIR/tmp LL_TEST_REDIS_SERVER=$LL_REDIS_BIN
 }
 
 # A script that builds, and works on servers of its own: from here on nothing outlives it. In its folder.

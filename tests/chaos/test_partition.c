@@ -83,7 +83,7 @@ static void open_bridged(void)
     world_open();
     if (servers_net < 0)
         return;
-    fixture_query_text(getenv("LEDGERLOCK_TEST_PG"),
+    fixture_query_text(getenv("LL_TEST_PG"),
                        "SELECT setting FROM pg_settings WHERE name ="
                        " 'unix_socket_directories'",
                        host, sizeof host);

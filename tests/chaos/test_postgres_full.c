@@ -210,18 +210,18 @@ static void log_elsewhere(void)
 
 static void open_servers(void)
 {
-    const char *tmp = getenv("LEDGERLOCK_TEST_TMP");
+    const char *tmp = getenv("LL_TEST_TMP");
     char *kept = tmp != NULL ? strdup(tmp) : NULL;
 
     if (mount_small_disk())
-        (void)setenv("LEDGERLOCK_TEST_TMP", disk, 1);
+        (void)setenv("LL_TEST_TMP", disk, 1);
     else
         disk[0] = '\0';
     private_pg_open(&postgres);
     if (kept != NULL)
-        (void)setenv("LEDGERLOCK_TEST_TMP", kept, 1);
+        (void)setenv("LL_TEST_TMP", kept, 1);
     else
-        (void)unsetenv("LEDGERLOCK_TEST_TMP");
+        (void)unsetenv("LL_TEST_TMP");
     free(kept);
     if (disk[0] != '\0')
         log_elsewhere();

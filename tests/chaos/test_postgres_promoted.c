@@ -73,7 +73,7 @@ static void open_servers(void)
     assert_non_null(mkdtemp(front));
     (void)snprintf(url, sizeof url, "postgresql:///postgres?host=%s&user=postgres",
                    front);
-    (void)setenv("LEDGERLOCK_TEST_PG", url, 1);
+    (void)setenv("LL_TEST_PG", url, 1);
     lead_to(&primary);
 }
 

@@ -1,6 +1,6 @@
 /* Random mixtures of faults over a running pool: safe all the time, done soon after the
- * last one is over. The mixtures change daily; LEDGERLOCK_TEST_SEED repeats one, as it
- * was printed. LEDGERLOCK_TEST_SOAK_MINUTES draws one after the other for so long. */
+ * last one is over. The mixtures change daily; LL_TEST_SEED repeats one, as it
+ * was printed. LL_TEST_SOAK_MINUTES draws one after the other for so long. */
 #include "tests/lib/fault.h"
 #include "tests/lib/swarm.h"
 #include "tests/lib/swarm_faults.h"
@@ -20,8 +20,7 @@ static void draw(struct swarm *s, uint64_t seed, int64_t total_ms)
 
 static void tell(const struct swarm *s, uint64_t seed)
 {
-    print_message("LEDGERLOCK_TEST_SEED=%" PRIu64 ": %zu events (schedule %016" PRIx64
-                  ") of",
+    print_message("LL_TEST_SEED=%" PRIu64 ": %zu events (schedule %016" PRIx64 ") of",
                   seed, s->event_ct, swarm_hash(s));
     for (size_t i = 0; i < s->mixed_ct; i++)
         print_message(" %s", swarm_faults[s->mixed[i]].name);
@@ -133,7 +132,7 @@ static void one_round(uint64_t seed, int64_t total_ms)
 
 static int soak_minutes(void)
 {
-    const char *text = getenv("LEDGERLOCK_TEST_SOAK_MINUTES");
+    const char *text = getenv("LL_TEST_SOAK_MINUTES");
 
     return text == NULL ? 0 : atoi(text);
 }

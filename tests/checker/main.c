@@ -22,7 +22,7 @@ static const char usage[] =
     "               [--set-aside N] [--kills] [--quorum] [--lease-ms MS]\n"
     "               [--first SQL]\n\n"
     "Compares the final tables with what the workers of a test build wrote into\n"
-    "FOLDER (LEDGERLOCK_TEST_HISTORY). Exit code 0: everything holds, 1: a rule is\n"
+    "FOLDER (LL_TEST_HISTORY). Exit code 0: everything holds, 1: a rule is\n"
     "broken, 2: usage, 3: the check could not be made.\n\n"
     "  --now TIME      the instant that the pool was given as --now\n"
     "  --bound-ms MS   longest time until work is taken up again\n"

@@ -3,7 +3,7 @@
 set -eu
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
-server=${LEDGERLOCK_TEST_REDIS_SERVER:-redis-server}
+server=${LL_TEST_REDIS_SERVER:-redis-server}
 command -v "$server" >/dev/null || { echo "skipped: no redis-server" && exit 77; }
 ! grep -q '^CMAKE_BUILD_TYPE:STRING=Asan' "$build/CMakeCache.txt" ||
   { echo "skipped: the library of this build needs the sanitizer's runtime" && exit 77; }

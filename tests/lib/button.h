@@ -1,6 +1,6 @@
 /* button: the buttons of a page that starts faults (run --allow-chaos). */
-#ifndef LEDGERLOCK_TEST_BUTTON_H
-#define LEDGERLOCK_TEST_BUTTON_H
+#ifndef LL_TEST_BUTTON_H
+#define LL_TEST_BUTTON_H
 
 #include "tests/lib/http.h"
 

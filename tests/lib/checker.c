@@ -8,7 +8,7 @@ void checker_open(struct checker *c)
     memset(c, 0, sizeof *c);
     fixture_temporary(c->dir, sizeof c->dir, "history");
     assert_non_null(mkdtemp(c->dir));
-    fixture_env("LEDGERLOCK_TEST_HISTORY", c->dir);
+    fixture_env("LL_TEST_HISTORY", c->dir);
 }
 
 int checker_run(struct checker *c,

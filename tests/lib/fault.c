@@ -18,7 +18,7 @@ const struct load_size fault_small = {
 
 bool fault_is_full(void)
 {
-    const char *which = getenv("LEDGERLOCK_TEST_CHAOS");
+    const char *which = getenv("LL_TEST_CHAOS");
 
     return which != NULL && strcmp(which, "full") == 0;
 }
@@ -26,7 +26,7 @@ bool fault_is_full(void)
 void fault_as_shipped(void)
 {
     points_as_shipped();
-    fixture_env("LEDGERLOCK_TEST_HISTORY", NULL);
+    fixture_env("LL_TEST_HISTORY", NULL);
     checker_close(&world.checker);
     world.checker.dir[0] = '\0';
 }

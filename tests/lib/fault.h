@@ -21,7 +21,7 @@ extern const struct load_size fault_usual, fault_small;
     .lease_ms = FAULT_LEASE_MS, .poll_ms = 50, .batch = 5
 #define FAULT_WORLD(...) WORLD(FAULT_PLAN, __VA_ARGS__)
 
-/* True if all of chaos was asked for (LEDGERLOCK_TEST_CHAOS=full), not the quick set.
+/* True if all of chaos was asked for (LL_TEST_CHAOS=full), not the quick set.
  */
 bool fault_is_full(void);
 

@@ -25,7 +25,7 @@ void fixture_pause_ms(long ms)
 
 int fixture_scale(void)
 {
-    const char *text = getenv("LEDGERLOCK_TEST_SCALE");
+    const char *text = getenv("LL_TEST_SCALE");
 
     return text != NULL ? atoi(text) : 1;
 }
@@ -48,7 +48,7 @@ void fixture_forget_env(void)
 const char *fixture_program(void)
 {
     static char path[4096];
-    const char *bin = getenv("LEDGERLOCK_TEST_BIN");
+    const char *bin = getenv("LL_TEST_BIN");
     ssize_t n;
     char *slash;
 
@@ -83,8 +83,7 @@ static void clean_environment(void)
     for (char **p = environ; *p != NULL && n < 64; p++) {
         size_t len = strcspn(*p, "=");
 
-        if (strncmp(*p, "LEDGERLOCK_", 11) == 0 &&
-            strncmp(*p, "LEDGERLOCK_TEST_", 16) != 0 && len < sizeof names[0])
+        if (strncmp(*p, "LEDGERLOCK_", 11) == 0 && len < sizeof names[0])
             (void)snprintf(names[n++], sizeof names[0], "%.*s", (int)len, *p);
     }
     while (n > 0)

@@ -1,7 +1,7 @@
 /* fixture: what integration tests stand on: a fresh database per test, the program run
  * as a process, plain SQL beside it, a Redis server of the test's own.
  *
- * scripts/test sets LEDGERLOCK_TEST_PG (URL of a superuser), _REDIS (URL of a shared
+ * scripts/test sets LL_TEST_PG (URL of a superuser), _REDIS (URL of a shared
  * Redis; keys are kept apart by prefix), _BIN (the program; else `ledgerlock` beside
  * the test), _REDIS_SERVER (redis-server; else found in PATH) and _TMP (folder of
  * temporary files; else /tmp). Without servers a test says so and ends with 77:
@@ -21,7 +21,7 @@ enum { FIXTURE_URL = 512, FIXTURE_OUTPUT = 1 << 16 };
 struct fixture {
     char database[64];
     char url[FIXTURE_URL];       /* of ledgerlock_owner until the test changes it */
-    char redis_url[FIXTURE_URL]; /* LEDGERLOCK_TEST_REDIS */
+    char redis_url[FIXTURE_URL]; /* LL_TEST_REDIS */
     char prefix[72]; /* of this test's keys in the shared Redis: locks.prefix */
 };
 
@@ -66,7 +66,7 @@ struct fixture_child {
 enum { FIXTURE_RUN_SECONDS = 800 };
 
 /* Runs the program with these words and waits. LEDGERLOCK_* of the caller are removed,
- * except what f says and LEDGERLOCK_TEST_*; f == NULL sets none, so defaults apply.
+ * except what f says; f == NULL sets none, so defaults apply.
  * Returns the exit code. List ends with NULL. */
 int fixture_run(const struct fixture *f, struct fixture_output *o, ...)
     __attribute__((sentinel));
@@ -103,7 +103,7 @@ void fixture_pause_ms(long ms);
         }                                                                              \
     } while (0)
 
-/* How many times its usual size a test is to have: LEDGERLOCK_TEST_SCALE, or 1. */
+/* How many times its usual size a test is to have: LL_TEST_SCALE, or 1. */
 int fixture_scale(void);
 
 /* Milliseconds on the monotonic clock. */
@@ -167,7 +167,7 @@ void fixture_redis_close(struct fixture_redis *r);
 /* ---- files ---- */
 
 /* Puts a template for mkstemp or mkdtemp into path: name and six letters in
- * LEDGERLOCK_TEST_TMP, which scripts/test removes however it ends, or in /tmp when it
+ * LL_TEST_TMP, which scripts/test removes however it ends, or in /tmp when it
  * is not set or too long for size. */
 void fixture_temporary(char *path, size_t size, const char *name);
 

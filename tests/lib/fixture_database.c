@@ -6,14 +6,14 @@
 
 static const char *super_url(void)
 {
-    return getenv("LEDGERLOCK_TEST_PG");
+    return getenv("LL_TEST_PG");
 }
 
 void fixture_need_servers(void)
 {
-    if (super_url() != NULL && getenv("LEDGERLOCK_TEST_REDIS") != NULL)
+    if (super_url() != NULL && getenv("LL_TEST_REDIS") != NULL)
         return;
-    (void)printf("skipped: LEDGERLOCK_TEST_PG and LEDGERLOCK_TEST_REDIS are not set; "
+    (void)printf("skipped: LL_TEST_PG and LL_TEST_REDIS are not set; "
                  "scripts/test starts servers and sets them\n");
     exit(77);
 }
@@ -63,8 +63,7 @@ static void open_like(struct fixture *f, const char *model)
     (void)snprintf(f->database, sizeof f->database, "lltest_%ld_%u", (long)getpid(),
                    ++count);
     (void)snprintf(f->prefix, sizeof f->prefix, "%s:", f->database);
-    (void)snprintf(f->redis_url, sizeof f->redis_url, "%s",
-                   getenv("LEDGERLOCK_TEST_REDIS"));
+    (void)snprintf(f->redis_url, sizeof f->redis_url, "%s", getenv("LL_TEST_REDIS"));
     (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s OWNER ledgerlock_owner%s%s",
                    f->database, model != NULL ? " STRATEGY FILE_COPY TEMPLATE " : "",
                    model != NULL ? model : "");

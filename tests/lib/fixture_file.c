@@ -9,7 +9,7 @@
 
 void fixture_temporary(char *path, size_t size, const char *name)
 {
-    const char *base = getenv("LEDGERLOCK_TEST_TMP");
+    const char *base = getenv("LL_TEST_TMP");
     int n = -1;
 
     if (base != NULL && base[0] != '\0')

@@ -60,7 +60,7 @@ void fixture_preload_calls(void)
 
 const char *fixture_redis_program(void)
 {
-    const char *given = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
+    const char *given = getenv("LL_TEST_REDIS_SERVER");
 
     return given != NULL && given[0] != '\0' ? given : "redis-server";
 }

@@ -104,7 +104,7 @@ void http_browse(int port, const char *words)
     (void)snprintf(command, sizeof command,
                    "env -i PATH=/usr/bin:/bin HOME=/nonexistent /usr/bin/python3 -B "
                    "%s/tests/page/browse.py http://127.0.0.1:%d/ %s 2>&1",
-                   getenv("LEDGERLOCK_TEST_SOURCE"), port, words);
+                   getenv("LL_TEST_SOURCE"), port, words);
     status = system(command);
     if (WEXITSTATUS(status) == 77)
         skip();

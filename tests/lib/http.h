@@ -1,6 +1,6 @@
 /* http: a small client for the page of a pool. */
-#ifndef LEDGERLOCK_TEST_HTTP_H
-#define LEDGERLOCK_TEST_HTTP_H
+#ifndef LL_TEST_HTTP_H
+#define LL_TEST_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>

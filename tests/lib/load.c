@@ -13,7 +13,7 @@ enum { HOUR = 3600, DAY = 24 * HOUR, QUIET = 2 * HOUR, HOT = 4, YEARS = 12 };
 
 uint64_t load_seed(void)
 {
-    const char *given = getenv("LEDGERLOCK_TEST_SEED");
+    const char *given = getenv("LL_TEST_SEED");
 
     if (given != NULL && given[0] != '\0')
         return strtoull(given, NULL, 10);
@@ -209,7 +209,7 @@ void load_make(struct load *l, uint64_t seed, struct load_size size)
     uint64_t rng = seed;
 
     *l = (struct load){.seed = seed, .now = time(NULL), .size = size};
-    print_message("load: LEDGERLOCK_TEST_SEED=%" PRIu64 "\n", seed);
+    print_message("load: LL_TEST_SEED=%" PRIu64 "\n", seed);
     l->users = calloc(size.users, sizeof *l->users);
     l->subscriptions = calloc(size.subscriptions + 1, sizeof *l->subscriptions);
     l->orders = calloc(size.orders + 1, sizeof *l->orders);

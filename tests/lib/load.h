@@ -104,7 +104,7 @@ struct load {
 void load_make(struct load *l, uint64_t seed, struct load_size size);
 void load_free(struct load *l);
 
-/* LEDGERLOCK_TEST_SEED; without it a number that changes daily. */
+/* LL_TEST_SEED; without it a number that changes daily. */
 uint64_t load_seed(void);
 
 const char *load_currency(int64_t id);

@@ -339,7 +339,7 @@ void load_assert_exact(const struct load *l, const struct fixture *f)
         const char *found = checks[i](l, conn);
 
         if (found != NULL)
-            promise_broken("LEDGERLOCK_TEST_SEED=%" PRIu64 ": %s", l->seed, found);
+            promise_broken("LL_TEST_SEED=%" PRIu64 ": %s", l->seed, found);
     }
     PQfinish(conn);
     fixture_become(&owner, "ledgerlock_owner");

@@ -14,13 +14,13 @@ void points_program(void)
 {
     if (shipped[0] == '\0')
         (void)snprintf(shipped, sizeof shipped, "%s", fixture_program());
-    (void)setenv("LEDGERLOCK_TEST_BIN", POINTS_PROGRAM, 1);
+    (void)setenv("LL_TEST_BIN", POINTS_PROGRAM, 1);
 }
 
 void points_as_shipped(void)
 {
     if (shipped[0] != '\0')
-        (void)setenv("LEDGERLOCK_TEST_BIN", shipped, 1);
+        (void)setenv("LL_TEST_BIN", shipped, 1);
 }
 
 void points_open(struct points *p)
@@ -37,7 +37,7 @@ void points_open(struct points *p)
     assert_int_equal(
         bind(p->listener, (const struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(listen(p->listener, POINTS_WORKERS), 0);
-    fixture_env("LEDGERLOCK_TEST_POINTS", p->path);
+    fixture_env("LL_TEST_POINTS", p->path);
 }
 
 static void wait_for(int fd, int seconds, const char *whom)

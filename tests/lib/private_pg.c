@@ -150,7 +150,7 @@ void private_pg_open(struct private_pg *pg)
                  "CREATE ROLE ledgerlock_reader LOGIN; "
                  "CREATE ROLE ledgerlock_test_client LOGIN IN ROLE ledgerlock_shop, "
                  "ledgerlock_cashier, ledgerlock_warehouse, ledgerlock_support");
-    (void)setenv("LEDGERLOCK_TEST_PG", pg->url, 1);
+    (void)setenv("LL_TEST_PG", pg->url, 1);
 }
 
 void private_pg_follow(struct private_pg *standby, const struct private_pg *primary)

@@ -15,7 +15,7 @@ struct private_pg {
 };
 
 /* Makes a cluster with the roles of ledgerlock, starts it, and points
- * LEDGERLOCK_TEST_PG to it: from here on every fixture stands on it. As root it runs as
+ * LL_TEST_PG to it: from here on every fixture stands on it. As root it runs as
  * another user. */
 void private_pg_open(struct private_pg *pg);
 

@@ -1,6 +1,6 @@
 /* proxy: the proxy of the test kit in front of a fixture's PostgreSQL. */
-#ifndef LEDGERLOCK_TEST_PROXY_H
-#define LEDGERLOCK_TEST_PROXY_H
+#ifndef LL_TEST_PROXY_H
+#define LL_TEST_PROXY_H
 
 #include <string.h>
 

@@ -198,7 +198,7 @@ static int run(void)
 
 int main(int argc, char **argv)
 {
-    const char *only = getenv("LEDGERLOCK_TEST_ONLY");
+    const char *only = getenv("LL_TEST_ONLY");
 
     if (argc == 2 && strcmp(argv[1], "-l") == 0) {
         list();

@@ -9,10 +9,10 @@
  *   }
  *
  * The program ends with 77 when no case ran to its end: all were skipped. With -l it
- * lists its cases. LEDGERLOCK_TEST_ONLY names the one that is to run (a pattern with *
+ * lists its cases. LL_TEST_ONLY names the one that is to run (a pattern with *
  * and ?). */
-#ifndef LEDGERLOCK_TEST_H
-#define LEDGERLOCK_TEST_H
+#ifndef LL_TEST_H
+#define LL_TEST_H
 
 /* cmocka wants these four before it. */
 #include <setjmp.h>

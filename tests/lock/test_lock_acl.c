@@ -9,7 +9,7 @@ static int ports[SERVERS];
 
 static void start_servers(void)
 {
-    const char *source = getenv("LEDGERLOCK_TEST_SOURCE");
+    const char *source = getenv("LL_TEST_SOURCE");
     char file[512], text[8];
 
     (void)snprintf(file, sizeof file, "%s/config/redis-acl.example", source);

@@ -1,5 +1,5 @@
 /* The purpose of the lock: a counter in PostgreSQL that is read, then written, by
- * sixteen processes, and loses nothing. LEDGERLOCK_TEST_ROUNDS sets how many rounds
+ * sixteen processes, and loses nothing. LL_TEST_ROUNDS sets how many rounds
  * (200000 for the full number). */
 #include "tests/lib/crowd.h"
 #include "tests/lib/lock_world.h"
@@ -157,7 +157,7 @@ LOCK_CASE(excl_two_processes)
 /* Guarantee: Tokens of successive holders strictly rise across processes, too. */
 LOCK_CASE(two_hundred_thousand_rounds_lose_nothing)
 {
-    const char *wanted = getenv("LEDGERLOCK_TEST_ROUNDS");
+    const char *wanted = getenv("LL_TEST_ROUNDS");
 
     assert_int_equal(
         run_all(wanted != NULL ? atoi(wanted) : DEFAULT_ROUNDS, KEYS_MOST, true), 0);

@@ -8,7 +8,7 @@
 
 /* ---- a release in between ---- */
 
-/* The rounds of renew_vs_release_race; LEDGERLOCK_TEST_ROUNDS asks for another number.
+/* The rounds of renew_vs_release_race; LL_TEST_ROUNDS asks for another number.
  */
 enum { RACE_ROUNDS = 2000 };
 
@@ -56,7 +56,7 @@ static long long end_of_race(redisContext *raw)
 /* Guarantee: No key is lengthened after its release came back. */
 LOCK_CASE(renew_vs_release_race)
 {
-    const char *wanted = getenv("LEDGERLOCK_TEST_ROUNDS");
+    const char *wanted = getenv("LL_TEST_ROUNDS");
     int rounds = wanted != NULL ? atoi(wanted) : RACE_ROUNDS;
     struct told told = {0};
     RENEWER *r = open_renewer(w->a, &told, 1);

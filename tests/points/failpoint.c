@@ -56,7 +56,7 @@ static void wait_for_word(const char *worker, const char *point)
 /* With a file for once: whether this process is the one that made it. */
 static bool is_first(void)
 {
-    const char *once = getenv("LEDGERLOCK_TEST_POINT_ONCE");
+    const char *once = getenv("LL_TEST_POINT_ONCE");
     int fd;
 
     if (once == NULL)
@@ -69,7 +69,7 @@ static bool is_first(void)
 
 static void obey(const char *point)
 {
-    const char *order = getenv("LEDGERLOCK_TEST_POINT");
+    const char *order = getenv("LL_TEST_POINT");
     size_t n = strlen(point);
 
     if (order == NULL || strncmp(order, point, n) != 0 || order[n] != '=')
@@ -84,7 +84,7 @@ void failpoint_reach(const char *worker, const char *point)
 {
     obey(point);
     if (control == NOT_ASKED || asked_by != getpid())
-        control = join(getenv("LEDGERLOCK_TEST_POINTS"));
+        control = join(getenv("LL_TEST_POINTS"));
     asked_by = getpid();
     if (control != NOBODY)
         wait_for_word(worker, point);
@@ -106,7 +106,7 @@ static bool is_poison(const char *list, const char *job, int64_t item)
 
 void poison_reach(const char *job, const struct job_rows *rows)
 {
-    const char *list = getenv("LEDGERLOCK_TEST_POISON");
+    const char *list = getenv("LL_TEST_POISON");
 
     for (size_t i = 0; list != NULL && i < rows->n; i++) {
         if (!is_poison(list, job, rows->items[i]))

@@ -20,7 +20,7 @@ static bool is_noted; /* COMMIT was about to be sent */
 static bool is_wanted(const struct session *s)
 {
     static char buffer[LINE];
-    const char *folder = getenv("LEDGERLOCK_TEST_HISTORY");
+    const char *folder = getenv("LL_TEST_HISTORY");
     char path[512];
 
     if (out != NULL || folder == NULL)

@@ -1,7 +1,7 @@
 /* trace: what a worker of a test program says of each of its transactions, for a
  * checker that shares no code with it.
  *
- * LEDGERLOCK_TEST_HISTORY is a folder. Each worker appends to FOLDER/WORKER.jsonl, one
+ * LL_TEST_HISTORY is a folder. Each worker appends to FOLDER/WORKER.jsonl, one
  * write a line, so that what was said is there whatever becomes of the worker:
  *   invoke   before BEGIN: job, token, the keys that it holds and the items it is after
  *   commit   before COMMIT is sent, so while every row it has written is still locked:

@@ -40,9 +40,9 @@ GROUP(.open = open_shop, .close = close_shop);
 
 static void meet_poison(const char *list)
 {
-    fixture_env("LEDGERLOCK_TEST_POISON", list);
+    fixture_env("LL_TEST_POISON", list);
     (void)shop_run();
-    fixture_env("LEDGERLOCK_TEST_POISON", NULL);
+    fixture_env("LL_TEST_POISON", NULL);
 }
 
 static void assert_parked_after_deaths(const char *line, const char *item)
@@ -86,7 +86,7 @@ CASE_ROWS(three_deaths_park_a_poisonous, poisons)
 CASE(three_deaths_park_a_poisonous_subscription_without_locks)
 {
     fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
-    fixture_env("LEDGERLOCK_TEST_POISON", "billing:7");
+    fixture_env("LL_TEST_POISON", "billing:7");
     shop_hold("SELECT FROM users WHERE user_id = 100 FOR UPDATE");
     fixture_spawn(&world.f, &world.pool, "run", "--once", "-w", "2", "--now", SHOP_NOW,
                   NULL);
@@ -176,8 +176,8 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
     char order[64];
 
     (void)snprintf(order, sizeof order, "%s=kill", row->place);
-    fixture_env("LEDGERLOCK_TEST_POINT", order);
-    fixture_env("LEDGERLOCK_TEST_POINT_ONCE", once);
+    fixture_env("LL_TEST_POINT", order);
+    fixture_env("LL_TEST_POINT_ONCE", once);
     (void)unlink(once);
     checker_open(&world.checker);
     assert_int_equal(run(row->workers), 0);

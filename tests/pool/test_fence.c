@@ -206,7 +206,7 @@ CASE_ROWS(apply_is_rolled_back_when_a_trigger_keeps_unwritten, unwritten)
         " BEGIN RETURN NULL; END $$; CREATE TRIGGER a_stranger BEFORE %s ON"
         " ledgerlock.%s FOR EACH ROW EXECUTE FUNCTION public.keep()",
         row->event, row->table);
-    super_do(sql);
+    super_do("%s", sql);
     (void)snprintf(before, sizeof before, "%s", world_totals());
     assert_int_equal(hand_apply(&h, row->job, 99, now, &counted), ERR_BUG);
     promise_true(strcmp(world_totals(), before) == 0);

@@ -4,7 +4,7 @@
  * The rate is counted: rows of others for each batch that wrote anything, so that it is
  * the same on a slow machine. A pull that finds nothing to be had writes nothing; what
  * such pulls and the pauses behind them cost is time, which is compared only at full
- * size (LEDGERLOCK_TEST_SCALE=10, in scripts/test --only slow). */
+ * size (LL_TEST_SCALE=10, in scripts/test --only slow). */
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 

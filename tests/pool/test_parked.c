@@ -93,7 +93,7 @@ CASE(redis_that_restarts_again_and_again_parks_nothing)
 CASE(workers_that_always_die_park_nothing_and_end_the_pool)
 {
     points_program();
-    fixture_env("LEDGERLOCK_TEST_POINT", "after_claim=kill");
+    fixture_env("LL_TEST_POINT", "after_claim=kill");
     (void)shop_run();
     points_as_shipped();
     assert_int_equal(world.o.code, 70);

@@ -190,7 +190,7 @@ static pid_t start_as_process_1(void)
 {
     char wrapper[64], text[4400];
     const char *program = fixture_program();
-    const char *before = getenv("LEDGERLOCK_TEST_BIN");
+    const char *before = getenv("LL_TEST_BIN");
     char *kept = before != NULL ? strdup(before) : NULL;
     pid_t pids[POOL_CHILDREN] = {0};
 
@@ -199,12 +199,12 @@ static pid_t start_as_process_1(void)
                    "'%s' \"$@\"\n",
                    program);
     fixture_file(wrapper, sizeof wrapper, text, 0700);
-    (void)setenv("LEDGERLOCK_TEST_BIN", wrapper, 1);
+    (void)setenv("LL_TEST_BIN", wrapper, 1);
     pool_start("run -w 1 --now %s", pool_work_now(&small));
     if (kept != NULL)
-        (void)setenv("LEDGERLOCK_TEST_BIN", kept, 1);
+        (void)setenv("LL_TEST_BIN", kept, 1);
     else
-        (void)unsetenv("LEDGERLOCK_TEST_BIN");
+        (void)unsetenv("LL_TEST_BIN");
     free(kept);
     pool_log_wait(&world.pool, "event=pool.started pid=1 ");
     (void)unlink(wrapper);

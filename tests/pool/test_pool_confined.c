@@ -21,7 +21,7 @@ static void write_acl(char path[96])
     (void)snprintf(command, sizeof command,
                    "sed 's/>change-me/>%s/; s/^# user default off/user default off/' "
                    "%s/config/redis-acl.example > %s",
-                   SECRET_OF_REDIS, getenv("LEDGERLOCK_TEST_SOURCE"), path);
+                   SECRET_OF_REDIS, getenv("LL_TEST_SOURCE"), path);
     assert_int_equal(system(command), 0);
 }
 

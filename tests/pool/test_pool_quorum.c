@@ -40,7 +40,7 @@ static void undo(void)
         fixture_redis_close(&servers[i]);
     }
     (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s",
-                   getenv("LEDGERLOCK_TEST_REDIS"));
+                   getenv("LL_TEST_REDIS"));
 }
 
 WORLD(.any = true,

@@ -1,6 +1,6 @@
 /* recovery: how long the rows of a worker that is killed wait until they are worked
- * again. LEDGERLOCK_TEST_KILLS says how often; scripts/recovery asks for a hundred.
- * LEDGERLOCK_TEST_RECOVERY, "seen" or "unseen": only that. */
+ * again. LL_TEST_KILLS says how often; scripts/recovery asks for a hundred.
+ * LL_TEST_RECOVERY, "seen" or "unseen": only that. */
 #include "tests/lib/steps.h"
 
 enum {
@@ -29,7 +29,7 @@ static const char hang[] =
  * that the long lease was not waited for. */
 static const char *asked(void)
 {
-    return getenv("LEDGERLOCK_TEST_KILLS");
+    return getenv("LL_TEST_KILLS");
 }
 
 static size_t kills(void)
@@ -42,7 +42,7 @@ static size_t kills(void)
 /* Skips the test unless it is asked for. */
 static void need(const char *name)
 {
-    const char *only = getenv("LEDGERLOCK_TEST_RECOVERY");
+    const char *only = getenv("LL_TEST_RECOVERY");
 
     if (only != NULL && only[0] != '\0' && strcmp(only, name) != 0)
         skip();

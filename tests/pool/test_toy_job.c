@@ -25,7 +25,7 @@ static void prepare(void)
 
 static void begin(void)
 {
-    (void)setenv("LEDGERLOCK_TEST_BIN", TOY_PROGRAM, 1);
+    (void)setenv("LL_TEST_BIN", TOY_PROGRAM, 1);
 }
 
 const struct world_plan world_plan = {

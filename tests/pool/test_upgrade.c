@@ -14,12 +14,12 @@ static void start_next(struct fixture_child *child, const char *role, const char
     const char *now = pool_work_now(&work);
     bool is_run = strcmp(verb, "run") == 0;
 
-    (void)setenv("LEDGERLOCK_TEST_BIN", NEXT_PROGRAM, 1);
+    (void)setenv("LL_TEST_BIN", NEXT_PROGRAM, 1);
     fixture_become(&world.f, role);
     fixture_spawn(&world.f, child, verb, is_run ? "--now" : NULL, now, "--jobs",
                   "billing", "-w", "2", NULL);
     fixture_become(&world.f, "ledgerlock_worker");
-    (void)unsetenv("LEDGERLOCK_TEST_BIN");
+    (void)unsetenv("LL_TEST_BIN");
 }
 
 /* Guarantee: A migration that waits for a lock lets the pool by and tries again; old

@@ -43,9 +43,9 @@ CASE(workers_of_a_job_begin_at_shards_far_from_each_other)
     for (int64_t i = 0; i < 3; i++) {
         const struct schedule s = begin(i, 3);
 
-        assert_int_equal(schedule_next(&s).from.shard, shards[i]);
-        assert_true(schedule_next(&s).from.at == BATCH_HEAD);
-        assert_int_equal(schedule_next(&s).limit, 500);
+        assert_int_equal(s.next.from.shard, shards[i]);
+        assert_true(s.next.from.at == BATCH_HEAD);
+        assert_int_equal(s.next.limit, 500);
     }
 }
 
@@ -109,7 +109,7 @@ CASE(there_is_no_pause_while_there_is_more)
 
 static bool is_at_head(const struct schedule *s)
 {
-    return schedule_next(s).from.at == BATCH_HEAD;
+    return s->next.from.at == BATCH_HEAD;
 }
 
 CASE(full_pull_is_followed_by_one_behind_its_last_row_and_others_by_the_next_shard)
@@ -120,16 +120,16 @@ CASE(full_pull_is_followed_by_one_behind_its_last_row_and_others_by_the_next_sha
     last.is_full = true;
     last.last = (struct batch_place){.shard = 9, .at = 77, .id = 7};
     (void)learn(&s, last, 100000);
-    assert_int_equal(schedule_next(&s).from.shard, 9);
-    assert_int_equal(schedule_next(&s).from.at, 77);
-    assert_int_equal(schedule_next(&s).from.id, 7);
+    assert_int_equal(s.next.from.shard, 9);
+    assert_int_equal(s.next.from.at, 77);
+    assert_int_equal(s.next.from.id, 7);
     (void)learn(&s, part, 100000);
-    assert_int_equal(schedule_next(&s).from.shard, 10);
+    assert_int_equal(s.next.from.shard, 10);
     assert_true(is_at_head(&s));
     last.is_full = false;
     last.last.shard = 1023;
     (void)learn(&s, last, 100000);
-    assert_int_equal(schedule_next(&s).from.shard, 0);
+    assert_int_equal(s.next.from.shard, 0);
 }
 
 /* Held rows of one shard may fill every pull: each comes to the next shards. */
@@ -139,15 +139,15 @@ CASE(round_is_over_when_it_comes_to_the_first_shard_of_the_worker_again)
     struct schedule s = begin(1, 3);
     struct batch_outcome held = {.pulled = 500, .is_full = true, .last = {.at = 7}};
 
-    assert_true(schedule_next(&s).begins);
+    assert_true(s.next.begins);
     for (size_t i = 0; i < sizeof shards / sizeof shards[0]; i++) {
         held.last.shard = shards[i];
         assert_int_equal(learn(&s, held, 100000) > 0, shards[i] == 341 && i > 1);
-        assert_int_equal(schedule_next(&s).begins, shards[i] == 341 && i > 1);
-        assert_int_equal(schedule_next(&s).from.shard, shards[i]);
+        assert_int_equal(s.next.begins, shards[i] == 341 && i > 1);
+        assert_int_equal(s.next.from.shard, shards[i]);
     }
     (void)learn(&s, part, 100000);
-    assert_true(schedule_next(&s).begins);
+    assert_true(s.next.begins);
 }
 
 CASE(pull_behind_a_row_that_finds_nothing_is_followed_by_a_whole_one_at_once)
@@ -188,14 +188,14 @@ CASE(pulls_go_on_behind_what_was_mostly_busy_for_five_times_as_long)
     for (int i = 1; i <= 10; i++) {
         held.last.at = i;
         assert_int_equal(schedule_learn(&s, &held, 20, 100000), 0);
-        assert_int_equal(schedule_next(&s).from.at, i);
+        assert_int_equal(s.next.from.at, i);
     }
     good.last.at = 11;
     assert_int_equal(learn(&s, good, 100000), 0);
-    assert_int_equal(schedule_next(&s).from.at, 11);
+    assert_int_equal(s.next.from.at, 11);
     good.last.at = 12;
     (void)learn(&s, good, 100000 + 5 * 10 * 20 - 1);
-    assert_int_equal(schedule_next(&s).from.at, 12);
+    assert_int_equal(s.next.from.at, 12);
     assert_int_equal(learn(&s, good, 100000 + 5 * 10 * 20), 0);
     assert_true(is_at_head(&s));
 }
@@ -251,21 +251,21 @@ CASE(batch_takes_a_tenth_of_the_lease_at_most)
     struct schedule s = begin(0, 1);
 
     (void)schedule_learn(&s, &part, 1001, 100000);
-    assert_int_equal(schedule_next(&s).limit, 250);
+    assert_int_equal(s.next.limit, 250);
     (void)schedule_learn(&s, &part, 1000, 100000); /* neither slow nor quick */
-    assert_int_equal(schedule_next(&s).limit, 250);
+    assert_int_equal(s.next.limit, 250);
     (void)schedule_learn(&s, &empty, 1, 100000); /* says nothing of speed */
-    assert_int_equal(schedule_next(&s).limit, 250);
+    assert_int_equal(s.next.limit, 250);
     (void)schedule_learn(&s, &part, 249, 100000);
-    assert_int_equal(schedule_next(&s).limit, 500);
+    assert_int_equal(s.next.limit, 500);
     (void)schedule_learn(&s, &part, 249, 100000);
-    assert_int_equal(schedule_next(&s).limit, 500);
+    assert_int_equal(s.next.limit, 500);
     (void)schedule_learn(&s, &part, 1001, 100000);
     (void)learn(&s, (struct batch_outcome){.pulled = 20}, 100000); /* all were busy */
-    assert_int_equal(schedule_next(&s).limit, 500);
+    assert_int_equal(s.next.limit, 500);
     for (int i = 0; i < 20; i++)
         (void)schedule_learn(&s, &part, 5000, 100000);
-    assert_int_equal(schedule_next(&s).limit, 1);
+    assert_int_equal(s.next.limit, 1);
 }
 
 CASE(batch_that_broke_goes_on_to_other_shards)
@@ -273,15 +273,15 @@ CASE(batch_that_broke_goes_on_to_other_shards)
     struct schedule s = begin(0, 1);
 
     schedule_fail(&s, &part, false);
-    assert_int_equal(schedule_next(&s).from.shard, 10);
-    assert_int_equal(schedule_next(&s).limit, 500);
+    assert_int_equal(s.next.from.shard, 10);
+    assert_int_equal(s.next.limit, 500);
     schedule_fail(&s, &part, true); /* a timeout or a conflict */
-    assert_int_equal(schedule_next(&s).limit, 250);
+    assert_int_equal(s.next.limit, 250);
     schedule_fail(&s, &empty, true); /* nothing was pulled: a server was away */
-    assert_int_equal(schedule_next(&s).limit, 250);
+    assert_int_equal(s.next.limit, 250);
     for (int i = 0; i < 20; i++)
         schedule_fail(&s, &part, true);
-    assert_int_equal(schedule_next(&s).limit, 1);
+    assert_int_equal(s.next.limit, 1);
 }
 
 CASE(
@@ -290,16 +290,16 @@ CASE(
     const struct batch_outcome full = {.pulled = 500, .worked = 500, .is_full = true};
     struct schedule s = begin_job(0, 2, 4);
 
-    assert_int_equal(schedule_next(&s).skip, 1000);
+    assert_int_equal(s.next.skip, 1000);
     assert_int_equal(learn(&s, full, 100000), 0);
-    assert_int_equal(schedule_next(&s).skip, 1000);
+    assert_int_equal(s.next.skip, 1000);
     /* nothing is so far behind: at once again, from the oldest row */
     assert_int_equal(learn(&s, (struct batch_outcome){.is_behind = true}, 100000), 0);
-    assert_int_equal(schedule_next(&s).skip, 0);
+    assert_int_equal(s.next.skip, 0);
     (void)learn(&s, part, 100000);
-    assert_int_equal(schedule_next(&s).skip, 0);
+    assert_int_equal(s.next.skip, 0);
     (void)learn(&s, full, 100000);
-    assert_int_equal(schedule_next(&s).skip, 1000);
+    assert_int_equal(s.next.skip, 1000);
 }
 
 CASE(worker_that_stands_by_asks_again_four_times_a_second)

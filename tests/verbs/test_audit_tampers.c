@@ -146,7 +146,7 @@ static void open_worlds(void)
     (void)snprintf(sql, sizeof sql,
                    "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner",
                    loose.database, f.database);
-    fixture_exec(getenv("LEDGERLOCK_TEST_PG"), sql);
+    fixture_exec(getenv("LL_TEST_PG"), sql);
     fixture_become(&loose, "ledgerlock_owner");
     fixture_exec(loose.url, drop_guards);
     strict_conn = PQconnectdb(f.url);

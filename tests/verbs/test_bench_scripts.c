@@ -35,7 +35,7 @@ __attribute__((format(printf, 1, 2))) static void shell(const char *format, ...)
  * tells a measurement of the servers, here of the test's. */
 static void open_all(void)
 {
-    const char *source = getenv("LEDGERLOCK_TEST_SOURCE");
+    const char *source = getenv("LL_TEST_SOURCE");
     char sockets[256];
 
     one_open();

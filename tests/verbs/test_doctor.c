@@ -128,7 +128,7 @@ CASE(redis_that_evicts_is_found)
 CASE(redis_without_a_password_is_found)
 {
     (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s",
-                   getenv("LEDGERLOCK_TEST_REDIS"));
+                   getenv("LL_TEST_REDIS"));
     fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", NULL);
     finds(0, "redis_user", "WARN", "no password");
 }

@@ -13,7 +13,7 @@ static struct private_pg postgres;
 
 static const char *redis_server(void)
 {
-    const char *path = getenv("LEDGERLOCK_TEST_REDIS_SERVER");
+    const char *path = getenv("LL_TEST_REDIS_SERVER");
 
     return path != NULL ? path : "redis-server";
 }
@@ -208,7 +208,7 @@ CASE(lab_crashes_postgres_and_what_is_shipped_holds)
 
 static void open_postgres(void)
 {
-    const char *tmp = getenv("LEDGERLOCK_TEST_TMP");
+    const char *tmp = getenv("LL_TEST_TMP");
 
     if (tmp != NULL)
         (void)setenv("TMPDIR", tmp, 1); /* of the laboratory's own folders */

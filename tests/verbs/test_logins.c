@@ -34,7 +34,7 @@ static void make_roles(void)
 
     (void)snprintf(command, sizeof command,
                    "psql -qX -d '%s' -f %s/config/postgres/10-roles.sql", super,
-                   getenv("LEDGERLOCK_TEST_SOURCE"));
+                   getenv("LL_TEST_SOURCE"));
     assert_int_equal(system(command), 0);
 }
 

@@ -24,7 +24,7 @@ static void copy_of(const struct fixture *from, const char *sql)
     (void)snprintf(text, sizeof text,
                    "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner",
                    copy.database, from->database);
-    fixture_exec(getenv("LEDGERLOCK_TEST_PG"), text);
+    fixture_exec(getenv("LL_TEST_PG"), text);
     fixture_become(&copy, "ledgerlock_owner");
     (void)snprintf(text, sizeof text, "SET search_path = ledgerlock; %s", sql);
     fixture_exec(copy.url, text);

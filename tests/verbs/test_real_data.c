@@ -113,7 +113,7 @@ static int64_t total(const char *group, const char *key)
 
 static bool is_there(const char *name, char path[512])
 {
-    const char *shared = getenv("LEDGERLOCK_TEST_SHARED");
+    const char *shared = getenv("LL_TEST_SHARED");
 
     (void)snprintf(path, 512, "%s/data/%s", shared != NULL ? shared : "", name);
     return shared != NULL && access(path, R_OK) == 0;
@@ -121,13 +121,13 @@ static bool is_there(const char *name, char path[512])
 
 static const char *lacks(void)
 {
-    source = getenv("LEDGERLOCK_TEST_SOURCE");
+    source = getenv("LL_TEST_SOURCE");
     if (source == NULL)
         source = ".";
     return is_there("online-retail-2010-12.csv", retail) &&
                    is_there("telco-customer-churn.csv", telco)
                ? NULL
-               : "no data in LEDGERLOCK_TEST_SHARED; docs/import.md says where it is published";
+               : "no data in LL_TEST_SHARED; docs/import.md says where it is published";
 }
 
 const struct world_plan world_plan = {.role = "ledgerlock_owner"};

@@ -168,7 +168,7 @@ CASE(debt_that_is_parked_is_owed)
     char before[4096], debts[80];
 
     runs(&f, 0, "report --now " AUDIT_NOW);
-    (void)snprintf(before, sizeof before, "%s", said.out);
+    (void)snprintf(before, sizeof before, "%.4095s", said.out);
     runs(&f, 0, "audit --lag 36500d --now " AUDIT_NOW);
     (void)snprintf(debts, sizeof debts, "%.79s", strstr(said.out, "declined, owed"));
     fixture_exec(f.url, "UPDATE ledgerlock.subscriptions SET state = 'parked'"

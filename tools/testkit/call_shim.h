@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 /* Names the file that both sides map. */
-#define CALL_SHIM_FILE "LEDGERLOCK_TEST_CALLS"
+#define CALL_SHIM_FILE "LL_TEST_CALLS"
 
 enum { CALL_SITES = 2048 };
 

@@ -16,10 +16,10 @@ struct clock_shift {
 };
 
 /* Names that file; without it the process has a shift of its own. */
-#define CLOCK_SHIM_FILE "LEDGERLOCK_TEST_CLOCK"
+#define CLOCK_SHIM_FILE "LL_TEST_CLOCK"
 
 /* Without a file: how far the wall clock of the process is ahead. */
-#define CLOCK_SHIM_WALL_MS "LEDGERLOCK_TEST_WALL_MS"
+#define CLOCK_SHIM_WALL_MS "LL_TEST_WALL_MS"
 
 /* The shift of this process. */
 struct clock_shift *clock_shim_shift(void);

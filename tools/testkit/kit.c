@@ -32,7 +32,7 @@ void kit_fail(const char *format, ...)
 
 void kit_make_folder(char dir[KIT_DIR], const char *name)
 {
-    const char *base = getenv("LEDGERLOCK_TEST_TMP");
+    const char *base = getenv("LL_TEST_TMP");
 
     /* A socket's path has 107 bytes. */
     if (base == NULL || base[0] != '/' || strlen(base) > 40)

@@ -13,7 +13,7 @@ enum { KIT_DIR = 64, KIT_URL = 512 };
 
 void kit_fail(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* A new folder for sockets, in LEDGERLOCK_TEST_TMP if that is set and short, else in
+/* A new folder for sockets, in LL_TEST_TMP if that is set and short, else in
  * /tmp. The caller removes it. */
 void kit_make_folder(char dir[KIT_DIR], const char *name);
 

@@ -1,16 +1,4 @@
-/* batch: rows that are pulled, locked, worked and released together.
- *
- *   pull.c       pulls them, and sorts out the keys that they need
- *   busy.c       the keys that could not be had in this round
- *   locks.c      takes and releases their keys in Redis
- *   claim.c      locks their rows in PostgreSQL, and tells why some were refused
- *   commit.c     the transaction, and what to do when it breaks
- *   clocks.c     whether a clock of the servers is wrong
- *   standby.c    whether this worker is the one that serves the job
- *   in_doubt.c   a COMMIT whose answer was lost
- *   crash.c      what a dead worker left
- *   parked.c     sets an item aside for a person
- *   incidents.c  the table lock_incidents */
+/* batch: rows that are pulled, locked, worked and released together. */
 #ifndef LEDGERLOCK_BATCH_H
 #define LEDGERLOCK_BATCH_H
 
@@ -52,9 +40,8 @@ struct batch_order {
     int64_t skip;            /* without shards: the oldest that are left to others */
     size_t limit;
     bool is_idle; /* nothing was due: the job's probe is asked before the pull */
-    const int64_t *items; /* NULL: those that are due */
+    const int64_t *items; /* each in a transaction of its own; NULL: what is due */
     size_t item_ct;
-    bool one_by_one; /* each item in a transaction of its own */
 };
 
 /* How it went. */
@@ -100,10 +87,10 @@ struct batch {
 MUST_CHECK int
 batch_run(struct session *s, const struct batch_order *order, struct err *e);
 
-/* True in *serves if this worker is the one that serves the job, of all pools: it holds
- * an advisory lock of its session, or behind a transaction pooler a key with a short
- * lease. Behind a pooler without Redis there is neither, and each serves. */
-MUST_CHECK int standby_check(struct session *s, bool *serves, struct err *e);
+/* Sets session.serves if this worker is the one that serves the job, of all pools: it
+ * holds an advisory lock of its session, or behind a transaction pooler a key with a
+ * short lease. Behind a pooler without Redis there is neither, and each serves. */
+MUST_CHECK int standby_check(struct session *s, struct err *e);
 
 /* How many rows of the job are due; -1: PostgreSQL does not say. */
 int64_t batch_due(struct session *s);

@@ -32,12 +32,9 @@ check_apart(const struct config *c, const char *server, int64_t ahead_ms, struct
 int clocks_check_postgres(const struct session *s, int64_t *server_us, struct err *e)
 {
     int64_t before_ms = wall_ms();
-    struct pg_result *res;
 
-    if (pg_exec(s->pg, SQL_RUN_READ_CLOCK, NULL, 0, &res, e) != 0)
+    if (pg_ask(s->pg, SQL_RUN_READ_CLOCK, NULL, 0, server_us, e) != 0)
         return (int)e->code;
-    *server_us = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
     return check_apart(s->config, "PostgreSQL",
                        *server_us / 1000 - (before_ms + wall_ms()) / 2, e);
 }

@@ -228,7 +228,7 @@ int batch_run(struct session *s, const struct batch_order *order, struct err *e)
     code = batch_lock(s, e);
     if (code == 0 && s->attempt.token != 0) {
         session_reach(s, HOOK_AFTER_LOCK);
-        code = order->one_by_one ? transact_each(s, e) : transact_all(s, e);
+        code = order->items != NULL ? transact_each(s, e) : transact_all(s, e);
         if (code == ERR_UNKNOWN)
             return code; /* the locks stay until it is known what became of it */
         batch_release(s);

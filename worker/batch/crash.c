@@ -74,8 +74,7 @@ static int work_again(struct session *s, struct err *e)
 {
     static int64_t items[BATCH_MAX];
     const struct inflight *f = s->inflight;
-    struct batch_order order = {
-        .limit = BATCH_MAX, .items = items, .item_ct = f->n, .one_by_one = true};
+    struct batch_order order = {.limit = BATCH_MAX, .items = items, .item_ct = f->n};
     size_t first = 0, last = f->n;
 
     for (size_t i = 0; i < f->n; i++) {
@@ -92,9 +91,8 @@ int crash_recover(struct session *s, struct err *e)
 
     if (!inflight_is_set(f) || f->incarnation == s->incarnation)
         return 0;
-    if (end_session(s, e) != 0)
-        return err_wrap(e, "clearing up after a dead worker");
-    if (park_suspects(s, e) != 0 || free_keys(s, e) != 0 || work_again(s, e) != 0)
+    if (end_session(s, e) != 0 || park_suspects(s, e) != 0 || free_keys(s, e) != 0 ||
+        work_again(s, e) != 0)
         return err_wrap(e, "clearing up after a dead worker");
     inflight_clear(f); /* when none of its rows was due any more */
     return 0;

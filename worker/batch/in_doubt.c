@@ -38,13 +38,8 @@ static int find_effects(struct session *s, int64_t *found, struct err *e)
     const struct attempt *a = &s->attempt;
     const struct pg_param params[] = {pg_int8(a->token),
                                       pg_int8_array(a->rows.items, a->rows.n)};
-    struct pg_result *res;
 
-    if (pg_exec(s->pg, s->job->effects, params, 2, &res, e) != 0)
-        return (int)e->code;
-    *found = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
+    return pg_ask(s->pg, s->job->effects, params, 2, found, e);
 }
 
 int in_doubt_settle(struct session *s, struct err *e)

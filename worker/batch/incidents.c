@@ -22,10 +22,8 @@ static int write_row(struct session *s, const struct incident *i, struct err *e)
 
 static void say_not_written(const struct incident *i, const char *why)
 {
-    char quoted[300];
-
     log_warn("incident.not_written", "code=LL-6002 kind=%s err=%s", i->kind,
-             log_quote(quoted, sizeof quoted, why));
+             LOG_TEXT(why));
 }
 
 int incidents_write(struct session *s, struct err *e)
@@ -55,20 +53,21 @@ void incident_log(struct session *s,
                   const char *resource,
                   const char *detail)
 {
-    struct incident i = {
-        .token = s->attempt.token, .xid = s->attempt.xid, .at_ms = clk_ms()};
+    struct incident i = {.kind = kind,
+                         .phase = phase,
+                         .token = s->attempt.token,
+                         .xid = s->attempt.xid,
+                         .at_ms = clk_ms()};
     struct err ignored = {0};
-    char event[48], quoted[300];
+    char event[48];
 
-    (void)snprintf(i.kind, sizeof i.kind, "%s", kind);
-    (void)snprintf(i.phase, sizeof i.phase, "%s", phase);
     (void)snprintf(i.resource, sizeof i.resource, "%s", resource);
     (void)snprintf(i.detail, sizeof i.detail, "%s", detail);
     (void)snprintf(event, sizeof event, "lock.%s", kind);
     log_warn(event,
              "code=LL-6003 phase=%s resource=%s token=%" PRId64 " xid=%" PRId64
              " detail=%s",
-             phase, resource, i.token, i.xid, log_quote(quoted, sizeof quoted, detail));
+             phase, resource, i.token, i.xid, LOG_TEXT(detail));
     if (s->unwritten_ct == INCIDENTS_KEPT)
         say_not_written(&i, "too many wait already");
     else

@@ -73,13 +73,8 @@ void batch_raise_floor(struct session *s, int64_t fence)
 int batch_take_token(struct session *s, struct err *e)
 {
     const struct pg_param param = pg_int8(s->floor);
-    struct pg_result *res;
 
-    if (pg_exec(s->pg, SQL_POOL_NEXT_TOKEN, &param, 1, &res, e) != 0)
-        return (int)e->code;
-    s->attempt.token = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
+    return pg_ask(s->pg, SQL_POOL_NEXT_TOKEN, &param, 1, &s->attempt.token, e);
 }
 
 int batch_lock(struct session *s, struct err *e)

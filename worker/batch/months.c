@@ -8,12 +8,9 @@
 int months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e)
 {
     const struct pg_param param = pg_text(now);
-    struct pg_result *res;
 
-    if (pg_exec(pg, SQL_POOL_KEEP_MONTHS, &param, 1, &res, e) != 0)
+    if (pg_ask(pg, SQL_POOL_KEEP_MONTHS, &param, 1, made, e) != 0)
         return (int)e->code;
-    *made = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
     if (*made > 0)
         log_info("pool.months_made", "months=%" PRId64, *made);
     return 0;

@@ -30,7 +30,7 @@ bool parked_is_rows_fault(const struct job_type *job, const struct err *e)
 int park_items(
     struct session *s, const int64_t *items, size_t n, const char *why, struct err *e)
 {
-    char reason[256], quoted[300];
+    char reason[256];
     const struct pg_param params[] = {pg_int8_array(items, n),
                                       pg_int8(s->attempt.token), pg_text(s->name),
                                       pg_text(reason)};
@@ -45,7 +45,7 @@ int park_items(
         log_warn("lock.parked",
                  "code=LL-6004 resource=%s:%" PRId64 " token=%" PRId64 " detail=%s",
                  s->job->item, pg_get_int8(res, row, 0), s->attempt.token,
-                 log_quote(quoted, sizeof quoted, reason));
+                 LOG_TEXT(reason));
     pg_result_free(res);
     return 0;
 }

@@ -173,14 +173,10 @@ static int ask_probe(struct session *s, bool *is_due, struct err *e)
 int64_t batch_due(struct session *s)
 {
     const struct pg_param now = pg_text(s->now);
-    struct pg_result *res;
     struct err e = {0};
-    int64_t due = -1;
+    int64_t due;
 
-    if (pg_exec(s->pg, s->job->backlog, &now, 1, &res, &e) == 0)
-        due = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return due;
+    return pg_ask(s->pg, s->job->backlog, &now, 1, &due, &e) == 0 ? due : -1;
 }
 
 int batch_pull(struct session *s, const struct batch_order *order, struct err *e)

@@ -59,8 +59,7 @@ struct attempt {
 
 /* One that could not be written to the incident log yet. */
 struct incident {
-    char kind[16];
-    char phase[16];
+    const char *kind, *phase; /* literals */
     char resource[64];
     char detail[256];
     int64_t token, xid;
@@ -79,7 +78,7 @@ struct session {
     struct ll_client *locks; /* NULL: locks.mode is database-only */
     struct ll_lock *lock;
     struct batch *batch;
-    bool serves;             /* the advisory lock of standby.c is this session's */
+    bool serves;             /* this worker serves the job (standby.c) */
     struct ll_lock *serving; /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
     struct busy busy;        /* keys that were busy, or are left out for a while */

@@ -9,14 +9,11 @@ enum { SERVING_LEASE_MS = 2000 };
 static int serve_by_session(struct session *s, struct err *e)
 {
     const struct pg_param job = pg_text(s->job->name);
-    struct pg_result *res;
+    int64_t serves = 1;
 
-    if (s->serves)
-        return 0;
-    if (pg_exec(s->pg, SQL_POOL_SERVE_JOB, &job, 1, &res, e) != 0)
+    if (!s->serves && pg_ask(s->pg, SQL_POOL_SERVE_JOB, &job, 1, &serves, e) != 0)
         return (int)e->code;
-    s->serves = pg_get_int8(res, 0, 0) != 0;
-    pg_result_free(res);
+    s->serves = serves != 0;
     return 0;
 }
 
@@ -40,15 +37,13 @@ static int serve_by_lease(struct session *s, struct err *e)
                                ll_error(s->locks));
 }
 
-int standby_check(struct session *s, bool *serves, struct err *e)
+int standby_check(struct session *s, struct err *e)
 {
     bool is_pooled = s->config->transaction_pooling;
-    int code = 0;
 
-    *serves = true;
-    if (job_is_shared(s->job, s->config) || (is_pooled && s->locks == NULL))
+    if (job_is_shared(s->job, s->config) || (is_pooled && s->locks == NULL)) {
+        s->serves = true;
         return 0;
-    code = is_pooled ? serve_by_lease(s, e) : serve_by_session(s, e);
-    *serves = s->serves;
-    return code;
+    }
+    return is_pooled ? serve_by_lease(s, e) : serve_by_session(s, e);
 }

@@ -24,7 +24,7 @@ int64_t pool_workers(const struct config *c, int job)
 
 static int64_t workers_of(const struct pool *p, int job)
 {
-    return (p->order->jobs & 1u << job) != 0 ? pool_workers(&p->config, job) : 0;
+    return (p->order->jobs & 1u << job) != 0 ? pool_workers(p->order->config, job) : 0;
 }
 
 bool children_open(struct pool *p)
@@ -80,13 +80,6 @@ static void start(struct pool *p, size_t i)
 {
     struct child *child = &p->children[i];
     struct slot *slot = &p->shared->slots[i];
-    const struct worker_order order = {
-        .config = &p->config,
-        .now = p->order->now,
-        .once = p->order->once,
-        .shared = p->shared,
-        .slot = (int)i,
-    };
     char title[48];
     enum exit_code code;
     pid_t pid;
@@ -98,7 +91,8 @@ static void start(struct pool *p, size_t i)
     if (pid == 0) {
         log_context("worker=%zu job=%s", i, slot->job->name);
         (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
-        code = worker_run(&order);
+        code = worker_run(p->order->config, p->order->now, p->order->once, p->shared,
+                          (int)i);
         (void)fflush(NULL);
         _exit((int)code);
     }
@@ -112,7 +106,7 @@ static void start(struct pool *p, size_t i)
 static void start_companion(struct pool *p)
 {
     const struct companion_order order = {
-        .config = &p->config,
+        .config = p->order->config,
         .shared = p->shared,
         .slot_ct = p->n,
         .now = p->order->now,
@@ -137,7 +131,7 @@ void child_stop(struct pool *p, struct child *child)
     if (child->pid == 0 || child->kill_at_ms != 0)
         return;
     (void)kill(child->pid, SIGTERM);
-    child->kill_at_ms = clk_ms() + p->config.grace_ms;
+    child->kill_at_ms = clk_ms() + p->order->config->grace_ms;
 }
 
 void children_tend(struct pool *p)
@@ -158,7 +152,7 @@ void children_tend(struct pool *p)
             "code=LL-5010 slot=%zu pid=%ld reason=\"did not drain within the grace\"",
             i, (long)child->pid);
         (void)kill(child->pid, SIGKILL);
-        child->kill_at_ms = clk_ms() + p->config.grace_ms;
+        child->kill_at_ms = clk_ms() + p->order->config->grace_ms;
     }
 }
 

@@ -12,7 +12,8 @@ enum { PROGRESS_MS = 5000 };
 
 /* ---- what stops workers ---- */
 
-/* Said once when a worker is in that state, and once when all have got further. */
+/* Said once when a worker is in that state, and once when all have got further: not
+ * when those that had not are told to stop. */
 static const struct trouble {
     enum slot_state state, over_at;
     enum log_level level;
@@ -44,15 +45,14 @@ static const struct slot *find_in(const struct pool *p, enum slot_state state)
     return last;
 }
 
-/* True if there are workers, and each is in this state or further. */
-static bool are_all_at(const struct pool *p, enum slot_state state)
+bool monitor_are_all_at(const struct pool *p, enum slot_state state)
 {
     size_t alive = 0;
 
     for (size_t i = 0; i < p->n; i++) {
-        if (p->children[i].pid == 0)
+        if (p->children[i].finished)
             continue;
-        if (p->shared->slots[i].state < state)
+        if (p->children[i].pid == 0 || p->shared->slots[i].state < state)
             return false;
         alive++;
     }
@@ -63,15 +63,15 @@ static void say_trouble(struct pool *p, const struct trouble *t)
 {
     const struct slot *slot = find_in(p, t->state);
     int64_t *said_ms = &p->monitor.said_ms[t->state];
-    char quoted[400];
 
     if (slot != NULL && *said_ms == 0) {
         *said_ms = clk_ms();
         timeline_begin(&p->shared->timeline, t->happened,
                        (size_t)(slot - p->shared->slots), slot->trouble);
         log_event(t->level, t->event, "code=%s job=%s err=%s", t->code, slot->job->name,
-                  log_quote(quoted, sizeof quoted, slot->trouble));
-    } else if (slot == NULL && *said_ms != 0 && are_all_at(p, t->over_at)) {
+                  LOG_TEXT(slot->trouble));
+    } else if (slot == NULL && *said_ms != 0 && !p->draining &&
+               monitor_are_all_at(p, t->over_at)) {
         timeline_end(&p->shared->timeline, t->happened, TIMELINE_ANY);
         log_info(t->over, "seconds=%" PRId64, (clk_ms() - *said_ms) / 1000);
         *said_ms = 0;
@@ -90,12 +90,12 @@ bool monitor_is_stuck(struct pool *p)
     }
     since_ms = since_ms > m->commit_ms ? since_ms : m->commit_ms;
     if (slot == NULL || slot->trouble_ms < since_ms ||
-        clk_ms() - since_ms < p->config.give_up_ms)
+        clk_ms() - since_ms < p->order->config->give_up_ms)
         return false;
     log_error("pool.giving_up",
               "code=LL-5012 reason=\"an error let nothing be committed for %" PRId64
               " s, see pool.fault; nothing was parked for it\"",
-              p->config.give_up_ms / 1000);
+              p->order->config->give_up_ms / 1000);
     return true;
 }
 
@@ -138,6 +138,7 @@ static void watch_worker(struct pool *p, size_t i)
 
 /* The workers of a job taken together. */
 struct total {
+    const struct job_type *job;
     struct counters sum;
     size_t workers;
     const char *left; /* by one of them; "" for nothing */
@@ -145,7 +146,7 @@ struct total {
 
 static struct total total(const struct pool *p, const struct job_type *job)
 {
-    struct total t = {.left = ""};
+    struct total t = {.job = job, .left = ""};
 
     for (size_t i = 0; i < p->n; i++) {
         const struct slot *slot = &p->shared->slots[i];
@@ -160,12 +161,10 @@ static struct total total(const struct pool *p, const struct job_type *job)
 }
 
 /* Totals since the start, and how many items a second since `since`. */
-static void say(const char *event,
-                const struct job_type *job,
-                const struct counters *sum,
-                const struct counters *since,
-                int64_t ms)
+static void
+say(const char *event, const struct total *t, const struct counters *since, int64_t ms)
 {
+    const struct job_type *job = t->job;
     const char *names[COUNTERS_MAX];
     size_t n = session_counter_names(job, names);
     int64_t done = 0;
@@ -173,9 +172,9 @@ static void say(const char *event,
 
     for (size_t i = COUNT_JOB; i < n; i++) {
         if (!job->counters[i - COUNT_JOB].stays_due)
-            done += sum->value[i] - since->value[i];
+            done += t->sum.value[i] - since->value[i];
     }
-    (void)counters_text(sum, names, n, text, sizeof text);
+    (void)counters_text(&t->sum, names, n, text, sizeof text);
     log_info(event, "job=%s %s seconds=%" PRId64 ".%" PRId64 " %ss_per_s=%" PRId64,
              job->name, text, ms / 1000, ms / 100 % 10, job->item,
              ms > 0 ? done * 1000 / ms : 0);
@@ -189,11 +188,11 @@ static void say_progress(struct pool *p)
     if (ms < PROGRESS_MS)
         return;
     for (int i = 0; i < JOB_TYPE_CT; i++) {
-        struct counters sum = total(p, job_types[i]).sum;
+        const struct total t = total(p, job_types[i]);
 
-        if (memcmp(&sum, &m->progress[i], sizeof sum) != 0)
-            say("pool.progress", job_types[i], &sum, &m->progress[i], ms);
-        m->progress[i] = sum;
+        if (memcmp(&t.sum, &m->progress[i], sizeof t.sum) != 0)
+            say("pool.progress", &t, &m->progress[i], ms);
+        m->progress[i] = t.sum;
     }
     m->progress_ms += ms;
 }
@@ -207,51 +206,42 @@ void monitor_tend(struct pool *p)
     say_progress(p);
 }
 
-void monitor_totals(const struct pool *p, const char *event)
+static void print_total(const struct pool *p, const struct total *t)
+{
+    for (size_t i = 0; t->job->counters[i].name != NULL; i++) {
+        if (!t->job->counters[i].stays_due)
+            (void)printf("%" PRId64 " %s, ", t->sum.value[COUNT_JOB + i],
+                         t->job->counters[i].name);
+    }
+    (void)printf("%" PRId64 " parked, %s%s", t->sum.value[COUNT_parked],
+                 t->left[0] != '\0' ? "left: "
+                 : p->draining      ? "stopped before all was done"
+                                    : "nothing left",
+                 t->left);
+}
+
+int64_t monitor_end(const struct pool *p)
 {
     static const struct counters nothing;
-
-    for (int i = 0; i < JOB_TYPE_CT; i++) {
-        struct total t = total(p, job_types[i]);
-
-        if (t.workers > 0)
-            say(event, job_types[i], &t.sum, &nothing,
-                clk_ms() - p->monitor.started_ms);
-    }
-}
-
-int64_t monitor_parked(const struct pool *p)
-{
+    const char *event = p->code == EXIT_OK ? "pool.done" : "pool.stopped";
+    const char *separator = "";
     int64_t parked = 0;
 
-    for (size_t i = 0; i < p->n; i++)
-        parked += p->shared->slots[i].counters.value[COUNT_parked];
-    return parked;
-}
-
-void monitor_print_summary(const struct pool *p)
-{
-    const char *separator = "";
-
     for (int i = 0; i < JOB_TYPE_CT; i++) {
-        const struct job_type *job = job_types[i];
-        struct total t = total(p, job);
+        const struct total t = total(p, job_types[i]);
 
         if (t.workers == 0)
             continue;
-        (void)printf("%s%s: ", separator, job->name);
-        for (size_t k = 0; job->counters[k].name != NULL; k++) {
-            if (!job->counters[k].stays_due)
-                (void)printf("%" PRId64 " %s, ", t.sum.value[COUNT_JOB + k],
-                             job->counters[k].name);
-        }
-        (void)printf("%" PRId64 " parked, %s%s", t.sum.value[COUNT_parked],
-                     t.left[0] != '\0' ? "left: "
-                     : p->draining     ? "stopped before all was done"
-                                       : "nothing left",
-                     t.left);
+        parked += t.sum.value[COUNT_parked];
+        say(event, &t, &nothing, clk_ms() - p->monitor.started_ms);
+        if (!p->order->once)
+            continue;
+        (void)printf("%s%s: ", separator, t.job->name);
+        print_total(p, &t);
         separator = "; ";
     }
-    (void)printf("\n");
+    if (p->order->once)
+        (void)printf("\n");
     (void)fflush(stdout);
+    return parked;
 }

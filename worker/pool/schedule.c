@@ -12,25 +12,23 @@ enum {
     PAUSED_MS = 500
 };
 
-void schedule_start(struct schedule *s)
+/* One of several workers that serve a job without shards begins behind the rows that
+ * those before it take, until it is ahead. */
+static void pass_over(struct schedule *s)
 {
-    s->limit = (size_t)s->batch;
-    s->begins = true;
-    s->from.at = BATCH_HEAD;
-    s->from.shard = s->index * s->job->shards / s->workers;
+    bool is_apart =
+        s->job->shards == 0 && !s->is_ahead && s->next.from.at == BATCH_HEAD;
+
+    s->next.skip = is_apart ? s->index * s->batch : 0;
 }
 
-struct batch_order schedule_next(const struct schedule *s)
+void schedule_start(struct schedule *s)
 {
-    bool is_apart = s->job->shards == 0 && !s->is_ahead && s->from.at == BATCH_HEAD;
-
-    return (struct batch_order){
-        .from = s->from,
-        .begins = s->begins,
-        .skip = is_apart ? s->index * s->batch : 0,
-        .limit = s->limit,
-        .is_idle = s->is_idle,
-    };
+    s->next.limit = (size_t)s->batch;
+    s->next.begins = true;
+    s->next.from.at = BATCH_HEAD;
+    s->next.from.shard = s->index * s->job->shards / s->workers;
+    pass_over(s);
 }
 
 /* Until the worker's next phase of a period that all workers of the job divide. */
@@ -52,10 +50,10 @@ static int64_t least(int64_t a, int64_t b)
  */
 static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
 {
-    if (ms > s->config->lease_ms / 10 && s->limit > 1)
-        s->limit /= 2;
+    if (ms > s->config->lease_ms / 10 && s->next.limit > 1)
+        s->next.limit /= 2;
     else if (out->pulled > 0 && ms < s->config->lease_ms / 40)
-        s->limit = (size_t)least((int64_t)s->limit * 2, s->batch);
+        s->next.limit = (size_t)least((int64_t)s->next.limit * 2, s->batch);
 }
 
 /* From the last row on through all shards. A round is over when it comes to the
@@ -64,13 +62,13 @@ static void move_through_shards(struct schedule *s, const struct batch_outcome *
 {
     int64_t n = s->job->shards, own = s->index * n / s->workers;
 
-    s->begins = !out->is_full ||
-                (out->last.shard - own + n) % n < (s->from.shard - own + n) % n;
-    s->from = out->last;
+    s->next.begins = !out->is_full || (out->last.shard - own + n) % n <
+                                          (s->next.from.shard - own + n) % n;
+    s->next.from = out->last;
     if (out->is_full)
         return;
-    s->from.at = BATCH_HEAD;
-    s->from.shard = out->pulled > 0 ? (out->last.shard + 1) % n : out->last.shard;
+    s->next.from.at = BATCH_HEAD;
+    s->next.from.shard = out->pulled > 0 ? (out->last.shard + 1) % n : out->last.shard;
 }
 
 /* Without shards a round begins at the oldest row, with each pull. Only behind rows of
@@ -81,7 +79,7 @@ static void move_on(struct schedule *s,
                     bool is_vain,
                     int64_t now_ms)
 {
-    bool is_head = s->from.at == BATCH_HEAD;
+    bool is_head = s->next.from.at == BATCH_HEAD;
 
     if (s->job->shards > 0) {
         move_through_shards(s, out);
@@ -90,10 +88,10 @@ static void move_on(struct schedule *s,
     s->is_ahead = out->pulled == 0 || (s->is_ahead && !out->is_full);
     if (is_vain)
         s->head_ms = now_ms + HEAD_AGAIN * s->vain_ms;
-    s->from = out->last;
+    s->next.from = out->last;
     if (!out->is_full || (!is_vain && (is_head || now_ms >= s->head_ms)))
-        s->from.at = BATCH_HEAD;
-    s->begins = s->from.at == BATCH_HEAD;
+        s->next.from.at = BATCH_HEAD;
+    s->next.begins = s->next.from.at == BATCH_HEAD;
 }
 
 /* After a round. One in which much was busy is followed by a pause as long as that
@@ -121,7 +119,7 @@ int64_t schedule_learn(struct schedule *s,
     bool is_vain = 2 * out->worked < out->pulled;
 
     fit(s, out, ms - out->pull_ms);
-    if (s->begins) {
+    if (s->next.begins) {
         s->vain_ms = 0;
         s->is_vain = s->has_worked = false;
     }
@@ -129,21 +127,23 @@ int64_t schedule_learn(struct schedule *s,
     s->is_vain = s->is_vain || is_vain;
     s->has_worked = s->has_worked || out->worked > 0;
     move_on(s, out, is_vain, now_ms);
-    s->is_idle = batch_found_nothing(out);
+    pass_over(s);
+    s->next.is_idle = batch_found_nothing(out);
     if (out->is_standby)
         return STANDBY_MS;
     if (out->is_paused)
         return until_phase(s, PAUSED_MS / s->workers, now_ms);
-    if (s->is_idle)
+    if (s->next.is_idle)
         return until_phase(s, s->poll_ms, now_ms);
-    return out->is_full && (s->job->shards == 0 || !s->begins) ? 0
-                                                               : rest(s, out, now_ms);
+    return out->is_full && (s->job->shards == 0 || !s->next.begins)
+               ? 0
+               : rest(s, out, now_ms);
 }
 
 void schedule_fail(struct schedule *s, const struct batch_outcome *out, bool is_large)
 {
     if (out->pulled > 0 && s->job->shards > 0)
         move_through_shards(s, out);
-    if (out->pulled > 0 && is_large && s->limit > 1)
-        s->limit /= 2;
+    if (out->pulled > 0 && is_large && s->next.limit > 1)
+        s->next.limit /= 2;
 }

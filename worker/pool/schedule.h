@@ -16,18 +16,16 @@
 struct schedule {
     const struct config *config;
     const struct job_type *job;
-    int64_t poll_ms, batch;  /* of the job; batch: most rows of a transaction */
-    int64_t index, workers;  /* of those that work the job */
-    bool once;               /* nothing trickles in: no pause while there is work */
-    struct batch_place from; /* where the next pull begins */
+    int64_t poll_ms, batch; /* of the job; batch: most rows of a transaction */
+    int64_t index, workers; /* of those that work the job */
+    bool once;              /* nothing trickles in: no pause while there is work */
+    struct batch_order
+        next;        /* pull; its limit: rows that fit into a tenth of a lease */
     int64_t head_ms; /* without shards: not before this one from the oldest row */
-    bool is_idle;    /* the last pull found nothing */
     bool is_ahead;   /* of several workers: begins at the oldest row */
-    size_t limit;    /* of its rows: how many fit into a tenth of a lease */
 
-    /* A round is the pulls from the oldest row on, or through all shards. Of this one:
+    /* Of this round, which is the pulls from the oldest row on, or through all shards:
      */
-    bool begins;      /* the next pull is its first */
     bool is_vain;     /* of a pull less than half could be worked; */
     int64_t vain_ms;  /* how long such pulls took */
     bool has_worked;  /* something was */
@@ -35,9 +33,6 @@ struct schedule {
 };
 
 void schedule_start(struct schedule *s);
-
-/* The next pull. */
-struct batch_order schedule_next(const struct schedule *s);
 
 /* Learns from a batch that took ms. Returns how long to pause, at now_ms. */
 int64_t schedule_learn(struct schedule *s,

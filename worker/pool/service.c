@@ -3,24 +3,11 @@
 #include "common/base/clock.h"
 #include "worker/pool/supervisor.h"
 
-/* A worker that has found nothing due and ended was up, too. */
-static bool are_all_up(const struct pool *p)
-{
-    for (size_t i = 0; i < p->n; i++) {
-        const struct child *child = &p->children[i];
-
-        if (!child->finished &&
-            (child->pid == 0 || p->shared->slots[i].state < SLOT_CONNECTED))
-            return false;
-    }
-    return true;
-}
-
 void service_tend(struct pool *p)
 {
     struct service *s = &p->service;
 
-    if (!s->is_ready && !p->draining && are_all_up(p)) {
+    if (!s->is_ready && !p->draining && monitor_are_all_at(p, SLOT_CONNECTED)) {
         s->is_ready = true;
         notify_send(&s->notify, "READY=1");
     }

@@ -139,7 +139,7 @@ static void on_stop(struct pool *p, int sig)
 
     if (!p->draining) {
         log_info("pool.draining", "signal=%s grace_ms=%" PRId64, name,
-                 p->config.grace_ms);
+                 p->order->config->grace_ms);
         drain(p);
         return;
     }
@@ -156,22 +156,20 @@ static void on_reload(struct pool *p)
     struct config fresh;
     struct err e = {0};
     const char *key;
-    char quoted[400];
 
     if (p->order->reload == NULL || p->draining)
         return;
     if (p->order->reload(&fresh, &e) != 0) {
-        log_error("pool.reload_refused", "code=LL-5017 err=%s",
-                  log_quote(quoted, sizeof quoted, e.msg));
+        log_error("pool.reload_refused", "code=LL-5017 err=%s", LOG_TEXT(e.msg));
         return;
     }
-    key = config_needs_restart(&p->config, &fresh);
+    key = config_needs_restart(p->order->config, &fresh);
     if (key != NULL) {
         log_error("pool.reload_refused",
                   "code=LL-5017 err=\"%s cannot change while the pool runs\"", key);
         return;
     }
-    p->config = fresh;
+    *p->order->config = fresh;
     for (size_t i = 0; i < p->n; i++) {
         p->children[i].replacing = p->children[i].pid != 0;
         p->children[i].finished = false;
@@ -259,17 +257,14 @@ static enum exit_code supervise(struct pool *p)
             drain(p);
         }
     }
-    monitor_totals(p, p->code == EXIT_OK ? "pool.done" : "pool.stopped");
-    if (p->order->once)
-        monitor_print_summary(p);
-    if (monitor_parked(p) > 0 && (p->code == EXIT_OK || p->code == EXIT_LEFT))
+    if (monitor_end(p) > 0 && (p->code == EXIT_OK || p->code == EXIT_LEFT))
         p->code = EXIT_PARKED;
     return p->code;
 }
 
 enum exit_code pool_run(const struct pool_order *order)
 {
-    struct pool p = {.order = order, .config = *order->config, .owner = getpid()};
+    struct pool p = {.order = order, .owner = getpid()};
 
     log_context("worker=pool");
     if (!children_open(&p)) {
@@ -283,7 +278,7 @@ enum exit_code pool_run(const struct pool_order *order)
     block_signals(&p);
     p.monitor.started_ms = p.monitor.progress_ms = clk_ms();
     log_info("pool.started", "name=%s workers=%zu jobs=%s locks=%s", p.shared->name,
-             p.n, p.config.jobs, p.config.lock_mode);
+             p.n, order->config->jobs, order->config->lock_mode);
     p.code = supervise(&p);
     companion_close(&p);
     children_close(&p);

@@ -37,7 +37,6 @@ struct service {
 
 struct pool {
     const struct pool_order *order;
-    struct config config;
     struct shared *shared; /* with the workers */
     struct child *children;
     size_t n;
@@ -82,11 +81,14 @@ void monitor_stopped(struct pool *p, pid_t pid, bool is_stopped);
 /* True when a fault has let nothing be committed for give_up_ms; says so. */
 bool monitor_is_stuck(struct pool *p);
 
-/* The last line of each job: everything since the start. */
-void monitor_totals(const struct pool *p, const char *event);
+/* Each worker that is to run does, and is in this state or further; false without any.
+ */
+bool monitor_are_all_at(const struct pool *p, enum slot_state state);
 
-/* "billing: 12 charged, 0 parked, left: user:42 (...); ..." on stdout. */
-void monitor_print_summary(const struct pool *p);
+/* The last line of each job, with all since the start; run --once: "billing: 12
+ * charged, 0 parked, left: user:42 (...); ..." on stdout as well. Returns how many
+ * items were parked. */
+int64_t monitor_end(const struct pool *p);
 
 /* Says READY=1 once, when each worker has its connection, and WATCHDOG=1 twice in the
  * time that systemd allows, if it does: a loop that stands feeds no watchdog. */
@@ -94,8 +96,5 @@ void service_tend(struct pool *p);
 
 /* Says STOPPING=1. */
 void service_stopping(const struct pool *p);
-
-/* How many items were parked since the start. */
-int64_t monitor_parked(const struct pool *p);
 
 #endif

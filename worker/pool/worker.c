@@ -15,7 +15,6 @@
 enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500, LEAVE_LEASES = 3 };
 
 struct worker {
-    const struct worker_order *order;
     struct session session;
     struct schedule schedule;
     struct heartbeat heartbeat;
@@ -116,21 +115,16 @@ static bool is_fault(struct worker *w, const struct err *e)
 /* After an error: true to go on after a pause, false to end the process. */
 static bool survive(struct worker *w, const struct err *e, unsigned failures)
 {
-    char quoted[400];
-
-    log_debug("worker.retry", "failures=%u err=%s", failures,
-              log_quote(quoted, sizeof quoted, e->msg));
+    log_debug("worker.retry", "failures=%u err=%s", failures, LOG_TEXT(e->msg));
     if (e->code == ERR_SCHEMA || e->code == ERR_DENIED || e->code == ERR_CONFIG) {
-        log_error("worker.failed", "code=LL-5018 err=%s",
-                  log_quote(quoted, sizeof quoted, e->msg));
+        log_error("worker.failed", "code=LL-5018 err=%s", LOG_TEXT(e->msg));
         return false;
     }
-    if (e->code == ERR_REDIS)
+    if (e->code == ERR_REDIS) {
         w->session.clocks_ms = 0;
-    if (e->code == ERR_REDIS)
         note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
                      e->msg);
-    else if (is_outage(e) || (e->code == ERR_TIMEOUT && !pg_is_usable(w->session.pg)))
+    } else if (is_outage(e) || (e->code == ERR_TIMEOUT && !pg_is_usable(w->session.pg)))
         note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
     else if (is_fault(w, e))
         note_trouble(w, SLOT_FAULT, e->msg);
@@ -160,15 +154,13 @@ static int step(struct worker *w, struct err *e)
 {
     struct session *s = &w->session;
     struct batch_outcome *out = &s->batch->out;
-    const struct batch_order order = schedule_next(&w->schedule);
     int code = ready(w, e);
-    bool serves;
 
     *out = (struct batch_outcome){0};
-    if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, &serves, e) != 0)
+    if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, e) != 0)
         return (int)e->code;
-    out->is_standby = !serves;
-    if (serves && batch_run(s, &order, e) != 0)
+    out->is_standby = !s->serves;
+    if (s->serves && batch_run(s, &w->schedule.next, e) != 0)
         return (int)e->code;
     note_pause(w, out->is_paused);
     note_success(w, out);
@@ -235,7 +227,7 @@ static enum exit_code live(struct worker *w)
         }
         failures = 0;
         heartbeat(&w->heartbeat, s);
-        if (w->order->once && is_done(w, &code))
+        if (w->schedule.once && is_done(w, &code))
             return code;
         ms = clk_ms() - begun_ms;
         pause_ms(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
@@ -260,18 +252,15 @@ static void finish(struct worker *w)
     incidents_give_up(s);
 }
 
-static void begin(struct worker *w, const struct worker_order *o)
+static void begin(struct worker *w, struct shared *shared, bool once)
 {
-    struct shared *shared = o->shared;
-    struct slot *slot = &shared->slots[o->slot];
     struct session *s = &w->session;
+    const struct config *c = s->config;
+    struct slot *slot = &shared->slots[s->slot];
+    bool is_shared = job_is_shared(slot->job, c);
 
-    w->order = o;
     w->slot = slot;
-    s->config = o->config;
     s->job = slot->job;
-    s->now = o->now;
-    s->slot = o->slot;
     s->incarnation = slot->incarnation;
     s->counters = &slot->counters;
     s->measures = &slot->measures;
@@ -281,17 +270,17 @@ static void begin(struct worker *w, const struct worker_order *o)
     w->commits = *s->commits;
     w->progress_ms = clk_ms();
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
-    (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, o->slot,
+    (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, s->slot,
                    slot->incarnation);
     w->heartbeat = (struct heartbeat){.host = shared->host};
     w->schedule = (struct schedule){
-        .config = o->config,
+        .config = c,
         .job = slot->job,
-        .poll_ms = job_poll_ms(slot->job, o->config),
-        .batch = job_batch_rows(slot->job, o->config),
-        .index = job_is_shared(slot->job, o->config) ? slot->index : 0,
-        .workers = job_is_shared(slot->job, o->config) ? slot->workers : 1,
-        .once = o->once,
+        .poll_ms = job_poll_ms(slot->job, c),
+        .batch = job_batch_rows(slot->job, c),
+        .index = is_shared ? slot->index : 0,
+        .workers = is_shared ? slot->workers : 1,
+        .once = once,
     };
     schedule_start(&w->schedule);
     (void)sigemptyset(&w->stops);
@@ -301,19 +290,21 @@ static void begin(struct worker *w, const struct worker_order *o)
     (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
 }
 
-enum exit_code worker_run(const struct worker_order *order)
+enum exit_code worker_run(
+    const struct config *c, const char *now, bool once, struct shared *shared, int slot)
 {
     static struct worker w;
     static struct batch batch;
     struct err e = {0};
     enum exit_code code;
-    char quoted[400];
 
-    begin(&w, order);
+    w.session.config = c;
+    w.session.now = now;
+    w.session.slot = slot;
     w.session.batch = &batch;
+    begin(&w, shared, once);
     if (session_open_locks(&w.session, &e) != 0) {
-        log_error("worker.failed", "code=LL-5018 err=%s",
-                  log_quote(quoted, sizeof quoted, e.msg));
+        log_error("worker.failed", "code=LL-5018 err=%s", LOG_TEXT(e.msg));
         session_close(&w.session);
         return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_BUG;
     }

@@ -47,19 +47,15 @@ struct shared {
     struct slot slots[];
 };
 
-/* The orders of a worker. */
-struct worker_order {
-    const struct config *config;
-    const char *now; /* NULL: the database's clock */
-    bool once;       /* until nothing is due */
-    struct shared *shared;
-    int slot;
-};
-
-/* Works until it is told to stop (TERM or INT, which it blocks and asks for), or, if
- * once, until nothing is due: EXIT_OK, or EXIT_LEFT when the due rows could not be had
- * for three leases (its slot says why). Any other code: a fault that does not mend. */
-enum exit_code worker_run(const struct worker_order *order);
+/* The life of the worker in a slot; now: NULL for the database's clock. Works until it
+ * is told to stop (TERM or INT, which it blocks and asks for), or, if once, until
+ * nothing is due: EXIT_OK, or EXIT_LEFT when the due rows could not be had for three
+ * leases (its slot says why). Any other code: a fault that does not mend. */
+enum exit_code worker_run(const struct config *c,
+                          const char *now,
+                          bool once,
+                          struct shared *shared,
+                          int slot);
 
 /* A worker's row in the table workers. */
 struct heartbeat {
