@@ -81,7 +81,7 @@ actual AS (
    WHERE g.grantee <> g.owner AND (g.grantee = 0 OR r.rolname LIKE 'ledgerlock\_%')
    GROUP BY g.what, g.object, g.grantee, r.rolname
    UNION ALL
-  -- Who is a member of our roles is for the administrator to say; what our roles may besides, is not. Statistics harm nothing.
+  -- The administrator says who is a member of our roles, but not what our roles may besides. Statistics harm nothing.
   SELECT 'role ' || r.rolname,
          coalesce(nullif(concat_ws(', ', CASE WHEN r.rolsuper THEN 'superuser' END, CASE WHEN r.rolbypassrls THEN 'passes policies' END,
                    CASE WHEN r.rolcreaterole THEN 'makes roles' END,

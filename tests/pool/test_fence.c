@@ -169,7 +169,7 @@ CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
     session_close(&h.s);
 }
 
-/* What a batch writes: user 128 cannot pay, so a rejection and a decline are
+/* The rows that a batch writes: user 128 cannot pay, so a rejection and a decline are
  * among it. */
 static const struct {
     const char *name, *event, *table;

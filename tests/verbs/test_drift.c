@@ -125,8 +125,8 @@ static const struct {
 
 /* clang-format on */
 
-/* Guarantee: What a program expects is found changed also in a schema that a newer
- * program has expanded. */
+/* Guarantee: A changed object that a program expects is found, also in a schema that a
+ * newer program has expanded. */
 CASE_ROWS(finds_in_an_expanded_schema, under_expansion)
 {
     expand();
