@@ -60,7 +60,7 @@ CASE(page_says_so_in_red)
 {
     int port = http_free_port();
 
-    pool_start("run -w 1 --http %d", port);
+    pool_start("run -w 1 --http %d --http-audit-every-s 0", port);
     FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") == 6 &&
                       super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
                                 "'pending'") == 1,
@@ -69,7 +69,7 @@ CASE(page_says_so_in_red)
                   "<p>0 charged twice, 0 oversold, 0 totals wrong</p>");
     super_do(FORGED_BY_HAND FORGED_CHARGE FORGED_UNIT FORGED_WALLET);
     await_verdict(port, "\"charged_twice\":1,\"oversold\":1,\"wrong_totals\":1",
-                  "<p>1 charged twice, 1 oversold, 1 totals wrong</p>");
+                  "<p class=bad>1 charged twice, 1 oversold, 1 totals wrong</p>");
     http_browse(port, "--red");
     pool_stop();
 }
