@@ -1,5 +1,6 @@
 /* places: rows that somebody writes between the pull, the claim and the apply. */
 #include <libpq-fe.h>
+#include <signal.h>
 
 #include "tests/lib/hand.h"
 
@@ -71,20 +72,25 @@ static const char claim_stands[] =
     "SELECT count(*) = 1 FROM pg_stat_activity WHERE datname = current_database() AND "
     "wait_event = 'advisory' AND query LIKE '-- Claims users%'";
 
+/* The pool begins first: it refuses a schema whose rows are hidden by a policy. */
 CASE(wallet_written_behind_the_claims_snapshot_pays_what_it_holds)
 {
     struct fixture_child pool;
     PGconn *other;
 
-    world_do("UPDATE subscriptions SET amount_minor = 1500 WHERE subscription_id = 2");
+    world_do("UPDATE subscriptions SET amount_minor = 1500 WHERE subscription_id = 2;"
+             "SELECT pause_job('billing', 'test')");
+    fixture_spawn(&world.f, &pool, "run", "-w", "1", "--jobs", "billing", "--now", now,
+                  NULL);
+    world_wait("SELECT count(*) = 1 FROM ledgerlock.workers");
     other = stand_in_the_claim();
-    fixture_spawn(&world.f, &pool, "run", "-w", "1", "--once", "--jobs", "billing",
-                  "--now", now, NULL);
+    world_do("SELECT resume_job('billing')");
     world_wait(claim_stands);
     world_deposit(128, 2, 600);
     PQfinish(other);
+    world_wait("SELECT bool_and(next_period_no = 1) FROM ledgerlock.subscriptions");
+    assert_int_equal(kill(pool.pid, SIGTERM), 0);
     assert_int_equal(fixture_wait(&pool, 30, NULL), 0);
-    world_expect("active1 active1 active1 active1 active1", states);
     assert_int_equal(world_ask("SELECT balance_minor FROM users WHERE user_id = 128"),
                      100);
     assert_int_equal(
