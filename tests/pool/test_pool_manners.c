@@ -133,6 +133,25 @@ static int spawn_with_packets(const char *now, int full)
     return fds[0];
 }
 
+/* Waits for the pool; returns how many bytes of its log were not read. A row that
+ * another worker held as the pool ended may be left (exit code 7): then a second pool,
+ * whose log nobody can read, does the rest. */
+static int end_work(const char *now, int fd)
+{
+    int code = fixture_reap(world.pool.pid, 90), bytes = 0;
+
+    assert_int_equal(ioctl(fd, FIONREAD, &bytes), 0);
+    (void)close(fd);
+    world.pool.pid = 0;
+    if (code == 7) {
+        (void)close(spawn_with_packets(now, 0));
+        code = fixture_reap(world.pool.pid, 90);
+        world.pool.pid = 0;
+    }
+    assert_int_equal(code, 0);
+    return bytes;
+}
+
 /* Checks every line until the run closes its end; returns how many there were. */
 static unsigned check_packets(int fd, int seconds)
 {
@@ -207,9 +226,7 @@ CASE(log_of_eight_troubled_workers_is_one_record_a_write)
     proxy_cut_after(&to_redis, "EVALSHA", 7, 15);
     fd = spawn_with_packets(pool_work_now(&work), 0);
     lines = check_packets(fd, 400);
-    (void)close(fd);
-    assert_int_equal(fixture_reap(world.pool.pid, 90), 0);
-    world.pool.pid = 0;
+    (void)end_work(pool_work_now(&work), fd);
     assert_int_equal(proxy_count(&to_postgres, PROXY_CUTS_BEFORE), 40);
     assert_int_equal(proxy_count(&to_redis, PROXY_CUTS_AFTER), 15);
     assert_true(lines >= 40);
@@ -220,15 +237,11 @@ CASE(pool_whose_log_nobody_reads_works_to_the_end)
 {
     static const struct pool_work work = {
         .users = 200, .periods = 4, .orders = 100, .units = 50};
-    int bytes = 0, fd;
+    int fd;
 
     pool_work_put(&world.f, &work);
     fd = spawn_with_packets(pool_work_now(&work), PIPE_PAGES);
-    assert_int_equal(fixture_reap(world.pool.pid, 90), 0);
-    world.pool.pid = 0;
-    assert_int_equal(ioctl(fd, FIONREAD, &bytes), 0);
-    assert_int_equal(bytes, PIPE_PAGES); /* it was full to the end */
-    (void)close(fd);
+    assert_int_equal(end_work(pool_work_now(&work), fd), PIPE_PAGES); /* still full */
     pool_work_assert_exact(&world.f, &work);
 }
 
