@@ -1,6 +1,6 @@
 -- Every transfer for a subscription belongs to a captured charge.
 -- The indexes of both keys tell which transfers have no charge at all; charges that are not captured are few.
-WITH suspect AS MATERIALIZED (
+WITH candidate AS MATERIALIZED (
   SELECT t.source, t.leg
     FROM open_transfers AS t
    WHERE t.kind = 'charge'
@@ -10,7 +10,7 @@ WITH suspect AS MATERIALIZED (
   SELECT subscription_id, period_no FROM open_charges WHERE state <> 'captured'
 ), found AS MATERIALIZED (
   SELECT source, leg, source_at, user_id, amount_minor
-    FROM open_transfers JOIN suspect USING (source, leg)
+    FROM open_transfers JOIN candidate USING (source, leg)
    WHERE kind = 'charge'
 )
 SELECT format('subscription %s period %s', t.source, t.leg) AS what,

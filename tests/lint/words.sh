@@ -6,7 +6,7 @@ trap 'rm -f "$list"' EXIT
 cd "$(dirname "$0")/../.."
 
 # Never, not even in prose; what PostgreSQL and a cluster call "epoch" is left alone, and what decisions.md tells of the past.
-never='epoch epochs bell bells door doors endless tenure tenures strip strips bucket buckets quarantine quarantined sweep sweeps sweeper sweeping'
+never='epoch epochs bell bells door doors endless tenure tenures strip strips bucket buckets quarantine quarantined sweep sweeps sweeper sweeping suspect suspects'
 # Not in a name: sentences may need them.
 names='turn turns walk walks walked walker walking look looks looked rescue rescued instant instants patience'
 except='tests/lint/words.sh docs/articles.md'

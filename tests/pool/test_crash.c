@@ -53,7 +53,7 @@ static void assert_parked_after_deaths(const char *line, const char *item)
     assert_int_equal(world.o.code, 8);
     assert_true(shop_log_count("event=pool.worker_died") >=
                 3); /* and once in company */
-    assert_true(shop_log_count("event=worker.suspect") >= 3);
+    assert_true(shop_log_count("event=worker.row_death") >= 3);
     assert_int_equal(shop_incidents("parked"), 1);
     said =
         world_text("SELECT resource || ' ' || detail FROM lock_incidents WHERE kind ="
@@ -90,7 +90,7 @@ CASE(three_deaths_park_a_poisonous_subscription_without_locks)
     shop_hold("SELECT FROM users WHERE user_id = 100 FOR UPDATE");
     fixture_spawn(&world.f, &world.pool, "run", "--once", "-w", "2", "--now", SHOP_NOW,
                   NULL);
-    pool_log_wait(&world.pool, "event=worker.suspect");
+    pool_log_wait(&world.pool, "event=worker.row_death");
     shop_let_go();
     (void)fixture_wait(&world.pool, 600, &world.o);
     assert_parked_after_deaths(BILLED("199", "1") SERVED("200", "0"), "subscription:7");
@@ -186,8 +186,9 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
     assert_int_equal(shop_log_count("event=pool.worker_died"), 1);
     assert_int_equal(shop_log_count("event=worker.recovers"),
                      strcmp(row->place, "before_lock") != 0);
-    /* Beside a second worker a batch may be down to one row, which is then suspect. */
-    assert_in_range(shop_log_count("event=worker.suspect"), 0, row->is_claimed);
+    /* Beside a second worker a batch may be down to one row, and the death is then
+     * counted against it. */
+    assert_in_range(shop_log_count("event=worker.row_death"), 0, row->is_claimed);
     promise_int_equal(shop_incidents("parked"), 0);
     promise_int_equal(pool_lock_keys(&world.f), 0);
     world_expect(

@@ -113,28 +113,29 @@ CASE(worker_that_had_nothing_in_its_hands_leaves_nothing)
     assert_string_equal(f.death, "");
 }
 
-/* ---- suspects ---- */
+/* ---- deaths over an item ---- */
 
-static struct suspects suspects;
+static struct death_counts counts;
 
 CASE(deaths_over_one_item_add_up_and_keep_the_commits_of_the_first)
 {
-    memset(&suspects, 0, sizeof suspects);
-    assert_int_equal(suspect_add(&suspects, &job_billing, 7, 10), 1);
-    assert_int_equal(suspect_add(&suspects, &job_billing, 8, 11), 1);
-    assert_int_equal(suspect_add(&suspects, &job_orders, 7, 12), 1);
-    assert_int_equal(suspect_add(&suspects, &job_billing, 7, 13), 2);
-    assert_int_equal(suspect_find(&suspects, &job_billing, 7)->commits, 10);
-    assert_null(suspect_find(&suspects, &job_orders, 8));
+    memset(&counts, 0, sizeof counts);
+    assert_int_equal(death_count_add(&counts, &job_billing, 7, 10), 1);
+    assert_int_equal(death_count_add(&counts, &job_billing, 8, 11), 1);
+    assert_int_equal(death_count_add(&counts, &job_orders, 7, 12), 1);
+    assert_int_equal(death_count_add(&counts, &job_billing, 7, 13), 2);
+    assert_int_equal(death_count_find(&counts, &job_billing, 7)->commits, 10);
+    assert_null(death_count_find(&counts, &job_orders, 8));
 }
 
-CASE(oldest_suspect_makes_room_for_a_new_one)
+CASE(oldest_count_of_deaths_makes_room_for_a_new_one)
 {
-    memset(&suspects, 0, sizeof suspects);
-    for (int64_t item = 1; item <= SUSPECTS; item++)
-        (void)suspect_add(&suspects, &job_billing, item, 10);
-    assert_int_equal(suspect_add(&suspects, &job_billing, SUSPECTS + 1, 11), 1);
-    assert_null(suspect_find(&suspects, &job_billing, 1));
-    assert_int_equal(suspect_find(&suspects, &job_billing, SUSPECTS + 1)->commits, 11);
-    assert_int_equal(suspect_add(&suspects, &job_billing, 2, 11), 2);
+    memset(&counts, 0, sizeof counts);
+    for (int64_t item = 1; item <= DEATH_COUNTS; item++)
+        (void)death_count_add(&counts, &job_billing, item, 10);
+    assert_int_equal(death_count_add(&counts, &job_billing, DEATH_COUNTS + 1, 11), 1);
+    assert_null(death_count_find(&counts, &job_billing, 1));
+    assert_int_equal(death_count_find(&counts, &job_billing, DEATH_COUNTS + 1)->commits,
+                     11);
+    assert_int_equal(death_count_add(&counts, &job_billing, 2, 11), 2);
 }

@@ -18,29 +18,29 @@ static int end_session(struct session *s, struct err *e)
 }
 
 /* Not before something was committed: the program or the machine may be at fault. */
-static bool is_to_be_parked(const struct session *s, const struct suspect *suspect)
+static bool is_to_be_parked(const struct session *s, const struct death_count *row)
 {
-    return s->config->park_after > 0 && suspect->deaths >= s->config->park_after &&
-           *s->commits != suspect->commits;
+    return s->config->park_after > 0 && row->deaths >= s->config->park_after &&
+           *s->commits != row->commits;
 }
 
-static int park_suspects(struct session *s, struct err *e)
+static int park_counted(struct session *s, struct err *e)
 {
     const struct inflight *f = s->inflight;
     char why[160];
 
     for (size_t i = 0; i < f->n; i++) {
-        struct suspect *suspect = suspect_find(s->suspects, s->job, f->items[i]);
+        struct death_count *row = death_count_find(s->deaths, s->job, f->items[i]);
 
-        if (suspect == NULL || !is_to_be_parked(s, suspect))
+        if (row == NULL || !is_to_be_parked(s, row))
             continue;
         (void)snprintf(why, sizeof why,
                        "its worker died %lld times while it worked it alone, the last "
                        "time of %s",
-                       suspect->deaths, f->death);
-        if (park_items(s, &suspect->item, 1, why, e) != 0)
+                       row->deaths, f->death);
+        if (park_items(s, &row->item, 1, why, e) != 0)
             return (int)e->code;
-        suspect->deaths = 0;
+        row->deaths = 0;
     }
     return 0;
 }
@@ -69,7 +69,8 @@ static int free_keys(struct session *s, struct err *e)
     return 0;
 }
 
-/* Suspects come last, so that the others are done when one takes this worker too. */
+/* Items with deaths come last, so that the others are done when one takes this worker
+ * too. */
 static int work_again(struct session *s, struct err *e)
 {
     static int64_t items[BATCH_MAX];
@@ -78,9 +79,9 @@ static int work_again(struct session *s, struct err *e)
     size_t first = 0, last = f->n;
 
     for (size_t i = 0; i < f->n; i++) {
-        bool is_suspect = suspect_find(s->suspects, s->job, f->items[i]) != NULL;
+        bool has_deaths = death_count_find(s->deaths, s->job, f->items[i]) != NULL;
 
-        items[is_suspect ? --last : first++] = f->items[i];
+        items[has_deaths ? --last : first++] = f->items[i];
     }
     return batch_run(s, &order, e);
 }
@@ -91,7 +92,7 @@ int crash_recover(struct session *s, struct err *e)
 
     if (!inflight_is_set(f) || f->incarnation == s->incarnation)
         return 0;
-    if (end_session(s, e) != 0 || park_suspects(s, e) != 0 || free_keys(s, e) != 0 ||
+    if (end_session(s, e) != 0 || park_counted(s, e) != 0 || free_keys(s, e) != 0 ||
         work_again(s, e) != 0)
         return err_wrap(e, "clearing up after a dead worker");
     inflight_clear(f); /* when none of its rows was due any more */

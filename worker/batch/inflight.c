@@ -34,26 +34,26 @@ int64_t inflight_note_death(
     return WIFSIGNALED(status) && !was_told && f->is_claimed ? f->alone : 0;
 }
 
-struct suspect *
-suspect_find(struct suspects *s, const struct job_type *job, int64_t item)
+struct death_count *
+death_count_find(struct death_counts *s, const struct job_type *job, int64_t item)
 {
-    for (size_t i = 0; i < SUSPECTS; i++) {
+    for (size_t i = 0; i < DEATH_COUNTS; i++) {
         if (s->entries[i].job == job && s->entries[i].item == item)
             return &s->entries[i];
     }
     return NULL;
 }
 
-int64_t suspect_add(struct suspects *s,
-                    const struct job_type *job,
-                    int64_t item,
-                    long long commits)
+int64_t death_count_add(struct death_counts *s,
+                        const struct job_type *job,
+                        int64_t item,
+                        long long commits)
 {
-    struct suspect *entry = suspect_find(s, job, item);
+    struct death_count *entry = death_count_find(s, job, item);
 
     if (entry == NULL) {
         entry = &s->entries[s->next];
-        s->next = (s->next + 1) % SUSPECTS;
+        s->next = (s->next + 1) % DEATH_COUNTS;
         entry->deaths = 0; /* first: a worker may be reading */
         entry->job = job;
         entry->item = item;

@@ -37,7 +37,7 @@ struct inflight {
 };
 
 /* An item that workers of the pool died over, each while it worked the item alone. */
-struct suspect {
+struct death_count {
     const struct job_type *job; /* NULL: a free entry */
     int64_t item;
     atomic_llong deaths; /* 0 again when the item was parked */
@@ -45,10 +45,10 @@ struct suspect {
 };
 
 /* Of the whole pool: written by the supervisor, read by its workers. */
-enum { SUSPECTS = 64 };
+enum { DEATH_COUNTS = 64 };
 
-struct suspects {
-    struct suspect entries[SUSPECTS];
+struct death_counts {
+    struct death_count entries[DEATH_COUNTS];
     size_t next; /* the oldest, which makes room for a new one */
 };
 
@@ -65,13 +65,13 @@ int64_t inflight_note_death(
 
 /* One more death over an item, when the pool had that many commits; how many it were.
  */
-int64_t suspect_add(struct suspects *s,
-                    const struct job_type *job,
-                    int64_t item,
-                    long long commits);
+int64_t death_count_add(struct death_counts *s,
+                        const struct job_type *job,
+                        int64_t item,
+                        long long commits);
 
 /* NULL: no worker died over it. */
-struct suspect *
-suspect_find(struct suspects *s, const struct job_type *job, int64_t item);
+struct death_count *
+death_count_find(struct death_counts *s, const struct job_type *job, int64_t item);
 
 #endif

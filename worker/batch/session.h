@@ -93,8 +93,8 @@ struct session {
     struct counters *counters;
     struct measures *measures;
     struct inflight *inflight;
-    struct suspects *suspects; /* of the whole pool */
-    atomic_llong *commits;     /* likewise */
+    struct death_counts *deaths; /* of the whole pool */
+    atomic_llong *commits;       /* likewise */
 };
 
 /* Adds to one of the worker's counters. */

@@ -4,7 +4,7 @@
 #include "common/base/clock.h"
 
 enum {
-    GATHER_MS = 20,
+    FILL_MS = 20,
     VAIN_BASE_MS = 4,
     VAIN_MOST_MS = 250,
     STANDBY_MS = 250,
@@ -106,7 +106,7 @@ static int64_t rest(struct schedule *s, const struct batch_outcome *out, int64_t
     } else {
         s->in_vain = 0;
         if (out->worked > 0 && !out->is_full && !out->due_again && !s->once)
-            ms = until_phase(s, GATHER_MS, now_ms);
+            ms = until_phase(s, FILL_MS, now_ms);
     }
     return ms > s->vain_ms ? ms : least(s->vain_ms, VAIN_MOST_MS);
 }

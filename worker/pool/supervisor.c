@@ -79,12 +79,12 @@ static void note_death(struct pool *p, size_t i, int status)
                                        p->children[i].kill_at_ms != 0, clk_ms());
 
     if (item != 0)
-        log_warn(
-            "worker.suspect",
-            "code=LL-6007 %s=%" PRId64 " deaths=%" PRId64 " death=\"%s\"",
-            slot->job->item, item,
-            suspect_add(&p->shared->suspects, slot->job, item, slot->inflight.commits),
-            slot->inflight.death);
+        log_warn("worker.row_death",
+                 "code=LL-6007 %s=%" PRId64 " deaths=%" PRId64 " death=\"%s\"",
+                 slot->job->item, item,
+                 death_count_add(&p->shared->deaths, slot->job, item,
+                                 slot->inflight.commits),
+                 slot->inflight.death);
 }
 
 static void on_exit_of(struct pool *p, size_t i, int status)

@@ -265,7 +265,7 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     s->counters = &slot->counters;
     s->measures = &slot->measures;
     s->inflight = &slot->inflight;
-    s->suspects = &shared->suspects;
+    s->deaths = &shared->deaths;
     s->commits = &shared->commits;
     w->commits = *s->commits;
     w->progress_ms = clk_ms();

@@ -42,7 +42,7 @@ struct shared {
     char host[64];
     atomic_llong commits;
     volatile int64_t tick_ms; /* when the supervisor last went round (clk_ms) */
-    struct suspects suspects;
+    struct death_counts deaths;
     struct timeline timeline;
     struct slot slots[];
 };
