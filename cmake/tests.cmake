@@ -123,9 +123,10 @@ if(BUILD_TESTING)
     add_test(NAME lint.${stem} COMMAND ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(lint.${stem} PROPERTIES LABELS lint TIMEOUT 900 SKIP_RETURN_CODE 77)
   endforeach()
-  # Left to scripts/test --all. Measurements and the laboratory: verbs.test_bench, test_bench_scripts, test_lab. Speed:
+  # Left to scripts/test --all. Measurements and the laboratory: verbs.test_bench, test_bench_scripts, test_lab. Waits:
+  # verbs.test_migrate_waits. Speed:
   # pool.test_idle. Minutes of work: test_orders_of_two, test_real_data, test_shop. Failovers by time: test_lock_cluster_failover.
-  set(later verbs.test_bench verbs.test_bench_scripts verbs.test_lab verbs.test_real_data
+  set(later verbs.test_bench verbs.test_bench_scripts verbs.test_lab verbs.test_real_data verbs.test_migrate_waits
     pool.test_idle pool.test_orders_of_two pool.test_shop lock.test_lock_cluster_failover)
   foreach(test ${later})
     set_property(TEST ${test} APPEND PROPERTY LABELS later)

@@ -33,6 +33,10 @@ MUST_CHECK int audit_gather(struct pg *pg,
 MUST_CHECK int audit_invariants(
     struct pg *pg, struct pg *second, json_t *doc, bool *ok, struct err *e);
 
+/* True of the invariants that name rows which are due or parked: they are work that is
+ * left, and break no promise. */
+bool audit_is_work_left(const char *invariant);
+
 /* The totals, read in the transaction of audit_gather. The caller owns *out, also on
  * error. is_twice false: the invariants have shown already that no charge and no
  * transfer exists twice, so their indexes are not read again. */

@@ -120,6 +120,12 @@ static int add_invariant(struct pg *pg,
     return code;
 }
 
+bool audit_is_work_left(const char *invariant)
+{
+    return strcmp(invariant, "nothing_due_left") == 0 ||
+           strcmp(invariant, "nothing_parked") == 0;
+}
+
 /* ---- over two connections ---- */
 
 struct side {

@@ -57,15 +57,6 @@ static int lock_month(struct pg *pg, const struct month *m, struct err *e)
     return 0;
 }
 
-/* Rows that are parked or due belong to open months: close_month asks for those of this
- * one.
- */
-static bool is_work_left(const char *invariant)
-{
-    return strcmp(invariant, "nothing_parked") == 0 ||
-           strcmp(invariant, "nothing_due_left") == 0;
-}
-
 static int prove(struct pg *pg, const struct month *m, struct err *e)
 {
     const struct audit_order order = {.in_transaction = true};
@@ -78,7 +69,9 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
     {
         const char *name = doc_text(row, "name");
 
-        if (json_is_true(json_object_get(row, "holds")) || is_work_left(name))
+        if (json_is_true(json_object_get(row, "holds")) ||
+            audit_is_work_left(
+                name)) /* of open months; close_month asks for this one's */
             continue;
         (void)err_set(
             e, ERR_REFUSED,

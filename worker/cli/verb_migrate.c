@@ -91,20 +91,35 @@ try_once(struct pg *pg, const struct piece *p, enum piece_state *state, struct e
     return code;
 }
 
+/* After a try: true to try again, since another session holds a lock. */
+static bool waits(const char *kind, const char *name, int *tries, struct err *e)
+{
+    if (strcmp(e->sqlstate, lock_not_had) != 0)
+        return false;
+    if (++*tries == TRIES) {
+        (void)err_wrap(e,
+                       "%s %s: another session held a lock for all of %d tries; "
+                       "pg_stat_activity shows it; end it, and migrate again",
+                       kind, name, TRIES);
+        return false;
+    }
+    (void)fprintf(stderr,
+                  "%s %s waits for a lock that another session holds, try %d of %d "
+                  "(pg_stat_activity shows who)\n",
+                  kind, name, *tries, TRIES);
+    clk_pause_ms(PAUSE_MS);
+    *e = (struct err){0};
+    return true;
+}
+
 static int
 bring_up(struct pg *pg, const struct piece *p, enum piece_state *state, struct err *e)
 {
-    int code = try_once(pg, p, state, e);
+    int tries = 0, code;
 
-    for (int i = 1; strcmp(e->sqlstate, lock_not_had) == 0 && i < TRIES; i++) {
-        (void)fprintf(stderr,
-                      "%s %s waits for a lock that another session holds, try %d of %d "
-                      "(pg_stat_activity shows who)\n",
-                      p->kind, p->name, i, TRIES);
-        clk_pause_ms(PAUSE_MS);
-        *e = (struct err){0};
+    do {
         code = try_once(pg, p, state, e);
-    }
+    } while (waits(p->kind, p->name, &tries, e));
     return code;
 }
 
@@ -153,13 +168,11 @@ static int try_months(struct pg *pg, int64_t *made, struct err *e)
 static int make_months(struct pg *pg, struct err *e)
 {
     int64_t made = 0;
-    int code = try_months(pg, &made, e);
+    int tries = 0, code;
 
-    for (int i = 1; strcmp(e->sqlstate, lock_not_had) == 0 && i < TRIES; i++) {
-        clk_pause_ms(PAUSE_MS);
-        *e = (struct err){0};
+    do {
         code = try_months(pg, &made, e);
-    }
+    } while (waits("step", "months", &tries, e));
     if (code == 0 && made > 0)
         (void)printf("made %lld months\n", (long long)made);
     return code;

@@ -147,13 +147,6 @@ static void refresh(struct http *h, struct pg **pg, int64_t *next_ms)
     json_decref(tables);
 }
 
-/* Rows that are due or parked are work that is left, and break no promise. */
-static bool is_work_left(const char *invariant)
-{
-    return strcmp(invariant, "nothing_due_left") == 0 ||
-           strcmp(invariant, "nothing_parked") == 0;
-}
-
 static int
 report_audit(struct pg *pg, const json_t *audit, int64_t took_ms, struct err *e)
 {
@@ -167,7 +160,7 @@ report_audit(struct pg *pg, const json_t *audit, int64_t took_ms, struct err *e)
     json_array_foreach(rows, i, row)
     {
         if (code == 0 && !json_is_true(json_object_get(row, "holds")) &&
-            !is_work_left(doc_text(row, "name")))
+            !audit_is_work_left(doc_text(row, "name")))
             code = doc_append(broken, json_incref(json_object_get(row, "name")), e);
     }
     if (code == 0)

@@ -1,0 +1,28 @@
+/* migrate: what it does about a lock that another session keeps. It tries for a minute
+ * and a half. */
+#include <libpq-fe.h>
+
+#include "tests/lib/runs.h"
+#include "tests/lib/world.h"
+
+WORLD(.role = "ledgerlock_owner");
+
+/* Guarantee: A `migrate` that another session keeps from its lock says so at each try,
+ * gives up in the end, and has changed nothing. */
+CASE(lock_that_is_never_free_ends_the_migrate)
+{
+    static const char applied[] =
+        "SELECT string_agg(checksum, ',' ORDER BY kind, name) FROM schema_migrations";
+    PGconn *other = PQconnectdb(world.owner);
+    char before[8192];
+
+    world_do("UPDATE schema_migrations SET checksum = 'old' WHERE name = 'deposit'");
+    (void)snprintf(before, sizeof before, "%s", world_text("%s", applied));
+    PQclear(PQexec(other, "SELECT pg_advisory_lock(7810759523990400107)"));
+    says(&world.f, 4, "another session held a lock for all of 30 tries", "migrate");
+    fixture_assert_contains(said.err, "function deposit waits for a lock that another "
+                                      "session holds, try 29 of 30");
+    PQfinish(other);
+    world_expect(before, applied);
+    says(&world.f, 0, "applied function deposit", "migrate");
+}
