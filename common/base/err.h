@@ -41,7 +41,8 @@ enum exit_code {
 struct err {
     enum err_code code;
     char sqlstate[6];    /* five characters when PostgreSQL reported one, else empty */
-    char constraint[64]; /* of our schema, that a statement violated; else empty */
+    char constraint[64]; /* that a statement violated, else empty; behind its schema and
+                            a dot if that is another one than ours */
     char msg[512];       /* what happened and what to do, no trailing newline */
 };
 

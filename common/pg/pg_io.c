@@ -73,8 +73,12 @@ int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
                   text ? text : "error", detail ? "; " : "", detail ? detail : "",
                   hint ? "; " : "", hint ? hint : "", state);
     (void)snprintf(e->sqlstate, sizeof e->sqlstate, "%s", state);
-    if (constraint != NULL && schema != NULL && strcmp(schema, pg->schema) == 0)
-        (void)snprintf(e->constraint, sizeof e->constraint, "%s", constraint);
+    if (constraint != NULL && schema != NULL) {
+        bool is_ours = strcmp(schema, pg->schema) == 0;
+
+        (void)snprintf(e->constraint, sizeof e->constraint, "%s%s%s",
+                       is_ours ? "" : schema, is_ours ? "" : ".", constraint);
+    }
     one_line(e->msg);
     if (e->code == ERR_CONN || PQstatus(pg->conn) != CONNECTION_OK)
         pg->broken = true;

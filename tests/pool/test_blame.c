@@ -28,14 +28,15 @@ static void plant_triggers(const char *users, const char *body)
              users, body);
 }
 
+#define NO_MONTH "a month has no partition"
 #define RAISE(state) "RAISE EXCEPTION 'somebody''s trigger' USING ERRCODE = '" state "'"
 
-/* Plants a trigger with this body, or does these statements. */
+/* Plants a trigger with this body, does these statements, or both. */
 static void plant(const char *users, const char *body, const char *statements)
 {
     if (body != NULL)
         plant_triggers(users, body);
-    else
+    if (statements != NULL)
         world_do("%s", statements);
 }
 
@@ -43,14 +44,19 @@ static void plant(const char *users, const char *body, const char *statements)
 
 static const struct {
     const char *name;
-    const char *body;       /* of a trigger on every row, or */
+    const char *body;       /* of a trigger on every row, */
     const char *statements; /* as the owner */
     const char *says;       /* in the log */
 } faults[] = {
     {"a_trigger_that_raises", RAISE("P0001"), NULL, "somebody"},
     {"xx000", RAISE("XX000"), NULL, "somebody"},
     {"a_missing_partition_which_is_a_23514_without_a_name", RAISE("23514"), NULL,
-     "somebody"},
+     NO_MONTH},
+    {"a_check_of_another_schema", "INSERT INTO others.notes VALUES (NEW.user_id)",
+     "CREATE SCHEMA others; CREATE TABLE others.notes (n bigint CONSTRAINT of_others"
+     " CHECK (n < 0)); GRANT USAGE ON SCHEMA others TO PUBLIC; GRANT INSERT ON"
+     " others.notes TO PUBLIC",
+     "of_others"},
     {"a_state_that_nobody_has_mapped_by_statement_triggers", NULL,
      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE"
      " EXCEPTION 'somebody''s trigger' USING ERRCODE = 'ZZ001'; END $$;"
@@ -69,6 +75,7 @@ static void assert_has_ended(const char *says)
     assert_int_equal(shop_log_count("event=pool.fault "), 1);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
     fixture_assert_contains(world.o.err, says);
+    assert_int_equal(shop_log_count(NO_MONTH) > 0, strcmp(says, NO_MONTH) == 0);
     promise_int_equal(world_parked(), 0);
     world_is(0, "SELECT count(*) FROM charges");
 }

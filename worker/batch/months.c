@@ -16,7 +16,7 @@ int months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e)
     return 0;
 }
 
-/* A CHECK that is violated has a name. */
+/* A CHECK that is violated has a name; a trigger's own 23514 looks the same. */
 bool months_is_missing(const struct err *e)
 {
     return strcmp(e->sqlstate, "23514") == 0 && e->constraint[0] == '\0';
