@@ -169,8 +169,9 @@ static int run(const char *workers)
     return strcmp(workers, "1") == 0 ? shop_run_with("1") : shop_run_met();
 }
 
-/* Guarantee: A worker that is killed over a batch loses none of its rows, charges none
- * twice, and parks none; its successor frees its keys; the checker agrees. */
+/* Guarantee: A worker that is killed over a batch, before, inside or after its
+ * transaction, loses none of its rows, charges none twice, and parks none; its
+ * successor frees its keys; the checker agrees. */
 CASE_ROWS(rows_are_worked_once_after_a_kill, places)
 {
     char order[64];
