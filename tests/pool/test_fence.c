@@ -140,20 +140,6 @@ CASE(apply_with_a_token_older_than_the_fence_writes_nothing)
     session_close(&h.s);
 }
 
-CASE(apply_leaves_only_the_fenced_user_out)
-{
-    struct hand h;
-
-    hand_open(&h, 10000);
-    world_do("UPDATE users SET fence = 100 WHERE user_id = 128");
-    assert_applied(&h, 99, now, 4);
-    world_expect("100 1000", "SELECT fence || ' ' || balance_minor FROM users WHERE "
-                             "user_id = 128");
-    world_expect("99 890", "SELECT fence || ' ' || balance_minor FROM users WHERE "
-                           "user_id = 64");
-    session_close(&h.s);
-}
-
 /* Decided, but not all written: an order is never paid whose stock did not move. */
 CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
 {

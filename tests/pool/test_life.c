@@ -245,21 +245,6 @@ CASE(paused_periods_are_not_charged)
     world_audit("2024-05-15T00:00:00Z", NULL);
 }
 
-CASE(change_in_a_period_is_charged_from_the_next_on)
-{
-    world_user(1, 10000);
-    world_subscription(1, 1, 100, "2024-01-31Z");
-    world_run("2024-02-01T00:00:00Z");
-    world_is(
-        -24,
-        "SELECT change_now(1, 1, 'half', 1, 50, 'k', '2024-02-14 12:00Z')"); /* 14 of 29
-                                                                                days:
-                                                                                -24.1 */
-    world_run("2024-03-01T00:00:00Z");
-    world_expect("0 captured 1 100, 1 captured 1 50", periods);
-    world_audit("2024-03-01T00:00:00Z", NULL);
-}
-
 CASE(cancelled_now_is_charged_no_more)
 {
     open_declined("86400");

@@ -229,14 +229,6 @@ CASE(json_of_one_state_is_the_same_bytes)
     assert_string_equal(first.out, said.out);
 }
 
-CASE(worker_role_may_audit)
-{
-    struct fixture f = world;
-
-    fixture_become(&f, "ledgerlock_worker");
-    audit(&f, 0);
-}
-
 CASE(bad_words_are_usage_errors)
 {
     says(&world, 2, "--lag: \"soon\" is no duration", "audit --lag soon");

@@ -158,32 +158,6 @@ CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other
     shows("orders: 0 new");
 }
 
-CASE(wholesaler_with_half_the_stock_oversells_nothing)
-{
-    import_retail("2", "1000000.00");
-    serve("2011-01-01T00:00:00Z");
-    assert_int_equal(total("stock", "oversold"), 0);
-    assert_in_range(total("stock", "sold"), 1, total("stock", "before"));
-    assert_true(total("orders", "rejected") > 0);
-    assert_int_equal(total("orders", "fulfilled") + total("orders", "rejected"),
-                     total("orders", "in"));
-    holds(&world.f, 0, "SELECT count(*) FROM stock WHERE on_hand < 0");
-    holds(
-        &world.f, 0,
-        "SELECT count(*) FROM orders WHERE state = 'rejected' AND (reason <> 'out_of_stock' OR cardinality(skus) = 0)");
-    /* Each name is a SKU of that order. */
-    holds(
-        &world.f, 0,
-        "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name WHERE NOT EXISTS"
-        " (SELECT FROM order_lines JOIN stock USING (sku_id) WHERE order_id = o.order_id AND sku = name)");
-    /* The pieces left of a SKU at the end were too few for each order that wanted it.
-     */
-    holds(
-        &world.f, 0,
-        "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name JOIN stock AS s ON s.sku = name WHERE s.on_hand >="
-        " (SELECT sum(qty) FROM order_lines WHERE order_id = o.order_id AND sku_id = s.sku_id)");
-}
-
 CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
 {
     import_retail("2", "700.00");
