@@ -6,8 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Weak: a test may bring a clock of its own (tests/lib/made_clock.c). */
-__attribute__((weak)) int64_t clk_us(void)
+int64_t clk_us(void)
 {
     struct timespec ts;
 
@@ -20,7 +19,7 @@ int64_t clk_ms(void)
     return clk_us() / 1000;
 }
 
-__attribute__((weak)) void clk_pause_ms(int64_t ms)
+void clk_pause_ms(int64_t ms)
 {
     struct timespec ts;
 

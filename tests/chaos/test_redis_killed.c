@@ -97,7 +97,7 @@ CASE(tokens_rise_above_the_fences_after_an_older_snapshot, .open = open_usual)
     fault_redis_ok("SAVE");
     fault_work_wait(300);
     fixture_redis_kill(&world.redis);
-    fence = fault_ask("SELECT max(fence) FROM ledgerlock.users");
+    fence = super_ask("SELECT max(fence) FROM ledgerlock.users");
     fault_redis_start("--appendonly", "no");
     fault_assert_midway();
     fault_recovers();

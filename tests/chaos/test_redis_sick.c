@@ -120,12 +120,3 @@ CASE_ROWS(pool_waits_while_redis_is, full, .when = fault_is_full)
     fault_redis_ok("CONFIG SET key-load-delay 1000");
     fault_happens(row);
 }
-
-/* Guarantee: A Redis that evicts is refused at start. */
-CASE(redis_evicting_is_refused_at_start, .when = fault_is_full)
-{
-    fault_redis_ok("CONFIG SET maxmemory-policy allkeys-lru");
-    world_says(6, "allkeys-lru", "run --once");
-    fixture_assert_contains(world.o.err, "noeviction");
-    assert_int_equal(pool_work_done(&world.f), 0);
-}

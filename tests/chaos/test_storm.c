@@ -1,5 +1,5 @@
-/* Workers that die as soon as they start, settings that cannot work, and clocks of the
- * workers that are a day off. */
+/* Workers that die as soon as they start, and clocks of the workers that are a day off.
+ */
 #include <time.h>
 
 #include "tests/lib/fault.h"
@@ -68,31 +68,19 @@ CASE(crash_storm_is_slowed_down_and_given_up, .open = open_loaded)
     fault_end();
 }
 
-/* ---- settings ---- */
-
-/* Guarantee: A lease out of bounds is refused with the bounds. */
-CASE(lease_out_of_bounds_is_refused_with_the_bounds, .open = open_loaded)
-{
-    static const char *const wrong[] = {"0", "-1", "999", "600001", "soon"};
-
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
-        fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", wrong[i]);
-        world_says(3, "lease_ms", "run --once");
-        fixture_assert_contains(world.o.err, i < 4 ? "1000" : "whole number");
-    }
-    assert_int_equal(pool_work_done(&world.f), 0);
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1000"); /* the shortest */
-    fault_start("4");
-    fault_recovers();
-    fault_end();
-}
-
 /* ---- clocks of the workers ---- */
 
+static const struct {
+    const char *name;
+    int64_t ms;
+} shifts[] = {{"a_day_ahead", 86400000}, {"a_day_behind", -86400000}};
+
 /* Subscriptions of user 1 and 2: one due for an hour, one due in twelve hours. */
-static void worker_a_day_off_charges_by_the_databases_clock(int64_t shift_ms)
+/* Guarantee: A worker whose clock is a day ahead charges nothing early, and one whose
+ * clock is a day behind nothing late. */
+CASE_ROWS(worker_charges_by_the_databases_clock_with_its_own, shifts)
 {
-    time_t there = time(NULL) + shift_ms / 1000;
+    time_t there = time(NULL) + row->ms / 1000;
     char told[32];
 
     world_do(
@@ -102,7 +90,7 @@ static void worker_a_day_off_charges_by_the_databases_clock(int64_t shift_ms)
         " next_due_at) SELECT u, 'p', 100, 'USD', at, 'month', at FROM (VALUES (1,"
         " now() - interval '1 hour'), (2, now() + interval '12 hours')) AS v (u,"
         " at)");
-    fixture_move_clock(shift_ms);
+    fixture_move_clock(row->ms);
     fixture_env("LEDGERLOCK_POOL_CLOCKS_APART_S", "0");
     (void)strftime(told, sizeof told, "ts=%Y-%m-%dT", gmtime(&there));
     world_runs(0, "run --once -w 2");
@@ -110,16 +98,4 @@ static void worker_a_day_off_charges_by_the_databases_clock(int64_t shift_ms)
     world_expect("1", "SELECT string_agg(s.user_id::text, ',') FROM charges JOIN"
                       " subscriptions AS s USING (subscription_id)");
     fault_check_rows("now");
-}
-
-/* Guarantee: A worker whose clock is a day ahead charges nothing early. */
-CASE(worker_clock_a_day_ahead_charges_nothing_early)
-{
-    worker_a_day_off_charges_by_the_databases_clock(86400000);
-}
-
-/* Guarantee: A worker whose clock is a day behind charges nothing late. */
-CASE(worker_clock_a_day_behind_charges_nothing_late)
-{
-    worker_a_day_off_charges_by_the_databases_clock(-86400000);
 }

@@ -196,8 +196,8 @@ CASE(swarm_of_one_kind_meets_something_whichever_it_is, .when = is_not_soaking)
     fault_end();
 }
 
-/* Guarantee: A random mixture of faults, another each day: totals are exact, and the
- * pool is at work again soon after the last. */
+/* Guarantee: A random mixture of faults, another each day: totals are exact, tokens
+ * rise with the commits, and the pool is at work again soon after the last. */
 CASE(swarm_is_survived, .when = is_not_soaking)
 {
     one_round(load_seed(), 8000);

@@ -8,6 +8,8 @@
 #ifndef LEDGERLOCK_AUDIT_WORLD_H
 #define LEDGERLOCK_AUDIT_WORLD_H
 
+#include "tests/lib/fixture.h"
+
 #define AUDIT_NOW "2024-04-10T00:00Z"
 
 /* clang-format off */
@@ -173,6 +175,14 @@ static const char audit_world_huge_money[] =
 "{\"deposited\": \"36000000000000000000\", \"withdrawn\": 0, \"in_wallets\": \"18000000000000000000\","
 " \"subscription_revenue\": \"18000000000000000000\", \"order_revenue\": 0, \"refunded\": 0, \"difference\": 0,"
 " \"charged\": \"18000000000000000000\", \"declined\": \"27000000000000000000\"}";
+
 /* clang-format on */
+
+/* The first n parts of the world: 4 are all of it. */
+static inline void audit_world_put(const char *url, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        fixture_exec(url, audit_world[i]);
+}
 
 #endif

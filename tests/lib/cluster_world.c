@@ -68,8 +68,8 @@ static void start(struct cluster_server *s)
 {
     char port[8], bus[8];
 
-    s->port = ha_free_port();
-    s->bus = ha_free_port();
+    s->port = fixture_free_port();
+    s->bus = fixture_free_port();
     (void)snprintf(port, sizeof port, "%d", s->port);
     (void)snprintf(bus, sizeof bus, "%d", s->bus);
     (void)snprintf(s->url, sizeof s->url, "redis://127.0.0.1:%d", s->port);

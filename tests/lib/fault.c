@@ -5,6 +5,7 @@
 #include "tests/lib/meet.h"
 #include "tests/lib/points.h"
 #include "tests/lib/secrets.h"
+#include "tests/lib/steps.h"
 
 enum {
     CLIENTS_MS = 4000, /* over which the clients make their calls */
@@ -32,19 +33,6 @@ void fault_as_shipped(void)
 }
 
 /* ---- asking ---- */
-
-static const char *superuser(void)
-{
-    static char url[FIXTURE_URL];
-
-    fixture_url_as(&world.f, "postgres", url, sizeof url);
-    return url;
-}
-
-int64_t fault_ask(const char *sql)
-{
-    return fixture_query_int8(superuser(), sql);
-}
 
 void fault_redis(char *reply, size_t size, const char *command)
 {
@@ -78,8 +66,7 @@ void fault_redis_start(const char *name, const char *value)
 
 void fault_slow_down(void)
 {
-    fixture_exec(
-        superuser(),
+    super_do(
         "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " PERFORM pg_sleep(0.03); RETURN NULL; END $$; CREATE TRIGGER slow AFTER INSERT"
         " ON ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION public.slow()");
@@ -87,7 +74,7 @@ void fault_slow_down(void)
 
 void fault_full_speed(void)
 {
-    fixture_exec(superuser(), "DROP TRIGGER slow ON ledgerlock.charges");
+    super_do("DROP TRIGGER slow ON ledgerlock.charges");
 }
 
 /* ---- the pool ---- */
@@ -260,6 +247,13 @@ static void set_fault(const struct fault *fault, bool on)
     }
 }
 
+/* Nobody died: what the workers counted stands in the journal, also what they met while
+ * their session was away. */
+static void assert_journaled(const char *kind)
+{
+    promise_int_equal(pool_incidents(&world.f, kind, ""), pool_counter(&world.f, kind));
+}
+
 void fault_happens(const struct fault *fault)
 {
     if (fault->is_shipped)
@@ -282,6 +276,8 @@ void fault_happens(const struct fault *fault)
         pool_log_wait(&world.pool, fault->up);
     assert_int_equal(pool_log_count(&world.pool, "event=pool.worker_died"), 0);
     fault_end();
+    assert_journaled("lost");
+    assert_journaled("commit_unknown");
 }
 
 /* ---- the check ---- */

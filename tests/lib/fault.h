@@ -40,7 +40,8 @@ struct fault {
 };
 
 /* Starts the pool, waits until it is midway, and lets the fault begin; asserts that it
- * is as the row says and met work; ends it. All is done then, by the same workers. */
+ * is as the row says and met work; ends it. All is done then, by the same workers, and
+ * the incidents tell what their counters tell. */
 void fault_happens(const struct fault *fault);
 
 /* ---- its parts ----------------------------------------------------------- */
@@ -91,9 +92,6 @@ void fault_check(void);
 
 /* The checker alone, at an instant; the rest is for work of another kind. */
 void fault_check_rows(const char *now);
-
-/* A figure of the database, as the superuser. */
-int64_t fault_ask(const char *sql);
 
 /* One command on the world's Redis; the checker is told of those that lose keys. The
  * last starts it again, with the password and with these arguments. */

@@ -34,6 +34,12 @@ void fixture_open(struct fixture *f);
 /* The same, and `ledgerlock migrate`. */
 void fixture_open_migrated(struct fixture *f);
 
+/* A copy of another one's database, in which the owner runs these statements. */
+void fixture_copy(struct fixture *f, const struct fixture *from, const char *sql);
+
+/* Takes every constraint and every trigger off the schema. */
+void fixture_unguard(const struct fixture *f);
+
 /* Drops the database, whoever is connected, and asserts that no run since the last one
  * was closed has written a password (secrets.h). */
 void fixture_close(struct fixture *f);
@@ -148,6 +154,9 @@ struct fixture_redis {
     char url[FIXTURE_URL]; /* unix:///... */
     pid_t pid;             /* 0: not running */
 };
+
+/* A port of 127.0.0.1 that nobody listens at just now. */
+int fixture_free_port(void);
 
 /* The program, or its name in PATH. */
 const char *fixture_redis_program(void);

@@ -143,3 +143,39 @@ void fixture_open_migrated(struct fixture *f)
     need_model();
     open_like(f, model.f.database);
 }
+
+void fixture_copy(struct fixture *f, const struct fixture *from, const char *sql)
+{
+    static unsigned count;
+    char text[8192];
+
+    *f = *from;
+    (void)snprintf(f->database, sizeof f->database, "%.50s_c%u", from->database,
+                   ++count);
+    (void)snprintf(text, sizeof text,
+                   "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner", f->database,
+                   from->database);
+    fixture_exec(super_url(), text);
+    fixture_become(f, "ledgerlock_owner");
+    assert_in_range(
+        snprintf(text, sizeof text, "SET search_path = ledgerlock; %s", sql), 0,
+        sizeof text - 1);
+    fixture_exec(f->url, text);
+}
+
+void fixture_unguard(const struct fixture *f)
+{
+    char url[FIXTURE_URL];
+
+    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
+    fixture_exec(
+        url,
+        "DO $$ DECLARE c record; BEGIN FOR c IN SELECT conrelid::regclass AS tab,"
+        " conname FROM pg_constraint WHERE connamespace = 'ledgerlock'::regnamespace"
+        " AND conrelid <> 0 AND coninhcount = 0 ORDER BY contype <> 'f' LOOP EXECUTE"
+        " format('ALTER TABLE %s DROP CONSTRAINT %I', c.tab, c.conname); END LOOP;"
+        " FOR c IN SELECT tgrelid::regclass AS tab, tgname FROM pg_trigger WHERE NOT"
+        " tgisinternal AND tgparentid = 0 AND tgrelid::regclass::text LIKE"
+        " 'ledgerlock.%' LOOP EXECUTE format('DROP TRIGGER %I ON %s', c.tgname, c.tab);"
+        " END LOOP; END $$");
+}

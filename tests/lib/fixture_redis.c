@@ -1,6 +1,7 @@
 /* fixture: a Redis server that belongs to one test, on a Unix socket in its own folder.
  */
 #define _XOPEN_SOURCE 700
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -12,6 +13,19 @@
 bool fixture_movable_clocks;
 
 enum { MAX_WORDS = 32, REDIS_SECONDS = 60 };
+
+int fixture_free_port(void)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof at;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, size), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
+    (void)close(fd);
+    return ntohs(at.sin_port);
+}
 
 static bool redis_answers(const char *path)
 {

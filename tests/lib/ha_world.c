@@ -2,29 +2,13 @@
 #define _XOPEN_SOURCE 700
 #include "tests/lib/ha_world.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-
-int ha_free_port(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET,
-                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
-    (void)close(fd);
-    return ntohs(address.sin_port);
-}
-
 /* ---- servers ---- */
 
 void ha_start(struct ha_server *s, int primary_port)
 {
     char port[8], primary[8];
 
-    s->port = ha_free_port();
+    s->port = fixture_free_port();
     (void)snprintf(port, sizeof port, "%d", s->port);
     (void)snprintf(primary, sizeof primary, "%d", primary_port);
     (void)snprintf(s->url, sizeof s->url, "redis://127.0.0.1:%d", s->port);
@@ -163,7 +147,7 @@ static long known_replicas(const struct ha_sentinel *s)
 void ha_sentinel_start(struct ha_sentinel *s, int primary_port, size_t replicas)
 {
     fixture_folder(s->redis.dir, sizeof s->redis.dir, "sentinel");
-    s->port = ha_free_port();
+    s->port = fixture_free_port();
     s->redis.pid = fixture_fork();
     if (s->redis.pid == 0)
         exec_sentinel(s, primary_port);

@@ -20,9 +20,6 @@ struct ha_sentinel {
     int port;
 };
 
-/* A port of 127.0.0.1 that nobody listens on. */
-int ha_free_port(void);
-
 /* Starts a server; primary_port 0: a primary, else a replica of that port of 127.0.0.1.
  */
 void ha_start(struct ha_server *s, int primary_port);

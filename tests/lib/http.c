@@ -18,18 +18,6 @@ static struct sockaddr_in local(int port)
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-int http_free_port(void)
-{
-    struct sockaddr_in at = local(0);
-    socklen_t size = sizeof at;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&at, &size), 0);
-    (void)close(fd);
-    return ntohs(at.sin_port);
-}
-
 int http_connect(int port)
 {
     struct sockaddr_in at = local(port);

@@ -13,9 +13,6 @@ struct http_answer {
     char body[HTTP_BODY];
 };
 
-/* A port of 127.0.0.1 that nobody listens at. */
-int http_free_port(void);
-
 /* A connection; -1 when nobody listens. */
 int http_connect(int port);
 

@@ -2,7 +2,7 @@
 #ifndef LEDGERLOCK_IDLE_WORLD_H
 #define LEDGERLOCK_IDLE_WORLD_H
 
-#include "tests/lib/world.h"
+#include "tests/lib/steps.h"
 
 /* A due row is worked within a poll and a tenth of a second, as the benchmark measures.
  * Here a machine may be slow: the limit is that of a pool which polls too seldom, or
@@ -15,15 +15,14 @@ static const struct pool_work plenty = {.users = 20, .units = 100000};
 /* So many workers of each job. */
 static inline void start_pool(const char *workers)
 {
-    fixture_spawn(&world.f, &world.pool, "run", "-w", workers, NULL);
+    pool_start("run -w %s", workers);
     pool_log_wait(&world.pool, "event=pool.started");
 }
 
 static inline void stop_pool(void)
 {
-    (void)kill(world.pool.pid, SIGTERM);
-    pool_assert_ends(&world.pool, 0);
-    assert_int_equal(pool_log_count(&world.pool, "level=error"), 0);
+    pool_stop();
+    pool_logged(0, "level=error");
 }
 
 /* Half of the rows that `from` tells of were worked soon after their time; `at` is

@@ -27,21 +27,44 @@ static char *next_word(char **at)
     return word;
 }
 
-static void __attribute__((format(printf, 3, 0)))
-run(const struct fixture *f, int code, const char *words, va_list ap)
+#define ALL(w)                                                                         \
+    w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12],   \
+        w[13], w[14], w[15], w[16], w[17], w[18], NULL
+
+static void split(char *line, char *words[WORDS])
 {
-    char line[LINE], copy[LINE], *at = copy, *w[WORDS] = {NULL};
+    memset(words, 0, WORDS * sizeof words[0]);
+    for (size_t i = 0; i < WORDS && (words[i] = next_word(&line)) != NULL; i++)
+        assert_true(i + 1 < WORDS);
+}
+
+void runs_in_background(const struct fixture *f,
+                        struct fixture_child *child,
+                        const char *words,
+                        va_list ap)
+{
+    char line[LINE], *w[WORDS];
+
+    assert_in_range(vsnprintf(line, sizeof line, words, ap), 0, LINE - 1);
+    split(line, w);
+    fixture_spawn(f, child, ALL(w));
+}
+
+void runs_into(struct fixture_output *o,
+               const struct fixture *f,
+               int code,
+               const char *words,
+               va_list ap)
+{
+    char line[LINE], copy[LINE], *w[WORDS];
 
     assert_in_range(vsnprintf(line, sizeof line, words, ap), 0, LINE - 1);
     (void)strcpy(copy, line);
-    for (size_t i = 0; i < WORDS && (w[i] = next_word(&at)) != NULL; i++)
-        assert_true(i + 1 < WORDS);
-    (void)fixture_run(f, &said, w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8],
-                      w[9], w[10], w[11], w[12], w[13], w[14], w[15], w[16], w[17],
-                      w[18], NULL);
-    if (said.code != code)
-        fail_msg("%s: exit code %d and not %d: %s%s", line, said.code, code, said.out,
-                 said.err);
+    split(copy, w);
+    (void)fixture_run(f, o, ALL(w));
+    if (o->code != code)
+        fail_msg("%s: exit code %d and not %d: %s%s", line, o->code, code, o->out,
+                 o->err);
 }
 
 void runs(const struct fixture *f, int code, const char *words, ...)
@@ -49,7 +72,7 @@ void runs(const struct fixture *f, int code, const char *words, ...)
     va_list ap;
 
     va_start(ap, words);
-    run(f, code, words, ap);
+    runs_into(&said, f, code, words, ap);
     va_end(ap);
 }
 
@@ -58,16 +81,29 @@ void says(const struct fixture *f, int code, const char *part, const char *words
     va_list ap;
 
     va_start(ap, words);
-    run(f, code, words, ap);
+    runs_into(&said, f, code, words, ap);
     va_end(ap);
     shows(part);
 }
 
+void output_shows(const struct fixture_output *o, const char *part)
+{
+    bool has_result = o->code == 0 || o->code == 1 || o->code == 8;
+
+    fixture_assert_contains(has_result ? o->out : o->err, part);
+}
+
 void shows(const char *part)
 {
-    bool has_result = said.code == 0 || said.code == 1 || said.code == 8;
+    output_shows(&said, part);
+}
 
-    fixture_assert_contains(has_result ? said.out : said.err, part);
+void fits_80_columns(void)
+{
+    for (char *line = strtok(said.out, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        if (strlen(line) > 80)
+            fail_msg("too wide: %s", line);
+    }
 }
 
 static json_t *said_doc; /* of the latest question */

@@ -24,11 +24,26 @@ void says(const struct fixture *f, int code, const char *part, const char *words
  * codes 0, 1 and 8), else as its error. */
 void shows(const char *part);
 
+/* Asserts that no line of its result is longer; the result is used up by that. */
+void fits_80_columns(void);
+
 /* A number in the JSON document that the latest run has printed, by names and indexes
  * with "/" between: "result/charges". Of an array or object its size, of a boolean 1 or
  * 0. One that is not there fails the test. And a text, overwritten by the next call. */
 double said_number(const char *path);
 const char *said_text(const char *path);
+
+/* For steps.h: the words as of vprintf, and another output than `said`. */
+void runs_into(struct fixture_output *o,
+               const struct fixture *f,
+               int code,
+               const char *words,
+               va_list ap) __attribute__((format(printf, 4, 0)));
+void runs_in_background(const struct fixture *f,
+                        struct fixture_child *child,
+                        const char *words,
+                        va_list ap) __attribute__((format(printf, 3, 0)));
+void output_shows(const struct fixture_output *o, const char *part);
 
 /* Asserts that the query answers n, asked by the owner, whose search_path is
  * ledgerlock. */

@@ -1,10 +1,9 @@
-/* steps: words become arguments, and each answer is compared. */
-#define _POSIX_C_SOURCE 200809L /* strtok_r */
+/* steps: each answer is compared. */
 #include "tests/lib/steps.h"
 
-#include <stdarg.h>
+#include "tests/lib/runs.h"
 
-enum { WORDS = 16, LINE = 4096 };
+enum { LINE = 4096 };
 
 /* Writes the text of a call, with its parameters, into `line`. */
 #define COMPOSE(line, format)                                                          \
@@ -15,45 +14,22 @@ enum { WORDS = 16, LINE = 4096 };
         va_end(ap_);                                                                   \
     } while (0)
 
-#define ALL(w)                                                                         \
-    w[0], w[1], w[2], w[3], w[4], w[5], w[6], w[7], w[8], w[9], w[10], w[11], w[12],   \
-        w[13], w[14], NULL
-
-static void split(char *line, const char *words[WORDS])
-{
-    char *rest = NULL;
-    size_t n = 0;
-
-    memset(words, 0, WORDS * sizeof words[0]);
-    for (char *w = strtok_r(line, " ", &rest); w != NULL;
-         w = strtok_r(NULL, " ", &rest)) {
-        assert_true(n + 1 < WORDS);
-        words[n++] = w;
-    }
-}
-
-static void start(const struct fixture *f, char *line)
-{
-    const char *w[WORDS];
-
-    split(line, w);
-    fixture_spawn(f, &world.pool, ALL(w));
-}
-
 void pool_start(const char *words, ...)
 {
-    char line[LINE];
+    va_list ap;
 
-    COMPOSE(line, words);
-    start(&world.f, line);
+    va_start(ap, words);
+    runs_in_background(&world.f, &world.pool, words, ap);
+    va_end(ap);
 }
 
 void pool_start_in(const struct fixture *f, const char *words, ...)
 {
-    char line[LINE];
+    va_list ap;
 
-    COMPOSE(line, words);
-    start(f, line);
+    va_start(ap, words);
+    runs_in_background(f, &world.pool, words, ap);
+    va_end(ap);
 }
 
 void pool_stop(void)
@@ -86,36 +62,23 @@ bool pool_has(const pid_t *pids, size_t n, pid_t pid)
     return false;
 }
 
-static void run(int code, char *line)
-{
-    const char *w[WORDS];
-    char copy[LINE];
-
-    (void)snprintf(copy, sizeof copy, "%s", line);
-    split(line, w);
-    (void)fixture_run(&world.f, &world.o, ALL(w));
-    if (world.o.code != code)
-        fail_msg("%s: exit code %d and not %d: %s%s", copy, world.o.code, code,
-                 world.o.out, world.o.err);
-}
-
 void world_runs(int code, const char *words, ...)
 {
-    char line[LINE];
+    va_list ap;
 
-    COMPOSE(line, words);
-    run(code, line);
+    va_start(ap, words);
+    runs_into(&world.o, &world.f, code, words, ap);
+    va_end(ap);
 }
 
 void world_says(int code, const char *part, const char *words, ...)
 {
-    bool has_result;
-    char line[LINE];
+    va_list ap;
 
-    COMPOSE(line, words);
-    run(code, line);
-    has_result = code == 0 || code == 1 || code == 8;
-    fixture_assert_contains(has_result ? world.o.out : world.o.err, part);
+    va_start(ap, words);
+    runs_into(&world.o, &world.f, code, words, ap);
+    va_end(ap);
+    output_shows(&world.o, part);
 }
 
 void world_is(int64_t n, const char *sql, ...)

@@ -84,7 +84,7 @@ void tls_remove_certificates(void)
 void tls_start_server(void)
 {
     tls_make_certificates();
-    tls_port = ha_free_port();
+    tls_port = fixture_free_port();
     tls_start(&tls_server, tls_port, "good");
 }
 

@@ -14,7 +14,7 @@ static void start_servers(void)
 
     (void)snprintf(file, sizeof file, "%s/config/redis-acl.example", source);
     for (size_t i = 0; i < SERVERS; i++) {
-        ports[i] = ha_free_port();
+        ports[i] = fixture_free_port();
         (void)snprintf(text, sizeof text, "%d", ports[i]);
         fixture_redis_start(&servers[i], "--port", text, "--include", file, NULL);
     }

@@ -1,4 +1,5 @@
-/* Every call ends in time, and nothing that comes late acts. */
+/* Every call ends in time, and nothing that comes late acts. test_lock_promise_limits
+ * has the limits to the millisecond. */
 #include "tests/lib/play.h"
 
 #include <sys/resource.h>
@@ -79,26 +80,6 @@ LOCK_CASE(no_handshake_holds_a_call_beyond_its_limits)
             assert_harmless(words[i], answers[k]);
 }
 
-/* A byte now and then is no reason to go on. */
-LOCK_CASE(trickle_holds_no_call_beyond_its_limits)
-{
-    PROXY p = proxy_before(lock_server.url);
-
-    proxy_slice(&p, 1, 20000);
-    assert_in_time(p.url, "one byte each 20 ms");
-}
-
-/* A line that never ends. */
-LOCK_CASE(flood_holds_no_call_beyond_its_limits)
-{
-    static char flood[32 << 20];
-    FAKE fake = {0};
-
-    memset(flood, '+', sizeof flood);
-    fake_redis_open(&fake, &(struct fake_answer){"EVALSHA", flood, sizeof flood}, 1);
-    assert_in_time(fake.url, "a flood");
-}
-
 /* An array that is only announced costs no memory. */
 LOCK_CASE(huge_array_costs_no_memory)
 {
@@ -149,22 +130,6 @@ LOCK_CASE(wait_ends_in_time_though_the_server_stands_still)
     code = assert_waits(c, 100);
     assert_int_equal(kill(lock_server.pid, SIGCONT), 0);
     assert_true(code < 0);
-}
-
-LOCK_CASE(wait_ends_in_time_on_a_busy_key)
-{
-    int code;
-
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
-    code = assert_waits(w->b, 300);
-    assert_true(code == LL_TIMEOUT || code == LL_E_UNCERTAIN);
-}
-
-LOCK_CASE(wait_without_a_server_lasts_as_long_as_asked)
-{
-    CLIENT *c = hasty_client("unix:///nowhere/redis.sock", 10000);
-
-    assert_int_equal(assert_waits(c, 300), LL_E_UNAVAILABLE);
 }
 
 /* ---- late commands ---- */

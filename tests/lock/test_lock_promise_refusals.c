@@ -153,11 +153,6 @@ PLAY_ONE(refusal_in_mid_script_leaves_no_key,
 
 /* ---- eviction ---- */
 
-PLAY_ONE(eviction_policy_changed_later_is_seen_within_a_second,
-         "a connect; redis CONFIG SET maxmemory-policy volatile-ttl; "
-         "rest 1100; a try k: evicting; "
-         "redis CONFIG SET maxmemory-policy noeviction; a try k");
-
 CASE(eviction_is_allowed_by_choice)
 {
     REDIS own = {0};

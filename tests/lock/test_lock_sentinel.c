@@ -117,7 +117,7 @@ SENTINEL_CASE(sentinel_that_names_a_dead_server_is_asked_last)
     PROXY asked = {0};
     CLIENT *c;
 
-    ha_sentinel_start(&stale, ha_free_port(), 0);
+    ha_sentinel_start(&stale, fixture_free_port(), 0);
     asked = proxy_to(&stale);
     c = client_of(asked.port, w->sentinel.port, 0);
     for (int i = 0; i < 2; i++) {
@@ -130,7 +130,7 @@ SENTINEL_CASE(sentinel_that_names_a_dead_server_is_asked_last)
 
 CASE(all_sentinels_dead_is_unavailable, .alone = true)
 {
-    CLIENT *c = client_of(ha_free_port(), ha_free_port(), 0);
+    CLIENT *c = client_of(fixture_free_port(), fixture_free_port(), 0);
     LOCK *l = ll_new(c);
     int64_t start = fixture_now_ms();
 

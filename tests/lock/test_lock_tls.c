@@ -171,7 +171,7 @@ TLS_CASE(stranger_is_refused)
 TLS_CASE(certificate_of_another_host_is_refused)
 {
     REDIS other = {0};
-    int at = ha_free_port();
+    int at = fixture_free_port();
 
     tls_start(&other, at, "other");
     expect_failure(client_of("localhost", at, tls_ca), LL_E_TLS, "mismatch");
@@ -183,7 +183,7 @@ TLS_CASE(certificate_of_another_host_is_refused)
 TLS_CASE(certificate_that_a_server_demands_of_us)
 {
     REDIS asking = {0};
-    int at = ha_free_port();
+    int at = fixture_free_port();
     char url[64], cert[64], key[64];
 
     tls_start_asking(&asking, at);

@@ -132,22 +132,6 @@ CASE(decline_is_retried_on_schedule_and_then_given_up)
     world_audit("2024-01-04T00:00:00Z", NULL);
 }
 
-CASE(unpaid_is_charged_nothing_until_resumed)
-{
-    open_declined("3600");
-    world_run("2024-01-01T10:00:00Z");
-    world_deposit(1, 2, 901);
-    world_run("2024-06-01T00:00:00Z");
-    world_expect("unpaid declined 2 01-01 10:00:00", life);
-    world_is(1000, "SELECT balance_minor FROM users");
-    assert_true(
-        world_ask("SELECT resume_subscription(1, 1, 'bill_all', '2024-06-01Z')"));
-    world_run("2024-06-01T00:00:00Z");
-    world_expect("active captured 3 06-01 08:00:00", life);
-    world_is(500, "SELECT balance_minor FROM users");
-    world_audit("2024-06-01T00:00:00Z", NULL);
-}
-
 CASE(resume_without_money_gives_exactly_one_more_try)
 {
     open_declined("3600");
@@ -191,21 +175,6 @@ CASE(cancel_bills_up_to_the_boundary_and_nothing_from_it_on)
     world_expect("1 cancelled 3, 2 cancelled 4", states);
     world_is(9300, "SELECT balance_minor FROM users");
     world_audit("2025-01-01T00:00:00Z", NULL);
-}
-
-CASE(cancel_by_the_client_ends_with_the_charged_period)
-{
-    world_user(1, 10000);
-    world_subscription(1, 1, 100, "2024-01-31Z");
-    world_run("2024-02-10T00:00:00Z");
-    world_expect("2024-02-29",
-                 "SELECT cancel_subscription(1, 1, p_at => '2024-02-10Z')::date");
-    world_run("2024-02-28T23:59:59Z");
-    world_expect("1 active 1", states);
-    world_run("2024-02-29T00:00:00Z");
-    world_expect("1 cancelled 1", states);
-    world_run("2025-01-01T00:00:00Z");
-    world_is(1, "SELECT count(*) FROM charges");
 }
 
 CASE(cancel_while_past_due_still_owes_the_period_that_has_begun)

@@ -22,7 +22,7 @@ CASE(button_is_refused_to_strangers)
 {
     char lines[320], form_alone[128], unconfirmed[128];
 
-    port = http_free_port();
+    port = fixture_free_port();
     pool_start("run -w 1 --http %d --allow-chaos", port);
     button_form(port, ours, form);
     (void)snprintf(unconfirmed, sizeof unconfirmed, "%.*s",
@@ -55,7 +55,7 @@ CASE(without_allow_chaos_there_is_no_button)
 {
     static const char *const paths[] = {"/", "/plain", "/state"};
 
-    port = http_free_port();
+    port = fixture_free_port();
     pool_start("run -w 1 --http %d", port);
     FIXTURE_AWAIT(http_get(port, &a, "/state") == 200, "no page");
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {

@@ -4,39 +4,20 @@
 #include "tests/lib/meet.h"
 #include "tests/lib/world.h"
 
-WORLD(.any = true, .points = true, .checker = true);
+static const struct load_size size = {
+    .users = 30, .subscriptions = 40, .orders = 80, .periods = 3};
 
-/* The last day of a month, a leap day, several units at a time. */
-CASE(periods_of_every_unit_are_reckoned_as_the_pool_does)
-{
-    static const char now[] = "2021-03-01T00:00:00Z";
-
-    world_user(1, 1000000);
-    world_do("INSERT INTO subscriptions (user_id, plan, amount_minor, currency,"
-             " anchor_at, unit, every, next_due_at) SELECT 1, unit || every, 1, 'USD',"
-             " at, unit, every, at FROM unnest(ARRAY['day', 'week', 'month', 'year'])"
-             " AS unit, unnest(ARRAY[1, 3, 14]) AS every, unnest(ARRAY['2015-12-31"
-             " 23:59:59.5Z', '2016-02-29Z', '2016-01-31Z', '2020-03-01Z'"
-             "]::timestamptz[]) AS at WHERE unit <> 'day' OR at > '2020-01-01Z'");
-    world_run(now);
-    checker_assert_holds(&world.checker, &world.f, now, "");
-    assert_int_equal(checker_run(&world.checker, &world.f, "2021-02-28T23:59:59Z", ""),
-                     1);
-    fixture_assert_contains(world.checker.out, "broken: nothing_early: ");
-}
+const struct world_plan world_plan = {
+    .any = true, .points = true, .checker = true, .load = &size};
 
 /* ---- lies ---- */
 
 /* A world that was worked, and true: for all lies, each of which is undone. */
 static void open_worked(void)
 {
-    static const struct load_size size = {
-        .users = 30, .subscriptions = 40, .orders = 80, .periods = 3};
-    static const struct world_plan plan = {
-        .any = true, .points = true, .checker = true, .load = &size};
     pid_t clients;
 
-    world_open_as(&plan);
+    world_open();
     meet_begin();
     fixture_spawn(&world.f, &world.pool, "run", "-w", "4", NULL);
     clients = load_clients_start(&world.load, &world.f, world.checker.dir, 500);
@@ -92,8 +73,7 @@ static void unplant(void)
 }
 
 /* Cases on one world, which each leaves as it was. */
-static const struct test_group of_lies = {
-    .start = open_worked, .stop = world_close, .close = unplant};
+GROUP(.start = open_worked, .stop = world_close, .close = unplant);
 
 /* ---- lies in the rows ---- */
 
@@ -158,7 +138,7 @@ static const struct {
 
 /* Guarantee: Each lie planted in the rows is found by the checker's rule for it and by
  * no other. */
-CASE(lie_in_the_rows_is_found_by_its_rule, .group = &of_lies)
+CASE(lie_in_the_rows_is_found_by_its_rule)
 {
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
         (void)checker_run_spoilt(&world.checker, &world.f, "now", lies[i].spoil);
@@ -167,7 +147,7 @@ CASE(lie_in_the_rows_is_found_by_its_rule, .group = &of_lies)
 }
 
 /* Guarantee: The checker finds nothing in what is true. */
-CASE(what_is_no_lie_is_not_found, .group = &of_lies)
+CASE(what_is_no_lie_is_not_found)
 {
     (void)checker_run_spoilt(&world.checker, &world.f, "now",
                              SUBSCRIBE("'2024-01-02Z'"));
@@ -197,7 +177,7 @@ CASE(what_is_no_lie_is_not_found, .group = &of_lies)
 /* Each is about to commit while the other one is, over one key. */
 /* Guarantee: The checker finds a key that two workers held at once, unless Redis forgot
  * it. */
-CASE(key_of_two_holders_is_found_unless_redis_forgot_it, .group = &of_lies)
+CASE(key_of_two_holders_is_found_unless_redis_forgot_it)
 {
     static const char forgot[] = "{\"event\":\"forgot\",\"t\":4000}\n";
     static const char liar[] = HOLD("liar", "77", "5000", "9000");
@@ -213,8 +193,7 @@ CASE(key_of_two_holders_is_found_unless_redis_forgot_it, .group = &of_lies)
 }
 
 /* On a quorum two batches of different rows that were taken at the same moment may. */
-CASE(token_of_two_holders_is_found_unless_of_different_rows_on_a_quorum,
-     .group = &of_lies)
+CASE(token_of_two_holders_is_found_unless_of_different_rows_on_a_quorum)
 {
     checker_plant(&world.checker, "liar", INVOKE("1", "%" PRId64),
                   world_ask("SELECT fence FROM orders LIMIT 1"));
@@ -229,20 +208,20 @@ CASE(token_of_two_holders_is_found_unless_of_different_rows_on_a_quorum,
 
 /* Guarantee: The checker finds work that a worker was told is done and that is not in
  * the tables. */
-CASE(ok_without_its_rows_is_found, .group = &of_lies)
+CASE(ok_without_its_rows_is_found)
 {
     told(INVOKED END("ok"), NULL, "", "ok_in_tables");
 }
 
 /* Guarantee: The checker finds rows of work that was rolled back. */
-CASE(fail_that_left_rows_is_found, .group = &of_lies)
+CASE(fail_that_left_rows_is_found)
 {
     checker_forge(&world.checker, "\"charged\":", "\"nothing\":");
     assert_finds("fail_without_effect", "");
     checker_forge(&world.checker, "\"nothing\":", "\"charged\":");
 }
 
-CASE(invoke_without_an_end_is_the_killed_workers_own, .group = &of_lies)
+CASE(invoke_without_an_end_is_the_killed_workers_own)
 {
     told(INVOKED, NULL, "", "invoke_ends");
     assert_finds(NULL, "--kills");
@@ -252,14 +231,14 @@ CASE(invoke_without_an_end_is_the_killed_workers_own, .group = &of_lies)
 }
 
 /* Only what was begun before. */
-CASE(ok_may_be_lost_with_its_server, .group = &of_lies)
+CASE(ok_may_be_lost_with_its_server)
 {
     told(INVOKE("2", "77") END("ok"), LOST("2"), "", "ok_in_tables");
     told(INVOKE("2", "77") END("ok"), LOST("3"), "", NULL);
 }
 
 /* Guarantee: The checker finds a COMMIT in doubt that nobody settled. */
-CASE(unknown_that_was_never_settled_is_found, .group = &of_lies)
+CASE(unknown_that_was_never_settled_is_found)
 {
     told(INVOKED END("unknown"), NULL, "", "unknown_settled");
     told(INVOKED END("unknown") END("fail"), NULL, "", NULL);
@@ -268,14 +247,14 @@ CASE(unknown_that_was_never_settled_is_found, .group = &of_lies)
 }
 
 /* Guarantee: The checker finds rows of a dead worker that were worked too late. */
-CASE(work_taken_up_too_late_is_found, .group = &of_lies)
+CASE(work_taken_up_too_late_is_found)
 {
     told(INVOKED, NULL, "--kills", NULL);
     assert_finds("recovery_bounded", "--kills --bound-ms 1000");
 }
 
 /* It died in the middle of a fault: its work waits for the end of that. */
-CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault, .group = &of_lies)
+CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault)
 {
     told(INVOKED, KILLED("1", "5"), "--bound-ms 1000", "recovery_bounded");
     checker_healed(&world.checker);
@@ -285,7 +264,7 @@ CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault, .group = &of_lies)
     assert_finds(NULL, "");
 }
 
-CASE(pool_that_comes_back_too_late_or_never_is_found, .group = &of_lies)
+CASE(pool_that_comes_back_too_late_or_never_is_found)
 {
     checker_healed_at(&world.checker, 1);
     assert_finds("recovery_bounded", "--bound-ms 1000");
@@ -294,7 +273,7 @@ CASE(pool_that_comes_back_too_late_or_never_is_found, .group = &of_lies)
     assert_finds("recovery_bounded", "");
 }
 
-CASE(torn_last_line_is_forgiven_and_a_broken_one_refused, .group = &of_lies)
+CASE(torn_last_line_is_forgiven_and_a_broken_one_refused)
 {
     told(INVOKED "{\"event\":\"o", NULL, "--kills", NULL);
     fixture_assert_contains(world.checker.out, "1 lines torn");

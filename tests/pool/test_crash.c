@@ -96,19 +96,6 @@ CASE(three_deaths_park_a_poisonous_subscription_without_locks)
     assert_parked_after_deaths(BILLED("199", "1") SERVED("200", "0"), "subscription:7");
 }
 
-CASE(parked_row_that_is_released_is_worked)
-{
-    meet_poison("billing:7");
-    assert_int_equal(world.o.code, 8);
-    fixture_become(&world.f, "ledgerlock_support");
-    world_runs(0, "parked release subscription:7 --yes");
-    fixture_become(&world.f, "ledgerlock_worker");
-    assert_int_equal(shop_run(), 0);
-    world_is(SHOP_USERS, "SELECT count(*) FROM charges WHERE state ="
-                         " 'captured'");
-    assert_int_equal(shop_incidents("resumed"), 1);
-}
-
 /* Guarantee: Two rows of one batch that kill their workers are both parked. */
 CASE(two_poisonous_rows_of_one_batch_are_both_parked)
 {
@@ -169,8 +156,9 @@ static int run(const char *workers)
     return strcmp(workers, "1") == 0 ? shop_run_with("1") : shop_run_met();
 }
 
-/* Guarantee: A worker that is killed over a batch loses none of its rows, charges none
- * twice, and parks none; its successor frees its keys; the checker agrees. */
+/* Guarantee: A worker that is killed over a batch, before, inside or after its
+ * transaction, loses none of its rows, charges none twice, and parks none; its
+ * successor frees its keys; the checker agrees. */
 CASE_ROWS(rows_are_worked_once_after_a_kill, places)
 {
     char order[64];

@@ -140,20 +140,6 @@ CASE(apply_with_a_token_older_than_the_fence_writes_nothing)
     session_close(&h.s);
 }
 
-CASE(apply_leaves_only_the_fenced_user_out)
-{
-    struct hand h;
-
-    hand_open(&h, 10000);
-    world_do("UPDATE users SET fence = 100 WHERE user_id = 128");
-    assert_applied(&h, 99, now, 4);
-    world_expect("100 1000", "SELECT fence || ' ' || balance_minor FROM users WHERE "
-                             "user_id = 128");
-    world_expect("99 890", "SELECT fence || ' ' || balance_minor FROM users WHERE "
-                           "user_id = 64");
-    session_close(&h.s);
-}
-
 /* Decided, but not all written: an order is never paid whose stock did not move. */
 CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
 {
@@ -213,19 +199,6 @@ CASE_ROWS(apply_is_rolled_back_when_a_trigger_keeps_unwritten, unwritten)
     session_close(&h.s);
 }
 
-CASE(apply_twice_with_one_token_writes_once)
-{
-    char once[1024];
-    struct hand h;
-
-    hand_open(&h, 10000);
-    assert_applied(&h, 5, now, 5);
-    (void)snprintf(once, sizeof once, "%s", world_totals());
-    assert_applied(&h, 5, now, 0);
-    assert_string_equal(world_totals(), once);
-    session_close(&h.s);
-}
-
 CASE(apply_reads_again_what_is_due)
 {
     struct job_result counted = {.effects = 0};
@@ -242,30 +215,6 @@ CASE(apply_reads_again_what_is_due)
     session_close(&h.s);
 }
 
-/* A row that another session holds is busy: the rest flows, nobody waits inside a
- * transaction, and the wallet is looked at when the row is free. */
-/* Guarantee: A row that another session holds is left alone, and worked when it is
- * free. */
-CASE(row_held_by_another_session_is_left_and_worked_when_it_is_free)
-{
-    PGconn *other = PQconnectdb(world.owner);
-    struct fixture_child pool;
-
-    PQclear(PQexec(other, "BEGIN"));
-    PQclear(PQexec(other, "UPDATE ledgerlock.users SET balance_minor = 50 WHERE "
-                          "user_id = 64"));
-    fixture_spawn(&world.f, &pool, "run", "-w", "1", "--once", "--now", now, NULL);
-    world_wait("SELECT count(*) = 4 FROM ledgerlock.charges");
-    world_wait("SELECT bool_and(state = 'fulfilled') FROM ledgerlock.orders WHERE "
-               "user_id <> 64");
-    PQclear(PQexec(other, "COMMIT"));
-    PQfinish(other);
-    assert_int_equal(fixture_wait(&pool, 90, NULL), 0);
-    world_expect("past_due active active active active",
-                 "SELECT string_agg(state, ' ' ORDER BY subscription_id) FROM "
-                 "subscriptions");
-}
-
 /* place_order holds key shares of its user and its SKUs until its client commits. */
 /* Guarantee: A client that sits idle after `place_order` holds nobody back. */
 CASE(client_idle_after_place_order_holds_nobody_back, .close = shop_close)
@@ -274,51 +223,4 @@ CASE(client_idle_after_place_order_holds_nobody_back, .close = shop_close)
               "'sku', sku, 'qty', 1)) FROM stock), '2024-01-01Z')");
     world_run(now);
     world_expect("5 5 4450 95", hand_done);
-}
-
-/* ---- broken invariants --------------------------------------------------- */
-
-/* test_parked shows that such a row is parked, and nothing beside it. */
-CASE(parked_subscription_that_is_mended_is_resumed_and_charged)
-{
-    world_do(
-        "SELECT make_months('2024-01-01Z', '2024-01-01Z');"
-        "INSERT INTO charges VALUES (3, 0, 192, '2024-01-01Z', '2024-02-01Z', 100, "
-        "'captured', 1, 0, 'planted', '2024-01-01Z')");
-    world_run_and_park(now);
-    world_expect("5 5 4550 95", hand_done);
-    world_do("DELETE FROM charges WHERE worker = 'planted'");
-    world_audit(now, "nothing_parked");
-    assert_true(world_ask("SELECT resume_subscription(192, 3, 'bill_all')"));
-    world_run(now);
-    world_expect("5 5 4450 95", hand_done);
-    world_audit(now, NULL);
-}
-
-/* ---- a worker that stops in the middle ----------------------------------- */
-
-CASE(worker_idle_in_transaction_ends_before_its_lease)
-{
-    struct err e = {0};
-    struct hand h;
-    int64_t users[] = {64};
-    char gone[80];
-    struct pg_param claim[] = {pg_int8(0), pg_int8_array(users, 1)};
-
-    hand_settle_in();
-    hand_open(&h, 12000);
-    assert_int_equal(ll_try(h.s.lock, "user:64", 12000), LL_OK);
-    claim[0] = pg_int8(ll_token(h.s.lock));
-    assert_int_equal(pg_begin(h.s.pg, &e), 0);
-    assert_int_equal(pg_exec(h.s.pg, SQL_POOL_CLAIM_USERS, claim, 2, NULL, &e), 0);
-    (void)snprintf(gone, sizeof gone,
-                   "SELECT count(*) = 0 FROM pg_stat_activity WHERE pid = %d",
-                   pg_backend_pid(h.s.pg));
-    world_wait(gone);
-    assert_true(ll_valid(h.s.lock, 0));
-    assert_int_not_equal(pg_commit(h.s.pg, &e), 0);
-    world_run(now);
-    world_expect("6 5 4450 95", hand_done);
-    assert_int_equal(incidents("fenced"), 0);
-    session_close(&h.s);
 }

@@ -17,7 +17,7 @@ static int port;
 /* A pool that has done all of its work, and answers. */
 static void start_and_drain(void)
 {
-    port = http_free_port();
+    port = fixture_free_port();
     pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",
                pool_work_now(&small), port);
     pool_work_wait(&world.f, pool_work_all(&small));

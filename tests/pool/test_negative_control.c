@@ -18,16 +18,6 @@ static void run(const char *sql)
     PQclear(res);
 }
 
-/* The schema itself would refuse the spoilt rows: every constraint and trigger goes,
- * once, when the run is over. */
-static const char unguarded[] =
-    "DO $$ DECLARE c record; BEGIN FOR c IN SELECT conrelid::regclass AS place, conname"
-    " FROM pg_constraint WHERE connamespace = 'ledgerlock'::regnamespace AND conrelid"
-    " <> 0 AND coninhcount = 0 LOOP EXECUTE format('ALTER TABLE %s DROP CONSTRAINT IF EXISTS %I CASCADE',"
-    " c.place, c.conname); END LOOP; FOR c IN SELECT oid::regclass AS place FROM"
-    " pg_class WHERE relnamespace = 'ledgerlock'::regnamespace AND relhastriggers LOOP"
-    " EXECUTE format('ALTER TABLE %s DISABLE TRIGGER USER', c.place); END LOOP; END $$";
-
 static void work_undisturbed(void)
 {
     static const struct load_size size = {
@@ -44,8 +34,8 @@ static void work_undisturbed(void)
     meet_assert("billing");
     meet_assert("orders");
     load_assert_exact(&world.load, &world.f);
+    fixture_unguard(&world.f); /* it would refuse the spoilt rows */
     conn = load_connect(&world.f);
-    run(unguarded);
 }
 
 static void close_all(void)

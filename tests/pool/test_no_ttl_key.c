@@ -19,29 +19,15 @@ static void assert_still_there(const char *key)
     (void)shop_key("DEL", key, "");
 }
 
-/* Guarantee: A key that somebody else took without an end keeps its own rows waiting
- * and no others; `run --once` names it and ends with exit code 7. */
-CASE(once_ends_with_work_left_and_names_the_key)
-{
-    static const char *const said[] = {"event=lock.no_ttl", "key=user:3 ",
-                                       "\"ledgerlock locks release user:3\""};
-
-    (void)shop_key("SET", "user:3", "leftover");
-    assert_int_equal(run_once("4"), 7);
-    for (size_t i = 0; i < 3; i++)
-        fixture_assert_contains(world.o.err, said[i]);
-    fixture_assert_contains(world.o.out, "left: user:3 (its lock has no time to live:"
-                                         " ledgerlock locks release);");
-    assert_int_equal(pool_work_done(&world.f), pool_work_all(&work) - 2);
-    assert_still_there("user:3");
-}
-
+/* test_liveness shows which rows wait for it, and what the last line says of it. */
 /* Guarantee: The command that the log names frees the key, and the rest is worked. */
 CASE(once_after_the_named_command_ends_with_all_done)
 {
-
     (void)shop_key("HSET", "user:3", "a list"); /* whatever type it has */
     assert_int_equal(run_once("2"), 7);
+    fixture_assert_contains(world.o.err, "event=lock.no_ttl");
+    fixture_assert_contains(world.o.err, "key=user:3 ");
+    fixture_assert_contains(world.o.err, "\"ledgerlock locks release user:3\"");
     world_runs(0, "locks release user:3 --yes");
     assert_int_equal(run_once("3"), 0);
     pool_work_assert_exact(&world.f, &work);

@@ -1,7 +1,6 @@
 /* orders: all or nothing, decided as if served one after the other. */
 #include <libpq-fe.h>
 
-#include "tests/lib/meet.h"
 #include "tests/lib/world.h"
 
 static const char now[] = "2024-01-02T00:00:00Z";
@@ -160,30 +159,6 @@ CASE(order_with_too_many_keys_is_parked_and_the_rest_flows)
                  "SELECT concat_ws(' ', kind, resource, detail) FROM lock_incidents "
                  "WHERE kind = 'parked'");
     world_audit(now, "nothing_parked");
-}
-
-/* Guarantee: A SKU that ten times more want than is there sells every unit once. */
-CASE(sku_wanted_by_ten_times_more_sells_every_unit_once)
-{
-    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
-    fixture_env("LEDGERLOCK_POOL_BATCH", "50");
-    world_sku(320, "HOT", 30, 7);
-    world_do(
-        "INSERT INTO users (user_id, currency) SELECT 100 + n, 'USD' FROM "
-        "generate_series(1, 300) AS n; SELECT deposit(100 + n, 'USD', 7, '1'), "
-        "place_order(100 + n, 'k', '[{\"sku\":\"HOT\",\"qty\":1}]', '2024-01-01Z') "
-        "FROM generate_series(1, 300) AS n");
-    meet_begin();
-    world_run_pool("4", now);
-    meet_assert("orders");
-    world_expect(
-        "30 270 30 -30 210",
-        "SELECT concat_ws(' ', count(*) FILTER (WHERE state = 'fulfilled'), "
-        "count(*) FILTER (WHERE state = 'rejected' AND skus = '{HOT}'), "
-        "(SELECT count(*) FROM stock_movements), (SELECT sum(qty) FROM "
-        "stock_movements), (SELECT sum(amount_minor) FROM transfers WHERE kind "
-        "= 'payment')) FROM orders");
-    world_audit(now, NULL);
 }
 
 /* ---- place_order, twice at once ---- */

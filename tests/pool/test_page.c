@@ -12,7 +12,7 @@ WORLD(.poll_ms = 100, .lease_ms = 2000, .work = &small);
  * without JavaScript, in a narrow window and by keyboard. */
 CASE(browser_shows_the_pool_and_the_death_of_a_worker)
 {
-    int port = http_free_port();
+    int port = fixture_free_port();
 
     pool_start("run -w 2 --now %s --http %d --http-audit-every-s 5",
                pool_work_now(&small), port);
@@ -26,7 +26,7 @@ CASE(browser_shows_the_pool_and_the_death_of_a_worker)
 /* Guarantee: The page of 64 workers shows each in a row of its own that can be read. */
 CASE(page_of_64_workers_can_be_read)
 {
-    int port = http_free_port();
+    int port = fixture_free_port();
 
     pool_start("run -w 64 --jobs billing --now %s --http %d", pool_work_now(&small),
                port);
@@ -47,7 +47,7 @@ static void renew_page(void)
  */
 CASE(verdict_is_not_known_while_the_tables_cannot_be_read)
 {
-    int port = http_free_port();
+    int port = fixture_free_port();
     struct http_answer a;
 
     pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",
@@ -88,7 +88,7 @@ CASE(verdict_is_not_known_while_the_tables_cannot_be_read)
  * and in table audits. */
 CASE(broken_invariant_is_told)
 {
-    int port = http_free_port();
+    int port = fixture_free_port();
     struct http_answer a;
 
     pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",

@@ -14,7 +14,7 @@ static int port;
 
 static void start(void)
 {
-    port = http_free_port();
+    port = fixture_free_port();
     pool_start("run -w 1 --now 2024-01-02T00:00:00Z --http %d", port);
     FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 200, "/readyz: %s", a.body);
 }

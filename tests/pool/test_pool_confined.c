@@ -79,12 +79,6 @@ CASE(pool_works_as_the_one_user_of_a_quorum)
     assert_true(pool_counter(&world.f, "granted") > 0);
 }
 
-CASE(operator_lists_what_is_held)
-{
-    come_in("ledgerlock-operator", 1);
-    runs(&world.f, 0, "locks");
-}
-
 CASE(prefix_of_another_pool_is_refused_at_start)
 {
     come_in("ledgerlock", 1);

@@ -247,28 +247,3 @@ CASE_ROWS(old_holder_is_fenced_after, losses, .open = open_long)
 }
 
 /* ---- it is killed ---- */
-
-/* Guarantee: A worker killed with locks before BEGIN leaves keys that end with the
- * lease; its rows are worked once. */
-CASE(crash_releases_by_ttl_and_the_work_is_done_once)
-{
-    int64_t killed_ms, asked_ms;
-
-    hold_at(begin, strlen(begin));
-    (void)kill(world.pool.pid, SIGKILL); /* nobody starts it again */
-    (void)kill(holder, SIGKILL);
-    checker_killed(&world.checker, holder);
-    holder = 0;
-    killed_ms = fixture_now_ms();
-    world_kill(&world.pool);
-    assert_int_equal(pool_work_done(&world.f), 0);
-    do
-        asked_ms = fixture_now_ms();
-    while (pool_lock_keys(&world.f) > 0 && asked_ms < killed_ms + SHORT_MS + 100);
-    assert_int_equal(pool_lock_keys(&world.f), 0);
-    others_do_all();
-    assert_exact();
-    assert_int_equal(pool_incidents(&world.f, "fenced", "") +
-                         pool_incidents(&world.f, "lost", ""),
-                     0);
-}

@@ -98,7 +98,8 @@ static void assert_said(const char *down, const char *up)
 
 /* Guarantee: PostgreSQL is killed or silent, all sessions are ended, Redis is flushed
  * or takes the rights away, in the middle of the work: the same workers go on by
- * themselves, every outcome is settled, and totals are exact. */
+ * themselves, every outcome is settled, totals are exact, and incidents tell what the
+ * counters tell. */
 CASE_ROWS(pool_resumes_after, faults)
 {
     fault_happens(row);

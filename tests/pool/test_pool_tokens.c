@@ -55,21 +55,6 @@ static void assert_goes_on(void)
     world_audit(later, NULL);
 }
 
-/* Guarantee: Tokens rise over FLUSHALL between two batches. */
-CASE(tokens_rise_after_flushall)
-{
-    ha_do(&primary, "FLUSHALL");
-    assert_goes_on();
-}
-
-/* Guarantee: Tokens rise over an empty restart of Redis. */
-CASE(tokens_rise_after_a_restart_without_data)
-{
-    ha_kill(&primary);
-    fixture_redis_start(&primary.redis, NULL);
-    assert_goes_on();
-}
-
 /* A batch more, whose tokens the one that answers after it has not heard of. */
 static void work_a_month_more(void)
 {

@@ -199,8 +199,17 @@ static void report(const char *what, size_t n, int64_t bound_ms)
     assert_true(asked() == NULL || waited[n / 2] <= bound_ms);
 }
 
-/* Guarantee: The rows of a killed worker are worked within 1 s when its supervisor
- * lives. */
+static void assert_charged_once(int64_t subscriptions)
+{
+    world_wait(
+        "SELECT count(*) = 0 FROM ledgerlock.subscriptions WHERE next_period_no ="
+        " 0");
+    world_is(subscriptions, "SELECT count(*) FROM charges WHERE state = 'captured'");
+    world_is(subscriptions, "SELECT count(*) FROM transfers WHERE kind = 'charge'");
+}
+
+/* Guarantee: The rows of a killed worker are worked within 1 s, once, when its
+ * supervisor lives. */
 CASE(worker_seen_to_die_is_made_up_for_within_a_second)
 {
     need("seen");
@@ -217,6 +226,7 @@ CASE(worker_seen_to_die_is_made_up_for_within_a_second)
         pool_wait_children(world.pool.pid, 2);
     }
     pool_logged(kills(), "event=worker.recovers");
+    assert_charged_once((int64_t)kills());
     report("seen", kills(), BOUND_MS);
 }
 
@@ -239,7 +249,8 @@ static int64_t kill_pool_over(int64_t id, pid_t other)
     return killed_ms;
 }
 
-/* Guarantee: The rows of a killed pool are worked within its lease and 1 s. */
+/* Guarantee: The keys of a killed pool end with their lease, and its rows are worked
+ * once within that and 1 s. */
 CASE(pool_killed_is_made_up_for_within_its_lease_and_a_second, .open = open_short)
 {
     pid_t other[POOL_CHILDREN];
@@ -255,5 +266,6 @@ CASE(pool_killed_is_made_up_for_within_its_lease_and_a_second, .open = open_shor
         if (is_locked(id)) /* or a statement's second was over before the kill */
             waited[i++] = wait_charged(id, killed_ms);
     }
+    assert_charged_once(id);
     report("unseen", kills(), LEASE_MS + BOUND_MS);
 }

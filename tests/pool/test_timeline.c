@@ -21,7 +21,7 @@ static int port;
 
 static void start(void)
 {
-    port = http_free_port();
+    port = fixture_free_port();
     pool_start_in(&world.through, "run -w 1 --jobs billing --now %s --http %d",
                   pool_work_now(&small), port);
 }

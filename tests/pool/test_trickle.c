@@ -37,8 +37,8 @@ CASE(rows_that_come_due_one_by_one_are_charged_together)
     stop_pool();
 }
 
-/* Guarantee: A row whose user or SKU somebody else holds waits, and keeps no other
- * waiting. */
+/* Guarantee: A row whose user or SKU somebody else holds waits, keeps no other waiting,
+ * and is worked when it is free. */
 CASE(row_that_is_busy_keeps_no_other_waiting)
 {
     put_rows();

@@ -58,7 +58,7 @@ static void await_verdict(int port, const char *state, const char *words)
  * and 0 totals wrong, and 1, 1 and 1 as soon as one of each is there. */
 CASE(page_says_so_in_red)
 {
-    int port = http_free_port();
+    int port = fixture_free_port();
 
     pool_start("run -w 1 --http %d --http-audit-every-s 0", port);
     FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") == 6 &&

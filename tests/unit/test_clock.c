@@ -1,34 +1,6 @@
-/* clk: monotonic readings and the bounds of jitter and backoff. */
+/* clk: the bounds of jitter and backoff. */
 #include "common/base/clock.h"
 #include "tests/lib/fixture.h"
-
-CASE(clk_readings_never_go_back)
-{
-    int64_t last = clk_us();
-
-    for (int i = 0; i < 1000; i++) {
-        int64_t now = clk_us();
-
-        assert_true(now >= last);
-        last = now;
-    }
-}
-
-/* Read between two others, however long each takes. */
-CASE(clk_ms_is_a_thousandth_of_clk_us)
-{
-    int64_t before_us = clk_us(), ms = clk_ms();
-
-    assert_in_range(ms, before_us / 1000, clk_us() / 1000);
-}
-
-CASE(clk_pause_of_nothing_returns_at_once)
-{
-    (void)alarm(60);
-    clk_pause_ms(0);
-    clk_pause_ms(-5);
-    (void)alarm(0);
-}
 
 CASE(clk_jitter_stays_in_bounds_and_spreads)
 {

@@ -2,16 +2,6 @@
 #include "common/base/err.h"
 #include "tests/lib/fixture.h"
 
-CASE(err_set_formats_message_clears_sqlstate_and_returns_code)
-{
-    struct err e = {.sqlstate = "40001"};
-
-    assert_int_equal(err_set(&e, ERR_CONFIG, "%s is %d", "x", 3), ERR_CONFIG);
-    assert_int_equal(e.code, ERR_CONFIG);
-    assert_string_equal(e.msg, "x is 3");
-    assert_string_equal(e.sqlstate, "");
-}
-
 /* Guarantee: A message shows no control character of a stranger's words to the
  * terminal.
  */
@@ -21,15 +11,6 @@ CASE(err_set_takes_control_characters_out)
 
     (void)err_set(&e, ERR_INVALID, "%s", "a\033[2Jb\tc\177\nd");
     assert_string_equal(e.msg, "a [2Jb c \nd");
-}
-
-CASE(err_wrap_prefixes_and_keeps_code_and_sqlstate)
-{
-    struct err e = {.code = ERR_CONFLICT, .sqlstate = "40P01", .msg = "deadlock"};
-
-    assert_int_equal(err_wrap(&e, "claim %s", "users"), ERR_CONFLICT);
-    assert_string_equal(e.msg, "claim users: deadlock");
-    assert_string_equal(e.sqlstate, "40P01");
 }
 
 CASE(err_wrap_leaves_the_code_of_the_message_in_front)

@@ -25,18 +25,6 @@ GROUP(.open = open_one);
 /* Statuses as waitpid tells them. */
 enum { BY_SEGV = SIGSEGV, BY_EXIT_70 = 70 << 8 };
 
-CASE(batch_is_published_whole)
-{
-    assert_true(inflight_is_set(&f));
-    assert_int_equal(f.incarnation, 4);
-    assert_int_equal(f.n, 2);
-    assert_int_equal(f.items[1], 8);
-    assert_int_equal(f.key_ct, 3);
-    assert_string_equal(f.names[2], "sku:3");
-    inflight_clear(&f);
-    assert_false(inflight_is_set(&f));
-}
-
 CASE(next_batch_forgets_the_nonce_and_the_item_that_was_alone)
 {
     (void)snprintf(f.nonce, sizeof f.nonce, "abc");
@@ -102,15 +90,6 @@ CASE(death_of_another_worker_changes_nothing)
     assert_int_equal(inflight_note_death(&f, 5, BY_SEGV, false, 100500), 0);
     assert_string_equal(f.death, "signal 11");
     assert_int_equal(f.died_at_ms, 100000);
-}
-
-CASE(worker_that_had_nothing_in_its_hands_leaves_nothing)
-{
-    f.alone = 7;
-    f.is_claimed = true;
-    inflight_clear(&f);
-    assert_int_equal(inflight_note_death(&f, 4, BY_SEGV, false, 100000), 0);
-    assert_string_equal(f.death, "");
 }
 
 /* ---- deaths over an item ---- */

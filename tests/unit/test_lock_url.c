@@ -20,6 +20,7 @@ static int open_url(const char *url, char *why, size_t size)
         o.prefix = "{locks}:";
     code = ll_open(&c, &o, why, size);
     assert_true((code == LL_OK) == (c != NULL));
+    assert_true((code == LL_OK) == (why[0] == '\0'));
     ll_close(c);
     return code;
 }
@@ -48,7 +49,14 @@ static const struct {
     {USER(":a", "1") "," B "," C, "the same"}, {A "," B "," USER(":a", "3"), "the same"},
     {A "/1," B "/2," C, "the same"}, {"redis+sentinel://h1", "/NAME"}, {"redis+sentinel://h1,,h2/m", "no name"},
     {"redis+sentinel://h1/", "/NAME"}, {"redis+sentinel://1,2,3,4,5,6,7,8,9/m", "at most 8"},
-    {"redis+cluster://h1/2", "no databases"},
+    {"redis+cluster://h1/2", "no databases"}, {"redis+cluster://", ""}, {"redis+cluster://h1,,h3", ""},
+    {A "," B "," C "," A, "3 or 5"}, {A "," B "," C ",redis://h4,redis://h5", NULL}, {A "," B ",", ""}, {A ",," C, ""},
+    {"," B "," C, ""}, {A "," B "," C ",", ""}, {"redis://h1,h2,h3", ""}, {A ",redis://," C, ""},
+    {A ",redis://:6379," C, ""}, {A ",redis://h2:0," C, ""}, {A ",redis://h2:70000," C, ""},
+    {A ",redis+cluster://h2," C, ""}, {A "," USER(":a", "2") "," USER(":a", "3"), "the same"},
+    {USER("u:a", "1") "," USER(":a", "2") "," USER("u:a", "3"), "the same"}, {A "/1," B "/1," C, "the same"},
+    {"unix:///a?db=1,unix:///b?db=1,unix:///c", "the same"}, {A "," B ",unix:///c", NULL},
+    {"unix://:a@/a?db=1,unix://:a@/b?db=1,redis://:a@h/1", NULL},
 };
 
 /* clang-format on */

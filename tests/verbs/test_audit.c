@@ -19,24 +19,6 @@ enum {
 
 /* ---- helpers ---- */
 
-/* Makes the copy, and changes it. */
-static void change(const struct fixture *from, const char *sql)
-{
-    static int n;
-    char text[4096];
-
-    copy = *from;
-    (void)snprintf(copy.database, sizeof copy.database, "%.50s_c%d", from->database,
-                   ++n);
-    (void)snprintf(text, sizeof text,
-                   "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner",
-                   copy.database, from->database);
-    fixture_exec(getenv("LL_TEST_PG"), text);
-    fixture_become(&copy, "ledgerlock_owner");
-    (void)snprintf(text, sizeof text, "SET search_path = ledgerlock; %s", sql);
-    fixture_exec(copy.url, text);
-}
-
 static void forget(void)
 {
     json_decref(doc);
@@ -89,24 +71,9 @@ static void assert_only_broken(const char *invariant, const char *sql)
 static void open_worlds(void)
 {
     fixture_open_migrated(&world);
-    fixture_exec(world.url, audit_world[0]);
-    fixture_exec(world.url, audit_world[1]);
-    fixture_exec(world.url, audit_world[2]);
-    fixture_exec(world.url, audit_world[3]);
-    change(&world, "");
-    loose = copy;
-    memset(&copy, 0, sizeof copy);
-    fixture_exec(
-        loose.url,
-        "DO $$ DECLARE c record; BEGIN"
-        " FOR c IN SELECT conrelid::regclass AS tab, conname FROM pg_constraint"
-        "  WHERE connamespace = 'ledgerlock'::regnamespace"
-        "  AND conrelid <> 0 AND coninhcount = 0 ORDER BY contype <> 'f' LOOP"
-        "  EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.tab, c.conname);"
-        " END LOOP; FOR c IN SELECT tgrelid::regclass AS tab, tgname FROM pg_trigger"
-        "  WHERE NOT tgisinternal AND tgparentid = 0 LOOP"
-        "  EXECUTE format('DROP TRIGGER %I ON %s', c.tgname, c.tab);"
-        " END LOOP; END $$");
+    audit_world_put(world.url, 4);
+    fixture_copy(&loose, &world, "");
+    fixture_unguard(&loose);
 }
 
 static void close_worlds(void)
@@ -151,7 +118,7 @@ CASE(every_invariant_has_a_plant)
 CASE(every_plant_breaks_its_invariant_alone)
 {
     for (size_t i = 0; i < PLANTS; i++) {
-        change(&loose, plants[i].sql);
+        fixture_copy(&copy, &loose, plants[i].sql);
         fixture_exec(copy.url, audit_world[2]);
         audit(&copy, 1);
         assert_only_broken(plants[i].invariant, plants[i].sql);
@@ -164,7 +131,7 @@ CASE(every_plant_breaks_its_invariant_alone)
 CASE(every_plant_against_the_journal_breaks_its_invariant_alone)
 {
     for (size_t i = 0; i < PLANTS_ALONE; i++) {
-        change(&loose, plants_alone[i].sql);
+        fixture_copy(&copy, &loose, plants_alone[i].sql);
         audit(&copy, 1);
         assert_only_broken(plants_alone[i].invariant, plants_alone[i].sql);
         forget();
@@ -174,9 +141,10 @@ CASE(every_plant_against_the_journal_breaks_its_invariant_alone)
 /* A line whose product passes 2^63 is a broken order, not the end of the audit. */
 CASE(order_line_beyond_64_bits_breaks_its_order)
 {
-    change(&loose,
-           "UPDATE order_lines SET qty = 4000000000, unit_price_minor = 4000000000"
-           " WHERE order_id = 2");
+    fixture_copy(
+        &copy, &loose,
+        "UPDATE order_lines SET qty = 4000000000, unit_price_minor = 4000000000"
+        " WHERE order_id = 2");
     audit(&copy, 1);
     assert_only_broken("order_total_is_its_lines", "a huge line");
 }
@@ -184,8 +152,9 @@ CASE(order_line_beyond_64_bits_breaks_its_order)
 /* The keys of the charges alone clear a declined one. */
 CASE(next_period_behind_a_declined_charge_is_found)
 {
-    change(&world,
-           "UPDATE subscriptions SET next_period_no = 2 WHERE subscription_id = 3");
+    fixture_copy(
+        &copy, &world,
+        "UPDATE subscriptions SET next_period_no = 2 WHERE subscription_id = 3");
     says(&copy, 1, "next_period_right                     BROKEN 1",
          "audit --now " AUDIT_NOW);
 }
@@ -211,7 +180,7 @@ static const struct {
 
 CASE_ROWS(charged_twice_is_counted, doubles)
 {
-    change(&loose, row->sql);
+    fixture_copy(&copy, &loose, row->sql);
     audit(&copy, 1);
     assert_int_equal(total("billing", "charged_twice"), row->charged_twice);
     assert_int_equal(total("stock", "oversold"), row->oversold);
@@ -224,7 +193,7 @@ CASE(sums_beyond_64_bits_are_exact)
     json_t *money = json_loads(audit_world_huge_money, 0, NULL), *found = NULL;
     const char *left = NULL;
 
-    change(&world, audit_world_huge);
+    fixture_copy(&copy, &world, audit_world_huge);
     fixture_exec(copy.url, audit_world[2]);
     audit(&copy, 0);
     assert_int_equal(json_unpack(doc, "{s:{s:{s:o}, s:{s:s}}}", "totals", "money",
@@ -247,10 +216,7 @@ CASE(report_for_people_fits_80_columns_without_colour)
     shows("\nMONEY in USD\n");
     shows("\n  declined, owed  ");
     assert_null(strchr(said.out, '\033'));
-    for (char *line = strtok(said.out, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-        if (strlen(line) > 80)
-            fail_msg("too wide: %s", line);
-    }
+    fits_80_columns();
 }
 
 CASE(json_of_one_state_is_the_same_bytes)
@@ -261,14 +227,6 @@ CASE(json_of_one_state_is_the_same_bytes)
     first = said;
     audit(&world, 0);
     assert_string_equal(first.out, said.out);
-}
-
-CASE(worker_role_may_audit)
-{
-    struct fixture f = world;
-
-    fixture_become(&f, "ledgerlock_worker");
-    audit(&f, 0);
 }
 
 CASE(bad_words_are_usage_errors)
@@ -294,7 +252,7 @@ CASE(wait_ends_when_the_last_work_is_done)
 {
     struct fixture_child child;
 
-    change(&world, "");
+    fixture_copy(&copy, &world, "");
     fixture_spawn(&copy, &child, "audit", "--wait", "200s", "--now", AUDIT_NOW, NULL);
     for (int i = 0;
          fixture_query_int8(copy.url, "SELECT count(*) FROM pg_stat_activity"

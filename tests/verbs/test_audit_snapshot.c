@@ -13,10 +13,7 @@ static struct fixture f;
 static void open_world(void)
 {
     fixture_open_migrated(&f);
-    fixture_exec(f.url, audit_world[0]);
-    fixture_exec(f.url, audit_world[1]);
-    fixture_exec(f.url, audit_world[2]);
-    fixture_exec(f.url, audit_world[3]);
+    audit_world_put(f.url, 4);
 }
 
 static void close_world(void)

@@ -80,14 +80,6 @@ static void work_the_world(void)
     runs(&f, 0, "audit --lag 90d --now " WORLD_NOW);
 }
 
-static const char drop_guards[] =
-    "DO $$ DECLARE c record; BEGIN"
-    " FOR c IN SELECT conrelid::regclass AS tab, conname FROM pg_constraint"
-    "  WHERE connamespace = 'ledgerlock'::regnamespace AND conrelid <> 0 AND coninhcount = 0 ORDER BY contype <> 'f' LOOP"
-    "  EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', c.tab, c.conname); END LOOP;"
-    " FOR c IN SELECT tgrelid::regclass AS tab, tgname FROM pg_trigger WHERE NOT tgisinternal AND tgparentid = 0 LOOP"
-    "  EXECUTE format('DROP TRIGGER %I ON %s', c.tgname, c.tab); END LOOP; END $$";
-
 /* In a transaction that is undone: changes one row, and names what finds it. */
 static const char tamper_function[] =
     "SET search_path = ledgerlock; SET ledgerlock.now = '" WORLD_NOW
@@ -137,18 +129,10 @@ static void put_invariants(void)
 
 static void open_worlds(void)
 {
-    char sql[300];
-
     fixture_open_migrated(&f);
     work_the_world();
-    loose = f;
-    (void)snprintf(loose.database, sizeof loose.database, "%.50s_l", f.database);
-    (void)snprintf(sql, sizeof sql,
-                   "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner",
-                   loose.database, f.database);
-    fixture_exec(getenv("LL_TEST_PG"), sql);
-    fixture_become(&loose, "ledgerlock_owner");
-    fixture_exec(loose.url, drop_guards);
+    fixture_copy(&loose, &f, "");
+    fixture_unguard(&loose);
     strict_conn = PQconnectdb(f.url);
     loose_conn = PQconnectdb(loose.url);
     do_sql(strict_conn, "SET search_path = ledgerlock");

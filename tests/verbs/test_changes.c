@@ -32,18 +32,6 @@ static const char stands[] =
 
 /* ---- pause ---- */
 
-/* Guarantee: A pause skips whole periods, and each has a row that says so. */
-CASE(pause_skips_whole_periods)
-{
-    assert_true(ask("SELECT pause_subscription(1, 1, 3) > now() + interval '37 days'"));
-    world_expect("active 4 40", stands);
-    world_expect(
-        "1 skipped 0 100, 2 skipped 0 100, 3 skipped 0 100",
-        "SELECT string_agg(concat_ws(' ', period_no, state, tries, amount_minor), ', '"
-        " ORDER BY period_no) FROM charges WHERE period_no > 0");
-    audit();
-}
-
 CASE(pause_from_a_named_period_is_made_once)
 {
     assert_true(

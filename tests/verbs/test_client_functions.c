@@ -162,21 +162,16 @@ CASE(order_status_tells_its_own_user_only)
 
 /* ---- money and stock ---- */
 
-/* Guarantee: A deposit made twice under one key counts once. */
+/* Guarantee: A deposit made twice under one key counts once; with another amount it is
+ * refused. */
 CASE(deposit_with_same_key_counts_once)
 {
     answers(100, "SELECT deposit(1, 'USD', 100, 'a')");
     answers(100, "SELECT deposit(1, 'USD', 100, 'a')");
     answers(150, "SELECT deposit(1, 'USD', 50, 'b')");
     answers(30, "SELECT deposit(2, 'USD', 30, 'a')");
-    world_expect("3", "SELECT count(*) FROM transfers");
-}
-
-CASE(deposit_with_same_key_and_other_amount_is_refused)
-{
-    answers(100, "SELECT deposit(1, 'USD', 100, 'a')");
     refused("LL001", "SELECT deposit(1, 'USD', 101, 'a')");
-    world_expect("100", "SELECT sum(balance_minor) FROM users");
+    world_expect("3", "SELECT count(*) FROM transfers");
 }
 
 /* Guarantee: No key of a client's deposit is that of the opening deposit of an import.
@@ -244,14 +239,6 @@ CASE(currency_is_three_capital_letters_wherever_it_is_kept)
 
 /* ---- subscriptions ---- */
 
-CASE(cancel_stops_after_the_period_that_is_running)
-{
-    for (int i = 0; i < 2; i++)
-        assert_true(world_ask(
-            "SELECT cancel_subscription(1, 1, p_at => '2024-02-10Z') = '2024-02-29Z'"));
-    refused("LL002", "SELECT cancel_subscription(1, 9)");
-}
-
 /* A period that begins at the very instant of the call has begun: it is charged. */
 /* Guarantee: A subscription that is cancelled at the very start of a period is
  * charged for that period and no other. */
@@ -259,16 +246,6 @@ CASE(cancel_at_the_start_of_a_period_ends_after_it)
 {
     assert_true(world_ask(
         "SELECT cancel_subscription(1, 1, p_at => '2024-02-29Z') = '2024-03-31Z'"));
-}
-
-CASE(resume_gives_an_unpaid_subscription_one_more_try)
-{
-    answers(0, "SELECT resume_subscription(1, 1)");
-    world_do("UPDATE subscriptions SET state = 'unpaid', retries = 4");
-    answers(1,
-            "SELECT resume_subscription(1, 1, 'bill_all', now() - interval '1 hour')");
-    world_expect("past_due", "SELECT state FROM subscriptions WHERE next_due_at <"
-                             " now() - interval '1 hour'");
 }
 
 /* ---- two at once ---- */

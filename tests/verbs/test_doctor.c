@@ -161,7 +161,7 @@ CASE(configuration_that_others_write_is_found)
 CASE(port_that_is_taken_is_found)
 {
     char port[16];
-    int taken = http_free_port();
+    int taken = fixture_free_port();
 
     (void)snprintf(port, sizeof port, "%d", taken);
     pool_start("run --now %s --http %s", pool_work_now(&small), port);

@@ -62,7 +62,7 @@ static void open_all(void)
     char path[96], sql[256];
 
     tls_make_certificates();
-    postgres.port = ha_free_port();
+    postgres.port = fixture_free_port();
     private_pg_open(&postgres);
     fixture_open(&f);
     fixture_url_as(&f, "postgres", super, sizeof super);

@@ -121,11 +121,6 @@ CASE(migrate_as_wrong_role_says_whose_work_it_is, .open = empty)
 
 /* ---- refusing ---- */
 
-CASE(check_without_schema_says_migrate, .open = empty)
-{
-    check(ERR_SCHEMA, "no schema ledgerlock; run `ledgerlock migrate`");
-}
-
 CASE(check_as_worker_passes_when_up_to_date)
 {
     check(0, "");

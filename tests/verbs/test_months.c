@@ -12,24 +12,6 @@ static struct fixture world, closed, copy;
 
 /* ---- helpers ---- */
 
-/* Makes a copy, and changes that. */
-static void copy_of(const struct fixture *from, const char *sql)
-{
-    static int n;
-    char text[2048];
-
-    copy = *from;
-    (void)snprintf(copy.database, sizeof copy.database, "%.50s_%d", from->database,
-                   ++n);
-    (void)snprintf(text, sizeof text,
-                   "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner",
-                   copy.database, from->database);
-    fixture_exec(getenv("LL_TEST_PG"), text);
-    fixture_become(&copy, "ledgerlock_owner");
-    (void)snprintf(text, sizeof text, "SET search_path = ledgerlock; %s", sql);
-    fixture_exec(copy.url, text);
-}
-
 static void forget(void)
 {
     if (copy.database[0] != '\0')
@@ -40,11 +22,8 @@ static void forget(void)
 static void open_worlds(void)
 {
     fixture_open_migrated(&world);
-    for (size_t i = 0; i < 4; i++)
-        fixture_exec(world.url, audit_world[i]);
-    copy_of(&world, "");
-    closed = copy;
-    memset(&copy, 0, sizeof copy);
+    audit_world_put(world.url, 4);
+    fixture_copy(&closed, &world, "");
     says(&closed, 0, "closed 2023-04: 2 rows are proved and sealed",
          "close-month 2023-04");
     says(&closed, 0, "closed 2024-01: 6 rows", "close-month 2024-01");
@@ -121,16 +100,18 @@ CASE(month_with_a_period_that_is_not_settled_stays_open)
 
 CASE(month_with_an_order_that_is_not_decided_stays_open)
 {
-    copy_of(&closed, "SET ledgerlock.repair = on;"
-                     "UPDATE orders SET placed_at = '2024-03-09' WHERE order_id = 6");
+    fixture_copy(&copy, &closed,
+                 "SET ledgerlock.repair = on;"
+                 "UPDATE orders SET placed_at = '2024-03-09' WHERE order_id = 6");
     says(&copy, 6, "and 1 orders that are not decided", "close-month 2024-03");
 }
 
 /* Guarantee: A month is closed only when every invariant of the open months holds. */
 CASE(month_is_not_closed_over_a_broken_invariant)
 {
-    copy_of(&world,
-            "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 2");
+    fixture_copy(
+        &copy, &world,
+        "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 2");
     says(&copy, 6, "invariant balance_is_sum_of_transfers is broken",
          "close-month 2023-04");
     holds(&copy, 0, "SELECT count(*) FROM seals");
@@ -254,7 +235,7 @@ static const struct {
 /* Guarantee: A change of what is sealed, or of a seal, is found. */
 CASE_ROWS(audit_finds, tampers)
 {
-    copy_of(&closed, row->sql);
+    fixture_copy(&copy, &closed, row->sql);
     assert_broken(row->flags, row->invariant);
 }
 
@@ -280,7 +261,7 @@ static const struct {
  * start with exit code 6, and the audit names it. */
 CASE_ROWS(partition_unlike_its_table_is_found_by, changes)
 {
-    copy_of(&world, row->sql);
+    fixture_copy(&copy, &world, row->sql);
     assert_broken("", "months_as_built");
     fixture_assert_contains(said.out, row->says);
     says(&copy, 6, "the schema was changed by hand", "run --once");
@@ -289,7 +270,7 @@ CASE_ROWS(partition_unlike_its_table_is_found_by, changes)
 /* The list of objects is the same, whatever months there are. */
 CASE(months_more_change_no_object)
 {
-    copy_of(&world, "SELECT make_months('2010-01-01', '2010-12-31')");
+    fixture_copy(&copy, &world, "SELECT make_months('2010-01-01', '2010-12-31')");
     json_decref(audit(&copy, 0, ""));
     holds(&copy, 12, "SELECT count(*) FROM months WHERE month < '2011-01-01'");
 }

@@ -8,9 +8,7 @@
 /* Subscriptions 1 and 4 and order 6 are parked; 4 without a word in the journal. */
 static void prepare(void)
 {
-    fixture_exec(world.owner, audit_world[0]);
-    fixture_exec(world.owner, audit_world[1]);
-    fixture_exec(world.owner, audit_world[2]);
+    audit_world_put(world.owner, 3);
     world_do(
         "UPDATE subscriptions SET state = 'parked' WHERE subscription_id IN (1, 4);"
         "UPDATE orders SET state = 'parked' WHERE order_id = 6;"

@@ -96,19 +96,3 @@ CASE(wallet_written_behind_the_claims_snapshot_pays_what_it_holds)
     assert_int_equal(
         world_ask("SELECT count(*) FROM lock_incidents WHERE kind = 'parked'"), 0);
 }
-
-/* No wallet pays for a token older than its fence. */
-CASE(apply_leaves_a_wallet_whose_fence_is_newer)
-{
-    struct job_result counted = {.effects = 0};
-    struct hand h;
-
-    hand_open(&h, 10000);
-    world_do("UPDATE users SET fence = 100 WHERE user_id = 128");
-    hand_pull(&h);
-    assert_int_equal(hand_claim(&h, 100), 0);
-    assert_int_equal(hand_effects(&h, &job_billing, 99, now, &counted), 0);
-    assert_int_equal(counted.effects, 4);
-    world_expect("active1 active0 active1 active1 active1", states);
-    session_close(&h.s);
-}

@@ -2,7 +2,6 @@
  * and audited; every total is compared with what awk says of the published file. */
 #include "tests/lib/oracle.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
 static char dir[64]; /* converted files */
@@ -135,7 +134,7 @@ GROUP(.missing = lacks,
       .start = convert_all,
       .stop = remove_all,
       .open = world_open,
-      .close = shop_close);
+      .close = world_close);
 
 CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other_lines)
 {
@@ -159,32 +158,6 @@ CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other
     shows("orders: 0 new");
 }
 
-CASE(wholesaler_with_half_the_stock_oversells_nothing)
-{
-    import_retail("2", "1000000.00");
-    serve("2011-01-01T00:00:00Z");
-    assert_int_equal(total("stock", "oversold"), 0);
-    assert_in_range(total("stock", "sold"), 1, total("stock", "before"));
-    assert_true(total("orders", "rejected") > 0);
-    assert_int_equal(total("orders", "fulfilled") + total("orders", "rejected"),
-                     total("orders", "in"));
-    holds(&world.f, 0, "SELECT count(*) FROM stock WHERE on_hand < 0");
-    holds(
-        &world.f, 0,
-        "SELECT count(*) FROM orders WHERE state = 'rejected' AND (reason <> 'out_of_stock' OR cardinality(skus) = 0)");
-    /* Each name is a SKU of that order. */
-    holds(
-        &world.f, 0,
-        "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name WHERE NOT EXISTS"
-        " (SELECT FROM order_lines JOIN stock USING (sku_id) WHERE order_id = o.order_id AND sku = name)");
-    /* The pieces left of a SKU at the end were too few for each order that wanted it.
-     */
-    holds(
-        &world.f, 0,
-        "SELECT count(*) FROM orders AS o, unnest(o.skus) AS name JOIN stock AS s ON s.sku = name WHERE s.on_hand >="
-        " (SELECT sum(qty) FROM order_lines WHERE order_id = o.order_id AND sku_id = s.sku_id)");
-}
-
 CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
 {
     import_retail("2", "700.00");
@@ -194,64 +167,6 @@ CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
     holds(
         &world.f, 2,
         "SELECT count(DISTINCT reason) FROM orders WHERE reason IN ('out_of_stock', 'insufficient_funds')");
-}
-
-#define DUE "run --jobs orders --batch 20 --now 2011-01-01T00:00:00Z"
-
-/* A worker stops inside the transaction in which the 500th order is decided, until
- * shop_let_go. */
-static void stop_midway(void)
-{
-    super_do("CREATE FUNCTION public.stop_midway() RETURNS trigger LANGUAGE plpgsql"
-             " SECURITY DEFINER AS $$ BEGIN IF (SELECT count(*) >= 500 FROM"
-             " ledgerlock.orders WHERE state <> 'pending') THEN PERFORM"
-             " pg_advisory_xact_lock(1); END IF; RETURN NULL; END $$; CREATE TRIGGER"
-             " stop_midway AFTER UPDATE ON ledgerlock.orders FOR EACH STATEMENT EXECUTE"
-             " FUNCTION public.stop_midway()");
-    shop_hold("SELECT pg_advisory_xact_lock(1)");
-}
-
-/* Kills a pool, which waits inside a transaction; nobody works meanwhile, so that the
- * standby meets no key that the dead worker left. */
-static void kill_midway(void)
-{
-    pid_t worker = pool_workers(1);
-
-    super_do("SET search_path = ledgerlock; SELECT pause_job('orders')");
-    world_kill(&world.pool);
-    (void)kill(worker, SIGKILL); /* it may have ended with its pool */
-    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
-    assert_in_range(world_ask("SELECT count(*) FROM orders WHERE state <> 'pending'"),
-                    400, 500);
-    shop_let_go();
-    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
-}
-
-/* Guarantee: A wholesaler's orders, with stock for two thirds of them, are served as if
- * one after the other though the pool that serves them is killed midway and another
- * that stood by goes on. */
-CASE(wholesaler_is_served_in_order_though_the_first_pool_is_killed)
-{
-    static struct fixture_child standby;
-
-    import_retail("1.5", "700.00");
-    oracle_read(world.owner, "false");
-    stop_midway();
-    pool_start(DUE " --lease-ms 3000");
-    world_wait("SELECT count(*) > 0 FROM ledgerlock.workers");
-    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now",
-                  "2011-01-01T00:00:00Z", NULL);
-    world_wait("SELECT count(*) = 2 FROM ledgerlock.workers");
-    world_wait(world_blocked);
-    kill_midway();
-    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    assert_int_equal(kill(standby.pid, SIGTERM), 0);
-    pool_assert_ends(&standby, 0);
-    assert_in_range(oracle_assert_served(), 100, 1200);
-    assert_int_equal(world_ask("SELECT count(DISTINCT pool) FROM workers WHERE"
-                               " (counters ->> 'batches')::bigint > 0"),
-                     2);
-    world_audit("2011-01-01T00:00:00Z", NULL);
 }
 
 CASE(subscribers_are_charged_for_every_period_once)

