@@ -50,6 +50,39 @@ CASE(button_is_refused_to_strangers)
     pool_stop();
 }
 
+/* A pool that works no subscription: its fault tells this of itself. */
+static void assert_held(const char *what)
+{
+    char told[96];
+
+    port = http_free_port();
+    pool_start("run -w 1 --jobs orders --http %d --allow-chaos", port);
+    button_form(port, ours, form);
+    assert_int_equal(button_press(port, &a, "hold-row", ours, form), 303);
+    (void)snprintf(told, sizeof told,
+                   "\"faults\":[{\"fault\":\"hold-row\",\"what\":\"%s", what);
+    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 && strstr(a.body, told) != NULL,
+                  "not %s: %s", what, a.body);
+    pool_stop();
+}
+
+/* Guarantee: "Hold a row" takes the row of a user of whom a subscription is due; while
+ * none is, one of a user who has a subscription; and of nobody else. */
+CASE(held_user_has_a_subscription)
+{
+    world_user(1, 1000);
+    world_user(2, 1000);
+    world_user(3, 1000);
+    assert_held("failed: LL-5022 no user has a subscription");
+    world_subscription(1, 2, 100, "2024-01-01Z");
+    world_subscription(2, 1, 100, "2024-01-01Z");
+    world_do("UPDATE subscriptions SET next_due_at = now() + interval '1 day' WHERE "
+             "subscription_id = 2");
+    assert_held("the row of user 2");
+    world_do("UPDATE subscriptions SET next_due_at = now() + interval '1 day'");
+    assert_held("the row of user 1");
+}
+
 /* Guarantee: Without --allow-chaos the page has no button, and takes no POST. */
 CASE(without_allow_chaos_there_is_no_button)
 {

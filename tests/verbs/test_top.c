@@ -1,92 +1,15 @@
 /* top, in terminals of 80 x 24 and 120 x 50: what it shows, what its keys do, and that
  * it leaves the terminal as it was. */
-#define _GNU_SOURCE /* forkpty */
-#include <fcntl.h>
 #include <libpq-fe.h>
-#include <poll.h>
-#include <pty.h>
-#include <sys/wait.h>
-#include <termios.h>
-#include <unistd.h>
 
 #include "tests/lib/forged_rows.h"
 #include "tests/lib/steps.h"
+#include "tests/lib/terminal.h"
 
 static const struct pool_work small = {
     .users = 20, .periods = 3, .orders = 30, .units = 10};
 
 WORLD(.work = &small);
-
-static struct {
-    int fd;
-    pid_t pid;
-    char said[1 << 18]; /* all that it has written */
-    size_t n;
-} t;
-
-static void start_top_in(unsigned short lines, unsigned short columns)
-{
-    const struct winsize size = {.ws_row = lines, .ws_col = columns};
-
-    memset(&t, 0, sizeof t);
-    t.pid = forkpty(&t.fd, NULL, NULL, &size);
-    assert_true(t.pid >= 0);
-    if (t.pid == 0) {
-        (void)setenv("TERM", "xterm", 1);
-        (void)setenv("LEDGERLOCK_POSTGRES_URL", world.f.url, 1);
-        (void)setenv("LEDGERLOCK_REDIS_URL", world.f.redis_url, 1);
-        (void)execl(fixture_program(), "ledgerlock", "top", (char *)NULL);
-        _exit(127);
-    }
-}
-
-static void start_top(void)
-{
-    start_top_in(24, 80);
-}
-
-/* Reads until the text was written, counted from `from`. */
-static void wait_for(const char *text, size_t from)
-{
-    struct pollfd p = {.fd = t.fd, .events = POLLIN};
-    int64_t until_ms = fixture_now_ms() + 120000; /* it writes each second */
-
-    while (strstr(t.said + from, text) == NULL) {
-        size_t room = t.n < sizeof t.said - 1 ? sizeof t.said - 1 - t.n : 0;
-        ssize_t got = 0;
-
-        if (fixture_now_ms() < until_ms && poll(&p, 1, 120000) > 0)
-            got = read(t.fd, t.said + t.n, room);
-        if (got <= 0)
-            fail_msg("never \"%s\" in: %s", text, t.said + from);
-        t.n += (size_t)got;
-        t.said[t.n] = '\0';
-    }
-}
-
-static void press(const char *keys)
-{
-    assert_true(write(t.fd, keys, strlen(keys)) > 0);
-}
-
-/* It ends so, the other screen is left, and lines are edited and shown again. */
-static void assert_restored_by(int end)
-{
-    struct termios after;
-    int status;
-
-    wait_for("\033[?1049l", 0);
-    assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
-    assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : status, end);
-    assert_int_equal(tcgetattr(t.fd, &after), 0);
-    assert_int_equal(after.c_lflag & (ICANON | ECHO), ICANON | ECHO);
-    (void)close(t.fd);
-}
-
-static void assert_restored(void)
-{
-    assert_restored_by(0);
-}
 
 /* Guarantee: `top` shows verdict, backlog, workers and SKUs, and q leaves the terminal
  * as it was. */

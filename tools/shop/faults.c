@@ -68,7 +68,7 @@ static void let_go(struct shop *s)
     s->hold = NULL;
 }
 
-/* The wallet of the newest item that is due; false: nothing is due now. */
+/* The wallet of a subscription that is due; false: none is now. */
 static bool hold_wallet(struct shop *s)
 {
     struct pg_result *res;

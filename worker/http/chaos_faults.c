@@ -9,7 +9,7 @@
 #include "worker/http/chaos.h"
 #include "worker/jobs/resource.h"
 
-enum { CHOICE_MS = 3000 };
+enum { CHOICE_MS = 3000, PAUSE_MS = 20 };
 
 /* Longer than a lease: whoever trusts the lease alone is wrong by now. */
 static int64_t beyond_lease(const struct chaos_run *r)
@@ -102,15 +102,20 @@ static int claim_user(struct chaos_run *r, struct err *e)
                              (long long)r->user);
 }
 
-static int choose_user(struct chaos_run *r, struct err *e)
+/* A user of whom a subscription is due, so that people see it wait; when none comes to
+ * that, one who has a subscription. r->user is 0: it takes another look. */
+static int choose_user(struct chaos_run *r, bool is_late, struct err *e)
 {
     struct pg_result *res;
 
     if (pg_exec(r->pg, SQL_CHAOS_CHOOSE_USER, NULL, 0, &res, e) != 0)
         return (int)e->code;
-    r->user = pg_rows(res) > 0 ? pg_get_int8(res, 0, 0) : 0;
+    r->user = pg_rows(res) > 0 && (is_late || pg_get_int8(res, 0, 1) != 0)
+                  ? pg_get_int8(res, 0, 0)
+                  : 0;
     pg_result_free(res);
-    return r->user != 0 ? 0 : err_set(e, ERR_INVALID, "LL-5022 there is no user");
+    return r->user != 0 ? 0
+                        : err_set(e, ERR_INVALID, "LL-5022 no user has a subscription");
 }
 
 static int hold_row(struct chaos_run *r, struct err *e)
@@ -120,15 +125,17 @@ static int hold_row(struct chaos_run *r, struct err *e)
     r->lasts_ms = beyond_lease(r);
     if (cli_connect(r->order->config, "chaos holds a row", &r->pg, e) != 0)
         return (int)e->code;
-    do {
+    for (bool is_late = false;; is_late = clk_ms() > until_ms) {
         *e = (struct err){0};
-        if (choose_user(r, e) == 0 && claim_user(r, e) == 0) {
+        if (choose_user(r, is_late, e) == 0 && claim_user(r, e) == 0) {
             (void)snprintf(r->what, sizeof r->what, "the row of user %lld",
                            (long long)r->user);
             return 0;
         }
-    } while (e->code == ERR_INVALID && r->user != 0 && clk_ms() < until_ms);
-    return (int)e->code;
+        if (e->code != ERR_INVALID || is_late)
+            return (int)e->code;
+        clk_pause_ms(PAUSE_MS);
+    }
 }
 
 static void let_row_go(struct chaos_run *r)
@@ -140,7 +147,7 @@ static void let_row_go(struct chaos_run *r)
 const struct chaos_action chaos_actions[] = {
     {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",                  true,  freeze_worker, thaw_worker},
     {"wipe-redis",    "Wipe Redis",      "FLUSHALL: every lock is forgotten",                          true,  wipe_redis,    NULL},
-    {"hold-row",      "Hold a row",      "a session holds the row of a user for longer than a lease",  true,  hold_row,      let_row_go},
+    {"hold-row",      "Hold a row",      "a session holds a subscriber's row for longer than a lease",   true,  hold_row,      let_row_go},
     {"kill-worker",   "Kill a worker",   "kill -9, while it holds locks",                              false, kill_worker,   NULL},
     {"cut-redis",     "Cut Redis off",   "no lock can be had for longer than a lease",                 false, cut_redis,     NULL},
 };

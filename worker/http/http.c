@@ -16,6 +16,7 @@
 #include "worker/audit/audit.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
+#include "worker/http/ask.h"
 #include "worker/http/view.h"
 
 enum {
@@ -31,25 +32,6 @@ enum {
 
 /* ---- the socket ---- */
 
-/* "[address:]port" into its parts; an address of IPv6 stands in brackets. */
-static bool split(const char *text, char host[64], const char **port)
-{
-    const char *colon = strrchr(text, ':');
-    size_t n = colon != NULL ? (size_t)(colon - text) : 0;
-
-    *port = colon != NULL ? colon + 1 : text;
-    if (colon == NULL) {
-        (void)snprintf(host, 64, "127.0.0.1");
-        return **port != '\0';
-    }
-    if (n > 1 && text[0] == '[' && text[n - 1] == ']') {
-        text++;
-        n -= 2;
-    }
-    (void)snprintf(host, 64, "%.*s", (int)n, text);
-    return n > 0 && n < 64 && **port != '\0';
-}
-
 static int listen_at(const struct addrinfo *info, int *fd)
 {
     static const int on = 1;
@@ -63,19 +45,14 @@ static int listen_at(const struct addrinfo *info, int *fd)
 
 static int http_open(const struct config *c, int *fd, struct err *e)
 {
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC,
-                                   .ai_socktype = SOCK_STREAM,
-                                   .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
     struct addrinfo *info;
-    char host[64];
-    const char *port;
     int code;
 
     *fd = -1;
     if (c->http_listen[0] == '\0')
         return 0;
-    if (!split(c->http_listen, host, &port) ||
-        getaddrinfo(host, port, &hints, &info) != 0)
+    info = ask_addresses(c->http_listen);
+    if (info == NULL)
         return err_set(e, ERR_CONFIG,
                        "LL-2018 http.listen \"%s\" is no [address:]port, as in 9464 or "
                        "127.0.0.1:9464",

@@ -14,6 +14,7 @@
  *   memory.c   what the memory of the pool says
  *   document.c the document: both
  *   metrics.c  the same figures for Prometheus
+ *   ask.c      a client of it, for `top`
  *   health.c   /livez and /readyz
  *   plain.c    the document as tables, without JavaScript
  *   chaos.h    faults that a person starts, if the pool allows that */

@@ -54,6 +54,27 @@ static void put_keys(json_t *worker, const struct inflight *f, size_t n)
     (void)json_object_set_new(worker, "keys", keys);
 }
 
+/* The last trouble: an outage that the worker met, or an incident of the timeline that
+ * happened to it; "" and -1: there was none. */
+static void put_last_trouble(json_t *worker, const struct http *h, size_t i)
+{
+    const struct slot *slot = &h->order->shared->slots[i];
+    const struct timeline *t = &h->order->shared->timeline;
+    int64_t at_ms = slot->trouble_ms;
+    char text[sizeof slot->trouble];
+
+    (void)snprintf(text, sizeof text, "%s", slot->trouble);
+    for (size_t k = 0; k < TIMELINE_KEPT; k++) {
+        if (t->events[k].slot != i || t->events[k].begun_ms <= at_ms)
+            continue;
+        at_ms = t->events[k].begun_ms;
+        (void)snprintf(text, sizeof text, "%s", t->events[k].what);
+    }
+    (void)json_object_set_new(worker, "last_trouble", json_string(text));
+    (void)json_object_set_new(worker, "last_trouble_ago_ms",
+                              json_integer(at_ms == 0 ? -1 : clk_ms() - at_ms));
+}
+
 static json_t *worker_document(const struct http *h, size_t i)
 {
     const struct slot *slot = &h->order->shared->slots[i];
@@ -73,6 +94,7 @@ static json_t *worker_document(const struct http *h, size_t i)
     if (worker == NULL)
         return NULL;
     put_keys(worker, f, shown ? key_count(f) : 0);
+    put_last_trouble(worker, h, i);
     if (state != SLOT_WORKS && state != SLOT_CONNECTED && slot->trouble[0] != '\0')
         (void)json_object_set_new(worker, "trouble", json_string(slot->trouble));
     return worker;

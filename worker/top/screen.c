@@ -1,18 +1,13 @@
 /* screen: the figures of a reading as lines. */
 #include "worker/top/screen.h"
 
-#include <inttypes.h>
-#include <ncurses.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "worker/cli/json.h"
 
-enum { WORKERS_MAX = 256, BAR = 20 };
+enum { BAR = 20 };
 
-/* One line, cut at the edge of the window; false when there is no room for it. */
-__attribute__((format(printf, 2, 3))) static bool
-put_line(attr_t attr, const char *fmt, ...)
+bool put_line(attr_t attr, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -93,61 +88,6 @@ static void draw_audit(const struct screen *s)
         (void)put_line(
             A_BOLD | A_REVERSE, "The last whole audit: BROKEN, %lld s ago: %s%s", age_s,
             json_string_value(json_array_get(broken, 0)), n > 1 ? " and more" : "");
-}
-
-/* ---- workers ---- */
-
-static int sort_of_all; /* for qsort */
-
-static int compare(const void *one, const void *other)
-{
-    const json_t *a = *(json_t *const *)one, *b = *(json_t *const *)other;
-    const char *key = sort_of_all == SORT_BATCHES ? "batches" : "busy";
-    long long x = doc_int(a, key), y = doc_int(b, key);
-    int pools = strcmp(doc_text(a, "pool"), doc_text(b, "pool"));
-
-    if (sort_of_all != SORT_SLOT && x != y)
-        return x < y ? 1 : -1;
-    if (pools != 0)
-        return pools;
-    return doc_int(a, "slot") < doc_int(b, "slot") ? -1 : 1;
-}
-
-static bool is_shown(const struct screen *s, const json_t *worker)
-{
-    return s->filter[0] == '\0' ||
-           strstr(doc_text(worker, "pool"), s->filter) != NULL ||
-           strstr(doc_text(worker, "host"), s->filter) != NULL ||
-           strstr(doc_text(worker, "job"), s->filter) != NULL;
-}
-
-static void draw_workers(const struct screen *s, int room)
-{
-    json_t *rows[WORKERS_MAX], *row;
-    size_t n = 0, i;
-
-    json_array_foreach(json_object_get(s->doc, "workers"), i, row)
-    {
-        if (n < WORKERS_MAX && is_shown(s, row))
-            rows[n++] = row;
-    }
-    sort_of_all = s->sort;
-    /* cppcheck-suppress uninitvar ; n of them are set */
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the array holds pointers */
-    qsort(rows, n, sizeof rows[0], compare);
-    (void)put_line(A_REVERSE, "%-12s %-12s %-8s %4s %8s %8s %9s %9s %6s ", "POOL",
-                   "HOST", "JOB", "SLOT", "PID", "SEEN ms", "BATCHES", "BUSY", "LOST");
-    for (i = 0; i < n && (int)i < room; i++)
-        (void)put_line(
-            A_NORMAL, "%-12.12s %-12.12s %-8.8s %4lld %8lld %8lld %9lld %9lld %6lld",
-            doc_text(rows[i], "pool"), doc_text(rows[i], "host"),
-            doc_text(rows[i], "job"), doc_int(rows[i], "slot"), doc_int(rows[i], "pid"),
-            doc_int(rows[i], "seen_ms"), doc_int(rows[i], "batches"),
-            doc_int(rows[i], "busy"), doc_int(rows[i], "lost"));
-    if (n == 0)
-        (void)put_line(A_DIM, "no worker was seen within ten seconds");
-    else if ((int)n > room)
-        (void)put_line(A_DIM, "and %d more", (int)n - room);
 }
 
 /* ---- the rest ---- */
@@ -243,7 +183,7 @@ static void draw_sections(const struct screen *s)
     int others = (json_array_size(json_object_get(s->doc, "waits")) > 0) +
                  (json_array_size(json_object_get(s->doc, "parked")) > 0);
 
-    draw_workers(s, is_large ? LINES - 33 : 7 - 2 * others);
+    draw_workers(s, is_large ? LINES - 33 : 8 - 2 * others);
     draw_waits(s, is_large ? 6 : 2);
     draw_parked(s, is_large ? 6 : 2);
     draw_stock(s, is_large ? 6 : 3);
@@ -256,10 +196,12 @@ static void draw_help(void)
         "",
         "  q  quit",
         "  p  pause: the figures stand still; again: they go on",
-        "  s  sort the workers by slot, by batches, by busy keys",
+        "  s  sort the workers by slot, batches, busy keys, the last trouble",
         "  /  show the workers whose pool, host or job has a text; Enter ends it",
-        "  ?  this help; any key leaves it",
+        "  ?  this help; any key leaves it; Ctrl-L draws all anew",
         "",
+        "  State, lease, keys and trouble come from the page of a pool on this machine",
+        "  (http.listen). Keys in brackets are those of the last batch, given back.",
         "  Rates are between two readings, a second apart. `ledgerlock help` has the rest.",
     };
 

@@ -3,10 +3,11 @@
 #define LEDGERLOCK_SCREEN_H
 
 #include <jansson.h>
+#include <ncurses.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { SORT_SLOT, SORT_BATCHES, SORT_BUSY, SORTS };
+enum { SORT_SLOT, SORT_BATCHES, SORT_BUSY, SORT_TROUBLE, SORTS };
 
 struct screen {
     const json_t *doc;    /* of the latest reading; NULL: none yet */
@@ -21,5 +22,13 @@ struct screen {
 
 /* Draws all of it. */
 void screen_draw(const struct screen *s);
+
+/* ---- of its parts ---- */
+
+/* One line, cut at the edge of the window; false when there is no room for it. */
+__attribute__((format(printf, 2, 3))) bool put_line(attr_t attr, const char *fmt, ...);
+
+/* workers.c: the workers in so many lines, and one more that counts the others. */
+void draw_workers(const struct screen *s, int room);
 
 #endif

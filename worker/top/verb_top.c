@@ -10,10 +10,11 @@
 #include "common/base/clock.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
+#include "worker/http/ask.h"
 #include "worker/http/view.h"
 #include "worker/top/screen.h"
 
-enum { READ_MS = 1000, REST = 50, WAIT_MS = 100, ESCAPE = 27 };
+enum { READ_MS = 1000, REST = 50, WAIT_MS = 100, ESCAPE = 27, REDRAW = 12 };
 
 static volatile sig_atomic_t ended_by;
 
@@ -49,11 +50,40 @@ static json_t *read_all(struct pg *pg, struct err *e)
     return NULL;
 }
 
+/* The worker of the page among those that have a row; a new one if it has none yet. */
+static json_t *find_row(json_t *workers, const json_t *page, const json_t *of_page)
+{
+    json_t *worker, *made;
+    size_t i;
+
+    json_array_foreach(workers, i, worker)
+    {
+        if (strcmp(doc_text(worker, "pool"), doc_text(page, "pool")) == 0 &&
+            doc_int(worker, "slot") == doc_int(of_page, "slot"))
+            return worker;
+    }
+    made = json_pack("{s:s,s:s}", "pool", doc_text(page, "pool"), "host",
+                     doc_text(page, "host"));
+    return json_array_append_new(workers, made) == 0 ? made : NULL;
+}
+
+/* Puts what the page of a pool says of its workers beside what their rows say. */
+static void join(json_t *workers, const json_t *page)
+{
+    json_t *of_page;
+    size_t i;
+
+    json_array_foreach(json_object_get(page, "workers"), i, of_page)
+    {
+        (void)json_object_update(find_row(workers, page, of_page), of_page);
+    }
+}
+
 struct top {
     const struct config *config;
     struct pg *pg;
     json_t *doc, *before;
-    int64_t read_ms, next_ms;
+    int64_t read_ms, next_ms, ask_ms;
     char trouble[300];
     struct screen screen;
 };
@@ -83,10 +113,24 @@ static void read_if_time(struct top *t)
     json_decref(t->before);
     t->before = t->doc;
     t->doc = doc;
+    t->ask_ms = 0; /* its workers are not joined yet */
     t->screen.between_ms = begun_ms - t->read_ms;
     t->read_ms = begun_ms;
     t->screen.doc = t->doc;
     t->screen.before = t->before;
+}
+
+/* The page, each second, also while the tables cannot be read or are left alone. */
+static void ask_if_time(struct top *t)
+{
+    json_t *page;
+
+    if (t->screen.is_paused || t->doc == NULL || clk_ms() < t->ask_ms)
+        return;
+    t->ask_ms = clk_ms() + READ_MS;
+    page = ask_page(t->config);
+    join(json_object_get(t->doc, "workers"), page);
+    json_decref(page);
 }
 
 /* ---- keys ---- */
@@ -125,6 +169,8 @@ static bool press(struct screen *s, int key)
         s->is_typing = true;
     else if (key == '?')
         s->shows_help = true;
+    else if (key == REDRAW)
+        (void)clearok(curscr, TRUE);
     return true;
 }
 
@@ -185,6 +231,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     screen_draw(&t.screen); /* before the first reading, which may take a while */
     do {
         read_if_time(&t);
+        ask_if_time(&t);
         screen_draw(&t.screen);
     } while (ended_by == 0 && press(&t.screen, getch()));
     restore_terminal();

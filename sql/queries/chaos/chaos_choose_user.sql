@@ -1,7 +1,10 @@
--- A user who has work: of the newest order that waits, of the newest subscription, or any. Columns: user_id. Locks: none.
-(SELECT user_id FROM orders WHERE state = 'pending' ORDER BY placed_at DESC LIMIT 1)
- UNION ALL
-(SELECT user_id FROM subscriptions WHERE state = 'active' ORDER BY subscription_id DESC LIMIT 1)
- UNION ALL
-(SELECT user_id FROM users LIMIT 1)
-LIMIT 1
+-- A user whose row is worth holding: of the newest active subscriptions one that is due, else the newest.
+-- Columns: user_id, is_due (bool). Locks: none.
+SELECT user_id, next_due_at <= now()
+  FROM (SELECT subscription_id, user_id, next_due_at
+          FROM subscriptions
+         WHERE state = 'active'
+         ORDER BY subscription_id DESC
+         LIMIT 1000) AS newest
+ ORDER BY next_due_at <= now() DESC, subscription_id DESC
+ LIMIT 1

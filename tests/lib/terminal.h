@@ -1,0 +1,30 @@
+/* terminal: `top` in a pseudo-terminal, over the world (world.h). */
+#ifndef LL_TEST_TERMINAL_H
+#define LL_TEST_TERMINAL_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+struct terminal {
+    int fd;
+    pid_t pid;
+    char said[1 << 18]; /* all that it has written */
+    size_t n;
+};
+
+extern struct terminal t;
+
+/* Starts it in so many lines and columns, or in 80 x 24. */
+void start_top_in(unsigned short lines, unsigned short columns);
+void start_top(void);
+
+/* Reads until the text was written, counted from `from`. */
+void wait_for(const char *text, size_t from);
+
+void press(const char *keys);
+
+/* It ends so, the other screen is left, and lines are edited and shown again. */
+void assert_restored_by(int end);
+void assert_restored(void);
+
+#endif
