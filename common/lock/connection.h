@@ -129,10 +129,9 @@ struct ll_client {
     size_t prefix_len;
     char last_key[LL_PREFIX_MAX + 8]; /* "<prefix>!last" */
     int db;
-    int64_t floor;    /* tokens are higher */
-    int64_t limit_ms; /* end of the present call, on the boot clock */
-    int cancel_fd;    /* a readable fd ends the present exchange; -1: none */
-    struct ll_stats stats;
+    int64_t floor;          /* tokens are higher */
+    int64_t limit_ms;       /* end of the present call, on the boot clock */
+    int cancel_fd;          /* a readable fd ends the present exchange; -1: none */
     struct ll_async *async; /* NULL: not attached; only lock_async knows the type: */
     void (*async_detach)(struct ll_client *c);
     void (*async_forget)(struct ll_lock *l);
@@ -174,8 +173,8 @@ int ll_check_owner(struct ll_client *c);
 /* Begins a call and sets its end: time to connect and to answer. Returns as
  * ll_check_owner. */
 int ll_enter(struct ll_client *c);
-/* Ends a call that asked a server and began at event.us: counts it and calls the hook.
- * Returns its code. */
+/* Ends a call that asked a server and began at event.us: calls the hook. Returns its
+ * code. */
 int ll_leave(struct ll_client *c, struct ll_event event);
 /* ll_copy: another client with the same options, for another thread.
  * ll_is_alike: true if both have the same url, word for word, and prefix. */

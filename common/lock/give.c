@@ -89,9 +89,6 @@ static int settle(struct ll_lock *l, const size_t *index, size_t n)
         worst = slot->code > worst ? slot->code : worst;
         if (!slot->held) /* an acquire removes keys that it did not grant */
             continue;
-        l->client->stats.released += slot->code == LL_OK ? 1 : 0;
-        l->client->stats.lost +=
-            slot->code == LL_OK || l->lost ? 0 : 1; /* or reported */
         l->granted--;
         slot->held = false;
     }

@@ -44,7 +44,7 @@ static char opinion(const struct ll_round *r, size_t key)
     return not_ours > r->c->node_ct - ll_majority(r->c) ? '0' : '?';
 }
 
-static void mark(struct ll_client *c, struct ll_part *part, const char *opinions)
+static void mark(struct ll_part *part, const char *opinions)
 {
     struct ll_lock *l = part->l;
 
@@ -54,7 +54,6 @@ static void mark(struct ll_client *c, struct ll_part *part, const char *opinions
             continue;
         part->code = LL_LOST;
         l->slots[i].code = LL_LOST;
-        c->stats.lost++;
     }
 }
 
@@ -83,7 +82,7 @@ int ll_read_keep(const struct ll_round *r, const struct ll_kept *call)
             return ll_too_few(r);
     }
     for (size_t i = 0; i < call->n; at += call->parts[i].l->granted, i++) {
-        mark(r->c, &call->parts[i], opinions + at);
+        mark(&call->parts[i], opinions + at);
         call->parts[i].left_ms = least_left(r);
     }
     return LL_OK;
@@ -130,8 +129,10 @@ static int keep(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
         return code;
     deadline_ms = ll_deadline(lease_ms); /* no command was sent */
     code = ll_keep(l->client, &part, 1);
-    if (code == LL_OK)
-        *left_ms = part.left_ms, code = part.code;
+    if (code == LL_OK) {
+        *left_ms = part.left_ms;
+        code = part.code;
+    }
     return ll_note_kept(l, code, lease_ms > 0 ? deadline_ms : 0);
 }
 

@@ -125,11 +125,9 @@ static int failure_of(struct ll_client *c, const struct ll_node *node)
 
 void ll_node_checked(struct ll_client *c, struct ll_node *node)
 {
-    if (node->check_at_ms == 0 && !node->is_sentinel) {
-        c->stats.connects++;
+    if (node->check_at_ms == 0 && !node->is_sentinel)
         (void)ll_leave(c,
                        (struct ll_event){LL_EV_CONNECT, LL_OK, 0, 0, node->began_us});
-    }
     node->state = LL_UP;
     node->failure = LL_OK;
     node->pause_ms = 0;

@@ -252,7 +252,6 @@ void ll_talk(struct ll_client *c,
     struct ll_node *one = &c->nodes[0];
 
     *cancel = (struct pollfd){.fd = c->cancel_fd, .events = POLLIN};
-    c->stats.round_trips++;
     for (size_t i = 0; i < c->node_ct; i++) {
         if (ll_has(who, i) && !is_lame(c, &c->nodes[i]))
             write_some(

@@ -115,8 +115,6 @@ static void finish(struct ll_async_call *call, int code)
 
     if (code != LL_OK)
         memcpy(c->error, own->error, sizeof c->error);
-    c->stats.lost += own->stats.lost;
-    own->stats.lost = 0;
     l->async_call = NULL;
     (void)ll_leave(c, (struct ll_event){call->kind, code, l->n,
                                         call->kind == LL_EV_ACQUIRE ? l->granted : 0,
