@@ -82,7 +82,7 @@ struct ll_node {
     struct ll_address address;
     enum ll_state state;
     redisContext *conn; /* not in LL_DOWN */
-    void *ssl;          /* in LL_TLS */
+    void *ssl;          /* of the TLS handshake */
     bool is_layered;    /* I/O goes through hiredis: TLS, or the caller's connection */
     bool is_sentinel;   /* a Sentinel: asked for an address only */
     bool is_asking;     /* cluster: the slot moves to it: every command needs ASKING */
@@ -213,9 +213,8 @@ void ll_handshake_put(struct ll_client *c, struct ll_node *node);
 int ll_handshake_read(struct ll_client *c, struct ll_node *node);
 /* NULL if this build has TLS, else the reason. */
 const char *ll_tls_missing(void);
-/* The TLS handshake on a connected socket; step: LL_OK, LL_BUSY with what poll has to
- * wait for, LL_E_TLS, LL_E_UNAVAILABLE. */
-int ll_tls_begin(struct ll_client *c, struct ll_node *node);
+/* Begins and continues the TLS handshake on a connected socket: LL_OK, LL_BUSY with
+ * what poll has to wait for, LL_E_TLS, LL_E_UNAVAILABLE. */
 int ll_tls_step(struct ll_client *c, struct ll_node *node);
 short ll_tls_events(const struct ll_node *node);
 /* Bytes through hiredis, never with a SIGPIPE; 0 or -1 as hiredis answers. */

@@ -9,7 +9,8 @@
 
 #include "common/lock/connection.h"
 
-/* ---- round: one script on every node ---- */
+/* ---- round: one script on every node, of which a majority decides; one server is a
+ * majority of one. lock_async uses parts of it and of what follows. ---- */
 
 struct ll_round {
     struct ll_client *c;
@@ -36,8 +37,7 @@ struct ll_round ll_round_of(struct ll_client *c,
 /* Runs the script. A node where it certainly did not run, or may have run without an
  * answer, is asked again within the time of the call: every script may run twice. */
 void ll_round_run(struct ll_round *r);
-/* Sends one command to each of these nodes, even if they owe answers, and does not
- * wait. */
+/* Sends it to each of these nodes, even if they owe answers, and does not wait. */
 void ll_round_tell(struct ll_round *r, unsigned who);
 /* For `fill`: ll_eval begins a script call with its number of keys and arguments, which
  * ll_put* adds; ll_put_window adds the window of server time in which it may run. */
@@ -110,15 +110,13 @@ size_t ll_span_key(const struct ll_span *s, size_t i);
 struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i);
 /* Puts the last token's key and the keys of a span. */
 void ll_put_span(struct ll_text *t, const struct ll_span *s);
-/* A lock for a new acquire: its names, and a fresh nonce. */
-int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n);
 /* Copies the names with the prefix; every key is LL_BUSY. LL_OK, LL_E_INVAL (also for a
  * name given twice), LL_E_NOMEM. */
 int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
-/* ll_put_name adds the prefixed name of key i; ll_name returns it. */
-void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i);
+/* The prefixed name of key i. */
 const char *ll_name(const struct ll_lock *l, size_t i, size_t *len);
-/* True if no key is asked for or held. */
+void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i);
+/* No key is asked for or held any more. */
 void ll_clear(struct ll_lock *l);
 int ll_new_nonce(struct ll_lock *l);
 /* Deadline of a lease that is asked for now, less the clock drift. */
@@ -130,8 +128,7 @@ bool ll_was_valid(const struct ll_lock *l);
 /* The next held key from i on; l->n when there is none. */
 size_t ll_next_held(const struct ll_lock *l, size_t i);
 
-/* ---- acquire, extend, release: every node is asked and a majority decides; one server
- * is a majority of one. lock_async uses parts of these too. ---- */
+/* ---- acquire ---- */
 
 struct ll_take {
     struct ll_span *s;
@@ -142,11 +139,9 @@ struct ll_take {
 };
 
 void ll_fill_take(struct ll_round *r, struct ll_node *node);
-/* Reads one server's answer to a take: LL_OK, LL_PARTIAL or LL_BUSY with the slots
- * (code, busy_ms) and the token filled, or a fault. */
+/* Reads one server's answer to a take, ll_vote asks all servers: LL_OK, LL_PARTIAL or
+ * LL_BUSY with the slots (code, busy_ms) and the token filled, or a fault. */
 int ll_read_take(struct ll_client *c, struct ll_take *take, const redisReply *reply);
-/* Asks for all keys. LL_OK, LL_PARTIAL, LL_BUSY with the slots and the token filled, or
- * a fault. */
 int ll_vote(struct ll_lock *l, enum ll_mode mode);
 /* True if a script that ended with this fault may have stopped half-way. */
 bool ll_is_half_done(int code);
@@ -154,12 +149,16 @@ bool ll_is_half_done(int code);
  * none. */
 void ll_note_grants(struct ll_lock *l);
 void ll_drop_grants(struct ll_lock *l);
+/* A lock for a new acquire: its names, and a fresh nonce. */
+int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n);
 /* An acquire within the time of the present call. */
 int ll_take_all(struct ll_lock *l,
                 const struct ll_key *keys,
                 size_t n,
                 enum ll_mode mode,
                 uint32_t lease_ms);
+
+/* ---- extend ---- */
 
 /* A part: one lock in a call that renews its held keys. */
 struct ll_part {
@@ -177,27 +176,26 @@ struct ll_kept {
 };
 
 void ll_fill_keep(struct ll_round *r, struct ll_node *node);
-/* LL_OK if every part has its code, else the fault. */
+/* ll_read_keep reads the answers, ll_keep asks the nodes that ll_gather has just found:
+ * LL_OK if every part has its code, else the fault. */
 int ll_read_keep(const struct ll_round *r, const struct ll_kept *call);
-/* On nodes that ll_gather has just found. */
 int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n);
 /* Marks a lock as lost, or as held until a deadline; returns code. */
 int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms);
+
+/* ---- release ---- */
+
 void ll_fill_give(struct ll_round *r, struct ll_node *node);
-/* LL_OK: every key has its code. */
-int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid);
 /* Indices of the held keys; of all keys if the acquire had no answer. */
 size_t ll_pick(const struct ll_lock *l, size_t *index);
-/* Notes a release of the n keys in l->table that ended with code. Returns the code for
- * all of them. */
-int ll_note_given(struct ll_lock *l, int code, size_t n);
+/* Reads the answers: the code of all keys together, which have theirs and are no longer
+ * held, or the fault. */
+int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid);
 /* Releases the keys of a lock that may be held, within the present call. */
 int ll_give_all(struct ll_lock *l);
 
-/* ---- renew: a renewer and its locks. A renewal reads only those members of a lock
- * that its thread does not change before ll_renew_forget returns: names, nonce, held
- * keys.
- * ---- */
+/* ---- renew: a renewal reads only those members of a lock that its thread does not
+ * change before ll_renew_forget returns: names, nonce, held keys. ---- */
 
 struct ll_renewer {
     struct ll_client *client; /* used by the renewing thread alone */

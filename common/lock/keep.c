@@ -136,33 +136,33 @@ static int keep(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
     return ll_note_kept(l, code, lease_ms > 0 ? deadline_ms : 0);
 }
 
-/* lease_ms 0: checks, and extends nothing. */
+/* left_ms NULL: an extend, else a check. */
 static int keep_call(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
     struct ll_event event = {LL_EV_EXTEND, .us = ll_now_us()};
+    int64_t unused_ms;
+    int code = ll_enter(l->client);
 
-    event.code = keep(l, lease_ms, left_ms);
+    if (code == LL_OK && left_ms == NULL)
+        code = ll_check_lease(l, lease_ms);
+    if (code != LL_OK)
+        return code;
+    event.code = keep(l, lease_ms, left_ms != NULL ? left_ms : &unused_ms);
     event.keys = l->granted;
     return ll_leave(l->client, event);
 }
 
 int ll_extend(struct ll_lock *l, uint32_t lease_ms)
 {
-    int64_t left_ms;
-    int code = ll_enter(l->client);
-
-    if (code == LL_OK)
-        code = ll_check_lease(l, lease_ms);
-    return code == LL_OK ? keep_call(l, lease_ms, &left_ms) : code;
+    return keep_call(l, lease_ms, NULL);
 }
 
 int ll_verify(struct ll_lock *l, int64_t *left_ms)
 {
-    int code = ll_enter(l->client);
+    int code;
 
     *left_ms = -1;
-    if (code == LL_OK)
-        code = keep_call(l, 0, left_ms);
+    code = keep_call(l, 0, left_ms);
     if (code == LL_OK && *left_ms < 0)
         *left_ms = l->deadline_ms - ll_now_ms();
     return code;

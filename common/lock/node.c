@@ -107,7 +107,7 @@ static int check_socket(struct ll_client *c, struct ll_node *node)
     if (!node->address.is_tls)
         return shake(c, node);
     node->state = LL_TLS;
-    return ll_tls_begin(c, node);
+    return LL_OK;
 }
 
 /* A connection that ends before its first byte: over TLS, servers that ask for a client
