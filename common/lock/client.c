@@ -88,6 +88,8 @@ static bool keep_options(struct ll_client *c, const struct ll_options *o)
     c->prefix_len = (size_t)snprintf(c->prefix, sizeof c->prefix, "%s",
                                      o->prefix != NULL ? o->prefix : "lock:");
     (void)snprintf(c->last_key, sizeof c->last_key, "%s!last", c->prefix);
+    if (o->password == NULL)
+        c->o.password = c->password;
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++) {
         if (*texts[i] == NULL)
@@ -205,8 +207,6 @@ void ll_close(struct ll_client *c)
         c->async_detach(c);
     for (size_t i = 0; i < LL_NODES_MAX; i++)
         ll_node_free(&c->nodes[i]);
-    for (size_t i = 0; i < LL_PLACES_MAX; i++)
-        free(c->places[i].host);
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++)
         forget(*texts[i]);

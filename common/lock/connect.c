@@ -71,14 +71,6 @@ static bool has_ready_majority(const struct ll_client *c)
     return ll_count(ll_ready_nodes(c)) >= ll_majority(c);
 }
 
-/* Time at which a node that is not ready is given up; INT64_MAX: it is up, or down. */
-static int64_t end_of(const struct ll_node *node)
-{
-    if (node->state == LL_UP && node->owed > 0)
-        return node->owed_since_ms + OWED_MOST_MS + 1;
-    return ll_node_is_under_way(node) ? node->until_ms : INT64_MAX;
-}
-
 static void refresh_all(struct ll_client *c)
 {
     int64_t now_ms = ll_now_ms();
@@ -97,8 +89,10 @@ static bool wait_for_news(struct ll_client *c, int64_t limit_ms)
 
     for (size_t i = 0; i < c->node_ct; i++) {
         const struct ll_node *node = &c->nodes[i];
-        int64_t end_ms = end_of(node);
+        int64_t end_ms = ll_node_is_under_way(node) ? node->until_ms : INT64_MAX;
 
+        if (node->state == LL_UP && node->owed > 0)
+            end_ms = node->owed_since_ms + OWED_MOST_MS + 1;
         fds[i] = (struct pollfd){.fd = -1};
         if (end_ms != INT64_MAX)
             fds[i] =
@@ -131,7 +125,6 @@ static int ask_sentinel(struct ll_client *c, int64_t until_ms)
     ll_node_start(c, &sentinel, until_ms);
     wait_for(c, &sentinel);
     code = sentinel.state == LL_UP ? LL_OK : sentinel.failure;
-    sentinel.address.host = NULL; /* borrowed */
     ll_node_free(&sentinel);
     return code;
 }
@@ -180,7 +173,7 @@ static int gather_one(struct ll_client *c)
         if (c->kind == LL_SENTINELS)
             code = find_primary(c, until_ms);
         else if (tries > 0)
-            code = ll_next_seed(c);
+            ll_next_seed(c);
         if (code != LL_OK)
             return code;
         node->redirects = 0;

@@ -15,6 +15,7 @@
 enum {
     LL_ERROR_MAX = 256,
     LL_PLACES_MAX = 8,
+    LL_HOST_MAX = 255,
     LL_RUN_ID_MAX = 48,
     LL_NONCE_HEX = LL_NONCE_SIZE - 1,
     LL_ALL_NODES = (1 << LL_NODES_MAX) - 1, /* as bits */
@@ -70,7 +71,7 @@ void ll_text_free(struct ll_text *t);
 
 /* The address of a server. */
 struct ll_address {
-    char *host; /* host name, or path when is_unix */
+    char host[LL_HOST_MAX + 1]; /* or path when is_unix */
     int port;
     bool is_unix, is_tls;
 };
@@ -228,7 +229,7 @@ int ll_gather(struct ll_client *c, bool is_take);
 unsigned ll_up_nodes(const struct ll_client *c);
 unsigned ll_ready_nodes(const struct ll_client *c);
 /* Cluster: puts the address of the next known node into nodes[0]. */
-int ll_next_seed(struct ll_client *c);
+void ll_next_seed(struct ll_client *c);
 /* Cluster: follows "MOVED slot host:port" or "ASK ..."; false: it is neither. */
 bool ll_place_follow(struct ll_client *c, struct ll_node *node, const char *error);
 /* Cluster: the prefix has a hash tag, so all keys are in one slot. */
@@ -252,9 +253,6 @@ void ll_talk(struct ll_client *c,
 void ll_talk_tell(struct ll_client *c, struct ll_node *node);
 /* Writes or reads once, as poll says (revents). */
 void ll_talk_step(struct ll_client *c, struct ll_node *node, short events);
-/* Prepares a new connection: array lengths are limited, and the descriptor is closed on
- * exec. */
-void ll_adopt(struct ll_node *node);
 /* A node's time to answer for a lease. */
 int64_t ll_node_ms(const struct ll_client *c, uint32_t lease_ms);
 int64_t ll_reply_deadline(const struct ll_client *c, int64_t reply_ms);

@@ -110,7 +110,6 @@ int ll_give_all(struct ll_lock *l)
     code = ll_gather(l->client, false);
     if (code != LL_OK && code != LL_E_NO_QUORUM)
         return code;
-    r.keys = s.n;
     r.enough = ll_is_all_ours;
     ll_round_run(&r);
     return ll_read_give(&r, &s, was_valid);

@@ -13,15 +13,9 @@ enum { QUORUM_CT = 2 + LUA_COUNT };
 
 enum { REDIRECTS_MAX = 5 };
 
-/* The option overrides the URL. */
-static const char *password_of(const struct ll_client *c)
-{
-    return c->o.password != NULL ? c->o.password : c->password;
-}
-
 static size_t head_ct(const struct ll_client *c)
 {
-    return (password_of(c) != NULL ? 1U : 0U) + (c->db != 0 ? 1U : 0U);
+    return (c->o.password != NULL ? 1U : 0U) + (c->db != 0 ? 1U : 0U);
 }
 
 static void put_auth(struct ll_text *t, const char *user, const char *password)
@@ -54,8 +48,8 @@ static void send_to_server(struct ll_client *c, struct ll_node *node)
 
     ll_talk_begin(node, head_ct(c) + (c->kind == LL_QUORUM ? QUORUM_CT : 0) +
                             (node->is_asking ? 4 : 3));
-    if (password_of(c) != NULL)
-        put_auth(t, c->user, password_of(c));
+    if (c->o.password != NULL)
+        put_auth(t, c->user, c->o.password);
     if (c->db != 0) {
         ll_put_command(t, 2);
         ll_put_word(t, "SELECT");
@@ -226,7 +220,6 @@ static int read_sentinel(struct ll_client *c, struct ll_node *node)
     struct ll_address *a = &c->nodes[0].address;
     int code = first_error(c, node, node->wanted, c->o.sentinel_password != NULL);
     int64_t port;
-    char *host;
 
     if (code != LL_OK)
         return code;
@@ -236,16 +229,12 @@ static int read_sentinel(struct ll_client *c, struct ll_node *node)
                        node->address.host, c->primary_name);
     if (address->type != REDIS_REPLY_ARRAY || address->elements != 2 ||
         address->element[0]->type != REDIS_REPLY_STRING ||
+        address->element[0]->len > LL_HOST_MAX ||
         !ll_reply_number(address->element[1], &port) || port < 1 || port > 65535)
         return ll_fail(c, LL_E_PROTO, "the Sentinel at %s named no address",
                        node->address.host);
-    host = malloc(address->element[0]->len + 1);
-    if (host == NULL)
-        return ll_fail_as(c, LL_E_NOMEM);
-    memcpy(host, address->element[0]->str, address->element[0]->len + 1);
-    free(a->host);
-    *a = (struct ll_address){
-        .host = host, .port = (int)port, .is_tls = node->address.is_tls};
+    *a = (struct ll_address){.port = (int)port, .is_tls = node->address.is_tls};
+    memcpy(a->host, address->element[0]->str, address->element[0]->len + 1);
     return LL_OK;
 }
 
@@ -254,7 +243,7 @@ static int read_server(struct ll_client *c, struct ll_node *node)
     size_t head = head_ct(c);
     const redisReply *info = node->replies[head];
     const redisReply *last = node->replies[node->wanted - 2];
-    int code = first_error(c, node, head + 1, password_of(c) != NULL);
+    int code = first_error(c, node, head + 1, c->o.password != NULL);
 
     if (code != LL_OK)
         return code;

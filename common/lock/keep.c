@@ -95,7 +95,6 @@ int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n)
 
     for (size_t i = 0; i < n; i++)
         call.keys += parts[i].l->granted;
-    r.keys = call.keys;
     r.enough = ll_is_all_ours;
     ll_round_run(&r);
     return ll_read_keep(&r, &call);

@@ -24,6 +24,40 @@ void ll_node_fail(struct ll_client *c, struct ll_node *node, int code)
         c->node_ct == 1 ? 0 : ll_now_ms() + ll_jitter_ms(node->pause_ms);
 }
 
+/* ---- a new connection ---- */
+
+/* Longest valid array: an acquire with every key busy, or a step of a scan. hiredis
+ * alone would allocate any length that the server announces. */
+enum { ELEMENTS_MAX = 1 << 16 };
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_ct;
+#else
+typedef int element_ct;
+#endif
+
+static void *make_array(const redisReadTask *task, element_ct elements)
+{
+    const struct ll_node *node = task->privdata;
+
+    if (elements > ELEMENTS_MAX)
+        return NULL;
+    return node->hiredis_functions->createArray(task, elements);
+}
+
+/* Limits the lengths of arrays, and closes the descriptor on exec. */
+static void adopt(struct ll_node *node)
+{
+    redisReader *reader = node->conn->reader;
+
+    node->hiredis_functions = reader->fn;
+    node->functions = *reader->fn;
+    node->functions.createArray = make_array;
+    reader->fn = &node->functions;
+    reader->privdata = node;
+    (void)fcntl(node->conn->fd, F_SETFD, FD_CLOEXEC);
+}
+
 /* ---- steps: LL_OK, LL_BUSY (not yet), or the fault that ends the try ---- */
 
 /* Reads block for at most a tick; each write is non-blocking by its flag. Connections
@@ -71,7 +105,7 @@ static int begin(struct ll_client *c, struct ll_node *node)
         return ll_fail_as(c, LL_E_NOMEM);
     if (node->conn->err != 0)
         return ll_fail_at(c, node, LL_E_UNAVAILABLE, ": %s", node->conn->errstr);
-    ll_adopt(node);
+    adopt(node);
     node->state = LL_CONNECTING;
     node->is_layered = a->is_tls;
     if (!is_handed_in)

@@ -17,6 +17,7 @@ void ll_eval(struct ll_round *r, struct ll_node *node, size_t keys, size_t args)
     bool is_whole = ll_has(r->whole, (size_t)(node - r->c->nodes));
     const struct lua_text *script = &lua_texts[r->script];
 
+    r->keys = keys - 1; /* beside the last token's */
     if (node->is_asking)
         ll_put_words(t, (const char *[]){"ASKING", NULL});
     ll_put_command(t, 3 + keys + args);
@@ -163,7 +164,7 @@ void ll_round_run(struct ll_round *r)
     if (c->nodes[0].is_asking) { /* the next command begins at the slot's owner again */
         c->nodes[0].is_asking = false;
         ll_node_close(&c->nodes[0]);
-        (void)ll_next_seed(c);
+        ll_next_seed(c);
     }
     if (c->node_ct == 1 && code != LL_OK) /* no further try was possible */
         r->codes[0] = code;
@@ -268,16 +269,6 @@ static bool read_busy(const struct ll_span *s, const redisReply *reply, size_t f
     return true;
 }
 
-/* {"one", token, index} */
-static bool read_one(const struct ll_span *s, const redisReply *reply)
-{
-    struct ll_slot *slot = reply->elements == 3 ? slot_at(s, reply->element[2]) : NULL;
-
-    if (slot != NULL)
-        slot->code = LL_OK;
-    return slot != NULL;
-}
-
 /* Code of a valid answer, else LL_E_PROTO. */
 static int
 read_kind(const struct ll_take *take, const char *kind, const redisReply *reply)
@@ -285,13 +276,18 @@ read_kind(const struct ll_take *take, const char *kind, const redisReply *reply)
     const struct ll_span *s = take->s;
     bool is_ok = strcmp(kind, "ok") == 0 && take->mode != LL_ONE;
     bool is_one = strcmp(kind, "one") == 0 && take->mode == LL_ONE;
-    bool is_valid;
+    struct ll_slot *one = NULL;
     size_t granted = 0;
+    bool is_valid;
 
     set_codes(s, is_ok ? LL_OK : LL_BUSY);
     if (strcmp(kind, "busy") == 0)
         return read_busy(s, reply, 1) ? LL_BUSY : LL_E_PROTO;
-    is_valid = is_ok ? read_busy(s, reply, 2) : is_one && read_one(s, reply);
+    if (is_one && reply->elements == 3)
+        one = slot_at(s, reply->element[2]);
+    if (one != NULL)
+        one->code = LL_OK;
+    is_valid = is_ok ? read_busy(s, reply, 2) : one != NULL;
     if (take->token == 0 || !is_valid)
         return LL_E_PROTO;
     for (size_t i = 0; i < s->n; i++)

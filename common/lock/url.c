@@ -2,6 +2,7 @@
  * a cluster), and the one to which a cluster redirects. */
 #define _DEFAULT_SOURCE /* explicit_bzero, strdup */
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,25 +58,33 @@ static char *cut_user(char **text)
     return user;
 }
 
-/* Copies and decodes %XX. */
-static const char *decode(char **out, const char *text)
+/* Decodes %XX in place; returns NULL, or the reason why not. */
+static const char *decode(char *text)
 {
-    char *at = *out = strdup(text);
+    char *out = text;
 
-    if (at == NULL)
-        return ll_no_memory;
-    for (; *text != '\0'; text++, at++) {
-        *at = *text;
+    for (; *text != '\0'; text++, out++) {
+        *out = *text;
         if (*text == '%' && isxdigit((unsigned char)text[1]) &&
             isxdigit((unsigned char)text[2])) {
-            *at = (char)strtol((char[]){text[1], text[2], '\0'}, NULL, 16);
+            *out = (char)strtol((char[]){text[1], text[2], '\0'}, NULL, 16);
             text += 2;
         }
-        if (*at == '\0')
+        if (*out == '\0')
             return "%00 can stand nowhere";
     }
-    *at = '\0';
+    *out = '\0';
     return NULL;
+}
+
+static const char *keep(char **out, char *text)
+{
+    const char *why = decode(text);
+
+    if (why != NULL)
+        return why;
+    *out = strdup(text);
+    return *out == NULL ? ll_no_memory : NULL;
 }
 
 static bool read_number(const char *text, int *out)
@@ -88,10 +97,10 @@ static bool read_number(const char *text, int *out)
 
 static const char *take_user(struct ll_client *c, char *user)
 {
-    const char *password = cut(user, ':');
-    const char *why = password == NULL ? NULL : decode(&c->password, password);
+    char *password = cut(user, ':');
+    const char *why = password == NULL ? NULL : keep(&c->password, password);
 
-    return why != NULL || user[0] == '\0' ? why : decode(&c->user, user);
+    return why != NULL || user[0] == '\0' ? why : keep(&c->user, user);
 }
 
 /* host[:port]; a host in brackets is an IPv6 address. */
@@ -111,9 +120,10 @@ static const char *take_host(struct ll_address *a, char *host, int port)
     a->port = port;
     if (rest != NULL && (!read_number(rest, &a->port) || a->port == 0))
         return "the port is no number from 1 to 65535";
-    if (host[0] == '\0' || strpbrk(host, " %") != NULL)
-        return "a server has no name, or a blank in it";
-    return decode(&a->host, host);
+    if (host[0] == '\0' || strpbrk(host, " %") != NULL || strlen(host) > LL_HOST_MAX)
+        return "a server has no name, or a blank in it, or more than 255 bytes";
+    (void)strcpy(a->host, host);
+    return NULL;
 }
 
 static const char *take_db(struct ll_client *c, const char *text)
@@ -152,7 +162,9 @@ parse_server(struct ll_client *c, const struct scheme *scheme, char *text, char 
         return "options behind ? are not known here";
     if (a->is_unix && db != NULL)
         db += strlen("db=");
-    why = a->is_unix ? decode(&a->host, text) : take_host(a, text, REDIS_PORT);
+    why = a->is_unix ? decode(text) : take_host(a, text, REDIS_PORT);
+    if (a->is_unix)
+        (void)strcpy(a->host, text);
     return why != NULL ? why : take_db(c, db);
 }
 
@@ -182,11 +194,11 @@ parse_places(struct ll_client *c, const struct scheme *scheme, char *text)
         why = take_host(a, text, is_sentinel ? SENTINEL_PORT : REDIS_PORT);
     }
     if (why == NULL && is_sentinel)
-        why = decode(&c->primary_name, name);
-    if (why == NULL && !is_sentinel && ll_next_seed(c) != LL_OK)
-        why = ll_no_memory;
+        why = keep(&c->primary_name, name);
     if (why == NULL)
         why = take_db(c, db);
+    if (!is_sentinel)
+        ll_next_seed(c);
     return why != NULL ? why : take_user(c, user);
 }
 
@@ -253,41 +265,33 @@ bool ll_has_tag(const char *prefix)
 }
 
 /* The known nodes, one after another. */
-int ll_next_seed(struct ll_client *c)
+void ll_next_seed(struct ll_client *c)
 {
-    const struct ll_address *seed = &c->places[c->place_at];
-    struct ll_address *a = &c->nodes[0].address;
-    char *host = strdup(seed->host);
-
-    if (host == NULL)
-        return ll_fail_as(c, LL_E_NOMEM);
+    c->nodes[0].address = c->places[c->place_at];
     c->place_at = (c->place_at + 1) % c->place_ct;
-    free(a->host);
-    *a = *seed;
-    a->host = host;
-    return LL_OK;
 }
 
 /* An empty host means the node that answered. */
 bool ll_place_follow(struct ll_client *c, struct ll_node *node, const char *error)
 {
-    struct ll_address target = {.is_tls = node->address.is_tls};
-    const char *host = strrchr(error, ' '), *colon = strrchr(error, ':');
+    struct ll_address target = node->address;
     bool is_ask = strncmp(error, "ASK ", 4) == 0;
+    const char *host, *colon;
 
-    if ((!is_ask && strncmp(error, "MOVED ", 6) != 0) || colon == NULL ||
-        colon < host || !read_number(colon + 1, &target.port) || target.port == 0)
+    if (!is_ask && strncmp(error, "MOVED ", 6) != 0)
         return false;
-    host++;
-    target.host = colon == host ? strdup(node->address.host)
-                                : strndup(host, (size_t)(colon - host));
-    if (target.host == NULL)
+    host = strrchr(error, ' ') + 1;
+    colon = strrchr(host, ':');
+    if (colon == NULL || colon - host > LL_HOST_MAX ||
+        !read_number(colon + 1, &target.port) || target.port == 0)
         return false;
-    ll_node_close(node);
+    target.is_unix = false;
+    if (colon > host)
+        (void)snprintf(target.host, sizeof target.host, "%.*s", (int)(colon - host),
+                       host);
     if (c->place_ct == 0)
         c->places[c->place_ct++] = node->address; /* to come back to */
-    else
-        free(node->address.host);
+    ll_node_close(node);
     c->kind = LL_CLUSTER;
     node->address = target;
     node->is_asking = is_ask;
