@@ -109,11 +109,11 @@ static const char *take_host(struct ll_address *a, char *host, int port)
     bool is_v6 = host[0] == '[';
     char *rest = cut(host, is_v6 ? ']' : ':');
 
-    if (is_v6 && rest == NULL)
-        return "the [ of the address is not closed";
-    if (is_v6 && rest[0] != '\0' && rest[0] != ':')
-        return "behind the ] only :PORT may stand";
     if (is_v6) {
+        if (rest == NULL)
+            return "the [ of the address is not closed";
+        if (rest[0] != '\0' && rest[0] != ':')
+            return "behind the ] only :PORT may stand";
         host++;
         rest = rest[0] == ':' ? rest + 1 : NULL;
     }
@@ -180,10 +180,10 @@ parse_places(struct ll_client *c, const struct scheme *scheme, char *text)
 
     c->kind = scheme->kind;
     c->node_ct = 1;
-    if ((name != NULL) != is_sentinel || (is_sentinel && name[0] == '\0'))
-        return is_sentinel
-                   ? "behind the Sentinels stands /NAME, what they call the primary"
-                   : "a cluster has no databases";
+    if (is_sentinel && (name == NULL || name[0] == '\0'))
+        return "behind the Sentinels stands /NAME, what they call the primary";
+    if (!is_sentinel && name != NULL)
+        return "a cluster has no databases";
     for (; why == NULL && text != NULL; text = rest) {
         struct ll_address *a = &c->places[c->place_ct];
 
