@@ -1,5 +1,5 @@
 /* base: helpers for all other files: error texts, clocks and waiting, begin and end of
- * a call with its counters and hook, sets of nodes. */
+ * a call with its hook, sets of nodes. */
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -169,29 +169,12 @@ int ll_enter(struct ll_client *c)
 
 int ll_leave(struct ll_client *c, struct ll_event event)
 {
-    struct ll_stats *s = &c->stats;
-    int code = event.code;
-
-    if (code != LL_OK &&
-        code != LL_PARTIAL) /* the keys held are from an earlier call */
-        event.granted = 0;
-    if (event.kind == LL_EV_ACQUIRE) {
-        s->acquires++;
-        s->granted += event.granted;
-        if (code > LL_OK && code != LL_LOST)
-            s->busy += event.keys - event.granted;
-        s->uncertain += code == LL_E_UNCERTAIN ? 1 : 0;
-        s->faults += code < 0 ? 1 : 0;
-    }
+    if (event.code != LL_OK && event.code != LL_PARTIAL)
+        event.granted = 0; /* the keys held are from an earlier call */
     event.us = ll_now_us() - event.us;
     if (c->o.on_event != NULL)
         c->o.on_event(&event, c->o.event_arg);
-    return code;
-}
-
-void ll_stats(const struct ll_client *c, struct ll_stats *stats)
-{
-    *stats = c->stats;
+    return event.code;
 }
 
 void ll_raise_floor(struct ll_client *c, int64_t token)

@@ -12,12 +12,10 @@
 
 static const char *refusal(const struct ll_client *c, const struct ll_options *o)
 {
-    bool is_tls = false;
+    bool is_tls = c->places[0].is_tls;
 
     for (size_t i = 0; i < LL_NODES_MAX; i++)
         is_tls = is_tls || c->nodes[i].address.is_tls;
-    if (c->place_ct > 0)
-        is_tls = c->places[0].is_tls;
     if (o->prefix != NULL && strlen(o->prefix) > LL_PREFIX_MAX)
         return "the prefix is too long";
     if (c->kind == LL_QUORUM && o->replicas > 0)
@@ -68,12 +66,7 @@ bool ll_read_options(void *to, size_t size, const void *given, size_t given_size
     return given_size > 0;
 }
 
-/* Copies the options and replaces zeros by the defaults. gcc's analyzer does not follow
- * the texts into *c, and calls them lost. */
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wanalyzer-malloc-leak"
-#endif
+/* Copies the options and replaces zeros by the defaults. */
 static bool keep_options(struct ll_client *c, const struct ll_options *o)
 {
     const char **texts[TEXT_CT];
@@ -88,6 +81,8 @@ static bool keep_options(struct ll_client *c, const struct ll_options *o)
     c->prefix_len = (size_t)snprintf(c->prefix, sizeof c->prefix, "%s",
                                      o->prefix != NULL ? o->prefix : "lock:");
     (void)snprintf(c->last_key, sizeof c->last_key, "%s!last", c->prefix);
+    if (o->password == NULL)
+        c->o.password = c->password;
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++) {
         if (*texts[i] == NULL)
@@ -97,10 +92,6 @@ static bool keep_options(struct ll_client *c, const struct ll_options *o)
     }
     return ok;
 }
-
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic pop
-#endif
 
 static int
 refuse(struct ll_client *c, int code, const char *reason, char *why, size_t why_size)
@@ -205,8 +196,6 @@ void ll_close(struct ll_client *c)
         c->async_detach(c);
     for (size_t i = 0; i < LL_NODES_MAX; i++)
         ll_node_free(&c->nodes[i]);
-    for (size_t i = 0; i < LL_PLACES_MAX; i++)
-        free(c->places[i].host);
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++)
         forget(*texts[i]);

@@ -71,14 +71,6 @@ static bool has_ready_majority(const struct ll_client *c)
     return ll_count(ll_ready_nodes(c)) >= ll_majority(c);
 }
 
-/* Time at which a node that is not ready is given up; INT64_MAX: it is up, or down. */
-static int64_t end_of(const struct ll_node *node)
-{
-    if (node->state == LL_UP && node->owed > 0)
-        return node->owed_since_ms + OWED_MOST_MS + 1;
-    return ll_node_is_under_way(node) ? node->until_ms : INT64_MAX;
-}
-
 static void refresh_all(struct ll_client *c)
 {
     int64_t now_ms = ll_now_ms();
@@ -97,8 +89,10 @@ static bool wait_for_news(struct ll_client *c, int64_t limit_ms)
 
     for (size_t i = 0; i < c->node_ct; i++) {
         const struct ll_node *node = &c->nodes[i];
-        int64_t end_ms = end_of(node);
+        int64_t end_ms = ll_node_is_under_way(node) ? node->until_ms : INT64_MAX;
 
+        if (node->state == LL_UP && node->owed > 0)
+            end_ms = node->owed_since_ms + OWED_MOST_MS + 1;
         fds[i] = (struct pollfd){.fd = -1};
         if (end_ms != INT64_MAX)
             fds[i] =
@@ -131,7 +125,6 @@ static int ask_sentinel(struct ll_client *c, int64_t until_ms)
     ll_node_start(c, &sentinel, until_ms);
     wait_for(c, &sentinel);
     code = sentinel.state == LL_UP ? LL_OK : sentinel.failure;
-    sentinel.address.host = NULL; /* borrowed */
     ll_node_free(&sentinel);
     return code;
 }
@@ -161,42 +154,31 @@ static int find_primary(struct ll_client *c, int64_t deadline_ms)
                    c->primary_name, words);
 }
 
-/* Puts the address of the next place to try into nodes[0]. */
-static int find_place(struct ll_client *c, int64_t deadline_ms)
-{
-    return c->kind == LL_SENTINELS ? find_primary(c, deadline_ms) : ll_next_seed(c);
-}
-
 /* ---- one server ---- */
 
-static void try_once(struct ll_client *c, struct ll_node *node)
-{
-    node->redirects = 0;
-    ll_node_start(c, node, ll_reply_deadline(c, c->o.connect_ms));
-    wait_for(c, node);
-}
-
-/* With Sentinels and clusters every known place is tried once. */
+/* Every known Sentinel or node of a cluster is tried once more if a try fails. */
 static int gather_one(struct ll_client *c)
 {
     struct ll_node *node = &c->nodes[0];
-    int code;
 
     wait_for(c, node);
-    if (node->state == LL_UP)
-        return LL_OK;
-    if (c->kind == LL_SENTINELS) {
-        code = find_place(c, ll_reply_deadline(c, c->o.connect_ms));
+    for (size_t tries = 0; node->state != LL_UP && tries <= c->place_ct; tries++) {
+        int64_t until_ms = ll_reply_deadline(c, c->o.connect_ms);
+        int code = LL_OK;
+
+        if (tries > 0 &&
+            (ll_now_ms() >= c->limit_ms ||
+             (node->failure != LL_E_UNAVAILABLE && node->failure != LL_E_READONLY)))
+            break;
+        if (c->kind == LL_SENTINELS)
+            code = find_primary(c, until_ms);
+        else if (tries > 0)
+            ll_next_seed(c);
         if (code != LL_OK)
             return code;
-    }
-    try_once(c, node);
-    for (size_t i = 0; node->state != LL_UP && i < c->place_ct; i++) {
-        if (ll_now_ms() >= c->limit_ms ||
-            (node->failure != LL_E_UNAVAILABLE && node->failure != LL_E_READONLY) ||
-            find_place(c, ll_reply_deadline(c, c->o.connect_ms)) != LL_OK)
-            break;
-        try_once(c, node);
+        node->redirects = 0;
+        ll_node_start(c, node, ll_reply_deadline(c, c->o.connect_ms));
+        wait_for(c, node);
     }
     return node->state == LL_UP ? LL_OK : node->failure;
 }

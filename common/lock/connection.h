@@ -15,6 +15,7 @@
 enum {
     LL_ERROR_MAX = 256,
     LL_PLACES_MAX = 8,
+    LL_HOST_MAX = 255,
     LL_RUN_ID_MAX = 48,
     LL_NONCE_HEX = LL_NONCE_SIZE - 1,
     LL_ALL_NODES = (1 << LL_NODES_MAX) - 1, /* as bits */
@@ -70,7 +71,7 @@ void ll_text_free(struct ll_text *t);
 
 /* The address of a server. */
 struct ll_address {
-    char *host; /* host name, or path when is_unix */
+    char host[LL_HOST_MAX + 1]; /* or path when is_unix */
     int port;
     bool is_unix, is_tls;
 };
@@ -82,7 +83,7 @@ struct ll_node {
     struct ll_address address;
     enum ll_state state;
     redisContext *conn; /* not in LL_DOWN */
-    void *ssl;          /* in LL_TLS */
+    void *ssl;          /* of the TLS handshake */
     bool is_layered;    /* I/O goes through hiredis: TLS, or the caller's connection */
     bool is_sentinel;   /* a Sentinel: asked for an address only */
     bool is_asking;     /* cluster: the slot moves to it: every command needs ASKING */
@@ -129,10 +130,9 @@ struct ll_client {
     size_t prefix_len;
     char last_key[LL_PREFIX_MAX + 8]; /* "<prefix>!last" */
     int db;
-    int64_t floor;    /* tokens are higher */
-    int64_t limit_ms; /* end of the present call, on the boot clock */
-    int cancel_fd;    /* a readable fd ends the present exchange; -1: none */
-    struct ll_stats stats;
+    int64_t floor;          /* tokens are higher */
+    int64_t limit_ms;       /* end of the present call, on the boot clock */
+    int cancel_fd;          /* a readable fd ends the present exchange; -1: none */
     struct ll_async *async; /* NULL: not attached; only lock_async knows the type: */
     void (*async_detach)(struct ll_client *c);
     void (*async_forget)(struct ll_lock *l);
@@ -174,8 +174,8 @@ int ll_check_owner(struct ll_client *c);
 /* Begins a call and sets its end: time to connect and to answer. Returns as
  * ll_check_owner. */
 int ll_enter(struct ll_client *c);
-/* Ends a call that asked a server and began at event.us: counts it and calls the hook.
- * Returns its code. */
+/* Ends a call that asked a server and began at event.us: calls the hook. Returns its
+ * code. */
 int ll_leave(struct ll_client *c, struct ll_event event);
 /* ll_copy: another client with the same options, for another thread.
  * ll_is_alike: true if both have the same url, word for word, and prefix. */
@@ -214,9 +214,8 @@ void ll_handshake_put(struct ll_client *c, struct ll_node *node);
 int ll_handshake_read(struct ll_client *c, struct ll_node *node);
 /* NULL if this build has TLS, else the reason. */
 const char *ll_tls_missing(void);
-/* The TLS handshake on a connected socket; step: LL_OK, LL_BUSY with what poll has to
- * wait for, LL_E_TLS, LL_E_UNAVAILABLE. */
-int ll_tls_begin(struct ll_client *c, struct ll_node *node);
+/* Begins and continues the TLS handshake on a connected socket: LL_OK, LL_BUSY with
+ * what poll has to wait for, LL_E_TLS, LL_E_UNAVAILABLE. */
 int ll_tls_step(struct ll_client *c, struct ll_node *node);
 short ll_tls_events(const struct ll_node *node);
 /* Bytes through hiredis, never with a SIGPIPE; 0 or -1 as hiredis answers. */
@@ -230,7 +229,7 @@ int ll_gather(struct ll_client *c, bool is_take);
 unsigned ll_up_nodes(const struct ll_client *c);
 unsigned ll_ready_nodes(const struct ll_client *c);
 /* Cluster: puts the address of the next known node into nodes[0]. */
-int ll_next_seed(struct ll_client *c);
+void ll_next_seed(struct ll_client *c);
 /* Cluster: follows "MOVED slot host:port" or "ASK ..."; false: it is neither. */
 bool ll_place_follow(struct ll_client *c, struct ll_node *node, const char *error);
 /* Cluster: the prefix has a hash tag, so all keys are in one slot. */
@@ -254,9 +253,6 @@ void ll_talk(struct ll_client *c,
 void ll_talk_tell(struct ll_client *c, struct ll_node *node);
 /* Writes or reads once, as poll says (revents). */
 void ll_talk_step(struct ll_client *c, struct ll_node *node, short events);
-/* Prepares a new connection: array lengths are limited, and the descriptor is closed on
- * exec. */
-void ll_adopt(struct ll_node *node);
 /* A node's time to answer for a lease. */
 int64_t ll_node_ms(const struct ll_client *c, uint32_t lease_ms);
 int64_t ll_reply_deadline(const struct ll_client *c, int64_t reply_ms);

@@ -62,6 +62,7 @@ static void note_deletions(const struct ll_round *r, const struct ll_span *s)
 
 int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid)
 {
+    struct ll_lock *l = s->l;
     size_t answers = 0;
 
     for (size_t i = 0; i < r->c->node_ct; i++)
@@ -70,32 +71,19 @@ int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_val
         note_deletions(r, s);
     if (answers < ll_majority(r->c))
         return ll_too_few(r);
+    l->release_code = LL_OK;
     for (size_t j = 0; j < s->n; j++) {
         struct ll_slot *slot = ll_span_slot(s, j);
+        int code = code_of(r, l, slot, j);
 
-        slot->code = code_of(r, s->l, slot, j);
-    }
-    return LL_OK;
-}
-
-/* Reads the codes of the keys; released keys are no longer held. */
-static int settle(struct ll_lock *l, const size_t *index, size_t n)
-{
-    int worst = LL_OK;
-
-    for (size_t i = 0; i < n; i++) {
-        struct ll_slot *slot = &l->slots[index[i]];
-
-        worst = slot->code > worst ? slot->code : worst;
-        if (!slot->held) /* an acquire removes keys that it did not grant */
-            continue;
-        l->client->stats.released += slot->code == LL_OK ? 1 : 0;
-        l->client->stats.lost +=
-            slot->code == LL_OK || l->lost ? 0 : 1; /* or reported */
-        l->granted--;
+        slot->code = code;
+        l->release_code = code > l->release_code ? code : l->release_code;
+        l->granted -= slot->held ? 1 : 0;
         slot->held = false;
     }
-    return worst;
+    l->released = true;
+    l->uncertain = false;
+    return l->release_code;
 }
 
 size_t ll_pick(const struct ll_lock *l, size_t *index)
@@ -107,16 +95,6 @@ size_t ll_pick(const struct ll_lock *l, size_t *index)
             index[n++] = i;
     }
     return n;
-}
-
-int ll_note_given(struct ll_lock *l, int code, size_t n)
-{
-    if (code < 0)
-        return code;
-    l->release_code = settle(l, l->table, n);
-    l->released = true;
-    l->uncertain = false;
-    return l->release_code;
 }
 
 /* Nodes of a quorum are told though they are too few: their grants are in the way of
@@ -132,48 +110,34 @@ int ll_give_all(struct ll_lock *l)
     code = ll_gather(l->client, false);
     if (code != LL_OK && code != LL_E_NO_QUORUM)
         return code;
-    r.keys = s.n;
     r.enough = ll_is_all_ours;
     ll_round_run(&r);
-    code = ll_read_give(&r, &s, was_valid);
-    return ll_note_given(l, code, s.n);
-}
-
-static int release(struct ll_lock *l)
-{
-    if (l->released)
-        return l->release_code;
-    if (l->granted == 0 && !l->uncertain)
-        return LL_GONE;
-    ll_renew_forget(l);
-    return ll_give_all(l);
+    return ll_read_give(&r, &s, was_valid);
 }
 
 int ll_release(struct ll_lock *l)
 {
-    int64_t began_us = ll_now_us();
-    size_t keys = l->granted;
+    struct ll_event event = {LL_EV_RELEASE, LL_GONE, l->granted, .us = ll_now_us()};
     int code = ll_enter(l->client);
 
     if (code != LL_OK)
         return code;
-    code = release(l);
-    return ll_leave(l->client,
-                    (struct ll_event){LL_EV_RELEASE, code, keys, 0, began_us});
+    if (l->released) {
+        event.code = l->release_code;
+    } else if (l->granted > 0 || l->uncertain) {
+        ll_renew_forget(l);
+        event.code = ll_give_all(l);
+    }
+    return ll_leave(l->client, event);
 }
 
 /* ---- without a command to the server ---- */
 
-static void forget_async(struct ll_lock *l)
-{
-    if (l->async_call != NULL)
-        l->client->async_forget(l);
-}
-
 void ll_abandon(struct ll_lock *l)
 {
     ll_renew_forget(l);
-    forget_async(l);
+    if (l->async_call != NULL)
+        l->client->async_forget(l);
     ll_clear(l);
 }
 
@@ -181,8 +145,7 @@ void ll_free(struct ll_lock *l)
 {
     if (l == NULL)
         return;
-    ll_renew_forget(l);
-    forget_async(l);
+    ll_abandon(l);
     free(l->names);
     free(l->offsets);
     free(l->table);

@@ -7,24 +7,15 @@
 
 #include "common/lock/connection.h"
 
-/* Numbers of commands of a kind, where it applies. */
-enum { INFO_CT = 3, MAX_LEASE_CT = 2, ASKING_CT = 1 };
-
-/* Scripts are loaded into the nodes of a quorum: one that does not know a script would
- * miss the commands whose answers nobody waits for. */
-enum { QUORUM_CT = MAX_LEASE_CT + LUA_COUNT };
+/* Commands for a node of a quorum. Scripts are loaded into it: one that does not know a
+ * script would miss the commands whose answers nobody waits for. */
+enum { QUORUM_CT = 2 + LUA_COUNT };
 
 enum { REDIRECTS_MAX = 5 };
 
-/* The option overrides the URL. */
-static const char *password_of(const struct ll_client *c)
-{
-    return c->o.password != NULL ? c->o.password : c->password;
-}
-
 static size_t head_ct(const struct ll_client *c)
 {
-    return (password_of(c) != NULL ? 1U : 0U) + (c->db != 0 ? 1U : 0U);
+    return (c->o.password != NULL ? 1U : 0U) + (c->db != 0 ? 1U : 0U);
 }
 
 static void put_auth(struct ll_text *t, const char *user, const char *password)
@@ -53,20 +44,18 @@ static void put_quorum(struct ll_client *c, struct ll_text *t)
 
 static void send_to_server(struct ll_client *c, struct ll_node *node)
 {
-    static const char *const sections[INFO_CT] = {"server", "replication", "memory"};
     struct ll_text *t = &node->out;
 
-    ll_talk_begin(node, head_ct(c) + INFO_CT + (c->kind == LL_QUORUM ? QUORUM_CT : 0) +
-                            (node->is_asking ? ASKING_CT : 0) + 2);
-    if (password_of(c) != NULL)
-        put_auth(t, c->user, password_of(c));
+    ll_talk_begin(node, head_ct(c) + (c->kind == LL_QUORUM ? QUORUM_CT : 0) +
+                            (node->is_asking ? 4 : 3));
+    if (c->o.password != NULL)
+        put_auth(t, c->user, c->o.password);
     if (c->db != 0) {
         ll_put_command(t, 2);
         ll_put_word(t, "SELECT");
         ll_put_number(t, c->db);
     }
-    for (size_t i = 0; i < INFO_CT; i++)
-        ll_put_words(t, (const char *[]){"INFO", sections[i], NULL});
+    ll_put_words(t, (const char *[]){"INFO", NULL});
     if (c->kind == LL_QUORUM)
         put_quorum(c, t);
     if (node->is_asking)
@@ -93,23 +82,18 @@ void ll_handshake_put(struct ll_client *c, struct ll_node *node)
 
 /* ---- INFO ---- */
 
-/* Copies the value of "name:value\r\n" out of the sections. */
-static bool
-info_field(redisReply *const *info, const char *name, char *buf, size_t size)
+/* Copies the value of "name:value\r\n". */
+static bool info_field(const redisReply *info, const char *name, char *buf, size_t size)
 {
     size_t n = strlen(name);
 
     buf[0] = '\0';
-    for (size_t i = 0; i < INFO_CT; i++) {
-        const char *text = info[i]->str;
-
-        for (const char *p = text; p != NULL && (p = strstr(p, name)) != NULL; p += n) {
-            if ((p != text && p[-1] != '\n') || p[n] != ':')
-                continue;
-            (void)snprintf(buf, size, "%.*s", (int)strcspn(p + n + 1, "\r\n"),
-                           p + n + 1);
-            return true;
-        }
+    for (const char *p = info->str; p != NULL && (p = strstr(p, name)) != NULL;
+         p += n) {
+        if ((p != info->str && p[-1] != '\n') || p[n] != ':')
+            continue;
+        (void)snprintf(buf, size, "%.*s", (int)strcspn(p + n + 1, "\r\n"), p + n + 1);
+        return true;
     }
     return false;
 }
@@ -123,8 +107,7 @@ static bool is_too_old(const char *version)
     return dot != version && (major < 6 || (major == 6 && minor < 2));
 }
 
-static int
-check_info(struct ll_client *c, struct ll_node *node, redisReply *const *info)
+static int check_info(struct ll_client *c, struct ll_node *node, const redisReply *info)
 {
     char field[48];
 
@@ -172,10 +155,10 @@ static int check_twins(struct ll_client *c, const struct ll_node *node)
 
 /* A node that was restarted may have lost locks that are still held: it may not grant
  * until the longest lease has ended. Its uptime is in whole seconds. */
-static int
-check_member(struct ll_client *c, struct ll_node *node, redisReply *const *info)
+static int check_member(struct ll_client *c, struct ll_node *node)
 {
-    const redisReply *set = info[INFO_CT], *max_lease = info[INFO_CT + 1];
+    redisReply *const *replies = node->replies + head_ct(c);
+    const redisReply *info = replies[0], *set = replies[1], *max_lease = replies[2];
     int64_t most_ms = 0, up_s = -1;
     char uptime[24];
 
@@ -237,7 +220,6 @@ static int read_sentinel(struct ll_client *c, struct ll_node *node)
     struct ll_address *a = &c->nodes[0].address;
     int code = first_error(c, node, node->wanted, c->o.sentinel_password != NULL);
     int64_t port;
-    char *host;
 
     if (code != LL_OK)
         return code;
@@ -247,25 +229,21 @@ static int read_sentinel(struct ll_client *c, struct ll_node *node)
                        node->address.host, c->primary_name);
     if (address->type != REDIS_REPLY_ARRAY || address->elements != 2 ||
         address->element[0]->type != REDIS_REPLY_STRING ||
+        address->element[0]->len > LL_HOST_MAX ||
         !ll_reply_number(address->element[1], &port) || port < 1 || port > 65535)
         return ll_fail(c, LL_E_PROTO, "the Sentinel at %s named no address",
                        node->address.host);
-    host = malloc(address->element[0]->len + 1);
-    if (host == NULL)
-        return ll_fail_as(c, LL_E_NOMEM);
-    memcpy(host, address->element[0]->str, address->element[0]->len + 1);
-    free(a->host);
-    *a = (struct ll_address){
-        .host = host, .port = (int)port, .is_tls = node->address.is_tls};
+    *a = (struct ll_address){.port = (int)port, .is_tls = node->address.is_tls};
+    memcpy(a->host, address->element[0]->str, address->element[0]->len + 1);
     return LL_OK;
 }
 
 static int read_server(struct ll_client *c, struct ll_node *node)
 {
     size_t head = head_ct(c);
-    redisReply *const *info = node->replies + head;
+    const redisReply *info = node->replies[head];
     const redisReply *last = node->replies[node->wanted - 2];
-    int code = first_error(c, node, head + INFO_CT, password_of(c) != NULL);
+    int code = first_error(c, node, head + 1, c->o.password != NULL);
 
     if (code != LL_OK)
         return code;
@@ -280,7 +258,7 @@ static int read_server(struct ll_client *c, struct ll_node *node)
         return code;
     (void)info_field(info, "run_id", node->run_id, sizeof node->run_id);
     if (c->kind == LL_QUORUM)
-        code = check_member(c, node, info);
+        code = check_member(c, node);
     return code == LL_OK ? read_clock(c, node, node->replies[node->wanted - 1]) : code;
 }
 

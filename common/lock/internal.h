@@ -1,6 +1,6 @@
 /* internal: the upper half of the lock library, not installed. The layers from the
  * bottom: those of connection.h and lock (the object, its names), round (one script on
- * all nodes), keep, renew, give, vote, take, wait, list, client; above them
+ * all nodes), keep, renew, give, vote, take, wait, list, client, renewer; above them
  * lock_async. A file calls only files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
@@ -9,7 +9,8 @@
 
 #include "common/lock/connection.h"
 
-/* ---- round: one script on every node ---- */
+/* ---- round: one script on every node, of which a majority decides; one server is a
+ * majority of one. lock_async uses parts of it and of what follows. ---- */
 
 struct ll_round {
     struct ll_client *c;
@@ -36,8 +37,7 @@ struct ll_round ll_round_of(struct ll_client *c,
 /* Runs the script. A node where it certainly did not run, or may have run without an
  * answer, is asked again within the time of the call: every script may run twice. */
 void ll_round_run(struct ll_round *r);
-/* Sends one command to each of these nodes, even if they owe answers, and does not
- * wait. */
+/* Sends it to each of these nodes, even if they owe answers, and does not wait. */
 void ll_round_tell(struct ll_round *r, unsigned who);
 /* For `fill`: ll_eval begins a script call with its number of keys and arguments, which
  * ll_put* adds; ll_put_window adds the window of server time in which it may run. */
@@ -62,6 +62,17 @@ struct ll_slot {
     int64_t busy_ms;
 };
 
+/* A lock in a renewer, from ll_renew until it is forgotten or its loss was told. The
+ * renewer's mutex guards all of it. */
+struct ll_renewal {
+    _Atomic(struct ll_renewer *) renewer; /* NULL: not renewed */
+    struct ll_lock *next, **link;         /* link NULL: not in the list */
+    int64_t due_ms;                       /* time of the next renewal */
+    int64_t stop_ms;                      /* max_hold: no renewal after this time */
+    uint32_t stall_ms;
+    int code; /* of the last try: LL_OK, or the fault */
+};
+
 struct ll_lock {
     struct ll_client *client;
     char nonce[LL_NONCE_HEX + 1];
@@ -72,7 +83,7 @@ struct ll_lock {
     _Atomic int64_t progress_ms; /* last ll_progress */
     atomic_bool lost;
     uint32_t lease_ms;
-    struct ll_renewal *renewal; /* its item in the renewer; NULL: not renewed */
+    struct ll_renewal renewal;
     struct ll_async_call *async_call;
     size_t n, granted;
     bool released;  /* a release was answered: release_code */
@@ -99,15 +110,13 @@ size_t ll_span_key(const struct ll_span *s, size_t i);
 struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i);
 /* Puts the last token's key and the keys of a span. */
 void ll_put_span(struct ll_text *t, const struct ll_span *s);
-/* A lock for a new acquire: its names, and a fresh nonce. */
-int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n);
 /* Copies the names with the prefix; every key is LL_BUSY. LL_OK, LL_E_INVAL (also for a
  * name given twice), LL_E_NOMEM. */
 int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
-/* ll_put_name adds the prefixed name of key i; ll_name returns it. */
-void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i);
+/* The prefixed name of key i. */
 const char *ll_name(const struct ll_lock *l, size_t i, size_t *len);
-/* True if no key is asked for or held. */
+void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i);
+/* No key is asked for or held any more. */
 void ll_clear(struct ll_lock *l);
 int ll_new_nonce(struct ll_lock *l);
 /* Deadline of a lease that is asked for now, less the clock drift. */
@@ -119,8 +128,7 @@ bool ll_was_valid(const struct ll_lock *l);
 /* The next held key from i on; l->n when there is none. */
 size_t ll_next_held(const struct ll_lock *l, size_t i);
 
-/* ---- acquire, extend, release: every node is asked and a majority decides; one server
- * is a majority of one. lock_async uses parts of these too. ---- */
+/* ---- acquire ---- */
 
 struct ll_take {
     struct ll_span *s;
@@ -131,11 +139,9 @@ struct ll_take {
 };
 
 void ll_fill_take(struct ll_round *r, struct ll_node *node);
-/* Reads one server's answer to a take: LL_OK, LL_PARTIAL or LL_BUSY with the slots
- * (code, busy_ms) and the token filled, or a fault. */
+/* Reads one server's answer to a take, ll_vote asks all servers: LL_OK, LL_PARTIAL or
+ * LL_BUSY with the slots (code, busy_ms) and the token filled, or a fault. */
 int ll_read_take(struct ll_client *c, struct ll_take *take, const redisReply *reply);
-/* Asks for all keys. LL_OK, LL_PARTIAL, LL_BUSY with the slots and the token filled, or
- * a fault. */
 int ll_vote(struct ll_lock *l, enum ll_mode mode);
 /* True if a script that ended with this fault may have stopped half-way. */
 bool ll_is_half_done(int code);
@@ -143,6 +149,8 @@ bool ll_is_half_done(int code);
  * none. */
 void ll_note_grants(struct ll_lock *l);
 void ll_drop_grants(struct ll_lock *l);
+/* A lock for a new acquire: its names, and a fresh nonce. */
+int ll_prepare(struct ll_lock *l, const struct ll_key *keys, size_t n);
 /* An acquire within the time of the present call. */
 int ll_take_all(struct ll_lock *l,
                 const struct ll_key *keys,
@@ -150,13 +158,15 @@ int ll_take_all(struct ll_lock *l,
                 enum ll_mode mode,
                 uint32_t lease_ms);
 
+/* ---- extend ---- */
+
 /* A part: one lock in a call that renews its held keys. */
 struct ll_part {
     struct ll_lock *l;
-    struct ll_renewal *renewal; /* for the renewer */
-    uint32_t ttl_ms;            /* 0: check only */
-    int code;                   /* LL_OK, or LL_LOST (see the codes of the keys) */
-    int64_t left_ms;            /* the shortest, if ttl_ms is 0; -1: no node told */
+    uint32_t ttl_ms;     /* 0: check only */
+    int code;            /* LL_OK, or LL_LOST (see the codes of the keys) */
+    int64_t left_ms;     /* the shortest, if ttl_ms is 0; -1: no node told */
+    int64_t deadline_ms; /* for the renewer: of the lease that is asked for */
 };
 
 /* The parts of one call: at most LL_KEYS_MAX keys. */
@@ -166,81 +176,54 @@ struct ll_kept {
 };
 
 void ll_fill_keep(struct ll_round *r, struct ll_node *node);
-/* LL_OK if every part has its code, else the fault. */
+/* ll_read_keep reads the answers, ll_keep asks the nodes that ll_gather has just found:
+ * LL_OK if every part has its code, else the fault. */
 int ll_read_keep(const struct ll_round *r, const struct ll_kept *call);
-/* On nodes that ll_gather has just found. */
 int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n);
 /* Marks a lock as lost, or as held until a deadline; returns code. */
 int ll_note_kept(struct ll_lock *l, int code, int64_t deadline_ms);
+
+/* ---- release ---- */
+
 void ll_fill_give(struct ll_round *r, struct ll_node *node);
-/* LL_OK: every key has its code. */
-int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid);
 /* Indices of the held keys; of all keys if the acquire had no answer. */
 size_t ll_pick(const struct ll_lock *l, size_t *index);
-/* Notes a release of the n keys in l->table that ended with code. Returns the code for
- * all of them. */
-int ll_note_given(struct ll_lock *l, int code, size_t n);
+/* Reads the answers: the code of all keys together, which have theirs and are no longer
+ * held, or the fault. */
+int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid);
 /* Releases the keys of a lock that may be held, within the present call. */
 int ll_give_all(struct ll_lock *l);
 
-/* ---- renew: a renewer and its locks. The mutex guards the list and its items. A
- * renewal reads only those members of a lock that its thread does not change before
- * ll_renew_forget returns: names, nonce, held keys. ---- */
-
-/* Removes the lock from its renewer, if it has one; returns when no renewal of it is
- * under way. After that it is neither extended nor reported lost. */
-void ll_renew_forget(struct ll_lock *l);
-
-/* One lock that is renewed, until it is forgotten; it may have ended before (lost). */
-struct ll_renewal {
-    struct ll_renewal *prev, *next;
-    struct ll_renewer *renewer;
-    struct ll_lock *lock; /* NULL: forgotten during its renewal */
-    int64_t due_ms;       /* time of the next renewal */
-    int64_t stop_ms;      /* max_hold: no renewal after this time */
-    uint32_t stall_ms;
-    uint32_t lease_ms;
-    bool ended;     /* lost and reported: nothing more happens to it */
-    bool pinned;    /* its renewal is under way: ll_renew_forget waits */
-    bool is_orphan; /* forgotten inside on_lost, which cannot wait: dropped later */
-    int code;       /* of the last round: LL_OK, LL_LOST, or the fault */
-    int64_t deadline_ms; /* of the lease that was asked for */
-};
+/* ---- renew: a renewal reads only those members of a lock that its thread does not
+ * change before ll_renew_forget returns: names, nonce, held keys. ---- */
 
 struct ll_renewer {
     struct ll_client *client; /* used by the renewing thread alone */
     struct ll_renew_options o;
     int timer_fd;
     bool has_thread;
-    pthread_t thread; /* the thread that renews: ours, or the one in ll_renew_now */
-    pthread_mutex_t mutex;
-    pthread_cond_t unpinned;
-    struct ll_renewal *first;
-    int64_t asleep_until_ms; /* 0: awake; a fork would copy a client in use */
+    pthread_t thread;      /* that renews: ours, or the one in ll_renew_now */
+    pthread_mutex_t mutex; /* of all below */
+    pthread_cond_t idle;   /* there are no parts */
+    struct ll_lock *first;
+    int64_t asleep_until_ms; /* 0: awake */
     bool closing;
-    unsigned failures;                 /* rounds in a row */
-    uint64_t rounds, renewals;         /* so far: rounds, and locks renewed in them */
-    struct ll_part parts[LL_KEYS_MAX]; /* of one exchange */
-    size_t part_ct, key_ct;
+    unsigned failures; /* tries in a row */
+    /* The exchange or on_lost under way: ll_renew_forget waits for its end. A lock that
+     * on_lost itself has forgotten is NULL. */
+    struct ll_part parts[LL_KEYS_MAX];
+    size_t part_ct;
 };
 
-/* The thread: renews until r->closing. */
-void *ll_renewer_run(void *renewer);
-
+/* Removes the lock from its renewer, if it has one; returns when no renewal of it is
+ * under way. After that it is neither extended nor reported lost. */
+void ll_renew_forget(struct ll_lock *l);
 /* The calls below need the mutex. Sets the timer that the thread sleeps on; 0: never.
  */
 void ll_renew_arm(const struct ll_renewer *r, int64_t when_ms);
-
 /* Time at which ll_renew_step has something to do; INT64_MAX: no lock is renewed.
- * ll_renew_step reports a loss or renews the due locks, and unlocks the mutex
- * meanwhile. LL_OK, or the fault. */
+ * ll_renew_step reports a loss or renews the due locks. LL_OK, or the fault. */
 int64_t ll_renew_next(struct ll_renewer *r);
 int ll_renew_step(struct ll_renewer *r);
-
-/* Time between two renewals of a lock. */
-int64_t ll_renew_interval(const struct ll_renewer *r, uint32_t lease_ms);
-
-/* Takes an item out of the list and frees it. */
-void ll_renew_drop(struct ll_renewer *r, struct ll_renewal *item);
 
 #endif

@@ -44,7 +44,7 @@ static char opinion(const struct ll_round *r, size_t key)
     return not_ours > r->c->node_ct - ll_majority(r->c) ? '0' : '?';
 }
 
-static void mark(struct ll_client *c, struct ll_part *part, const char *opinions)
+static void mark(struct ll_part *part, const char *opinions)
 {
     struct ll_lock *l = part->l;
 
@@ -54,7 +54,6 @@ static void mark(struct ll_client *c, struct ll_part *part, const char *opinions
             continue;
         part->code = LL_LOST;
         l->slots[i].code = LL_LOST;
-        c->stats.lost++;
     }
 }
 
@@ -83,7 +82,7 @@ int ll_read_keep(const struct ll_round *r, const struct ll_kept *call)
             return ll_too_few(r);
     }
     for (size_t i = 0; i < call->n; at += call->parts[i].l->granted, i++) {
-        mark(r->c, &call->parts[i], opinions + at);
+        mark(&call->parts[i], opinions + at);
         call->parts[i].left_ms = least_left(r);
     }
     return LL_OK;
@@ -96,7 +95,6 @@ int ll_keep(struct ll_client *c, struct ll_part *parts, size_t n)
 
     for (size_t i = 0; i < n; i++)
         call.keys += parts[i].l->granted;
-    r.keys = call.keys;
     r.enough = ll_is_all_ours;
     ll_round_run(&r);
     return ll_read_keep(&r, &call);
@@ -130,38 +128,40 @@ static int keep(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
         return code;
     deadline_ms = ll_deadline(lease_ms); /* no command was sent */
     code = ll_keep(l->client, &part, 1);
-    if (code == LL_OK)
-        *left_ms = part.left_ms, code = part.code;
+    if (code == LL_OK) {
+        *left_ms = part.left_ms;
+        code = part.code;
+    }
     return ll_note_kept(l, code, lease_ms > 0 ? deadline_ms : 0);
 }
 
-/* lease_ms 0: checks, and extends nothing. */
+/* left_ms NULL: an extend, else a check. */
 static int keep_call(struct ll_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
     struct ll_event event = {LL_EV_EXTEND, .us = ll_now_us()};
+    int64_t unused_ms;
+    int code = ll_enter(l->client);
 
-    event.code = keep(l, lease_ms, left_ms);
+    if (code == LL_OK && left_ms == NULL)
+        code = ll_check_lease(l, lease_ms);
+    if (code != LL_OK)
+        return code;
+    event.code = keep(l, lease_ms, left_ms != NULL ? left_ms : &unused_ms);
     event.keys = l->granted;
     return ll_leave(l->client, event);
 }
 
 int ll_extend(struct ll_lock *l, uint32_t lease_ms)
 {
-    int64_t left_ms;
-    int code = ll_enter(l->client);
-
-    if (code == LL_OK)
-        code = ll_check_lease(l, lease_ms);
-    return code == LL_OK ? keep_call(l, lease_ms, &left_ms) : code;
+    return keep_call(l, lease_ms, NULL);
 }
 
 int ll_verify(struct ll_lock *l, int64_t *left_ms)
 {
-    int code = ll_enter(l->client);
+    int code;
 
     *left_ms = -1;
-    if (code == LL_OK)
-        code = keep_call(l, 0, left_ms);
+    code = keep_call(l, 0, left_ms);
     if (code == LL_OK && *left_ms < 0)
         *left_ms = l->deadline_ms - ll_now_ms();
     return code;

@@ -226,21 +226,6 @@ int64_t ll_clock_ahead_ms(const struct ll_client *c);
  * 2^53 - 2^40 - 2. */
 void ll_raise_floor(struct ll_client *c, int64_t token);
 
-/* Counts of this client so far. */
-struct ll_stats {
-    uint64_t connects;    /* handshakes that ended well */
-    uint64_t round_trips; /* commands and answers, with all nodes at once */
-    uint64_t acquires;    /* calls that asked a server */
-    uint64_t granted;     /* keys */
-    uint64_t busy;        /* keys */
-    uint64_t released;    /* keys that were ours until then */
-    uint64_t lost;        /* keys that were found gone or somebody else's */
-    uint64_t uncertain;   /* acquires without an answer */
-    uint64_t faults;      /* acquires that ended with any fault */
-};
-
-void ll_stats(const struct ll_client *c, struct ll_stats *stats);
-
 /* ---- locks ---- */
 
 /* An empty lock, reusable for any number of acquires; NULL when out of memory. */

@@ -24,6 +24,40 @@ void ll_node_fail(struct ll_client *c, struct ll_node *node, int code)
         c->node_ct == 1 ? 0 : ll_now_ms() + ll_jitter_ms(node->pause_ms);
 }
 
+/* ---- a new connection ---- */
+
+/* Longest valid array: an acquire with every key busy, or a step of a scan. hiredis
+ * alone would allocate any length that the server announces. */
+enum { ELEMENTS_MAX = 1 << 16 };
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t element_ct;
+#else
+typedef int element_ct;
+#endif
+
+static void *make_array(const redisReadTask *task, element_ct elements)
+{
+    const struct ll_node *node = task->privdata;
+
+    if (elements > ELEMENTS_MAX)
+        return NULL;
+    return node->hiredis_functions->createArray(task, elements);
+}
+
+/* Limits the lengths of arrays, and closes the descriptor on exec. */
+static void adopt(struct ll_node *node)
+{
+    redisReader *reader = node->conn->reader;
+
+    node->hiredis_functions = reader->fn;
+    node->functions = *reader->fn;
+    node->functions.createArray = make_array;
+    reader->fn = &node->functions;
+    reader->privdata = node;
+    (void)fcntl(node->conn->fd, F_SETFD, FD_CLOEXEC);
+}
+
 /* ---- steps: LL_OK, LL_BUSY (not yet), or the fault that ends the try ---- */
 
 /* Reads block for at most a tick; each write is non-blocking by its flag. Connections
@@ -71,7 +105,7 @@ static int begin(struct ll_client *c, struct ll_node *node)
         return ll_fail_as(c, LL_E_NOMEM);
     if (node->conn->err != 0)
         return ll_fail_at(c, node, LL_E_UNAVAILABLE, ": %s", node->conn->errstr);
-    ll_adopt(node);
+    adopt(node);
     node->state = LL_CONNECTING;
     node->is_layered = a->is_tls;
     if (!is_handed_in)
@@ -107,7 +141,7 @@ static int check_socket(struct ll_client *c, struct ll_node *node)
     if (!node->address.is_tls)
         return shake(c, node);
     node->state = LL_TLS;
-    return ll_tls_begin(c, node);
+    return LL_OK;
 }
 
 /* A connection that ends before its first byte: over TLS, servers that ask for a client
@@ -125,11 +159,9 @@ static int failure_of(struct ll_client *c, const struct ll_node *node)
 
 void ll_node_checked(struct ll_client *c, struct ll_node *node)
 {
-    if (node->check_at_ms == 0 && !node->is_sentinel) {
-        c->stats.connects++;
+    if (node->check_at_ms == 0 && !node->is_sentinel)
         (void)ll_leave(c,
                        (struct ll_event){LL_EV_CONNECT, LL_OK, 0, 0, node->began_us});
-    }
     node->state = LL_UP;
     node->failure = LL_OK;
     node->pause_ms = 0;

@@ -1,92 +1,81 @@
-/* renew: opening and closing a renewer, and its list of locks. */
-#include <signal.h>
-#include <stdlib.h>
+/* renew: the locks of a renewer. Renews all that are due or nearly due in one call, and
+ * reports a loss before the lease has ended. */
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/lock/internal.h"
 
-/* Does nothing in a child of fork: the thread does not exist there, and nobody could
- * unlock the mutex. */
-static bool is_ours(const struct ll_renewer *r)
+enum {
+    NEVER_LEFT_MS = 1000,
+    LEAST_TRY_MS = 10,
+    PAUSE_LEAST_MS = 5,
+    PAUSE_MOST_MS = 250
+};
+
+/* ---- times of one lock ---- */
+
+static int64_t interval_ms(const struct ll_renewer *r, const struct ll_lock *l)
 {
-    return r->client->owner == getpid();
+    if (r->o.interval_ms == 0)
+        return ll_most(l->lease_ms / 3, 1);
+    /* after a failure there must be time for another try */
+    return ll_most(ll_least(r->o.interval_ms, l->lease_ms / 2), 1);
 }
 
-/* ---- open and close ---- */
-
-/* Blocks all signals: they are for the threads of the program. */
-static bool start_thread(struct ll_renewer *r)
+/* From this time on the lock counts as lost: its holder needs time to stop before the
+ * lease ends, and this thread may wake up late. */
+static int64_t give_up_ms(const struct ll_lock *l)
 {
-    sigset_t all, before;
-
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    r->has_thread = pthread_create(&r->thread, NULL, ll_renewer_run, r) == 0;
-    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r->has_thread;
+    return l->deadline_ms - ll_least(l->lease_ms / 8, NEVER_LEFT_MS);
 }
 
-int ll_renewer_open(struct ll_renewer **out,
-                    struct ll_client *c,
-                    const struct ll_renew_options *options)
+static bool may_renew(const struct ll_lock *l, int64_t now_ms)
 {
-    struct ll_renew_options o = {0};
-    struct ll_renewer *r;
-    int code = ll_check_owner(c);
-
-    *out = NULL;
-    if (code != LL_OK)
-        return code;
-    if (options != NULL && !ll_read_options(&o, sizeof o, options, options->size))
-        return ll_fail(c, LL_E_INVAL,
-                       "options.size is not sizeof(struct ll_renew_options)");
-    r = calloc(1, sizeof *r);
-    if (r == NULL || ll_copy(&r->client, c) != LL_OK) {
-        free(r);
-        return ll_fail_as(c, LL_E_NOMEM);
-    }
-    r->o = o;
-    (void)pthread_mutex_init(&r->mutex, NULL);
-    (void)pthread_cond_init(&r->unpinned, NULL);
-    r->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    if (r->timer_fd < 0 || (!r->o.no_thread && !start_thread(r))) {
-        ll_renewer_close(r);
-        return ll_fail(c, LL_E_NOMEM, "no descriptor or no thread for the renewer");
-    }
-    *out = r;
-    return LL_OK;
+    return now_ms < l->renewal.stop_ms &&
+           (l->renewal.stall_ms == 0 || now_ms - l->progress_ms < l->renewal.stall_ms);
 }
 
-void ll_renewer_close(struct ll_renewer *r)
+/* Half of the time that the most urgent lock has left, so that one more try fits. */
+static int64_t time_for_a_try(const struct ll_renewer *r)
 {
-    bool ours = r != NULL && is_ours(r);
+    int64_t first_ms = INT64_MAX;
 
-    if (r == NULL)
+    for (const struct ll_lock *l = r->first; l != NULL; l = l->renewal.next)
+        first_ms = ll_least(first_ms, give_up_ms(l));
+    return ll_most((first_ms - ll_now_ms()) / 2, LEAST_TRY_MS);
+}
+
+/* ---- the list ---- */
+
+static void link_in(struct ll_renewer *r, struct ll_lock *l)
+{
+    l->renewal.next = r->first;
+    l->renewal.link = &r->first;
+    if (r->first != NULL)
+        r->first->renewal.link = &l->renewal.next;
+    r->first = l;
+}
+
+static void unlink_from(struct ll_lock *l)
+{
+    if (l->renewal.link == NULL)
         return;
-    if (ours && r->has_thread) {
-        (void)pthread_mutex_lock(&r->mutex);
-        r->closing = true;
-        ll_renew_arm(r, 1); /* at once */
-        (void)pthread_mutex_unlock(&r->mutex);
-        (void)pthread_join(r->thread, NULL);
-    }
-    while (r->first != NULL) {
-        if (r->first->lock != NULL)
-            r->first->lock->renewal = NULL;
-        ll_renew_drop(r, r->first);
-    }
-    (void)close(r->timer_fd);
-    if (ours) {
-        (void)pthread_mutex_destroy(&r->mutex);
-        (void)pthread_cond_destroy(&r->unpinned);
-    }
-    if (ours || !r->has_thread || r->asleep_until_ms != 0)
-        ll_close(r->client);
-    free(r);
+    *l->renewal.link = l->renewal.next;
+    if (l->renewal.next != NULL)
+        l->renewal.next->renewal.link = l->renewal.link;
+    l->renewal.link = NULL;
 }
 
-/* ---- locks ---- */
+static struct ll_part *part_of(struct ll_renewer *r, const struct ll_lock *l)
+{
+    for (size_t i = 0; i < r->part_ct; i++) {
+        if (r->parts[i].l == l)
+            return &r->parts[i];
+    }
+    return NULL;
+}
+
+/* ---- the calls of a holder ---- */
 
 static int refusal(const struct ll_renewer *r, struct ll_lock *l)
 {
@@ -94,13 +83,13 @@ static int refusal(const struct ll_renewer *r, struct ll_lock *l)
 
     if (code != LL_OK)
         return code;
-    if (!is_ours(r))
+    if (r->client->owner != getpid())
         return ll_fail_as(l->client, LL_E_FORKED);
     if (l->granted == 0 || l->released)
         return ll_fail(l->client, LL_E_INVAL, "the lock is not held");
     if (!ll_valid(l, 0))
         return ll_fail_as(l->client, LL_LOST);
-    if (l->renewal != NULL)
+    if (l->renewal.renewer != NULL)
         return ll_fail(l->client, LL_E_INVAL, "the lock is renewed already");
     if (!ll_is_alike(l->client, r->client))
         return ll_fail(l->client, LL_E_INVAL,
@@ -113,98 +102,190 @@ int ll_renew(struct ll_renewer *r,
              uint32_t stall_ms,
              uint32_t max_hold_ms)
 {
-    int64_t now_ms = ll_now_ms();
-    struct ll_renewal *item;
+    int64_t hold_ms = max_hold_ms != 0 ? max_hold_ms : 10 * (int64_t)l->lease_ms;
     int code = refusal(r, l);
 
     if (code != LL_OK)
         return code;
-    item = calloc(1, sizeof *item);
-    if (item == NULL)
-        return ll_fail_as(l->client, LL_E_NOMEM);
-    item->renewer = r;
-    item->lock = l;
-    item->lease_ms = l->lease_ms;
-    item->stall_ms = stall_ms;
-    item->stop_ms =
-        now_ms + (max_hold_ms != 0 ? max_hold_ms : 10 * (int64_t)l->lease_ms);
+    ll_progress(l);
+    l->renewal.stall_ms = stall_ms;
+    l->renewal.stop_ms = l->progress_ms + hold_ms;
+    l->renewal.code = LL_OK;
     /* counted from the acquire, not from now */
-    item->due_ms = l->deadline_ms - l->lease_ms + ll_renew_interval(r, l->lease_ms);
-    l->progress_ms = now_ms;
-    l->renewal = item;
+    l->renewal.due_ms = l->deadline_ms - l->lease_ms + interval_ms(r, l);
+    l->renewal.renewer = r;
     (void)pthread_mutex_lock(&r->mutex);
-    item->next = r->first;
-    if (r->first != NULL)
-        r->first->prev = item;
-    r->first = item;
-    if (item->due_ms < r->asleep_until_ms)
-        ll_renew_arm(r, item->due_ms);
+    link_in(r, l);
+    if (l->renewal.due_ms < r->asleep_until_ms)
+        ll_renew_arm(r, l->renewal.due_ms);
     (void)pthread_mutex_unlock(&r->mutex);
     return LL_OK;
 }
 
-/* on_lost may forget its lock or any other: the renewer, which is still in its round,
- * drops the item itself then. */
+/* Does nothing in a child of fork, where nobody could unlock the mutex. on_lost may
+ * forget its lock or any other, and cannot wait for itself. */
 void ll_renew_forget(struct ll_lock *l)
 {
-    struct ll_renewal *item = l->renewal;
-    struct ll_renewer *r = item == NULL ? NULL : item->renewer;
+    struct ll_renewer *r = l->renewal.renewer;
+    struct ll_part *part;
 
-    if (item == NULL)
+    if (r == NULL || l->client->owner != getpid())
         return;
-    l->renewal = NULL;
-    if (!is_ours(r)) {
-        item->lock = NULL; /* the list stays as it was at the fork */
-        return;
-    }
     (void)pthread_mutex_lock(&r->mutex);
-    item->lock = NULL;
-    item->is_orphan = item->pinned && pthread_equal(r->thread, pthread_self()) != 0;
-    while (item->pinned && !item->is_orphan)
-        (void)pthread_cond_wait(&r->unpinned, &r->mutex);
-    if (!item->is_orphan)
-        ll_renew_drop(r, item);
+    l->renewal.renewer = NULL;
+    unlink_from(l);
+    while ((part = part_of(r, l)) != NULL) {
+        if (pthread_equal(r->thread, pthread_self()) != 0)
+            part->l = NULL;
+        else
+            (void)pthread_cond_wait(&r->idle, &r->mutex);
+    }
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
 void ll_renew_stop(struct ll_renewer *r, struct ll_lock *l)
 {
-    if (l->renewal != NULL && l->renewal->renewer == r)
+    if (l->renewal.renewer == r)
         ll_renew_forget(l);
-}
-
-/* ---- without a thread ---- */
-
-int64_t ll_renew_due(const struct ll_renewer *renewer)
-{
-    struct ll_renewer *r = (struct ll_renewer *)(uintptr_t)renewer; /* for its mutex */
-    int64_t next_ms;
-
-    if (!is_ours(r))
-        return -1;
-    (void)pthread_mutex_lock(&r->mutex);
-    next_ms = ll_renew_next(r);
-    (void)pthread_mutex_unlock(&r->mutex);
-    return next_ms == INT64_MAX ? -1 : ll_most(next_ms - ll_now_ms(), 0);
-}
-
-int ll_renew_now(struct ll_renewer *r)
-{
-    int code = LL_OK;
-
-    if (!is_ours(r))
-        return LL_E_FORKED;
-    if (r->has_thread)
-        return LL_E_INVAL;
-    (void)pthread_mutex_lock(&r->mutex);
-    r->thread = pthread_self();
-    if (ll_renew_next(r) <= ll_now_ms())
-        code = ll_renew_step(r);
-    (void)pthread_mutex_unlock(&r->mutex);
-    return code;
 }
 
 void ll_progress(struct ll_lock *l)
 {
     l->progress_ms = ll_now_ms();
+}
+
+/* ---- a round; the mutex is unlocked during I/O and on_lost ---- */
+
+static void end_parts(struct ll_renewer *r)
+{
+    r->part_ct = 0;
+    (void)pthread_cond_broadcast(&r->idle);
+}
+
+/* Afterwards the lock may be gone: on_lost may free it. */
+static void tell(struct ll_renewer *r, struct ll_part *part, int code)
+{
+    unlink_from(part->l);
+    part->l->lost = true;
+    (void)pthread_mutex_unlock(&r->mutex);
+    if (r->o.on_lost != NULL)
+        r->o.on_lost(part->l, code, r->o.arg);
+    (void)pthread_mutex_lock(&r->mutex);
+    if (part->l != NULL)
+        part->l->renewal.renewer = NULL;
+}
+
+/* Collects the locks that are due, or nearly: such locks join the round, so that later
+ * all are due together. A lock for which the call has no room stays due. */
+static void collect(struct ll_renewer *r)
+{
+    int64_t now_ms = ll_now_ms();
+    size_t keys = 0;
+
+    for (struct ll_lock *l = r->first; l != NULL; l = l->renewal.next) {
+        bool is_wanted =
+            may_renew(l, now_ms) && l->renewal.due_ms - now_ms <= interval_ms(r, l) / 2;
+
+        if (!is_wanted || keys + l->granted > LL_KEYS_MAX)
+            continue;
+        r->parts[r->part_ct++] = (struct ll_part){
+            .l = l, .ttl_ms = l->lease_ms, .deadline_ms = ll_deadline(l->lease_ms)};
+        keys += l->granted;
+    }
+}
+
+static void settle(struct ll_renewer *r, struct ll_part *part, int64_t began_ms)
+{
+    struct ll_lock *l = part->l;
+    int64_t have_ms = l->deadline_ms;
+    int64_t pause_ms =
+        ll_most(ll_least(l->lease_ms / 20, PAUSE_MOST_MS), PAUSE_LEAST_MS);
+
+    l->renewal.code = part->code;
+    if (part->code == LL_LOST) {
+        tell(r, part, LL_LOST);
+        return;
+    }
+    if (part->code != LL_OK) {
+        /* The first failure may be a stale connection: the next try is at once. */
+        l->renewal.due_ms = ll_now_ms() + (r->failures <= 1 ? 0 : pause_ms);
+        return;
+    }
+    /* the holder itself may have extended it further */
+    while (have_ms < part->deadline_ms &&
+           !atomic_compare_exchange_weak(&l->deadline_ms, &have_ms, part->deadline_ms))
+        continue;
+    l->renewal.due_ms = began_ms + interval_ms(r, l);
+}
+
+/* A release waits for a renewal under way, but never for a connection. */
+static int attempt(struct ll_renewer *r)
+{
+    struct ll_client *c = r->client;
+    int64_t ms = ll_least(time_for_a_try(r), c->o.connect_ms);
+    int64_t began_ms;
+    int code;
+
+    r->failures++;
+    (void)pthread_mutex_unlock(&r->mutex);
+    c->limit_ms = ll_now_ms() + ms;
+    code = ll_gather(c, false);
+    (void)pthread_mutex_lock(&r->mutex);
+    began_ms = ll_now_ms();
+    ms = ll_least(time_for_a_try(r), ll_node_ms(c, (uint32_t)c->o.max_lease_ms));
+    collect(r);
+    if (code == LL_OK && r->part_ct > 0) {
+        (void)pthread_mutex_unlock(&r->mutex);
+        c->limit_ms = began_ms + ms;
+        code = ll_keep(c, r->parts, r->part_ct);
+        (void)pthread_mutex_lock(&r->mutex);
+    }
+    r->failures = code < 0 ? r->failures : 0;
+    for (size_t i = 0; i < r->part_ct; i++) {
+        struct ll_part *part = &r->parts[i];
+
+        part->code = code != LL_OK ? code : part->code;
+        if (part->l != NULL && part->l->renewal.renewer != NULL) /* not forgotten */
+            settle(r, part, began_ms);
+    }
+    end_parts(r);
+    return code;
+}
+
+/* A lock without progress, or past max_hold, is checked again but not renewed. */
+int64_t ll_renew_next(struct ll_renewer *r)
+{
+    int64_t now_ms = ll_now_ms();
+    int64_t next_ms = INT64_MAX;
+
+    for (struct ll_lock *l = r->first; l != NULL; l = l->renewal.next) {
+        if (l->renewal.due_ms <= now_ms && !may_renew(l, now_ms))
+            l->renewal.due_ms = now_ms + interval_ms(r, l);
+        next_ms = ll_least(next_ms, ll_least(l->renewal.due_ms, give_up_ms(l)));
+    }
+    return next_ms;
+}
+
+int ll_renew_step(struct ll_renewer *r)
+{
+    struct ll_lock *l = r->first;
+    int64_t now_ms = ll_now_ms();
+
+    while (l != NULL && give_up_ms(l) > now_ms)
+        l = l->renewal.next;
+    if (l == NULL)
+        return attempt(r);
+    r->parts[r->part_ct++] = (struct ll_part){.l = l};
+    tell(r, &r->parts[0], l->renewal.code < 0 ? l->renewal.code : LL_GONE);
+    end_parts(r);
+    return LL_OK;
+}
+
+/* On the boot clock: after a suspend the losses are reported at once. */
+void ll_renew_arm(const struct ll_renewer *r, int64_t when_ms)
+{
+    struct itimerspec at = {
+        .it_value = {.tv_sec = when_ms / 1000, .tv_nsec = when_ms % 1000 * 1000000}};
+
+    (void)timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }

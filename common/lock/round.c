@@ -17,6 +17,7 @@ void ll_eval(struct ll_round *r, struct ll_node *node, size_t keys, size_t args)
     bool is_whole = ll_has(r->whole, (size_t)(node - r->c->nodes));
     const struct lua_text *script = &lua_texts[r->script];
 
+    r->keys = keys - 1; /* beside the last token's */
     if (node->is_asking)
         ll_put_words(t, (const char *[]){"ASKING", NULL});
     ll_put_command(t, 3 + keys + args);
@@ -163,7 +164,7 @@ void ll_round_run(struct ll_round *r)
     if (c->nodes[0].is_asking) { /* the next command begins at the slot's owner again */
         c->nodes[0].is_asking = false;
         ll_node_close(&c->nodes[0]);
-        (void)ll_next_seed(c);
+        ll_next_seed(c);
     }
     if (c->node_ct == 1 && code != LL_OK) /* no further try was possible */
         r->codes[0] = code;
@@ -235,23 +236,32 @@ void ll_fill_take(struct ll_round *r, struct ll_node *node)
     ll_put_number(t, take->s->l->marks);
 }
 
-static int nonsense(struct ll_client *c)
+static void set_codes(const struct ll_span *s, int code)
 {
-    return ll_fail(c, LL_E_PROTO, "the acquire script answered nonsense");
+    for (size_t i = 0; i < s->n; i++)
+        ll_span_slot(s, i)->code = code;
+}
+
+/* The slot of an index, counted from 1; NULL: it is none. */
+static struct ll_slot *slot_at(const struct ll_span *s, const redisReply *index)
+{
+    int64_t i;
+
+    if (!ll_reply_number(index, &i) || i < 1 || (size_t)i > s->n)
+        return NULL;
+    return ll_span_slot(s, (size_t)i - 1);
 }
 
 /* Marks the busy keys of {..., index, pttl, index, pttl, ...}. */
 static bool read_busy(const struct ll_span *s, const redisReply *reply, size_t from)
 {
     for (size_t e = from; e < reply->elements; e += 2) {
-        int64_t index, left_ms;
-        struct ll_slot *slot;
+        struct ll_slot *slot = slot_at(s, reply->element[e]);
+        int64_t left_ms;
 
-        if (e + 1 == reply->elements || !ll_reply_number(reply->element[e], &index) ||
-            !ll_reply_number(reply->element[e + 1], &left_ms) || index < 1 ||
-            (size_t)index > s->n)
+        if (slot == NULL || e + 1 == reply->elements ||
+            !ll_reply_number(reply->element[e + 1], &left_ms))
             return false;
-        slot = ll_span_slot(s, (size_t)index - 1);
         slot->code = LL_BUSY;
         if (left_ms != -2) /* else the key is free and was not taken */
             slot->busy_ms = left_ms == 0 ? 1 : left_ms;
@@ -259,62 +269,51 @@ static bool read_busy(const struct ll_span *s, const redisReply *reply, size_t f
     return true;
 }
 
+/* Code of a valid answer, else LL_E_PROTO. */
 static int
-read_grant(struct ll_client *c, const struct ll_take *take, const redisReply *reply)
+read_kind(const struct ll_take *take, const char *kind, const redisReply *reply)
 {
     const struct ll_span *s = take->s;
+    bool is_ok = strcmp(kind, "ok") == 0 && take->mode != LL_ONE;
+    bool is_one = strcmp(kind, "one") == 0 && take->mode == LL_ONE;
+    struct ll_slot *one = NULL;
     size_t granted = 0;
+    bool is_valid;
 
-    for (size_t i = 0; i < s->n; i++)
-        ll_span_slot(s, i)->code = LL_OK;
-    if (take->token == 0 || !read_busy(s, reply, 2))
-        return nonsense(c);
+    set_codes(s, is_ok ? LL_OK : LL_BUSY);
+    if (strcmp(kind, "busy") == 0)
+        return read_busy(s, reply, 1) ? LL_BUSY : LL_E_PROTO;
+    if (is_one && reply->elements == 3)
+        one = slot_at(s, reply->element[2]);
+    if (one != NULL)
+        one->code = LL_OK;
+    is_valid = is_ok ? read_busy(s, reply, 2) : one != NULL;
+    if (take->token == 0 || !is_valid)
+        return LL_E_PROTO;
     for (size_t i = 0; i < s->n; i++)
         granted += ll_span_slot(s, i)->code == LL_OK ? 1 : 0;
-    if (granted == s->n)
+    if (is_one || granted == s->n)
         return LL_OK;
-    return granted > 0 && take->mode == LL_ANY ? LL_PARTIAL : nonsense(c);
-}
-
-static int
-read_one(struct ll_client *c, const struct ll_take *take, const redisReply *reply)
-{
-    int64_t index = 0;
-
-    if (take->token == 0 || reply->elements != 3 ||
-        !ll_reply_number(reply->element[2], &index) || index < 1 ||
-        (size_t)index > take->s->n)
-        return nonsense(c);
-    ll_span_slot(take->s, (size_t)index - 1)->code = LL_OK;
-    return LL_OK;
+    return granted > 0 && take->mode == LL_ANY ? LL_PARTIAL : LL_E_PROTO;
 }
 
 int ll_read_take(struct ll_client *c, struct ll_take *take, const redisReply *reply)
 {
-    const struct ll_span *s = take->s;
-    const char *head;
+    const char *kind = "";
     int code;
 
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+        reply->element[0]->type == REDIS_REPLY_STRING)
+        kind = reply->element[0]->str;
+    take->token = strcmp(kind, "busy") != 0 && kind[0] != '\0' && reply->elements > 1
+                      ? ll_reply_token(reply->element[1])
+                      : 0;
+    code = read_kind(take, kind, reply);
+    if (code >= 0)
+        return code;
+    set_codes(take->s, LL_BUSY);
     take->token = 0;
-    for (size_t i = 0; i < s->n; i++)
-        ll_span_slot(s, i)->code = LL_BUSY;
-    if (reply->type == REDIS_REPLY_ERROR)
-        return ll_reply_code(c, &c->nodes[0], reply);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
-        reply->element[0]->type != REDIS_REPLY_STRING)
-        return nonsense(c);
-    head = reply->element[0]->str;
-    if (strcmp(head, "busy") != 0 && reply->elements > 1)
-        take->token = ll_reply_token(reply->element[1]);
-    if (strcmp(head, "ok") == 0 && take->mode != LL_ONE)
-        code = read_grant(c, take, reply);
-    else if (strcmp(head, "one") == 0 && take->mode == LL_ONE)
-        code = read_one(c, take, reply);
-    else
-        code =
-            strcmp(head, "busy") == 0 && read_busy(s, reply, 1) ? LL_BUSY : nonsense(c);
-    for (size_t i = 0; code < 0 && i < s->n; i++)
-        ll_span_slot(s, i)->code = LL_BUSY;
-    take->token = code == LL_OK || code == LL_PARTIAL ? take->token : 0;
-    return code;
+    return reply->type == REDIS_REPLY_ERROR
+               ? ll_reply_code(c, &c->nodes[0], reply)
+               : ll_fail(c, code, "the acquire script answered nonsense");
 }

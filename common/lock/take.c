@@ -50,9 +50,6 @@ static int give_back(struct ll_lock *l, int code)
     char words[LL_ERROR_MAX];
 
     memcpy(words, l->client->error, sizeof words);
-    for (size_t i = 0; i < l->n; i++)
-        l->slots[i].held = false;
-    l->granted = 0;
     l->uncertain = true;
     l->uncertain = ll_give_all(l) < 0;
     ll_drop_grants(l);

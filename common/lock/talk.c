@@ -2,43 +2,11 @@
  * deadline. A failed connection is closed; a slow node of a quorum stays connected and
  * owes its answers. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
 #include "common/lock/connection.h"
-
-/* Longest valid array: an acquire with every key busy, or a step of a scan. hiredis
- * alone would allocate any length that the server announces. */
-enum { ELEMENTS_MAX = 1 << 16 };
-
-#if HIREDIS_MAJOR >= 1
-typedef size_t element_ct;
-#else
-typedef int element_ct;
-#endif
-
-static void *make_array(const redisReadTask *task, element_ct elements)
-{
-    const struct ll_node *node = task->privdata;
-
-    if (elements > ELEMENTS_MAX)
-        return NULL;
-    return node->hiredis_functions->createArray(task, elements);
-}
-
-void ll_adopt(struct ll_node *node)
-{
-    redisReader *reader = node->conn->reader;
-
-    node->hiredis_functions = reader->fn;
-    node->functions = *reader->fn;
-    node->functions.createArray = make_array;
-    reader->fn = &node->functions;
-    reader->privdata = node;
-    (void)fcntl(node->conn->fd, F_SETFD, FD_CLOEXEC);
-}
 
 /* ---- one node ---- */
 
@@ -55,7 +23,6 @@ void ll_node_free(struct ll_node *node)
     drop_replies(node);
     free(node->replies);
     ll_text_free(&node->out);
-    free(node->address.host);
 }
 
 void ll_talk_begin(struct ll_node *node, size_t answers)
@@ -252,7 +219,6 @@ void ll_talk(struct ll_client *c,
     struct ll_node *one = &c->nodes[0];
 
     *cancel = (struct pollfd){.fd = c->cancel_fd, .events = POLLIN};
-    c->stats.round_trips++;
     for (size_t i = 0; i < c->node_ct; i++) {
         if (ll_has(who, i) && !is_lame(c, &c->nodes[i]))
             write_some(

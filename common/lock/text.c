@@ -1,6 +1,7 @@
 /* text: commands in the protocol of Redis, and the codes of its answers. hiredis
  * formats every length with sprintf, which took more time than all other work of a
  * worker together; hence this code. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,29 +28,21 @@ static bool make_room(struct ll_text *t, size_t more)
     return true;
 }
 
-/* The digits of n into the end of buf; returns how many. */
-static size_t write_digits(char buf[DIGITS], uint64_t n)
-{
-    size_t first = DIGITS;
-
-    do {
-        buf[--first] = (char)('0' + n % 10);
-        n /= 10;
-    } while (n > 0);
-    return DIGITS - first;
-}
-
 static void put_count(struct ll_text *t, char type, size_t n)
 {
     char digits[DIGITS];
-    size_t len = write_digits(digits, n);
+    size_t first = DIGITS;
     char *p = t->at + t->size;
 
+    do {
+        digits[--first] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n > 0);
     *p = type;
-    memcpy(p + 1, digits + DIGITS - len, len);
+    memcpy(p + 1, digits + first, DIGITS - first);
     /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length is kept */
-    memcpy(p + 1 + len, "\r\n", 2);
-    t->size += len + 3;
+    memcpy(p + 1 + DIGITS - first, "\r\n", 2);
+    t->size += 1 + DIGITS - first + 2;
 }
 
 void ll_put_command(struct ll_text *t, size_t argc)
@@ -75,15 +68,10 @@ void ll_put_word(struct ll_text *t, const char *word)
 
 void ll_put_number(struct ll_text *t, int64_t number)
 {
-    char text[DIGITS + 1];
-    bool is_negative = number < 0;
-    char digits[DIGITS];
-    size_t len =
-        write_digits(digits, is_negative ? 0 - (uint64_t)number : (uint64_t)number);
+    char text[DIGITS + 2];
 
-    text[0] = '-';
-    memcpy(text + is_negative, digits + DIGITS - len, len);
-    ll_put(t, text, len + is_negative);
+    (void)snprintf(text, sizeof text, "%lld", (long long)number);
+    ll_put_word(t, text);
 }
 
 void ll_put_words(struct ll_text *t, const char *const *words)
@@ -170,31 +158,21 @@ bool ll_is_late(const redisReply *reply)
            strcmp(reply->element[0]->str, "late") == 0;
 }
 
-/* Digits only, maybe after a minus; not too many. */
-static bool read_number(const char *text, size_t len, int64_t *number)
-{
-    size_t at = len > 0 && text[0] == '-' ? 1 : 0;
-    int64_t v = 0;
-
-    if (len == at || len > at + 18)
-        return false;
-    for (size_t i = at; i < len; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        v = v * 10 + (text[i] - '0');
-    }
-    *number = at == 1 ? -v : v;
-    return true;
-}
-
+/* As text: digits only, maybe after a minus; not too many. */
 bool ll_reply_number(const redisReply *reply, int64_t *number)
 {
+    const char *digits = reply->str;
+
     if (reply->type == REDIS_REPLY_INTEGER) {
         *number = reply->integer;
         return true;
     }
-    return (reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS) &&
-           read_number(reply->str, reply->len, number);
+    if (reply->type != REDIS_REPLY_STRING && reply->type != REDIS_REPLY_STATUS)
+        return false;
+    digits += digits[0] == '-' ? 1 : 0;
+    *number = strtoll(reply->str, NULL, 10);
+    return digits[0] != '\0' && strspn(digits, "0123456789") <= 18 &&
+           digits + strspn(digits, "0123456789") == reply->str + reply->len;
 }
 
 int64_t ll_reply_token(const redisReply *reply)

@@ -87,15 +87,10 @@ const char *ll_tls_missing(void)
                HIREDIS_MINOR) " without it";
 }
 
-int ll_tls_begin(struct ll_client *c, struct ll_node *node)
+int ll_tls_step(struct ll_client *c, struct ll_node *node)
 {
     (void)node;
     return ll_fail(c, LL_E_TLS, "%s", ll_tls_missing());
-}
-
-int ll_tls_step(struct ll_client *c, struct ll_node *node)
-{
-    return ll_tls_begin(c, node);
 }
 
 short ll_tls_events(const struct ll_node *node)
@@ -195,22 +190,27 @@ static int attach(struct ll_client *c, struct ll_node *node)
     return code;
 }
 
+static int shake(struct ll_client *c, struct ll_node *node)
+{
+    int done = SSL_do_handshake(node->ssl);
+    int error = SSL_get_error(node->ssl, done);
+
+    if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
+        return LL_BUSY;
+    return done == 1 ? LL_OK : read_failure(c, node, node->ssl);
+}
+
 int ll_tls_step(struct ll_client *c, struct ll_node *node)
 {
     struct pipe_guard guard;
     int code = LL_OK;
-    int done;
 
     guard_enter(&guard);
     ERR_clear_error(); /* other code may have left errors in this thread's queue */
-    done = SSL_do_handshake(node->ssl);
-    if (done != 1) {
-        int error = SSL_get_error(node->ssl, done);
-
-        code = error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE
-                   ? LL_BUSY
-                   : read_failure(c, node, node->ssl);
-    }
+    if (node->ssl == NULL)
+        code = attach(c, node);
+    if (code == LL_OK)
+        code = shake(c, node);
     ERR_clear_error();
     guard_leave(&guard);
     return code;
@@ -219,19 +219,6 @@ int ll_tls_step(struct ll_client *c, struct ll_node *node)
 short ll_tls_events(const struct ll_node *node)
 {
     return SSL_want_write((SSL *)node->ssl) ? POLLOUT : POLLIN;
-}
-
-int ll_tls_begin(struct ll_client *c, struct ll_node *node)
-{
-    struct pipe_guard guard;
-    int code;
-
-    guard_enter(&guard);
-    ERR_clear_error();
-    code = attach(c, node);
-    ERR_clear_error();
-    guard_leave(&guard);
-    return code;
 }
 
 #endif

@@ -147,18 +147,6 @@ static unsigned agreeing(const struct vote *v)
     return who;
 }
 
-static bool is_settled(const struct vote *v)
-{
-    unsigned who = agreeing(v);
-
-    for (size_t i = 0; i < v->take.s->n; i++) {
-        if (has_majority(v, i) &&
-            ll_count(grants(v, i) & who) < ll_majority(v->round.c))
-            return false;
-    }
-    return true;
-}
-
 static bool has_majority_answered(void *round)
 {
     const struct ll_round *r = round;
@@ -179,7 +167,6 @@ static void write_back(struct vote *v)
     unsigned agree = agreeing(v);
 
     r.enough = has_majority_answered;
-    r.keys = v->take.s->n;
     r.allowed = 0;
     for (size_t node = 0; (node = ll_next(c, voters(v), node)) < c->node_ct; node++) {
         if (v->proposals[node] > 0 && v->proposals[node] != v->token)
@@ -304,13 +291,15 @@ static int vote_span(struct ll_span *s, enum ll_mode mode)
                        "max_lease_ms ago must wait another %lld ms",
                        ll_count(v.round.who), c->node_ct, (long long)wait_ms);
     v.take.floor = common_floor(c, v.round.who);
-    for (size_t i = 0; i < s->n; i++)
-        slot_of(&v, i)->grants = 0, slot_of(&v, i)->busy_ms = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        slot_of(&v, i)->grants = 0;
+        slot_of(&v, i)->busy_ms = 0;
+    }
     ll_round_run(&v.round);
     for (size_t i = 0; i < c->node_ct; i++)
         memcpy(s->l->run_ids[i], c->nodes[i].run_id, sizeof s->l->run_ids[i]);
     (void)is_decided(&v.round); /* reads the answers that came last */
-    if ((choose_token(&v) || mode == LL_ANY) && v.token > 0 && !is_settled(&v))
+    if ((choose_token(&v) || mode == LL_ANY) && v.token > 0 && c->node_ct > 1)
         write_back(&v);
     ll_raise_floor(c, v.token);
     return conclude(&v, v.round.who);

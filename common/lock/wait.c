@@ -1,7 +1,6 @@
 /* wait: acquire with a time limit. A release pushes a wake-up for a key that has
  * waiters, and BLPOP gives it to the longest waiter. A wake-up is only a hint: every
  * waiter also tries again by itself. */
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -159,7 +158,7 @@ static bool is_cancelled(const struct waiter *w)
 {
     struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
 
-    return w->cancel_fd >= 0 && poll(&p, 1, 0) > 0;
+    return ll_poll(&p, 1, 0) > 0;
 }
 
 static int wait_for(struct waiter *w)

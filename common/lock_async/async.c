@@ -44,12 +44,12 @@ int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac)
     memcpy(a->own.prefix, c->prefix, sizeof c->prefix);
     memcpy(a->own.last_key, c->last_key, sizeof c->last_key);
     node = &a->own.nodes[0];
-    node->address.host = strdup("the loop's connection");
+    (void)strcpy(node->address.host, "the loop's connection");
     ll_talk_begin(node, SHAKE_CT); /* allocates room for all later answers */
     c->async = a;
     c->async_detach = detach;
     c->async_forget = forget;
-    if (node->address.host != NULL && !node->out.is_short)
+    if (!node->out.is_short)
         return LL_OK;
     detach(c);
     return ll_fail_as(c, LL_E_NOMEM);

@@ -9,7 +9,7 @@
 #include "common/lock_async/lock_async.h"
 
 /* The handshake has one answer with this many elements. */
-enum { SHAKE_CT = 5 };
+enum { SHAKE_CT = 3 };
 
 struct ll_async_call {
     enum ll_event_kind kind; /* LL_EV_CONNECT: the handshake */

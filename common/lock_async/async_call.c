@@ -6,8 +6,7 @@
 #include "common/lock_async/async.h"
 
 static const char shake_script[] =
-    "return {redis.call('INFO', 'server'), redis.call('INFO', 'replication'), "
-    "redis.call('INFO', 'memory'), redis.call('GET', KEYS[1]), redis.call('TIME')}";
+    "return {redis.call('INFO'), redis.call('GET', KEYS[1]), redis.call('TIME')}";
 
 /* A call is sent at most so often: again when the server did not know the script, or
  * when its clock had moved. */
@@ -115,8 +114,6 @@ static void finish(struct ll_async_call *call, int code)
 
     if (code != LL_OK)
         memcpy(c->error, own->error, sizeof c->error);
-    c->stats.lost += own->stats.lost;
-    own->stats.lost = 0;
     l->async_call = NULL;
     (void)ll_leave(c, (struct ll_event){call->kind, code, l->n,
                                         call->kind == LL_EV_ACQUIRE ? l->granted : 0,
@@ -222,8 +219,7 @@ static int read_call(struct ll_async_call *call, redisReply *reply)
         code = code == LL_OK ? call->part.code : code;
         return ll_note_kept(l, code, call->deadline_ms);
     }
-    code = ll_read_give(&call->r, &call->span, ll_was_valid(l));
-    return ll_note_given(l, code, call->span.n);
+    return ll_read_give(&call->r, &call->span, ll_was_valid(l));
 }
 
 static void on_answer(redisAsyncContext *ac, void *answer, void *arg)

@@ -10,7 +10,7 @@
 
 static void check_address(const struct ll_address *a)
 {
-    if (a->host == NULL || a->host[0] == '\0')
+    if (a->host[0] == '\0')
         fuzz_found("a server without a name");
     if (a->is_unix ? a->host[0] != '/' || strlen(a->host) > 107
                    : a->port < 1 || a->port > 65535)

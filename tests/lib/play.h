@@ -37,7 +37,7 @@
  * questions:
  *   a valid [MARGIN], a invalid [MARGIN], a left, a granted
  *   a key INDEX: CODE, a busy INDEX: MS, a token: N
- *   a error: PART OF ITS TEXT, a verify left: MS, a stat NAME: N of struct ll_stats
+ *   a error: PART OF ITS TEXT, a verify left: MS
  * of the servers:
  *   set KEY [MS], del KEY       as another program does it, on every node
  *   copies KEY: N               so many nodes have it, or all; waits for it where there are several

@@ -240,31 +240,6 @@ static struct play_answer ask_number(const struct call *c)
                                              : ll_token(c->l));
 }
 
-static struct play_answer ask_stat(const struct call *c)
-{
-#define STAT(name)                                                                     \
-    {                                                                                  \
-#name, offsetof(struct ll_stats, name) / sizeof(uint64_t)                      \
-    }
-
-    static const struct {
-        const char *name;
-        size_t at;
-    } stats[] = {STAT(connects), STAT(round_trips), STAT(acquires),
-                 STAT(granted),  STAT(busy),        STAT(released),
-                 STAT(lost),     STAT(uncertain),   STAT(faults)};
-
-#undef STAT
-    uint64_t all[sizeof(struct ll_stats) / sizeof(uint64_t)];
-
-    ll_stats(c->a->c, (struct ll_stats *)all);
-    for (size_t i = 0; i < sizeof stats / sizeof stats[0]; i++)
-        if (strcmp(play_word(c->s, 2), stats[i].name) == 0)
-            return play_number_of((long long)all[stats[i].at]);
-    fail_msg("\"%s\": no such figure", c->s->text);
-    return play_nothing();
-}
-
 static struct play_answer ask_error(const struct call *c)
 {
     return (struct play_answer){PLAY_TEXT, 0, ll_error(c->a->c)};
@@ -273,24 +248,19 @@ static struct play_answer ask_error(const struct call *c)
 static const struct {
     const char *word;
     struct play_answer (*call)(const struct call *c);
-} calls[] = {{"try", call_try},          {"stopped_try", call_stopped},
-             {"take", call_take},        {"all", call_acquire},
-             {"any", call_acquire},      {"one", call_acquire},
-             {"wait", call_wait},        {"begin", call_begin},
-             {"end", call_end},          {"connect", call_code},
-             {"extend", call_code},      {"force", call_code},
-             {"key", call_code},         {"verify", call_verify},
-             {"release", call_release},  {"abandon", call_plain},
-             {"disconnect", call_plain}, {"everywhere", call_plain},
-             {"floor", call_plain},      {"renewed", call_plain},
-             {"stepped", call_plain},    {"progress", call_plain},
-             {"round", call_round},      {"renew", call_renew},
-             {"loss", call_loss},        {"list", call_count},
-             {"dead", call_count},       {"losses", ask_number},
-             {"valid", ask_number},      {"invalid", ask_number},
-             {"left", ask_number},       {"granted", ask_number},
-             {"busy", ask_number},       {"token", ask_number},
-             {"stat", ask_stat},         {"error", ask_error}};
+} calls[] = {
+    {"try", call_try},        {"stopped_try", call_stopped}, {"take", call_take},
+    {"all", call_acquire},    {"any", call_acquire},         {"one", call_acquire},
+    {"wait", call_wait},      {"begin", call_begin},         {"end", call_end},
+    {"connect", call_code},   {"extend", call_code},         {"force", call_code},
+    {"key", call_code},       {"verify", call_verify},       {"release", call_release},
+    {"abandon", call_plain},  {"disconnect", call_plain},    {"everywhere", call_plain},
+    {"floor", call_plain},    {"renewed", call_plain},       {"stepped", call_plain},
+    {"progress", call_plain}, {"round", call_round},         {"renew", call_renew},
+    {"loss", call_loss},      {"list", call_count},          {"dead", call_count},
+    {"losses", ask_number},   {"valid", ask_number},         {"invalid", ask_number},
+    {"left", ask_number},     {"granted", ask_number},       {"busy", ask_number},
+    {"token", ask_number},    {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)
 {

@@ -24,6 +24,7 @@ open_either(struct ll_client *c, struct told *t, uint32_t interval_ms, bool is_s
     struct ll_renewer *r;
 
     assert_int_equal(ll_renewer_open(&r, c, &o), LL_OK);
+    figures_begin(r);
     return r;
 }
 
@@ -77,25 +78,6 @@ void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms)
     assert_int_equal(ll_try(w->lb, "user:2", lease_ms), LL_OK);
     assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
     assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
-}
-
-struct figures figures_of(struct ll_renewer *r)
-{
-    struct figures f;
-
-    (void)pthread_mutex_lock(&r->mutex);
-    f = (struct figures){.rounds = r->rounds, .renewals = r->renewals};
-    if (!r->has_thread) /* which alone may look at its client */
-        f.round_trips = r->client->stats.round_trips;
-    (void)pthread_mutex_unlock(&r->mutex);
-    return f;
-}
-
-void await_renewals(struct ll_renewer *r, uint64_t n)
-{
-    uint64_t until = figures_of(r).renewals + n;
-
-    LOCK_AWAIT(figures_of(r).renewals >= until);
 }
 
 void hold_many(struct ll_client *c,

@@ -2,13 +2,12 @@
 #ifndef LEDGERLOCK_RENEW_WORLD_H
 #define LEDGERLOCK_RENEW_WORLD_H
 
+#include "tests/lib/lock_counts.h"
 #include "tests/lib/lock_world.h"
 #include "tests/lib/proxy.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
-
-#include "common/lock/internal.h"
 
 /* Told to the callback. */
 struct told {
@@ -47,17 +46,6 @@ void split_close(struct split *s);
 
 /* User 1 is held by the first lock, user 2 by the second, and both are renewed. */
 void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms);
-
-/* Counts of a renewer so far: rounds, locks renewed in them, and, where it has no
- * thread, round trips of its client. */
-struct figures {
-    uint64_t rounds, renewals, round_trips;
-};
-
-struct figures figures_of(struct ll_renewer *r);
-
-/* Waits until the renewer has renewed n times more. */
-void await_renewals(struct ll_renewer *r, uint64_t n);
 
 /* n locks of client c over keys "NAME:0" and so on, held and renewed. */
 void hold_many(struct ll_client *c,

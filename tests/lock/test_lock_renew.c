@@ -107,7 +107,7 @@ PLAY_CASE(play_on_one, renew_500_locks)
     for (size_t i = 0; i < LOCKS; i++)
         promise_true(ll_valid(locks[i], LEASE / 2));
     assert_int_equal(figures_of(r).renewals, 4 * LOCKS);
-    assert_int_equal(figures_of(r).round_trips, 4);
+    assert_int_equal(figures_of(r).trips, 4);
     assert_int_equal(told.times, 0);
     free_many(locks, LOCKS);
 }

@@ -136,7 +136,7 @@ static bool is_forgotten(struct ll_renewer *r)
     bool is;
 
     (void)pthread_mutex_lock(&r->mutex);
-    is = r->first != NULL && r->first->lock == NULL;
+    is = r->part_ct > 0 && r->first == NULL;
     (void)pthread_mutex_unlock(&r->mutex);
     return is;
 }

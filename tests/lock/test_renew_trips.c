@@ -67,7 +67,7 @@ static void see_trips(struct ll_client *c, struct proxy *proxies, size_t n)
         before[i] = proxy_count(&proxies[i], PROXY_TRIPS);
     to = make_rounds(r, ROUNDS);
     assert_int_equal(to.renewals - from.renewals, ROUNDS * LOCKS);
-    assert_int_equal(to.round_trips - from.round_trips, ROUNDS);
+    assert_int_equal(to.trips - from.trips, ROUNDS);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(proxy_count(&proxies[i], PROXY_TRIPS) - before[i], ROUNDS);
     give_back(&told);
@@ -99,6 +99,6 @@ QUORUM_CASE(quorum_that_forgot_its_scripts_is_renewed_in_the_same_round)
     for (size_t i = 0; i < w->n; i++)
         (void)quorum_ask(w, i, "SCRIPT FLUSH");
     assert_int_equal(make_rounds(r, 1).renewals, f.renewals + LOCKS);
-    assert_true(figures_of(r).round_trips >= f.round_trips + 2); /* asked twice */
+    assert_true(figures_of(r).trips >= f.trips + 2); /* asked twice */
     give_back(&told);
 }
