@@ -55,7 +55,7 @@ static void assert_held(const char *what)
 {
     char told[96];
 
-    port = http_free_port();
+    port = fixture_free_port();
     pool_start("run -w 1 --jobs orders --http %d --allow-chaos", port);
     button_form(port, ours, form);
     assert_int_equal(button_press(port, &a, "hold-row", ours, form), 303);
