@@ -15,7 +15,7 @@ WORLD(.work = &small);
 static void start_pool(const char *words)
 {
     char at[16];
-    int port = http_free_port();
+    int port = fixture_free_port();
     struct http_answer *a = calloc(1, sizeof *a);
 
     (void)snprintf(at, sizeof at, "%d", port);
