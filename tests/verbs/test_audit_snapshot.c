@@ -1,6 +1,6 @@
 /* audit: one snapshot beside writers, a lost connection, a statement over its time, and
  * other servers: behind a pooler, a standby. */
-#include "tests/lib/runs.h"
+#include "tests/lib/one_database.h"
 
 #include <jansson.h>
 
@@ -8,20 +8,13 @@
 #include "tests/lib/private_pg.h"
 #include "tests/lib/session.h"
 
-static struct fixture f;
-
 static void open_world(void)
 {
-    fixture_open_migrated(&f);
+    one_open();
     audit_world_put(f.url, 4);
 }
 
-static void close_world(void)
-{
-    fixture_close(&f);
-}
-
-GROUP(.open = open_world, .close = close_world);
+GROUP(.open = open_world, .close = one_close);
 
 /* Holds a table that every audit reads, until it is closed. */
 static PGconn *hold_users(void)
