@@ -1,25 +1,14 @@
 /* A second session gets in the way: it holds a table longer than a worker waits, closes
  * a circle of locks, makes statements slow; and transactions that cannot be serialized.
  * Each ends one transaction and nothing else. */
-#include <libpq-fe.h>
-
 #include "tests/lib/fault.h"
 #include "tests/lib/gate.h"
+#include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 
 enum { TIMES = 20 };
 
 static PGconn *rival;
-
-static void run(const char *sql)
-{
-    PGresult *res = PQexec(rival, sql);
-
-    if (PQresultStatus(res) != PGRES_COMMAND_OK &&
-        PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
-    PQclear(res);
-}
 
 const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
@@ -30,8 +19,7 @@ static void open_beside_rival(void)
     world_open();
     fixture_env("LEDGERLOCK_LOG_LEVEL", "debug"); /* each failure is told there */
     fixture_url_as(&world.f, "postgres", url, sizeof url);
-    rival = PQconnectdb(url);
-    assert_int_equal(PQstatus(rival) == CONNECTION_OK ? 0 : -1, 0);
+    rival = session_open(url);
 }
 
 static void close_both(void)
@@ -58,11 +46,12 @@ static void assert_collided(const char *words)
 CASE(collision_lock_timeout_is_redone)
 {
     fault_start_midway();
-    run("BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
+    session_do(rival,
+               "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
     fault_feed();
     world_wait(world_blocked);
     fixture_pause_ms(FAULT_LEASE_MS);
-    run("ROLLBACK");
+    session_do(rival, "ROLLBACK");
     assert_collided("55P03");
 }
 
@@ -104,10 +93,10 @@ CASE(collision_deadlock_is_redone)
     super_do("%s", halt);
     fault_start_midway();
     fixture_url_as(&world.f, "postgres", url, sizeof url);
-    latch = PQconnectdb(url);
-    PQclear(PQexec(latch, "SELECT pg_advisory_lock(1)"));
-    run("SET deadlock_timeout = '600s'");
-    run("BEGIN; SELECT pg_advisory_xact_lock(2)");
+    latch = session_open(url);
+    session_do(latch, "SELECT pg_advisory_lock(1)");
+    session_do(rival, "SET deadlock_timeout = '600s'");
+    session_do(rival, "BEGIN; SELECT pg_advisory_xact_lock(2)");
     gate_open(); /* enough for all workers */
     world_wait("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND locktype ="
                " 'advisory' AND objid = 1");
@@ -121,7 +110,7 @@ CASE(collision_deadlock_is_redone)
     super_do("SELECT pg_cancel_backend(%d)", PQbackendPID(rival));
     while ((res = PQgetResult(rival)) != NULL)
         PQclear(res);
-    run("ROLLBACK");
+    session_do(rival, "ROLLBACK");
     world.has_no_clients = false;
     assert_collided("40P01");
 }
@@ -138,7 +127,7 @@ static void plant(const char *what)
         " %d THEN %s; END IF; RETURN NEW; END $$; CREATE TRIGGER plant BEFORE INSERT ON"
         " ledgerlock.charges FOR EACH ROW EXECUTE FUNCTION public.plant()",
         TIMES, what);
-    run(sql);
+    session_do(rival, sql);
 }
 
 static const struct {

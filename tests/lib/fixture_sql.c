@@ -1,8 +1,8 @@
 /* fixture_sql: statements beside the program, by libpq. */
-#include <libpq-fe.h>
 #include <poll.h>
 
 #include "tests/lib/fixture.h"
+#include "tests/lib/session.h"
 
 /* The session of the last question, clean and kept for the next one: tests ask in
  * loops, and a session of its own for each would take more of the machine than what
@@ -86,26 +86,19 @@ const char *fixture_sqlstate(const char *url, const char *sql, char state[6])
 void fixture_exec(const char *url, const char *sql)
 {
     PGconn *conn = connect_to(url);
-    PGresult *res;
 
     end_kept();
     (void)PQsetNoticeReceiver(conn, ignore_notice, NULL);
     PQclear(PQexec(conn, "SET ledgerlock.repair = on"));
-    res = PQexec(conn, sql);
-    if (PQresultStatus(res) != PGRES_COMMAND_OK &&
-        PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
-    PQclear(res);
+    session_do(conn, sql);
     PQfinish(conn);
 }
 
 void fixture_query_text(const char *url, const char *sql, char *buf, size_t size)
 {
     PGconn *conn = session_for(url);
-    PGresult *res = PQexec(conn, sql);
+    PGresult *res = session_ask(conn, sql);
 
-    if (PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
     if (PQntuples(res) == 0)
         fail_msg("%s: no row", sql);
     (void)snprintf(buf, size, "%s", PQgetvalue(res, 0, 0));

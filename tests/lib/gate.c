@@ -1,8 +1,7 @@
 /* gate: row locks behind savepoints: going back to one gives back what came after it.
  */
 #include "tests/lib/gate.h"
-
-#include <libpq-fe.h>
+#include "tests/lib/session.h"
 
 static PGconn *session;
 static int portions, held;
@@ -11,7 +10,6 @@ static char url[FIXTURE_URL], who[1 << 13]; /* for another session */
 __attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
 {
     static char sql[1 << 14];
-    PGresult *res;
     va_list ap;
     int n;
 
@@ -19,11 +17,7 @@ __attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
     n = vsnprintf(sql, sizeof sql, format, ap);
     va_end(ap);
     assert_in_range(n, 1, sizeof sql - 1);
-    res = PQexec(session, sql);
-    if (PQresultStatus(res) != PGRES_COMMAND_OK &&
-        PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
-    PQclear(res);
+    session_do(session, sql);
 }
 
 static bool lock(void)

@@ -7,6 +7,7 @@
 #include "tests/lib/checker.h"
 #include "tests/lib/load.h"
 #include "tests/lib/runs.h"
+#include "tests/lib/session.h"
 
 enum { USERS = 1000, FIGURES = 6 };
 
@@ -20,20 +21,6 @@ __attribute__((format(printf, 1, 2))) static const char *wrong(const char *fmt, 
     (void)vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
     return words;
-}
-
-static PGresult *query(PGconn *conn, const char *sql)
-{
-    PGresult *res = PQexec(conn, sql);
-
-    if (PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    return res;
-}
-
-static int64_t number(const PGresult *res, int row, int column)
-{
-    return strtoll(PQgetvalue(res, row, column), NULL, 10);
 }
 
 /* A row must have this text and these figures. */
@@ -51,7 +38,7 @@ static const char *check_row(const PGresult *res, int row, const struct want *wa
     char is[256] = "", should[256] = "";
 
     for (int i = 0; i + 3 < PQnfields(res); i++) {
-        is_right = is_right && number(res, row, i + 3) == want->figures[i];
+        is_right = is_right && session_number(res, row, i + 3) == want->figures[i];
         (void)sprintf(is + strlen(is), " %s", PQgetvalue(res, row, i + 3));
         (void)sprintf(should + strlen(should), " %" PRId64, want->figures[i]);
     }
@@ -65,13 +52,14 @@ static const char *check_row(const PGresult *res, int row, const struct want *wa
 static const char *every_row(
     const struct load *l, PGconn *conn, size_t rows, expect_fn expect, const char *sql)
 {
-    PGresult *res = query(conn, sql);
+    PGresult *res = session_ask(conn, sql);
     const char *found = NULL;
 
     if ((size_t)PQntuples(res) != rows)
         found = wrong("%d rows, not %zu: %s", PQntuples(res), rows, sql);
     for (int row = 0; found == NULL && row < PQntuples(res); row++) {
-        struct want want = expect(l, number(res, row, 0), number(res, row, 1));
+        struct want want =
+            expect(l, session_number(res, row, 0), session_number(res, row, 1));
 
         found = check_row(res, row, &want);
     }
@@ -118,9 +106,10 @@ static struct want expect_charges(const struct load *l, int64_t id, int64_t end)
 
 const char *load_wrong_charges(const struct load *l, PGconn *conn)
 {
-    PGresult *res = query(conn, "SELECT FROM charges AS c WHERE NOT EXISTS (SELECT FROM"
-                                " subscriptions AS s WHERE s.subscription_id ="
-                                " c.subscription_id AND s.user_id = c.user_id)");
+    PGresult *res =
+        session_ask(conn, "SELECT FROM charges AS c WHERE NOT EXISTS (SELECT FROM"
+                          " subscriptions AS s WHERE s.subscription_id ="
+                          " c.subscription_id AND s.user_id = c.user_id)");
     int strange = PQntuples(res);
 
     PQclear(res);
@@ -194,13 +183,14 @@ static struct {
 
 static void gather_fulfilled(const struct load *l, PGconn *conn)
 {
-    PGresult *res = query(conn, "SELECT substr(idempotency_key, 7) FROM orders WHERE"
-                                " state = 'fulfilled'");
+    PGresult *res =
+        session_ask(conn, "SELECT substr(idempotency_key, 7) FROM orders WHERE"
+                          " state = 'fulfilled'");
 
     assert_true(l->size.users <= USERS);
     memset(&fulfilled, 0, sizeof fulfilled);
     for (int row = 0; row < PQntuples(res); row++) {
-        const struct load_order *o = &l->orders[number(res, row, 0)];
+        const struct load_order *o = &l->orders[session_number(res, row, 0)];
 
         fulfilled.orders[o->user_id]++;
         fulfilled.spent[o->user_id] += o->total_minor;
@@ -297,14 +287,15 @@ static struct want expect_wallet(const struct load *l, int64_t id, int64_t about
 const char *load_wrong_wallets(const struct load *l, PGconn *conn)
 {
     PGresult *res =
-        query(conn, "SELECT subscription_id, " CANCEL_AT " FROM subscriptions");
+        session_ask(conn, "SELECT subscription_id, " CANCEL_AT " FROM subscriptions");
 
     gather_fulfilled(l, conn);
     for (int row = 0; row < PQntuples(res); row++) {
-        const struct load_subscription *s = &l->subscriptions[number(res, row, 0) - 1];
+        const struct load_subscription *s =
+            &l->subscriptions[session_number(res, row, 0) - 1];
 
         fulfilled.spent[s->user_id] +=
-            paid_of(s, number(res, row, 1)) * s->amount_minor;
+            paid_of(s, session_number(res, row, 1)) * s->amount_minor;
     }
     PQclear(res);
     return every_row(l, conn, l->size.users, expect_wallet,
@@ -319,10 +310,8 @@ PGconn *load_connect(const struct fixture *f)
     PGconn *conn;
 
     fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
-    conn = PQconnectdb(url);
-    assert_int_equal(PQstatus(conn), CONNECTION_OK);
-    PQclear(
-        PQexec(conn, "SET search_path = ledgerlock; SET client_min_messages = error"));
+    conn = session_open(url);
+    session_do(conn, "SET client_min_messages = error");
     return conn;
 }
 

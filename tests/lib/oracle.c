@@ -1,9 +1,8 @@
 /* oracle: the rows as they were read, served from end to end. */
 #include "tests/lib/oracle.h"
 
-#include <libpq-fe.h>
-
 #include "tests/lib/fixture.h"
+#include "tests/lib/session.h"
 
 #define STOCK "SELECT on_hand FROM stock ORDER BY sku_id"
 #define WALLETS "SELECT balance_minor FROM users ORDER BY user_id"
@@ -16,28 +15,14 @@ static PGresult *lines;
 static char late[512];
 static int64_t *stock, *wallets;
 
-static PGresult *ask_rows(const char *sql)
-{
-    PGresult *res = PQexec(conn, sql);
-
-    if (PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    return res;
-}
-
-static int64_t number(const PGresult *res, int row, int column)
-{
-    return strtoll(PQgetvalue(res, row, column), NULL, 10);
-}
-
 static int64_t *read_column(const char *sql)
 {
-    PGresult *res = ask_rows(sql);
+    PGresult *res = session_ask(conn, sql);
     int64_t *column = calloc((size_t)PQntuples(res) + 1, sizeof *column);
 
     assert_non_null(column);
     for (int row = 0; row < PQntuples(res); row++)
-        column[row] = number(res, row, 0);
+        column[row] = session_number(res, row, 0);
     PQclear(res);
     return column;
 }
@@ -46,8 +31,7 @@ void oracle_read(const char *url, const char *condition)
 {
     char sql[2048];
 
-    conn = PQconnectdb(url);
-    PQclear(PQexec(conn, "SET search_path = ledgerlock"));
+    conn = session_open(url);
     (void)snprintf(late, sizeof late, "%s", condition);
     (void)snprintf(sql, sizeof sql,
                    "SELECT o.order_id, u.i - 1, o.total_minor, coalesce(s.i - 1, 0),"
@@ -60,7 +44,7 @@ void oracle_read(const char *url, const char *condition)
                    " GROUP BY o.order_id, u.i, s.i"
                    " ORDER BY CASE WHEN %s THEN 1 ELSE 0 END, o.placed_at, o.order_id",
                    late);
-    lines = ask_rows(sql);
+    lines = session_ask(conn, sql);
     stock = read_column(STOCK);
     wallets = read_column(WALLETS);
 }
@@ -69,17 +53,18 @@ void oracle_read(const char *url, const char *condition)
  * or both are too short for it. */
 static char serve(int first, int end)
 {
-    int64_t total = number(lines, first, TOTAL);
-    int64_t *wallet = &wallets[number(lines, first, USER)];
+    int64_t total = session_number(lines, first, TOTAL);
+    int64_t *wallet = &wallets[session_number(lines, first, USER)];
     bool is_short = false, is_poor = total > *wallet;
 
     for (int row = first; row < end; row++)
-        is_short = is_short || number(lines, row, QTY) > stock[number(lines, row, SKU)];
+        is_short = is_short || session_number(lines, row, QTY) >
+                                   stock[session_number(lines, row, SKU)];
     if (is_short || is_poor)
         return is_short && is_poor ? 'B' : is_short ? 'S' : 'P';
     *wallet -= total;
     for (int row = first; row < end; row++)
-        stock[number(lines, row, SKU)] -= number(lines, row, QTY);
+        stock[session_number(lines, row, SKU)] -= session_number(lines, row, QTY);
     return 'F';
 }
 
@@ -95,10 +80,10 @@ static int end_of(int row)
 
 static void assert_column(const char *sql, const int64_t *expected)
 {
-    PGresult *res = ask_rows(sql);
+    PGresult *res = session_ask(conn, sql);
 
     for (int row = 0; row < PQntuples(res); row++) {
-        if (number(res, row, 0) != expected[row])
+        if (session_number(res, row, 0) != expected[row])
             promise_broken("%s: row %d is %s, not %" PRId64, sql, row,
                            PQgetvalue(res, row, 0), expected[row]);
     }
@@ -117,7 +102,7 @@ static PGresult *read_outcomes(void)
         " 'P' ELSE '?' END, order_id FROM orders AS o WHERE reason IS"
         " DISTINCT FROM 'unknown_sku' ORDER BY CASE WHEN %s THEN 1 ELSE 0 END, placed_at, order_id",
         late);
-    return ask_rows(sql);
+    return session_ask(conn, sql);
 }
 
 int64_t oracle_assert_served(void)

@@ -2,10 +2,10 @@
  */
 #include "tests/lib/pool_world.h"
 
-#include <libpq-fe.h>
 #include <time.h>
 
 #include "tests/lib/checker.h"
+#include "tests/lib/session.h"
 
 enum { DEPOSIT = 1000000, AMOUNT = 100, PRICE = 250, LOG_SIZE = 1 << 20 };
 
@@ -163,12 +163,11 @@ int64_t pool_counter_of(const struct fixture *f, const char *job, const char *na
 static int count_begun(PGconn *conn, char before[POOL_CHILDREN][64])
 {
     PGresult *res =
-        PQexec(conn, "SELECT pid::text || ' ' || coalesce(query_start::text, '') "
-                     "FROM pg_stat_activity WHERE usename = 'ledgerlock_worker' "
-                     "AND datname = current_database() ORDER BY pid");
+        session_ask(conn, "SELECT pid::text || ' ' || coalesce(query_start::text, '') "
+                          "FROM pg_stat_activity WHERE usename = 'ledgerlock_worker' "
+                          "AND datname = current_database() ORDER BY pid");
     int n = 0;
 
-    assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
     for (int i = 0; i < PQntuples(res) && i < POOL_CHILDREN; i++) {
         n += strcmp(before[i], PQgetvalue(res, i, 0)) != 0;
         (void)snprintf(before[i], sizeof before[i], "%s", PQgetvalue(res, i, 0));

@@ -2,12 +2,12 @@
 #include "tests/lib/shop.h"
 
 #include <inttypes.h>
-#include <libpq-fe.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/lib/meet.h"
 #include "tests/lib/pool_world.h"
+#include "tests/lib/session.h"
 
 static PGconn *client;
 
@@ -65,16 +65,10 @@ void shop_order(int64_t user, int64_t sku, int n)
 
 void shop_hold(const char *sql)
 {
-    PGresult *res;
-
     shop_let_go();
-    client = PQconnectdb(world.owner);
-    PQclear(PQexec(client, "SET search_path = ledgerlock; BEGIN"));
-    res = PQexec(client, sql);
-    if (PQresultStatus(res) != PGRES_TUPLES_OK &&
-        PQresultStatus(res) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(client));
-    PQclear(res);
+    client = session_open(world.owner);
+    session_do(client, "BEGIN");
+    session_do(client, sql);
 }
 
 void shop_let_go(void)

@@ -3,20 +3,12 @@
  * a transaction that is rolled back. Each must be found by the comparison that is there
  * for it, so none of them can be one that never fails. */
 #include "tests/lib/meet.h"
+#include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 
 static PGconn *conn;
 
 typedef const char *(*compare_fn)(const struct load *, PGconn *);
-
-static void run(const char *sql)
-{
-    PGresult *res = PQexec(conn, sql);
-
-    if (PQresultStatus(res) != PGRES_COMMAND_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    PQclear(res);
-}
 
 static void work_undisturbed(void)
 {
@@ -53,17 +45,17 @@ static void assert_found(compare_fn of, const char *spoil)
     const char *found;
     PGresult *res;
 
-    run("BEGIN");
+    session_do(conn, "BEGIN");
     (void)snprintf(all, sizeof all, "%s RETURNING 1", spoil);
-    res = PQexec(conn, all);
-    if (PQresultStatus(res) != PGRES_TUPLES_OK || PQntuples(res) == 0)
-        fail_msg("%s: nothing was spoilt: %s", spoil, PQerrorMessage(conn));
+    res = session_ask(conn, all);
+    if (PQntuples(res) == 0)
+        fail_msg("%s: nothing was spoilt", spoil);
     PQclear(res);
     found = of(&world.load, conn);
     if (found == NULL)
         fail_msg("not found: %s", spoil);
     print_message("%s\n", found);
-    run("ROLLBACK");
+    session_do(conn, "ROLLBACK");
     assert_null(of(&world.load, conn));
 }
 

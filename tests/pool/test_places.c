@@ -10,13 +10,10 @@ WORLD(.work = &work, .batch = 10);
 
 static void leave_places_out(void)
 {
-    char worker[FIXTURE_URL];
-
-    (void)snprintf(worker, sizeof worker, "%s", world.f.url);
     fixture_env("LEDGERLOCK_POSTGRES_PLACES", "off");
     fixture_become(&world.f, "ledgerlock_owner");
     says(&world.f, 0, "applied function apply_charges", "migrate");
-    (void)snprintf(world.f.url, sizeof world.f.url, "%s", worker);
+    fixture_become(&world.f, "ledgerlock_worker");
 }
 
 /* Guarantee: With postgres.places off no statement reads or writes a row by ctid or

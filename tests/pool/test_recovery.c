@@ -1,6 +1,7 @@
 /* recovery: how long the rows of a worker that is killed wait until they are worked
  * again. LL_TEST_KILLS says how often; scripts/recovery asks for a hundred.
  * LL_TEST_RECOVERY, "seen" or "unseen": only that. */
+#include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 
 enum {
@@ -57,8 +58,7 @@ static void open_as(const struct world_plan *plan)
     world_open_as(plan);
     super_do("%s", hang);
     fixture_url_as(&world.f, "postgres", url, sizeof url);
-    eye = PQconnectdb(url);
-    assert_int_equal(PQstatus(eye), CONNECTION_OK);
+    eye = session_open(url);
     last_killed[0] = '\0';
 }
 
@@ -93,9 +93,8 @@ GROUP(.open = open_long, .close = close_all);
 static const char *read_one(const char *sql)
 {
     static char text[64];
-    PGresult *res = PQexec(eye, sql);
+    PGresult *res = session_ask(eye, sql);
 
-    assert_int_equal(PQresultStatus(res), PGRES_TUPLES_OK);
     (void)snprintf(text, sizeof text, "%s", PQgetvalue(res, 0, 0));
     PQclear(res);
     return text;

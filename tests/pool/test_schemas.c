@@ -39,13 +39,10 @@ static void use_schema(const char *schema, const char *prefix)
 
 static void open_second(void)
 {
-    char role[FIXTURE_URL];
-
-    (void)snprintf(role, sizeof role, "%s", world.f.url);
     use_schema("second", "second:");
     fixture_become(&world.f, "ledgerlock_owner");
     says(&world.f, 0, "applied migration 001_schema", "migrate");
-    (void)snprintf(world.f.url, sizeof world.f.url, "%s", role);
+    fixture_become(&world.f, "ledgerlock_worker");
 }
 
 static void expect(const char *schema, int price)

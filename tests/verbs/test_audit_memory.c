@@ -2,23 +2,11 @@
  * costs the program no memory. */
 #include <sys/resource.h>
 
-#include "tests/lib/runs.h"
+#include "tests/lib/one_database.h"
 
 enum { WRONG = 400000, MOST_KIB = 20 * 1024 };
 
-static struct fixture f;
-
-static void open_world(void)
-{
-    fixture_open_migrated(&f);
-}
-
-static void close_world(void)
-{
-    fixture_close(&f);
-}
-
-GROUP(.open = open_world, .close = close_world);
+GROUP(.open = one_open, .close = one_close);
 
 /* The sanitizers keep freed memory and shadow the rest. */
 static bool is_plain(void)

@@ -1,72 +1,64 @@
 /* audit: one snapshot beside writers, a lost connection, a statement over its time, and
  * other servers: behind a pooler, a standby. */
-#include "tests/lib/runs.h"
+#include "tests/lib/one_database.h"
 
 #include <jansson.h>
 
-#include "common/pg/pg.h"
 #include "tests/lib/audit_world.h"
 #include "tests/lib/private_pg.h"
-
-static struct fixture f;
+#include "tests/lib/session.h"
 
 static void open_world(void)
 {
-    fixture_open_migrated(&f);
+    one_open();
     audit_world_put(f.url, 4);
 }
 
-static void close_world(void)
+GROUP(.open = open_world, .close = one_close);
+
+/* Holds a table that every audit reads, until it is closed. */
+static PGconn *hold_users(void)
 {
-    fixture_close(&f);
-}
+    PGconn *holder = session_open(f.url);
 
-GROUP(.open = open_world, .close = close_world);
-
-static struct pg *open_pg(const char *url)
-{
-    struct pg_options options = {
-        .url = url, .name = "test", .schema = "ledgerlock", .answer_ms = 60000};
-    struct err e = {0};
-    struct pg *pg;
-
-    if (pg_open(&pg, &options, &e) != 0)
-        fail_msg("%s", e.msg);
-    return pg;
-}
-
-/* Asks until the query answers true. */
-static void await(const char *sql)
-{
-    for (int i = 0; fixture_query_int8(f.url, sql) == 0; i++) {
-        if (i == 6000)
-            fail_msg("not within a minute: %s", sql);
-        fixture_pause_ms(10);
-    }
+    session_do(holder, "BEGIN; LOCK TABLE users IN ACCESS EXCLUSIVE MODE");
+    return holder;
 }
 
 /* ---- one snapshot ---- */
 
-/* A unit received and a coin paid in, always together: audit_totals_stock and
- * audit_totals_money tell, one after the other, how often. */
-static void keep_adding(const char *url)
+/* Says it again and again, beside the test, until it fails. */
+static pid_t keep_saying(const char *sql)
 {
-    static const char add[] =
-        "BEGIN; UPDATE ledgerlock.users SET balance_minor = balance_minor + 1 WHERE user_id = 1;"
-        "UPDATE ledgerlock.transfers SET amount_minor = amount_minor + 1 WHERE (kind, source, leg) = ('deposit', 1, 1);"
-        "UPDATE ledgerlock.deposits SET amount_minor = amount_minor + 1 WHERE deposit_id = 1;"
-        "UPDATE ledgerlock.stock SET on_hand = on_hand + 1 WHERE sku_id = 1;"
-        "UPDATE ledgerlock.stock_movements SET qty = qty + 1 WHERE kind = 'receive';"
-        "UPDATE ledgerlock.deliveries SET qty = qty + 1; COMMIT";
-    struct pg *pg = open_pg(url);
-    struct err e = {0};
+    pid_t pid = fixture_fork();
+    PGconn *conn;
 
-    if (pg_exec_text(pg, "SET ledgerlock.repair = on", NULL, &e) != 0)
-        _exit(1);
-    while (pg_exec_text(pg, add, NULL, &e) == 0)
-        ;
+    if (pid != 0)
+        return pid;
+    conn = session_open(f.url);
+    PQclear(PQexec(conn, "SET ledgerlock.repair = on"));
+    do
+        PQclear(PQexec(conn, sql));
+    while (PQtransactionStatus(conn) == PQTRANS_IDLE);
     _exit(1);
 }
+
+static void end(pid_t pid)
+{
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* A unit received and a coin paid in, always together: audit_totals_stock and
+ * audit_totals_money tell, one after the other, how often. */
+static const char add[] =
+    "BEGIN; UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1;"
+    "UPDATE transfers SET amount_minor = amount_minor + 1 WHERE (kind, source, leg) ="
+    " ('deposit', 1, 1);"
+    "UPDATE deposits SET amount_minor = amount_minor + 1 WHERE deposit_id = 1;"
+    "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1;"
+    "UPDATE stock_movements SET qty = qty + 1 WHERE kind = 'receive';"
+    "UPDATE deliveries SET qty = qty + 1; COMMIT";
 
 /* How often, as the audit says it. */
 static json_int_t count_added(void)
@@ -89,41 +81,26 @@ CASE(totals_of_all_statements_are_of_one_snapshot)
 {
     json_int_t last = 0;
     char sql[200];
-    pid_t pid = fork();
+    pid_t pid = keep_saying(add);
 
-    if (pid == 0)
-        keep_adding(f.url);
     for (int i = 0; i < 20; i++) {
         (void)snprintf(
             sql, sizeof sql,
             "SELECT sum(amount_minor) > 11500 + %lld FROM ledgerlock.transfers WHERE"
             " kind = 'deposit' AND currency = 'USD'",
             (long long)last);
-        await(sql);
+        FIXTURE_AWAIT(fixture_query_int8(f.url, sql) != 0, "not within two minutes");
         last = count_added();
     }
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    end(pid);
 }
+
+#define MOVE_BOTH(by)                                                                  \
+    "BEGIN; UPDATE users SET balance_minor = balance_minor " by " WHERE user_id = 1;"  \
+    "UPDATE stock SET on_hand = on_hand " by " WHERE sku_id = 1; COMMIT;"
 
 /* A wallet and a SKU are both wrong, or both right: always together. */
-static void keep_spoiling(const char *url)
-{
-    struct pg *pg = open_pg(url);
-    struct err e = {0};
-    char sql[256];
-
-    for (int by = 1;; by = -by) {
-        (void)snprintf(
-            sql, sizeof sql,
-            "BEGIN; UPDATE ledgerlock.users SET balance_minor = balance_minor"
-            " + %d WHERE user_id = 1; UPDATE ledgerlock.stock SET on_hand ="
-            " on_hand + %d WHERE sku_id = 1; COMMIT",
-            by, by);
-        if (pg_exec_text(pg, sql, NULL, &e) != 0)
-            _exit(1);
-    }
-}
+static const char spoil_and_mend[] = MOVE_BOTH("+ 1") MOVE_BOTH("- 1");
 
 static bool invariant_holds(const json_t *doc, const char *name)
 {
@@ -145,10 +122,8 @@ static bool invariant_holds(const json_t *doc, const char *name)
 CASE(invariants_of_both_connections_are_of_one_snapshot)
 {
     int met[2] = {0};
-    pid_t pid = fork();
+    pid_t pid = keep_saying(spoil_and_mend);
 
-    if (pid == 0)
-        keep_spoiling(f.url);
     for (int i = 0; i < 10 || met[0] == 0 || met[1] == 0; i++) {
         json_t *doc;
         bool right;
@@ -162,27 +137,24 @@ CASE(invariants_of_both_connections_are_of_one_snapshot)
         met[right]++;
         json_decref(doc);
     }
-    assert_int_equal(kill(pid, SIGKILL), 0);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
+    end(pid);
 }
 
 /* Guarantee: The audit reads over two connections at once. */
 CASE(audit_reads_over_two_connections_at_once)
 {
     struct fixture_child child;
-    struct pg *holder = open_pg(f.url);
-    struct err e = {0};
+    PGconn *holder = hold_users();
 
-    assert_int_equal(
-        pg_exec_text(holder,
-                     "BEGIN; LOCK TABLE ledgerlock.users IN ACCESS EXCLUSIVE MODE",
-                     NULL, &e),
-        0);
     fixture_spawn(&f, &child, "audit", "--now", AUDIT_NOW, NULL);
-    await("SELECT count(*) = 2 FROM pg_stat_activity WHERE datname ="
-          " current_database() AND application_name LIKE 'ledgerlock audit%' AND"
-          " wait_event_type = 'Lock'");
-    pg_close(holder);
+    FIXTURE_AWAIT(
+        fixture_query_int8(
+            f.url,
+            "SELECT count(*) = 2 FROM pg_stat_activity WHERE datname ="
+            " current_database() AND application_name LIKE 'ledgerlock audit%' AND"
+            " wait_event_type = 'Lock'") != 0,
+        "not within two minutes");
+    PQfinish(holder);
     assert_int_equal(fixture_wait(&child, 60, &said), 0);
 }
 
@@ -196,24 +168,20 @@ static void
 fails_at_a_lock(const char *then, const char *sqlstate, const char *statement)
 {
     struct fixture_child child;
-    struct pg *holder = open_pg(f.url);
-    struct err e = {0};
+    PGconn *holder = hold_users();
 
-    assert_int_equal(
-        pg_exec_text(holder,
-                     "BEGIN; LOCK TABLE ledgerlock.users IN ACCESS EXCLUSIVE MODE",
-                     NULL, &e),
-        0);
     fixture_spawn(&f, &child, "audit", "--now", AUDIT_NOW, NULL);
     if (then != NULL) {
-        await("SELECT count(*) = 1" THE_AUDIT " AND wait_event_type = 'Lock'");
+        FIXTURE_AWAIT(fixture_query_int8(f.url, "SELECT count(*) = 1" THE_AUDIT
+                                                " AND wait_event_type = 'Lock'") != 0,
+                      "not within two minutes");
         fixture_exec(f.url, then);
     }
     assert_int_equal(fixture_wait(&child, 60, &said), 4);
     shows(sqlstate);
     shows(statement);
     assert_string_equal(said.out, "");
-    pg_close(holder);
+    PQfinish(holder);
 }
 
 CASE(connection_lost_on_the_way_ends_the_audit)

@@ -1,11 +1,10 @@
 /* audit: rows changed one by one behind the program's back, in a world that the program
  * itself has worked. Each is found by the audit of a database that has lost its
  * constraints and triggers, or refused by one that has them, or says why it is not. */
-#include <libpq-fe.h>
-
 #include "audit_gen.h"
 #include "tests/lib/audit_tampers.h"
 #include "tests/lib/runs.h"
+#include "tests/lib/session.h"
 
 #define WORLD_NOW "2024-05-30T00:00:00Z"
 
@@ -97,19 +96,9 @@ static const char tamper_function[] =
     "  END;"
     "  RETURN found; END $$";
 
-static void do_sql(PGconn *conn, const char *sql)
-{
-    PGresult *res = PQexec(conn, sql);
-
-    if (PQresultStatus(res) != PGRES_COMMAND_OK &&
-        PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQresultErrorMessage(res));
-    PQclear(res);
-}
-
 static void put_invariants(void)
 {
-    do_sql(loose_conn, tamper_function);
+    session_do(loose_conn, tamper_function);
     for (size_t i = 0; i < AUDIT_COUNT; i++) {
         const char *text = (const char *)audit_texts[i].text;
         char *query = strdup(text);
@@ -133,9 +122,8 @@ static void open_worlds(void)
     work_the_world();
     fixture_copy(&loose, &f, "");
     fixture_unguard(&loose);
-    strict_conn = PQconnectdb(f.url);
+    strict_conn = session_open(f.url);
     loose_conn = PQconnectdb(loose.url);
-    do_sql(strict_conn, "SET search_path = ledgerlock");
     put_invariants();
 }
 
@@ -159,14 +147,14 @@ static const char *finds(const struct tamper *t, const char *invariant)
     const char *values[] = {t->sql, invariant};
     PGresult *res;
 
-    do_sql(loose_conn, "BEGIN");
+    session_do(loose_conn, "BEGIN");
     res = PQexecParams(loose_conn, "SELECT pg_temp.tamper($1, $2)", 2, NULL, values,
                        NULL, NULL, 0);
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s: %s", t->name, PQresultErrorMessage(res));
     (void)snprintf(found, sizeof found, "%s", PQgetvalue(res, 0, 0));
     PQclear(res);
-    do_sql(loose_conn, "ROLLBACK");
+    session_do(loose_conn, "ROLLBACK");
     return found;
 }
 
@@ -177,12 +165,12 @@ static bool is_refused(const struct tamper *t)
     const char *state;
     bool refused;
 
-    do_sql(strict_conn, "BEGIN");
+    session_do(strict_conn, "BEGIN");
     res = PQexec(strict_conn, t->sql);
     state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
     refused = state != NULL && strncmp(state, "23", 2) == 0;
     PQclear(res);
-    do_sql(strict_conn, "ROLLBACK");
+    session_do(strict_conn, "ROLLBACK");
     return refused;
 }
 

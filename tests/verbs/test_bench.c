@@ -23,8 +23,6 @@ static void bench(const char *words)
     runs(&f, 0, "bench --workers 2 --json %s", words);
 }
 
-#define STEADY "billing --steady --seconds 1"
-
 CASE(bench_refuses_an_unmarked_database_and_keeps_its_rows, .open = one_open)
 {
     fixture_exec(f.url,
@@ -58,25 +56,19 @@ CASE(bench_refuses_figures_that_the_tables_deny)
          "bench billing --rows 100");
 }
 
-/* Charged again and again until the time is over; seconds are those between the first
- * effect and the last, so a little less. */
-CASE(bench_steady_runs_for_its_time_and_counts_every_period)
-{
-    bench("billing --steady --seconds 3 --rows 100");
-    assert_true(result("seconds") > 0);
-    assert_true(result("charges") > 100);
-    assert_int_equal(result("charges"), ask("SELECT count(*) FROM charges"));
-    assert_int_equal(result("left_due"), 100);
-}
-
-/* A second run over the same rows: what it counts is its own, nothing was wiped. */
-CASE(bench_keep_goes_on_over_the_rows_that_are_there)
+/* Rows are charged again and again until the time is over. A second run over the same
+ * ones: what it counts is its own, nothing was wiped. */
+CASE(bench_steady_runs_for_its_time_and_keep_goes_on_over_its_rows)
 {
     double first;
 
-    bench(STEADY " --rows 100");
+    bench("billing --steady --seconds 3 --rows 100");
     first = result("charges");
-    bench(STEADY " --keep");
+    assert_true(result("seconds") > 0);
+    assert_true(first > 100);
+    assert_int_equal(first, ask("SELECT count(*) FROM charges"));
+    assert_int_equal(result("left_due"), 100);
+    bench("billing --steady --seconds 1 --keep");
     assert_int_equal(said_number("load/rows"), 100);
     assert_true(said_number("load/kept"));
     assert_true(result("charges") > 0);

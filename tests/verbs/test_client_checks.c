@@ -97,15 +97,6 @@ CASE(repeated_call_may_be_old)
                  " count(*) FROM deposits), (SELECT count(*) FROM deliveries))");
 }
 
-/* An import of past orders, or a test, dates them. */
-CASE(owner_may_give_any_finite_time)
-{
-    world_do(ORDER_AT("'2024-01-01Z'") ";" DEPOSIT_AT("'2024-01-01Z'"));
-    world_expect("2024 2024", "SELECT format('%s %s', (SELECT extract(year FROM"
-                              " placed_at) FROM orders), (SELECT extract(year FROM"
-                              " moved_at) FROM transfers))");
-}
-
 static const struct {
     const char *name, *terms, *at, *ends;
 } plans[] = {

@@ -40,6 +40,8 @@ CASE(sound_set_up_has_no_failure)
     finds(0, "postgres_durability", "OK", "fsync");
     finds(0, "role_rights", "OK", "no more");
     finds(0, "redis_user", "OK", "password");
+    finds(0, "oldest_transaction", "OK", "s old");
+    finds(0, "dead_rows", "OK", "dead rows in the hot tables");
     fixture_assert_contains(said.out, "24 ok, 1 to look at, 0 failed");
     runs(&world.f, 0, "doctor --json");
     assert_string_equal(said_text("checks/0/check"), "postgres_reachable");
@@ -170,12 +172,4 @@ CASE(port_that_is_taken_is_found)
     finds(0, "http_port", "WARN", "in use");
     fixture_env("LEDGERLOCK_HTTP_LISTEN", NULL);
     pool_stop();
-}
-
-/* A transaction that stays open, and rows that are dead and may not be cleared, need a
- * time of their own: the limits of the checks are the same statement. */
-CASE(open_transaction_is_measured)
-{
-    finds(0, "oldest_transaction", "OK", "s old");
-    finds(0, "dead_rows", "OK", "dead rows in the hot tables");
 }

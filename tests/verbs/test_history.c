@@ -3,13 +3,11 @@
 #include <libpq-fe.h>
 
 #include "tests/lib/forged_rows.h"
-#include "tests/lib/runs.h"
-
-static struct fixture f;
+#include "tests/lib/one_database.h"
 
 static void open_all(void)
 {
-    fixture_open_migrated(&f);
+    one_open();
     fixture_exec(f.url, forged_rows);
     fixture_exec(
         f.url,
@@ -21,12 +19,7 @@ static void open_all(void)
         " from_period, plan, quantity, unit_minor) VALUES (1, 0, 'p', 1, 100)");
 }
 
-static void close_all(void)
-{
-    fixture_close(&f);
-}
-
-GROUP(.start = open_all, .stop = close_all);
+GROUP(.start = open_all, .stop = one_close);
 
 static const struct {
     const char *name;

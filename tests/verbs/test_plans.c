@@ -2,10 +2,9 @@
  * or by place, whatever the planner believes. Each statement is prepared as a worker
  * prepares it, with a generic plan, first while the tables are empty, and run: the
  * plans inside the functions are those that auto_explain tells. */
-#include <libpq-fe.h>
-
 #include "sql_gen.h"
 #include "tests/lib/one_database.h"
+#include "tests/lib/session.h"
 
 static char super[FIXTURE_URL];
 static PGconn *worker; /* with the settings of a worker's session */
@@ -50,16 +49,6 @@ static const struct {
 
 /* clang-format on */
 
-static PGresult *exec(PGconn *conn, const char *sql)
-{
-    PGresult *res = PQexec(conn, sql);
-
-    if (PQresultStatus(res) != PGRES_COMMAND_OK &&
-        PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s: %s", sql, PQerrorMessage(conn));
-    return res;
-}
-
 static char plans[1 << 17]; /* of the last statement and of those inside it */
 
 static void keep_notice(void *arg, const char *message)
@@ -72,14 +61,14 @@ static PGconn *open_session(const char *url, const char *settings)
 {
     PGconn *conn = PQconnectdb(url);
 
-    PQclear(exec(
+    session_do(
         conn,
         "SET search_path TO ledgerlock, pg_temp; SET jit TO off; SET plan_cache_mode TO force_generic_plan;"
         "LOAD 'auto_explain'; SET auto_explain.log_min_duration TO 0;"
         "SET auto_explain.log_nested_statements TO on;"
-        "SET auto_explain.log_level TO notice"));
+        "SET auto_explain.log_level TO notice");
     (void)PQsetNoticeProcessor(conn, keep_notice, NULL);
-    PQclear(exec(conn, settings));
+    session_do(conn, settings);
     for (size_t i = 0; i < sizeof hot / sizeof hot[0]; i++) {
         const struct sql_text *sql = hot[i].sql;
 
@@ -94,10 +83,10 @@ static const char *plan_of(PGconn *conn, const struct sql_text *sql, const char 
     char query[512];
 
     (void)snprintf(query, sizeof query, "EXECUTE %s(%s)", sql->stem, args);
-    PQclear(exec(conn, "BEGIN"));
+    session_do(conn, "BEGIN");
     plans[0] = '\0';
-    PQclear(exec(conn, query));
-    PQclear(exec(conn, "ROLLBACK"));
+    session_do(conn, query);
+    session_do(conn, "ROLLBACK");
     return plans;
 }
 
@@ -193,10 +182,10 @@ CASE(pull_keeps_its_plan)
 {
     PGresult *res;
 
-    PQclear(exec(plain, "SET plan_cache_mode TO auto"));
+    session_do(plain, "SET plan_cache_mode TO auto");
     for (int i = 0; i < 8; i++)
-        PQclear(exec(plain, "EXECUTE billing_pull_due(1, NULL, 500, '-infinity', 0)"));
-    res = exec(
+        session_do(plain, "EXECUTE billing_pull_due(1, NULL, 500, '-infinity', 0)");
+    res = session_ask(
         plain,
         "SELECT generic_plans FROM pg_prepared_statements WHERE name = 'billing_pull_due'");
     assert_int_equal(PQntuples(res), 1);

@@ -1,22 +1,15 @@
 /* report: what is booked by month and currency, added up a second time by SQL of the
  * test. */
 #include "tests/lib/audit_world.h"
-#include "tests/lib/runs.h"
-
-static struct fixture f;
+#include "tests/lib/one_database.h"
 
 static void open_world(void)
 {
-    fixture_open_migrated(&f);
+    one_open();
     audit_world_put(f.url, 4);
 }
 
-static void close_world(void)
-{
-    fixture_close(&f);
-}
-
-GROUP(.open = open_world, .close = close_world);
+GROUP(.open = open_world, .close = one_close);
 
 enum {
     DEPOSITS,
