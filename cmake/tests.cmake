@@ -61,6 +61,7 @@ if(BUILD_TESTING)
   target_link_libraries(checker PRIVATE strict PkgConfig::LIBPQ PkgConfig::JANSSON)
   target_compile_definitions(testlib PRIVATE POINTS_PROGRAM="$<TARGET_FILE:ledgerlock_points>"
     CHECKER_PROGRAM="$<TARGET_FILE:checker>")
+  target_compile_definitions(testlib PUBLIC LEDGERLOCK_VERSION="${PROJECT_VERSION}")
   add_dependencies(testlib ledgerlock ledgerlock_points checker ledgerlock-lab ledgerlock-bench ledgerlock-shop)
   foreach(label unit lock pool verbs chaos)
     file(GLOB test_files CONFIGURE_DEPENDS tests/${label}/test_*.c)

@@ -7,6 +7,7 @@
     browse.py URL --workers N checks that the page of N workers shows each in a row of its own that can be read.
     browse.py URL --chaos     freezes a worker by its button: sees the fault, the recovery, and the two sides.
     browse.py URL --red       checks that one charged twice, one oversold and one wrong total are shown as bad.
+    browse.py URL --ready N   opens it N times; prints after how many milliseconds of each it showed its first figures, live.
     browse.py URL PICTURE     waits until the page is full, and stores a picture of it.
 """
 import os
@@ -268,6 +269,36 @@ def check_chaos(url):
     print("page: a browser has broken the plain side, and not ours")
 
 
+READY = """
+const look = () => {
+  const live = document.getElementById("live");
+  if (live && live.textContent === "live" && document.getElementById("worker-rows").rows.length > 1) window.readyMs = performance.now();
+  else requestAnimationFrame(look);
+};
+look();
+"""
+
+
+def print_ready(url, times):
+    """From the begin of the navigation on, with an empty cache."""
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(profile)
+        try:
+            browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": READY})
+            browser.execute_cdp_cmd("Network.setCacheDisabled", {"cacheDisabled": True})
+            for _ in range(times):
+                browser.get(url)
+                deadline = time.monotonic() + WAIT_S
+                while (ms := browser.execute_script("return window.readyMs")) is None:
+                    if time.monotonic() > deadline:
+                        sys.exit("page: it is never live")
+                    time.sleep(0.05)
+                print(f"{ms:.1f}")
+                browser.get("about:blank")
+        finally:
+            browser.quit()
+
+
 def picture(url, path):
     with tempfile.TemporaryDirectory() as profile:
         browser = open_browser(profile, size="1280,1280")
@@ -291,6 +322,8 @@ def main():
         check_chaos(sys.argv[1])
     elif sys.argv[2] == "--red":
         check_red(sys.argv[1])
+    elif sys.argv[2] == "--ready":
+        print_ready(sys.argv[1], int(sys.argv[3]))
     elif sys.argv[2] == "--workers":
         check_crowd(sys.argv[1], int(sys.argv[3]))
     else:

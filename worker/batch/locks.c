@@ -114,7 +114,8 @@ void batch_release(struct session *s)
         return;
     code = ll_release(s->lock);
     if (code == LL_GONE || code == LL_NOT_OWNER) {
-        session_count(s, COUNT_lost, 1);
+        if (s->attempt.code != ERR_LOST) /* which is counted */
+            session_count(s, COUNT_lost, 1);
         incident_log(s, "lost", "release", s->batch->keys[0].name, ll_strerror(code));
     } else if (code < 0) {
         log_debug("lock.left_to_lease", "err=%s", LOG_TEXT(ll_error(s->locks)));

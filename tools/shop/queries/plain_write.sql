@@ -1,4 +1,4 @@
--- Charges a period, or sells an order, by what was read before: no fence, no key, no check. The counts for the figures decide nothing.
+-- Charges a period, or sells an order, by what was read before: no fence, no key, no check; the counts are for the figures alone.
 -- $1 text: kind. $2 bigint: item. $3 bigint: period. $4 bigint: user. $5 bigint: SKU. $6 bigint: pieces. $7 bigint: amount.
 -- $8 bigint: the new number on hand. Columns: none. Locks: the rows.
 WITH charged AS (
