@@ -14,21 +14,16 @@ enum { NODE_LEAST_MS = 100 };
 
 const char *ll_strerror(int code)
 {
-    static const struct {
-        int code;
-        const char *sentence;
-    } table[] = {
+#define LL_SENTENCE(name, value, sentence)                                             \
+    case name:                                                                         \
+        return sentence;
 
-#define LL_ROW(name, value, sentence) {value, sentence},
-        LL_CODES(LL_ROW)
-#undef LL_ROW
-    };
-
-    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
-        if (table[i].code == code)
-            return table[i].sentence;
+    switch (code) {
+        LL_CODES(LL_SENTENCE)
+    default:
+        return "unknown code";
     }
-    return "unknown code";
+#undef LL_SENTENCE
 }
 
 int ll_fail(struct ll_client *c, int code, const char *fmt, ...)

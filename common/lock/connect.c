@@ -268,6 +268,7 @@ static void read_check(struct ll_client *c, struct ll_node *node)
 static void check_again(struct ll_client *c, int64_t now_ms)
 {
     struct check check = {.c = c};
+    bool has_enough;
 
     for (size_t i = 0; i < c->node_ct; i++) {
         struct ll_node *node = &c->nodes[i];
@@ -279,11 +280,9 @@ static void check_again(struct ll_client *c, int64_t now_ms)
     }
     if (check.due == 0)
         return;
-    if (has_majority(&check))
-        ll_talk(c, check.due, ll_reply_deadline(c, NEAR_MS), NULL, NULL);
-    else
-        ll_talk(c, check.due, ll_reply_deadline(c, c->o.connect_ms), has_majority,
-                &check);
+    has_enough = has_majority(&check);
+    ll_talk(c, check.due, ll_reply_deadline(c, has_enough ? NEAR_MS : c->o.connect_ms),
+            has_enough ? NULL : has_majority, &check);
     for (size_t i = 0; (i = ll_next(c, check.due, i)) < c->node_ct; i++)
         read_check(c, &c->nodes[i]);
 }

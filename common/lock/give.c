@@ -146,10 +146,7 @@ void ll_free(struct ll_lock *l)
     if (l == NULL)
         return;
     ll_abandon(l);
-    free(l->names);
-    free(l->offsets);
-    free(l->table);
-    free(l->slots);
+    ll_free_names(l);
     free(l);
 }
 

@@ -93,9 +93,8 @@ struct ll_lock {
     unsigned marks; /* a wait: number of busy keys to mark as waited for */
     char run_ids[LL_NODES_MAX][LL_RUN_ID_MAX]; /* the server processes that granted */
     char *names;                               /* prefixed names, one after the other */
-    size_t names_size, slot_size;
-    size_t *offsets; /* slot_size + 1 */
-    size_t *table;   /* 2 * slot_size: scratch */
+    size_t *offsets;                           /* n + 1 */
+    size_t *table;                             /* 2 * n: scratch */
     struct ll_slot *slots;
 };
 
@@ -113,6 +112,7 @@ void ll_put_span(struct ll_text *t, const struct ll_span *s);
 /* Copies the names with the prefix; every key is LL_BUSY. LL_OK, LL_E_INVAL (also for a
  * name given twice), LL_E_NOMEM. */
 int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n);
+void ll_free_names(struct ll_lock *l);
 /* The prefixed name of key i. */
 const char *ll_name(const struct ll_lock *l, size_t i, size_t *len);
 void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i);

@@ -1,5 +1,6 @@
 /* lock: the lock object, the names of its keys, and its questions without I/O. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,23 +34,12 @@ void ll_clear(struct ll_lock *l)
 
 int ll_new_nonce(struct ll_lock *l)
 {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char raw[LL_NONCE_HEX / 2];
-    size_t have = 0;
+    uint64_t raw[2]; /* unbuffered: a child after fork never repeats a nonce */
 
-    while (have <
-           sizeof raw) { /* unbuffered: a child after fork never repeats a nonce */
-        ssize_t n = getrandom(raw + have, sizeof raw - have, 0);
-
-        if (n < 0 && errno != EINTR)
-            return ll_fail(l->client, LL_E_UNAVAILABLE, "getrandom: %s",
-                           strerror(errno));
-        have += n > 0 ? (size_t)n : 0;
-    }
-    for (size_t i = 0; i < sizeof raw; i++) {
-        l->nonce[2 * i] = digits[raw[i] >> 4];
-        l->nonce[2 * i + 1] = digits[raw[i] & 15];
-    }
+    if (getrandom(raw, sizeof raw, 0) != sizeof raw)
+        return ll_fail(l->client, LL_E_UNAVAILABLE, "getrandom: %s", strerror(errno));
+    (void)snprintf(l->nonce, sizeof l->nonce, "%016" PRIx64 "%016" PRIx64, raw[0],
+                   raw[1]);
     (void)snprintf(l->mark, sizeof l->mark, "%s|", l->nonce);
     if (l->nonce_copy != NULL)
         memcpy(l->nonce_copy, l->nonce, sizeof l->nonce);
@@ -58,27 +48,23 @@ int ll_new_nonce(struct ll_lock *l)
 
 /* ---- names ---- */
 
-static bool grow(void *pointer, size_t count, size_t size)
+void ll_free_names(struct ll_lock *l)
 {
-    void **p = pointer;
-    void *bigger = realloc(*p, count * size);
-
-    *p = bigger != NULL ? bigger : *p;
-    /* cppcheck-suppress memleak ; it is in *p */
-    return bigger != NULL;
+    free(l->names);
+    free(l->offsets);
+    free(l->table);
+    free(l->slots);
 }
 
-static bool reserve(struct ll_lock *l, size_t n, size_t name_bytes)
+static bool make_room(struct ll_lock *l, size_t n, size_t name_bytes)
 {
-    if (name_bytes > l->names_size && !grow(&l->names, name_bytes, 1))
-        return false;
-    l->names_size = name_bytes > l->names_size ? name_bytes : l->names_size;
-    if (n > l->slot_size && !(grow(&l->offsets, n + 1, sizeof *l->offsets) &&
-                              grow(&l->table, 2 * n, sizeof *l->table) &&
-                              grow(&l->slots, n, sizeof *l->slots)))
-        return false;
-    l->slot_size = n > l->slot_size ? n : l->slot_size;
-    return true;
+    ll_free_names(l);
+    l->names = malloc(name_bytes);
+    l->offsets = calloc(n + 1, sizeof *l->offsets);
+    l->table = calloc(2 * n, sizeof *l->table);
+    l->slots = calloc(n, sizeof *l->slots);
+    return l->names != NULL && l->offsets != NULL && l->table != NULL &&
+           l->slots != NULL;
 }
 
 const char *ll_name(const struct ll_lock *l, size_t i, size_t *len)
@@ -102,7 +88,6 @@ static int check_distinct(struct ll_lock *l)
 {
     size_t size = 2 * l->n;
 
-    memset(l->table, 0, size * sizeof *l->table);
     for (size_t i = 0; i < l->n; i++) {
         size_t len, other_len;
         const char *name = ll_name(l, i, &len), *other;
@@ -133,14 +118,13 @@ int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
                            LL_KEY_MAX);
         bytes += c->prefix_len + keys[i].len;
     }
-    if (!reserve(l, n, bytes))
+    if (!make_room(l, n, bytes))
         return ll_fail_as(l->client, LL_E_NOMEM);
     for (size_t i = 0; i < n; i++) {
         l->offsets[i] = at;
         memcpy(l->names + at, c->prefix, c->prefix_len);
         memcpy(l->names + at + c->prefix_len, keys[i].name, keys[i].len);
         at += c->prefix_len + keys[i].len;
-        memset(&l->slots[i], 0, sizeof l->slots[i]);
         l->slots[i].code = LL_BUSY;
     }
     l->offsets[n] = at;
