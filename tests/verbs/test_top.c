@@ -139,6 +139,7 @@ CASE(s_sorts_the_workers)
         "now(), now() + interval '1 day', '{\"batches\": 5, \"busy\": 1}')");
     start_top_in(50, 120);
     wait_for("bbbb", 0);
+    wait_for("known of a pool with a page", 0);
     assert_order("aaaa", "bbbb");
     press("s");
     assert_order("bbbb", "aaaa");

@@ -137,6 +137,9 @@ size_t batch_workable(const struct batch *b,
  * one item. */
 void batch_want(struct batch *b, int64_t only);
 
+/* Counts a lost lease, and writes the incident. */
+void batch_note_lost(struct session *s, const char *phase, const char *detail);
+
 /* Takes every key that is free; the attempt's token stays 0 when none is. ERR_REDIS:
  * unreachable, unsure, or it grants nothing yet. */
 MUST_CHECK int batch_lock(struct session *s, struct err *e);

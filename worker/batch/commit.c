@@ -122,10 +122,10 @@ static int transact(struct session *s, int64_t only, struct err *e)
     if (a->code != 0 && a->code != ERR_LOST)
         return a->code;
     if (a->code == ERR_LOST) {
-        session_count(s, COUNT_lost, 1);
-        incident_log(s, "lost", "before_commit", s->batch->keys[0].name,
-                     "the lease ran out while the batch was worked; rolled back, the "
-                     "rows stay due");
+        a->is_lost = true;
+        batch_note_lost(s, "before_commit",
+                        "the lease ran out while the batch was worked; rolled back, "
+                        "the rows stay due");
     }
     return batch_report_refused(s, e);
 }

@@ -84,6 +84,7 @@ int batch_lock(struct session *s, struct err *e)
     int code;
 
     s->attempt.token = s->attempt.xid = 0;
+    s->attempt.is_lost = false;
     for (size_t i = 0; i < b->key_ct; i++)
         b->keys[i].granted = s->locks == NULL;
     if (s->locks == NULL)
@@ -105,6 +106,12 @@ int batch_lock(struct session *s, struct err *e)
     return 0;
 }
 
+void batch_note_lost(struct session *s, const char *phase, const char *detail)
+{
+    session_count(s, COUNT_lost, 1);
+    incident_log(s, "lost", phase, s->batch->keys[0].name, detail);
+}
+
 void batch_release(struct session *s)
 {
     int code;
@@ -114,9 +121,8 @@ void batch_release(struct session *s)
         return;
     code = ll_release(s->lock);
     if (code == LL_GONE || code == LL_NOT_OWNER) {
-        if (s->attempt.code != ERR_LOST) /* which is counted */
-            session_count(s, COUNT_lost, 1);
-        incident_log(s, "lost", "release", s->batch->keys[0].name, ll_strerror(code));
+        if (!s->attempt.is_lost)
+            batch_note_lost(s, "release", ll_strerror(code));
     } else if (code < 0) {
         log_debug("lock.left_to_lease", "err=%s", LOG_TEXT(ll_error(s->locks)));
         ll_abandon(s->lock);

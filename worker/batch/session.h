@@ -54,6 +54,7 @@ struct attempt {
     struct job_result done; /* true if it commits */
     struct job_rows rows; /* of this transaction; n is 0 before its rows are claimed */
     bool in_doubt;        /* COMMIT was sent, and no answer came */
+    bool is_lost;         /* the lease was, before COMMIT: that was told */
     int code;             /* how it ended: 0 or an error's */
 };
 

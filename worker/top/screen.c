@@ -54,7 +54,7 @@ static void draw_job(const struct screen *s, const char *name, const json_t *job
             strcmp(counter, "granted") != 0 && strcmp(counter, "busy") != 0)
             (void)snprintf(rates + at, sizeof rates - at, "  %s %lld/s", counter, rate);
     }
-    (void)put_line(A_NORMAL, "%-8s %10lld due %8lld s old %6lld parked%s", name,
+    (void)put_line(A_NORMAL, "%-8s %6lld due %7lld s old %4lld parked%s", name,
                    doc_int(job, "due"), doc_int(job, "oldest_due_ms") / 1000,
                    doc_int(job, "parked"), rates);
 }

@@ -159,10 +159,11 @@ static void draw_head(const struct screen *s)
 void draw_workers(const struct screen *s, int room)
 {
     json_t *rows[WORKERS_MAX], *row;
-    size_t n = 0, i, in_trouble = 0;
+    size_t n = 0, i, of_page = 0, in_trouble = 0;
 
     json_array_foreach(json_object_get(s->doc, "workers"), i, row)
     {
+        of_page += doc_text(row, "state")[0] != '\0';
         if (n < WORKERS_MAX && is_shown(s, row))
             rows[n++] = row;
     }
@@ -171,6 +172,9 @@ void draw_workers(const struct screen *s, int room)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression): the array holds pointers */
     qsort(rows, n, sizeof rows[0], compare);
     draw_head(s);
+    if (of_page == 0 && n > 0)
+        (void)put_line(A_DIM, "state, lease and keys are known of a pool with a page: "
+                              "ledgerlock top --http PORT");
     for (i = 0; i < n; i++) {
         if ((int)i < room)
             draw_worker(s, rows[i]);
