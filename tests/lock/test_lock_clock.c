@@ -21,9 +21,12 @@ PLAY_ONE(clock_jump_server_forward_extend_says_lost,
 PLAY_NODES(clock_jump_server_forward_release_says_gone,
            "a take k; clock 3600000; a release: gone");
 
+/* A jump between two commands of a renewal's script lengthens the key past the jump, so
+ * the clock jumps twice. */
 /* Guarantee: The renewer tells of a lock that the server's clock ended early. */
 PLAY_NODES(clock_jump_server_forward_renewer_tells_the_loss,
-           "a take k; a renew 50; clock 3600000; a loss: lost; a losses: 1");
+           "a take k; a renew 50; clock 3600000; rest 20; clock 3600000; a loss: lost; "
+           "a losses: 1");
 
 /* Every command carries a time after which the server refuses it, so each connection
  * has to notice that the clock moved, and must not say "busy" or "lost" for it. */
