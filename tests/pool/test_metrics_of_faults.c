@@ -5,7 +5,7 @@
 #include "tests/lib/metrics.h"
 #include "tests/lib/steps.h"
 
-enum { LEASE_MS = 2000 };
+enum { LEASE_MS = 10000 };
 
 static const struct pool_work small = {
     .users = 20, .periods = 3, .orders = 30, .units = 10};
@@ -51,7 +51,7 @@ CASE(metrics_of_a_worker_that_stands_still_and_dies)
     proxy_let_go(&world.to_postgres);
     metrics_read();
     assert_true(value("workers", "{job=\"billing\",state=\"connected\"}") == 1);
-    fixture_pause_ms(2 * LEASE_MS);
+    fixture_pause_ms(LEASE_MS + 1000);
     assert_int_equal(kill(pid, SIGCONT), 0);
     AWAIT_METRIC(value("leases_lost_total", BILLING) == 1);
     AWAIT_METRIC(value("workers", WORKS) == 1);

@@ -19,7 +19,10 @@ CASE(lock_that_is_never_free_ends_the_migrate)
     world_do("UPDATE schema_migrations SET checksum = 'old' WHERE name = 'deposit'");
     (void)snprintf(before, sizeof before, "%s", world_text("%s", applied));
     PQclear(PQexec(other, "SELECT pg_advisory_lock(7810759523990400107)"));
-    says(&world.f, 4, "another session held a lock for all of 30 tries", "migrate");
+    says(
+        &world.f, 4,
+        "no lock in 30 tries; end the session that pg_stat_activity shows, and migrate again: ",
+        "migrate");
     fixture_assert_contains(said.err, "function deposit waits for a lock that another "
                                       "session holds, try 29 of 30");
     PQfinish(other);

@@ -121,7 +121,7 @@ static int transact(struct session *s, int64_t only, struct err *e)
     session_reach(s, HOOK_ENDED);
     if (a->code != 0 && a->code != ERR_LOST)
         return a->code;
-    if (a->code == ERR_LOST) {
+    if (a->code == ERR_LOST && !a->is_lost) {
         a->is_lost = true;
         batch_note_lost(s, "before_commit",
                         "the lease ran out while the batch was worked; rolled back, "
@@ -161,7 +161,8 @@ static int transact_each(struct session *s, struct err *e)
     int failures = 0;
     bool is_news = false;
 
-    for (size_t i = 0; i < b->n && failures < FAILURES_MAX; i++) {
+    for (size_t i = 0; i < b->n && failures < FAILURES_MAX && !s->attempt.is_lost;
+         i++) {
         size_t worked = b->out.worked;
         struct err why = {0};
 
@@ -223,6 +224,7 @@ int batch_run(struct session *s, const struct batch_order *order, struct err *e)
     if (code != 0 || s->batch->n == 0)
         return code;
     batch_publish(s->batch, s->inflight, s->incarnation);
+    s->measures->lease_end_ms = 0; /* until it has them */
     s->inflight->commits = *s->commits;
     session_reach(s, HOOK_BEFORE_LOCK);
     code = batch_lock(s, e);

@@ -43,7 +43,8 @@ struct measures {
     int64_t settled[2];   /* COMMITs in doubt: those not committed, those committed */
     int64_t stale;        /* rows that were pulled, but another had worked when we had
                              their locks */
-    int64_t lease_end_ms; /* of the keys in flight, or of the last ones (clk_ms) */
+    int64_t lease_end_ms; /* of the keys in flight, or of the last ones (clk_ms); 0:
+                             they are not granted yet */
     struct shown_key busy[BUSY_SHOWN]; /* met last */
 };
 

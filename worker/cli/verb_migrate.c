@@ -98,8 +98,8 @@ static bool waits(const char *kind, const char *name, int *tries, struct err *e)
         return false;
     if (++*tries == TRIES) {
         (void)err_wrap(e,
-                       "%s %s: another session held a lock for all of %d tries; "
-                       "pg_stat_activity shows it; end it, and migrate again",
+                       "%s %s: no lock in %d tries; end the session that "
+                       "pg_stat_activity shows, and migrate again",
                        kind, name, TRIES);
         return false;
     }

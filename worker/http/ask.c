@@ -12,8 +12,10 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "worker/cli/json.h"
+#include "worker/http/http.h"
 
-enum { WAIT_MS = 200, ANSWER_MAX = 1 << 20 };
+enum { WAIT_MS = 200, ANSWER_MAX = 1 << 20, STALE_MS = 3000 };
 
 struct addrinfo *ask_addresses(const char *listen)
 {
@@ -89,6 +91,7 @@ json_t *ask_page(const struct config *c)
     int64_t until_ms = clk_ms() + WAIT_MS;
     int fd = c->http_listen[0] != '\0' ? dial(c->http_listen, until_ms) : -1;
     const char *body;
+    json_t *page;
 
     if (fd < 0)
         return NULL;
@@ -97,5 +100,9 @@ json_t *ask_page(const struct config *c)
     body = strstr(answer, "\r\n\r\n");
     if (strncmp(answer, "HTTP/1.", 7) != 0 || body == NULL)
         return NULL;
-    return json_loads(body, 0, NULL);
+    page = json_loads(body, 0, NULL);
+    if (document_now_ms() - doc_int(page, "at_ms") <= STALE_MS)
+        return page;
+    json_decref(page);
+    return NULL;
 }

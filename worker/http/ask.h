@@ -13,7 +13,7 @@ struct addrinfo;
 struct addrinfo *ask_addresses(const char *listen);
 
 /* The document of the page at http.listen, which the caller owns; NULL: there is no
- * page, or it has not answered within 200 ms. */
+ * page, it has not answered within 200 ms, or its document is older than 3 s. */
 json_t *ask_page(const struct config *c);
 
 #endif

@@ -39,18 +39,40 @@ static size_t key_count(const struct inflight *f)
     return n <= LL_KEYS_MAX ? n : 0;
 }
 
-static void put_keys(json_t *worker, const struct inflight *f, size_t n)
+static bool is_met(const struct shown_key *b)
+{
+    return clk_ms() - b->at_ms < 2 * KEPT_MS;
+}
+
+/* It asked for the key in its batch, and did not get it. */
+static bool has_met_busy(const struct slot *slot, const char *key)
+{
+    for (size_t k = 0; k < BUSY_SHOWN; k++) {
+        const struct shown_key *b = &slot->measures.busy[k];
+
+        if (is_met(b) && strncmp(b->name, key, RESOURCE_NAME) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Without those that it asked for in vain. */
+static void put_keys(json_t *worker, const struct slot *slot, size_t n)
 {
     json_t *keys = json_array();
+    json_int_t ct = 0;
 
-    for (size_t i = 0; i < n && i < KEYS_SHOWN; i++) {
+    for (size_t i = 0; i < n; i++) {
         char name[RESOURCE_NAME];
 
-        memcpy(name, f->names[i], sizeof name);
+        memcpy(name, slot->inflight.names[i], sizeof name);
         name[sizeof name - 1] = '\0';
-        (void)json_array_append_new(keys, json_string(name));
+        if (has_met_busy(slot, name))
+            continue;
+        if (ct++ < KEYS_SHOWN)
+            (void)json_array_append_new(keys, json_string(name));
     }
-    (void)json_object_set_new(worker, "key_ct", json_integer((json_int_t)n));
+    (void)json_object_set_new(worker, "key_ct", json_integer(ct));
     (void)json_object_set_new(worker, "keys", keys);
 }
 
@@ -82,18 +104,18 @@ static json_t *worker_document(const struct http *h, size_t i)
     enum slot_state state = slot->state;
     bool is_set = inflight_is_set(f), shown = is_shown(h, slot);
     int64_t left_ms = slot->measures.lease_end_ms - clk_ms();
-    json_t *worker =
-        json_pack("{s:I,s:s,s:I,s:s,s:I,s:I,s:b,s:I,s:I}", "slot", (json_int_t)i, "job",
-                  slot->job->name, "pid", (json_int_t)slot->pid, "state",
-                  slot->pid == 0 ? "gone" : memory_state(state), "restarts",
-                  (json_int_t)slot->counters.value[COUNT_restarts], "rows",
-                  (json_int_t)(is_set ? f->n : 0), "holds", (int)is_set,
-                  "lease_left_ms", (json_int_t)(shown && left_ms > 0 ? left_ms : 0),
-                  "lease_ms", (json_int_t)h->order->config->lease_ms);
+    json_t *worker = json_pack(
+        "{s:I,s:s,s:I,s:s,s:I,s:I,s:b,s:I,s:I}", "slot", (json_int_t)i, "job",
+        slot->job->name, "pid", (json_int_t)slot->pid, "state",
+        slot->pid == 0 ? "gone" : memory_state(state), "restarts",
+        (json_int_t)slot->counters.value[COUNT_restarts], "rows",
+        (json_int_t)(is_set ? f->n : 0), "holds", (int)(is_set && left_ms > 0),
+        "lease_left_ms", (json_int_t)(shown && left_ms > 0 ? left_ms : 0), "lease_ms",
+        (json_int_t)h->order->config->lease_ms);
 
     if (worker == NULL)
         return NULL;
-    put_keys(worker, f, shown ? key_count(f) : 0);
+    put_keys(worker, slot, shown ? key_count(f) : 0);
     put_last_trouble(worker, h, i);
     if (state != SLOT_WORKS && state != SLOT_CONNECTED && slot->trouble[0] != '\0')
         (void)json_object_set_new(worker, "trouble", json_string(slot->trouble));
@@ -110,23 +132,6 @@ json_t *memory_workers(const struct http *h)
 }
 
 /* ---- keys that workers wait for ---- */
-
-static bool is_met(const struct shown_key *b)
-{
-    return clk_ms() - b->at_ms < 2 * KEPT_MS;
-}
-
-/* It asked for the key in its batch, and did not get it. */
-static bool has_met_busy(const struct slot *slot, const char *key)
-{
-    for (size_t k = 0; k < BUSY_SHOWN; k++) {
-        const struct shown_key *b = &slot->measures.busy[k];
-
-        if (is_met(b) && strncmp(b->name, key, RESOURCE_NAME) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* A worker of this pool whose last batch has the key; slot_ct: none has. */
 static size_t find_holder(const struct http *h, const char *key)

@@ -201,7 +201,7 @@ static void draw_help(void)
         "  ?  this help; any key leaves it; Ctrl-L draws all anew",
         "",
         "  State, lease, keys and trouble come from the page of a pool on this machine",
-        "  (http.listen). Keys in brackets are those of the last batch, given back.",
+        "  (http.listen). Keys in brackets are not granted yet, or given back.",
         "  Rates are between two readings, a second apart. `ledgerlock help` has the rest.",
     };
 

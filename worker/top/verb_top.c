@@ -83,6 +83,7 @@ struct top {
     const struct config *config;
     struct pg *pg;
     json_t *doc, *before;
+    json_t *rows; /* of the workers, as they were read */
     int64_t read_ms, next_ms, ask_ms;
     char trouble[300];
     struct screen screen;
@@ -113,6 +114,8 @@ static void read_if_time(struct top *t)
     json_decref(t->before);
     t->before = t->doc;
     t->doc = doc;
+    json_decref(t->rows);
+    t->rows = json_incref(json_object_get(doc, "workers"));
     t->ask_ms = 0; /* its workers are not joined yet */
     t->screen.between_ms = begun_ms - t->read_ms;
     t->read_ms = begun_ms;
@@ -120,16 +123,19 @@ static void read_if_time(struct top *t)
     t->screen.before = t->before;
 }
 
-/* The page, each second, also while the tables cannot be read or are left alone. */
+/* The page, each second, also while the tables are left alone. What it said before is
+ * forgotten. */
 static void ask_if_time(struct top *t)
 {
-    json_t *page;
+    json_t *page, *workers;
 
     if (t->screen.is_paused || t->doc == NULL || clk_ms() < t->ask_ms)
         return;
     t->ask_ms = clk_ms() + READ_MS;
     page = ask_page(t->config);
-    join(json_object_get(t->doc, "workers"), page);
+    workers = json_deep_copy(t->rows);
+    join(workers, page);
+    (void)json_object_set_new(t->doc, "workers", workers);
     json_decref(page);
 }
 
@@ -236,6 +242,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     } while (ended_by == 0 && press(&t.screen, getch()));
     restore_terminal();
     json_decref(t.doc);
+    json_decref(t.rows);
     json_decref(t.before);
     pg_close(t.pg);
     return EXIT_OK;

@@ -61,7 +61,7 @@ static const char *age(char text[16], long long ms)
     return text;
 }
 
-/* "user:42 user:43 +7", as many as fit; in brackets when they were given back. */
+/* "user:42 user:43 +7", as many as fit; in brackets when it does not hold them. */
 static void put_keys(const json_t *worker, char text[TEXT])
 {
     const json_t *keys = json_object_get(worker, "keys");
@@ -183,7 +183,9 @@ void draw_workers(const struct screen *s, int room)
     }
     if (n == 0)
         (void)put_line(A_DIM, "no worker was seen within ten seconds");
-    else if ((int)n > room)
+    else if ((int)n > room && of_page > 0)
         (void)put_line(in_trouble > 0 ? A_BOLD : A_DIM, "and %d more, %zu in trouble",
                        (int)n - room, in_trouble);
+    else if ((int)n > room)
+        (void)put_line(A_DIM, "and %d more", (int)n - room);
 }
