@@ -204,15 +204,16 @@ struct ll_renewer {
     bool has_thread;
     pthread_t thread;      /* that renews: ours, or the one in ll_renew_now */
     pthread_mutex_t mutex; /* of all below */
-    pthread_cond_t idle;   /* there are no parts */
+    pthread_cond_t idle;   /* a part is over */
     struct ll_lock *first;
     int64_t asleep_until_ms; /* 0: awake */
     bool closing;
     unsigned failures; /* tries in a row */
-    /* The exchange or on_lost under way: ll_renew_forget waits for its end. A lock that
-     * on_lost itself has forgotten is NULL. */
+    /* Under way: ll_renew_forget waits for the end of the exchange, or of the lock's
+     * own on_lost. The lock of a part that is over, or forgotten, is NULL. */
     struct ll_part parts[LL_KEYS_MAX];
     size_t part_ct;
+    const struct ll_part *told; /* its on_lost runs; NULL: none, the exchange does */
 };
 
 /* Removes the lock from its renewer, if it has one; returns when no renewal of it is

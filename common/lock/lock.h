@@ -370,7 +370,8 @@ void ll_progress(struct ll_lock *l);
 int64_t ll_renew_due(const struct ll_renewer *r);
 
 /* no_thread: renews the due locks in one round trip and reports losses to on_lost.
- * LL_OK, or the fault of the round, which will be tried again. */
+ * LL_OK, or the fault of the round, which will be tried again. LL_E_INVAL: the renewer
+ * has a thread, or on_lost calls it. */
 LL_MUST_CHECK int ll_renew_now(struct ll_renewer *r);
 
 /* ---- for operators ---- */

@@ -116,14 +116,17 @@ int ll_renew(struct ll_renewer *r,
     l->renewal.renewer = r;
     (void)pthread_mutex_lock(&r->mutex);
     link_in(r, l);
-    if (l->renewal.due_ms < r->asleep_until_ms)
+    if (l->renewal.due_ms < r->asleep_until_ms) {
+        r->asleep_until_ms = l->renewal.due_ms;
         ll_renew_arm(r, l->renewal.due_ms);
+    }
     (void)pthread_mutex_unlock(&r->mutex);
     return LL_OK;
 }
 
 /* Does nothing in a child of fork, where nobody could unlock the mutex. on_lost may
- * forget its lock or any other, and cannot wait for itself. */
+ * forget its lock or any other, and cannot wait for itself; another thread waits for
+ * the on_lost of this lock alone. */
 void ll_renew_forget(struct ll_lock *l)
 {
     struct ll_renewer *r = l->renewal.renewer;
@@ -135,7 +138,8 @@ void ll_renew_forget(struct ll_lock *l)
     l->renewal.renewer = NULL;
     unlink_from(l);
     while ((part = part_of(r, l)) != NULL) {
-        if (pthread_equal(r->thread, pthread_self()) != 0)
+        if (pthread_equal(r->thread, pthread_self()) != 0 ||
+            (r->told != NULL && r->told != part))
             part->l = NULL;
         else
             (void)pthread_cond_wait(&r->idle, &r->mutex);
@@ -156,15 +160,10 @@ void ll_progress(struct ll_lock *l)
 
 /* ---- a round; the mutex is unlocked during I/O and on_lost ---- */
 
-static void end_parts(struct ll_renewer *r)
-{
-    r->part_ct = 0;
-    (void)pthread_cond_broadcast(&r->idle);
-}
-
 /* Afterwards the lock may be gone: on_lost may free it. */
 static void tell(struct ll_renewer *r, struct ll_part *part, int code)
 {
+    r->told = part;
     unlink_from(part->l);
     part->l->lost = true;
     (void)pthread_mutex_unlock(&r->mutex);
@@ -173,28 +172,42 @@ static void tell(struct ll_renewer *r, struct ll_part *part, int code)
     (void)pthread_mutex_lock(&r->mutex);
     if (part->l != NULL)
         part->l->renewal.renewer = NULL;
+    part->l = NULL;
+    (void)pthread_cond_broadcast(&r->idle);
 }
 
-/* Collects the locks that are due, or nearly: such locks join the round, so that later
- * all are due together. A lock for which the call has no room stays due. */
+static void end_parts(struct ll_renewer *r)
+{
+    r->part_ct = 0;
+    r->told = NULL;
+}
+
+/* Collects the locks that are due, and behind them those that nearly are: such locks
+ * join the round, so that later all are due together. A lock for which the call has no
+ * room stays due. */
 static void collect(struct ll_renewer *r)
 {
     int64_t now_ms = ll_now_ms();
     size_t keys = 0;
 
-    for (struct ll_lock *l = r->first; l != NULL; l = l->renewal.next) {
-        bool is_wanted =
-            may_renew(l, now_ms) && l->renewal.due_ms - now_ms <= interval_ms(r, l) / 2;
+    for (int nearly = 0; nearly <= 1; nearly++) {
+        for (struct ll_lock *l = r->first; l != NULL; l = l->renewal.next) {
+            int64_t early_ms = l->renewal.due_ms - now_ms;
+            bool is_wanted = may_renew(l, now_ms) &&
+                             (nearly ? early_ms > 0 && early_ms <= interval_ms(r, l) / 2
+                                     : early_ms <= 0);
 
-        if (!is_wanted || keys + l->granted > LL_KEYS_MAX)
-            continue;
-        r->parts[r->part_ct++] = (struct ll_part){
-            .l = l, .ttl_ms = l->lease_ms, .deadline_ms = ll_deadline(l->lease_ms)};
-        keys += l->granted;
+            if (!is_wanted || keys + l->granted > LL_KEYS_MAX)
+                continue;
+            r->parts[r->part_ct++] = (struct ll_part){
+                .l = l, .ttl_ms = l->lease_ms, .deadline_ms = ll_deadline(l->lease_ms)};
+            keys += l->granted;
+        }
     }
 }
 
-static void settle(struct ll_renewer *r, struct ll_part *part, int64_t began_ms)
+static void
+settle(const struct ll_renewer *r, const struct ll_part *part, int64_t began_ms)
 {
     struct ll_lock *l = part->l;
     int64_t have_ms = l->deadline_ms;
@@ -202,10 +215,6 @@ static void settle(struct ll_renewer *r, struct ll_part *part, int64_t began_ms)
         ll_most(ll_least(l->lease_ms / 20, PAUSE_MOST_MS), PAUSE_LEAST_MS);
 
     l->renewal.code = part->code;
-    if (part->code == LL_LOST) {
-        tell(r, part, LL_LOST);
-        return;
-    }
     if (part->code != LL_OK) {
         /* The first failure may be a stale connection: the next try is at once. */
         l->renewal.due_ms = ll_now_ms() + (r->failures <= 1 ? 0 : pause_ms);
@@ -216,6 +225,29 @@ static void settle(struct ll_renewer *r, struct ll_part *part, int64_t began_ms)
            !atomic_compare_exchange_weak(&l->deadline_ms, &have_ms, part->deadline_ms))
         continue;
     l->renewal.due_ms = began_ms + interval_ms(r, l);
+}
+
+/* First all that are not lost, so that their releases wait for no on_lost. */
+static void settle_all(struct ll_renewer *r, int64_t began_ms)
+{
+    for (size_t i = 0; i < r->part_ct; i++) {
+        struct ll_part *part = &r->parts[i];
+        bool is_forgotten = part->l == NULL || part->l->renewal.renewer == NULL;
+
+        if (part->l != NULL && part->code == LL_LOST)
+            part->l->lost = true;
+        if (!is_forgotten && part->code == LL_LOST)
+            continue;
+        if (!is_forgotten)
+            settle(r, part, began_ms);
+        part->l = NULL;
+    }
+    (void)pthread_cond_broadcast(&r->idle);
+    for (size_t i = 0; i < r->part_ct; i++) {
+        if (r->parts[i].l != NULL)
+            tell(r, &r->parts[i], LL_LOST);
+    }
+    end_parts(r);
 }
 
 /* A release waits for a renewal under way, but never for a connection. */
@@ -241,14 +273,9 @@ static int attempt(struct ll_renewer *r)
         (void)pthread_mutex_lock(&r->mutex);
     }
     r->failures = code < 0 ? r->failures : 0;
-    for (size_t i = 0; i < r->part_ct; i++) {
-        struct ll_part *part = &r->parts[i];
-
-        part->code = code != LL_OK ? code : part->code;
-        if (part->l != NULL && part->l->renewal.renewer != NULL) /* not forgotten */
-            settle(r, part, began_ms);
-    }
-    end_parts(r);
+    for (size_t i = 0; i < r->part_ct; i++)
+        r->parts[i].code = code != LL_OK ? code : r->parts[i].code;
+    settle_all(r, began_ms);
     return code;
 }
 

@@ -24,7 +24,8 @@ static void sleep_until(struct ll_renewer *r, int64_t when_ms)
     ll_renew_arm(r, when_ms != INT64_MAX ? when_ms : 0);
     r->asleep_until_ms = when_ms;
     (void)pthread_mutex_unlock(&r->mutex);
-    n = read(r->timer_fd, &count, sizeof count); /* until it fires, or is set anew */
+    n = read(r->timer_fd, &count,
+             sizeof count); /* until it fires; it may be set anew */
     (void)n;
     (void)pthread_mutex_lock(&r->mutex);
     r->asleep_until_ms = 0;
@@ -145,7 +146,10 @@ int ll_renew_now(struct ll_renewer *r)
     if (r->has_thread)
         return LL_E_INVAL;
     (void)pthread_mutex_lock(&r->mutex);
-    r->thread = pthread_self();
+    if (r->part_ct > 0)
+        code = LL_E_INVAL; /* on_lost calls it */
+    else
+        r->thread = pthread_self();
     while (code == LL_OK && ll_renew_next(r) <= now_ms)
         code = ll_renew_step(r);
     (void)pthread_mutex_unlock(&r->mutex);

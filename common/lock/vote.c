@@ -33,6 +33,7 @@ struct vote {
     int64_t proposals[LL_NODES_MAX];
     int64_t token;
     bool is_unheard; /* a node did not answer the write-back */
+    bool is_written_back;
 };
 
 static struct ll_slot *slot_of(const struct vote *v, size_t i)
@@ -147,6 +148,18 @@ static unsigned agreeing(const struct vote *v)
     return who;
 }
 
+static bool is_settled(const struct vote *v)
+{
+    unsigned who = agreeing(v);
+
+    for (size_t i = 0; i < v->take.s->n; i++) {
+        if (has_majority(v, i) &&
+            ll_count(grants(v, i) & who) < ll_majority(v->round.c))
+            return false;
+    }
+    return true;
+}
+
 static bool has_majority_answered(void *round)
 {
     const struct ll_round *r = round;
@@ -166,6 +179,8 @@ static void write_back(struct vote *v)
     struct ll_round r = ll_round_of(c, v->take.s->l, LUA_RAISE, fill_raise, v);
     unsigned agree = agreeing(v);
 
+    v->is_written_back =
+        true; /* and grants of nodes that did not store it are dropped */
     r.enough = has_majority_answered;
     r.allowed = 0;
     for (size_t node = 0; (node = ll_next(c, voters(v), node)) < c->node_ct; node++) {
@@ -197,7 +212,8 @@ static void give_back_losers(struct vote *v, unsigned asked)
     for (size_t i = 0; i < v->take.s->n; i++) {
         const struct ll_slot *slot = slot_of(v, i);
 
-        if (slot->code != LL_OK && (slot->grants != 0 || v->valid != asked))
+        if (slot->code != LL_OK &&
+            (slot->grants != 0 || v->valid != asked || v->is_written_back))
             index[s.n++] = ll_span_key(v->take.s, i);
     }
     if (s.n > 0)
@@ -299,7 +315,7 @@ static int vote_span(struct ll_span *s, enum ll_mode mode)
     for (size_t i = 0; i < c->node_ct; i++)
         memcpy(s->l->run_ids[i], c->nodes[i].run_id, sizeof s->l->run_ids[i]);
     (void)is_decided(&v.round); /* reads the answers that came last */
-    if ((choose_token(&v) || mode == LL_ANY) && v.token > 0 && c->node_ct > 1)
+    if ((choose_token(&v) || mode == LL_ANY) && v.token > 0 && !is_settled(&v))
         write_back(&v);
     ll_raise_floor(c, v.token);
     return conclude(&v, v.round.who);

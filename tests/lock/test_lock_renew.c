@@ -1,4 +1,5 @@
 /* Renewal: locks that live on, and batches of them. */
+#include <string.h>
 #include <time.h>
 
 #include "tests/lib/play.h"
@@ -60,6 +61,63 @@ LOCK_CASE(renewer_with_nothing_due_sleeps)
     assert_int_equal(figures_of(r).rounds, 0);
 }
 
+/* Guarantee: A lock that is due later, given to a renewer that sleeps, delays no
+ * renewal of one that is due earlier. */
+LOCK_CASE(lock_that_is_due_later_delays_no_other)
+{
+    struct told told = {0};
+    RENEWER *r = open_renewer(w->a, &told, 0);
+
+    assert_int_equal(ll_try(w->la, "user:1", 6000), LL_OK);
+    assert_int_equal(ll_try(w->lb, "user:2", 60000), LL_OK);
+    fixture_pause_ms(200); /* the renewer sleeps */
+    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+    await_renewals(r, 1);
+    promise_int_equal(told.times, 0);
+    promise_true(ll_valid(w->la, 0));
+}
+
+/* ---- on_lost ---- */
+
+static struct {
+    struct told told;
+    atomic_bool may_end, has_waited_in_vain;
+} slow;
+
+static void note_loss_slowly(struct ll_lock *l, int code, void *arg)
+{
+    int64_t limit_ms = fixture_now_ms() + 20000;
+
+    (void)arg;
+    note_loss(l, code, &slow.told);
+    while (!slow.may_end && fixture_now_ms() < limit_ms)
+        fixture_pause_ms(5);
+    slow.has_waited_in_vain = !slow.may_end;
+}
+
+/* Guarantee: A release waits for no on_lost of another lock, also of the same renewal.
+ */
+LOCK_CASE(release_waits_for_no_loss_of_another_lock)
+{
+    struct ll_renew_options o = {
+        .size = sizeof o, .interval_ms = 300, .on_lost = note_loss_slowly};
+    RENEWER *r;
+
+    memset(&slow, 0, sizeof slow);
+    assert_int_equal(ll_renewer_open(&r, w->a, &o), LL_OK);
+    figures_begin(r);
+    renew_two(w, r, LEASE_MS);
+    await_renewals(r, 2);
+    lock_raw_do(w, "DEL lock:user:1");
+    LOCK_AWAIT(slow.told.times > 0);
+    assert_int_equal(ll_release(w->lb), LL_OK);
+    slow.may_end = true;
+    ll_renew_stop(r, w->la);
+    promise_false(slow.has_waited_in_vain);
+    promise_int_equal(slow.told.times, 1);
+}
+
 /* ---- batches ---- */
 
 /* The second is due five seconds later. */
@@ -75,6 +133,25 @@ PLAY_ONE(locks_beyond_one_script_call_are_renewed_call_by_call,
          "time 20000; a round: 0; calls evalsha: 4; time 10000; a valid 20000; "
          "a2 valid 20000; keys: 1600; ttl k:0: 35000-50000; ttl m:799: 35000-50000; "
          "ttl k:500: 1-10000; del m:799; time 10000; a round: 1; a2 loss: lost");
+
+/* Guarantee: A renewer that cannot reach Redis rests between its tries, also when its
+ * locks have more keys than fit into one call. */
+PLAY_CASE(play_on_one, renewer_without_redis_rests)
+{
+    struct told told = {0};
+    RENEWER *r = open_stepped(play_client("a"), &told, 0);
+
+    play("a any k:0..599; a2 all m:0..599");
+    assert_int_equal(ll_renew(r, play_lock("a"), 0, 0), LL_OK);
+    assert_int_equal(ll_renew(r, play_lock("a2"), 0, 0), LL_OK);
+    play("time 20000; server kill");
+    assert_true(ll_renew_now(r) < 0);
+    for (int i = 0; i < 4; i++) /* those that are tried at once */
+        (void)!ll_renew_now(r);
+    assert_true(ll_renew_due(r) > 0);
+    assert_int_equal(told.times, 0);
+    play("server start");
+}
 
 static void *let_it_go_on(void *server)
 {
