@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "worker/cli/json.h"
-#include "worker/http/http.h"
 
-enum { WAIT_MS = 200, ANSWER_MAX = 1 << 20, STALE_MS = 3000 };
+enum { WAIT_MS = 200, ANSWER_MAX = 1 << 20, STALE_S = 3 };
 
 struct addrinfo *ask_addresses(const char *listen)
 {
@@ -101,7 +101,7 @@ json_t *ask_page(const struct config *c)
     if (strncmp(answer, "HTTP/1.", 7) != 0 || body == NULL)
         return NULL;
     page = json_loads(body, 0, NULL);
-    if (document_now_ms() - doc_int(page, "at_ms") <= STALE_MS)
+    if (time(NULL) - doc_int(page, "at_ms") / 1000 <= STALE_S)
         return page;
     json_decref(page);
     return NULL;

@@ -123,7 +123,7 @@ static void read_if_time(struct top *t)
     t->screen.before = t->before;
 }
 
-/* The page, each second, also while the tables are left alone. What it said before is
+/* The page, each second, also while the tables are left alone. The older page is
  * forgotten. */
 static void ask_if_time(struct top *t)
 {
