@@ -106,22 +106,23 @@ def page_cpu_s(pool):
         children = file.read().split()
     serving = [pid for pid in children if open(f"/proc/{pid}/comm", encoding="ascii").read() == "http\n"]
     sessions = tools.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'ledgerlock http'"
-                          " AND datname = current_database()").split()
+                          " AND backend_type = 'client backend' AND datname = current_database()").split()
     if len(serving) != 1 or len(sessions) != 1:
         tools.fail(f"{len(serving)} processes serve the page, with {len(sessions)} sessions")
     return sum(tools.tree_cpu_s(int(pid)) for pid in serving + sessions)
 
 
 def audit_cores(pool):
-    """Waits for the end of the audit that the page makes when it starts; its CPU for each second until the next one
-    (of an audit that is too short to be seen, all its time)."""
-    begun, used = tools.psql("SELECT now()"), 0
+    """Waits for the end of the audit that the page makes when it starts; its CPU, with that of its parallel workers, for
+    each second until the next one (all its time at least: what a process used in its last moments is not seen)."""
+    begun, used = tools.psql("SELECT now()"), {}
     while not (took := tools.psql(f"SELECT took_ms FROM ledgerlock.audits WHERE ended_at > '{begun}'")):
         pool.check()
-        session = tools.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'ledgerlock http audit' AND datname = current_database()")
-        used = (tools.tree_cpu_s(int(session)) if session else 0) or used
+        sessions = tools.psql("SELECT pid FROM pg_stat_activity WHERE application_name = 'ledgerlock http audit'"
+                              " AND datname = current_database()").split()
+        used |= {pid: max(tools.tree_cpu_s(int(pid)), used.get(pid, 0)) for pid in sessions}
     took_s = int(took) / 1000
-    return (used or took_s) / (took_s + max(AUDIT_EVERY_S, AUDIT_REST * took_s))
+    return max(sum(used.values()), took_s) / (took_s + max(AUDIT_EVERY_S, AUDIT_REST * took_s))
 
 
 def measure_rate(a, port):

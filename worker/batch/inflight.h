@@ -26,6 +26,7 @@ struct inflight {
     char nonce[LL_NONCE_SIZE]; /* "": no key asked for yet */
     int64_t items[LL_KEYS_MAX];
     char names[LL_KEYS_MAX][RESOURCE_NAME]; /* of the keys */
+    bool is_busy[LL_KEYS_MAX];              /* of the keys: another holder has it */
 
     atomic_llong alone;     /* the one item that is being worked; 0: all of them */
     atomic_bool is_claimed; /* its rows, or theirs, are claimed: its effects are next */

@@ -51,6 +51,7 @@ static void note_busy(struct session *s, size_t i)
     int64_t left_ms = ll_key_busy_ms(s->lock, i);
     bool no_ttl = left_ms == -1;
 
+    s->inflight->is_busy[i] = true;
     show_busy(s->measures, key->name, left_ms);
     if (busy_note(&s->busy, (int)key->kind, key->id, no_ttl ? BUSY_NO_TTL : BUSY_LOCKED,
                   clk_ms()) &&

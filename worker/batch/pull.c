@@ -210,6 +210,7 @@ void batch_publish(const struct batch *b, struct inflight *f, int64_t incarnatio
     f->nonce[0] = '\0';
     f->alone = 0;
     f->is_claimed = false;
+    memset(f->is_busy, 0, b->key_ct * sizeof f->is_busy[0]);
     memcpy(f->items, b->items, b->n * sizeof b->items[0]);
     for (size_t i = 0; i < b->key_ct; i++)
         memcpy(f->names[i], b->keys[i].name, RESOURCE_NAME);

@@ -39,23 +39,6 @@ static size_t key_count(const struct inflight *f)
     return n <= LL_KEYS_MAX ? n : 0;
 }
 
-static bool is_met(const struct shown_key *b)
-{
-    return clk_ms() - b->at_ms < 2 * KEPT_MS;
-}
-
-/* It asked for the key in its batch, and did not get it. */
-static bool has_met_busy(const struct slot *slot, const char *key)
-{
-    for (size_t k = 0; k < BUSY_SHOWN; k++) {
-        const struct shown_key *b = &slot->measures.busy[k];
-
-        if (is_met(b) && strncmp(b->name, key, RESOURCE_NAME) == 0)
-            return true;
-    }
-    return false;
-}
-
 /* Without those that it asked for in vain. */
 static void put_keys(json_t *worker, const struct slot *slot, size_t n)
 {
@@ -65,10 +48,10 @@ static void put_keys(json_t *worker, const struct slot *slot, size_t n)
     for (size_t i = 0; i < n; i++) {
         char name[RESOURCE_NAME];
 
+        if (slot->inflight.is_busy[i])
+            continue;
         memcpy(name, slot->inflight.names[i], sizeof name);
         name[sizeof name - 1] = '\0';
-        if (has_met_busy(slot, name))
-            continue;
         if (ct++ < KEYS_SHOWN)
             (void)json_array_append_new(keys, json_string(name));
     }
@@ -141,10 +124,10 @@ static size_t find_holder(const struct http *h, const char *key)
     for (; i < h->order->slot_ct; i++) {
         const struct slot *slot = &h->order->shared->slots[i];
         const struct inflight *f = &slot->inflight;
-        size_t n = is_shown(h, slot) && !has_met_busy(slot, key) ? key_count(f) : 0;
+        size_t n = is_shown(h, slot) ? key_count(f) : 0;
 
         for (size_t k = 0; k < n; k++) {
-            if (strncmp(f->names[k], key, RESOURCE_NAME) == 0)
+            if (!f->is_busy[k] && strncmp(f->names[k], key, RESOURCE_NAME) == 0)
                 return i;
         }
     }
@@ -169,6 +152,11 @@ static json_t *busy_document(const struct http *h, size_t i, const struct shown_
         (json_int_t)(b->left_ms < 0                   ? -1
                      : b->left_ms > now_ms - b->at_ms ? b->left_ms - now_ms + b->at_ms
                                                       : 0));
+}
+
+static bool is_met(const struct shown_key *b)
+{
+    return clk_ms() - b->at_ms < 2 * KEPT_MS;
 }
 
 /* Keys that were met busy again and again: one that another worker gave back after
