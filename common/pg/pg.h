@@ -107,12 +107,18 @@ MUST_CHECK int pg_prepare(struct pg *pg, const struct sql_text *sql, struct err 
 MUST_CHECK int
 pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e);
 
+/* Asks the server to end the statement that another thread runs on this connection: it
+ * fails then. Accepts NULL. Without a statement nothing happens. */
+void pg_cancel(struct pg *pg);
+
 /* Transactions. pg_commit returns ERR_UNKNOWN when COMMIT was sent and no answer came.
  */
 MUST_CHECK int pg_begin(struct pg *pg, struct err *e);
 MUST_CHECK int pg_begin_repeatable(struct pg *pg, struct err *e); /* repeatable read */
 MUST_CHECK int pg_begin_snapshot(struct pg *pg,
                                  struct err *e); /* repeatable read, read only */
+/* The same, in the snapshot of another connection, by PostgreSQL's name for it. */
+MUST_CHECK int pg_begin_snapshot_of(struct pg *pg, const char *name, struct err *e);
 MUST_CHECK int pg_commit(struct pg *pg, struct err *e);
 void pg_rollback(
     struct pg *pg); /* best effort; a broken connection rolls back by itself */

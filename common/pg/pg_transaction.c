@@ -28,6 +28,25 @@ int pg_begin_snapshot(struct pg *pg, struct err *e)
     return begin(pg, "REPEATABLE READ READ ONLY", e);
 }
 
+int pg_begin_snapshot_of(struct pg *pg, const char *name, struct err *e)
+{
+    char text[128];
+
+    (void)snprintf(text, sizeof text, "SET TRANSACTION SNAPSHOT '%s'", name);
+    return pg_begin_snapshot(pg, e) == 0 ? pg_exec_text(pg, text, NULL, e)
+                                         : (int)e->code;
+}
+
+void pg_cancel(struct pg *pg)
+{
+    char ignored[256];
+    PGcancel *cancel = pg != NULL ? PQgetCancel(pg->conn) : NULL;
+
+    if (cancel != NULL)
+        (void)PQcancel(cancel, ignored, sizeof ignored);
+    PQfreeCancel(cancel);
+}
+
 int pg_commit(struct pg *pg, struct err *e)
 {
     PGresult *last;

@@ -117,8 +117,9 @@ static bool invariant_holds(const json_t *doc, const char *name)
 }
 
 /* Until it was met in both states, and often enough. */
-/* Guarantee: All invariants of an audit are of one snapshot. */
-CASE(invariants_are_of_one_snapshot)
+/* Guarantee: All invariants of an audit are of one snapshot, over whichever connection
+ * they are read. */
+CASE(invariants_of_both_connections_are_of_one_snapshot)
 {
     int met[2] = {0};
     pid_t pid = keep_saying(spoil_and_mend);
@@ -137,6 +138,24 @@ CASE(invariants_are_of_one_snapshot)
         json_decref(doc);
     }
     end(pid);
+}
+
+/* Guarantee: The audit reads over two connections at once. */
+CASE(audit_reads_over_two_connections_at_once)
+{
+    struct fixture_child child;
+    PGconn *holder = hold_users();
+
+    fixture_spawn(&f, &child, "audit", "--now", AUDIT_NOW, NULL);
+    FIXTURE_AWAIT(
+        fixture_query_int8(
+            f.url,
+            "SELECT count(*) = 2 FROM pg_stat_activity WHERE datname ="
+            " current_database() AND application_name LIKE 'ledgerlock audit%' AND"
+            " wait_event_type = 'Lock'") != 0,
+        "not within two minutes");
+    PQfinish(holder);
+    assert_int_equal(fixture_wait(&child, 60, &said), 0);
 }
 
 /* ---- connections that fail ---- */
@@ -169,6 +188,14 @@ CASE(connection_lost_on_the_way_ends_the_audit)
 {
     fails_at_a_lock("SELECT pg_terminate_backend(pid)" THE_AUDIT, "SQLSTATE 57P01",
                     "audit/");
+}
+
+CASE(second_connection_lost_on_the_way_ends_the_audit)
+{
+    fails_at_a_lock("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+                    " datname = current_database() AND application_name = 'ledgerlock"
+                    " audit beside'",
+                    "SQLSTATE 57P01", "audit/");
 }
 
 CASE(statement_over_its_time_is_named)

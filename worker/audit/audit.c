@@ -100,6 +100,19 @@ static enum exit_code print(json_t *doc)
     return json_is_true(json_object_get(doc, "ok")) ? EXIT_OK : EXIT_AUDIT;
 }
 
+/* A transaction pooler may have no other session for us: then, as after any error, the
+ * first does all. */
+static struct pg *open_second(const struct config *c)
+{
+    struct err ignored = {0};
+    struct pg *second = NULL;
+
+    if (!c->transaction_pooling &&
+        cli_connect(c, "audit beside", &second, &ignored) != 0)
+        second = NULL;
+    return second;
+}
+
 /* After a wait no work may be left; without a wait a running pool may have a backlog.
  */
 static int audit(const struct config *c, struct pg **pg, json_t **doc, struct err *e)
@@ -107,6 +120,7 @@ static int audit(const struct config *c, struct pg **pg, json_t **doc, struct er
     int64_t lag_s = values.wait != NULL ? 0 : LAG_DEFAULT_S, wait_s = 0;
     struct audit_order order = {.now = values.now, .sealed = values.sealed};
     struct backlog backlog = {.subscriptions = 0};
+    int code;
 
     if (read_duration("lag", values.lag, &lag_s, e) != 0 ||
         read_duration("wait", values.wait, &wait_s, e) != 0 ||
@@ -118,7 +132,10 @@ static int audit(const struct config *c, struct pg **pg, json_t **doc, struct er
         order.now = backlog.now;
     }
     order.lag_s = lag_s;
-    return audit_gather(*pg, &order, doc, e);
+    order.second = open_second(c);
+    code = audit_gather(*pg, &order, doc, e);
+    pg_close(order.second);
+    return code;
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)

@@ -14,6 +14,7 @@ struct audit_order {
                         clock) */
     int64_t lag_s;   /* a due row may wait so long before it breaks nothing_due_left */
     bool sealed;     /* the rows of closed months, too */
+    struct pg *second;   /* another connection, which takes half of the work, or NULL */
     bool in_transaction; /* of the caller, whose first statement with a snapshot this
                             is; without totals */
 };
@@ -29,7 +30,8 @@ MUST_CHECK int audit_gather(struct pg *pg,
                             struct err *e);
 
 /* The invariants, into the document; *ok is false if one is broken. */
-MUST_CHECK int audit_invariants(struct pg *pg, json_t *doc, bool *ok, struct err *e);
+MUST_CHECK int audit_invariants(
+    struct pg *pg, struct pg *second, json_t *doc, bool *ok, struct err *e);
 
 /* True of the invariants that name rows which are due or parked: they are work that is
  * left, and break no promise. */

@@ -30,6 +30,23 @@ static int add_totals(struct pg *pg, json_t *doc, struct err *e)
 
 /* ---- the whole ---- */
 
+/* The second connection reads what the first reads, by the same now. */
+static int follow(struct pg *pg,
+                  const struct audit_order *order,
+                  struct pg_param *params,
+                  struct err *e)
+{
+    struct pg_result *res;
+    int code;
+
+    if (pg_exec(pg, SQL_AUDIT_EXPORT_SNAPSHOT, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    code = pg_begin_snapshot_of(order->second, pg_get_text(res, 0, 0), e);
+    pg_result_free(res);
+    return code == 0 ? pg_exec(order->second, SQL_AUDIT_BEGIN, params, 4, NULL, e)
+                     : code;
+}
+
 static int
 begin(struct pg *pg, const struct audit_order *order, json_t *doc, struct err *e)
 {
@@ -53,6 +70,9 @@ begin(struct pg *pg, const struct audit_order *order, json_t *doc, struct err *e
     else
         code = doc_put(doc, "now", json_string(pg_get_text(res, 0, 0)), e);
     pg_result_free(res);
+    params[0] = pg_text(doc_text(doc, "now"));
+    if (code == 0 && order->second != NULL)
+        code = follow(pg, order, params, e);
     return code == 0 ? doc_put(doc, "lag_s", json_integer(order->lag_s), e) : code;
 }
 
@@ -69,7 +89,7 @@ int audit_gather(struct pg *pg,
     if (code == 0)
         code = begin(pg, order, doc, e);
     if (code == 0)
-        code = audit_invariants(pg, doc, &ok, e);
+        code = audit_invariants(pg, order->second, doc, &ok, e);
     if (code == 0 && !order->in_transaction)
         code = add_totals(pg, doc, e);
     if (code == 0)

@@ -1,4 +1,7 @@
-/* audit_invariants: each file of sql/audit. */
+/* audit_invariants: each file of sql/audit, over one connection or two: the second is
+ * in the snapshot of the first, and each takes the next invariant that nobody has. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,8 +96,11 @@ static int ask(struct pg *pg,
 
 /* The violations are counted by the server and only the first of them are read: there
  * may be millions. */
-static int add_invariant(
-    struct pg *pg, const struct audit_text *text, json_t *of, bool *ok, struct err *e)
+static int add_invariant(struct pg *pg,
+                         const struct audit_text *text,
+                         json_t *of,
+                         bool *is_broken,
+                         struct err *e)
 {
     struct pg_result *res = NULL;
     int64_t n;
@@ -107,7 +113,7 @@ static int add_invariant(
         pg_result_free(res);
         if (ask(pg, SQL_AUDIT_SHOW_VIOLATIONS, text, &res, e) != 0)
             return (int)e->code;
-        *ok = false;
+        *is_broken = true;
     }
     code = describe(of, text, n, res, e);
     pg_result_free(res);
@@ -120,17 +126,70 @@ bool audit_is_work_left(const char *invariant)
            strcmp(invariant, "nothing_parked") == 0;
 }
 
-int audit_invariants(struct pg *pg, json_t *doc, bool *ok, struct err *e)
+/* ---- over two connections ---- */
+
+struct side {
+    struct proof *proof;
+    struct pg *pg;
+    bool is_broken; /* an invariant was */
+    struct err e;
+};
+
+struct proof {
+    json_t *invariants; /* an empty object for each, which one side fills */
+    atomic_size_t next;
+    struct side *_Atomic failed; /* the first that met an error */
+    struct side sides[2];
+};
+
+static void fail(struct side *s)
 {
-    json_t *invariants = json_array();
-    int code = doc_put(doc, "invariants", invariants, e);
+    struct proof *p = s->proof;
+    struct side *nobody = NULL;
 
-    for (size_t i = 0; code == 0 && i < AUDIT_COUNT; i++) {
-        json_t *of = json_object();
+    (void)atomic_compare_exchange_strong(&p->failed, &nobody, s);
+    atomic_store(&p->next, AUDIT_COUNT);
+    pg_cancel(p->sides[s == &p->sides[0]].pg);
+}
 
-        code = doc_append(invariants, of, e);
-        if (code == 0)
-            code = add_invariant(pg, &audit_texts[i], of, ok, e);
+static void *prove(void *side)
+{
+    struct side *s = side;
+    struct proof *p = s->proof;
+    size_t i;
+
+    while ((i = atomic_fetch_add(&p->next, 1)) < AUDIT_COUNT) {
+        if (add_invariant(s->pg, &audit_texts[i], json_array_get(p->invariants, i),
+                          &s->is_broken, &s->e) != 0) {
+            fail(s);
+            break;
+        }
     }
-    return code;
+    return NULL;
+}
+
+int audit_invariants(
+    struct pg *pg, struct pg *second, json_t *doc, bool *ok, struct err *e)
+{
+    struct proof p = {.invariants = json_array(),
+                      .sides = {{.proof = &p, .pg = pg}, {.proof = &p, .pg = second}}};
+    int code = doc_put(doc, "invariants", p.invariants, e);
+    pthread_t thread;
+    bool is_shared;
+
+    for (size_t i = 0; code == 0 && i < AUDIT_COUNT; i++)
+        code = doc_append(p.invariants, json_object(), e);
+    if (code != 0)
+        return code;
+    is_shared =
+        second != NULL && pthread_create(&thread, NULL, prove, &p.sides[1]) == 0;
+    (void)prove(&p.sides[0]);
+    if (is_shared)
+        (void)pthread_join(thread, NULL);
+    if (p.failed != NULL) {
+        *e = p.failed->e;
+        return (int)e->code;
+    }
+    *ok = !p.sides[0].is_broken && !p.sides[1].is_broken;
+    return 0;
 }
