@@ -69,9 +69,9 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
     {
         const char *name = doc_text(row, "name");
 
-        if (json_is_true(json_object_get(row, "holds")) ||
-            audit_is_work_left(
-                name)) /* of open months; close_month asks for this one's */
+        /* Work that is left is of open months; close_month asks for that of this one.
+         */
+        if (json_is_true(json_object_get(row, "holds")) || audit_is_work_left(name))
             continue;
         (void)err_set(
             e, ERR_REFUSED,
