@@ -156,6 +156,46 @@ QUORUM_CASE(write_back_without_an_answer_is_a_fault)
     quorum_take(w->la, "k", LEASE_MS);
 }
 
+/* Servers 0 and 1 grant b, and 2, which is ahead, a alone. A child takes b away from 0
+ * before the write-back gets there; that to 1 is on its way until the call has ended.
+ */
+/* Guarantee: A key that is lost in a write-back is given back on every server, also
+ * where the answer came too late to count. */
+QUORUM_CASE(key_that_is_lost_in_a_write_back_is_given_back)
+{
+    const struct ll_key keys[] = {{"a", 1}, {"b", 1}};
+    struct proxy *p = &w->proxies[0];
+    unsigned before = proxy_count(p, PROXY_SWALLOWED);
+    int code;
+    pid_t pid;
+
+    quorum_set_last(w, 2, quorum_ahead_us());
+    (void)quorum_ask(w, 2, "SET %sb other PX 60000");
+    proxy_delay(&w->proxies[1], 1000); /* so 2 has answered by then */
+    proxy_swallow_at(&w->proxies[1], lua_texts[LUA_RAISE].sha1, 40);
+    proxy_swallow_at(p, lua_texts[LUA_RAISE].sha1, 40);
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        bool came = proxy_wait(p, PROXY_SWALLOWED, before + 1, 30);
+
+        quorum_reconnect(w, 0);
+        (void)quorum_ask(w, 0, "DEL %sb");
+        proxy_swallow(p, false);
+        _exit(came ? 0 : 1);
+    }
+    code = ll_acquire(w->la, keys, 2, LL_ANY, LEASE_MS);
+    assert_int_equal(fixture_reap(pid, 60), 0);
+    quorum_reconnect(w, 0);
+    assert_int_equal(code, LL_PARTIAL);
+    assert_int_equal(ll_key_code(w->la, 0), LL_OK);
+    assert_true(quorum_ask(w, 1, "EXISTS %sb") == 1);
+    proxy_pass(&w->proxies[1]);
+    proxy_swallow(&w->proxies[1], false);
+    quorum_wait_copies(w, "b", 1); /* of somebody else */
+    assert_int_equal(ll_release(w->la), LL_OK);
+}
+
 /* ---- nonsense ---- */
 
 static const struct {
