@@ -240,16 +240,17 @@ def part_slow(a):
 
 
 def part_top(a):
-    """In a terminal of 80 x 24, beside an idle pool that has charged a thousand rows."""
+    """In a terminal of 80 x 24, beside a pool that has charged a thousand rows, and whose page it asks."""
     tools.bench("billing", "--rows", 1000, "--no-audit")
-    with tools.Pool("-w", a.workers):
+    port = free_port()
+    with tools.Pool("-w", a.workers, "--http", port):
         time.sleep(SETTLE_S)
         begun = time.monotonic()
         pid, terminal = pty.fork()
         if pid == 0:
             fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
             os.environ.update(tools.settings("ledgerlock_worker"), TERM="xterm")
-            os.execv(tools.PROGRAM, [tools.PROGRAM, "top"])
+            os.execv(tools.PROGRAM, [tools.PROGRAM, "top", "--http", str(port)])
         shown, after = b"", {}
         for name, text in (("start_ms", b"ledgerlock top"), ("figures_ms", b"0 charged twice")):
             while text not in shown:
@@ -266,7 +267,7 @@ def part_top(a):
         os.close(terminal)
         os.waitpid(pid, 0)
     return {**after, "start_target_ms": TOP_START_TARGET_MS, "cores": cores, "cores_target": TOP_CORES_TARGET,
-            "met": after["start_ms"] < TOP_START_TARGET_MS and cores < TOP_CORES_TARGET}
+            "met": after["figures_ms"] < TOP_START_TARGET_MS and cores < TOP_CORES_TARGET}
 
 
 PARTS = (("rate", part_rate), ("page", part_page), ("slow", part_slow), ("top", part_top))

@@ -3,7 +3,7 @@
 -- rows written there in the five minutes before `now` (null: the clock)
 --   charged_twice  charges, payments and sales that have others of the same period, order, or order and SKU: those beyond the first
 --   wrong_totals   wallets of the last 20 transfers of each month that are not the sum of theirs, and SKUs likewise
---   oversold       units that were sold and were never there, of all SKUs
+--   oversold       units that were sold and were never there, of all SKUs; -1: there are too many to be counted here
 -- Rows of the same key are found by the key of their month, transfers of a wallet by subscription, order and correction. A user of more
 -- than 1,000 orders, and all SKUs once stock and movements take more than 100 times those pages, are left to the audit.
 CREATE OR REPLACE FUNCTION check_newest(p_now timestamptz, p_pages integer)
@@ -20,7 +20,7 @@ DECLARE
   v_payers bigint[] := '{}';
   v_wrong  bigint := 0;
 BEGIN
-  charges := 0; skus := 0; oversold := 0;
+  charges := 0; skus := 0; oversold := -1;
   FOR v_part IN
     SELECT t.*, c.oid::regclass AS part, pg_relation_size(c.oid) / v_page AS pages
       FROM (VALUES ('charges', 'subscription_id, period_no', 'charged_at', 'NULL::bigint', 'true'),
@@ -84,6 +84,6 @@ BEGIN
   RETURN NEXT;
 END $$;
 COMMENT ON FUNCTION check_newest IS
-  'What of the last five minutes was charged, paid or moved more than once, and which wallets and SKUs are not the sum of their rows, as far as that can be read cheaply. charges, wallets, skus: how many were read. Errors: none of its own.';
+  'What of the last five minutes was charged, paid or moved more than once, and which wallets and SKUs are not the sum of their rows, as far as that can be read cheaply; oversold is -1 where it cannot. charges, wallets, skus: how many were read. Errors: none of its own.';
 REVOKE ALL ON FUNCTION check_newest FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION check_newest TO ledgerlock_worker, ledgerlock_support, ledgerlock_reader;

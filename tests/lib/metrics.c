@@ -23,6 +23,7 @@ static struct metric metrics[] = {
     {"lock_keys_total", "work", false},
     {"leases_lost_total", "lease", false},
     {"lock_answers_lost_total", "answers", false},
+    {"commit_answers_lost_total", "doubt", false},
     {"conflicts_total", "conflict", false},
     {"rows_parked_total", "backlog", false},
     {"worker_restarts_total", "lease", false},
@@ -36,6 +37,7 @@ static struct metric metrics[] = {
     {"oldest_due_timestamp_seconds", "backlog", false},
     {"audit_broken_invariants", "work", false},
     {"audit_timestamp_seconds", "work", false},
+    {"audit_seconds", "work", false},
 };
 
 enum { METRICS = sizeof metrics / sizeof metrics[0] };

@@ -28,5 +28,6 @@ comm -23 "$work/alerts" "$work/panels" | sed 's|^|metrics: no panel shows |' >"$
 
 if command -v promtool >/dev/null; then
   promtool check rules config/prometheus/alerts.yml >"$work/rules" 2>&1 || { cat "$work/rules" && fail=1; }
+  promtool test rules tests/lint/alerts_test.yml >"$work/rules" 2>&1 || { cat "$work/rules" && fail=1; }
 fi
 exit "$fail"

@@ -13,9 +13,11 @@
 import os
 import re
 import signal
+import socket
 import sys
 import tempfile
 import time
+import urllib.parse
 
 try:
     from selenium import webdriver
@@ -134,6 +136,30 @@ def check_lost(page):
         page.wait("the verdict does not come back", lambda s: s["verdict"] == "good" and s["live"] == "live" and s["unknown"] == "")
 
 
+def check_full(page, url):
+    """As many pages are open as may be: the next one says that it has no answer, and shows the pool as soon as there is room."""
+    host, port = urllib.parse.urlsplit(url).netloc.split(":")
+    others = []
+    page.browser.get("about:blank")  # whose place is free a moment later
+    deadline = time.monotonic() + WAIT_S
+    try:
+        while len(others) < 64:
+            check(time.monotonic() < deadline, "no 64 pages can be open", len(others))
+            other = socket.create_connection((host, int(port)))
+            other.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            if other.recv(12).endswith(b"200"):
+                others.append(other)
+            else:
+                other.close()
+                time.sleep(0.2)
+        page.browser.get(url)
+        page.wait("it is live though 64 others are", lambda s: s["live"].startswith("the pool does not answer"))
+    finally:
+        for other in others:
+            other.close()
+    page.wait("it does not try again", lambda s: s["live"] == "live")
+
+
 def check_schemes(page):
     page.scheme("light")
     light = page.seen()["colour"]
@@ -182,7 +208,7 @@ def check_plain(profile, url):
                 sys.exit("page: without JavaScript nobody is led to /plain")
             time.sleep(0.2)
         text = browser.find_element("tag name", "body").text
-        check("0 charged twice, 0 oversold, 0 totals wrong" in text and "Workers" in text, "the plain page is not full", text)
+        check(all(w in text for w in ("0 charged twice, 0 oversold, 0 totals wrong", "Workers", "keys")), "the plain page is not full", text)
     finally:
         browser.quit()
 
@@ -198,6 +224,7 @@ def check_all(url):
             check_keyboard(page)
             check_errors(page)
             check_lost(page)
+            check_full(page, url)
         finally:
             browser.quit()
         check_small(f"{profile}/b", url)

@@ -83,6 +83,44 @@ CASE(held_user_has_a_subscription)
     assert_held("the row of user 1");
 }
 
+static bool is_stopped(pid_t pid)
+{
+    char path[64], text[256] = "";
+    const char *state;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+    f = fopen(path, "r");
+    assert_non_null(f);
+    (void)!fread(text, 1, sizeof text - 1, f);
+    (void)fclose(f);
+    state = strrchr(text, ')');
+    return state != NULL && state[2] == 'T';
+}
+
+WORLD_OPEN(open_idle, .poll_ms = 100, .lease_ms = 4000, .redis = true)
+
+/* A worker that holds keys is looked for in vain for 3 s. */
+/* Guarantee: "Freeze a worker" lasts for more than a lease, however long a worker was
+ * looked for. */
+CASE(frozen_worker_stands_still_for_more_than_a_lease, .open = open_idle)
+{
+    pid_t pids[POOL_CHILDREN], pid;
+    int64_t begun_ms;
+
+    port = fixture_free_port();
+    pool_start("run -w 1 --jobs orders --http %d --allow-chaos", port);
+    button_form(port, ours, form);
+    assert_int_equal(pool_children(world.pool.pid, pids), 2);
+    pid = pids[0] == pool_page() ? pids[1] : pids[0];
+    assert_int_equal(button_press(port, &a, "freeze-worker", ours, form), 303);
+    FIXTURE_AWAIT(is_stopped(pid), "nobody froze it");
+    begun_ms = fixture_now_ms();
+    FIXTURE_AWAIT(!is_stopped(pid), "nobody thawed it");
+    assert_true(fixture_now_ms() - begun_ms > 4000);
+    pool_stop();
+}
+
 /* Guarantee: Without --allow-chaos the page has no button, and takes no POST. */
 CASE(without_allow_chaos_there_is_no_button)
 {

@@ -156,6 +156,10 @@ static const struct {
     {"no_host", "GET /state HTTP/1.0\r\nHost:", 403},
     {"a_page_of_another_site",
      "GET /state HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site", 403},
+    {"a_frame_of_another_site",
+     "GET / HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site\r\n"
+     "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe",
+     403},
     {"no_such_file", "GET /../etc/passwd HTTP/1.1\r\nHost: localhost", 404},
 };
 
@@ -173,6 +177,12 @@ CASE(requests_of_strangers_are_refused)
     fixture_assert_contains(a.head, "Content-Security-Policy: default-src 'none'");
     assert_null(strstr(a.body, "<script>"));
     assert_int_equal(http_send(port, &a, "GET / HTTP/1.1\r\nHost: [::1]:1"), 200);
+    assert_int_equal(http_send(port, &a, /* a link that somebody follows */
+                               "GET / HTTP/1.1\r\nHost: localhost\r\n"
+                               "Sec-Fetch-Site: cross-site\r\n"
+                               "Sec-Fetch-Mode: navigate\r\n"
+                               "Sec-Fetch-Dest: document"),
+                     200);
     pool_stop();
 }
 

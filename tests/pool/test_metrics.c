@@ -124,6 +124,9 @@ CASE(metrics_of_work_are_what_was_done)
                 (double)world_ask("SELECT cardinality(broken) FROM audits ORDER BY "
                                   "audit_id DESC LIMIT 1"));
     assert_is_now("audit_timestamp_seconds");
+    assert_true(plain_value("audit_seconds") * 1000 ==
+                (double)world_ask("SELECT took_ms FROM audits ORDER BY audit_id DESC "
+                                  "LIMIT 1"));
     assert_is_now("tables_read_timestamp_seconds");
     metrics_end("work");
     pool_stop();

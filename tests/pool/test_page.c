@@ -1,5 +1,8 @@
 /* The page of a pool that runs, read by a real browser, while a worker is killed; and
  * what it says of a whole audit. */
+#include <libpq-fe.h>
+#include <stdlib.h>
+
 #include "tests/lib/http.h"
 #include "tests/lib/steps.h"
 
@@ -31,6 +34,26 @@ CASE(page_of_64_workers_can_be_read)
     pool_start("run -w 64 --jobs billing --now %s --http %d", pool_work_now(&small),
                port);
     http_browse(port, "--workers 64");
+    pool_stop();
+}
+
+/* Guarantee: The page and its files are less than 60 kB. */
+CASE(page_is_small)
+{
+    static const char *const files[] = {"/", "/style.css", "/icon.svg", "/page.js",
+                                        "/chaos.js"};
+    int port = fixture_free_port();
+    struct http_answer a;
+    size_t n = 0;
+
+    pool_start("run -w 1 --now %s --http %d --allow-chaos", pool_work_now(&small),
+               port);
+    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 200, "no page");
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        assert_int_equal(http_get(port, &a, files[i]), 200);
+        n += strlen(a.head) + strlen(a.body);
+    }
+    assert_in_range(n, 1000, 60000);
     pool_stop();
 }
 
@@ -80,6 +103,45 @@ CASE(verdict_is_not_known_while_the_tables_cannot_be_read)
     FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
                       strstr(a.body, FIGURES) != NULL &&
                       strstr(a.body, "class=bad") == NULL,
+                  "not known again: %s", a.body);
+    pool_stop();
+}
+
+static long long state_ms(const struct http_answer *a)
+{
+    const char *at = strstr(a->body, "\"at_ms\":");
+
+    assert_non_null(at);
+    return strtoll(at + strlen("\"at_ms\":"), NULL, 10);
+}
+
+/* Guarantee: While a table is locked, the page goes on to show the pool and says that
+ * the tables cannot be read; soon after they can it shows them. */
+CASE(locked_table_stops_no_page)
+{
+    int port = fixture_free_port();
+    PGconn *holder = PQconnectdb(world.owner);
+    struct http_answer a;
+    long long begun_ms;
+
+    pool_start("run -w 2 --now %s --http %d", pool_work_now(&small), port);
+    pool_work_wait(&world.f, pool_work_all(&small));
+    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
+                      strstr(a.body, "\"verdict\":\"good\"") != NULL,
+                  "no verdict: %s", a.body);
+    PQclear(PQexec(holder,
+                   "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE"));
+    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
+                      strstr(a.body, "\"verdict\":\"unknown\"") != NULL &&
+                      strstr(a.body, "lock timeout") != NULL,
+                  "the lock is not seen: %s", a.body);
+    begun_ms = state_ms(&a);
+    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 && state_ms(&a) > begun_ms + 3000,
+                  "the page stands still: %s", a.body);
+    fixture_assert_contains(a.body, "\"verdict\":\"unknown\"");
+    PQfinish(holder);
+    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
+                      strstr(a.body, "\"verdict\":\"good\"") != NULL,
                   "not known again: %s", a.body);
     pool_stop();
 }

@@ -46,6 +46,13 @@ CASE_ROWS(failure_is_counted, guards)
     world_expect(row->verdict, VERDICT);
 }
 
+/* Guarantee: SKUs and movements that are too many to be counted are told as such. */
+CASE(too_many_skus_are_not_counted)
+{
+    world_is(-1, "SELECT oversold FROM check_newest(NULL, 0)");
+    world_is(0, "SELECT skus FROM check_newest(NULL, 0)");
+}
+
 static void await_verdict(int port, const char *state, const char *words)
 {
     FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 && strstr(a.body, state) != NULL,

@@ -1,6 +1,9 @@
-/* When the page makes its next whole audit. */
+/* When the page makes its next whole audit and its next reading of the tables, and how
+ * it writes what it cannot know. */
 #include "tests/lib/test.h"
+#include "worker/cli/json.h"
 #include "worker/http/http.h"
+#include "worker/http/view.h"
 
 static const struct {
     const char *name;
@@ -18,4 +21,65 @@ static const struct {
 CASE_ROWS(next_audit_waits_after_one, audits)
 {
     assert_int_equal(http_audit_pause_ms(row->every_ms, row->took_ms), row->pause_ms);
+}
+
+static const struct {
+    const char *name;
+    int64_t took_ms, pause_ms;
+} readings[] = {
+    {"that_is_quick", 3, 1000},
+    {"of_a_tenth_of_a_second", 100, 5000},
+    {"of_ten_seconds", 10000, 30000},
+};
+
+/* Guarantee: The page leaves the tables alone for 50 times as long as reading them
+ * took, but for no longer than 30 s. */
+CASE_ROWS(next_reading_waits_after_one, readings)
+{
+    assert_int_equal(view_pause_ms(row->took_ms), row->pause_ms);
+}
+
+static const struct {
+    const char *name;
+    int oversold;
+    const char *said, *verdict;
+} figures[] = {
+    {"none", 0, "0", "good"},
+    {"some", 2, "2", "bad"},
+    {"not_counted", -1, "-", "good"},
+};
+
+/* Guarantee: The page says "-" and not "0 oversold" when there are too many SKUs to be
+ * counted. */
+CASE_ROWS(units_oversold, figures)
+{
+    json_t *tables = json_pack("{s:[{s:i,s:i,s:i}]}", "newest", "charged_twice", 0,
+                               "oversold", row->oversold, "wrong_totals", 0);
+    char text[24];
+
+    assert_string_equal(
+        view_oversold(json_array_get(json_object_get(tables, "newest"), 0), text,
+                      sizeof text),
+        row->said);
+    assert_string_equal(view_verdict(tables, NULL, false), row->verdict);
+    json_decref(tables);
+}
+
+static const struct {
+    const char *name, *text, *value;
+} texts[] = {
+    {"plain", "error", "error"},
+    {"whole", "Schl\xc3\xbcssel", "Schl\xc3\xbcssel"},
+    {"cut_in_a_character", "Schl\xc3", "Schl"},
+    {"cut_in_a_longer_one", "5 \xe2\x82", "5 "},
+    {"latin_1", "Schl\xfcssel", "Schl"},
+};
+
+/* Guarantee: A text that was cut in the midst of a character is shown up to there. */
+CASE_ROWS(text_is_shown_up_to_where_it_is_text, texts)
+{
+    json_t *value = doc_string(row->text);
+
+    assert_string_equal(json_string_value(value), row->value);
+    json_decref(value);
 }

@@ -175,6 +175,22 @@ CASE(signal_restores_the_terminal)
     }
 }
 
+/* Guarantee: A signal ends `top` also while PostgreSQL does not answer it. */
+CASE(signal_ends_a_top_that_waits)
+{
+    PGconn *holder = PQconnectdb(world.owner);
+
+    start_top();
+    wait_for("0 charged twice", 0);
+    PQclear(PQexec(holder,
+                   "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE"));
+    wait_for("Not known; it was: 0 charged twice", 0); /* it reads again and again */
+    world_wait(world_blocked);
+    assert_int_equal(kill(t.pid, SIGTERM), 0);
+    assert_restored();
+    PQfinish(holder);
+}
+
 /* Guarantee: Without a terminal `top` says so. */
 CASE(without_a_terminal_it_says_so)
 {

@@ -100,6 +100,30 @@ CASE(top_shows_the_last_trouble_of_each_worker, .open = open_own_redis)
     pool_stop();
 }
 
+/* Guarantee: `top` of one database shows no worker of a page of another. */
+CASE(top_shows_no_workers_of_another_database)
+{
+    struct fixture shown, works = world.f;
+
+    fixture_open_migrated(&shown);
+    fixture_exec(shown.url,
+                 "INSERT INTO ledgerlock.workers (pool, slot, job, host, pid, "
+                 "started_at, seen_at, counters) VALUES ('away', 0, 'orders', 'h', 1, "
+                 "now(), now() + interval '1 day', '{}')");
+    start_pool("-w 2 --jobs billing");
+    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    world.f = shown;
+    start_top();
+    wait_for("away", 0); /* the page is asked before it is drawn */
+    wait_for("q quit", 0);
+    assert_null(strstr(t.said, "works"));
+    press("q");
+    assert_restored();
+    world.f = works;
+    pool_stop();
+    fixture_close(&shown);
+}
+
 /* Guarantee: Of 64 workers `top` shows in 80 x 24 as many as fit, and counts the
  * others; the other parts keep their places. */
 CASE(top_counts_the_workers_that_do_not_fit)

@@ -120,10 +120,11 @@ int cli_confirm(bool yes, const char *warning, struct err *e)
 
 /* ---- connections ---- */
 
-int cli_connect(const struct config *c,
-                const char *verb,
-                struct pg **out,
-                struct err *e)
+int cli_connect_within(const struct config *c,
+                       const char *verb,
+                       const struct cli_limits *limits,
+                       struct pg **out,
+                       struct err *e)
 {
     char name[64];
     char url[2 * CONFIG_TEXT];
@@ -131,7 +132,9 @@ int cli_connect(const struct config *c,
         .url = c->postgres_url,
         .password_file = c->postgres_password_file,
         .name = name,
-        .answer_ms = 10 * 60 * 1000,
+        .answer_ms = limits->answer_ms,
+        .statement_ms = limits->statement_ms,
+        .lock_ms = limits->lock_ms,
         .schema = c->postgres_schema,
         .by_key = c->by_key,
         .transaction_pooling = c->transaction_pooling,
@@ -142,6 +145,16 @@ int cli_connect(const struct config *c,
         return err_wrap(e, "postgres.url %s",
                         config_mask(c->postgres_url, url, sizeof url));
     return 0;
+}
+
+int cli_connect(const struct config *c,
+                const char *verb,
+                struct pg **out,
+                struct err *e)
+{
+    static const struct cli_limits limits = {.answer_ms = 10 * 60 * 1000};
+
+    return cli_connect_within(c, verb, &limits, out, e);
 }
 
 int cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e)

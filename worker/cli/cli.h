@@ -103,8 +103,19 @@ enum exit_code cli_usage(const char *verb, const char *fmt, ...)
 MUST_CHECK int
 cli_connect(const struct config *c, const char *verb, struct pg **out, struct err *e);
 
-/* The same, and checks that the schema is that of this program. The caller closes *out,
- * also on error; it is NULL if it was not opened. */
+/* The same with other limits, in milliseconds, as pg_options has them. */
+struct cli_limits {
+    int64_t answer_ms, statement_ms, lock_ms;
+};
+
+MUST_CHECK int cli_connect_within(const struct config *c,
+                                  const char *verb,
+                                  const struct cli_limits *limits,
+                                  struct pg **out,
+                                  struct err *e);
+
+/* As cli_connect, and checks that the schema is that of this program. The caller closes
+ * *out, also on error; it is NULL if it was not opened. */
 MUST_CHECK int
 cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e);
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 int doc_put(json_t *object, const char *key, json_t *value, struct err *e)
 {
@@ -78,6 +79,16 @@ const char *doc_digits(const json_t *doc, const char *key, char *buf, size_t siz
 
     (void)snprintf(buf, size, "%lld", doc_int(doc, key));
     return text != NULL ? text : buf;
+}
+
+json_t *doc_string(const char *text)
+{
+    size_t n = strlen(text);
+    json_t *value = json_stringn(text, n);
+
+    while (value == NULL && n > 0)
+        value = json_stringn(text, --n);
+    return value;
 }
 
 const char *doc_text(const json_t *doc, const char *key)

@@ -35,6 +35,10 @@ long long doc_int(const json_t *doc, const char *key);
  * Text is borrowed from doc, an integer is written into buf. */
 const char *doc_digits(const json_t *doc, const char *key, char *buf, size_t size);
 
+/* A text as a value: up to where it is no UTF-8, as when a character at its end was cut
+ * in two. NULL when out of memory. */
+json_t *doc_string(const char *text);
+
 /* Text under a key; "" if there is none. */
 const char *doc_text(const json_t *doc, const char *key);
 

@@ -29,13 +29,25 @@ static bool is_our_host(const char *host)
            memchr(host, '.', n) == NULL;
 }
 
-static bool is_of_a_stranger(struct MHD_Connection *connection)
+static bool
+is_header(struct MHD_Connection *connection, const char *name, const char *value)
 {
-    const char *site =
-        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site");
+    const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
 
-    return site != NULL && strcmp(site, "same-origin") != 0 &&
-           strcmp(site, "none") != 0;
+    return text != NULL && strcmp(text, value) == 0;
+}
+
+/* A page of a stranger may link to ours, which a person then sees in a window of its
+ * own; it may not read it, show it in a frame, or send anything. */
+static bool is_of_a_stranger(struct MHD_Connection *connection, bool is_post)
+{
+    bool is_link = !is_post && is_header(connection, "Sec-Fetch-Mode", "navigate") &&
+                   is_header(connection, "Sec-Fetch-Dest", "document");
+
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site") !=
+               NULL &&
+           !is_header(connection, "Sec-Fetch-Site", "same-origin") &&
+           !is_header(connection, "Sec-Fetch-Site", "none") && !is_link;
 }
 
 /* ---- answers ---- */
@@ -171,7 +183,7 @@ enum MHD_Result answer(void *cls,
     if (!is_our_host(host))
         return answer_words(h, connection, 403,
                             "ask by address, or by a name without a dot\n");
-    if (is_of_a_stranger(connection))
+    if (is_of_a_stranger(connection, is_post))
         return answer_words(h, connection, 403, "pages of others may not read this\n");
     if (is_post)
         return chaos_post(h, connection, url, upload_data, upload_data_size, con_cls);

@@ -33,9 +33,9 @@ json_t *chaos_document(const struct chaos *c)
         if (f->action != NULL)
             (void)json_array_append_new(
                 faults,
-                json_pack("{s:s,s:s,s:I,s:I,s:I,s:b}", "fault", f->action->name, "what",
-                          f->what, "at_ms", (json_int_t)f->at_unix_ms, "lasts_ms",
-                          (json_int_t)f->lasts_ms, "recovered_ms",
+                json_pack("{s:s,s:o,s:I,s:I,s:I,s:b}", "fault", f->action->name, "what",
+                          doc_string(f->what), "at_ms", (json_int_t)f->at_unix_ms,
+                          "lasts_ms", (json_int_t)f->lasts_ms, "recovered_ms",
                           (json_int_t)f->recovered_ms, "is_over", (int)f->is_over));
     }
     return json_pack("{s:s,s:o,s:o,s:b}", "token", c->token, "actions", actions,
@@ -133,7 +133,7 @@ static void run(struct chaos *c, const struct chaos_action *action)
 {
     struct chaos_run r = {.order = c->h->order};
     struct err e = {0};
-    int64_t begun_ms = clk_ms();
+    int64_t begun_ms;
     long long commits;
 
     note_begin(c, action);
@@ -143,6 +143,7 @@ static void run(struct chaos *c, const struct chaos_action *action)
         note(c, &r, -1, true);
         return;
     }
+    begun_ms = clk_ms(); /* a worker or a row may have been looked for until now */
     log_warn("http.chaos", "code=LL-5021 fault=%s what=\"%s\" lasts_ms=%lld",
              action->name, r.what, (long long)r.lasts_ms);
     tell_shop(action, &r);

@@ -9,7 +9,7 @@
 #include "worker/http/chaos.h"
 #include "worker/jobs/resource.h"
 
-enum { CHOICE_MS = 3000, PAUSE_MS = 20 };
+enum { CHOICE_MS = 3000, PAUSE_MS = 20, AGAIN_MS = 1 };
 
 /* Longer than a lease: whoever trusts the lease alone is wrong by now. */
 static int64_t beyond_lease(const struct chaos_run *r)
@@ -37,6 +37,7 @@ static int choose(struct chaos_run *r, struct err *e)
         }
         if (is_late)
             return err_set(e, ERR_INVALID, "LL-5022 no worker runs");
+        clk_pause_ms(AGAIN_MS);
     }
 }
 

@@ -35,14 +35,15 @@ char *document_compose(const struct http *h, size_t *length)
     int64_t now_ms = document_now_ms();
     const char *verdict = view_verdict(h->tables, audit, h->trouble[0] != '\0');
     json_t *doc = json_pack(
-        "{s:s,s:s,s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:O?,s:I,s:I,s:s,s:s,s:s,s:o}", "version",
+        "{s:s,s:s,s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:O?,s:I,s:I,s:o,s:o,s:o,s:o}", "version",
         LEDGERLOCK_VERSION, "pool", shared->name, "host", shared->host, "at_ms",
         (json_int_t)now_ms, "verdict", verdict, "workers", memory_workers(h),
         "counters", memory_counters(h), "busy", memory_waits(h), "timeline",
         memory_timeline(h, now_ms), "tables", h->tables, "tables_age_ms",
         (json_int_t)(h->tables_ms != 0 ? clk_ms() - h->tables_ms : -1), "stale_ms",
-        (json_int_t)h->stale_ms, "trouble", h->trouble, "redis_trouble",
-        h->redis_trouble, "audit_trouble", h->audit_trouble, "audit", audit);
+        (json_int_t)h->stale_ms, "trouble", doc_string(h->trouble), "redis_trouble",
+        doc_string(h->redis_trouble), "audit_trouble", doc_string(h->audit_trouble),
+        "audit", audit);
     char *text;
 
     if (doc != NULL && h->chaos != NULL)

@@ -21,9 +21,7 @@
 
 enum {
     REFRESH_MS = 1000,
-    STALE_MS = 10000, /* a reading, and its pause, may take so much longer */
-    REST =
-        50, /* tables are left alone for so many times as long as reading them took */
+    STALE_MS = 10000,       /* a reading, and its pause, may take so much longer */
     AUDIT_REST = 200,       /* likewise after an audit */
     IDLE_S = 15,            /* a client that does not read its answer */
     MEMORY_MAX = 16 * 1024, /* of one connection: its headers must fit */
@@ -85,43 +83,40 @@ static void publish(struct http *h)
     events_wake(h);
 }
 
-/* Reads the tables on its own connection, which is opened again when it broke. */
-static void refresh(struct http *h, struct pg **pg, int64_t *next_ms)
+/* Reads the tables on its own connection, which is opened again when it broke. Returns
+ * how long to leave them alone then. */
+static int64_t read_tables(struct http *h, struct pg **pg)
 {
     json_t *tables = NULL;
     struct err e = {0};
-    int64_t begun_ms = clk_ms();
+    int64_t begun_ms, pause_ms = REFRESH_MS;
 
-    if (begun_ms >= *next_ms) {
-        if (!pg_is_usable(*pg)) {
-            pg_close(*pg);
-            *pg = NULL;
-        }
-        if (*pg == NULL)
-            (void)!cli_connect(h->order->config, "http", pg, &e);
-        begun_ms = clk_ms();
-        if (e.code == 0)
-            (void)!view_read_tables(*pg, h->order->now, &tables, &e);
-        if (e.code == 0 && h->chaos != NULL)
-            (void)!chaos_read_plain(*pg, tables, &e);
-        *next_ms = clk_ms() + REST * (clk_ms() - begun_ms);
-    }
+    (void)!view_connect(h->order->config, "http", pg, &e);
+    begun_ms = clk_ms();
+    if (e.code == 0)
+        (void)!view_read_tables(*pg, h->order->now, &tables, &e);
+    if (e.code == 0 && h->chaos != NULL)
+        (void)!chaos_read_plain(*pg, tables, &e);
+    if (e.code == 0)
+        pause_ms = view_pause_ms(clk_ms() - begun_ms);
     (void)pthread_mutex_lock(&h->mutex);
-    if (tables != NULL && e.code == 0) {
+    if (e.code == 0) {
         json_decref(h->tables);
         h->tables = json_incref(tables);
         json_decref(h->audit);
         h->audit = json_incref(json_object_get(tables, "audit"));
         (void)json_object_del(tables, "audit");
         h->tables_ms = clk_ms();
-        h->stale_ms = STALE_MS + 2 * (*next_ms - begun_ms);
+        h->stale_ms = STALE_MS + 2 * (clk_ms() + pause_ms - begun_ms);
         h->trouble[0] = '\0';
-    } else if (e.code != 0) {
+    } else {
         (void)snprintf(h->trouble, sizeof h->trouble, "%.299s", e.msg);
     }
-    publish(h);
+    if (h->document == NULL)
+        publish(h);
     (void)pthread_mutex_unlock(&h->mutex);
     json_decref(tables);
+    return pause_ms;
 }
 
 static int
@@ -191,6 +186,16 @@ int64_t http_audit_pause_ms(int64_t every_ms, int64_t took_ms)
     return rest_ms > every_ms ? rest_ms : every_ms;
 }
 
+static void *read_now_and_then(void *arg)
+{
+    struct http *h = arg;
+    struct pg *pg = NULL;
+
+    while (!is_ending(h))
+        clk_pause_ms(read_tables(h, &pg));
+    return NULL;
+}
+
 static void *audit_now_and_then(void *arg)
 {
     struct http *h = arg;
@@ -233,23 +238,24 @@ static struct MHD_Daemon *start(struct http *h)
         completed, h, MHD_OPTION_END);
 }
 
-static void refresh_until_told(struct http *h, const sigset_t *stops)
+/* The memory of the pool changes also while no table can be read. */
+static void publish_until_told(struct http *h, const sigset_t *stops)
 {
     static const struct timespec pause = {REFRESH_MS / 1000,
                                           REFRESH_MS % 1000 * 1000000L};
-    struct pg *pg = NULL;
-    int64_t next_ms = 0;
 
-    do
-        refresh(h, &pg, &next_ms);
-    while (sigtimedwait(stops, NULL, &pause) < 0);
-    pg_close(pg);
+    while (sigtimedwait(stops, NULL, &pause) < 0) {
+        (void)pthread_mutex_lock(&h->mutex);
+        if (h->document != NULL) /* the first one has the tables, or why it has none */
+            publish(h);
+        (void)pthread_mutex_unlock(&h->mutex);
+    }
 }
 
 static void serve(const struct companion_order *order)
 {
-    static void *(*const threads[])(void *) = {audit_now_and_then, clients_watch,
-                                               ping_redis};
+    static void *(*const threads[])(void *) = {read_now_and_then, audit_now_and_then,
+                                               clients_watch, ping_redis};
     struct http h = {.order = order,
                      .mutex = PTHREAD_MUTEX_INITIALIZER,
                      .clients_mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -277,7 +283,7 @@ static void serve(const struct companion_order *order)
             return;
         }
     }
-    refresh_until_told(&h, &stops);
+    publish_until_told(&h, &stops);
     (void)pthread_mutex_lock(&h.mutex);
     h.is_ending = true;
     events_wake(&h);

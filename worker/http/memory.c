@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "worker/cli/json.h"
 #include "worker/http/http.h"
 
 enum { KEYS_SHOWN = 3, KEPT_MS = 1500, WAIT_MS = 200, WAITS_SHOWN = 16 };
@@ -75,7 +76,7 @@ static void put_last_trouble(json_t *worker, const struct http *h, size_t i)
         at_ms = t->events[k].begun_ms;
         (void)snprintf(text, sizeof text, "%s", t->events[k].what);
     }
-    (void)json_object_set_new(worker, "last_trouble", json_string(text));
+    (void)json_object_set_new(worker, "last_trouble", doc_string(text));
     (void)json_object_set_new(worker, "last_trouble_ago_ms",
                               json_integer(at_ms == 0 ? -1 : clk_ms() - at_ms));
 }
@@ -101,7 +102,7 @@ static json_t *worker_document(const struct http *h, size_t i)
     put_keys(worker, slot, shown ? key_count(f) : 0);
     put_last_trouble(worker, h, i);
     if (state != SLOT_WORKS && state != SLOT_CONNECTED && slot->trouble[0] != '\0')
-        (void)json_object_set_new(worker, "trouble", json_string(slot->trouble));
+        (void)json_object_set_new(worker, "trouble", doc_string(slot->trouble));
     return worker;
 }
 
@@ -215,10 +216,10 @@ json_t *memory_timeline(const struct http *h, int64_t unix_ms)
         (void)snprintf(worker, sizeof worker, "worker %zu of %s", event.slot,
                        h->order->shared->slots[event.slot].job->name);
         (void)json_array_append_new(
-            events, json_pack("{s:I,s:s,s:s,s:s,s:I}", "at_ms",
+            events, json_pack("{s:I,s:s,s:s,s:o,s:I}", "at_ms",
                               (json_int_t)(unix_ms - now_ms + event.begun_ms), "what",
-                              event.what, "worker", worker, "detail", event.detail,
-                              "recovered_ms",
+                              event.what, "worker", worker, "detail",
+                              doc_string(event.detail), "recovered_ms",
                               (json_int_t)(event.ended_ms == 0
                                                ? -1
                                                : event.ended_ms - event.begun_ms)));

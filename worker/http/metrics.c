@@ -64,6 +64,8 @@ static const struct sample {
      "Batches whose lease ended before their release.", COUNT_lost},
     {"ledgerlock_lock_answers_lost_total", "",
      "Lock calls of which it is not known what they did.", COUNT_uncertain},
+    {"ledgerlock_commit_answers_lost_total", "", "COMMITs whose answer was lost.",
+     COUNT_commit_unknown},
     {"ledgerlock_conflicts_total", "",
      "Batches that were rolled back for a collision or a timeout.", COUNT_conflicts},
     {"ledgerlock_rows_parked_total", "", "Rows that were set aside for a person.",
@@ -109,21 +111,16 @@ static void put_outcomes(FILE *f, const struct sums sums[JOB_TYPE_CT])
             job_types[j]->name, sums[j].measures.stale, job_types[j]->name,
             sums[j].counters.value[COUNT_fenced]);
     head(f, "ledgerlock_commits_in_doubt_total", "counter",
-         "COMMITs whose answer was lost, by what became of them.");
+         "COMMITs whose answer was lost, by what a worker found had become of them.");
     for (int j = 0; j < JOB_TYPE_CT; j++) {
         const int64_t *settled = sums[j].measures.settled;
-        int64_t open =
-            sums[j].counters.value[COUNT_commit_unknown] - settled[0] - settled[1];
 
         (void)fprintf(f,
                       "ledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
                       "\"committed\"} %" PRId64
                       "\nledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
-                      "\"rolled_back\"} %" PRId64
-                      "\nledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
-                      "\"open\"} %" PRId64 "\n",
-                      job_types[j]->name, settled[1], job_types[j]->name, settled[0],
-                      job_types[j]->name, open > 0 ? open : 0);
+                      "\"rolled_back\"} %" PRId64 "\n",
+                      job_types[j]->name, settled[1], job_types[j]->name, settled[0]);
     }
 }
 
@@ -145,8 +142,8 @@ static void put_histogram(FILE *f,
             (void)fprintf(f, "%s_bucket{job=\"%s\",le=\"+Inf\"} %" PRId64 "\n", name,
                           job->name, n);
     }
-    (void)fprintf(f, "%s_sum{job=\"%s\"} %g\n%s_count{job=\"%s\"} %" PRId64 "\n", name,
-                  job->name, (double)h->sum_us / 1e6, name, job->name, n);
+    (void)fprintf(f, "%s_sum{job=\"%s\"} %.6f\n%s_count{job=\"%s\"} %" PRId64 "\n",
+                  name, job->name, (double)h->sum_us / 1e6, name, job->name, n);
 }
 
 static void put_histograms(FILE *f, const struct sums sums[JOB_TYPE_CT])
@@ -168,7 +165,7 @@ static void put_histograms(FILE *f, const struct sums sums[JOB_TYPE_CT])
 static void
 put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
 {
-    int64_t up = 0, redis_down = 0, postgres_down = 0;
+    int64_t redis_down = 0, postgres_down = 0;
 
     head(f, "ledgerlock_workers", "gauge", "Worker processes, by state.");
     for (int j = 0; j < JOB_TYPE_CT; j++) {
@@ -179,7 +176,6 @@ put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
                 f, "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
                 job_types[j]->name,
                 s < SLOT_STATES ? memory_state((enum slot_state)s) : "gone", states[s]);
-        up += states[SLOT_CONNECTED] + states[SLOT_WORKS];
         redis_down += states[SLOT_REDIS_DOWN];
         postgres_down += states[SLOT_POSTGRES_DOWN];
     }
@@ -187,11 +183,10 @@ put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
         f, "ledgerlock_redis_up", "gauge",
         "0 while a worker, or the process that serves this, finds that Redis is down.");
     (void)fprintf(f, "ledgerlock_redis_up %d\n",
-                  redis_down == 0 && up > 0 && h->redis_trouble[0] == '\0');
+                  redis_down == 0 && h->redis_trouble[0] == '\0');
     head(f, "ledgerlock_pg_up", "gauge",
          "0 while a worker finds that PostgreSQL is down.");
-    (void)fprintf(f, "ledgerlock_pg_up %d\n",
-                  postgres_down == 0 && (up > 0 || redis_down > 0));
+    (void)fprintf(f, "ledgerlock_pg_up %d\n", postgres_down == 0);
 }
 
 /* A figure of the backlog of each job. */
@@ -240,6 +235,10 @@ static void put_audit(FILE *f, const struct http *h)
     if (json_is_object(audit))
         (void)fprintf(f, "ledgerlock_audit_timestamp_seconds %.3f\n",
                       (double)time(NULL) - (double)doc_int(audit, "age_ms") / 1000);
+    head(f, "ledgerlock_audit_seconds", "gauge", "How long the last whole audit took.");
+    if (json_is_object(audit))
+        (void)fprintf(f, "ledgerlock_audit_seconds %.3f\n",
+                      (double)doc_int(audit, "took_ms") / 1000);
     json_decref(audit);
 }
 

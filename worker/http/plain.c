@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "worker/cli/json.h"
 #include "worker/http/http.h"
+#include "worker/http/view.h"
 
 void plain_put(FILE *f, const char *text)
 {
@@ -31,6 +32,11 @@ void plain_put(FILE *f, const char *text)
     }
 }
 
+static bool is_put(const json_t *value)
+{
+    return json_is_integer(value) || json_is_string(value) || json_is_array(value);
+}
+
 /* Milliseconds since 1970 as a time of the day in UTC; what is below 0 is not there. */
 static void put_value(FILE *f, const char *key, const json_t *value)
 {
@@ -43,14 +49,24 @@ static void put_value(FILE *f, const char *key, const json_t *value)
         (void)fputs("<td class=n>-</td>", f);
     else if (json_is_integer(value))
         (void)fprintf(f, "<td class=n>%" JSON_INTEGER_FORMAT "</td>", n);
-    else if (json_is_string(value)) {
+    else if (is_put(value)) {
+        json_t *text;
+        size_t i;
+
         (void)fputs("<td>", f);
-        plain_put(f, json_string_value(value));
+        if (json_is_string(value))
+            plain_put(f, json_string_value(value));
+        json_array_foreach(value, i, text)
+        {
+            (void)fputs(i > 0 ? " " : "", f);
+            plain_put(f, json_string_value(text));
+        }
         (void)fputs("</td>", f);
     }
 }
 
-/* An array of objects with the same members; texts and integers are shown. */
+/* An array of objects with the members of the first; texts, arrays of texts and
+ * integers are shown. */
 static void put_table(FILE *f, const char *title, const json_t *rows)
 {
     const char *key;
@@ -65,7 +81,7 @@ static void put_table(FILE *f, const char *title, const json_t *rows)
     (void)fputs("<table><thead><tr>", f);
     json_object_foreach(json_array_get(rows, 0), key, value)
     {
-        if (json_is_integer(value) || json_is_string(value)) {
+        if (is_put(value)) {
             (void)fputs("<th>", f);
             plain_put(f, key);
         }
@@ -74,9 +90,9 @@ static void put_table(FILE *f, const char *title, const json_t *rows)
     json_array_foreach(rows, i, row)
     {
         (void)fputs("<tr>", f);
-        json_object_foreach(row, key, value)
+        json_object_foreach(json_array_get(rows, 0), key, value)
         {
-            put_value(f, key, value);
+            put_value(f, key, json_object_get(row, key));
         }
         (void)fputs("\n", f);
     }
@@ -85,8 +101,11 @@ static void put_table(FILE *f, const char *title, const json_t *rows)
 
 static void put_figures(FILE *f, const json_t *of)
 {
-    (void)fprintf(f, "%lld charged twice, %lld oversold, %lld totals wrong</p>\n",
-                  doc_int(of, "charged_twice"), doc_int(of, "oversold"),
+    char oversold[24];
+
+    (void)fprintf(f, "%lld charged twice, %s oversold, %lld totals wrong</p>\n",
+                  doc_int(of, "charged_twice"),
+                  view_oversold(of, oversold, sizeof oversold),
                   doc_int(of, "wrong_totals"));
 }
 

@@ -1,10 +1,45 @@
 /* view: the tables, for the page and for `top`. */
 #include "worker/http/view.h"
 
+#include <stdio.h>
+
+#include "worker/cli/cli.h"
 #include "worker/cli/json.h"
 #include "worker/jobs/job.h"
 
-enum { PARKED_SHOWN = 20 };
+enum {
+    READ_MS = 1000,
+    REST =
+        50, /* tables are left alone for so many times as long as reading them took, */
+    REST_MOST_MS = 30000, /* but no longer than this */
+    PARKED_SHOWN = 20,
+    LOCK_MS = 1000,
+    STATEMENT_MS = 10000,
+    ANSWER_MS = 12000
+};
+
+/* ---- connection ---- */
+
+int view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e)
+{
+    const struct cli_limits limits = {
+        .answer_ms = ANSWER_MS, .statement_ms = STATEMENT_MS, .lock_ms = LOCK_MS};
+
+    if (pg_is_usable(*pg))
+        return 0;
+    pg_close(*pg);
+    *pg = NULL;
+    return cli_connect_within(c, of, &limits, pg, e);
+}
+
+int64_t view_pause_ms(int64_t took_ms)
+{
+    int64_t rest_ms = REST * took_ms;
+
+    if (rest_ms > REST_MOST_MS)
+        return REST_MOST_MS;
+    return rest_ms > READ_MS ? rest_ms : READ_MS;
+}
 
 /* ---- tables ---- */
 
@@ -84,12 +119,24 @@ static int add_audit(struct pg *pg, json_t *doc, struct err *e)
     return code;
 }
 
+static int add_database(struct pg *pg, json_t *doc, struct err *e)
+{
+    struct pg_result *res;
+    int code;
+
+    if (pg_exec(pg, SQL_HTTP_DATABASE, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    code = doc_put(doc, "database", json_string(pg_get_text(res, 0, 0)), e);
+    pg_result_free(res);
+    return code;
+}
+
 int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e)
 {
     const struct pg_param at = pg_text(now);
     json_t *doc = *out = json_object();
 
-    if (add_jobs(pg, now, doc, e) != 0 ||
+    if (add_database(pg, doc, e) != 0 || add_jobs(pg, now, doc, e) != 0 ||
         add_rows(pg, doc, "newest", SQL_HTTP_CHECK_NEWEST, &at, 1, 0, e) != 0 ||
         add_audit(pg, doc, e) != 0 ||
         add_rows(pg, doc, "stock", SQL_HTTP_NEWEST_SALES, &at, 1, 1, e) != 0 ||
@@ -99,13 +146,20 @@ int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e
     return add_parked(pg, doc, e);
 }
 
+const char *view_oversold(const json_t *newest, char *text, size_t size)
+{
+    long long n = doc_int(newest, "oversold");
+
+    (void)snprintf(text, size, "%lld", n);
+    return n < 0 ? "-" : text;
+}
+
 const char *view_verdict(const json_t *tables, const json_t *audit, bool is_late)
 {
     const json_t *newest = json_array_get(json_object_get(tables, "newest"), 0);
 
-    if (doc_int(newest, "charged_twice") + doc_int(newest, "oversold") +
-                doc_int(newest, "wrong_totals") >
-            0 ||
+    if (doc_int(newest, "charged_twice") > 0 || doc_int(newest, "oversold") > 0 ||
+        doc_int(newest, "wrong_totals") > 0 ||
         json_array_size(json_object_get(audit, "broken")) > 0)
         return "bad";
     return newest == NULL || is_late ? "unknown" : "good";

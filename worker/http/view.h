@@ -6,12 +6,24 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "common/base/config.h"
 #include "common/pg/pg.h"
 
+/* Opens a connection for the reading, unless *pg is a usable one, in the place of a
+ * broken one. No statement takes longer than some seconds, and none waits for a lock
+ * longer than one. */
+MUST_CHECK int
+view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e);
+
+/* How long to leave the tables alone after a reading that took so long: 50 times that,
+ * at least 1 s and at most 30 s. */
+int64_t view_pause_ms(int64_t took_ms);
+
 /* Reads them into a new object, which the caller owns, also on error:
+ *   database   which schema of which database: no other one has this text
  *   jobs       by name: due, oldest_due_ms, future, parked
  *   newest     one row (function check_newest): charges, wallets and skus, as many as
- *              were looked at; charged_twice, oversold, wrong_totals
+ *              were looked at; charged_twice, oversold (-1: not counted), wrong_totals
  *   audit      the last whole audit that a pool made, or null: invariants, broken
  *              (names), took_ms, age_ms
  *   stock      the most wanted SKUs: sku, sold, on_hand, initial_qty
@@ -21,6 +33,9 @@
  * now: counts as now; NULL: the database's clock. */
 MUST_CHECK int
 view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e);
+
+/* How many units were oversold, as digits; "-": there are too many SKUs to count. */
+const char *view_oversold(const json_t *newest, char *text, size_t size);
 
 /* The verdict of them and of the last whole audit: "bad" stays so; one that was good
  * and can no longer be read in time is "unknown". */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "worker/cli/json.h"
+#include "worker/http/view.h"
 
 enum { BAR = 20 };
 
@@ -62,14 +63,19 @@ static void draw_job(const struct screen *s, const char *name, const json_t *job
 static void draw_verdict(const struct screen *s)
 {
     const json_t *newest = json_array_get(json_object_get(s->doc, "newest"), 0);
-    long long twice = doc_int(newest, "charged_twice");
-    long long oversold = doc_int(newest, "oversold");
-    long long wrong = doc_int(newest, "wrong_totals");
+    const json_t *audit = json_object_get(s->doc, "audit");
+    bool is_late = s->trouble[0] != '\0';
+    const char *verdict = view_verdict(s->doc, audit, is_late);
+    char oversold[24];
 
-    (void)put_line(twice + oversold + wrong > 0 ? A_BOLD | A_REVERSE : A_BOLD,
-                   "%lld charged twice, %lld oversold, %lld totals wrong, newest %lld "
-                   "charges",
-                   twice, oversold, wrong, doc_int(newest, "charges"));
+    (void)put_line(verdict[0] == 'b' ? A_BOLD | A_REVERSE : A_BOLD,
+                   "%s%lld charged twice, %s oversold, %lld totals wrong; newest %lld "
+                   "charges, %lld SKUs",
+                   verdict[0] == 'u' ? "Not known; it was: " : "",
+                   doc_int(newest, "charged_twice"),
+                   view_oversold(newest, oversold, sizeof oversold),
+                   doc_int(newest, "wrong_totals"), doc_int(newest, "charges"),
+                   doc_int(newest, "skus"));
 }
 
 static void draw_audit(const struct screen *s)

@@ -10,17 +10,29 @@
 #include "common/base/clock.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
+#include "worker/cli/migrate.h"
 #include "worker/http/ask.h"
 #include "worker/http/view.h"
 #include "worker/top/screen.h"
 
-enum { READ_MS = 1000, REST = 50, WAIT_MS = 100, ESCAPE = 27, REDRAW = 12 };
+enum { ASK_MS = 1000, WAIT_MS = 100, ESCAPE = 27, REDRAW = 12 };
 
-static volatile sig_atomic_t ended_by;
+static volatile sig_atomic_t ended_by, is_reading;
 
+static void restore_terminal(void)
+{
+    if (stdscr != NULL && !isendwin())
+        (void)endwin();
+}
+
+/* While PostgreSQL is waited for nobody looks at what is noted. */
 static void note_signal(int sig)
 {
     ended_by = sig;
+    if (!is_reading)
+        return;
+    restore_terminal();
+    _exit(EXIT_OK);
 }
 
 /* ---- reading ---- */
@@ -67,12 +79,16 @@ static json_t *find_row(json_t *workers, const json_t *page, const json_t *of_pa
     return json_array_append_new(workers, made) == 0 ? made : NULL;
 }
 
-/* Puts what the page of a pool says of its workers beside what their rows say. */
-static void join(json_t *workers, const json_t *page)
+/* Puts what the page of a pool says of its workers beside what their rows say, unless
+ * it is the page of another database. */
+static void join(json_t *workers, const json_t *page, const char *database)
 {
+    const json_t *tables = json_object_get(page, "tables");
     json_t *of_page;
     size_t i;
 
+    if (strcmp(doc_text(tables, "database"), database) != 0)
+        return;
     json_array_foreach(json_object_get(page, "workers"), i, of_page)
     {
         (void)json_object_update(find_row(workers, page, of_page), of_page);
@@ -98,17 +114,12 @@ static void read_if_time(struct top *t)
 
     if (t->screen.is_paused || begun_ms < t->next_ms)
         return;
-    if (!pg_is_usable(t->pg)) {
-        pg_close(t->pg);
-        t->pg = NULL;
-        (void)!cli_open(t->config, "top", &t->pg, &e);
-    }
-    if (e.code == 0)
+    is_reading = true;
+    if (view_connect(t->config, "top", &t->pg, &e) == 0)
         doc = read_all(t->pg, &e);
+    is_reading = false;
     (void)snprintf(t->trouble, sizeof t->trouble, "%.299s", e.code == 0 ? "" : e.msg);
-    t->next_ms = clk_ms() + (clk_ms() - begun_ms) * REST;
-    if (t->next_ms < begun_ms + READ_MS)
-        t->next_ms = begun_ms + READ_MS;
+    t->next_ms = clk_ms() + view_pause_ms(doc != NULL ? clk_ms() - begun_ms : 0);
     if (doc == NULL)
         return;
     json_decref(t->before);
@@ -131,10 +142,10 @@ static void ask_if_time(struct top *t)
 
     if (t->screen.is_paused || t->doc == NULL || clk_ms() < t->ask_ms)
         return;
-    t->ask_ms = clk_ms() + READ_MS;
+    t->ask_ms = clk_ms() + ASK_MS;
     page = ask_page(t->config);
     workers = json_deep_copy(t->rows);
-    join(workers, page);
+    join(workers, page, doc_text(t->doc, "database"));
     (void)json_object_set_new(t->doc, "workers", workers);
     json_decref(page);
 }
@@ -182,12 +193,6 @@ static bool press(struct screen *s, int key)
 
 /* ---- the verb ---- */
 
-static void restore_terminal(void)
-{
-    if (stdscr != NULL && !isendwin())
-        (void)endwin();
-}
-
 /* A crash of the program: the terminal first, then the signal's own end. */
 static void restore_and_die(int sig)
 {
@@ -230,7 +235,8 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     (void)argc;
     (void)argv;
     t.screen.trouble = t.trouble;
-    if (cli_open(c, "top", &t.pg, &e) != 0 || open_screen(&e) != 0) {
+    if (view_connect(c, "top", &t.pg, &e) != 0 || migrate_check(t.pg, &e) != 0 ||
+        open_screen(&e) != 0) {
         pg_close(t.pg);
         return cli_fail(&e);
     }

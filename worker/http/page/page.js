@@ -93,10 +93,10 @@ function showVerdict() {
   const state = !newest ? "unknown" : doc.verdict === "good" && !(known && readAge <= doc.stale_ms) ? "unknown" : doc.verdict;
   $("unknown").textContent = state !== "unknown" ? "" : newest ? "Not known; it was: " : "Not known yet: ";
   $("twice").textContent = newest ? number(newest.charged_twice) : "–";
-  $("oversold").textContent = newest ? number(newest.oversold) : "–";
+  $("oversold").textContent = newest && newest.oversold >= 0 ? number(newest.oversold) : "–";
   $("wrong").textContent = newest ? number(newest.wrong_totals) : "–";
   $("newest").textContent = newest ? "Among the newest " + number(newest.charges) + " charges, " + number(newest.wallets) + " wallets and " +
-    number(newest.skus) + " SKUs, read " + age(readAge) + " ago." : "";
+    number(newest.skus) + " SKUs" + (newest.oversold < 0 ? " (too many for this: the audit counts them)" : "") + ", read " + age(readAge) + " ago." : "";
   $("audit").textContent = !audit ? "No whole audit has ended yet." :
     (audit.broken.length === 0 ? "The last whole audit: no promise is broken (" + audit.invariants + " invariants), " :
       "The last whole audit: BROKEN: " + audit.broken.join(", ") + ", ") + age(audit.age_ms + late) + " ago.";
@@ -167,10 +167,16 @@ function show(doc) {
   if (doc.chaos) withChaos(doc);
 }
 
-const source = new EventSource("/events");
-source.onmessage = (event) => show(JSON.parse(event.data));
-source.onerror = () => {
-  isLost = true;
-  showVerdict();
-};
+// A browser gives up for good when the answer is an error: too many pages are open, or a proxy finds no pool.
+function listen() {
+  const source = new EventSource("/events");
+  source.onmessage = (event) => show(JSON.parse(event.data));
+  source.onerror = () => {
+    isLost = true;
+    showVerdict();
+    if (source.readyState === EventSource.CLOSED) setTimeout(listen, 2000);
+  };
+}
+
+listen();
 setInterval(() => { if (Date.now() - receivedAt > 2000) showVerdict(); }, 1000);
