@@ -205,7 +205,19 @@ static int why_not(struct ll_client *c)
                    one != NULL && one->failure < 0 ? one->why : "no answer");
 }
 
-static int gather_many(struct ll_client *c)
+/* The server under another name is in use: a majority of names is none of servers. */
+static bool is_twin(const struct ll_client *c, const struct ll_node *node)
+{
+    unsigned up = ll_up_nodes(c);
+
+    for (size_t i = 0; (i = ll_next(c, up, i)) < c->node_ct; i++) {
+        if (strcmp(c->nodes[i].run_id, node->run_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int gather_many(struct ll_client *c, bool is_take)
 {
     int64_t now_ms = ll_now_ms(), end_ms;
     bool had_majority = has_ready_majority(c);
@@ -223,9 +235,12 @@ static int gather_many(struct ll_client *c)
     while (!had_majority && wait_for_news(c, ll_least(end_ms, c->limit_ms)))
         continue;
     for (size_t i = 0; i < c->node_ct; i++) {
+        const struct ll_node *node = &c->nodes[i];
+
         /* reported until it is up, also while it is tried again */
-        if (c->nodes[i].state != LL_UP && c->nodes[i].failure == LL_E_INVAL)
-            return ll_fail(c, LL_E_INVAL, "%s", c->nodes[i].why);
+        if (node->state != LL_UP && node->failure == LL_E_INVAL &&
+            (!has_ready_majority(c) || (is_take && is_twin(c, node))))
+            return ll_fail(c, LL_E_INVAL, "%s", node->why);
     }
     return has_ready_majority(c) ? LL_OK : why_not(c);
 }
@@ -291,5 +306,5 @@ int ll_gather(struct ll_client *c, bool is_take)
 {
     refresh_all(c);
     check_again(c, is_take ? ll_now_ms() : CHECK_NOW);
-    return c->node_ct == 1 ? gather_one(c) : gather_many(c);
+    return c->node_ct == 1 ? gather_one(c) : gather_many(c, is_take);
 }

@@ -159,9 +159,9 @@ struct ll_options {
     uint32_t replicas;         /* after an acquire WAIT for this many; default 0; with
                                   fewer the lock is released, or ends with its lease */
     uint32_t max_lease_ms;     /* quorum: longest lease that anyone uses,
-                                  the same for all clients, checked on every node;
-                                  a node that started less than this ago grants
-                                  nothing; default 60000 */
+                                  the same for all clients: a node with another
+                                  value has no vote; one that started less than
+                                  this ago grants nothing; default 60000 */
     const char *tls_ca;        /* file of trusted certificates; NULL: system's */
     const char *tls_cert;      /* client certificate and its key: files in PEM; */
     const char *tls_key;       /* NULL: none */
