@@ -109,8 +109,9 @@ struct ll_lock;
 struct ll_renewer;
 struct redisContext;
 
-/* An event for metrics; on_event gets one at the end of every call that asked a server.
- */
+/* An event for metrics. on_event gets one at the end of every acquire, extend, verify
+ * (as an extend) and release, and of every try to connect to a server; a Sentinel, a
+ * renewer and the calls for operators have none of their own. */
 enum ll_event_kind { LL_EV_CONNECT, LL_EV_ACQUIRE, LL_EV_EXTEND, LL_EV_RELEASE };
 
 struct ll_event {

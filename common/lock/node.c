@@ -13,7 +13,7 @@ enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000 };
 
 void ll_node_fail(struct ll_client *c, struct ll_node *node, int code)
 {
-    if (node->check_at_ms == 0)
+    if (node->check_at_ms == 0 && !node->is_sentinel)
         (void)ll_leave(c, (struct ll_event){LL_EV_CONNECT, code, 0, 0, node->began_us});
     ll_node_close(node);
     node->failure = code;
