@@ -262,10 +262,11 @@ LL_MUST_CHECK int ll_try(struct ll_lock *l, const char *name, uint32_t lease_ms)
  * wait_ms have passed: LL_TIMEOUT, or the fault that lasted until then. Faults that
  * pass (unreachable, no answer, a replica, no quorum) do not end the wait; others end
  * it at once. cancel_fd: a readable descriptor ends the wait with LL_CANCELLED (an
- * attempt under way ends within its limits first); -1: none. A release of a wanted key
- * wakes the waiter. The wake-up is only a hint: the waiter also tries by itself, at the
- * latest when the holder's lease ends. There is no queue: the first attempt after a
- * release gets the key. */
+ * attempt under way ends within its limits first); -1: none. A release of the first
+ * busy key (LL_ANY, LL_ONE: of one of the first 16) wakes the waiter, but not in a
+ * quorum. The wake-up is only a hint: the waiter also tries by itself, at the latest
+ * when the holder's lease ends. There is no queue: the first attempt after a release
+ * gets the key. */
 LL_MUST_CHECK int ll_acquire_wait(struct ll_lock *l,
                                   const struct ll_key *keys,
                                   size_t n,
@@ -325,8 +326,8 @@ bool ll_valid(const struct ll_lock *l, uint32_t margin_ms);
  * keys are gone or somebody else's (see ll_key_code); LL_GONE: renewal has stopped (no
  * progress, max_hold, or the process stood still) and the lease runs out; < 0: the
  * fault of the last renewal. It may release, abandon and free the lock if no other
- * thread uses its client meanwhile, and must not wait for a thread that calls the
- * library for this lock. */
+ * thread uses its client meanwhile. It must not close the renewer, nor wait for a
+ * thread that calls the library for this lock. */
 typedef void (*ll_lost_fn)(struct ll_lock *l, int code, void *arg);
 
 struct ll_renew_options {
