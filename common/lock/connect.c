@@ -205,18 +205,6 @@ static int why_not(struct ll_client *c)
                    one != NULL && one->failure < 0 ? one->why : "no answer");
 }
 
-/* The server under another name is in use: a majority of names is none of servers. */
-static bool is_twin(const struct ll_client *c, const struct ll_node *node)
-{
-    unsigned up = ll_up_nodes(c);
-
-    for (size_t i = 0; (i = ll_next(c, up, i)) < c->node_ct; i++) {
-        if (strcmp(c->nodes[i].run_id, node->run_id) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int gather_many(struct ll_client *c, bool is_take)
 {
     int64_t now_ms = ll_now_ms(), end_ms;
@@ -239,7 +227,7 @@ static int gather_many(struct ll_client *c, bool is_take)
 
         /* reported until it is up, also while it is tried again */
         if (node->state != LL_UP && node->failure == LL_E_INVAL &&
-            (!has_ready_majority(c) || (is_take && is_twin(c, node))))
+            (!has_ready_majority(c) || (is_take && ll_twin_of(c, node) != NULL)))
             return ll_fail(c, LL_E_INVAL, "%s", node->why);
     }
     return has_ready_majority(c) ? LL_OK : why_not(c);
