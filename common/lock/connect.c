@@ -209,6 +209,7 @@ static int gather_many(struct ll_client *c, bool is_take)
 {
     int64_t now_ms = ll_now_ms(), end_ms;
     bool had_majority = has_ready_majority(c);
+    size_t wrong = 0;
 
     for (size_t i = 0; i < c->node_ct; i++) {
         struct ll_node *node = &c->nodes[i];
@@ -225,9 +226,10 @@ static int gather_many(struct ll_client *c, bool is_take)
     for (size_t i = 0; i < c->node_ct; i++) {
         const struct ll_node *node = &c->nodes[i];
 
-        /* reported until it is up, also while it is tried again */
-        if (node->state != LL_UP && node->failure == LL_E_INVAL &&
-            (!has_ready_majority(c) || (is_take && ll_twin_of(c, node) != NULL)))
+        /* it counts until it is up, also while it is tried again */
+        if (node->state == LL_UP || node->failure != LL_E_INVAL)
+            continue;
+        if (++wrong >= ll_majority(c) || (is_take && ll_twin_of(c, node) != NULL))
             return ll_fail(c, LL_E_INVAL, "%s", node->why);
     }
     return has_ready_majority(c) ? LL_OK : why_not(c);
