@@ -5,6 +5,7 @@
  * makes this check and the write one step; in a database it is UPDATE ... WHERE fence <
  * token. */
 #define _DEFAULT_SOURCE /* POSIX, with -std=c11 */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <ledgerlock/lock.h>
@@ -20,17 +21,20 @@ struct count {
     int64_t number, token;
 };
 
-/* A missing or empty file counts as "0 0". */
+/* A missing or empty file counts as "0 0". 2: it holds something else. */
 static int read_count(const char *path, struct count *count)
 {
     FILE *f = fopen(path, "r");
+    int got, bad;
 
     *count = (struct count){0, 0};
     if (f == NULL)
-        return 0;
-    if (fscanf(f, "%" SCNd64 " %" SCNd64, &count->number, &count->token) == 1)
-        count->number = -1;
-    return fclose(f) == 0 && count->number >= 0 ? 0 : -1;
+        return errno == ENOENT ? 0 : -1;
+    got = fscanf(f, "%" SCNd64 " %" SCNd64, &count->number, &count->token);
+    bad = ferror(f);
+    if (fclose(f) != 0 || bad)
+        return -1;
+    return (got == EOF || got == 2) && count->number >= 0 ? 0 : 2;
 }
 
 /* A crash leaves the old file or the new one, never half of one. */
@@ -54,8 +58,8 @@ static int write_count(const char *path, const struct count *count)
     return fd < 0 || close(fd) != 0 || bad ? -1 : 0;
 }
 
-/* The effect and its fence, in one step. 0: done; 1: the token is too low; -1: a fault.
- */
+/* The effect and its fence, in one step. 0: done; 1: the token is too low; 2: FILE is
+ * not a counter's; -1: a fault. */
 static int count_once(const char *path, int64_t token, struct count *count)
 {
     char lock[PATH_SIZE + 8];
@@ -102,6 +106,8 @@ static int run(struct ll_client *c, struct ll_lock *l, const char *path)
         printf("%" PRId64 ", token %" PRId64 "\n", count.number, count.token);
     else if (done == 1)
         fprintf(stderr, "counter: somebody else came after us; nothing was counted\n");
+    else if (done == 2)
+        fprintf(stderr, "counter: %s holds no number with its token\n", path);
     else
         perror(path);
     return done == 0 ? 0 : 1;

@@ -28,7 +28,7 @@ static void on_lost(struct ll_lock *l, int code, void *arg)
 /* Until the time is over, or the lock is lost. */
 static int work(struct ll_client *c, struct ll_lock *l, int64_t ms)
 {
-    int lost = LL_OK, code;
+    int lost = LL_OK, code, tried;
     struct ll_renew_options o = {
         .size = sizeof o, .on_lost = on_lost, .arg = &lost, .no_thread = true};
     struct ll_renewer *r;
@@ -36,14 +36,14 @@ static int work(struct ll_client *c, struct ll_lock *l, int64_t ms)
 
     code = ll_renewer_open(&r, c, &o);
     if (code == LL_OK) {
-        code = ll_renew(r, l, 0, 0);
+        code = ll_renew(r, l, 0, (uint32_t)ms + LEASE_MS); /* as long as the work */
         while (code == LL_OK && lost == LL_OK && (left_ms = end_ms - now_ms()) > 0) {
             due_ms = ll_renew_due(r);
             (void)poll(NULL, 0,
                        (int)(due_ms >= 0 && due_ms < left_ms ? due_ms : left_ms));
-            if (ll_renew_due(r) == 0 && ll_renew_now(r) != LL_OK)
-                fprintf(stderr, "renew: %s\n",
-                        ll_error(c)); /* it will be tried again */
+            if (ll_renew_due(r) == 0 && (tried = ll_renew_now(r)) != LL_OK)
+                fprintf(stderr, "renew: %s; it will be tried again\n",
+                        ll_strerror(tried));
         }
         ll_renew_stop(r, l);
         ll_renewer_close(r);

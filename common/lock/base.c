@@ -1,8 +1,9 @@
 /* base: helpers for all other files: error texts, clocks and waiting, begin and end of
- * a call with its hook, sets of nodes. */
+ * a call with its hook, sets of nodes, clients beside each other. */
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -143,6 +144,19 @@ unsigned ll_ready_nodes(const struct ll_client *c)
 int64_t ll_node_ms(const struct ll_client *c, uint32_t lease_ms)
 {
     return c->o.reply_ms > 0 ? c->o.reply_ms : ll_most(lease_ms / 20, NODE_LEAST_MS);
+}
+
+/* ---- clients ---- */
+
+static bool is_same(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+bool ll_is_alike(const struct ll_client *a, const struct ll_client *b)
+{
+    return is_same(a->o.url, b->o.url) && strcmp(a->prefix, b->prefix) == 0 &&
+           a->o.connect == b->o.connect && a->o.connect_arg == b->o.connect_arg;
 }
 
 /* ---- begin and end of a call ---- */

@@ -144,17 +144,6 @@ int ll_copy(struct ll_client **out, const struct ll_client *from)
     return ll_open(out, &o, NULL, 0);
 }
 
-static bool is_same(const char *a, const char *b)
-{
-    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-bool ll_is_alike(const struct ll_client *a, const struct ll_client *b)
-{
-    return is_same(a->o.url, b->o.url) && strcmp(a->prefix, b->prefix) == 0 &&
-           a->o.connect == b->o.connect && a->o.connect_arg == b->o.connect_arg;
-}
-
 /* ---- connections ---- */
 
 int ll_connect(struct ll_client *c)

@@ -205,10 +205,11 @@ static int why_not(struct ll_client *c)
                    one != NULL && one->failure < 0 ? one->why : "no answer");
 }
 
-static int gather_many(struct ll_client *c)
+static int gather_many(struct ll_client *c, bool is_take)
 {
     int64_t now_ms = ll_now_ms(), end_ms;
     bool had_majority = has_ready_majority(c);
+    size_t wrong = 0;
 
     for (size_t i = 0; i < c->node_ct; i++) {
         struct ll_node *node = &c->nodes[i];
@@ -223,9 +224,13 @@ static int gather_many(struct ll_client *c)
     while (!had_majority && wait_for_news(c, ll_least(end_ms, c->limit_ms)))
         continue;
     for (size_t i = 0; i < c->node_ct; i++) {
-        /* reported until it is up, also while it is tried again */
-        if (c->nodes[i].state != LL_UP && c->nodes[i].failure == LL_E_INVAL)
-            return ll_fail(c, LL_E_INVAL, "%s", c->nodes[i].why);
+        const struct ll_node *node = &c->nodes[i];
+
+        /* it counts until it is up, also while it is tried again */
+        if (node->state == LL_UP || node->failure != LL_E_INVAL)
+            continue;
+        if (++wrong >= ll_majority(c) || (is_take && ll_twin_of(c, node) != NULL))
+            return ll_fail(c, LL_E_INVAL, "%s", node->why);
     }
     return has_ready_majority(c) ? LL_OK : why_not(c);
 }
@@ -291,5 +296,5 @@ int ll_gather(struct ll_client *c, bool is_take)
 {
     refresh_all(c);
     check_again(c, is_take ? ll_now_ms() : CHECK_NOW);
-    return c->node_ct == 1 ? gather_one(c) : gather_many(c);
+    return c->node_ct == 1 ? gather_one(c) : gather_many(c, is_take);
 }

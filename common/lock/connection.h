@@ -212,6 +212,8 @@ short ll_node_ready(const struct ll_node *node);
  * changed). */
 void ll_handshake_put(struct ll_client *c, struct ll_node *node);
 int ll_handshake_read(struct ll_client *c, struct ll_node *node);
+/* Quorum: the node that is the same server under another name and is up; NULL: none. */
+const struct ll_node *ll_twin_of(const struct ll_client *c, const struct ll_node *node);
 /* NULL if this build has TLS, else the reason. */
 const char *ll_tls_missing(void);
 /* Begins and continues the TLS handshake on a connected socket: LL_OK, LL_BUSY with

@@ -16,18 +16,20 @@ void ll_fill_give(struct ll_round *r, struct ll_node *node)
 }
 
 /* Code of a key. A node without an answer counts as ours if its grant was still
- * running, or if an earlier try may have deleted it. */
+ * running, or if an earlier try may have deleted it. Of any holder one node's key is
+ * enough. */
 static int code_of(const struct ll_round *r,
                    const struct ll_lock *l,
                    const struct ll_slot *slot,
                    size_t j)
 {
+    bool is_forced = l->mark[0] == '\0';
     size_t ours = 0, foreign = 0, silent = 0;
 
     for (size_t i = 0; i < r->c->node_ct; i++) {
         const struct ll_node *node = &r->c->nodes[i];
         const char *said = ll_said(r, i);
-        bool may_have = l->mark[0] == '\0' && ll_has(r->unanswered, i); /* force */
+        bool may_have = is_forced && said != NULL && ll_has(r->unanswered, i);
         bool was_ours = ll_has(slot->gone, i) && node->run_id[0] != '\0' &&
                         strcmp(l->run_ids[i], node->run_id) == 0;
 
@@ -35,7 +37,7 @@ static int code_of(const struct ll_round *r,
         foreign += said != NULL && said[j] == '-' ? 1 : 0;
         silent += said == NULL ? 1 : 0;
     }
-    if (ours >= ll_majority(r->c))
+    if (ours >= (is_forced ? 1 : ll_majority(r->c)))
         return LL_OK;
     return foreign > 0 && foreign + silent >= ll_majority(r->c) ? LL_NOT_OWNER
                                                                 : LL_GONE;

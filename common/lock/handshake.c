@@ -138,19 +138,15 @@ static int check_info(struct ll_client *c, struct ll_node *node, const redisRepl
 
 /* ---- quorum ---- */
 
-/* The same server under two names is one server. */
-static int check_twins(struct ll_client *c, const struct ll_node *node)
+const struct ll_node *ll_twin_of(const struct ll_client *c, const struct ll_node *node)
 {
-    for (size_t i = 0; i < c->node_ct; i++) {
-        const struct ll_node *other = &c->nodes[i];
+    unsigned up = node->run_id[0] != '\0' ? ll_up_nodes(c) : 0;
 
-        if (other != node && other->state == LL_UP && node->run_id[0] != '\0' &&
-            strcmp(other->run_id, node->run_id) == 0)
-            return ll_fail(c, LL_E_INVAL, "%s:%d and %s:%d are one server",
-                           node->address.host, node->address.port, other->address.host,
-                           other->address.port);
+    for (size_t i = 0; (i = ll_next(c, up, i)) < c->node_ct; i++) {
+        if (&c->nodes[i] != node && strcmp(c->nodes[i].run_id, node->run_id) == 0)
+            return &c->nodes[i];
     }
-    return LL_OK;
+    return NULL;
 }
 
 /* A node that was restarted may have lost locks that are still held: it may not grant
@@ -159,6 +155,7 @@ static int check_member(struct ll_client *c, struct ll_node *node)
 {
     redisReply *const *replies = node->replies + head_ct(c);
     const redisReply *info = replies[0], *set = replies[1], *max_lease = replies[2];
+    const struct ll_node *twin = ll_twin_of(c, node);
     int64_t most_ms = 0, up_s = -1;
     char uptime[24];
 
@@ -175,7 +172,10 @@ static int check_member(struct ll_client *c, struct ll_node *node)
                           ": max_lease_ms is %lld there and %lld here; it must be the "
                           "same for all (delete %s!max_lease to change it)",
                           (long long)most_ms, (long long)c->o.max_lease_ms, c->prefix);
-    return check_twins(c, node);
+    return twin == NULL ? LL_OK
+                        : ll_fail(c, LL_E_INVAL, "%s:%d and %s:%d are one server",
+                                  node->address.host, node->address.port,
+                                  twin->address.host, twin->address.port);
 }
 
 /* ---- answers ---- */

@@ -113,6 +113,8 @@ static int list_node(struct ll_client *c, size_t i, ll_held_fn fn, void *arg)
                              .arg = &step};
 
         code = ll_enter(c); /* each step has its own time */
+        if (code == LL_OK)
+            code = ll_gather(c, false);
         if (code != LL_OK)
             return code;
         ll_round_run(&r);

@@ -109,8 +109,9 @@ struct ll_lock;
 struct ll_renewer;
 struct redisContext;
 
-/* An event for metrics; on_event gets one at the end of every call that asked a server.
- */
+/* An event for metrics. on_event gets one at the end of every acquire, extend, verify
+ * (as an extend) and release, and of every try to connect to a server; a Sentinel, a
+ * renewer and the calls for operators have none of their own. */
 enum ll_event_kind { LL_EV_CONNECT, LL_EV_ACQUIRE, LL_EV_EXTEND, LL_EV_RELEASE };
 
 struct ll_event {
@@ -159,9 +160,9 @@ struct ll_options {
     uint32_t replicas;         /* after an acquire WAIT for this many; default 0; with
                                   fewer the lock is released, or ends with its lease */
     uint32_t max_lease_ms;     /* quorum: longest lease that anyone uses,
-                                  the same for all clients, checked on every node;
-                                  a node that started less than this ago grants
-                                  nothing; default 60000 */
+                                  the same for all clients: a node with another
+                                  value has no vote; one that started less than
+                                  this ago grants nothing; default 60000 */
     const char *tls_ca;        /* file of trusted certificates; NULL: system's */
     const char *tls_cert;      /* client certificate and its key: files in PEM; */
     const char *tls_key;       /* NULL: none */
@@ -261,10 +262,11 @@ LL_MUST_CHECK int ll_try(struct ll_lock *l, const char *name, uint32_t lease_ms)
  * wait_ms have passed: LL_TIMEOUT, or the fault that lasted until then. Faults that
  * pass (unreachable, no answer, a replica, no quorum) do not end the wait; others end
  * it at once. cancel_fd: a readable descriptor ends the wait with LL_CANCELLED (an
- * attempt under way ends within its limits first); -1: none. A release of a wanted key
- * wakes the waiter. The wake-up is only a hint: the waiter also tries by itself, at the
- * latest when the holder's lease ends. There is no queue: the first attempt after a
- * release gets the key. */
+ * attempt under way ends within its limits first); -1: none. A release of the first
+ * busy key (LL_ANY, LL_ONE: of one of the first 16) wakes the waiter, but not in a
+ * quorum. The wake-up is only a hint: the waiter also tries by itself, at the latest
+ * when the holder's lease ends. There is no queue: the first attempt after a release
+ * gets the key. */
 LL_MUST_CHECK int ll_acquire_wait(struct ll_lock *l,
                                   const struct ll_key *keys,
                                   size_t n,
@@ -324,8 +326,8 @@ bool ll_valid(const struct ll_lock *l, uint32_t margin_ms);
  * keys are gone or somebody else's (see ll_key_code); LL_GONE: renewal has stopped (no
  * progress, max_hold, or the process stood still) and the lease runs out; < 0: the
  * fault of the last renewal. It may release, abandon and free the lock if no other
- * thread uses its client meanwhile, and must not wait for a thread that calls the
- * library for this lock. */
+ * thread uses its client meanwhile. It must not close the renewer, nor wait for a
+ * thread that calls the library for this lock. */
 typedef void (*ll_lost_fn)(struct ll_lock *l, int code, void *arg);
 
 struct ll_renew_options {

@@ -13,7 +13,7 @@ enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000 };
 
 void ll_node_fail(struct ll_client *c, struct ll_node *node, int code)
 {
-    if (node->check_at_ms == 0)
+    if (node->check_at_ms == 0 && !node->is_sentinel)
         (void)ll_leave(c, (struct ll_event){LL_EV_CONNECT, code, 0, 0, node->began_us});
     ll_node_close(node);
     node->failure = code;
@@ -145,12 +145,13 @@ static int check_socket(struct ll_client *c, struct ll_node *node)
 }
 
 /* A connection that ends before its first byte: over TLS, servers that ask for a client
- * certificate end it so. */
+ * certificate end it so. One that we were connected to before does not ask. */
 static int failure_of(struct ll_client *c, const struct ll_node *node)
 {
     char words[LL_ERROR_MAX];
 
-    if (!node->address.is_tls || node->is_sentinel || c->o.tls_cert != NULL)
+    if (!node->address.is_tls || node->is_sentinel || c->o.tls_cert != NULL ||
+        node->run_id[0] != '\0')
         return LL_E_UNAVAILABLE;
     (void)memcpy(words, c->error, sizeof words);
     return ll_fail(c, LL_E_TLS, "%.150s (it may want a client certificate: tls_cert)",

@@ -85,7 +85,7 @@ static int refusal(const struct ll_renewer *r, struct ll_lock *l)
         return code;
     if (r->client->owner != getpid())
         return ll_fail_as(l->client, LL_E_FORKED);
-    if (l->granted == 0 || l->released)
+    if (l->granted == 0 || l->released || l->releasing)
         return ll_fail(l->client, LL_E_INVAL, "the lock is not held");
     if (!ll_valid(l, 0))
         return ll_fail_as(l->client, LL_LOST);

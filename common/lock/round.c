@@ -150,8 +150,10 @@ void ll_round_run(struct ll_round *r)
     unsigned who = 0;
     int code = LL_OK;
 
-    for (size_t i = 0; i < c->node_ct; i++)
+    for (size_t i = 0; i < c->node_ct; i++) {
         who |= may_be_told(&c->nodes[i]) ? r->allowed & 1U << i : 0;
+        r->codes[i] = LL_E_UNAVAILABLE; /* of a node that is not asked */
+    }
     r->who = who;
     for (int tries = 0; who != 0 && tries < TRIES_MAX; tries++) {
         if (tries > 0 && c->node_ct == 1) /* the answers of a quorum are still needed */

@@ -1,5 +1,6 @@
 /* tell: one command to the servers of a client, for which the library has no call, and
- * shall have none: the faults that the chaos page makes. Not installed. */
+ * shall have none: the faults that the chaos page makes. A part of the program alone:
+ * it is neither installed nor compiled into the library. */
 #ifndef LEDGERLOCK_LOCK_TELL_H
 #define LEDGERLOCK_LOCK_TELL_H
 

@@ -101,6 +101,7 @@ int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *r
         int code;
     } table[] = {
         {"READONLY", true, LL_E_READONLY},
+        {"UNBLOCKED", false, LL_E_READONLY}, /* WAIT, by a change of roles */
         {"OOM command not allowed", true, LL_E_OOM},
         {"LOADING", false, LL_E_UNAVAILABLE},
         {"BUSY ", false, LL_E_UNAVAILABLE},

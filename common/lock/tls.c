@@ -149,6 +149,16 @@ static bool expect_host(SSL *ssl, const char *host)
     return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
 }
 
+/* The connection ended. OpenSSL before 3 has no error for it. */
+static bool is_end(unsigned long error)
+{
+#ifdef SSL_R_UNEXPECTED_EOF_WHILE_READING
+    return error == 0 || ERR_GET_REASON(error) == SSL_R_UNEXPECTED_EOF_WHILE_READING;
+#else
+    return error == 0;
+#endif
+}
+
 /* The reason of a failed handshake: certificate, protocol or connection. */
 static int read_failure(struct ll_client *c, struct ll_node *node, const SSL *ssl)
 {
@@ -156,7 +166,7 @@ static int read_failure(struct ll_client *c, struct ll_node *node, const SSL *ss
 
     if (verdict != X509_V_OK)
         return refuse(c, node, X509_verify_cert_error_string(verdict));
-    if (ERR_peek_last_error() != 0)
+    if (!is_end(ERR_peek_last_error()))
         return refuse(c, node, openssl_reason());
     return ll_fail(c, LL_E_UNAVAILABLE, "TLS to Redis at %s: connection lost",
                    node->address.host);

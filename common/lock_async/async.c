@@ -60,8 +60,9 @@ int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac)
 static int check(struct ll_lock *l, const struct ll_async_call *q)
 {
     struct ll_client *c = l->client;
-    bool may_hold =
-        !l->released && (l->granted > 0 || (l->uncertain && q->kind == LL_EV_RELEASE));
+    bool may_hold = q->kind == LL_EV_EXTEND
+                        ? l->granted > 0 && !l->released && !l->releasing
+                        : !l->released && (l->granted > 0 || l->uncertain);
     int code = ll_check_owner(c);
 
     if (code != LL_OK)
@@ -70,6 +71,8 @@ static int check(struct ll_lock *l, const struct ll_async_call *q)
         return ll_fail(c, LL_E_INVAL, "a call of this lock is under way");
     if (q->kind == LL_EV_ACQUIRE ? ll_valid(l, 0) : !may_hold)
         return ll_fail(c, LL_E_INVAL, "the lock is held, or is not");
+    if (q->kind == LL_EV_EXTEND && l->lost)
+        return ll_fail_as(c, LL_LOST);
     if (c->async == NULL || c->async->ac == NULL)
         return ll_fail(c, LL_E_UNAVAILABLE, "the client is attached to no connection");
     return q->kind == LL_EV_RELEASE ? LL_OK : ll_check_lease(l, q->lease_ms);

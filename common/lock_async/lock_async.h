@@ -33,9 +33,9 @@ typedef void (*ll_done_fn)(struct ll_lock *l, int code, void *arg);
 LL_MUST_CHECK int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac);
 
 /* LL_OK: done will be called. With any other code it will not: LL_E_INVAL (a call of
- * this lock is under way; it is held already, or not held; wrong arguments),
- * LL_E_UNAVAILABLE (not attached, or the connection has ended), LL_E_NOMEM.
- * Once a second a call takes one round trip more, to check the
+ * this lock is under way; it is held already, or not held; wrong arguments), LL_LOST
+ * (extend: it was lost before), LL_E_UNAVAILABLE (not attached, or the connection has
+ * ended), LL_E_NOMEM. Once a second a call takes one round trip more, to check the
  * server. There is no renewer here: call ll_async_extend from a timer of the loop. */
 LL_MUST_CHECK int ll_async_acquire(struct ll_lock *l,
                                    const struct ll_key *keys,

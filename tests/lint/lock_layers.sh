@@ -26,6 +26,15 @@ if grep -E "^lock/[a-z_]+\.c lock_async/" "$work/calls"; then
   echo "lock_layers: the base of the library calls its event loop"
   exit 1
 fi
+# The layers from the bottom, as the heads of connection.h and internal.h name them; tell is a part of the program.
+order="base text tls talk url handshake node connect lock round keep renew give vote take wait list client renewer tell"
+if ! awk -v order="$order" '
+  BEGIN { for (n = split(order, name, " "); n > 0; n--) layer["lock/" name[n] ".c"] = n }
+  { for (i = 1; i <= 2; i++) if ($i ~ /^lock\// && !($i in layer)) { print "lock_layers: " $i " has no layer"; bad = 1 } }
+  $1 ~ /^lock\// && layer[$1] <= layer[$2] { print "lock_layers: " $1 " calls " $3 " of " $2 ", not below it"; bad = 1 }
+  END { exit bad }' "$work/calls"; then
+  exit 1
+fi
 if ! cut -d' ' -f1,2 "$work/calls" | sort -u | tsort >/dev/null 2>"$work/loops"; then
   echo "lock_layers: files that call each other in a circle:"
   sed 's/^tsort: //' "$work/loops"

@@ -14,6 +14,12 @@ PLAY_ONE(lost_answer_is_uncertain_and_the_release_can_be_asked_again,
          "p extend 120000; proxy cut_after EVALSHA; p release: uncertain; p invalid; "
          "p attach; p release"); /* it was the first try that did it */
 
+PLAY_ONE(
+    lock_that_is_being_released_or_was_lost_is_not_extended,
+    "p attach; p try k; proxy cut_after EVALSHA; p release: uncertain; p attach; "
+    "p send extend 120000: inval; p release; p try k; del k; p extend 120000: lost; "
+    "p send extend 120000: lost; p error: not ours; p told: 5");
+
 PLAY_ONE(call_that_was_never_sent_is_unavailable,
          "p attach; proxy cut_before EVAL\r\n; p try k: unavailable; "
          "p send release: inval; p send try k: unavailable; p told: 1");

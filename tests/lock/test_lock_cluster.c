@@ -175,3 +175,9 @@ CLUSTER_CASE(release_of_a_slot_that_is_moving_can_be_asked_again)
     play("a try k; slot begin; a release: ok|uncertain; slot keys; slot end; "
          "a release: ok|gone; copies k: 0");
 }
+
+/* In several steps, each of which begins at the owner that says ASK. */
+CLUSTER_CASE(locks_of_a_slot_that_is_moving_are_listed)
+{
+    play("a all k:1..300; slot begin; slot keys; b list: 300; slot end; b list: 300");
+}

@@ -169,6 +169,21 @@ EXAMPLE(counter_begins_above_the_fence_of_its_file)
     assert_string_equal(text_of(number), "8 4503599627370497\n");
 }
 
+EXAMPLE(counter_leaves_a_file_alone_that_holds_no_number)
+{
+    FILE *file = fopen(number, "w");
+
+    assert_non_null(file);
+    assert_true(fputs("seven\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(run("counter", number, lock_server.url), 1);
+    fixture_assert_contains(text_of(out), "holds no number");
+    assert_string_equal(text_of(number), "seven\n");
+    assert_int_equal(truncate(number, 0), 0);
+    assert_int_equal(run("counter", number, lock_server.url), 0);
+    assert_int_equal(strtoll(text_of(number), NULL, 10), 1);
+}
+
 /* ---- permits ---- */
 
 enum { USERS = 9, PERMITS = 3 };
@@ -220,9 +235,10 @@ static void check_lost(struct lock_world *w, pid_t pid)
     fixture_assert_contains(text_of(out), "the lock is not ours any more");
 }
 
+/* For longer than ten leases, which is how long a renewal lasts unless it is told. */
 EXAMPLE(renew_holds_beyond_its_lease_and_is_told_of_a_loss)
 {
-    check_held_then_free(w, start("renew", "8000", lock_server.url));
+    check_held_then_free(w, start("renew", "16500", lock_server.url));
     fixture_assert_contains(text_of(out), "\nok\n");
     check_lost(w, start("renew", "60000", lock_server.url));
 }

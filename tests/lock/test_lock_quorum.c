@@ -109,6 +109,10 @@ PLAY_QUORUM(listing_bears_a_node_that_does_not_answer,
 
 /* It owes an answer already. A node that is not connected at that moment keeps its copy
  * for the lease, here and in the next but one. */
+PLAY_QUORUM(forced_release_of_a_key_that_one_node_has_is_told,
+            "a everywhere; redis1 SET @k other PX 60000; a force k; copies k: 0; "
+            "a force k: gone");
+
 PLAY_QUORUM(forced_release_is_not_held_up_by_a_slow_node,
             "b take k; p connect; proxy1 delay 300; p try other; p force k; "
             "copies k: 0-1; c take k");

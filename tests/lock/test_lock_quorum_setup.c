@@ -2,6 +2,8 @@
  * soon as it is seen. */
 #include "tests/lib/quorum_world.h"
 
+#include "common/lock/internal.h"
+
 enum { LEASE_MS = 40 };
 
 /* A client over other servers than the world's, or with another longest lease. */
@@ -69,7 +71,40 @@ QUORUM_CASE(longest_lease_can_be_changed_by_deleting_its_key)
     ll_disconnect(w->b); /* those of before have ended */
     for (size_t i = 0; i < w->n; i++)
         assert_int_equal(quorum_ask(w, i, "DEL %s!max_lease"), 1);
-    quorum_take(l, "k", 2 * QUORUM_MAX_LEASE_MS);
+    quorum_take_everywhere(w, l, "k", 2 * QUORUM_MAX_LEASE_MS);
     for (size_t i = 0; i < w->n; i++)
         assert_int_equal(quorum_ask(w, i, "GET %s!max_lease"), 2 * QUORUM_MAX_LEASE_MS);
+}
+
+/* A node that was restarted empty, and met a client with another longest lease first.
+ */
+static void misconfigure(struct quorum_world *w, size_t node)
+{
+    assert_int_equal(quorum_ask(w, node, "SETRANGE %s!max_lease 0 3"), 5);
+    proxy_cut_all(&w->proxies[node]);
+}
+
+QUORUM_CASE(node_with_another_longest_lease_has_no_vote_and_hinders_nobody)
+{
+    LOCK *other = ll_new(w->a);
+
+    quorum_take_everywhere(w, w->la, "k", QUORUM_MAX_LEASE_MS);
+    misconfigure(w, 0);
+    while (w->a->nodes[0].failure != LL_E_INVAL) {
+        assert_int_equal(ll_extend(w->la, QUORUM_MAX_LEASE_MS), LL_OK);
+        fixture_pause_ms(1);
+    }
+    assert_int_equal(ll_extend(w->la, QUORUM_MAX_LEASE_MS), LL_OK);
+    assert_int_equal(ll_try(other, "other", QUORUM_MAX_LEASE_MS), LL_OK);
+    assert_int_equal(ll_release(other), LL_OK);
+    proxy_refuse(&w->proxies[1], true); /* a passing fault */
+    for (int i = 0; i < 10; i++) {
+        (void)!ll_extend(w->la, QUORUM_MAX_LEASE_MS);
+        fixture_pause_ms(10);
+    }
+    assert_int_equal(ll_extend(w->la, QUORUM_MAX_LEASE_MS), LL_E_NO_QUORUM);
+    proxy_refuse(&w->proxies[1], false);
+    misconfigure(w, 1); /* no majority can be left */
+    LOCK_AWAIT(ll_extend(w->la, QUORUM_MAX_LEASE_MS) == LL_E_INVAL);
+    fixture_assert_contains(ll_error(w->a), "max_lease_ms is 30000 there and 20000");
 }

@@ -121,6 +121,10 @@ LOCK_CASE(release_waits_for_no_loss_of_another_lock)
 /* ---- batches ---- */
 
 /* The second is due five seconds later. */
+PLAY_ONE(lock_that_is_being_released_is_not_renewed,
+         "p limits 500; p connect; p try k; proxy refuse; p release: fault; "
+         "p renew: inval; proxy welcome; p release; copies k: 0");
+
 PLAY_ONE(locks_of_several_leases_go_together,
          "a stepped; a2 take late 75000; a take early; a2 renew; "
          "a renew; redis CONFIG RESETSTAT; time 20000; a round: 0; calls evalsha: 1; "

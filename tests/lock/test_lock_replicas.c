@@ -132,6 +132,39 @@ static void swap_roles(struct replica_world *w)
     ha_do(&w->primary, command);
 }
 
+/* Once somebody waits for a replica. */
+static pid_t demote_waiting(struct replica_world *w)
+{
+    pid_t pid = fork();
+    redisContext *raw;
+
+    if (pid != 0)
+        return pid;
+    raw = lock_raw_connection(w->primary.redis.url);
+    LOCK_AWAIT(lock_info(raw, "clients", "blocked_clients:") == 1);
+    freeReplyObject(redisCommand(raw, "REPLICAOF 127.0.0.1 1"));
+    _exit(0);
+}
+
+/* The server ends the WAIT with UNBLOCKED. */
+REPLICA_CASE(wait_goes_on_when_the_primary_is_demoted_before_its_replicas_confirm)
+{
+    enum { WAIT_MS = 3000 };
+    const struct ll_key key = {"user:1", 6};
+    CLIENT *c = LOCK_OPEN(.url = w->primary.url, .replicas = 2, .reply_ms = 20000);
+    LOCK *l = ll_new(c);
+    int64_t start = fixture_now_ms();
+    pid_t pid;
+
+    assert_int_equal(kill(w->near.redis.pid, SIGSTOP), 0);
+    pid = demote_waiting(w);
+    assert_int_equal(ll_acquire_wait(l, &key, 1, LL_ALL, LEASE_MS, WAIT_MS, -1),
+                     LL_E_READONLY);
+    assert_in_range(fixture_now_ms() - start, WAIT_MS - 50, LOCK_SOON_MS);
+    assert_int_equal(kill(w->near.redis.pid, SIGCONT), 0);
+    assert_int_equal(fixture_reap(pid, 60), 0);
+}
+
 static void ignore(const struct ll_held *held, void *arg)
 {
     (void)held;

@@ -150,3 +150,24 @@ SENTINEL_CASE(name_that_no_sentinel_knows_is_unavailable_and_named)
     assert_int_equal(ll_connect(c), LL_E_UNAVAILABLE);
     fixture_assert_contains(ll_error(c), "other");
 }
+
+static void count_event(const struct ll_event *event, void *arg)
+{
+    assert_int_equal(event->kind, LL_EV_CONNECT);
+    (*(int *)arg)++;
+}
+
+/* The Sentinels, whether they answer or not, are no servers of locks. */
+SENTINEL_CASE(hook_is_told_of_the_primary_alone)
+{
+    int events = 0;
+    char url[128];
+    CLIENT *c;
+
+    (void)snprintf(url, sizeof url,
+                   "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/" HA_NAME,
+                   fixture_free_port(), w->sentinel.port);
+    c = LOCK_OPEN(.url = url, .on_event = count_event, .event_arg = &events);
+    assert_int_equal(ll_connect(c), LL_OK);
+    assert_int_equal(events, 1);
+}

@@ -227,6 +227,32 @@ TLS_CASE(server_without_tls_or_words_ends_in_time)
     assert_true(fixture_now_ms() - start < CONNECT_MS + 7000);
 }
 
+/* A client that was connected waits while the server is down: connections end within
+ * the TLS handshake, and then behind it, at the first record of data. */
+TLS_CASE(wait_goes_on_while_the_server_restarts)
+{
+    enum { WAIT_MS = 700 };
+    const struct ll_key key = {"user:1", 6};
+    PROXY front = {0};
+    char address[32];
+    CLIENT *c;
+    LOCK *l;
+
+    (void)snprintf(address, sizeof address, "127.0.0.1:%d", tls_port);
+    proxy_open(&front, address, NULL);
+    c = client_of("127.0.0.1", front.port, tls_ca);
+    l = ll_new(c);
+    check(c, ll_connect(c), LL_OK);
+    proxy_refuse(&front, true);
+    ll_disconnect(c);
+    check(c, ll_acquire_wait(l, &key, 1, LL_ALL, 5000, WAIT_MS, -1), LL_E_UNAVAILABLE);
+    proxy_cut_before(&front, "\x17\x03\x03", 3, 1000000);
+    proxy_refuse(&front, false);
+    check(c, ll_acquire_wait(l, &key, 1, LL_ALL, 5000, WAIT_MS, -1), LL_E_UNAVAILABLE);
+    proxy_pass(&front);
+    check(c, ll_acquire_wait(l, &key, 1, LL_ALL, 5000, LOCK_SOON_MS, -1), LL_OK);
+}
+
 TLS_CASE(server_that_hangs_up_raises_no_sigpipe)
 {
     CLIENT *c = client_of("localhost", tls_port, tls_ca);
