@@ -127,7 +127,7 @@ typedef void (*ll_event_fn)(const struct ll_event *event, void *arg);
 
 /* Returns a connected context (with your TLS, pool or credentials). The library makes
  * it non-blocking, uses it alone and frees it with redisFree. NULL: no connection now.
- */
+ * A renewer calls it on its own thread. */
 typedef struct redisContext *(*ll_connect_fn)(void *arg);
 
 /* clang-format off */
