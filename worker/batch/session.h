@@ -81,6 +81,7 @@ struct session {
     struct ll_lock *lock;
     struct batch *batch;
     bool serves;             /* this worker serves the job (standby.c) */
+    bool holds;              /* and its connection holds the lock of that */
     struct ll_lock *serving; /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
     struct busy busy;        /* keys that were busy, or are left out for a while */
