@@ -89,6 +89,7 @@ struct session {
     bool is_early; /* no lock, though a majority of the servers is there: they started
                       too lately */
     int64_t floor; /* tokens are higher: the highest fence that a row refused us with */
+    int64_t far_fence; /* the highest that it told of */
     struct incident unwritten[INCIDENTS_KEPT];
     size_t unwritten_ct;
 
