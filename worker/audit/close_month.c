@@ -47,7 +47,7 @@ static int drain(struct pg *pg, struct err *e)
 
     for (size_t i = 0; i < 2; i++) {
         if (pg_begin(pg, e) != 0 ||
-            pg_exec(pg, SQL_CLOSE_LIMIT_WAITS, NULL, 0, NULL, e) != 0 ||
+            pg_exec(pg, SQL_CLOSE_LIMIT_DRAIN, NULL, 0, NULL, e) != 0 ||
             pg_exec(pg, locks[i], NULL, 0, NULL, e) != 0 || pg_commit(pg, e) != 0) {
             pg_rollback(pg);
             return (int)e->code;
