@@ -41,6 +41,19 @@ WITH parent AS (
                       WHERE o.tgrelid = p.oid AND o.tgname = g.tgname AND o.tgenabled = g.tgenabled AND o.tgfoid = g.tgfoid
                         AND o.tgtype = g.tgtype)
    UNION ALL
+  SELECT p.name, 'constraint ' || o.conname || ' was added'
+    FROM part AS p JOIN pg_constraint AS o ON o.conrelid = p.oid
+   WHERE o.contype IN ('c', 'p', 'u', 'f', 'x') AND o.conparentid = 0 AND o.conname <> 'month_is_closed'
+     AND NOT EXISTS (SELECT FROM pg_constraint AS c WHERE c.conrelid = p.parent AND c.conname = o.conname AND c.contype = 'c')
+   UNION ALL
+  SELECT p.name, 'trigger ' || o.tgname || ' was added'
+    FROM part AS p JOIN pg_trigger AS o ON o.tgrelid = p.oid
+   WHERE NOT o.tgisinternal AND o.tgtype & 3 = 3 -- before each row, which it can leave out
+     AND NOT (p.is_closed AND o.tgname = 'month_is_closed')
+     AND NOT EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = p.parent AND g.tgname = o.tgname)
+   UNION ALL
+  SELECT p.name, 'rule ' || w.rulename || ' was added' FROM part AS p JOIN pg_rewrite AS w ON w.ev_class = p.oid
+   UNION ALL
   SELECT p.name, 'role ' || CASE WHEN a.grantee = 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END || ' may ' || a.privilege_type
     FROM part AS p, aclexplode(p.relacl) AS a
    WHERE a.grantee <> p.relowner

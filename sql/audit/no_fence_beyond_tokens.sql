@@ -1,7 +1,7 @@
--- No fence, nor the last token, is more than a day ahead of the clock: a token is the time in microseconds.
+-- No fence, nor the last token, is more than an hour ahead of the clock: a token is the time in microseconds.
 -- A row with a higher one would refuse every worker until then.
 WITH clock AS (
-  SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 86400000000 AS last
+  SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000 AS last
 ), beyond AS MATERIALIZED (
   SELECT 'user' AS kind, user_id::text AS name, fence
     FROM users

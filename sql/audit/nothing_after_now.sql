@@ -1,7 +1,8 @@
 -- No charge, transfer, movement or decision is dated after now, and none at no time at all.
--- Now is the later one of the audit's now and the clock.
+-- Now is the later one of the audit's now and the clock, which is read when this begins: a transaction may have begun long
+-- before its snapshot.
 WITH clock AS (
-  SELECT greatest(nullif(current_setting('ledgerlock.now', true), '')::timestamptz, now()) AS now
+  SELECT greatest(nullif(current_setting('ledgerlock.now', true), '')::timestamptz, clock_timestamp()) AS now
 ), ahead AS MATERIALIZED (
   SELECT format('subscription %s period %s', subscription_id, period_no) AS what, charged_at AS at FROM open_charges
    WHERE charged_at > (SELECT now FROM clock) OR charged_at = '-infinity'

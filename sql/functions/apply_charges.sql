@@ -25,6 +25,9 @@ DECLARE
   v_written bigint;
 BEGIN
   PERFORM check_batch($1, $3);
+  IF (p_catch_up_max BETWEEN 1 AND 1000000) IS NOT TRUE THEN
+    RAISE EXCEPTION 'catch_up_max is %, not 1 to 1000000', p_catch_up_max USING ERRCODE = 'LL002';
+  END IF;
   SELECT pauses_s INTO STRICT v_pauses FROM retry_schedules ORDER BY schedule_id DESC LIMIT 1;
 WITH clock AS (
   SELECT coalesce($3::timestamptz, now()) AS now, coalesce($3::timestamptz, now()) - $7::bigint * interval '1 day' AS long_ago

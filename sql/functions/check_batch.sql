@@ -1,12 +1,12 @@
--- check_batch(token, now): refuses what no worker may give: a token that is none, or one more than a day ahead of the clock,
+-- check_batch(token, now): refuses what no worker may give: a token that is none, or one more than an hour ahead of the clock,
 -- which would keep later batches away from the rows that carry it; and a time to come, in which nothing is due yet. A token is the
--- time of a server in microseconds, or one above a fence, and rows with a fence half a day ahead are parked (pool_refused_users).
+-- time of a server in microseconds, or one above a fence. A row with a fence further ahead waits for the clock (pool_refused_users).
 -- apply_charges and apply_orders call it.
 CREATE OR REPLACE FUNCTION check_batch(p_token bigint, p_now timestamptz)
 RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-  IF (p_token BETWEEN 1 AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 86400000000) IS NOT TRUE THEN
-    RAISE EXCEPTION 'token % is none, or more than a day ahead of the clock (Redis keeps its last token in the key <prefix>!last: delete it if the clock of Redis was ahead once)', p_token USING ERRCODE = 'LL002';
+  IF (p_token BETWEEN 1 AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000) IS NOT TRUE THEN
+    RAISE EXCEPTION 'token % is none, or more than an hour ahead of the clock (Redis keeps its last token in the key <prefix>!last: delete it if the clock of Redis was ahead once)', p_token USING ERRCODE = 'LL002';
   END IF;
   IF p_now > now() THEN
     RAISE EXCEPTION 'now may not be later than the clock of the database: %', p_now USING ERRCODE = 'LL002';

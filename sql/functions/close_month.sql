@@ -25,7 +25,7 @@ BEGIN
     RAISE EXCEPTION 'the month % is open: months are closed in their order', to_char(v_first, 'YYYY-MM')
       USING ERRCODE = 'LL003', HINT = format('Close %s before %s.', to_char(v_first, 'YYYY-MM'), v_name);
   END IF;
-  IF now() < v_end + interval '1 day' THEN
+  IF now() < v_end + interval '1 day 1 minute' THEN -- the minute: close-month waited for writers before this transaction
     RAISE EXCEPTION 'the month % is not over for a day yet', v_name USING ERRCODE = 'LL003';
   END IF;
   SELECT count(*) INTO v_subs FROM subscriptions

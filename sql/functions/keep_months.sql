@@ -1,18 +1,19 @@
 -- keep_months(now, ahead): makes every month that a pool may write into: from now on for the months ahead, and, for what is
 -- due and not worked yet, the month of each row and the eleven behind it, for its periods to come. Returns how many months
--- it made. Every pool calls it at its start, and when a partition is missing.
+-- it made. Every pool calls it at its start, and when a partition is missing. A worker makes no months without limit by it:
+-- none is made more than two months ahead of the clock, and none that is before all months, all that is due and all orders.
 CREATE OR REPLACE FUNCTION keep_months(p_now timestamptz, p_ahead integer)
 RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
 DECLARE
   v_now   timestamptz := coalesce(p_now, now());
   v_from  timestamptz := first_open();
+  v_first timestamptz := (SELECT min(month) FROM months);
   v_due   timestamptz;
-  v_made  integer;
+  v_made  integer := 0;
 BEGIN
-  IF p_ahead IS NULL OR p_ahead NOT BETWEEN 0 AND 120 THEN
-    RAISE EXCEPTION 'months are made for at most 120 months ahead' USING ERRCODE = 'LL002';
+  IF (p_ahead BETWEEN 0 AND 2 AND v_now <= clock_timestamp() + interval '1 day') IS NOT TRUE THEN
+    RAISE EXCEPTION 'months are made for at most 2 months ahead of a time that is not to come' USING ERRCODE = 'LL002';
   END IF;
-  v_made := make_months(greatest(v_now, v_from), greatest(v_now, v_from) + p_ahead * interval '1 month');
   LOOP -- the oldest of each shard behind the months that were seen: the index of due subscriptions is never read through
     SELECT min(s.next_due_at) INTO v_due
       FROM generate_series(0, 1023) AS g (n),
@@ -21,12 +22,18 @@ BEGIN
                      ORDER BY next_due_at LIMIT 1) AS s;
     EXIT WHEN v_due IS NULL OR v_due > v_now;
     v_made := v_made + make_months(v_due, least(v_due + interval '11 months', v_now));
+    v_first := least(v_first, v_due);
     v_from := date_trunc('month', v_due) + interval '12 months';
   END LOOP;
   FOR v_due IN SELECT DISTINCT date_trunc('month', placed_at) FROM orders
                 WHERE state = 'pending' AND placed_at <= v_now AND placed_at >= (SELECT first_open()) LOOP
     v_made := v_made + make_months(v_due, v_due);
+    v_first := least(v_first, v_due);
   END LOOP;
+  IF v_now >= v_first THEN -- a pool whose now is before all of these writes nothing
+    v_now := greatest(v_now, first_open());
+    v_made := v_made + make_months(v_now, v_now + p_ahead * interval '1 month');
+  END IF;
   RETURN v_made;
 END $$;
 COMMENT ON FUNCTION keep_months IS

@@ -14,7 +14,7 @@ BEGIN
                  EXCEPT SELECT month FROM months) THEN
     RETURN 0;
   END IF;
-  PERFORM pg_advisory_xact_lock(hashtext(current_schema() || ' months'));
+  LOCK TABLE months IN SHARE ROW EXCLUSIVE MODE; -- which no client can take, unlike an advisory lock
   FOR v_month IN SELECT m::date FROM generate_series(date_trunc('month', p_from), p_to, interval '1 month') AS m
                  EXCEPT SELECT month FROM months ORDER BY 1 LOOP
     IF v_month < first_open() THEN

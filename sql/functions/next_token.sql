@@ -1,5 +1,5 @@
 -- next_token(floor): a token that no other batch gets, for a batch that holds no Redis lock: above the last one, above the
--- floor, and not below the clock in microseconds. It never falls, and a floor a day ahead of the clock is refused.
+-- floor, and not below the clock in microseconds. It never falls, and a floor an hour ahead of the clock is refused.
 -- It is called in a transaction of its own, to which it gives synchronous_commit off: the effects that carry the token are
 -- committed after it, so they cannot survive a crash that the token does not survive.
 CREATE OR REPLACE FUNCTION next_token(p_floor bigint)
@@ -9,10 +9,10 @@ DECLARE
 BEGIN
   UPDATE lock_token
      SET last = greatest(last + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor + 1)
-   WHERE p_floor BETWEEN 0 AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 86400000000 -- as check_batch
+   WHERE p_floor BETWEEN 0 AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000 -- as check_batch
   RETURNING last INTO v_token;
   IF NOT FOUND THEN
-    RAISE EXCEPTION 'floor % is none, or more than a day ahead of the clock', p_floor USING ERRCODE = 'LL002';
+    RAISE EXCEPTION 'floor % is none, or more than an hour ahead of the clock', p_floor USING ERRCODE = 'LL002';
   END IF;
   PERFORM set_config('synchronous_commit', 'off', true);
   RETURN v_token;

@@ -6,6 +6,6 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
     FROM orders AS o WHERE o.order_id = p_order_id AND o.user_id = p_user_id
 $$;
 COMMENT ON FUNCTION order_status IS
-  'State of an order (pending, fulfilled, rejected, parked), why it was rejected and for which SKUs, its total in minor units.';
+  'State of an order (pending, fulfilled, rejected, parked, cancelled), why it was rejected and for which SKUs, its total in minor units.';
 REVOKE ALL ON FUNCTION order_status FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION order_status TO ledgerlock_shop, ledgerlock_support;

@@ -26,15 +26,16 @@ BEGIN
                 OR NOT (l ->> 'qty') ~ '^[1-9][0-9]{0,9}$') THEN
     RAISE EXCEPTION 'every line needs a sku (text) and a qty (whole number from 1)' USING ERRCODE = 'LL002';
   END IF;
-  IF p_at < now() - interval '1 day' AND p_at < first_open() THEN
-    RAISE EXCEPTION 'an order cannot be placed in a month that is closed' USING ERRCODE = 'LL003';
-  END IF;
   SELECT currency, closed_at INTO v_currency, v_closed_at FROM users WHERE user_id = p_user_id FOR KEY SHARE;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % does not exist', p_user_id USING ERRCODE = 'LL002';
   END IF;
+  LOCK TABLE orders IN ROW EXCLUSIVE MODE; -- as the INSERT: close-month waits for this order, or this sees that it closed
   IF NOT EXISTS (SELECT FROM orders WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key) THEN
     PERFORM check_time('the time of an order', p_at, interval '1 day', interval '1 day');
+    IF p_at < first_open() THEN
+      RAISE EXCEPTION 'an order cannot be placed in a month that is closed' USING ERRCODE = 'LL003';
+    END IF;
     IF v_closed_at IS NOT NULL THEN
       RAISE EXCEPTION 'the account of user % is closed', p_user_id USING ERRCODE = 'LL003';
     END IF;

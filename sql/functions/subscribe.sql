@@ -32,6 +32,7 @@ BEGIN
     END IF;
     RETURN v_key.subscription_id;
   END IF;
+  LOCK TABLE subscriptions IN ROW EXCLUSIVE MODE; -- as the INSERT: close-month waits for it, or its trigger sees that it closed
   PERFORM check_time('the anchor of a subscription', p_anchor_at, interval '1 day', interval '1 year');
   IF v_user.closed_at IS NOT NULL THEN
     RAISE EXCEPTION 'the account of user % is closed', p_user_id USING ERRCODE = 'LL003';
@@ -51,6 +52,6 @@ BEGIN
   RETURN v_sub.subscription_id;
 END $$;
 COMMENT ON FUNCTION subscribe IS
-  'Makes a subscription once per (user, key). Errors: LL001 key or contract used already, LL002 bad argument, LL003 the account is closed.';
+  'Makes a subscription once per (user, key). Errors: LL001 key or contract used already, LL002 bad argument, LL003 the account or the month is closed.';
 REVOKE ALL ON FUNCTION subscribe FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION subscribe TO ledgerlock_shop, ledgerlock_support;

@@ -13,7 +13,8 @@ DECLARE
 BEGIN
   PERFORM check_correction(p_idempotency_key, p_reason);
   PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
-  SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
+  SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id
+     FOR NO KEY UPDATE; -- a worker parks it without the lock of its user
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
   END IF;

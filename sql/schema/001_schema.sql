@@ -2,7 +2,9 @@
 --
 -- Rules that hold for every table:
 --   money is bigint minor units with an ISO currency code; times are timestamptz, counted in UTC;
---   what a client or a batch dates is not ahead of recorded_at, when the row was written, by more than a minute;
+--   what a client or a batch dates as done is not ahead of recorded_at, when the row was written, by more than a minute; dates to
+--   come are those from which an order is served (placed_at), a subscription ends (cancel_at), begins or is tried again, and lie as
+--   far ahead as the functions allow;
 --   a state is text with a CHECK; every writer of a user's money first locks the users row, every
 --   writer of a SKU's stock first locks the stock row (users before stock, each in key order).
 -- A subscription and an order name a wallet of their currency, a line names a SKU: foreign keys, which are checked when
@@ -316,7 +318,7 @@ COMMENT ON COLUMN prorations.amount_minor IS
   'What was charged for the rest of the period, below zero what was given back: (new - old) x days left / days.';
 
 CREATE TABLE closures (
-  user_id     bigint NOT NULL, -- a foreign key would cost each charge a check
+  user_id     bigint NOT NULL, -- no foreign key: close_account writes it while it has the row of the user locked
   at          timestamptz NOT NULL,
   worker      text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),

@@ -124,7 +124,7 @@ static void plant(const char *what)
         sql, sizeof sql,
         "CREATE SEQUENCE public.planted; CREATE FUNCTION public.plant() RETURNS trigger"
         " LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN IF nextval('public.planted') <="
-        " %d THEN %s; END IF; RETURN NEW; END $$; CREATE TRIGGER plant BEFORE INSERT ON"
+        " %d THEN %s; END IF; RETURN NEW; END $$; CREATE TRIGGER plant AFTER INSERT ON"
         " ledgerlock.charges FOR EACH ROW EXECUTE FUNCTION public.plant()",
         TIMES, what);
     session_do(rival, sql);

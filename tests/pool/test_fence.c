@@ -72,21 +72,23 @@ CASE(tokens_stay_above_a_fence_that_was_met_once)
     world_audit("2024-02-05T00:00:00Z", NULL);
 }
 
-/* Guarantee: A row whose fence is half a day or more ahead of the clock is parked; the
- * rest flows. */
-CASE(fence_far_ahead_parks_its_rows_and_the_rest_flows)
+/* Guarantee: A row whose fence is more than an hour ahead of the clock waits and is not
+ * parked; the rest flows, with tokens of the clock. */
+CASE(fence_far_ahead_keeps_its_rows_waiting_and_the_rest_flows)
 {
     hand_settle_in();
-    world_do("UPDATE users SET fence = " IN_AN_HOUR
-             " + 43200000000 WHERE user_id = 128");
-    world_run_and_park(now);
-    assert_true(incidents("parked") >= 1);
-    world_expect(
-        "t",
-        "SELECT bool_and(state = 'parked') FROM subscriptions WHERE user_id = 128");
+    world_do("UPDATE users SET fence = " IN_AN_HOUR " + 60000000 WHERE user_id = 128");
+    world_runs(7, "run --once -w 1 --now %s", now);
+    promise_int_equal(world_parked(), 0);
+    assert_cost_a_batch(); /* told once by each worker */
+    world_is(0, "SELECT count(*) FROM users WHERE user_id <> 128 AND fence >="
+                " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
     world_expect("0", "SELECT count(*) FROM charges WHERE user_id = 128");
     world_expect("6 4", "SELECT concat_ws(' ', (SELECT count(*) FROM charges), (SELECT "
                         "count(*) FROM orders WHERE state = 'fulfilled'))");
+    world_do("UPDATE users SET fence = 0 WHERE user_id = 128");
+    world_run(now);
+    world_audit(now, NULL);
 }
 
 /* Guarantee: A pool without Redis locks passes a fence that is ahead of the clock, and

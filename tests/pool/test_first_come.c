@@ -4,6 +4,7 @@
  * order. */
 #include "tests/lib/gate.h"
 #include "tests/lib/oracle.h"
+#include "tests/lib/session.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
@@ -170,6 +171,30 @@ CASE(worker_that_is_frozen_gives_way_to_the_standby)
     super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
     finish_by_the_standby();
     assert_int_equal(kill(frozen, SIGCONT), 0);
+    pool_stop();
+}
+
+#define KEY_OF_SERVING "hashtextextended('ledgerlock serves orders', 0)"
+#define WORKERS_WITH_THE_KEY                                                             \
+    "SELECT count(*) = 1 FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype" \
+    " = 'advisory' AND granted AND usename = 'ledgerlock_worker' AND objid::bigint ="    \
+    " " KEY_OF_SERVING " & 4294967295"
+
+/* Guarantee: A login that is no worker, and holds the key by which one worker serves
+ * all orders, stops no pool. */
+CASE(outsider_who_holds_the_key_of_serving_stops_nobody)
+{
+    char url[FIXTURE_URL];
+    PGconn *outsider;
+
+    fixture_url_as(&world.f, "ledgerlock_reader", url, sizeof url);
+    outsider = session_open(url);
+    session_do(outsider, "SELECT pg_advisory_lock(" KEY_OF_SERVING ")");
+    fill(200, 5);
+    pool_start("run --jobs orders --now " NOW);
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+    PQfinish(outsider);
+    world_wait(WORKERS_WITH_THE_KEY); /* in order again */
     pool_stop();
 }
 

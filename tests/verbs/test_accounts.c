@@ -2,6 +2,7 @@
  */
 #include "tests/lib/client.h"
 #include "tests/lib/runs.h"
+#include "tests/lib/session.h"
 
 static void prepare(void)
 {
@@ -121,7 +122,25 @@ CASE(account_is_closed_when_nothing_is_left)
                                " + interval '1 day', 0",
                                "l"));
     refused("LL002", "SELECT close_account(9)");
+    refused("LL002", "BEGIN ISOLATION LEVEL REPEATABLE READ;" CLOSE);
+    refused("LL002", "BEGIN ISOLATION LEVEL SERIALIZABLE;" CLOSE);
     world_expect(
         "1",
         "SELECT count(*) FROM users JOIN closures ON closures.user_id = users.user_id AND at = closed_at");
+}
+
+/* Guarantee: An account is not closed over an order that was placed while close_account
+ * waited: it refuses every isolation level that would not see it. */
+CASE(account_is_not_closed_over_an_order_that_its_snapshot_misses)
+{
+    PGconn *support = session_open(client);
+    PGresult *res;
+
+    session_do(support, "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM workers");
+    (void)ask("SELECT place_order(1, 'k', '[{\"sku\": \"A\", \"qty\": 1}]')");
+    res = PQexec(support, CLOSE);
+    assert_int_equal(PQresultStatus(res), PGRES_FATAL_ERROR);
+    PQclear(res);
+    PQfinish(support);
+    world_is(0, "SELECT count(*) FROM closures");
 }

@@ -4,6 +4,7 @@
 
 #include <jansson.h>
 
+#include "audit_gen.h"
 #include "tests/lib/audit_world.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/session.h"
@@ -26,6 +27,24 @@ static PGconn *hold_users(void)
 }
 
 /* ---- one snapshot ---- */
+
+/* Guarantee: A row that was written after BEGIN and before the snapshot of an audit is
+ * not of the future. */
+CASE(snapshot_is_later_than_the_begin_of_its_transaction)
+{
+    const char *text = (const char *)audit_texts[AUDIT_NOTHING_AFTER_NOW].text;
+    PGconn *reader = session_open(f.url), *writer = session_open(f.url);
+    PGresult *res;
+
+    session_do(reader, "BEGIN ISOLATION LEVEL REPEATABLE READ");
+    session_do(reader, "SHOW server_version"); /* now() is that of this moment */
+    session_do(writer, "SELECT deposit(1, 'USD', 5, 'in between')");
+    res = session_ask(reader, text);
+    promise_int_equal(PQntuples(res), 0);
+    PQclear(res);
+    PQfinish(reader);
+    PQfinish(writer);
+}
 
 /* Says it again and again, beside the test, until it fails. */
 static pid_t keep_saying(const char *sql)
@@ -215,7 +234,7 @@ CASE(empty_database_holds, .alone = true)
     struct fixture empty;
 
     fixture_open_migrated(&empty);
-    says(&empty, 0, "audit: 66 of 66 invariants hold", "audit");
+    says(&empty, 0, "audit: 68 of 68 invariants hold", "audit");
     fixture_close(&empty);
 }
 

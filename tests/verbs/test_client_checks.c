@@ -83,6 +83,49 @@ CASE_ROWS(client_gives_a_time, times)
     refused(row->state, row->sql);
 }
 
+/* clang-format off */
+static const struct {
+    const char *name, *call;
+} corrections[] = {
+    {"refund",        "refund(3, 'charge', 3, 0, 1, 'late', 'c', %s)"},
+    {"void_transfer", "void_transfer(3, 'charge', 3, 0, 'never', 'c', %s)"},
+    {"withdraw",      "withdraw(3, 'USD', 1, 'asked for', 'c', %s)"},
+    {"return_units",  "return_units(3, 1, 'A', 1, 'broken', 'c', %s)"},
+    {"adjust_stock",  "adjust_stock('A', -1, 'lost', 'c', %s)"},
+    {"write_off",     "write_off(4, 4, 0, 'gone', 'c', %s)"},
+    {"change_now",    "change_now(3, 3, 'small', 1, 50, 'c', %s)"},
+};
+
+/* clang-format on */
+
+/* User 3 has paid for a period and an order, and user 4 owes a period. */
+static void pay_and_owe(void)
+{
+    world_user(3, 1000);
+    world_user(4, 10);
+    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
+             " currency, anchor_at, unit, every, next_due_at) SELECT n, n, 'p', 100,"
+             " 'USD', at, 'day', 10, at FROM generate_series(3, 4) AS n, CAST(now() -"
+             " interval '49 hours' AS timestamptz) AS at; SELECT place_order(3, 'k',"
+             " '[" LINE("A", "3") "]')");
+    world_runs(0, "run --once");
+}
+
+/* Guarantee: Each correction refuses a time that is not near to now. */
+CASE_ROWS(no_time_of_1970_has, corrections)
+{
+    static const char *const times_of[] = {"'1970-01-01Z'", "now() + interval '1 s'",
+                                           "'infinity'", "NULL", "now()"};
+    char call[160], sql[200];
+
+    pay_and_owe();
+    for (size_t i = 0; i < 5; i++) {
+        (void)snprintf(call, sizeof call, row->call, times_of[i]);
+        (void)snprintf(sql, sizeof sql, "SELECT %s", call);
+        refused(i < 4 ? "LL002" : "00000", sql);
+    }
+}
+
 /* Guarantee: A call that is repeated long after it was made is answered as at first. */
 CASE(repeated_call_may_be_old)
 {

@@ -45,6 +45,7 @@ static void read_all(char text[64])
         " (SELECT string_agg(x::text, '' ORDER BY x) FROM order_journal AS x),"
         " (SELECT string_agg(x::text, '' ORDER BY x) FROM batches AS x),"
         " (SELECT string_agg(x::text, '' ORDER BY x) FROM lock_incidents AS x),"
+        " (SELECT string_agg(x::text, '' ORDER BY x) FROM months AS x),"
         " (SELECT string_agg(x::text, '' ORDER BY x) FROM lock_token AS x)))");
 
     (void)snprintf(text, 64, "%s", PQgetvalue(res, 0, 0));
@@ -60,8 +61,11 @@ static void read_all(char text[64])
 #define CHARGE(id, payer) ONE("9", "NULL", id, payer)
 #define TWICE(id)                                                                      \
     APPLY("9", "NULL", #id "," #id, SUBSCRIPTION(id) ", " SUBSCRIPTION(id), "1,1")
-#define IN_25_HOURS                                                                    \
-    "((extract(epoch FROM clock_timestamp()) + 90000) * 1000000)::bigint"
+#define IN_13_HOURS                                                                    \
+    "((extract(epoch FROM clock_timestamp()) + 46800) * 1000000)::bigint"
+#define MANY(periods)                                                                  \
+    "SELECT * FROM apply_charges(9, 'w', NULL, '{4}', ARRAY[" SUBSCRIPTION(            \
+        4) "], '{1}', " periods ")"
 #define CLAIM(id) "SELECT claim_users(9, '{" #id "}'); "
 #define INCIDENT(kind, ms_ago)                                                         \
     "SELECT log_incident('user:1', 1, 'w', '" kind "', 'apply', NULL, '', " ms_ago ")"
@@ -86,10 +90,15 @@ static const struct {
     {"token_is_older_than_the_fence",   NOTHING,  ONE("4", "NULL", 4, 1)},
     {"decline_with_an_older_token",     NOTHING,  ONE("4", "NULL", 7, 2)},
     {"token_beyond_the_end",            ARGUMENT, CLAIM(1) ONE("9006099743113216", "NULL", 4, 1)},
-    {"token_of_tomorrow",               ARGUMENT, CLAIM(1) ONE(IN_25_HOURS, "NULL", 4, 1)},
-    {"order_with_a_token_of_tomorrow",  ARGUMENT, "SELECT * FROM apply_orders(" IN_25_HOURS ", NULL, '{3}', 'w')"},
-    {"token_drawn_of_tomorrow",         ARGUMENT, "SELECT next_token(" IN_25_HOURS ")"},
+    {"token_of_tonight",                ARGUMENT, CLAIM(1) ONE(IN_13_HOURS, "NULL", 4, 1)},
+    {"order_with_a_token_of_tonight",   ARGUMENT, "SELECT * FROM apply_orders(" IN_13_HOURS ", NULL, '{3}', 'w')"},
+    {"token_drawn_of_tonight",          ARGUMENT, "SELECT next_token(" IN_13_HOURS ")"},
     {"token_is_none",                   ARGUMENT, CLAIM(1) ONE("NULL", "NULL", 4, 1)},
+    {"periods_without_end",             ARGUMENT, CLAIM(1) MANY("NULL")},
+    {"more_periods_than_any_setting",   ARGUMENT, CLAIM(1) MANY("1000001")},
+    {"months_of_1900",                  NOTHING,  "SELECT keep_months('1900-01-01Z', 2)"},
+    {"months_for_ten_years",            ARGUMENT, "SELECT keep_months(now(), 120)"},
+    {"months_of_next_year",             ARGUMENT, "SELECT keep_months(now() + interval '1 year', 2)"},
     {"schedule_of_its_own",             "42501",  "INSERT INTO retry_schedules (pauses_s) VALUES ('{31622400}')"},
     {"order_that_is_decided",           NOTHING,  "SELECT * FROM apply_orders(9, NULL, '{1,2}', 'w')"},
     {"order_twice",                     "23505",  "SELECT * FROM apply_orders(9, NULL, '{3,3}', 'w')"},
@@ -194,6 +203,36 @@ CASE_ROWS(apply_without_a_claim_writes_nothing_beside_a, meanwhile)
     PQclear(res);
     assert_null(PQgetResult(worker));
     PQclear(ask("ROLLBACK"));
+}
+
+/* ---- beside a client ---- */
+
+/* Guarantee: A subscription that a worker parks while its period is written off stays
+ * parked. */
+CASE(period_is_not_written_off_while_a_worker_parks_its_subscription)
+{
+    PGconn *client = session_open(f.url);
+    char waits[160];
+    PGresult *res;
+
+    session_do(worker, "BEGIN");
+    session_do(worker, "SELECT park_subscriptions('{7}', 9, 'w', 'why')");
+    session_do(client, "SET lock_timeout = '60s'; BEGIN");
+    assert_int_equal(
+        PQsendQuery(client, "SELECT write_off(user_id, 7, next_period_no, 'gone', 'k')"
+                            " FROM subscriptions WHERE subscription_id = 7"),
+        1);
+    (void)snprintf(waits, sizeof waits, "SELECT cardinality(pg_blocking_pids(%d))",
+                   PQbackendPID(client));
+    FIXTURE_AWAIT(fixture_query_int8(f.url, waits) > 0, "nothing waits");
+    session_do(worker, "COMMIT");
+    res = PQgetResult(client);
+    promise_true(PQresultStatus(res) == PGRES_FATAL_ERROR);
+    assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), "LL003");
+    PQclear(res);
+    PQfinish(client);
+    fixture_exec(f.url,
+                 "SET search_path = ledgerlock; SELECT release_subscriptions('{7}')");
 }
 
 /* ---- repair by hand ---- */

@@ -36,6 +36,26 @@ static int read_month(int argc, char **argv, struct month *m, struct err *e)
 
 /* ---- one try ---- */
 
+/* Waits until nobody is in the middle of writing a table of what is placed or made at a
+ * time: whoever begins later is too late for a month that has been over for a day
+ * (check_time), or sees that it is closed. Each in a transaction of its own, which ends
+ * at once: no other writer waits longer, and nobody waits for us while we wait. */
+static int drain(struct pg *pg, struct err *e)
+{
+    static const struct sql_text *const locks[] = {SQL_CLOSE_DRAIN_ORDERS,
+                                                   SQL_CLOSE_DRAIN_SUBSCRIPTIONS};
+
+    for (size_t i = 0; i < 2; i++) {
+        if (pg_begin(pg, e) != 0 ||
+            pg_exec(pg, SQL_CLOSE_LIMIT_DRAIN, NULL, 0, NULL, e) != 0 ||
+            pg_exec(pg, locks[i], NULL, 0, NULL, e) != 0 || pg_commit(pg, e) != 0) {
+            pg_rollback(pg);
+            return (int)e->code;
+        }
+    }
+    return 0;
+}
+
 /* Comes before the snapshot of the transaction, so that nothing is written in between.
  */
 static int lock_month(struct pg *pg, const struct month *m, struct err *e)
@@ -103,9 +123,9 @@ static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct er
 static int
 try_once(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
-    (void)!(pg_begin_repeatable(pg, e) != 0 || lock_month(pg, m, e) != 0 ||
-            prove(pg, m, e) != 0 || seal(pg, m, row_ct, e) != 0 ||
-            pg_commit(pg, e) != 0);
+    (void)!(drain(pg, e) != 0 || pg_begin_repeatable(pg, e) != 0 ||
+            lock_month(pg, m, e) != 0 || prove(pg, m, e) != 0 ||
+            seal(pg, m, row_ct, e) != 0 || pg_commit(pg, e) != 0);
     pg_rollback(pg);
     return (int)e->code;
 }

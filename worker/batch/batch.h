@@ -89,7 +89,8 @@ batch_run(struct session *s, const struct batch_order *order, struct err *e);
 
 /* Sets session.serves if this worker is the one that serves the job, of all pools: it
  * holds an advisory lock of its session, or behind a transaction pooler a key with a
- * short lease. Behind a pooler without Redis there is neither, and each serves. */
+ * short lease. Behind a pooler without Redis there is neither, and each serves. So does
+ * each while a session that is no worker's holds that advisory lock. */
 MUST_CHECK int standby_check(struct session *s, struct err *e);
 
 /* How many rows of the job are due; -1: PostgreSQL does not say. */

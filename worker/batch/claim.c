@@ -80,11 +80,26 @@ static int park_dependents(struct session *s,
     return park_items(s, items, n, why, e);
 }
 
-/* Fenced rows, the highest fence first, and then absent ones. A row with a newer fence
- * than our token: the next token is above it. Without Redis locks another batch was
- * just faster. With them it is an incident: either the lease was lost and somebody else
- * wrote the row, or tokens are behind the rows: Redis lost its last one and its clock
- * is behind, or another source of tokens worked here. */
+/* A fence that no token can pass yet: its row is busy, so that the tokens of all
+ * workers do not follow it. Told once, of the highest. */
+static void
+note_far_fence(struct session *s, const struct batch_key *key, int64_t fence)
+{
+    char detail[80];
+
+    if (fence <= s->far_fence)
+        return;
+    s->far_fence = fence;
+    (void)snprintf(detail, sizeof detail,
+                   "its row carries a fence far ahead of the clock, %" PRId64, fence);
+    incident_log(s, "fenced", "claim", key->name, detail);
+}
+
+/* Fenced rows, the highest fence first, then absent ones, then far fences. A row with a
+ * newer fence than our token: the next token is above it. Without Redis locks another
+ * batch was just faster. With them it is an incident: either the lease was lost and
+ * somebody else wrote the row, or tokens are behind the rows: Redis lost its last one
+ * and its clock is behind, or another source of tokens worked here. */
 static int take_refused(struct session *s,
                         enum resource_kind kind,
                         const struct pg_result *res,
@@ -98,6 +113,10 @@ static int take_refused(struct session *s,
 
         if (key == NULL)
             continue;
+        if (pg_get_int8(res, row, 3) != 0) {
+            note_far_fence(s, key, pg_get_int8(res, row, 1));
+            continue;
+        }
         key->wanted = false; /* it is not busy */
         if (!pg_is_null(res, row, 1))
             session_count(s, s->locks != NULL ? COUNT_fenced : COUNT_busy, 1);

@@ -66,7 +66,7 @@ int session_connect(struct session *s, struct err *e)
         .transaction_pooling = s->config->transaction_pooling,
     };
 
-    s->serves = false;
+    s->serves = s->holds = false;
     s->clocks_ms = 0; /* it may be another server */
     /* A pooler would rename a session whenever it goes from one worker to another. */
     (void)snprintf(name, sizeof name, "ledgerlock worker%s%s",

@@ -81,6 +81,7 @@ struct session {
     struct ll_lock *lock;
     struct batch *batch;
     bool serves;             /* this worker serves the job (standby.c) */
+    bool holds;              /* and its connection holds the lock of that */
     struct ll_lock *serving; /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
     struct busy busy;        /* keys that were busy, or are left out for a while */
@@ -88,6 +89,7 @@ struct session {
     bool is_early; /* no lock, though a majority of the servers is there: they started
                       too lately */
     int64_t floor; /* tokens are higher: the highest fence that a row refused us with */
+    int64_t far_fence; /* the highest that it told of */
     struct incident unwritten[INCIDENTS_KEPT];
     size_t unwritten_ct;
 

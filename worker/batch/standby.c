@@ -5,15 +5,18 @@
 
 enum { SERVING_LEASE_MS = 2000 };
 
-/* The session that dies, or is ended, gives it to the next that asks. */
+/* The session that dies, or is ended, gives it to the next that asks. While somebody
+ * who is no worker holds it, each worker serves, and asks again before its next batch.
+ */
 static int serve_by_session(struct session *s, struct err *e)
 {
     const struct pg_param job = pg_text(s->job->name);
-    int64_t serves = 1;
+    int64_t answer = 1;
 
-    if (!s->serves && pg_ask(s->pg, SQL_POOL_SERVE_JOB, &job, 1, &serves, e) != 0)
+    if (!s->holds && pg_ask(s->pg, SQL_POOL_SERVE_JOB, &job, 1, &answer, e) != 0)
         return (int)e->code;
-    s->serves = serves != 0;
+    s->holds = answer == 1;
+    s->serves = answer != 0;
     return 0;
 }
 
