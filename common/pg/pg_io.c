@@ -56,6 +56,16 @@ int pg_conn_error(struct pg *pg, struct err *e, const char *what)
     return (int)e->code;
 }
 
+/* After an error of severity ERROR the session goes on: it may be of one row, as when a
+ * trigger asks another server. In a server that takes no writes nothing goes on. */
+static bool goes_on(const struct pg *pg, const PGresult *res, const char *state)
+{
+    const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+    return PQstatus(pg->conn) == CONNECTION_OK && severity != NULL &&
+           strcmp(severity, "ERROR") == 0 && strcmp(state, "25006") != 0;
+}
+
 int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
@@ -80,7 +90,7 @@ int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
                        is_ours ? "" : schema, is_ours ? "" : ".", constraint);
     }
     one_line(e->msg);
-    if (e->code == ERR_CONN || PQstatus(pg->conn) != CONNECTION_OK)
+    if (!goes_on(pg, res, state))
         pg->broken = true;
     return (int)e->code;
 }

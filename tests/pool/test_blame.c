@@ -28,6 +28,16 @@ static void plant_triggers(const char *users, const char *body)
              users, body);
 }
 
+/* Somebody's constraint triggers that raise at COMMIT, over user 7. */
+#define RAISE_AT_COMMIT(state)                                                                  \
+    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF"                  \
+    " NEW.user_id = 7 THEN " RAISE(                                                             \
+        state) "; END IF; RETURN NULL; END $$;"                                                 \
+               " CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON charges DEFERRABLE INITIALLY" \
+               " DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse();"                              \
+               " CREATE CONSTRAINT TRIGGER refuse AFTER UPDATE ON orders DEFERRABLE INITIALLY"  \
+               " DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()"
+
 #define NO_MONTH "a month has no partition"
 #define RAISE(state) "RAISE EXCEPTION 'somebody''s trigger' USING ERRCODE = '" state "'"
 
@@ -50,6 +60,8 @@ static const struct {
 } faults[] = {
     {"a_trigger_that_raises", RAISE("P0001"), NULL, "somebody"},
     {"xx000", RAISE("XX000"), NULL, "somebody"},
+    {"an_unreachable_server_of_somebodys", RAISE("08001"), NULL, "somebody"},
+    {"a_full_disk", RAISE("53100"), NULL, "somebody"},
     {"a_missing_partition_which_is_a_23514_without_a_name", RAISE("23514"), NULL,
      NO_MONTH},
     {"a_check_of_another_schema", "INSERT INTO others.notes VALUES (NEW.user_id)",
@@ -124,6 +136,9 @@ static const struct {
     {"a_missing_partition", RAISE("23514"), NULL},
     {"a_conflict_without_an_end", RAISE("40001"), NULL},
     {"a_trigger_that_sleeps", "PERFORM pg_sleep(30)", NULL},
+    {"an_unreachable_server_of_somebodys", RAISE("08001"), NULL},
+    {"a_right_that_is_missing_at_commit", NULL, RAISE_AT_COMMIT("42501")},
+    {"an_ended_session_at_commit", NULL, RAISE_AT_COMMIT("57P05")},
     {"a_trigger_that_wants_an_absent_table", "PERFORM 1 FROM nowhere.nothing", NULL},
     {"a_check_of_somebodys", NULL,
      "ALTER TABLE charges ADD CONSTRAINT somebodys CHECK (user_id <> 7);"

@@ -82,7 +82,7 @@ struct batch {
  * went. An item whose key is busy is left for the next round (busy.h); one that is at
  * fault itself is parked. Errors: ERR_REDIS (nothing was done),
  * ERR_UNKNOWN (noted; in_doubt_settle on a new connection), ERR_CONN and ERR_TIMEOUT
- * (rolled back by the server), ERR_CONFLICT (rolled back, try again), any other: it is
+ * (rolled back), ERR_CONFLICT (rolled back, try again), any other: it is
  * not known what is wrong, nothing is parked for it. */
 MUST_CHECK int
 batch_run(struct session *s, const struct batch_order *order, struct err *e);

@@ -64,15 +64,11 @@ int batch_apply(struct session *s, struct err *e)
     struct pg_result *res;
     size_t at = 0;
 
-    if (pg_exec(s->pg, job->apply, params, job->apply_params, &res, e) != 0) {
-        /* It was prepared: what is missing or denied now is somebody else's. */
-        if (e->code == ERR_SCHEMA || e->code == ERR_DENIED)
-            e->code = ERR_BUG;
+    if (pg_exec(s->pg, job->apply, params, job->apply_params, &res, e) != 0)
         return months_is_missing(e)
                    ? err_wrap(e, "a month has no partition; `ledgerlock audit` names "
                                  "one that is gone (months_as_built)")
                    : (int)e->code;
-    }
     for (; job->counters[at].name != NULL; at++)
         done->counts[at] = pg_get_int8(res, 0, at);
     done->due_again = pg_get_int8(res, 0, at);
@@ -114,6 +110,10 @@ static int transact(struct session *s, int64_t only, struct err *e)
     s->inflight->alone = only;
     session_reach(s, HOOK_BEFORE_BEGIN);
     a->code = claim_and_apply(s, e);
+    /* Ours was there when the rows were claimed: what is missing or denied behind that,
+     * in apply or at COMMIT, is somebody else's. */
+    if (a->rows.n > 0 && (a->code == ERR_SCHEMA || a->code == ERR_DENIED))
+        a->code = (int)(e->code = ERR_BUG);
     if (!a->in_doubt)
         pg_rollback(s->pg); /* unless it is committed */
     s->inflight->is_claimed = false;
@@ -133,12 +133,12 @@ static int transact(struct session *s, int64_t only, struct err *e)
 /* ---- when it breaks ---- */
 
 /* True if an error may be of one of the rows: neither a server's state nor a collision.
- */
+ * ERR_CONN in a session that goes on may be: a trigger asks another server. */
 static bool may_be_a_row(const struct session *s, const struct err *e)
 {
-    return e->code != ERR_UNKNOWN && e->code != ERR_CONN && e->code != ERR_REDIS &&
-           e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_DENIED &&
-           e->code != ERR_SCHEMA && pg_is_usable(s->pg);
+    return e->code != ERR_UNKNOWN && e->code != ERR_REDIS && e->code != ERR_CONFLICT &&
+           e->code != ERR_TIMEOUT && e->code != ERR_DENIED && e->code != ERR_SCHEMA &&
+           pg_is_usable(s->pg);
 }
 
 /* Leaves out the owner of an item: others of his may break it too. True if that is new.

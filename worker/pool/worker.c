@@ -95,8 +95,12 @@ static int ready(struct worker *w, struct err *e)
 }
 
 /* A server that is full or sick answers with an error: it is no outage. */
-static bool is_outage(const struct err *e)
+static bool is_outage(const struct worker *w, const struct err *e)
 {
+    if (pg_is_usable(w->session.pg))
+        return false;
+    if (e->code == ERR_TIMEOUT)
+        return true;
     return e->code == ERR_CONN && strncmp(e->sqlstate, "58", 2) != 0 &&
            (strncmp(e->sqlstate, "53", 2) != 0 || strcmp(e->sqlstate, "53300") == 0);
 }
@@ -124,7 +128,7 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
         w->session.clocks_ms = 0;
         note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
                      e->msg);
-    } else if (is_outage(e) || (e->code == ERR_TIMEOUT && !pg_is_usable(w->session.pg)))
+    } else if (is_outage(w, e))
         note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
     else if (is_fault(w, e))
         note_trouble(w, SLOT_FAULT, e->msg);
