@@ -20,8 +20,12 @@ void batch_count(struct session *s)
     const struct job_result *done = &s->attempt.done;
     const struct job_rows *rows = &s->attempt.rows;
     struct batch_outcome *out = &s->batch->out;
+    struct death_count *over =
+        rows->n == 1 ? death_count_find(s->deaths, s->job, rows->items[0]) : NULL;
     int64_t decided = 0;
 
+    if (over != NULL)
+        over->deaths = 0; /* it can be worked */
     for (size_t i = 0; s->job->counters[i].name != NULL; i++) {
         s->counters->value[COUNT_JOB + i] += done->counts[i];
         decided += done->counts[i];
