@@ -158,6 +158,10 @@ void batch_release(struct session *s);
 /* Locks the wanted rows of all kinds in the open transaction; marks those it got. */
 MUST_CHECK int batch_claim(struct session *s, struct err *e);
 
+/* Of a job that one worker serves in order: tells in attempt.is_fenced if a row was
+ * left out of the claim for a fence that a higher token can pass. */
+MUST_CHECK int batch_find_fenced(struct session *s, struct err *e);
+
 /* After the transaction: a row that the claim did not return is busy, fenced, or does
  * not exist; the items that need an absent one are parked. */
 MUST_CHECK int batch_report_refused(struct session *s, struct err *e);
@@ -177,6 +181,9 @@ bool parked_is_rows_fault(const struct job_type *job, const struct err *e);
  * incident log. */
 MUST_CHECK int park_items(
     struct session *s, const int64_t *items, size_t n, const char *why, struct err *e);
+
+/* Counts what the workers of the slot have parked: the answer to that may be lost. */
+void parked_count(struct session *s);
 
 /* Makes the months that a pool may write into at that time (NULL: the database's
  * clock); *made says how many were missing. */

@@ -49,3 +49,15 @@ int park_items(
     pg_result_free(res);
     return 0;
 }
+
+void parked_count(struct session *s)
+{
+    char slot[WORKER_NAME] = "";
+    const struct pg_param param = pg_text(slot);
+    struct err ignored = {0};
+    int64_t parked;
+
+    (void)snprintf(slot, sizeof slot, "%s.%d.", s->pool, s->slot);
+    if (pg_ask(s->pg, SQL_POOL_COUNT_PARKED, &param, 1, &parked, &ignored) == 0)
+        s->counters->value[COUNT_parked] = parked;
+}
