@@ -61,6 +61,39 @@ int batch_claim(struct session *s, struct err *e)
 
 /* ---- those that were refused ---- */
 
+/* Why rows of a kind were not claimed; *n: how many were not, and *res is NULL without
+ * any. */
+static int ask_refused(
+    struct session *s, int kind, size_t *n, struct pg_result **res, struct err *e)
+{
+    struct pg_param params[2];
+
+    *res = NULL;
+    *n = list_unclaimed(s->batch, (enum resource_kind)kind);
+    params[0] = pg_int8(s->attempt.token);
+    params[1] = pg_int8_array(s->batch->ids, *n);
+    return *n == 0 ? 0 : pg_exec(s->pg, resources[kind].refused, params, 2, res, e);
+}
+
+int batch_find_fenced(struct session *s, struct err *e)
+{
+    bool is_in_order = !job_is_shared(s->job, s->config);
+
+    for (int kind = 0; kind < s->job->kinds && is_in_order; kind++) {
+        struct pg_result *res;
+        size_t n;
+
+        if (ask_refused(s, kind, &n, &res, e) != 0)
+            return (int)e->code;
+        for (size_t row = 0; res != NULL && row < pg_rows(res); row++) {
+            if (!pg_is_null(res, row, 1) && pg_is_null(res, row, 2))
+                s->attempt.is_fenced = true;
+        }
+        pg_result_free(res);
+    }
+    return 0;
+}
+
 /* Parks the items that need a row that no batch can ever claim. */
 static int park_dependents(struct session *s,
                            const struct batch_key *key,
@@ -121,15 +154,13 @@ int batch_report_refused(struct session *s, struct err *e)
     int code = 0;
 
     for (int kind = 0; kind < s->job->kinds && code == 0; kind++) {
-        size_t n = list_unclaimed(b, (enum resource_kind)kind);
-        const struct pg_param params[] = {pg_int8(s->attempt.token),
-                                          pg_int8_array(b->ids, n)};
         struct pg_result *res;
+        size_t n;
 
+        if (ask_refused(s, kind, &n, &res, e) != 0)
+            return (int)e->code;
         if (n == 0)
             continue;
-        if (pg_exec(s->pg, resources[kind].refused, params, 2, &res, e) != 0)
-            return (int)e->code;
         code = take_refused(s, (enum resource_kind)kind, res, e);
         pg_result_free(res);
         n = list_unclaimed(b, (enum resource_kind)kind);

@@ -3,7 +3,10 @@
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
 
-enum { FAILURES_MAX = 20 }; /* in a row, one by one: then nothing will do */
+enum {
+    FAILURES_MAX = 20, /* in a row, one by one: then nothing will do */
+    TOKENS_MAX = 3     /* of one batch, each above the fences that it met */
+};
 
 /* ---- one transaction ---- */
 
@@ -86,9 +89,10 @@ static int claim_and_apply(struct session *s, struct err *e)
 {
     struct attempt *a = &s->attempt;
 
-    if (pg_begin(s->pg, e) != 0 || batch_claim(s, e) != 0)
+    if (pg_begin(s->pg, e) != 0 || batch_claim(s, e) != 0 ||
+        batch_find_fenced(s, e) != 0)
         return (int)e->code;
-    if (batch_workable(s->batch, true, a->only, &a->rows) == 0)
+    if (a->is_fenced || batch_workable(s->batch, true, a->only, &a->rows) == 0)
         return 0;
     if (a->rows.n == 1)
         s->inflight->alone = a->rows.items[0];
@@ -165,7 +169,8 @@ static int transact_each(struct session *s, struct err *e)
     int failures = 0;
     bool is_news = false;
 
-    for (size_t i = 0; i < b->n && failures < FAILURES_MAX && !s->attempt.is_lost;
+    for (size_t i = 0; i < b->n && failures < FAILURES_MAX && !s->attempt.is_lost &&
+                       !s->attempt.is_fenced;
          i++) {
         size_t worked = b->out.worked;
         struct err why = {0};
@@ -219,26 +224,41 @@ static int transact_all(struct session *s, struct err *e)
 
 /* ---- a batch ---- */
 
+/* From the lock to the release. ERR_UNKNOWN: the locks stay until it is known what
+ * became of it. */
+static int
+lock_and_work(struct session *s, const struct batch_order *order, struct err *e)
+{
+    int code;
+
+    session_reach(s, HOOK_BEFORE_LOCK);
+    code = batch_lock(s, e);
+    if (code != 0 || s->attempt.token == 0)
+        return code;
+    session_reach(s, HOOK_AFTER_LOCK);
+    code = order->items != NULL ? transact_each(s, e) : transact_all(s, e);
+    if (code != ERR_UNKNOWN)
+        batch_release(s);
+    return code;
+}
+
 /* While it is worked it is published: should the worker die over it, its successor
  * knows of what. */
 int batch_run(struct session *s, const struct batch_order *order, struct err *e)
 {
-    int code = batch_pull(s, order, e);
+    int tries = 0, code = batch_pull(s, order, e);
 
     if (code != 0 || s->batch->n == 0)
         return code;
     batch_publish(s->batch, s->inflight, s->incarnation);
     s->measures->lease_end_ms = 0; /* until it has them */
     s->inflight->commits = *s->commits;
-    session_reach(s, HOOK_BEFORE_LOCK);
-    code = batch_lock(s, e);
-    if (code == 0 && s->attempt.token != 0) {
-        session_reach(s, HOOK_AFTER_LOCK);
-        code = order->items != NULL ? transact_each(s, e) : transact_all(s, e);
-        if (code == ERR_UNKNOWN)
-            return code; /* the locks stay until it is known what became of it */
-        batch_release(s);
-    }
-    inflight_clear(s->inflight);
+    do
+        code = lock_and_work(s, order, e);
+    while (code == 0 && s->attempt.is_fenced && ++tries < TOKENS_MAX);
+    if (code == 0 && s->attempt.is_fenced)
+        code = err_set(e, ERR_CONFLICT, "LL-3010 rows carry ever newer fences");
+    if (code != ERR_UNKNOWN)
+        inflight_clear(s->inflight);
     return code;
 }
