@@ -66,6 +66,22 @@ static bool goes_on(const struct pg *pg, const PGresult *res, const char *state)
            strcmp(severity, "ERROR") == 0 && strcmp(state, "25006") != 0;
 }
 
+/* A trigger's function has no parameters. "PL/pgSQL function refuse() line 1 at RAISE",
+ * in the server's language, is a line of the context. */
+static bool is_in_trigger(const PGresult *res)
+{
+    const char *line = PQresultErrorField(res, PG_DIAG_CONTEXT);
+
+    while (line != NULL && (line = strstr(line, "PL/")) != NULL) {
+        const char *end = strchr(line, '\n'), *call = strstr(line, "()");
+
+        if (call != NULL && (end == NULL || call < end))
+            return true;
+        line = end;
+    }
+    return false;
+}
+
 int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
@@ -83,6 +99,7 @@ int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
                   text ? text : "error", detail ? "; " : "", detail ? detail : "",
                   hint ? "; " : "", hint ? hint : "", state);
     (void)snprintf(e->sqlstate, sizeof e->sqlstate, "%s", state);
+    e->is_in_trigger = is_in_trigger(res);
     if (constraint != NULL && schema != NULL) {
         bool is_ours = strcmp(schema, pg->schema) == 0;
 

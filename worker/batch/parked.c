@@ -15,7 +15,8 @@ static bool is_month_or_end(const char *rest)
 
 bool parked_is_rows_fault(const struct job_type *job, const struct err *e)
 {
-    if (strcmp(e->sqlstate, "22003") == 0) /* an amount out of range */
+    /* An amount out of range, unless it is one of somebody's trigger. */
+    if (strcmp(e->sqlstate, "22003") == 0 && !e->is_in_trigger)
         return true;
     for (size_t i = 0; job->constraints[i] != NULL; i++) {
         size_t n = strlen(job->constraints[i]);
