@@ -137,6 +137,8 @@ static const struct {
     {"a_conflict_without_an_end", RAISE("40001"), NULL},
     {"a_trigger_that_sleeps", "PERFORM pg_sleep(30)", NULL},
     {"an_unreachable_server_of_somebodys", RAISE("08001"), NULL},
+    {"an_overflow_in_somebodys_table", "UPDATE tally SET n = n + 1",
+     "CREATE TABLE tally AS SELECT 2147483647 AS n; GRANT ALL ON tally TO PUBLIC"},
     {"a_right_that_is_missing_at_commit", NULL, RAISE_AT_COMMIT("42501")},
     {"an_ended_session_at_commit", NULL, RAISE_AT_COMMIT("57P05")},
     {"a_trigger_that_wants_an_absent_table", "PERFORM 1 FROM nowhere.nothing", NULL},
@@ -173,6 +175,27 @@ CASE(error_over_one_row_among_others_is_said)
     assert_in_range(shop_log_count("event=worker.left_out"), 1, 8); /* one a worker */
     fixture_assert_contains(world.o.err, "somebody's trigger");
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
+    promise_int_equal(world_parked(), 0);
+}
+
+/* Guarantee: Orders flow behind those of any number of users that meet an error. */
+CASE(orders_flow_behind_those_of_1500_users_that_meet_an_error)
+{
+    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
+    fixture_env("LEDGERLOCK_POOL_BATCH", "1000");
+    world_do("INSERT INTO users (user_id, currency) SELECT u, 'USD' FROM"
+             " generate_series(1001, 2500) AS u;"
+             " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
+             " total_minor, currency, placed_at) SELECT user_id, user_id, '1', '', 0,"
+             " 'USD', " SHOP_FIRST " FROM users WHERE user_id > 1000;"
+             " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
+             " order_id, %d, 0, 1 FROM orders WHERE order_id > 1000; ANALYZE",
+             SHOP_SKU);
+    plant_triggers("> 1000", RAISE("P0001"));
+    pool_start("run --jobs orders --now " SHOP_NOW);
+    world_wait(
+        "SELECT count(*) = 200 FROM ledgerlock.orders WHERE state = 'fulfilled'");
+    pool_stop();
     promise_int_equal(world_parked(), 0);
 }
 

@@ -53,7 +53,8 @@ struct batch_outcome {
     bool is_standby;         /* another worker serves the job: nothing was pulled */
     bool is_behind;          /* rows before those that it pulled may be due */
     bool is_paused;          /* the job is: nothing of it is pulled */
-    struct batch_place last; /* the last row */
+    bool is_refused;         /* each that was tried by itself met an error */
+    struct batch_place last; /* the last row; if it is refused, that was tried */
     int64_t pull_ms;         /* how long the pull took */
 };
 
@@ -155,12 +156,10 @@ void batch_raise_floor(struct session *s, int64_t fence);
  * is fine. */
 void batch_release(struct session *s);
 
-/* Locks the wanted rows of all kinds in the open transaction; marks those it got. */
+/* Locks the wanted rows of all kinds in the open transaction; marks those it got. Of a
+ * job that one worker serves in order: attempt.is_fenced if a row was left out for a
+ * fence that a higher token can pass. */
 MUST_CHECK int batch_claim(struct session *s, struct err *e);
-
-/* Of a job that one worker serves in order: tells in attempt.is_fenced if a row was
- * left out of the claim for a fence that a higher token can pass. */
-MUST_CHECK int batch_find_fenced(struct session *s, struct err *e);
 
 /* After the transaction: a row that the claim did not return is busy, fenced, or does
  * not exist; the items that need an absent one are parked. */
@@ -174,7 +173,8 @@ MUST_CHECK int batch_apply(struct session *s, struct err *e);
 void batch_count(struct session *s);
 
 /* True if an error is the fault of the row that was worked alone: a constraint that the
- * job names, or an amount out of range. Any other belongs to the machine. */
+ * job names, or an amount out of range outside of triggers. Any other belongs to the
+ * machine. */
 bool parked_is_rows_fault(const struct job_type *job, const struct err *e);
 
 /* Parks those of the items that still can be worked, counts them, and says so in the

@@ -89,8 +89,7 @@ static int claim_and_apply(struct session *s, struct err *e)
 {
     struct attempt *a = &s->attempt;
 
-    if (pg_begin(s->pg, e) != 0 || batch_claim(s, e) != 0 ||
-        batch_find_fenced(s, e) != 0)
+    if (pg_begin(s->pg, e) != 0 || batch_claim(s, e) != 0)
         return (int)e->code;
     if (a->is_fenced || batch_workable(s->batch, true, a->only, &a->rows) == 0)
         return 0;
@@ -166,6 +165,7 @@ static int transact_each(struct session *s, struct err *e)
 {
     struct batch *b = s->batch;
     struct err first = {0};
+    size_t tried = 0;
     int failures = 0;
     bool is_news = false;
 
@@ -177,6 +177,7 @@ static int transact_each(struct session *s, struct err *e)
 
         if (!batch_is_workable(b, i, false))
             continue;
+        tried = i;
         if (transact(s, b->items[i], &why) == 0) {
             failures = b->out.worked > worked ? 0 : failures;
             continue;
@@ -199,6 +200,9 @@ static int transact_each(struct session *s, struct err *e)
             LOG_TEXT(first.msg));
     if (first.code == 0 || b->out.worked > 0)
         return 0;
+    b->out.is_refused = true;
+    b->out.last.at = b->times[tried];
+    b->out.last.id = b->items[tried];
     *e = first;
     return (int)e->code;
 }

@@ -249,10 +249,11 @@ static enum exit_code live(struct worker *w)
         struct err e = {0};
 
         if (step(w, &e) != 0) {
-            schedule_fail(&w->schedule, out,
-                          e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT);
             if (!survive(w, &e, failures++))
                 return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_REFUSED;
+            schedule_fail(&w->schedule, out,
+                          e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT,
+                          clk_ms() - begun_ms, clk_ms());
             continue;
         }
         failures = 0;
