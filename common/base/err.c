@@ -23,6 +23,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 
     e->code = code;
     e->sqlstate[0] = e->constraint[0] = '\0';
+    e->is_in_trigger = false;
     va_start(ap, fmt);
     (void)vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);

@@ -43,7 +43,8 @@ struct err {
     char sqlstate[6];    /* five characters when PostgreSQL reported one, else empty */
     char constraint[64]; /* that a statement violated, else empty; behind its schema and
                             a dot if that is another one than ours */
-    char msg[512];       /* what happened and what to do, no trailing newline */
+    bool is_in_trigger; /* PostgreSQL reported it of a function that a trigger called */
+    char msg[512];      /* what happened and what to do, no trailing newline */
 };
 
 /* Sets class and message and returns the class, so: return err_set(e, ERR_X, "LL-...").

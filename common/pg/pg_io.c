@@ -56,6 +56,32 @@ int pg_conn_error(struct pg *pg, struct err *e, const char *what)
     return (int)e->code;
 }
 
+/* After an error of severity ERROR the session goes on: it may be of one row, as when a
+ * trigger asks another server. In a server that takes no writes nothing goes on. */
+static bool goes_on(const struct pg *pg, const PGresult *res, const char *state)
+{
+    const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
+
+    return PQstatus(pg->conn) == CONNECTION_OK && severity != NULL &&
+           strcmp(severity, "ERROR") == 0 && strcmp(state, "25006") != 0;
+}
+
+/* A trigger's function has no parameters. "PL/pgSQL function refuse() line 1 at RAISE",
+ * in the server's language, is a line of the context. */
+static bool is_in_trigger(const PGresult *res)
+{
+    const char *line = PQresultErrorField(res, PG_DIAG_CONTEXT);
+
+    while (line != NULL && (line = strstr(line, "PL/")) != NULL) {
+        const char *end = strchr(line, '\n'), *call = strstr(line, "()");
+
+        if (call != NULL && (end == NULL || call < end))
+            return true;
+        line = end;
+    }
+    return false;
+}
+
 int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
@@ -73,6 +99,7 @@ int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
                   text ? text : "error", detail ? "; " : "", detail ? detail : "",
                   hint ? "; " : "", hint ? hint : "", state);
     (void)snprintf(e->sqlstate, sizeof e->sqlstate, "%s", state);
+    e->is_in_trigger = is_in_trigger(res);
     if (constraint != NULL && schema != NULL) {
         bool is_ours = strcmp(schema, pg->schema) == 0;
 
@@ -80,7 +107,7 @@ int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
                        is_ours ? "" : schema, is_ours ? "" : ".", constraint);
     }
     one_line(e->msg);
-    if (e->code == ERR_CONN || PQstatus(pg->conn) != CONNECTION_OK)
+    if (!goes_on(pg, res, state))
         pg->broken = true;
     return (int)e->code;
 }

@@ -61,7 +61,8 @@ int pg_commit(struct pg *pg, struct err *e)
     if (PQsendQuery(pg->conn, "COMMIT") == 0)
         return pg_conn_error(pg, e, "commit");
     if (pg_collect(pg, &last, e) != 0) {
-        if (e->sqlstate[0] == '\0' || strncmp(e->sqlstate, "57P", 3) == 0)
+        if (pg->broken &&
+            (e->sqlstate[0] == '\0' || strncmp(e->sqlstate, "57P", 3) == 0))
             e->code = ERR_UNKNOWN; /* sent, and its outcome is not known */
         return err_wrap(e, "commit");
     }

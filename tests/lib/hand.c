@@ -49,6 +49,7 @@ void hand_open(struct hand *h, int64_t lease_ms)
     h->s.counters = &h->counters;
     h->s.measures = &h->measures;
     h->s.inflight = &h->inflight;
+    h->s.deaths = &h->deaths;
     h->s.commits = &h->commits;
     h->s.job = &job_billing;
     (void)snprintf(h->s.name, sizeof h->s.name, "by-hand");

@@ -12,6 +12,7 @@ struct hand {
     struct counters counters;
     struct measures measures;
     struct inflight inflight;
+    struct death_counts deaths;
     atomic_llong commits;
     struct session s;
     struct job_rows pulled; /* items 1 to 5: ids 64 times theirs are the users */

@@ -28,6 +28,16 @@ static void plant_triggers(const char *users, const char *body)
              users, body);
 }
 
+/* Somebody's constraint triggers that raise at COMMIT, over user 7. */
+#define RAISE_AT_COMMIT(state)                                                                  \
+    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF"                  \
+    " NEW.user_id = 7 THEN " RAISE(                                                             \
+        state) "; END IF; RETURN NULL; END $$;"                                                 \
+               " CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON charges DEFERRABLE INITIALLY" \
+               " DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse();"                              \
+               " CREATE CONSTRAINT TRIGGER refuse AFTER UPDATE ON orders DEFERRABLE INITIALLY"  \
+               " DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()"
+
 #define NO_MONTH "a month has no partition"
 #define RAISE(state) "RAISE EXCEPTION 'somebody''s trigger' USING ERRCODE = '" state "'"
 
@@ -50,6 +60,8 @@ static const struct {
 } faults[] = {
     {"a_trigger_that_raises", RAISE("P0001"), NULL, "somebody"},
     {"xx000", RAISE("XX000"), NULL, "somebody"},
+    {"an_unreachable_server_of_somebodys", RAISE("08001"), NULL, "somebody"},
+    {"a_full_disk", RAISE("53100"), NULL, "somebody"},
     {"a_missing_partition_which_is_a_23514_without_a_name", RAISE("23514"), NULL,
      NO_MONTH},
     {"a_check_of_another_schema", "INSERT INTO others.notes VALUES (NEW.user_id)",
@@ -124,6 +136,11 @@ static const struct {
     {"a_missing_partition", RAISE("23514"), NULL},
     {"a_conflict_without_an_end", RAISE("40001"), NULL},
     {"a_trigger_that_sleeps", "PERFORM pg_sleep(30)", NULL},
+    {"an_unreachable_server_of_somebodys", RAISE("08001"), NULL},
+    {"an_overflow_in_somebodys_table", "UPDATE tally SET n = n + 1",
+     "CREATE TABLE tally AS SELECT 2147483647 AS n; GRANT ALL ON tally TO PUBLIC"},
+    {"a_right_that_is_missing_at_commit", NULL, RAISE_AT_COMMIT("42501")},
+    {"an_ended_session_at_commit", NULL, RAISE_AT_COMMIT("57P05")},
     {"a_trigger_that_wants_an_absent_table", "PERFORM 1 FROM nowhere.nothing", NULL},
     {"a_check_of_somebodys", NULL,
      "ALTER TABLE charges ADD CONSTRAINT somebodys CHECK (user_id <> 7);"
@@ -158,6 +175,27 @@ CASE(error_over_one_row_among_others_is_said)
     assert_in_range(shop_log_count("event=worker.left_out"), 1, 8); /* one a worker */
     fixture_assert_contains(world.o.err, "somebody's trigger");
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
+    promise_int_equal(world_parked(), 0);
+}
+
+/* Guarantee: Orders flow behind those of any number of users that meet an error. */
+CASE(orders_flow_behind_those_of_1500_users_that_meet_an_error)
+{
+    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
+    fixture_env("LEDGERLOCK_POOL_BATCH", "1000");
+    world_do("INSERT INTO users (user_id, currency) SELECT u, 'USD' FROM"
+             " generate_series(1001, 2500) AS u;"
+             " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
+             " total_minor, currency, placed_at) SELECT user_id, user_id, '1', '', 0,"
+             " 'USD', " SHOP_FIRST " FROM users WHERE user_id > 1000;"
+             " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
+             " order_id, %d, 0, 1 FROM orders WHERE order_id > 1000; ANALYZE",
+             SHOP_SKU);
+    plant_triggers("> 1000", RAISE("P0001"));
+    pool_start("run --jobs orders --now " SHOP_NOW);
+    world_wait(
+        "SELECT count(*) = 200 FROM ledgerlock.orders WHERE state = 'fulfilled'");
+    pool_stop();
     promise_int_equal(world_parked(), 0);
 }
 

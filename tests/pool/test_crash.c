@@ -134,6 +134,38 @@ CASE(row_is_never_parked_when_park_after_is_0)
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
 }
 
+/* The worker dies at the first claim after the file is gone, and its successor makes
+ * the file. Each time the row is committed before the next death. */
+/* Guarantee: Deaths of workers over a row do not add up across a commit of that row. */
+CASE(row_that_is_committed_between_three_deaths_is_not_parked)
+{
+    int64_t charged = 0;
+
+    world_do("UPDATE subscriptions SET state = 'cancelled', cancel_at = anchor_at WHERE"
+             " subscription_id <> 7; UPDATE subscriptions SET unit = 'day', anchor_at ="
+             " anchor_at - interval '900 days', next_due_at = next_due_at - interval"
+             " '900 days' WHERE subscription_id = 7");
+    fixture_env("LL_TEST_POINT", "after_claim=kill");
+    fixture_env("LL_TEST_POINT_ONCE", once);
+    (void)unlink(once);
+    pool_start("run -w 1 --jobs billing --now " SHOP_NOW);
+    for (unsigned deaths = 1; deaths <= 3; deaths++) {
+        FIXTURE_AWAIT(pool_log_count(&world.pool, "event=worker.row_death") == deaths,
+                      "not %u deaths", deaths);
+        charged = world_ask("SELECT count(*) FROM charges");
+        FIXTURE_AWAIT(world_ask("SELECT count(*) FROM charges") > charged ||
+                          world_parked() > 0,
+                      "no charge after %u deaths", deaths);
+        promise_int_equal(world_parked(), 0);
+        if (deaths < 3)
+            (void)unlink(once);
+    }
+    pool_work_wait(&world.f, 901);
+    pool_stop();
+    pool_logged(3, " deaths=1 ");
+    promise_int_equal(world_parked(), 0);
+}
+
 /* ---- a worker that is killed ---- */
 
 static const struct {

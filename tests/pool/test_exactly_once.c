@@ -75,7 +75,6 @@ static void work_with(const struct load_size *size)
 
     world_open_as(&plan);
     world.plan = &world_plan;
-    fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "100"); /* no row is to blame */
     pool_start("run -w 4 --batch 20");
     clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
     kill_again_and_again();

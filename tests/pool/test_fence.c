@@ -56,6 +56,24 @@ CASE(fence_of_stock_ahead_of_the_clock_is_passed_too)
     world_audit(now, NULL);
 }
 
+/* Guarantee: No younger order is worked before one whose user or SKU has a fence above
+ * the token. */
+CASE(order_of_a_user_with_a_fence_ahead_of_the_clock_is_not_overtaken)
+{
+    hand_settle_in();
+    world_sku(65, "B", 1, 10);
+    world_do("SELECT place_order(64, 'first', '[{\"sku\":\"B\",\"qty\":1}]',"
+             " '2024-01-02Z'); SELECT place_order(128, 'second',"
+             " '[{\"sku\":\"B\",\"qty\":1}]', '2024-01-03Z'); UPDATE users SET fence ="
+             " " IN_AN_HOUR " WHERE user_id = 64");
+    world_run(now);
+    world_expect("first fulfilled, second rejected",
+                 "SELECT string_agg(idempotency_key || ' ' || state, ', ' ORDER BY"
+                 " placed_at) FROM orders WHERE idempotency_key <> 'k'");
+    assert_cost_a_batch();
+    world_audit(now, NULL);
+}
+
 CASE(tokens_stay_above_a_fence_that_was_met_once)
 {
     int64_t met;

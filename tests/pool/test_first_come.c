@@ -220,6 +220,35 @@ static int run_once(void)
                        NOW, NULL);
 }
 
+/* Guarantee: `run --once` beside a pool that gets nowhere ends with exit code 7. */
+CASE(once_beside_a_pool_that_serves_and_gets_nowhere_ends)
+{
+    fill(100, 7);
+    (void)shop_key("SET", "user:8", "somebody PX 600000");
+    pool_start("run --jobs orders --now " NOW);
+    world_wait("SELECT bool_and(user_id = 8) FROM ledgerlock.orders WHERE state ="
+               " 'pending'");
+    world_runs(7, "run --once --jobs orders --now " NOW);
+    fixture_assert_contains(world.o.out, " due (another pool serves them)");
+    (void)shop_key("DEL", "user:8", "");
+    pool_stop();
+}
+
+/* Guarantee: A row that one worker left and another worked is not told as left. */
+CASE(what_one_worker_left_and_another_worked_is_not_left)
+{
+    pid_t pids[POOL_CHILDREN];
+
+    fixture_env("LEDGERLOCK_POOL_ORDERS_WORKERS", "2");
+    fill(100, 7);
+    (void)shop_key("SET", "user:8", "somebody PX 600000");
+    pool_start("run --once --jobs orders --now " NOW);
+    pool_wait_children(world.pool.pid, 2);
+    FIXTURE_AWAIT(pool_children(world.pool.pid, pids) == 1, "no worker has ended");
+    (void)shop_key("DEL", "user:8", "");
+    pool_assert_ends(&world.pool, 0);
+}
+
 /* Guarantee: An order is overtaken only while its user or one of its SKUs is held. */
 CASE_ROWS(only_orders_of_the_held_are_overtaken_where_a, held)
 {

@@ -156,7 +156,6 @@ static void wait_for_charges_of(int incarnation)
 CASE(worker_killed_whenever_it_charged_is_never_given_up)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "1");
-    fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "0"); /* no row is to blame */
     pool_work_put(&world.f, &large);
     pool_start("run -w 1 --jobs billing --now %s", pool_work_now(&large));
     for (int i = 1; i <= 12; i++) {

@@ -75,6 +75,47 @@ CASE(number_that_was_given_out_again_is_no_commit)
     session_close(&h.s);
 }
 
+/* Guarantee: A COMMIT in doubt stays so while PostgreSQL does not tell what became of
+ * it.
+ */
+CASE(error_of_the_question_settles_nothing)
+{
+    struct err e = {0}, none = {0};
+    struct hand h;
+
+    hand_open(&h, 10000);
+    h.s.batch = calloc(1, sizeof *h.s.batch);
+    h.s.attempt.in_doubt = true; /* its transaction wrote nothing with its token */
+    h.s.attempt.xid = world_ask("SELECT txid_current()");
+    super_do("REVOKE EXECUTE ON FUNCTION pg_xact_status FROM PUBLIC");
+    assert_int_equal(in_doubt_settle(&h.s, &e), ERR_DENIED);
+    assert_true(h.s.attempt.in_doubt);
+    super_do("GRANT EXECUTE ON FUNCTION pg_xact_status TO PUBLIC");
+    assert_int_equal(in_doubt_settle(&h.s, &none), 0);
+    assert_int_equal(h.s.attempt.code, 0);
+    free(h.s.batch);
+    h.s.batch = NULL;
+    session_close(&h.s);
+}
+
+/* Guarantee: A row that was parked counts as parked, also if PostgreSQL's answer was
+ * lost. */
+CASE(row_that_is_parked_and_whose_answer_is_lost_counts)
+{
+    static const char park[] = "\0billing_park_subscriptions";
+
+    world_user(2, 1000);
+    world_subscription(2, 2, 100, "2024-02-01Z");
+    world_do("UPDATE subscriptions SET next_period_no = 9223372036854775000, every ="
+             " 1000 WHERE subscription_id = 2");
+    proxy_cut_after(&world.to_postgres, park, sizeof park, 1);
+    assert_int_equal(fixture_run(&world.through, &world.o, "run", "-w", "1", "--once",
+                                 "--now", "2024-02-05T00:00:00Z", NULL),
+                     8);
+    assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
+    fixture_assert_contains(world.o.out, " 1 parked, nothing left");
+}
+
 /* Guarantee: An incident that happened while PostgreSQL was away is written down later,
  * with the time at which it happened. */
 CASE(incident_of_an_outage_has_the_time_at_which_it_happened)

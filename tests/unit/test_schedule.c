@@ -174,7 +174,7 @@ CASE(without_shards_every_pull_begins_at_the_oldest_row)
     assert_true(is_at_head(&s));
     (void)learn(&s, half, 100000);
     assert_true(is_at_head(&s));
-    schedule_fail(&s, &part, true);
+    schedule_fail(&s, &part, true, 1, 100000);
     assert_true(is_at_head(&s));
 }
 
@@ -268,19 +268,39 @@ CASE(batch_takes_a_tenth_of_the_lease_at_most)
     assert_int_equal(s.next.limit, 1);
 }
 
+CASE(rows_that_were_refused_are_passed_by_for_five_times_as_long)
+{
+    const struct batch_outcome refused = {
+        .pulled = 500, .is_full = true, .is_refused = true, .last = {.at = 7}};
+    struct batch_outcome good = {.pulled = 500, .worked = 500, .is_full = true};
+    struct schedule s = begin_job(0, 0, 1);
+
+    schedule_fail(&s, &good, false, 20, 100000); /* a server was away */
+    assert_true(is_at_head(&s) && s.next.begins);
+    schedule_fail(&s, &refused, false, 20, 100000);
+    assert_int_equal(s.next.from.at, 7);
+    assert_true(!s.next.begins);
+    good.last.at = 8;
+    (void)learn(&s, good, 100000 + 5 * 20 - 1);
+    assert_int_equal(s.next.from.at, 8);
+    (void)learn(&s, good, 100000 + 5 * 20);
+    assert_true(is_at_head(&s));
+}
+
 CASE(batch_that_broke_goes_on_to_other_shards)
 {
     struct schedule s = begin(0, 1);
 
-    schedule_fail(&s, &part, false);
+    schedule_fail(&s, &part, false, 1, 100000);
     assert_int_equal(s.next.from.shard, 10);
     assert_int_equal(s.next.limit, 500);
-    schedule_fail(&s, &part, true); /* a timeout or a conflict */
+    schedule_fail(&s, &part, true, 1, 100000); /* a timeout or a conflict */
     assert_int_equal(s.next.limit, 250);
-    schedule_fail(&s, &empty, true); /* nothing was pulled: a server was away */
+    schedule_fail(&s, &empty, true, 1,
+                  100000); /* nothing was pulled: a server was away */
     assert_int_equal(s.next.limit, 250);
     for (int i = 0; i < 20; i++)
-        schedule_fail(&s, &part, true);
+        schedule_fail(&s, &part, true, 1, 100000);
     assert_int_equal(s.next.limit, 1);
 }
 
@@ -300,6 +320,25 @@ CASE(
     assert_int_equal(s.next.skip, 0);
     (void)learn(&s, full, 100000);
     assert_int_equal(s.next.skip, 1000);
+}
+
+/* Guarantee: One of several workers that serve orders in any order pulls the oldest
+ * ones now and then, however many are due. */
+CASE(worker_that_serves_in_any_order_begins_at_the_oldest_row_now_and_then)
+{
+    const struct batch_outcome full = {.pulled = 500, .worked = 500, .is_full = true};
+    struct schedule s = begin_job(0, 2, 4);
+    int heads = 0;
+
+    for (int i = 0; i < 64; i++) {
+        heads += s.next.skip == 0;
+        (void)learn(&s, full, 100000);
+    }
+    assert_in_range(heads, 2, 8);
+    (void)learn(&s, full, 100000);
+    assert_int_equal(s.next.skip, 1000);
+    (void)learn(&s, part, 100000);
+    assert_int_equal(s.next.skip, 0);
 }
 
 CASE(worker_that_stands_by_asks_again_four_times_a_second)

@@ -53,7 +53,8 @@ struct batch_outcome {
     bool is_standby;         /* another worker serves the job: nothing was pulled */
     bool is_behind;          /* rows before those that it pulled may be due */
     bool is_paused;          /* the job is: nothing of it is pulled */
-    struct batch_place last; /* the last row */
+    bool is_refused;         /* each that was tried by itself met an error */
+    struct batch_place last; /* the last row; if it is refused, that was tried */
     int64_t pull_ms;         /* how long the pull took */
 };
 
@@ -82,7 +83,7 @@ struct batch {
  * went. An item whose key is busy is left for the next round (busy.h); one that is at
  * fault itself is parked. Errors: ERR_REDIS (nothing was done),
  * ERR_UNKNOWN (noted; in_doubt_settle on a new connection), ERR_CONN and ERR_TIMEOUT
- * (rolled back by the server), ERR_CONFLICT (rolled back, try again), any other: it is
+ * (rolled back), ERR_CONFLICT (rolled back, try again), any other: it is
  * not known what is wrong, nothing is parked for it. */
 MUST_CHECK int
 batch_run(struct session *s, const struct batch_order *order, struct err *e);
@@ -156,7 +157,9 @@ void batch_raise_floor(struct session *s, int64_t fence);
  * is fine. */
 void batch_release(struct session *s);
 
-/* Locks the wanted rows of all kinds in the open transaction; marks those it got. */
+/* Locks the wanted rows of all kinds in the open transaction; marks those it got. Of a
+ * job that one worker serves in order: attempt.is_fenced if a row was left out for a
+ * fence that a higher token can pass. */
 MUST_CHECK int batch_claim(struct session *s, struct err *e);
 
 /* After the transaction: a row that the claim did not return is busy, fenced, or does
@@ -171,13 +174,17 @@ MUST_CHECK int batch_apply(struct session *s, struct err *e);
 void batch_count(struct session *s);
 
 /* True if an error is the fault of the row that was worked alone: a constraint that the
- * job names, or an amount out of range. Any other belongs to the machine. */
+ * job names, or an amount out of range outside of triggers. Any other belongs to the
+ * machine. */
 bool parked_is_rows_fault(const struct job_type *job, const struct err *e);
 
 /* Parks those of the items that still can be worked, counts them, and says so in the
  * incident log. */
 MUST_CHECK int park_items(
     struct session *s, const int64_t *items, size_t n, const char *why, struct err *e);
+
+/* Counts what the workers of the slot have parked: the answer to that may be lost. */
+void parked_count(struct session *s);
 
 /* Makes the months that a pool may write into at that time (NULL: the database's
  * clock); *made says how many were missing. */

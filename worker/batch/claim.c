@@ -33,10 +33,43 @@ static size_t list_unclaimed(struct batch *b, enum resource_kind kind)
     return n;
 }
 
+/* Why the n rows of b->ids were not claimed. */
+static int ask_refused(
+    struct session *s, int kind, size_t n, struct pg_result **res, struct err *e)
+{
+    const struct pg_param params[] = {pg_int8(s->attempt.token),
+                                      pg_int8_array(s->batch->ids, n)};
+
+    return pg_exec(s->pg, resources[kind].refused, params, 2, res, e);
+}
+
+/* Some rows were not claimed. Of a job that one worker serves in order: was one left
+ * out for a fence that a higher token can pass? */
+static int find_fenced(struct session *s, struct err *e)
+{
+    for (int kind = 0; kind < s->job->kinds && !job_is_shared(s->job, s->config);
+         kind++) {
+        size_t n = list_unclaimed(s->batch, (enum resource_kind)kind);
+        struct pg_result *res;
+
+        if (n == 0)
+            continue;
+        if (ask_refused(s, kind, n, &res, e) != 0)
+            return (int)e->code;
+        for (size_t row = 0; row < pg_rows(res); row++) {
+            if (!pg_is_null(res, row, 1) && pg_is_null(res, row, 2) &&
+                pg_get_int8(res, row, 3) == 0)
+                s->attempt.is_fenced = true;
+        }
+        pg_result_free(res);
+    }
+    return 0;
+}
+
 int batch_claim(struct session *s, struct err *e)
 {
     struct batch *b = s->batch;
-    bool is_ours = true;
+    bool is_ours = true, is_whole = true;
 
     for (size_t i = 0; i < b->key_ct; i++)
         b->keys[i].claimed = false;
@@ -52,11 +85,13 @@ int batch_claim(struct session *s, struct err *e)
             return (int)e->code;
         s->attempt.xid = pg_get_int8(res, 0, 0);
         is_ours = mark_claimed(b, (enum resource_kind)kind, res);
+        is_whole = is_whole && pg_get_int8s(res, 0, 1).n == n;
         pg_result_free(res);
     }
-    return is_ours ? 0
-                   : err_set(e, ERR_BUG,
-                             "LL-9004 the claim told a row that it was not asked for");
+    if (!is_ours)
+        return err_set(e, ERR_BUG,
+                       "LL-9004 the claim told a row that it was not asked for");
+    return is_whole ? 0 : find_fenced(s, e);
 }
 
 /* ---- those that were refused ---- */
@@ -141,13 +176,11 @@ int batch_report_refused(struct session *s, struct err *e)
 
     for (int kind = 0; kind < s->job->kinds && code == 0; kind++) {
         size_t n = list_unclaimed(b, (enum resource_kind)kind);
-        const struct pg_param params[] = {pg_int8(s->attempt.token),
-                                          pg_int8_array(b->ids, n)};
         struct pg_result *res;
 
         if (n == 0)
             continue;
-        if (pg_exec(s->pg, resources[kind].refused, params, 2, &res, e) != 0)
+        if (ask_refused(s, kind, n, &res, e) != 0)
             return (int)e->code;
         code = take_refused(s, (enum resource_kind)kind, res, e);
         pg_result_free(res);

@@ -3,7 +3,10 @@
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
 
-enum { FAILURES_MAX = 20 }; /* in a row, one by one: then nothing will do */
+enum {
+    FAILURES_MAX = 20, /* in a row, one by one: then nothing will do */
+    TOKENS_MAX = 3     /* of one batch, each above the fences that it met */
+};
 
 /* ---- one transaction ---- */
 
@@ -20,8 +23,12 @@ void batch_count(struct session *s)
     const struct job_result *done = &s->attempt.done;
     const struct job_rows *rows = &s->attempt.rows;
     struct batch_outcome *out = &s->batch->out;
+    struct death_count *over =
+        rows->n == 1 ? death_count_find(s->deaths, s->job, rows->items[0]) : NULL;
     int64_t decided = 0;
 
+    if (over != NULL)
+        over->deaths = 0; /* it can be worked */
     for (size_t i = 0; s->job->counters[i].name != NULL; i++) {
         s->counters->value[COUNT_JOB + i] += done->counts[i];
         decided += done->counts[i];
@@ -64,15 +71,11 @@ int batch_apply(struct session *s, struct err *e)
     struct pg_result *res;
     size_t at = 0;
 
-    if (pg_exec(s->pg, job->apply, params, job->apply_params, &res, e) != 0) {
-        /* It was prepared: what is missing or denied now is somebody else's. */
-        if (e->code == ERR_SCHEMA || e->code == ERR_DENIED)
-            e->code = ERR_BUG;
+    if (pg_exec(s->pg, job->apply, params, job->apply_params, &res, e) != 0)
         return months_is_missing(e)
                    ? err_wrap(e, "a month has no partition; `ledgerlock audit` names "
                                  "one that is gone (months_as_built)")
                    : (int)e->code;
-    }
     for (; job->counters[at].name != NULL; at++)
         done->counts[at] = pg_get_int8(res, 0, at);
     done->due_again = pg_get_int8(res, 0, at);
@@ -88,7 +91,7 @@ static int claim_and_apply(struct session *s, struct err *e)
 
     if (pg_begin(s->pg, e) != 0 || batch_claim(s, e) != 0)
         return (int)e->code;
-    if (batch_workable(s->batch, true, a->only, &a->rows) == 0)
+    if (a->is_fenced || batch_workable(s->batch, true, a->only, &a->rows) == 0)
         return 0;
     if (a->rows.n == 1)
         s->inflight->alone = a->rows.items[0];
@@ -114,6 +117,10 @@ static int transact(struct session *s, int64_t only, struct err *e)
     s->inflight->alone = only;
     session_reach(s, HOOK_BEFORE_BEGIN);
     a->code = claim_and_apply(s, e);
+    /* Ours was there when the rows were claimed: what is missing or denied behind that,
+     * in apply or at COMMIT, is somebody else's. */
+    if (a->rows.n > 0 && (a->code == ERR_SCHEMA || a->code == ERR_DENIED))
+        a->code = (int)(e->code = ERR_BUG);
     if (!a->in_doubt)
         pg_rollback(s->pg); /* unless it is committed */
     s->inflight->is_claimed = false;
@@ -133,12 +140,12 @@ static int transact(struct session *s, int64_t only, struct err *e)
 /* ---- when it breaks ---- */
 
 /* True if an error may be of one of the rows: neither a server's state nor a collision.
- */
+ * ERR_CONN in a session that goes on may be: a trigger asks another server. */
 static bool may_be_a_row(const struct session *s, const struct err *e)
 {
-    return e->code != ERR_UNKNOWN && e->code != ERR_CONN && e->code != ERR_REDIS &&
-           e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_DENIED &&
-           e->code != ERR_SCHEMA && pg_is_usable(s->pg);
+    return e->code != ERR_UNKNOWN && e->code != ERR_REDIS && e->code != ERR_CONFLICT &&
+           e->code != ERR_TIMEOUT && e->code != ERR_DENIED && e->code != ERR_SCHEMA &&
+           pg_is_usable(s->pg);
 }
 
 /* Leaves out the owner of an item: others of his may break it too. True if that is new.
@@ -158,16 +165,19 @@ static int transact_each(struct session *s, struct err *e)
 {
     struct batch *b = s->batch;
     struct err first = {0};
+    size_t tried = 0;
     int failures = 0;
     bool is_news = false;
 
-    for (size_t i = 0; i < b->n && failures < FAILURES_MAX && !s->attempt.is_lost;
+    for (size_t i = 0; i < b->n && failures < FAILURES_MAX && !s->attempt.is_lost &&
+                       !s->attempt.is_fenced;
          i++) {
         size_t worked = b->out.worked;
         struct err why = {0};
 
         if (!batch_is_workable(b, i, false))
             continue;
+        tried = i;
         if (transact(s, b->items[i], &why) == 0) {
             failures = b->out.worked > worked ? 0 : failures;
             continue;
@@ -190,6 +200,9 @@ static int transact_each(struct session *s, struct err *e)
             LOG_TEXT(first.msg));
     if (first.code == 0 || b->out.worked > 0)
         return 0;
+    b->out.is_refused = true;
+    b->out.last.at = b->times[tried];
+    b->out.last.id = b->items[tried];
     *e = first;
     return (int)e->code;
 }
@@ -215,26 +228,41 @@ static int transact_all(struct session *s, struct err *e)
 
 /* ---- a batch ---- */
 
+/* From the lock to the release. ERR_UNKNOWN: the locks stay until it is known what
+ * became of it. */
+static int
+lock_and_work(struct session *s, const struct batch_order *order, struct err *e)
+{
+    int code;
+
+    session_reach(s, HOOK_BEFORE_LOCK);
+    code = batch_lock(s, e);
+    if (code != 0 || s->attempt.token == 0)
+        return code;
+    session_reach(s, HOOK_AFTER_LOCK);
+    code = order->items != NULL ? transact_each(s, e) : transact_all(s, e);
+    if (code != ERR_UNKNOWN)
+        batch_release(s);
+    return code;
+}
+
 /* While it is worked it is published: should the worker die over it, its successor
  * knows of what. */
 int batch_run(struct session *s, const struct batch_order *order, struct err *e)
 {
-    int code = batch_pull(s, order, e);
+    int tries = 0, code = batch_pull(s, order, e);
 
     if (code != 0 || s->batch->n == 0)
         return code;
     batch_publish(s->batch, s->inflight, s->incarnation);
     s->measures->lease_end_ms = 0; /* until it has them */
     s->inflight->commits = *s->commits;
-    session_reach(s, HOOK_BEFORE_LOCK);
-    code = batch_lock(s, e);
-    if (code == 0 && s->attempt.token != 0) {
-        session_reach(s, HOOK_AFTER_LOCK);
-        code = order->items != NULL ? transact_each(s, e) : transact_all(s, e);
-        if (code == ERR_UNKNOWN)
-            return code; /* the locks stay until it is known what became of it */
-        batch_release(s);
-    }
-    inflight_clear(s->inflight);
+    do
+        code = lock_and_work(s, order, e);
+    while (code == 0 && s->attempt.is_fenced && ++tries < TOKENS_MAX);
+    if (code == 0 && s->attempt.is_fenced)
+        code = err_set(e, ERR_CONFLICT, "LL-3010 rows carry ever newer fences");
+    if (code != ERR_UNKNOWN)
+        inflight_clear(s->inflight);
     return code;
 }

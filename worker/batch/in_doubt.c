@@ -10,8 +10,8 @@
 #include "common/base/clock.h"
 #include "worker/batch/batch.h"
 
-/* Waits while the transaction runs. One that the server cannot tell about is over, and
- * not known to be committed. */
+/* Waits while the transaction runs. One whose number the server does not know any more
+ * (22023) is over, and not known to be committed. */
 static int wait_for_end(struct session *s, bool *committed, struct err *e)
 {
     const struct pg_param param = pg_int8(s->attempt.xid);
@@ -21,7 +21,7 @@ static int wait_for_end(struct session *s, bool *committed, struct err *e)
 
     for (*committed = false; running; clk_pause_ms(running ? 20 : 0)) {
         if (pg_exec(s->pg, SQL_POOL_XACT_STATUS, &param, 1, &res, e) != 0)
-            return pg_is_usable(s->pg) ? 0 : (int)e->code;
+            return strcmp(e->sqlstate, "22023") == 0 ? 0 : (int)e->code;
         running = strcmp(pg_get_text(res, 0, 0), "in progress") == 0;
         *committed = strcmp(pg_get_text(res, 0, 0), "committed") == 0;
         pg_result_free(res);

@@ -41,7 +41,7 @@ struct inflight {
 struct death_count {
     const struct job_type *job; /* NULL: a free entry */
     int64_t item;
-    atomic_llong deaths; /* 0 again when the item was parked */
+    atomic_llong deaths; /* 0 again when the item was parked, or worked alone */
     long long commits;   /* of the pool, as the batch of the first death began */
 };
 

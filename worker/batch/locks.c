@@ -85,7 +85,7 @@ int batch_lock(struct session *s, struct err *e)
     int code;
 
     s->attempt.token = s->attempt.xid = 0;
-    s->attempt.is_lost = false;
+    s->attempt.is_lost = s->attempt.is_fenced = false;
     for (size_t i = 0; i < b->key_ct; i++)
         b->keys[i].granted = s->locks == NULL;
     if (s->locks == NULL)

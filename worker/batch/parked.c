@@ -15,7 +15,8 @@ static bool is_month_or_end(const char *rest)
 
 bool parked_is_rows_fault(const struct job_type *job, const struct err *e)
 {
-    if (strcmp(e->sqlstate, "22003") == 0) /* an amount out of range */
+    /* An amount out of range, unless it is one of somebody's trigger. */
+    if (strcmp(e->sqlstate, "22003") == 0 && !e->is_in_trigger)
         return true;
     for (size_t i = 0; job->constraints[i] != NULL; i++) {
         size_t n = strlen(job->constraints[i]);
@@ -48,4 +49,16 @@ int park_items(
                  LOG_TEXT(reason));
     pg_result_free(res);
     return 0;
+}
+
+void parked_count(struct session *s)
+{
+    char slot[WORKER_NAME] = "";
+    const struct pg_param param = pg_text(slot);
+    struct err ignored = {0};
+    int64_t parked;
+
+    (void)snprintf(slot, sizeof slot, "%s.%d.", s->pool, s->slot);
+    if (pg_ask(s->pg, SQL_POOL_COUNT_PARKED, &param, 1, &parked, &ignored) == 0)
+        s->counters->value[COUNT_parked] = parked;
 }

@@ -56,7 +56,9 @@ struct attempt {
     struct job_rows rows; /* of this transaction; n is 0 before its rows are claimed */
     bool in_doubt;        /* COMMIT was sent, and no answer came */
     bool is_lost;         /* the lease was, before COMMIT: that was told */
-    int code;             /* how it ended: 0 or an error's */
+    bool is_fenced; /* nothing was applied: a row has a fence above the token, and no
+                       younger item may pass one that needs it */
+    int code;       /* how it ended: 0 or an error's */
 };
 
 /* One that could not be written to the incident log yet. */

@@ -9,17 +9,19 @@ enum {
     VAIN_MOST_MS = 250,
     STANDBY_MS = 250,
     HEAD_AGAIN = 5,
+    OLDEST_AGAIN = 16, /* pulls */
     PAUSED_MS = 500
 };
 
 /* One of several workers that serve a job without shards begins behind the rows that
- * those before it take, until it is ahead. */
+ * those before it take, while there are so many. Now and then it begins at the oldest
+ * row: one of those may be frozen. */
 static void pass_over(struct schedule *s)
 {
     bool is_apart =
         s->job->shards == 0 && !s->is_ahead && s->next.from.at == BATCH_HEAD;
 
-    s->next.skip = is_apart ? s->index * s->batch : 0;
+    s->next.skip = is_apart && ++s->apart % OLDEST_AGAIN != 0 ? s->index * s->batch : 0;
 }
 
 void schedule_start(struct schedule *s)
@@ -85,7 +87,7 @@ static void move_on(struct schedule *s,
         move_through_shards(s, out);
         return;
     }
-    s->is_ahead = out->pulled == 0 || (s->is_ahead && !out->is_full);
+    s->is_ahead = !out->is_full;
     if (is_vain)
         s->head_ms = now_ms + HEAD_AGAIN * s->vain_ms;
     s->next.from = out->last;
@@ -111,6 +113,16 @@ static int64_t rest(struct schedule *s, const struct batch_outcome *out, int64_t
     return ms > s->vain_ms ? ms : least(s->vain_ms, VAIN_MOST_MS);
 }
 
+static void note_vain(struct schedule *s, bool is_vain, int64_t ms)
+{
+    if (s->next.begins) {
+        s->vain_ms = 0;
+        s->is_vain = s->has_worked = false;
+    }
+    s->vain_ms += is_vain ? ms : 0;
+    s->is_vain = s->is_vain || is_vain;
+}
+
 int64_t schedule_learn(struct schedule *s,
                        const struct batch_outcome *out,
                        int64_t ms,
@@ -119,12 +131,7 @@ int64_t schedule_learn(struct schedule *s,
     bool is_vain = 2 * out->worked < out->pulled;
 
     fit(s, out, ms - out->pull_ms);
-    if (s->next.begins) {
-        s->vain_ms = 0;
-        s->is_vain = s->has_worked = false;
-    }
-    s->vain_ms += is_vain ? ms : 0;
-    s->is_vain = s->is_vain || is_vain;
+    note_vain(s, is_vain, ms);
     s->has_worked = s->has_worked || out->worked > 0;
     move_on(s, out, is_vain, now_ms);
     pass_over(s);
@@ -140,10 +147,21 @@ int64_t schedule_learn(struct schedule *s,
                : rest(s, out, now_ms);
 }
 
-void schedule_fail(struct schedule *s, const struct batch_outcome *out, bool is_large)
+void schedule_fail(struct schedule *s,
+                   const struct batch_outcome *out,
+                   bool is_large,
+                   int64_t ms,
+                   int64_t now_ms)
 {
-    if (out->pulled > 0 && s->job->shards > 0)
+    if (out->pulled > 0 && s->job->shards > 0) {
         move_through_shards(s, out);
+    } else if (out->is_refused) {
+        note_vain(s, true, ms);
+        s->head_ms = now_ms + HEAD_AGAIN * s->vain_ms;
+        s->next.from = out->last;
+        s->next.begins = false;
+        s->next.skip = 0;
+    }
     if (out->pulled > 0 && is_large && s->next.limit > 1)
         s->next.limit /= 2;
 }

@@ -23,6 +23,7 @@ struct schedule {
         next;        /* pull; its limit: rows that fit into a tenth of a lease */
     int64_t head_ms; /* without shards: not before this one from the oldest row */
     bool is_ahead;   /* of several workers: begins at the oldest row */
+    unsigned apart;  /* pulls that were to begin behind those of others */
 
     /* Of this round, which is the pulls from the oldest row on, or through all shards:
      */
@@ -40,10 +41,13 @@ int64_t schedule_learn(struct schedule *s,
                        int64_t ms,
                        int64_t now_ms);
 
-/* Learns from a batch that broke: the next one is of other shards, and a smaller one if
- * it took too long or met a conflict, so that a row that causes it stands alone at
- * last.
- */
-void schedule_fail(struct schedule *s, const struct batch_outcome *out, bool is_large);
+/* Learns from a batch that broke after ms: the next one is of other shards, or behind
+ * the rows that were refused, and a smaller one if it took too long or met a conflict,
+ * so that a row that causes it stands alone at last. */
+void schedule_fail(struct schedule *s,
+                   const struct batch_outcome *out,
+                   bool is_large,
+                   int64_t ms,
+                   int64_t now_ms);
 
 #endif

@@ -87,6 +87,15 @@ static void note_death(struct pool *p, size_t i, int status)
                  slot->inflight.death);
 }
 
+/* A worker found nothing due: what others of its job left was worked since. */
+static void forget_left(struct pool *p, const struct job_type *job)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->shared->slots[i].job == job)
+            p->shared->slots[i].left[0] = '\0';
+    }
+}
+
 static void on_exit_of(struct pool *p, size_t i, int status)
 {
     struct child *child = &p->children[i];
@@ -100,7 +109,8 @@ static void on_exit_of(struct pool *p, size_t i, int status)
         child->start_at_ms = 0;
     } else if (code == EXIT_OK || code == EXIT_LEFT || p->draining) {
         child->finished = true;
-        p->code = code == EXIT_LEFT && p->code == EXIT_OK ? EXIT_LEFT : p->code;
+        if (code == EXIT_OK && !p->draining)
+            forget_left(p, p->shared->slots[i].job);
     } else if (code == EXIT_CONFIG || code == EXIT_REFUSED) { /* a new one would, too */
         child->finished = true;
         p->code = (enum exit_code)code;
@@ -243,6 +253,15 @@ static void block_signals(struct pool *p)
     (void)sigprocmask(SIG_BLOCK, &p->signals, &p->before);
 }
 
+static bool is_work_left(const struct pool *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        if (p->shared->slots[i].left[0] != '\0')
+            return true;
+    }
+    return false;
+}
+
 static enum exit_code supervise(struct pool *p)
 {
     while (!is_over(p)) {
@@ -257,6 +276,8 @@ static enum exit_code supervise(struct pool *p)
             drain(p);
         }
     }
+    if (p->code == EXIT_OK && is_work_left(p))
+        p->code = EXIT_LEFT;
     if (monitor_end(p) > 0 && (p->code == EXIT_OK || p->code == EXIT_LEFT))
         p->code = EXIT_PARKED;
     return p->code;

@@ -22,6 +22,7 @@ struct worker {
     sigset_t stops;
     bool stopping;
     bool is_paused;      /* the job was, when its rows were last asked for */
+    int64_t due;         /* rows, while it stands by (run --once) */
     long long commits;   /* of the pool, when it last was seen to get on, */
     int64_t progress_ms; /* and when that was */
 };
@@ -95,8 +96,12 @@ static int ready(struct worker *w, struct err *e)
 }
 
 /* A server that is full or sick answers with an error: it is no outage. */
-static bool is_outage(const struct err *e)
+static bool is_outage(const struct worker *w, const struct err *e)
 {
+    if (pg_is_usable(w->session.pg))
+        return false;
+    if (e->code == ERR_TIMEOUT)
+        return true;
     return e->code == ERR_CONN && strncmp(e->sqlstate, "58", 2) != 0 &&
            (strncmp(e->sqlstate, "53", 2) != 0 || strcmp(e->sqlstate, "53300") == 0);
 }
@@ -124,7 +129,7 @@ static bool survive(struct worker *w, const struct err *e, unsigned failures)
         w->session.clocks_ms = 0;
         note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
                      e->msg);
-    } else if (is_outage(e) || (e->code == ERR_TIMEOUT && !pg_is_usable(w->session.pg)))
+    } else if (is_outage(w, e))
         note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
     else if (is_fault(w, e))
         note_trouble(w, SLOT_FAULT, e->msg);
@@ -164,46 +169,71 @@ static int step(struct worker *w, struct err *e)
         return (int)e->code;
     note_pause(w, out->is_paused);
     note_success(w, out);
-    note_progress(w, out->worked > 0 || batch_found_nothing(out));
+    note_progress(w, out->worked > 0 || (!out->is_standby && batch_found_nothing(out)));
     return 0;
 }
 
-/* Run --once over a paused job: the rows that are due are left. */
-static enum exit_code leave_paused(struct worker *w)
+/* Run --once leaves the rows that are due. */
+static enum exit_code leave_due(struct worker *w, const char *why)
 {
-    struct session *s = &w->session;
-    int64_t due = batch_due(s);
+    int64_t due = batch_due(&w->session);
     char ct[24] = "all";
 
-    if (due >= 0)
+    if (due == 0)
+        return EXIT_OK;
+    if (due > 0)
         (void)snprintf(ct, sizeof ct, "%" PRId64, due);
-    (void)snprintf(w->slot->left, sizeof w->slot->left,
-                   "%s due (%s is paused: ledgerlock resume %s)", ct, s->job->name,
-                   s->job->name);
-    return due == 0 ? EXIT_OK : EXIT_LEFT;
+    (void)snprintf(w->slot->left, sizeof w->slot->left, "%s due (%s)", ct, why);
+    return EXIT_LEFT;
+}
+
+static bool has_waited(const struct worker *w, int leases)
+{
+    return clk_ms() - w->progress_ms >= leases * w->session.config->lease_ms;
+}
+
+/* The one that serves gets on while fewer and fewer rows are due. If it is of this pool
+ * it ends before this one. */
+static bool is_done_standing_by(struct worker *w, enum exit_code *code)
+{
+    int64_t due = batch_due(&w->session);
+
+    note_progress(w, due < w->due);
+    w->due = due;
+    if (due != 0 && !has_waited(w, LEAVE_LEASES + 1))
+        return false;
+    *code = leave_due(w, "another pool serves them");
+    return true;
 }
 
 /* Run --once: true when it is over. The rows that are busy are left when the whole pool
  * has got nowhere for three leases. */
 static bool is_done(struct worker *w, enum exit_code *code)
 {
-    struct session *s = &w->session;
+    const struct session *s = &w->session;
     const struct batch_outcome *out = &s->batch->out;
+    char *left = w->slot->left, why[120];
+    size_t size = sizeof w->slot->left;
 
+    if (out->is_standby)
+        return is_done_standing_by(w, code);
+    note_progress(w, w->due != 0); /* it begins to serve */
+    w->due = 0;
     if (out->is_paused) {
-        *code = leave_paused(w);
-        return true;
-    }
-    if (batch_found_nothing(out) && (!out->is_standby || batch_due(s) == 0)) {
+        (void)snprintf(why, sizeof why, "%s is paused: ledgerlock resume %s",
+                       s->job->name, s->job->name);
+        *code = leave_due(w, why);
+    } else if (batch_found_nothing(out)) {
         *code = EXIT_OK;
-        return true;
-    }
-    if (clk_ms() - w->progress_ms < LEAVE_LEASES * s->config->lease_ms)
+    } else if (!has_waited(w, LEAVE_LEASES)) {
         return false;
-    if (busy_text(&s->busy, clk_ms() - s->config->lease_ms, w->slot->left,
-                  sizeof w->slot->left)[0] == '\0')
-        (void)busy_text(&s->busy, clk_ms(), w->slot->left, sizeof w->slot->left);
-    *code = EXIT_LEFT;
+    } else if (busy_text(&s->busy, clk_ms() - s->config->lease_ms, left, size)[0] ==
+                   '\0' &&
+               busy_text(&s->busy, clk_ms(), left, size)[0] == '\0') {
+        *code = leave_due(w, "see the log");
+    } else {
+        *code = EXIT_LEFT;
+    }
     return true;
 }
 
@@ -219,10 +249,11 @@ static enum exit_code live(struct worker *w)
         struct err e = {0};
 
         if (step(w, &e) != 0) {
-            schedule_fail(&w->schedule, out,
-                          e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT);
             if (!survive(w, &e, failures++))
                 return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_REFUSED;
+            schedule_fail(&w->schedule, out,
+                          e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT,
+                          clk_ms() - begun_ms, clk_ms());
             continue;
         }
         failures = 0;
@@ -247,6 +278,7 @@ static void finish(struct worker *w)
                  s->attempt.token, s->attempt.xid);
     if (reconnect(s, &e) == 0) {
         (void)!incidents_write(s, &e);
+        parked_count(s);
         heartbeat_now(&w->heartbeat, s);
     }
     incidents_give_up(s);
