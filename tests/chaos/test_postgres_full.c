@@ -159,6 +159,7 @@ CASE(disk_full_is_waited_for)
         skip();
     }
     (void)snprintf(ballast, sizeof ballast, "%s/ballast", disk);
+    world.in_parts = true; /* an error may be of one row */
     fault_slow_down();
     fault_start_midway();
     fill_the_disk(ballast);

@@ -315,9 +315,10 @@ void fault_check_rows(const char *now)
 {
     char options[96];
 
-    (void)snprintf(options, sizeof options, "--bound-ms %d --lease-ms %d%s",
+    (void)snprintf(options, sizeof options, "--bound-ms %d --lease-ms %d%s%s",
                    world.bound_ms, world.lease_ms,
-                   strchr(world.f.redis_url, ',') != NULL ? " --quorum" : "");
+                   strchr(world.f.redis_url, ',') != NULL ? " --quorum" : "",
+                   world.in_parts ? " --kills" : "");
     checker_assert_holds(&world.checker, &world.f, now, options);
     print_message("%s", world.checker.out);
 }

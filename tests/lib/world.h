@@ -32,6 +32,7 @@ struct world {
     bool is_one;
     pid_t clients;       /* 0: they have not begun */
     bool has_no_clients; /* until fault_recovers */
+    bool in_parts;       /* batches were worked row by row, each with one token */
 };
 
 extern struct world world;

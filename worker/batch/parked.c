@@ -56,9 +56,10 @@ void parked_count(struct session *s)
     char slot[WORKER_NAME] = "";
     const struct pg_param param = pg_text(slot);
     struct err ignored = {0};
-    int64_t parked;
+    int64_t parked, *counted = &s->counters->value[COUNT_parked];
 
     (void)snprintf(slot, sizeof slot, "%s.%d.", s->pool, s->slot);
-    if (pg_ask(s->pg, SQL_POOL_COUNT_PARKED, &param, 1, &parked, &ignored) == 0)
-        s->counters->value[COUNT_parked] = parked;
+    if (pg_ask(s->pg, SQL_POOL_COUNT_PARKED, &param, 1, &parked, &ignored) == 0 &&
+        parked > *counted)
+        *counted = parked;
 }
