@@ -104,7 +104,7 @@ const struct config_option config_options[] = {
     {"pool.give_up_ms", ROW_INT(give_up_ms), "60000", 1000, 3600000, NULL,
      "LEDGERLOCK_POOL_GIVE_UP_MS", "give-up-ms", 0, OPTION_RELOAD,
      "end with exit code 9 when an error lets nothing be committed for so long"},
-    {"pool.clocks_apart_s", ROW_INT(clocks_apart_s), "60", 0, 86400, NULL,
+    {"pool.clocks_apart_s", ROW_INT(clocks_apart_s), "60", 0, 3600, NULL,
      "LEDGERLOCK_POOL_CLOCKS_APART_S", "clocks-apart-s", 0, 0,
      "do not start when clocks of servers are farther from ours; 0: start anyway"},
     {"pool.jobs", ROW_TEXT(jobs), "billing,orders", 1, 255, NULL,

@@ -47,7 +47,7 @@ struct config {
     int64_t give_up_ms; /* pool.give_up_ms: 1000 .. 3600000, default 60000 */
     int64_t grace_ms; /* pool.grace_ms: 100 .. 60000, default 8000: longest drain after
                          TERM */
-    int64_t clocks_apart_s; /* pool.clocks_apart_s: 0 .. 86400, default 60; 0: any */
+    int64_t clocks_apart_s; /* pool.clocks_apart_s: 0 .. 3600, default 60; 0: any */
     char jobs[CONFIG_TEXT]; /* pool.jobs: comma list of job names, default
                                "billing,orders"; flag --jobs */
     int64_t catch_up_max; /* billing.catch_up_max: 1 .. 1000000, default 1000: what has

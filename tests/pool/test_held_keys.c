@@ -1,4 +1,4 @@
-/* held keys: orders behind those whose keys somebody holds are served as placed, too. */
+/* held keys: orders behind those whose keys somebody holds are served as placed. */
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 

@@ -188,7 +188,7 @@ CASE(signal_ends_a_top_that_waits)
                                "'ledgerlock top'");
     assert_true(session > 0);
     assert_int_equal(kill(session, SIGSTOP), 0);
-    fixture_pause_ms(3000); /* it reads once a second, and waits for 12 s */
+    fixture_pause_ms(3000); /* it reads once a second, and waits for 35 s */
     begun_ms = fixture_now_ms();
     assert_int_equal(kill(t.pid, SIGTERM), 0);
     assert_restored();

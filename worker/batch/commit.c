@@ -140,12 +140,13 @@ static int transact(struct session *s, int64_t only, struct err *e)
 /* ---- when it breaks ---- */
 
 /* True if an error may be of one of the rows: neither a server's state nor a collision.
- * ERR_CONN in a session that goes on may be: a trigger asks another server. */
+ * ERR_CONN may be in a trigger alone, which asks another server: when the disk is full,
+ * no row is tried before another. */
 static bool may_be_a_row(const struct session *s, const struct err *e)
 {
     return e->code != ERR_UNKNOWN && e->code != ERR_REDIS && e->code != ERR_CONFLICT &&
            e->code != ERR_TIMEOUT && e->code != ERR_DENIED && e->code != ERR_SCHEMA &&
-           pg_is_usable(s->pg);
+           (e->code != ERR_CONN || e->is_in_trigger) && pg_is_usable(s->pg);
 }
 
 /* Leaves out the owner of an item: others of his may break it too. True if that is new.
@@ -177,12 +178,12 @@ static int transact_each(struct session *s, struct err *e)
 
         if (!batch_is_workable(b, i, false))
             continue;
-        tried = i;
         if (transact(s, b->items[i], &why) == 0) {
             failures = b->out.worked > worked ? 0 : failures;
             continue;
         }
         failures++;
+        tried = i;
         if (may_be_a_row(s, &why) && !parked_is_rows_fault(s->job, &why)) {
             is_news = leave_out(s, i) || is_news;
             first = first.code == 0 ? why : first;
@@ -200,9 +201,11 @@ static int transact_each(struct session *s, struct err *e)
             LOG_TEXT(first.msg));
     if (first.code == 0 || b->out.worked > 0)
         return 0;
-    b->out.is_refused = true;
-    b->out.last.at = b->times[tried];
-    b->out.last.id = b->items[tried];
+    if (s->job->shards == 0) {
+        b->out.is_refused = true;
+        b->out.last.at = b->times[tried];
+        b->out.last.id = b->items[tried];
+    }
     *e = first;
     return (int)e->code;
 }
@@ -260,8 +263,11 @@ int batch_run(struct session *s, const struct batch_order *order, struct err *e)
     do
         code = lock_and_work(s, order, e);
     while (code == 0 && s->attempt.is_fenced && ++tries < TOKENS_MAX);
-    if (code == 0 && s->attempt.is_fenced)
+    if (code == 0 && s->attempt.is_fenced) {
         code = err_set(e, ERR_CONFLICT, "LL-3010 rows carry ever newer fences");
+        if (s->batch->n == 1)
+            (void)leave_out(s, 0);
+    }
     if (code != ERR_UNKNOWN)
         inflight_clear(s->inflight);
     return code;

@@ -84,12 +84,12 @@ static void publish(struct http *h)
 }
 
 /* Reads the tables on its own connection, which is opened again when it broke. Returns
- * how long to leave them alone then. */
+ * how long to leave them alone then: a wait for a lock has cost nobody anything. */
 static int64_t read_tables(struct http *h, struct pg **pg)
 {
     json_t *tables = NULL;
     struct err e = {0};
-    int64_t begun_ms, pause_ms = REFRESH_MS;
+    int64_t begun_ms, pause_ms;
 
     (void)!view_connect(h->order->config, "http", pg, &e);
     begun_ms = clk_ms();
@@ -97,8 +97,7 @@ static int64_t read_tables(struct http *h, struct pg **pg)
         (void)!view_read_tables(*pg, h->order->now, &tables, &e);
     if (e.code == 0 && h->chaos != NULL)
         (void)!chaos_read_plain(*pg, tables, &e);
-    if (e.code == 0)
-        pause_ms = view_pause_ms(clk_ms() - begun_ms);
+    pause_ms = view_pause_ms(e.code != ERR_CONFLICT ? clk_ms() - begun_ms : 0);
     (void)pthread_mutex_lock(&h->mutex);
     if (e.code == 0) {
         json_decref(h->tables);

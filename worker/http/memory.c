@@ -101,8 +101,10 @@ static json_t *worker_document(const struct http *h, size_t i)
         return NULL;
     put_keys(worker, slot, shown ? key_count(f) : 0);
     put_last_trouble(worker, h, i);
-    if (state != SLOT_WORKS && state != SLOT_CONNECTED && slot->trouble[0] != '\0')
-        (void)json_object_set_new(worker, "trouble", doc_string(slot->trouble));
+    (void)json_object_set_new(worker, "trouble",
+                              doc_string(state != SLOT_WORKS && state != SLOT_CONNECTED
+                                             ? slot->trouble
+                                             : ""));
     return worker;
 }
 

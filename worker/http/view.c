@@ -14,8 +14,8 @@ enum {
     REST_MOST_MS = 30000, /* but no longer than this */
     PARKED_SHOWN = 20,
     LOCK_MS = 1000,
-    STATEMENT_MS = 10000,
-    ANSWER_MS = 12000
+    STATEMENT_MS = 30000,
+    ANSWER_MS = 35000
 };
 
 /* ---- connection ---- */

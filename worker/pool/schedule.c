@@ -9,6 +9,7 @@ enum {
     VAIN_MOST_MS = 250,
     STANDBY_MS = 250,
     HEAD_AGAIN = 5,
+    HEAD_MOST_MS = 30000,
     OLDEST_AGAIN = 16, /* pulls */
     PAUSED_MS = 500
 };
@@ -157,7 +158,7 @@ void schedule_fail(struct schedule *s,
         move_through_shards(s, out);
     } else if (out->is_refused) {
         note_vain(s, true, ms);
-        s->head_ms = now_ms + HEAD_AGAIN * s->vain_ms;
+        s->head_ms = now_ms + least(HEAD_AGAIN * s->vain_ms, HEAD_MOST_MS);
         s->next.from = out->last;
         s->next.begins = false;
         s->next.skip = 0;

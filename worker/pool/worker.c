@@ -174,9 +174,8 @@ static int step(struct worker *w, struct err *e)
 }
 
 /* Run --once leaves the rows that are due. */
-static enum exit_code leave_due(struct worker *w, const char *why)
+static enum exit_code leave_due(struct worker *w, int64_t due, const char *why)
 {
-    int64_t due = batch_due(&w->session);
     char ct[24] = "all";
 
     if (due == 0)
@@ -202,7 +201,7 @@ static bool is_done_standing_by(struct worker *w, enum exit_code *code)
     w->due = due;
     if (due != 0 && !has_waited(w, LEAVE_LEASES + 1))
         return false;
-    *code = leave_due(w, "another pool serves them");
+    *code = leave_due(w, due, "another pool serves them");
     return true;
 }
 
@@ -222,7 +221,7 @@ static bool is_done(struct worker *w, enum exit_code *code)
     if (out->is_paused) {
         (void)snprintf(why, sizeof why, "%s is paused: ledgerlock resume %s",
                        s->job->name, s->job->name);
-        *code = leave_due(w, why);
+        *code = leave_due(w, batch_due(&w->session), why);
     } else if (batch_found_nothing(out)) {
         *code = EXIT_OK;
     } else if (!has_waited(w, LEAVE_LEASES)) {
@@ -230,7 +229,7 @@ static bool is_done(struct worker *w, enum exit_code *code)
     } else if (busy_text(&s->busy, clk_ms() - s->config->lease_ms, left, size)[0] ==
                    '\0' &&
                busy_text(&s->busy, clk_ms(), left, size)[0] == '\0') {
-        *code = leave_due(w, "see the log");
+        *code = leave_due(w, batch_due(&w->session), "see the log");
     } else {
         *code = EXIT_LEFT;
     }
@@ -249,11 +248,12 @@ static enum exit_code live(struct worker *w)
         struct err e = {0};
 
         if (step(w, &e) != 0) {
+            ms = clk_ms() - begun_ms;
             if (!survive(w, &e, failures++))
                 return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_REFUSED;
             schedule_fail(&w->schedule, out,
-                          e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT,
-                          clk_ms() - begun_ms, clk_ms());
+                          e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT, ms,
+                          clk_ms());
             continue;
         }
         failures = 0;

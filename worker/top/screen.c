@@ -68,6 +68,10 @@ static void draw_verdict(const struct screen *s)
     const char *verdict = view_verdict(s->doc, audit, is_late);
     char oversold[24];
 
+    if (newest == NULL) {
+        (void)put_line(A_BOLD, "Not known yet");
+        return;
+    }
     (void)put_line(verdict[0] == 'b' ? A_BOLD | A_REVERSE : A_BOLD,
                    "%s%lld charged twice, %s oversold, %lld totals wrong; newest %lld "
                    "charges, %lld SKUs",

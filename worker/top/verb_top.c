@@ -115,11 +115,15 @@ static void read_if_time(struct top *t)
     if (t->screen.is_paused || begun_ms < t->next_ms)
         return;
     is_reading = true;
-    if (view_connect(t->config, "top", &t->pg, &e) == 0)
+    if (ended_by == 0 && view_connect(t->config, "top", &t->pg, &e) == 0) {
+        begun_ms = clk_ms();
         doc = read_all(t->pg, &e);
+    }
     is_reading = false;
     (void)snprintf(t->trouble, sizeof t->trouble, "%.299s", e.code == 0 ? "" : e.msg);
-    t->next_ms = clk_ms() + view_pause_ms(doc != NULL ? clk_ms() - begun_ms : 0);
+    t->next_ms = clk_ms() + view_pause_ms(e.code != ERR_CONFLICT && e.code != ERR_CONN
+                                              ? clk_ms() - begun_ms
+                                              : 0);
     if (doc == NULL)
         return;
     json_decref(t->before);

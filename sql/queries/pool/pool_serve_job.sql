@@ -6,7 +6,8 @@ WITH key AS (
   SELECT hashtextextended(current_schema() || ' serves ' || $1::text, 0) AS key
 )
 SELECT CASE WHEN pg_try_advisory_lock(key) THEN 1
-            ELSE (SELECT CASE WHEN bool_and(coalesce(a.usesysid <> session_user::regrole
+            ELSE (SELECT CASE WHEN bool_and(coalesce(a.usesysid <> quote_ident(session_user)::regrole
+                                                     AND a.usesysid <> (SELECT nspowner FROM pg_namespace WHERE nspname = current_schema())
                                                      AND NOT pg_has_role(a.usesysid, 'ledgerlock_worker', 'MEMBER'), false))
                               THEN 2 ELSE 0 END
                     FROM pg_locks AS l LEFT JOIN pg_stat_activity AS a USING (pid)
