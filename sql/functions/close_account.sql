@@ -10,7 +10,7 @@ DECLARE
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
     RAISE EXCEPTION 'close_account does not see in a transaction that is % what was written meanwhile', current_setting('transaction_isolation')
-      USING ERRCODE = 'LL002', HINT = 'Call it in a transaction of its own: BEGIN ISOLATION LEVEL READ COMMITTED.';
+      USING ERRCODE = 'LL002', HINT = 'Call it in a transaction of its own that is read committed, which is the default.';
   END IF;
   SELECT * INTO v_user FROM users WHERE user_id = p_user_id FOR UPDATE;
   IF NOT FOUND THEN

@@ -33,7 +33,7 @@ BEGIN
   LOCK TABLE orders IN ROW EXCLUSIVE MODE; -- as the INSERT: close-month waits for this order, or this sees that it closed
   IF NOT EXISTS (SELECT FROM orders WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key) THEN
     PERFORM check_time('the time of an order', p_at, interval '1 day', interval '1 day');
-    IF p_at < clock_timestamp() - interval '1 day' AND p_at < first_open() THEN -- a month is closed when it has been over for longer
+    IF p_at < first_open() THEN
       RAISE EXCEPTION 'an order cannot be placed in a month that is closed' USING ERRCODE = 'LL003';
     END IF;
     IF v_closed_at IS NOT NULL THEN

@@ -21,7 +21,7 @@ CASE(pool_with_a_clock_of_its_own_does_not_start)
     shows("s behind ours");
     fixture_move_clock(-CLOCK_HOUR_MS);
     says(&world.f, 6, "s ahead of ours", "run --once");
-    runs(&world.f, 0, "run --once --clocks-apart-s 4000");
+    runs(&world.f, 0, "run --once --clocks-apart-s 3600");
     runs(&world.f, 0, "run --once --clocks-apart-s 0");
 }
 
