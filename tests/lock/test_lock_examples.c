@@ -157,13 +157,18 @@ CASE_ROWS_IN(examples, struct lock_world, counter_counts_exactly, counts)
     promise_int_equal(last, told); /* none was killed between counting and telling */
 }
 
-EXAMPLE(counter_begins_above_the_fence_of_its_file)
+static void put_number(const char *text)
 {
     FILE *file = fopen(number, "w");
 
     assert_non_null(file);
-    assert_true(fputs("7 4503599627370496\n", file) >= 0);
+    assert_true(fputs(text, file) >= 0);
     assert_int_equal(fclose(file), 0);
+}
+
+EXAMPLE(counter_begins_above_the_fence_of_its_file)
+{
+    put_number("7 4503599627370496\n");
     assert_int_equal(run("counter", number, lock_server.url), 0);
     assert_string_equal(text_of(out), "8, token 4503599627370497\n");
     assert_string_equal(text_of(number), "8 4503599627370497\n");
@@ -171,11 +176,7 @@ EXAMPLE(counter_begins_above_the_fence_of_its_file)
 
 EXAMPLE(counter_leaves_a_file_alone_that_holds_no_number)
 {
-    FILE *file = fopen(number, "w");
-
-    assert_non_null(file);
-    assert_true(fputs("seven\n", file) >= 0);
-    assert_int_equal(fclose(file), 0);
+    put_number("seven\n");
     assert_int_equal(run("counter", number, lock_server.url), 1);
     fixture_assert_contains(text_of(out), "holds no number");
     assert_string_equal(text_of(number), "seven\n");

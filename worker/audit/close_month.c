@@ -39,7 +39,7 @@ static int read_month(int argc, char **argv, struct month *m, struct err *e)
 /* Waits until nobody is in the middle of writing a table of what is placed or made at a
  * time: whoever begins later is too late for a month that has been over for a day
  * (check_time), or sees that it is closed. Each in a transaction of its own, which ends
- * at once: no other writer waits longer, and nobody waits for us while we wait. */
+ * at once. A writer that comes while we wait waits behind us, half a second at most. */
 static int drain(struct pg *pg, struct err *e)
 {
     static const struct sql_text *const locks[] = {SQL_CLOSE_DRAIN_ORDERS,

@@ -22,7 +22,7 @@
 enum {
     REFRESH_MS = 1000,
     STALE_MS = 10000,       /* a reading, and its pause, may take so much longer */
-    AUDIT_REST = 200,       /* likewise after an audit */
+    AUDIT_REST = 200,       /* no audit for so many times as long as the last took */
     IDLE_S = 15,            /* a client that does not read its answer */
     MEMORY_MAX = 16 * 1024, /* of one connection: its headers must fit */
     CONNECTIONS_MAX = 512
