@@ -82,6 +82,24 @@ static bool is_in_trigger(const PGresult *res)
     return false;
 }
 
+/* Adds the place at which a statement waited or was slow: the first line of the
+ * context, which may name the table, and the function. */
+static void add_place(const PGresult *res, struct err *e)
+{
+    const char *line = PQresultErrorField(res, PG_DIAG_CONTEXT);
+    const char *call = line != NULL ? strstr(line, "PL/") : NULL;
+    size_t n = strlen(e->msg);
+
+    if (line == NULL)
+        return;
+    (void)snprintf(e->msg + n, sizeof e->msg - n, " at: %.*s", (int)strcspn(line, "\n"),
+                   line);
+    n = strlen(e->msg);
+    if (call != NULL && call > line)
+        (void)snprintf(e->msg + n, sizeof e->msg - n, "; %.*s",
+                       (int)strcspn(call, "\n"), call);
+}
+
 int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
 {
     const char *state = PQresultErrorField(res, PG_DIAG_SQLSTATE);
@@ -98,6 +116,8 @@ int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
     (void)err_set(e, row->class, "%s %s%s%s%s%s (SQLSTATE %s)", row->code,
                   text ? text : "error", detail ? "; " : "", detail ? detail : "",
                   hint ? "; " : "", hint ? hint : "", state);
+    if (row->class == ERR_CONFLICT || row->class == ERR_TIMEOUT)
+        add_place(res, e);
     (void)snprintf(e->sqlstate, sizeof e->sqlstate, "%s", state);
     e->is_in_trigger = is_in_trigger(res);
     if (constraint != NULL && schema != NULL) {

@@ -107,22 +107,23 @@ CASE_ROWS(pool_ends_over_every_row_with, faults)
 
 /* Tried again; when they have no end they are a fault. */
 static const struct {
-    const char *name, *body;
+    const char *name, *body, *says;
 } collisions[] = {
-    {"serialization_failures", RAISE("40001")},
-    {"deadlocks", RAISE("40P01")},
-    {"a_trigger_that_sleeps", "PERFORM pg_sleep(30)"},
+    {"serialization_failures", RAISE("40001"), "PL/pgSQL function refuse() line"},
+    {"deadlocks", RAISE("40P01"), "PL/pgSQL function refuse() line"},
+    {"a_trigger_that_sleeps", "PERFORM pg_sleep(30)", "pg_sleep(30)"},
 };
 
 /* Not with --once, which may leave the rows before. */
 /* Guarantee: Collisions and timeouts that let nothing be committed end the pool like
- * any other error. */
+ * any other error, which names the statement that met them. */
 CASE_ROWS(pool_ends_over_nothing_but, collisions)
 {
     plant_triggers("> 0", row->body);
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
     (void)fixture_run(&world.f, &world.o, "run", "-w", "4", "--now", SHOP_NOW, NULL);
     assert_has_ended("event=pool.fault ");
+    fixture_assert_contains(world.o.err, row->says);
 }
 
 /* ---- a few rows cannot be committed ---- */
