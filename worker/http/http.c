@@ -90,6 +90,7 @@ static int64_t read_tables(struct http *h, struct pg **pg)
     json_t *tables = NULL;
     struct err e = {0};
     int64_t begun_ms, pause_ms;
+    bool is_first = !pg_is_usable(*pg);
 
     (void)!view_connect(h->order->config, "http", pg, &e);
     begun_ms = clk_ms();
@@ -97,7 +98,8 @@ static int64_t read_tables(struct http *h, struct pg **pg)
         (void)!view_read_tables(*pg, h->order->now, &tables, &e);
     if (e.code == 0 && h->chaos != NULL)
         (void)!chaos_read_plain(*pg, tables, &e);
-    pause_ms = view_pause_ms(e.code != ERR_CONFLICT ? clk_ms() - begun_ms : 0);
+    pause_ms =
+        view_pause_ms(is_first, e.code != ERR_CONFLICT ? clk_ms() - begun_ms : 0);
     (void)pthread_mutex_lock(&h->mutex);
     if (e.code == 0) {
         json_decref(h->tables);

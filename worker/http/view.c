@@ -32,9 +32,9 @@ int view_connect(const struct config *c, const char *of, struct pg **pg, struct 
     return cli_connect_within(c, of, &limits, pg, e);
 }
 
-int64_t view_pause_ms(int64_t took_ms)
+int64_t view_pause_ms(bool is_first, int64_t took_ms)
 {
-    int64_t rest_ms = REST * took_ms;
+    int64_t rest_ms = is_first ? 0 : REST * took_ms;
 
     if (rest_ms > REST_MOST_MS)
         return REST_MOST_MS;

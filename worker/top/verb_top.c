@@ -110,6 +110,7 @@ static void read_if_time(struct top *t)
 {
     struct err e = {0};
     int64_t begun_ms = clk_ms();
+    bool is_first = !pg_is_usable(t->pg);
     json_t *doc = NULL;
 
     if (t->screen.is_paused || begun_ms < t->next_ms)
@@ -121,9 +122,10 @@ static void read_if_time(struct top *t)
     }
     is_reading = false;
     (void)snprintf(t->trouble, sizeof t->trouble, "%.299s", e.code == 0 ? "" : e.msg);
-    t->next_ms = clk_ms() + view_pause_ms(e.code != ERR_CONFLICT && e.code != ERR_CONN
-                                              ? clk_ms() - begun_ms
-                                              : 0);
+    t->next_ms =
+        clk_ms() + view_pause_ms(is_first, e.code != ERR_CONFLICT && e.code != ERR_CONN
+                                               ? clk_ms() - begun_ms
+                                               : 0);
     if (doc == NULL)
         return;
     json_decref(t->before);
