@@ -18,6 +18,10 @@ WITH parent AS (
          format('FOR VALUES FROM (''%s'') TO (''%s'')', w.month::timestamp AT TIME ZONE 'UTC',
                 (w.month + interval '1 month') AT TIME ZONE 'UTC') AS bounds_wanted
     FROM wanted AS w JOIN found AS f ON f.parent = w.parent AND f.name = w.name
+), of_table AS MATERIALIZED ( -- constraints; each definition is read once, and not again for each month
+  SELECT oid, conrelid, conname, contype, convalidated, CASE contype WHEN 'c' THEN pg_get_constraintdef(oid) END AS definition
+    FROM pg_constraint
+   WHERE conrelid IN (SELECT oid FROM parent) AND contype IN ('c', 'p', 'u', 'f')
 ), wrong AS (
   SELECT coalesce(w.name, f.name) AS what, CASE WHEN f.name IS NULL THEN 'the partition is missing' ELSE 'it is of no month' END AS detail
     FROM wanted AS w FULL JOIN found AS f ON f.parent = w.parent AND f.name = w.name
@@ -26,12 +30,11 @@ WITH parent AS (
   SELECT name, 'it holds ' || bounds FROM part WHERE bounds <> bounds_wanted
    UNION ALL
   SELECT p.name, 'constraint ' || c.conname || ' is not that of its table'
-    FROM part AS p JOIN pg_constraint AS c ON c.conrelid = p.parent
-   WHERE c.contype IN ('c', 'p', 'u', 'f')
-     AND NOT EXISTS (SELECT FROM pg_constraint AS o
+    FROM part AS p JOIN of_table AS c ON c.conrelid = p.parent
+   WHERE NOT EXISTS (SELECT FROM pg_constraint AS o
                       WHERE o.conrelid = p.oid
                         AND CASE c.contype WHEN 'c' THEN o.conname = c.conname AND o.convalidated = c.convalidated
-                                                    AND pg_get_constraintdef(o.oid) = pg_get_constraintdef(c.oid)
+                                                    AND pg_get_constraintdef(o.oid) = c.definition
                                  ELSE o.conparentid = c.oid END)
    UNION ALL
   SELECT p.name, 'trigger ' || g.tgname || ' is not that of its table'
@@ -44,7 +47,7 @@ WITH parent AS (
   SELECT p.name, 'constraint ' || o.conname || ' was added'
     FROM part AS p JOIN pg_constraint AS o ON o.conrelid = p.oid
    WHERE o.contype IN ('c', 'p', 'u', 'f', 'x') AND o.conparentid = 0 AND o.conname <> 'month_is_closed'
-     AND NOT EXISTS (SELECT FROM pg_constraint AS c WHERE c.conrelid = p.parent AND c.conname = o.conname AND c.contype = 'c')
+     AND NOT EXISTS (SELECT FROM of_table AS c WHERE c.conrelid = p.parent AND c.conname = o.conname AND c.contype = 'c')
    UNION ALL
   SELECT p.name, 'trigger ' || o.tgname || ' was added'
     FROM part AS p JOIN pg_trigger AS o ON o.tgrelid = p.oid
