@@ -1,8 +1,11 @@
 /* fixture: databases, each of its own, by libpq. */
+#include <inttypes.h>
 #include <libpq-fe.h>
+#include <sys/stat.h>
 
 #include "tests/lib/fixture.h"
 #include "tests/lib/secrets.h"
+#include "tests/lib/session.h"
 
 static const char *super_url(void)
 {
@@ -51,6 +54,9 @@ void fixture_become(struct fixture *f, const char *role)
     fixture_url_as(f, role, f->url, sizeof f->url);
 }
 
+/* In memory: 40 ms of CPU for a database of ours; by the WAL it takes 200. */
+#define BY_FILES " STRATEGY FILE_COPY"
+
 /* A database like `model`, or empty. */
 static void open_like(struct fixture *f, const char *model)
 {
@@ -64,9 +70,9 @@ static void open_like(struct fixture *f, const char *model)
                    ++count);
     (void)snprintf(f->prefix, sizeof f->prefix, "%s:", f->database);
     (void)snprintf(f->redis_url, sizeof f->redis_url, "%s", getenv("LL_TEST_REDIS"));
-    (void)snprintf(sql, sizeof sql, "CREATE DATABASE %s OWNER ledgerlock_owner%s%s",
-                   f->database, model != NULL ? " STRATEGY FILE_COPY TEMPLATE " : "",
-                   model != NULL ? model : "");
+    (void)snprintf(sql, sizeof sql,
+                   "CREATE DATABASE %s OWNER ledgerlock_owner TEMPLATE %s" BY_FILES,
+                   f->database, model != NULL ? model : "template1");
     for (int i = 0; i < 60; i++) { /* a session that ends is in the model for a while */
         if (strcmp(fixture_sqlstate(super_url(), sql, state), "55006") != 0)
             break;
@@ -94,54 +100,100 @@ void fixture_close(struct fixture *f)
     secrets_close();
 }
 
-/* All migrated databases of a test program are copies of this one: to copy takes a
- * fraction of the time of a migration. Another server, or another program, has another
- * one. */
-static struct {
+/* All migrated databases are copies of a model, which the first program that needs it
+ * makes, for each server and each build of the program under test: to copy takes a
+ * fraction of the time of a migration. A second one has the months since the start of
+ * 2024, too. It is a template from when it is whole. */
+static struct model {
     struct fixture f;
     char server[FIXTURE_URL], program[512];
-    pid_t owner;
-} model;
+} models[2];
 
-static void drop_model(void)
+static void change_database(const char *verb, const struct model *m, const char *words)
 {
-    PGconn *conn;
     char sql[256];
 
-    if (model.owner != getpid())
-        return;
-    (void)snprintf(sql, sizeof sql, "DROP DATABASE IF EXISTS %s WITH (FORCE)",
-                   model.f.database);
-    conn = PQconnectdb(model.server);
-    PQclear(PQexec(conn, sql)); /* its server may have ended before */
-    PQfinish(conn);
+    (void)snprintf(sql, sizeof sql, "%s %s %s", verb, m->f.database, words);
+    fixture_exec(super_url(), sql);
 }
 
-static void need_model(void)
+static void make_model(struct model *m, bool has_months)
 {
     static struct fixture_output o;
-    static bool is_dropped_at_exit;
 
-    if (model.owner == getpid() && strcmp(model.server, super_url()) == 0 &&
-        strcmp(model.program, fixture_program()) == 0)
-        return;
-    drop_model();
-    model.owner = 0;
-    open_like(&model.f, NULL);
-    if (fixture_run(&model.f, &o, "migrate", NULL) != 0)
+    fixture_forget_env();
+    change_database("DROP DATABASE IF EXISTS", m, "WITH (FORCE)");
+    change_database("CREATE DATABASE", m, "OWNER ledgerlock_owner");
+    fixture_become(&m->f, "ledgerlock_owner");
+    if (fixture_run(&m->f, &o, "migrate", NULL) != 0)
         fail_msg("migrate: exit %d: %s", o.code, o.err);
-    (void)snprintf(model.server, sizeof model.server, "%s", super_url());
-    (void)snprintf(model.program, sizeof model.program, "%s", fixture_program());
-    model.owner = getpid();
-    if (!is_dropped_at_exit)
-        is_dropped_at_exit = atexit(drop_model) == 0;
+    if (has_months)
+        fixture_exec(m->f.url, "SELECT ledgerlock.make_months('2024-01-01Z', now() +"
+                               " interval '2 months')");
+    change_database("ALTER DATABASE", m, "IS_TEMPLATE true");
+}
+
+static void name_model(struct model *m, bool has_months)
+{
+    uint64_t hash = 14695981039346656037ULL; /* FNV-1a */
+    struct stat st;
+    char text[600];
+
+    assert_int_equal(stat(fixture_program(), &st), 0);
+    (void)snprintf(text, sizeof text, "%s %lld %lld.%09ld", fixture_program(),
+                   (long long)st.st_size, (long long)st.st_mtim.tv_sec,
+                   st.st_mtim.tv_nsec);
+    for (const char *p = text; *p != '\0'; p++)
+        hash = (hash ^ (unsigned char)*p) * 1099511628211ULL;
+    (void)snprintf(m->f.database, sizeof m->f.database, "lltest_%s_%016" PRIx64,
+                   has_months ? "months" : "model", hash);
+}
+
+static bool is_whole(const struct model *m)
+{
+    char sql[160];
+
+    (void)snprintf(sql, sizeof sql,
+                   "SELECT count(*) FROM pg_database WHERE datname = '%s' AND"
+                   " datistemplate",
+                   m->f.database);
+    return fixture_query_int8(super_url(), sql) > 0;
+}
+
+/* Programs that run at once wait for the one that makes it. */
+static const char *need_model(bool has_months)
+{
+    struct model *m = &models[has_months];
+    PGconn *lock;
+
+    if (strcmp(m->server, super_url()) == 0 &&
+        strcmp(m->program, fixture_program()) == 0)
+        return m->f.database;
+    memset(m, 0, sizeof *m);
+    name_model(m, has_months);
+    (void)snprintf(m->f.prefix, sizeof m->f.prefix, "model:");
+    (void)snprintf(m->f.redis_url, sizeof m->f.redis_url, "%s",
+                   getenv("LL_TEST_REDIS"));
+    lock = PQconnectdb(super_url());
+    session_do(lock, "SELECT pg_advisory_lock(hashtext('ledgerlock test model'))");
+    if (!is_whole(m))
+        make_model(m, has_months);
+    PQfinish(lock);
+    (void)snprintf(m->server, sizeof m->server, "%s", super_url());
+    (void)snprintf(m->program, sizeof m->program, "%s", fixture_program());
+    return m->f.database;
 }
 
 void fixture_open_migrated(struct fixture *f)
 {
     fixture_need_servers();
-    need_model();
-    open_like(f, model.f.database);
+    open_like(f, need_model(false));
+}
+
+void fixture_open_with_months(struct fixture *f)
+{
+    fixture_need_servers();
+    open_like(f, need_model(true));
 }
 
 void fixture_copy(struct fixture *f, const struct fixture *from, const char *sql)
@@ -153,8 +205,8 @@ void fixture_copy(struct fixture *f, const struct fixture *from, const char *sql
     (void)snprintf(f->database, sizeof f->database, "%.50s_c%u", from->database,
                    ++count);
     (void)snprintf(text, sizeof text,
-                   "CREATE DATABASE %s TEMPLATE %s OWNER ledgerlock_owner", f->database,
-                   from->database);
+                   "CREATE DATABASE %s OWNER ledgerlock_owner TEMPLATE %s" BY_FILES,
+                   f->database, from->database);
     fixture_exec(super_url(), text);
     fixture_become(f, "ledgerlock_owner");
     assert_in_range(

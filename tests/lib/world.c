@@ -48,7 +48,10 @@ void world_open_as(const struct world_plan *plan)
     world.bound_ms = WORLD_BOUND_MS;
     if (plan->points)
         points_program();
-    fixture_open_migrated(&world.f);
+    if (plan->load != NULL)
+        fixture_open_with_months(&world.f);
+    else
+        fixture_open_migrated(&world.f);
     memcpy(world.owner, world.f.url, sizeof world.owner);
     if (plan->checker)
         checker_open(&world.checker);
