@@ -98,8 +98,8 @@ static int64_t read_tables(struct http *h, struct pg **pg)
         (void)!view_read_tables(*pg, h->order->now, &tables, &e);
     if (e.code == 0 && h->chaos != NULL)
         (void)!chaos_read_plain(*pg, tables, &e);
-    pause_ms =
-        view_pause_ms(is_first, e.code != ERR_CONFLICT ? clk_ms() - begun_ms : 0);
+    pause_ms = view_pause_ms(h->chaos != NULL ? VIEW_REST_WATCHED : VIEW_REST, is_first,
+                             e.code != ERR_CONFLICT ? clk_ms() - begun_ms : 0);
     (void)pthread_mutex_lock(&h->mutex);
     if (e.code == 0) {
         json_decref(h->tables);

@@ -9,9 +9,7 @@
 
 enum {
     READ_MS = 1000,
-    REST =
-        50, /* tables are left alone for so many times as long as reading them took, */
-    REST_MOST_MS = 30000, /* but no longer than this */
+    REST_MOST_MS = 30000,
     PARKED_SHOWN = 20,
     LOCK_MS = 1000,
     STATEMENT_MS = 30000,
@@ -32,9 +30,9 @@ int view_connect(const struct config *c, const char *of, struct pg **pg, struct 
     return cli_connect_within(c, of, &limits, pg, e);
 }
 
-int64_t view_pause_ms(bool is_first, int64_t took_ms)
+int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms)
 {
-    int64_t rest_ms = is_first ? 0 : REST * took_ms;
+    int64_t rest_ms = is_first ? 0 : rest * took_ms;
 
     if (rest_ms > REST_MOST_MS)
         return REST_MOST_MS;

@@ -15,10 +15,14 @@
 MUST_CHECK int
 view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e);
 
-/* How long to leave the tables alone after a reading that took so long: 50 times that,
- * at least 1 s and at most 30 s. The first one of a connection also loads the catalog
- * of PostgreSQL, so it tells nothing of the tables: 1 s. */
-int64_t view_pause_ms(bool is_first, int64_t took_ms);
+/* For how many times as long as a reading took the tables are left alone; with
+ * --allow-chaos, which is for a demonstration, somebody watches. */
+enum { VIEW_REST = 50, VIEW_REST_WATCHED = 5 };
+
+/* How long to leave them alone: so many times as long as the reading took, at least 1 s
+ * and at most 30 s. The first one of a connection also loads the catalog of PostgreSQL,
+ * so it tells nothing of the tables: 1 s. */
+int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms);
 
 /* Reads them into a new object, which the caller owns, also on error:
  *   database   which schema of which database: no other one has this text

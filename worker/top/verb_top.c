@@ -122,10 +122,10 @@ static void read_if_time(struct top *t)
     }
     is_reading = false;
     (void)snprintf(t->trouble, sizeof t->trouble, "%.299s", e.code == 0 ? "" : e.msg);
-    t->next_ms =
-        clk_ms() + view_pause_ms(is_first, e.code != ERR_CONFLICT && e.code != ERR_CONN
-                                               ? clk_ms() - begun_ms
-                                               : 0);
+    t->next_ms = clk_ms() + view_pause_ms(VIEW_REST, is_first,
+                                          e.code != ERR_CONFLICT && e.code != ERR_CONN
+                                              ? clk_ms() - begun_ms
+                                              : 0);
     if (doc == NULL)
         return;
     json_decref(t->before);
