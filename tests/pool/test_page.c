@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "tests/lib/http.h"
+#include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 
 static const struct pool_work small = {
@@ -120,7 +121,7 @@ static long long state_ms(const struct http_answer *a)
 CASE(locked_table_stops_no_page)
 {
     int port = fixture_free_port();
-    PGconn *holder = PQconnectdb(world.owner);
+    PGconn *holder = session_open(world.owner);
     struct http_answer a;
     long long begun_ms;
 
@@ -129,8 +130,8 @@ CASE(locked_table_stops_no_page)
     FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
                       strstr(a.body, "\"verdict\":\"good\"") != NULL,
                   "no verdict: %s", a.body);
-    PQclear(PQexec(holder,
-                   "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE"));
+    session_do(holder,
+               "BEGIN; LOCK TABLE ONLY ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
     FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
                       strstr(a.body, "\"verdict\":\"unknown\"") != NULL &&
                       strstr(a.body, "lock timeout") != NULL,
