@@ -31,9 +31,11 @@ void fixture_need_servers(void);
 /* Creates an empty database owned by ledgerlock_owner, and a key prefix. */
 void fixture_open(struct fixture *f);
 
-/* The same, and `ledgerlock migrate`; and the months from 2024 to two months ahead of
- * the clock, which a pool that works by the clock makes at its start otherwise. */
+/* The same, and `ledgerlock migrate`. */
 void fixture_open_migrated(struct fixture *f);
+
+/* The same, with the months from 2024 to two months ahead of the clock, which a pool
+ * that works by the clock makes at its start otherwise. */
 void fixture_open_with_months(struct fixture *f);
 
 /* A copy of another one's database, in which the owner runs these statements. */
