@@ -25,14 +25,7 @@ local function is_ours(i) -- MGET, not GET: a key of another type reads as nothi
   if is_mine then earlier = string.sub(held, #mark + 1) end
   return is_mine
 end
-local function take(i)
-  local key = keys[i + 1]
-  if first then
-    if call('COPY', first, key) == 1 then return true end
-  elseif call('SET', key, value, 'NX', 'PX', lease) then
-    first = key
-    return true
-  end
+local function note_old(i)
   local list = is_ours(i) and mine or busy
   list[#list + 1] = i
   old[i] = true
@@ -58,13 +51,23 @@ if mode == 'one' then
     end
   end
   for i = 1, count do
-    if take(i) then
+    if call('SET', keys[i + 1], value, 'NX', 'PX', lease) then
       call('SET', keys[1], token)
       return {'one', token, i}
     end
+    note_old(i)
   end
 else
-  for i = 1, count do take(i) end
+  for i = 1, count do
+    local key = keys[i + 1]
+    if first then
+      if call('COPY', first, key) ~= 1 then note_old(i) end
+    elseif call('SET', key, value, 'NX', 'PX', lease) then
+      first = key
+    else
+      note_old(i)
+    end
+  end
   if earlier then
     give_back_taken(count)
     for i = 1, count do
