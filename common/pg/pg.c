@@ -75,7 +75,6 @@ int pg_connect(struct pg **out, const struct pg_options *o, struct err *e)
         return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     pg->answer_ms = o->answer_ms;
     pg->transaction_pooling = o->transaction_pooling;
-    pg->by_key = o->by_key;
     (void)snprintf(pg->schema, sizeof pg->schema, "%s",
                    o->schema != NULL ? o->schema : "pg_catalog");
     code = check_url(o->url, e);
@@ -176,20 +175,15 @@ static int note_prepared(struct pg *pg, const struct sql_text *sql, struct err *
  * typo, and nothing stays in the server's session. */
 int pg_prepare(struct pg *pg, const struct sql_text *sql, struct err *e)
 {
-    const char *name, *text;
-    char *copy;
+    const char *name;
     PGresult *last;
-    int sent;
 
     if (pg_must_be_usable(pg, e) != 0)
         return (int)e->code;
     if (is_prepared(pg, sql))
         return 0;
     name = pg->transaction_pooling ? "" : sql->stem;
-    text = pg_text_sent(pg, (const char *)sql->text, &copy);
-    sent = PQsendPrepare(pg->conn, name, text, 0, NULL);
-    free(copy);
-    if (sent == 0)
+    if (PQsendPrepare(pg->conn, name, (const char *)sql->text, 0, NULL) == 0)
         return pg_conn_error(pg, e, sql->stem);
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "prepare %s", sql->stem);
@@ -202,15 +196,9 @@ static int send_statement(struct pg *pg,
                           const struct pg_wire *w,
                           size_t n)
 {
-    if (pg->transaction_pooling) {
-        char *copy;
-        const char *text = pg_text_sent(pg, (const char *)sql->text, &copy);
-        int sent = PQsendQueryParams(pg->conn, text, (int)n, NULL, w->values,
-                                     w->lengths, w->formats, 1);
-
-        free(copy);
-        return sent;
-    }
+    if (pg->transaction_pooling)
+        return PQsendQueryParams(pg->conn, (const char *)sql->text, (int)n, NULL,
+                                 w->values, w->lengths, w->formats, 1);
     return PQsendQueryPrepared(pg->conn, sql->stem, (int)n, w->values, w->lengths,
                                w->formats, 1);
 }

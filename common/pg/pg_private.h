@@ -13,7 +13,6 @@ struct pg {
     int64_t answer_ms;
     bool broken;
     bool transaction_pooling;
-    bool by_key;
     char schema[64];
     char settings[PG_SETTINGS];       /* sent with every BEGIN; empty: set once for the
                                          session */

@@ -207,8 +207,7 @@ static int add_waits(
     return code;
 }
 
-/* Redis is asked behind the transaction, so that none waits for it. A server whose rows
- * have no places has no xmax either, by which row locks are found. */
+/* Redis is asked behind the transaction, so that none waits for it. */
 static int gather(const struct config *c,
                   struct pg *pg,
                   const struct kind *kind,
@@ -222,8 +221,7 @@ static int gather(const struct config *c,
             0 ||
         pg_begin_snapshot(pg, e) != 0 || add_life(pg, kind, id, doc, e) != 0 ||
         add_waits(pg, kind, id, doc, e) != 0 ||
-        (!c->by_key &&
-         add_row_locks(pg, &needs, json_object_get(doc, "waits"), e) != 0))
+        add_row_locks(pg, &needs, json_object_get(doc, "waits"), e) != 0)
         return (int)e->code;
     pg_rollback(pg);
     return add_keys(c, pg, &needs, json_object_get(doc, "waits"), e);
