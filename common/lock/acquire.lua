@@ -30,8 +30,8 @@ local function note_old(i)
   list[#list + 1] = i
   old[i] = true
 end
-local function give_back_taken(till)
-  for i = 1, till do
+local function give_back_taken()
+  for i = 1, count do
     if not old[i] then call('DEL', keys[i + 1]) end
   end
 end
@@ -69,7 +69,7 @@ else
     end
   end
   if earlier then
-    give_back_taken(count)
+    give_back_taken()
     for i = 1, count do
       if not old[i] then busy[#busy + 1] = i end
     end
@@ -78,7 +78,7 @@ else
     call('SET', keys[1], earlier and last or token) -- a repeat too, for WAIT
     return answer({'ok', earlier or token})
   end
-  if not earlier then give_back_taken(count) end
+  if not earlier then give_back_taken() end
   for _, i in ipairs(mine) do call('DEL', keys[i + 1]) end
 end
 
