@@ -15,9 +15,9 @@ void ll_fill_give(struct ll_round *r, struct ll_node *node)
     ll_put_word(&node->out, s->l->mark);
 }
 
-static bool is_same_server(const struct ll_lock *l, size_t i)
+static bool is_same_server(const struct ll_round *r, const struct ll_lock *l, size_t i)
 {
-    const char *run_id = l->client->nodes[i].run_id;
+    const char *run_id = r->c->nodes[i].run_id; /* lock_async has nodes of its own */
 
     return run_id[0] != '\0' && strcmp(l->run_ids[i], run_id) == 0;
 }
@@ -38,7 +38,7 @@ static int code_of(const struct ll_round *r,
         char said = all[i] != NULL ? all[i][j] : '\0';
 
         if (said == '1' || (is_forced && said != '\0' && ll_has(r->unanswered, i)) ||
-            (ll_has(slot->gone, i) && is_same_server(l, i)))
+            (ll_has(slot->gone, i) && is_same_server(r, l, i)))
             ours++;
         foreign += said == '-' ? 1 : 0;
         silent += said == '\0' ? 1 : 0;

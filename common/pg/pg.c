@@ -100,17 +100,6 @@ int pg_connect(struct pg **out, const struct pg_options *o, struct err *e)
     return 0;
 }
 
-int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
-{
-    if (pg_connect(out, o, e) != 0)
-        return (int)e->code;
-    if (pg_begin_session(*out, o, e) != 0) {
-        pg_close(*out);
-        *out = NULL;
-    }
-    return (int)e->code;
-}
-
 void pg_close(struct pg *pg)
 {
     if (pg == NULL)
@@ -203,12 +192,12 @@ static int send_statement(struct pg *pg,
                                w->formats, 1);
 }
 
-static int exec(struct pg *pg,
-                const struct sql_text *sql,
-                const struct pg_param *params,
-                size_t n,
-                struct pg_result **res,
-                struct err *e)
+int pg_run(struct pg *pg,
+           const struct sql_text *sql,
+           const struct pg_param *params,
+           size_t n,
+           struct pg_result **res,
+           struct err *e)
 {
     struct pg_wire w;
     PGresult *last;
@@ -221,61 +210,6 @@ static int exec(struct pg *pg,
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "%s", sql->stem);
     return pg_hand_over(last, res, e);
-}
-
-/* Behind a transaction pooler: a statement on its own needs a transaction that carries
- * the settings. */
-static int exec_alone(struct pg *pg,
-                      const struct sql_text *sql,
-                      const struct pg_param *params,
-                      size_t n,
-                      struct pg_result **res,
-                      struct err *e)
-{
-    if (pg_begin(pg, e) != 0)
-        return (int)e->code;
-    if (exec(pg, sql, params, n, res, e) == 0 && pg_commit(pg, e) != 0) {
-        if (res != NULL) {
-            pg_result_free(*res);
-            *res = NULL;
-        }
-        if (e->code == ERR_UNKNOWN)
-            e->code = ERR_CONN; /* as without the transaction */
-    }
-    pg_rollback(pg);
-    return (int)e->code;
-}
-
-int pg_exec(struct pg *pg,
-            const struct sql_text *sql,
-            const struct pg_param *params,
-            size_t n,
-            struct pg_result **res,
-            struct err *e)
-{
-    if (res != NULL)
-        *res = NULL;
-    if (pg_must_be_usable(pg, e) != 0)
-        return (int)e->code;
-    if (pg->transaction_pooling && PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
-        return exec_alone(pg, sql, params, n, res, e);
-    return exec(pg, sql, params, n, res, e);
-}
-
-int pg_ask(struct pg *pg,
-           const struct sql_text *sql,
-           const struct pg_param *params,
-           size_t n,
-           int64_t *answer,
-           struct err *e)
-{
-    struct pg_result *res;
-
-    if (pg_exec(pg, sql, params, n, &res, e) != 0)
-        return (int)e->code;
-    *answer = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
 }
 
 int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e)

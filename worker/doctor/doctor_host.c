@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "worker/doctor/doctor.h"
-#include "worker/pool/companion.h"
+#include "worker/http/companion_http.h"
 
 enum { FILES_MIN = 256 };
 

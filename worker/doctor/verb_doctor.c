@@ -1,5 +1,4 @@
 /* doctor: runs every check and prints what it found. */
-#include <stdarg.h>
 #include <stdio.h>
 
 #include "worker/cli/cli.h"
@@ -15,18 +14,6 @@ static const struct cli_flag flags[] = {
      "print one JSON document instead of the lines"},
     {0},
 };
-
-void find(
-    struct finding *f, enum verdict verdict, const char *remedy, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(f->says, sizeof f->says, fmt, ap);
-    va_end(ap);
-    f->verdict = verdict;
-    f->remedy = verdict == CHECK_OK ? NULL : remedy;
-}
 
 static const char *const words[] = {"OK", "WARN", "FAIL"};
 

@@ -27,7 +27,7 @@
 #include <stdbool.h>
 
 #include "common/pg/pg.h"
-#include "worker/pool/companion.h"
+#include "worker/http/companion_http.h"
 
 enum { LISTENERS_MAX = 64 };
 
