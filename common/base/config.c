@@ -83,7 +83,7 @@ const struct config_option config_options[] = {
      "most rows of one transaction of the job " #name}, \
     {"pool." #name ".poll_ms", ROW_INT(job_poll_ms[JOB_ROW_##name]), #poll_ms, 10, 60000, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_POLL_MS", #name "-poll-ms", 0, OPTION_RELOAD, \
-     "how often the job " #name " is looked at while nothing of it is due"},
+     "how often the rows of the job " #name " are polled while none is due"},
     JOB_TYPES(ROW_JOB)
 #undef ROW_JOB
     {"pool.orders.order", ROW_CHOICE(orders_order), "placed", 0, 0, "placed|any",

@@ -19,7 +19,7 @@ struct finding {
     const char *remedy; /* NULL: none is needed, or `says` has it */
 };
 
-/* What the checks share: connections, opened by the first check that needs them. */
+/* Shared by all checks. A connection is opened by the first check that needs it. */
 struct doctor {
     const struct config *config;
     struct pg *pg;            /* NULL: it could not be opened */
