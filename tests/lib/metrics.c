@@ -21,6 +21,7 @@ static struct metric metrics[] = {
     {"commits_in_doubt_total", "doubt", false},
     {"batches_total", "work", false},
     {"lock_keys_total", "work", false},
+    {"rows_locked_total", "work", false},
     {"leases_lost_total", "lease", false},
     {"lock_answers_lost_total", "answers", false},
     {"commit_answers_lost_total", "doubt", false},

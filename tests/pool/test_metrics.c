@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "tests/lib/metrics.h"
+#include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 #include "worker/jobs/job.h"
 
@@ -96,6 +97,7 @@ static void assert_is_now(const char *name)
  * were, and what a whole audit found. */
 CASE(metrics_of_work_are_what_was_done)
 {
+    PGconn *client = session_open(world.owner);
     double busy;
 
     add_outcomes();
@@ -115,6 +117,12 @@ CASE(metrics_of_work_are_what_was_done)
     (void)redis_do("SET %suser:21 somebody PX 600000", world.f.prefix);
     world_subscription(26, 21, 100, "2024-01-02Z");
     AWAIT_METRIC(value("lock_keys_total", BUSY) > busy);
+    assert_true(value("rows_locked_total", "{job=\"billing\"}") == 0);
+    session_do(client, "BEGIN; SELECT FROM users WHERE user_id = 22 FOR NO "
+                       "KEY UPDATE");
+    world_subscription(27, 22, 100, "2024-01-02Z");
+    AWAIT_METRIC(value("rows_locked_total", "{job=\"billing\"}") > 0);
+    PQfinish(client);
     assert_true(value("build_info", "{version=\"" LEDGERLOCK_VERSION "\"}") == 1);
     proxy_pass(&world.to_postgres);
     AWAIT_METRIC(strstr(metrics_read_last.body,
