@@ -4,7 +4,7 @@
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
-GROUP(.open = shop_open, .close = shop_close);
+GROUP(.open = shop_open, .end = world_end, .close = shop_close);
 
 /* ---- what is the row's own ---- */
 

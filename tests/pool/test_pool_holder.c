@@ -169,8 +169,7 @@ CASE(stop_between_check_and_commit_is_put_in_order_by_the_rows, .open = open_lon
     pool_work_wait(&world.f, 40); /* not all: its rows are locked */
     holder_goes_on(); /* in less than half of its lease: PostgreSQL has kept it */
     pool_work_wait(&world.f, all);
-    (void)kill(others.pid, SIGTERM);
-    pool_assert_ends(&others, 0);
+    pool_end(&others);
     meet_assert("billing");
     meet_assert("orders");
     end_and_assert_exact();
