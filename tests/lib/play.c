@@ -47,10 +47,10 @@ static void read_step(struct play_step *s, const char *text)
         assert_true(s->n < PLAY_WORDS);
         s->word[s->n++] = at[0] == '@' ? full_key(s, at + 1) : at;
     }
-    if (strcmp(play_word(s, 0), "await") == 0) {
-        s->waits = true;
+    s->waits = strcmp(play_word(s, 0), "await") == 0;
+    s->is_promise = strcmp(play_word(s, 0), "promise") == 0;
+    if (s->waits || s->is_promise)
         memmove(s->word, s->word + 1, --s->n * sizeof s->word[0]);
-    }
 }
 
 /* ---- answers ---- */
@@ -79,13 +79,12 @@ bool play_is_wanted(const struct play_step *s, const struct play_answer *a)
 
 static void fail_step(const struct play_step *s, const struct play_answer *a)
 {
-    if (a->kind == PLAY_CODE)
-        fail_msg("\"%s\": %s %s", s->text, ll_strerror((int)a->number),
-                 a->text != NULL ? a->text : "");
-    else if (a->kind == PLAY_TEXT)
-        fail_msg("\"%s\": %s", s->text, a->text);
-    else
-        fail_msg("\"%s\": %lld", s->text, a->number);
+    const char *code = a->kind == PLAY_CODE ? ll_strerror((int)a->number) : "";
+    const char *text = a->text != NULL ? a->text : "";
+
+    if (s->is_promise)
+        promise_broken("\"%s\": %lld %s %s", s->text, a->number, code, text);
+    fail_msg("\"%s\": %lld %s %s", s->text, a->number, code, text);
 }
 
 /* ---- one step after the other ---- */
