@@ -193,18 +193,29 @@ static void close_any(void)
     }
 }
 
-static void close_fresh(void)
+void play_on(struct quorum_world *w, size_t n, uint32_t max_lease_ms)
+{
+    quorum_start(w, n, max_lease_ms);
+    play_begin(w);
+}
+
+void play_off(struct quorum_world *w)
 {
     playing.moved_clock = false;
     close_any();
-    quorum_stop(&fresh);
+    quorum_stop(w);
+}
+
+static void close_fresh(void)
+{
+    play_off(&fresh);
 }
 
 /* clang-format off */
 const struct test_group play_on_one = {.stop = stop_servers, .open = open_one, .close = close_any};
 const struct test_group play_on_quorum = {.stop = stop_servers, .open = open_three, .close = close_any};
 const struct test_group play_on_fresh = {.open = open_fresh_one, .close = close_fresh};
-static const struct test_group on_fresh_quorum = {.open = open_fresh_three, .close = close_fresh};
+const struct test_group play_on_fresh_quorum = {.open = open_fresh_three, .close = close_fresh};
 
 /* clang-format on */
 
@@ -217,10 +228,10 @@ void play_register(
         int place;
         const char *suffix;
         const struct test_group *group;
-    } places[] = {
-        {PLAY_AT_ONE, "", is_fresh ? &play_on_fresh : &play_on_one},
-        {PLAY_AT_QUORUM, "_on_a_quorum", is_fresh ? &on_fresh_quorum : &play_on_quorum},
-        {PLAY_AT_CLUSTER, "_in_a_cluster", &play_in_cluster}};
+    } places[] = {{PLAY_AT_ONE, "", is_fresh ? &play_on_fresh : &play_on_one},
+                  {PLAY_AT_QUORUM, "_on_a_quorum",
+                   is_fresh ? &play_on_fresh_quorum : &play_on_quorum},
+                  {PLAY_AT_CLUSTER, "_in_a_cluster", &play_in_cluster}};
 
     for (size_t i = 0; i < 3; i++) {
         char *full = malloc(strlen(name) + 16); /* lives as long as the program */

@@ -107,9 +107,15 @@ void play_register(struct test_case cases[3],
                    const char *steps);
 
 /* A case in C at one of the places, with steps where they say it better. */
-extern const struct test_group play_on_one, play_on_fresh, play_on_quorum;
+extern const struct test_group play_on_one, play_on_fresh, play_on_quorum,
+    play_on_fresh_quorum;
 #define PLAY_CASE(place, ...) CASE_IN(place, struct quorum_world, __VA_ARGS__)
 void play(const char *steps);
+
+/* Other n servers of the case's own, until the end of the block. */
+void play_on(struct quorum_world *w, size_t n, uint32_t max_lease_ms);
+void play_off(struct quorum_world *w);
+#define PLAYED OWNED(play_off) struct quorum_world
 
 /* The lock and the client that the steps call so. */
 struct ll_lock *play_lock(const char *who);
