@@ -37,8 +37,8 @@ static int put_billing(json_t *totals, const struct pg_result *res, struct err *
 
     for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
         if (pg_is_null(res, i, CURRENCY))
-            code = merge(json_object_get(totals, "billing"),
-                         doc_object(res, i, PERIODS, 0), e);
+            code =
+                merge(json_object_get(totals, "billing"), doc_row(res, i, PERIODS), e);
         else
             code = merge(json_object_get(money, pg_get_text(res, i, CURRENCY)),
                          doc_sums(res, i, AMOUNTS, PERIODS - AMOUNTS), e);
@@ -48,7 +48,7 @@ static int put_billing(json_t *totals, const struct pg_result *res, struct err *
 
 static int put_counts(json_t *into, const struct pg_result *res, struct err *e)
 {
-    return merge(into, doc_object(res, 0, 0, 0), e);
+    return merge(into, doc_row(res, 0, 0), e);
 }
 
 static int put_sums(json_t *into, const struct pg_result *res, struct err *e)

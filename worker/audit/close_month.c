@@ -107,16 +107,11 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
 static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
     const struct pg_param param = pg_text(m->first);
-    struct pg_result *res;
 
-    if (pg_exec(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, &res, e) != 0) {
-        if (strcmp(e->sqlstate, "LL003") == 0)
-            e->code = ERR_REFUSED;
-        return (int)e->code;
-    }
-    *row_ct = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
+    if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) != 0 &&
+        strcmp(e->sqlstate, "LL003") == 0)
+        e->code = ERR_REFUSED;
+    return (int)e->code;
 }
 
 /* The cheap refusals of close_month come last, but nothing is lost by that. */
@@ -163,26 +158,26 @@ static int print_seals(struct pg *pg, const struct month *m, struct err *e)
     return 0;
 }
 
+static int work(struct pg *pg, void *month, struct err *e)
+{
+    const struct month *m = month;
+    int64_t row_ct = 0;
+
+    if (close_month(pg, m, &row_ct, e) != 0)
+        return (int)e->code;
+    (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m->text,
+                 row_ct);
+    return print_seals(pg, m, e);
+}
+
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
     struct err e = {0};
-    struct pg *pg = NULL;
     struct month m;
-    int64_t row_ct = 0;
-    enum exit_code code = EXIT_OK;
 
-    if (read_month(argc, argv, &m, &e) != 0 ||
-        cli_open(c, "close-month", &pg, &e) != 0 ||
-        close_month(pg, &m, &row_ct, &e) != 0) {
-        code = cli_fail(&e);
-    } else {
-        (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m.text,
-                     row_ct);
-        if (print_seals(pg, &m, &e) != 0)
-            code = cli_fail(&e);
-    }
-    pg_close(pg);
-    return code;
+    return read_month(argc, argv, &m, &e) != 0
+               ? cli_fail(&e)
+               : cli_on_tables(c, "close-month", work, &m);
 }
 
 const struct cli_verb verb_close_month = {

@@ -161,3 +161,16 @@ int cli_open(const struct config *c, const char *verb, struct pg **out, struct e
 {
     return cli_connect(c, verb, out, e) != 0 ? (int)e->code : migrate_check(*out, e);
 }
+
+enum exit_code
+cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *arg)
+{
+    struct err e = {0};
+    struct pg *pg = NULL;
+    int code = cli_open(c, verb, &pg, &e);
+
+    if (code == 0)
+        code = work(pg, arg, &e);
+    pg_close(pg);
+    return code == 0 ? EXIT_OK : cli_fail(&e);
+}

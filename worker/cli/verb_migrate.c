@@ -154,24 +154,15 @@ static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct e
 }
 
 /* A pool makes the months to come, too: these are for clients, should none run. */
-static int try_months(struct pg *pg, int64_t *made, struct err *e)
-{
-    struct pg_result *res;
-
-    if (pg_exec(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &res, e) != 0)
-        return err_wrap(e, "making the months to come");
-    *made = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
-}
-
 static int make_months(struct pg *pg, struct err *e)
 {
     int64_t made = 0;
     int tries = 0, code;
 
     do {
-        code = try_months(pg, &made, e);
+        code = pg_ask(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &made, e);
+        if (code != 0)
+            (void)err_wrap(e, "making the months to come");
     } while (waits("step", "months", &tries, e));
     if (code == 0 && made > 0)
         (void)printf("made %lld months\n", (long long)made);

@@ -198,18 +198,12 @@ static int refuse_filled(struct seed *s, struct err *e)
 
 static int read_now(struct seed *s, struct err *e)
 {
-    struct pg_result *res;
-
-    if (flags.now != NULL)
-        return timestamp_parse(flags.now, &s->g.now)
-                   ? 0
-                   : err_set(e, ERR_INVALID,
-                             "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
-    if (pg_exec(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    s->g.now = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
+    if (flags.now == NULL)
+        return pg_ask(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &s->g.now, e);
+    return timestamp_parse(flags.now, &s->g.now)
+               ? 0
+               : err_set(e, ERR_INVALID,
+                         "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
 }
 
 static int make_month(struct seed *s, struct err *e)
