@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "worker/audit/audit.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
-
-/* Tries to get its locks, each of two seconds, as migrate does. */
-enum { TRIES = 30, PAUSE_MS = 1000 };
 
 struct month {
     char text[24];  /* 2026-10 */
@@ -128,15 +124,11 @@ try_once(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 static int
 close_month(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
-    int code = try_once(pg, m, row_ct, e);
+    int tries = 0, code;
 
-    for (int i = 1; strcmp(e->sqlstate, "55P03") == 0 && i < TRIES; i++) {
-        (void)fprintf(stderr, "%s: another session uses its rows, try %d of %d\n",
-                      m->text, i, TRIES);
-        clk_pause_ms(PAUSE_MS);
-        *e = (struct err){0};
+    do {
         code = try_once(pg, m, row_ct, e);
-    }
+    } while (cli_tries_again("close-month", m->text, &tries, e));
     return code;
 }
 

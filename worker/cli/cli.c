@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "worker/cli/migrate.h"
+
+enum { TRIES = 30, PAUSE_MS = 1000 }; /* each with a wait of two seconds for a lock */
 
 const struct cli_program *cli_program;
 
@@ -116,6 +119,26 @@ int cli_confirm(bool yes, const char *warning, struct err *e)
         (answer[0] != 'y' && answer[0] != 'Y'))
         return err_set(e, ERR_INVALID, "LL-1009 nothing was released");
     return 0;
+}
+
+bool cli_tries_again(const char *verb, const char *what, int *tries, struct err *e)
+{
+    if (strcmp(e->sqlstate, "55P03") != 0) /* lock_not_available */
+        return false;
+    if (++*tries == TRIES) {
+        (void)err_wrap(e,
+                       "%s: no lock in %d tries; end the session that "
+                       "pg_stat_activity shows, and %s again",
+                       what, TRIES, verb);
+        return false;
+    }
+    (void)fprintf(stderr,
+                  "%s waits for a lock that another session holds, try %d of %d "
+                  "(pg_stat_activity shows who)\n",
+                  what, *tries, TRIES);
+    clk_pause_ms(PAUSE_MS);
+    *e = (struct err){0};
+    return true;
 }
 
 /* ---- connections ---- */

@@ -1,6 +1,7 @@
 /* answers: one request. Everything but a button (chaos.h) is read only; what a
  * stranger's page could make a browser ask for is refused by its Host or Origin. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "page_gen.h"
@@ -50,54 +51,111 @@ static bool is_of_a_stranger(struct MHD_Connection *connection, bool is_post)
            !is_header(connection, "Sec-Fetch-Site", "none") && !is_link;
 }
 
+/* ---- an answer, with the headers of every answer ---- */
+
+#define POLICY                                                                         \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "    \
+    "img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+static void put_headers(struct MHD_Response *response, const char *type)
+{
+    (void)MHD_add_response_header(response, "Content-Type", type);
+    (void)MHD_add_response_header(response, "Content-Security-Policy", POLICY);
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Referrer-Policy", "same-origin");
+    (void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy",
+                                  "same-origin");
+    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+}
+
+static enum MHD_Result respond(struct http *h,
+                               struct MHD_Connection *connection,
+                               unsigned status,
+                               const char *type,
+                               struct MHD_Response *response)
+{
+    enum MHD_Result result;
+
+    if (response == NULL)
+        return MHD_NO;
+    put_headers(response, type);
+    clients_whole(h, connection);
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static const char words_type[] = "text/plain; charset=utf-8";
+
+enum MHD_Result answer_words(struct http *h,
+                             struct MHD_Connection *connection,
+                             unsigned status,
+                             const char *words)
+{
+    union {
+        const char *text;
+        void *buffer;
+    } copied = {words}; /* it is only read, whatever the type says */
+
+    return respond(h, connection, status, words_type,
+                   MHD_create_response_from_buffer(strlen(words), copied.buffer,
+                                                   MHD_RESPMEM_MUST_COPY));
+}
+
+enum MHD_Result
+answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+
+    if (response != NULL)
+        (void)MHD_add_response_header(response, "Location", path);
+    return respond(h, connection, 303, words_type, response);
+}
+
 /* ---- answers ---- */
 
-static enum MHD_Result send_health(struct http *h,
-                                   struct MHD_Connection *connection,
-                                   bool (*is_well)(const struct http *h, FILE *out))
+static bool write_state(const struct http *h, FILE *out)
+{
+    (void)fputs(h->document != NULL ? h->document : "nothing was read yet, try again\n",
+                out);
+    return h->document != NULL;
+}
+
+/* Texts beside the files of the page: each is written about the document
+ * and the memory of the pool; false: 503, with words. The mutex is held. */
+static const struct route {
+    const char *url, *type;
+    bool (*write)(const struct http *h, FILE *out);
+} routes[] = {
+    {"/livez", words_type, health_is_alive},
+    {"/readyz", words_type, health_is_ready},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write},
+    {"/plain", "text/html; charset=utf-8", plain_write},
+    {"/state", "application/json", write_state},
+    {"/chaos", "text/html; charset=utf-8", chaos_write},
+};
+
+static enum MHD_Result
+send_route(struct http *h, struct MHD_Connection *connection, const struct route *r)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
-    bool well;
+    bool is_well;
 
     if (f == NULL)
         return MHD_NO;
     (void)pthread_mutex_lock(&h->mutex);
-    well = is_well(h, f);
+    is_well = r->write(h, f);
     (void)pthread_mutex_unlock(&h->mutex);
-    (void)fclose(f);
-    return respond_text(h, connection, well ? 200 : 503, "text/plain; charset=utf-8",
-                        text, length);
-}
-
-/* Sends the text that `make` writes about the document and the memory of the pool. */
-static enum MHD_Result send_made(struct http *h,
-                                 struct MHD_Connection *connection,
-                                 const char *type,
-                                 char *(*make)(const struct http *h, size_t *length))
-{
-    size_t length = 0;
-    char *text;
-
-    (void)pthread_mutex_lock(&h->mutex);
-    text = make(h, &length);
-    (void)pthread_mutex_unlock(&h->mutex);
-    return respond_text(h, connection, 200, type, text, length);
-}
-
-static enum MHD_Result send_state(struct http *h, struct MHD_Connection *connection)
-{
-    size_t length;
-    char *text;
-
-    (void)pthread_mutex_lock(&h->mutex);
-    text = h->document != NULL ? strdup(h->document) : NULL;
-    length = h->length;
-    (void)pthread_mutex_unlock(&h->mutex);
-    if (text == NULL)
-        return answer_words(h, connection, 503, "nothing was read yet, try again\n");
-    return respond_text(h, connection, 200, "application/json", text, length);
+    if (fclose(f) != 0) {
+        free(text);
+        return MHD_NO;
+    }
+    return respond(
+        h, connection, is_well ? 200 : 503, is_well ? r->type : words_type,
+        MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
 }
 
 static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connection)
@@ -145,21 +203,13 @@ send_file(struct http *h, struct MHD_Connection *connection, const char *url)
 static enum MHD_Result
 route(struct http *h, struct MHD_Connection *connection, const char *url)
 {
-    if (strcmp(url, "/livez") == 0)
-        return send_health(h, connection, health_is_alive);
-    if (strcmp(url, "/readyz") == 0)
-        return send_health(h, connection, health_is_ready);
-    if (strcmp(url, "/metrics") == 0)
-        return send_made(h, connection, "text/plain; version=0.0.4; charset=utf-8",
-                         metrics_text);
-    if (strcmp(url, "/plain") == 0)
-        return send_made(h, connection, "text/html; charset=utf-8", plain_text);
-    if (strcmp(url, "/state") == 0)
-        return send_state(h, connection);
     if (strcmp(url, "/events") == 0)
         return send_events(h, connection);
-    if (strcmp(url, "/chaos") == 0 && h->chaos != NULL)
-        return send_made(h, connection, "text/html; charset=utf-8", chaos_text);
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (strcmp(url, routes[i].url) == 0 &&
+            (routes[i].write != chaos_write || h->chaos != NULL))
+            return send_route(h, connection, &routes[i]);
+    }
     return send_file(h, connection, url);
 }
 

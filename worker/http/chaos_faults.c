@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/lock/tell.h"
 #include "worker/cli/cli.h"
+#include "worker/cli/held.h"
 #include "worker/http/chaos.h"
 #include "worker/jobs/resource.h"
 
@@ -72,9 +73,7 @@ static void thaw_worker(struct chaos_run *r)
 
 static int redis_fail(struct session *s, int code, struct err *e)
 {
-    if (code == LL_OK)
-        return 0;
-    return err_set(e, ERR_REDIS, "LL-4002 %s", ll_error(s->locks));
+    return code == LL_OK ? 0 : held_error(s->locks, code, e);
 }
 
 /* Opens a client of the pool's servers for one command. */

@@ -235,14 +235,10 @@ static void put_tables(FILE *f, const struct http *h)
     json_decref(audit);
 }
 
-char *metrics_text(const struct http *h, size_t *length)
+bool metrics_write(const struct http *h, FILE *f)
 {
     struct sums sums[JOB_TYPE_CT];
-    char *text = NULL;
-    FILE *f = open_memstream(&text, length);
 
-    if (f == NULL)
-        return NULL;
     for (int j = 0; j < JOB_TYPE_CT; j++)
         sums[j] = sums_of(h, job_types[j]);
     head(f, "ledgerlock_build_info", "gauge", "1, with the version of the program.");
@@ -251,8 +247,5 @@ char *metrics_text(const struct http *h, size_t *length)
     put_histograms(f, sums);
     put_workers(f, h, sums);
     put_tables(f, h);
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return true;
 }
