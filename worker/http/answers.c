@@ -85,7 +85,8 @@ static enum MHD_Result respond(struct http *h,
     return result;
 }
 
-static const char words_type[] = "text/plain; charset=utf-8";
+static const char words_type[] = "text/plain; charset=utf-8",
+                  html_type[] = "text/html; charset=utf-8";
 
 enum MHD_Result answer_words(struct http *h,
                              struct MHD_Connection *connection,
@@ -122,33 +123,45 @@ static bool write_state(const struct http *h, FILE *out)
     return h->document != NULL;
 }
 
-/* Texts beside the files of the page: each is written about the document
- * and the memory of the pool; false: 503, with words. The mutex is held. */
+/* Files of the page, and texts about the document and the memory of the pool; false:
+ * 503, with words. The mutex is held. */
 static const struct route {
     const char *url, *type;
-    bool (*write)(const struct http *h, FILE *out);
+    bool (*write)(const struct http *h, FILE *out); /* NULL: a file */
+    enum page_id file;
+    bool of_chaos; /* only where faults may be started */
 } routes[] = {
-    {"/livez", words_type, health_is_alive},
-    {"/readyz", words_type, health_is_ready},
-    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write},
-    {"/plain", "text/html; charset=utf-8", plain_write},
-    {"/state", "application/json", write_state},
-    {"/chaos", "text/html; charset=utf-8", chaos_write},
+    {"/", html_type, NULL, PAGE_INDEX, false},
+    {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, false},
+    {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, false},
+    {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, false},
+    {"/chaos.js", "text/javascript; charset=utf-8", NULL, PAGE_CHAOS, true},
+    {"/livez", words_type, health_is_alive, 0, false},
+    {"/readyz", words_type, health_is_ready, 0, false},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0, false},
+    {"/plain", html_type, plain_write, 0, false},
+    {"/state", "application/json", write_state, 0, false},
+    {"/chaos", html_type, chaos_write, 0, true},
 };
 
 static enum MHD_Result
 send_route(struct http *h, struct MHD_Connection *connection, const struct route *r)
 {
+    const struct page_text *file = &page_texts[r->file];
     char *text = NULL;
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
-    bool is_well;
+    bool is_well = true;
 
     if (f == NULL)
         return MHD_NO;
-    (void)pthread_mutex_lock(&h->mutex);
-    is_well = r->write(h, f);
-    (void)pthread_mutex_unlock(&h->mutex);
+    if (r->write != NULL) {
+        (void)pthread_mutex_lock(&h->mutex);
+        is_well = r->write(h, f);
+        (void)pthread_mutex_unlock(&h->mutex);
+    } else {
+        (void)fwrite(file->text, 1, file->len, f);
+    }
     if (fclose(f) != 0) {
         free(text);
         return MHD_NO;
@@ -167,39 +180,6 @@ static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connec
     return respond(h, connection, 200, "text/event-stream", response);
 }
 
-static const struct file {
-    const char *url, *type;
-    enum page_id id;
-} files[] = {
-    {"/", "text/html; charset=utf-8", PAGE_INDEX},
-    {"/style.css", "text/css; charset=utf-8", PAGE_STYLE},
-    {"/icon.svg", "image/svg+xml", PAGE_ICON},
-    {"/page.js", "text/javascript; charset=utf-8", PAGE_PAGE},
-    {"/chaos.js", "text/javascript; charset=utf-8", PAGE_CHAOS},
-};
-
-static enum MHD_Result
-send_file(struct http *h, struct MHD_Connection *connection, const char *url)
-{
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        const struct page_text *text = &page_texts[files[i].id];
-
-        union {
-            const unsigned char *text;
-            void *buffer;
-        } kept = {text->text};
-
-        if (strcmp(url, files[i].url) == 0 &&
-            (files[i].id != PAGE_CHAOS || h->chaos != NULL))
-            return respond(h, connection, 200, files[i].type,
-                           MHD_create_response_from_buffer(text->len, kept.buffer,
-                                                           MHD_RESPMEM_PERSISTENT));
-    }
-    return answer_words(h, connection, 404,
-                        "there are /, /plain, /metrics, /livez, /readyz, /state and "
-                        "/events\n");
-}
-
 static enum MHD_Result
 route(struct http *h, struct MHD_Connection *connection, const char *url)
 {
@@ -207,10 +187,12 @@ route(struct http *h, struct MHD_Connection *connection, const char *url)
         return send_events(h, connection);
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         if (strcmp(url, routes[i].url) == 0 &&
-            (routes[i].write != chaos_write || h->chaos != NULL))
+            (!routes[i].of_chaos || h->chaos != NULL))
             return send_route(h, connection, &routes[i]);
     }
-    return send_file(h, connection, url);
+    return answer_words(h, connection, 404,
+                        "there are /, /plain, /metrics, /livez, /readyz, /state and "
+                        "/events\n");
 }
 
 enum MHD_Result answer(void *cls,

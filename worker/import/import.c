@@ -98,15 +98,13 @@ static int judge(const struct import *im, struct err *e)
 }
 
 /* The rejects file is written before COMMIT and renamed after it. */
-static int import(struct import *im, const struct config *c, struct err *e)
+static int import(struct pg *pg, void *arg, struct err *e)
 {
+    struct import *im = arg;
     struct replace *rejects = &im->rejects;
 
-    if (check_rejects(im, e) != 0 ||
-        (flags.rejects != NULL &&
-         replace_open(rejects, "the rejects file", flags.rejects, e) != 0) ||
-        cli_open(c, "import", &im->pg, e) != 0 || pg_begin(im->pg, e) != 0 ||
-        prepare(im, e) != 0)
+    im->pg = pg;
+    if (pg_begin(pg, e) != 0 || prepare(im, e) != 0)
         return (int)e->code;
     for (int id = 0; id < IMPORT_KINDS; id++) {
         if (import_stage(im, (enum import_kind_id)id, e) != 0)
@@ -114,7 +112,7 @@ static int import(struct import *im, const struct config *c, struct err *e)
     }
     if (import_store(im, e) != 0 || judge(im, e) != 0 ||
         (rejects->file != NULL && replace_write(rejects, e) != 0) ||
-        pg_commit(im->pg, e) != 0)
+        pg_commit(pg, e) != 0)
         return (int)e->code;
     return replace_publish(rejects, e) != 0 ? err_wrap(e, "the import is stored") : 0;
 }
@@ -156,18 +154,21 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     struct import im = {0};
     struct err e = {0};
     char now[TIMESTAMP_TEXT];
-    enum exit_code code = EXIT_OK;
+    enum exit_code code;
 
     (void)argc;
     (void)argv;
-    if (fill(&im, c, now, &e) == 0 && import(&im, c, &e) == 0)
-        print_summary(&im);
-    if (e.code != ERR_OK)
+    if (fill(&im, c, now, &e) != 0 || check_rejects(&im, &e) != 0 ||
+        (flags.rejects != NULL &&
+         replace_open(&im.rejects, "the rejects file", flags.rejects, &e) != 0))
         code = cli_fail(&e);
+    else
+        code = cli_on_tables(c, "import", import, &im);
+    if (code == EXIT_OK)
+        print_summary(&im);
     replace_close(&im.rejects);
     for (size_t i = 0; i < IMPORT_KINDS; i++)
         free(im.headers[i]);
-    pg_close(im.pg);
     return code;
 }
 
