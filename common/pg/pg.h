@@ -131,6 +131,7 @@ bool pg_is_null(const struct pg_result *res, size_t row, size_t column);
 int64_t pg_get_int8(const struct pg_result *res, size_t row, size_t column);
 const char *pg_get_text(const struct pg_result *res, size_t row, size_t column);
 const char *pg_column_name(const struct pg_result *res, size_t column);
+bool pg_is_number(const struct pg_result *res, size_t column); /* int2, int4 or int8 */
 void pg_result_free(struct pg_result *res);
 
 /* An array of int8 or tid in a row of a statement of sql/queries, a view as well: a

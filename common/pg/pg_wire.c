@@ -33,7 +33,9 @@ struct pg_param pg_tid_array(const struct pg_tid *values, size_t n)
     return (struct pg_param){.type = PG_TID_ARRAY, .tids = values, .n = n};
 }
 
-enum { INT8_OID = 20, TID_OID = 27, TIME_OID = 1184, INT8_SIZE = 8, TID_SIZE = 6 };
+enum { INT8_OID = 20, INT2_OID, INT4_OID = 23, TID_OID = 27, TIME_OID = 1184 };
+
+enum { INT8_SIZE = 8, TID_SIZE = 6 };
 
 enum { ARRAY_HEAD = 20, ITEM_HEAD = 4 };
 
@@ -209,6 +211,13 @@ const char *pg_get_text(const struct pg_result *res, size_t row, size_t column)
 const char *pg_column_name(const struct pg_result *res, size_t column)
 {
     return PQfname(res->res, (int)column);
+}
+
+bool pg_is_number(const struct pg_result *res, size_t column)
+{
+    Oid type = PQftype(res->res, (int)column);
+
+    return type == INT8_OID || type == INT4_OID || type == INT2_OID;
 }
 
 void pg_result_free(struct pg_result *res)

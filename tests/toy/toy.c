@@ -44,7 +44,8 @@ static const struct sql_text statements[] = {
         " (WHERE state = 'parked') FROM toy_tasks WHERE $1::text IS NULL OR true"),
     [LIST_PARKED] = STATEMENT(
         toy_list_parked,
-        "SELECT task_id, '', '' FROM toy_tasks WHERE state = 'parked' ORDER BY task_id"),
+        "SELECT 'task' AS row, task_id AS id, '' AS since, '' AS reason FROM toy_tasks"
+        " WHERE state = 'parked' ORDER BY task_id LIMIT $1::bigint"),
     [RELEASE_PARKED] =
         STATEMENT(toy_release_parked,
                   "UPDATE toy_tasks SET state = 'due' WHERE task_id = ANY"

@@ -91,15 +91,6 @@ wait_for_backlog(struct pg *pg, int64_t wait_s, struct backlog *b, struct err *e
     return (int)e->code;
 }
 
-static enum exit_code print(json_t *doc)
-{
-    if (values.json)
-        doc_print(doc);
-    else
-        report_print(doc);
-    return json_is_true(json_object_get(doc, "ok")) ? EXIT_OK : EXIT_AUDIT;
-}
-
 /* A transaction pooler may have no other session for us: then, as after any error, the
  * first does all. */
 static struct pg *open_second(const struct config *c)
@@ -113,44 +104,52 @@ static struct pg *open_second(const struct config *c)
     return second;
 }
 
+struct work {
+    const struct config *config;
+    struct audit_order order;
+    int64_t wait_s;
+    bool is_broken;
+};
+
 /* After a wait no work may be left; without a wait a running pool may have a backlog.
  */
-static int audit(const struct config *c, struct pg **pg, json_t **doc, struct err *e)
+static int audit(struct pg *pg, void *arg, struct err *e)
 {
-    int64_t lag_s = values.wait != NULL ? 0 : LAG_DEFAULT_S, wait_s = 0;
-    struct audit_order order = {.now = values.now, .sealed = values.sealed};
-    struct backlog backlog = {.subscriptions = 0};
-    int code;
+    struct work *w = arg;
+    struct backlog backlog;
+    json_t *doc;
 
-    if (read_duration("lag", values.lag, &lag_s, e) != 0 ||
-        read_duration("wait", values.wait, &wait_s, e) != 0 ||
-        cli_open(c, "audit", pg, e) != 0)
-        return (int)e->code;
     if (values.wait != NULL) {
-        if (wait_for_backlog(*pg, wait_s, &backlog, e) != 0)
+        if (wait_for_backlog(pg, w->wait_s, &backlog, e) != 0)
             return (int)e->code;
-        order.now = backlog.now;
+        w->order.now = backlog.now;
     }
-    order.lag_s = lag_s;
-    order.second = open_second(c);
-    code = audit_gather(*pg, &order, doc, e);
-    pg_close(order.second);
-    return code;
+    w->order.second = open_second(w->config);
+    if (audit_gather(pg, &w->order, &doc, e) == 0) {
+        doc_show(doc, values.json, report_print);
+        w->is_broken = !json_is_true(json_object_get(doc, "ok"));
+        json_decref(doc);
+    }
+    pg_close(w->order.second);
+    return (int)e->code;
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
+    struct work w = {.config = c,
+                     .order = {.now = values.now,
+                               .lag_s = values.wait != NULL ? 0 : LAG_DEFAULT_S,
+                               .sealed = values.sealed}};
     struct err e = {0};
-    struct pg *pg = NULL;
-    json_t *doc = NULL;
     enum exit_code code;
 
     (void)argc;
     (void)argv;
-    code = audit(c, &pg, &doc, &e) == 0 ? print(doc) : cli_fail(&e);
-    json_decref(doc);
-    pg_close(pg);
-    return code;
+    if (read_duration("lag", values.lag, &w.order.lag_s, &e) != 0 ||
+        read_duration("wait", values.wait, &w.wait_s, &e) != 0)
+        return cli_fail(&e);
+    code = cli_on_tables(c, "audit", audit, &w);
+    return code == EXIT_OK && w.is_broken ? EXIT_AUDIT : code;
 }
 
 const struct cli_verb verb_audit = {

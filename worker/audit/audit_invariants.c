@@ -43,31 +43,24 @@ static json_t *example(const struct pg_result *res, size_t row)
 }
 
 /* One invariant of the document: n violations, of which the rows of the result are
- * examples. */
-static int describe(json_t *of,
-                    const struct audit_text *text,
-                    int64_t n,
-                    const struct pg_result *res,
-                    struct err *e)
+ * examples. NULL when out of memory. */
+static json_t *
+describe(const struct audit_text *text, int64_t n, const struct pg_result *res)
 {
     json_t *examples = json_array();
     char sentence[SENTENCE];
-    int code;
+    bool is_whole = true;
 
     read_sentence((const char *)text->text, sentence);
-    code = doc_put(of, "name", json_string(text->stem), e);
-    if (code == 0)
-        code = doc_put(of, "sentence", json_string(sentence), e);
-    if (code == 0)
-        code = doc_put(of, "holds", json_boolean(n == 0), e);
-    if (code == 0)
-        code = doc_put(of, "violations", json_integer((json_int_t)n), e);
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++)
-        code = doc_append(examples, example(res, i), e);
-    if (code == 0)
-        code = doc_put(of, "examples", json_incref(examples), e);
-    json_decref(examples);
-    return code;
+    for (size_t i = 0; i < pg_rows(res); i++)
+        is_whole = json_array_append_new(examples, example(res, i)) == 0 && is_whole;
+    if (!is_whole) {
+        json_decref(examples);
+        return NULL;
+    }
+    return json_pack("{s:s,s:s,s:b,s:I,s:o}", "name", text->stem, "sentence", sentence,
+                     "holds", n == 0, "violations", (json_int_t)n, "examples",
+                     examples);
 }
 
 /* Runs a statement with the query of an invariant in its place. */
@@ -96,15 +89,13 @@ static int ask(struct pg *pg,
 
 /* The violations are counted by the server and only the first of them are read: there
  * may be millions. */
-static int add_invariant(struct pg *pg,
-                         const struct audit_text *text,
-                         json_t *of,
-                         bool *is_broken,
-                         struct err *e)
+static int
+add_invariant(struct pg *pg, size_t i, json_t *rows, bool *is_broken, struct err *e)
 {
+    const struct audit_text *text = &audit_texts[i];
     struct pg_result *res = NULL;
     int64_t n;
-    int code;
+    int code = 0;
 
     if (ask(pg, SQL_AUDIT_COUNT_VIOLATIONS, text, &res, e) != 0)
         return (int)e->code;
@@ -115,7 +106,8 @@ static int add_invariant(struct pg *pg,
             return (int)e->code;
         *is_broken = true;
     }
-    code = describe(of, text, n, res, e);
+    if (json_array_set_new(rows, i, describe(text, n, res)) != 0)
+        code = err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     pg_result_free(res);
     return code;
 }
@@ -136,7 +128,7 @@ struct side {
 };
 
 struct proof {
-    json_t *invariants; /* an empty object for each, which one side fills */
+    json_t *invariants; /* null for each, in whose place one side puts it */
     atomic_size_t next;
     struct side *_Atomic failed; /* the first that met an error */
     struct side sides[2];
@@ -159,8 +151,7 @@ static void *prove(void *side)
     size_t i;
 
     while ((i = atomic_fetch_add(&p->next, 1)) < AUDIT_COUNT) {
-        if (add_invariant(s->pg, &audit_texts[i], json_array_get(p->invariants, i),
-                          &s->is_broken, &s->e) != 0) {
+        if (add_invariant(s->pg, i, p->invariants, &s->is_broken, &s->e) != 0) {
             fail(s);
             break;
         }
@@ -178,7 +169,7 @@ int audit_invariants(
     bool is_shared;
 
     for (size_t i = 0; code == 0 && i < AUDIT_COUNT; i++)
-        code = doc_append(p.invariants, json_object(), e);
+        code = doc_append(p.invariants, json_null(), e);
     if (code != 0)
         return code;
     is_shared =

@@ -37,8 +37,8 @@ static int put_billing(json_t *totals, const struct pg_result *res, struct err *
 
     for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
         if (pg_is_null(res, i, CURRENCY))
-            code = merge(json_object_get(totals, "billing"),
-                         doc_object(res, i, PERIODS, 0), e);
+            code =
+                merge(json_object_get(totals, "billing"), doc_row(res, i, PERIODS), e);
         else
             code = merge(json_object_get(money, pg_get_text(res, i, CURRENCY)),
                          doc_sums(res, i, AMOUNTS, PERIODS - AMOUNTS), e);
@@ -46,38 +46,34 @@ static int put_billing(json_t *totals, const struct pg_result *res, struct err *
     return code;
 }
 
-static int put_counts(json_t *into, const struct pg_result *res, struct err *e)
+static json_t *counts(const struct pg_result *res)
 {
-    return merge(into, doc_object(res, 0, 0, 0), e);
+    return doc_row(res, 0, 0);
 }
 
-static int put_sums(json_t *into, const struct pg_result *res, struct err *e)
+static json_t *sums(const struct pg_result *res)
 {
-    return merge(into, doc_sums(res, 0, 0, pg_columns(res)), e);
+    return doc_sums(res, 0, 0, pg_columns(res));
 }
 
-static int put_pairs(json_t *into, const struct pg_result *res, struct err *e)
-{
-    return merge(into, doc_pairs(res), e);
-}
-
-/* In the order of the members. `put` writes the rows to section.member; without a
- * section it chooses the place itself. */
+/* In the order of the members. `make` turns the rows into section.member; without a
+ * section `put` chooses the places. */
 /* clang-format off */
 static const struct {
     const struct sql_text *sql;
-    int (*put)(json_t *into, const struct pg_result *res, struct err *e);
+    json_t *(*make)(const struct pg_result *res);
     const char *section, *member;
+    int (*put)(json_t *totals, const struct pg_result *res, struct err *e);
 } queries[] = {
-    {SQL_AUDIT_TOTALS_MONEY,         put_money,   NULL,        NULL},
-    {SQL_AUDIT_TOTALS_BILLING,       put_billing, NULL,        NULL},
-    {SQL_AUDIT_TOTALS_TWICE,         put_counts,  "billing",   NULL},
-    {SQL_AUDIT_TOTALS_SUBSCRIPTIONS, put_pairs,   "billing",   "subscriptions"},
-    {SQL_AUDIT_TOTALS_STOCK,         put_sums,    "stock",     NULL},
-    {SQL_AUDIT_TOTALS_ORDERS,        put_counts,  "orders",    NULL},
-    {SQL_AUDIT_TOTALS_REASONS,       put_pairs,   "orders",    "rejected_by_reason"},
-    {SQL_AUDIT_TOTALS_LOCKS,         put_counts,  "locks",     NULL},
-    {SQL_AUDIT_TOTALS_INCIDENTS,     put_pairs,   "incidents", NULL},
+    {SQL_AUDIT_TOTALS_MONEY,         NULL,      NULL,        NULL, put_money},
+    {SQL_AUDIT_TOTALS_BILLING,       NULL,      NULL,        NULL, put_billing},
+    {SQL_AUDIT_TOTALS_TWICE,         counts,    "billing",   NULL, NULL},
+    {SQL_AUDIT_TOTALS_SUBSCRIPTIONS, doc_pairs, "billing",   "subscriptions", NULL},
+    {SQL_AUDIT_TOTALS_STOCK,         sums,      "stock",     NULL, NULL},
+    {SQL_AUDIT_TOTALS_ORDERS,        counts,    "orders",    NULL, NULL},
+    {SQL_AUDIT_TOTALS_REASONS,       doc_pairs, "orders",    "rejected_by_reason", NULL},
+    {SQL_AUDIT_TOTALS_LOCKS,         counts,    "locks",     NULL, NULL},
+    {SQL_AUDIT_TOTALS_INCIDENTS,     doc_pairs, "incidents", NULL, NULL},
 };
 
 /* clang-format on */
@@ -86,19 +82,16 @@ static int add(struct pg *pg, size_t i, const char *now, json_t *totals, struct 
 {
     const struct pg_param param = pg_text(now);
     bool takes_now = queries[i].sql == SQL_AUDIT_TOTALS_BILLING;
-    json_t *into = totals;
+    json_t *into = json_object_get(totals, queries[i].section);
     struct pg_result *res;
-    int code = 0;
+    int code = pg_exec(pg, queries[i].sql, &param, takes_now, &res, e);
 
-    if (queries[i].section != NULL)
-        into = json_object_get(totals, queries[i].section);
-    if (queries[i].member != NULL) {
-        code = doc_put(into, queries[i].member, json_object(), e);
-        into = json_object_get(into, queries[i].member);
-    }
-    if (code != 0 || pg_exec(pg, queries[i].sql, &param, takes_now, &res, e) != 0)
-        return (int)e->code;
-    code = queries[i].put(into, res, e);
+    if (code == 0 && queries[i].put != NULL)
+        code = queries[i].put(totals, res, e);
+    else if (code == 0 && queries[i].member != NULL)
+        code = doc_put(into, queries[i].member, queries[i].make(res), e);
+    else if (code == 0)
+        code = merge(into, queries[i].make(res), e);
     pg_result_free(res);
     return code;
 }

@@ -4,13 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "worker/audit/audit.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
-
-/* Tries to get its locks, each of two seconds, as migrate does. */
-enum { TRIES = 30, PAUSE_MS = 1000 };
 
 struct month {
     char text[24];  /* 2026-10 */
@@ -107,16 +103,11 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
 static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
     const struct pg_param param = pg_text(m->first);
-    struct pg_result *res;
 
-    if (pg_exec(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, &res, e) != 0) {
-        if (strcmp(e->sqlstate, "LL003") == 0)
-            e->code = ERR_REFUSED;
-        return (int)e->code;
-    }
-    *row_ct = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
+    if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) != 0 &&
+        strcmp(e->sqlstate, "LL003") == 0)
+        e->code = ERR_REFUSED;
+    return (int)e->code;
 }
 
 /* The cheap refusals of close_month come last, but nothing is lost by that. */
@@ -133,15 +124,11 @@ try_once(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 static int
 close_month(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
-    int code = try_once(pg, m, row_ct, e);
+    int tries = 0, code;
 
-    for (int i = 1; strcmp(e->sqlstate, "55P03") == 0 && i < TRIES; i++) {
-        (void)fprintf(stderr, "%s: another session uses its rows, try %d of %d\n",
-                      m->text, i, TRIES);
-        clk_pause_ms(PAUSE_MS);
-        *e = (struct err){0};
+    do {
         code = try_once(pg, m, row_ct, e);
-    }
+    } while (cli_tries_again("close-month", m->text, &tries, e));
     return code;
 }
 
@@ -163,26 +150,26 @@ static int print_seals(struct pg *pg, const struct month *m, struct err *e)
     return 0;
 }
 
+static int work(struct pg *pg, void *month, struct err *e)
+{
+    const struct month *m = month;
+    int64_t row_ct = 0;
+
+    if (close_month(pg, m, &row_ct, e) != 0)
+        return (int)e->code;
+    (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m->text,
+                 row_ct);
+    return print_seals(pg, m, e);
+}
+
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
     struct err e = {0};
-    struct pg *pg = NULL;
     struct month m;
-    int64_t row_ct = 0;
-    enum exit_code code = EXIT_OK;
 
-    if (read_month(argc, argv, &m, &e) != 0 ||
-        cli_open(c, "close-month", &pg, &e) != 0 ||
-        close_month(pg, &m, &row_ct, &e) != 0) {
-        code = cli_fail(&e);
-    } else {
-        (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m.text,
-                     row_ct);
-        if (print_seals(pg, &m, &e) != 0)
-            code = cli_fail(&e);
-    }
-    pg_close(pg);
-    return code;
+    return read_month(argc, argv, &m, &e) != 0
+               ? cli_fail(&e)
+               : cli_on_tables(c, "close-month", work, &m);
 }
 
 const struct cli_verb verb_close_month = {

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "worker/cli/migrate.h"
+
+enum { TRIES = 30, PAUSE_MS = 1000 }; /* each with a wait of two seconds for a lock */
 
 const struct cli_program *cli_program;
 
@@ -118,6 +121,26 @@ int cli_confirm(bool yes, const char *warning, struct err *e)
     return 0;
 }
 
+bool cli_tries_again(const char *verb, const char *what, int *tries, struct err *e)
+{
+    if (strcmp(e->sqlstate, "55P03") != 0) /* lock_not_available */
+        return false;
+    if (++*tries == TRIES) {
+        (void)err_wrap(e,
+                       "%s: no lock in %d tries; end the session that "
+                       "pg_stat_activity shows, and %s again",
+                       what, TRIES, verb);
+        return false;
+    }
+    (void)fprintf(stderr,
+                  "%s waits for a lock that another session holds, try %d of %d "
+                  "(pg_stat_activity shows who)\n",
+                  what, *tries, TRIES);
+    clk_pause_ms(PAUSE_MS);
+    *e = (struct err){0};
+    return true;
+}
+
 /* ---- connections ---- */
 
 int cli_connect_within(const struct config *c,
@@ -159,4 +182,17 @@ int cli_connect(const struct config *c,
 int cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e)
 {
     return cli_connect(c, verb, out, e) != 0 ? (int)e->code : migrate_check(*out, e);
+}
+
+enum exit_code
+cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *arg)
+{
+    struct err e = {0};
+    struct pg *pg = NULL;
+    int code = cli_open(c, verb, &pg, &e);
+
+    if (code == 0)
+        code = work(pg, arg, &e);
+    pg_close(pg);
+    return code == 0 ? EXIT_OK : cli_fail(&e);
 }

@@ -117,6 +117,17 @@ MUST_CHECK int cli_connect_within(const struct config *c,
 MUST_CHECK int
 cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e);
 
+/* A verb on tables: cli_open, then `work`, then the end of the connection. Returns the
+ * exit code of its error, after cli_fail. */
+typedef int cli_work(struct pg *pg, void *arg, struct err *e);
+enum exit_code
+cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *arg);
+
+/* After a try of a verb: true to try again, after a second, since another session holds
+ * a lock that `what` needs, which is said on stderr; false after thirty tries, and
+ * after any other end. */
+bool cli_tries_again(const char *verb, const char *what, int *tries, struct err *e);
+
 /* Asks for confirmation on the terminal, unless yes. ERR_INVALID if the answer is no,
  * or if there is no terminal. */
 MUST_CHECK int cli_confirm(bool yes, const char *warning, struct err *e);

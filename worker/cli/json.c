@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/jobs/job.h"
+
 int doc_put(json_t *object, const char *key, json_t *value, struct err *e)
 {
     if (json_object_set_new(object, key, value) != 0)
@@ -29,16 +31,87 @@ static void set(json_t **object, const char *key, json_t *value)
     }
 }
 
-json_t *
-doc_object(const struct pg_result *res, size_t row, size_t first, size_t text_ct)
+json_t *doc_row(const struct pg_result *res, size_t row, size_t first)
 {
     json_t *object = json_object();
 
-    for (size_t i = first; i < pg_columns(res); i++)
-        set(&object, pg_column_name(res, i),
-            i < first + text_ct ? json_string(pg_get_text(res, row, i))
-                                : json_integer(pg_get_int8(res, row, i)));
+    for (size_t i = first; i < pg_columns(res); i++) {
+        if (!pg_is_null(res, row, i))
+            set(&object, pg_column_name(res, i),
+                pg_is_number(res, i) ? json_integer(pg_get_int8(res, row, i))
+                                     : json_string(pg_get_text(res, row, i)));
+    }
     return object;
+}
+
+int doc_rows(json_t *doc,
+             const char *key,
+             struct pg *pg,
+             const struct sql_text *sql,
+             const struct pg_param *params,
+             size_t n,
+             struct err *e)
+{
+    struct pg_result *res = NULL;
+    json_t *rows = json_object_get(doc, key);
+    int code = 0;
+
+    if (rows == NULL)
+        code = doc_put(doc, key, rows = json_array(), e);
+    if (code == 0)
+        code = pg_exec(pg, sql, params, n, &res, e);
+    for (size_t i = 0; code == 0 && i < pg_rows(res); i++)
+        code = doc_append(rows, doc_row(res, i, 0), e);
+    pg_result_free(res);
+    return code;
+}
+
+int doc_first(json_t *doc,
+              const char *key,
+              struct pg *pg,
+              const struct sql_text *sql,
+              const struct pg_param *params,
+              size_t n,
+              struct err *e)
+{
+    struct pg_result *res;
+    int code = pg_exec(pg, sql, params, n, &res, e);
+
+    if (code == 0 && pg_rows(res) > 0)
+        code = doc_put(doc, key, doc_row(res, 0, 0), e);
+    pg_result_free(res);
+    return code;
+}
+
+int doc_jobs(json_t *doc, struct pg *pg, const char *now, struct err *e)
+{
+    const struct pg_param at = pg_text(now);
+    json_t *jobs = json_object();
+    int code = doc_put(doc, "jobs", jobs, e);
+
+    for (int i = 0; code == 0 && i < JOB_TYPE_CT; i++)
+        code =
+            doc_first(jobs, job_types[i]->name, pg, job_types[i]->backlog, &at, 1, e);
+    return code;
+}
+
+int doc_read(json_t *doc,
+             const char *key,
+             struct pg *pg,
+             const struct sql_text *sql,
+             struct err *e)
+{
+    struct pg_result *res;
+    int code = pg_exec(pg, sql, NULL, 0, &res, e);
+
+    if (code == 0)
+        code = doc_put(doc, key,
+                       pg_rows(res) > 0
+                           ? json_loads(pg_get_text(res, 0, 0), JSON_DECODE_ANY, NULL)
+                           : json_null(),
+                       e);
+    pg_result_free(res);
+    return code;
 }
 
 static json_t *sum(const char *digits)
@@ -102,4 +175,12 @@ void doc_print(const json_t *doc)
 {
     (void)json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
     (void)putchar('\n');
+}
+
+void doc_show(const json_t *doc, bool as_json, void (*print)(const json_t *doc))
+{
+    if (as_json)
+        doc_print(doc);
+    else
+        print(doc);
 }

@@ -3,6 +3,7 @@
 #define LEDGERLOCK_JSON_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/err.h"
@@ -15,10 +16,39 @@ MUST_CHECK int doc_put(json_t *object, const char *key, json_t *value, struct er
 /* Appends value to the array and takes ownership of it, also on error. */
 MUST_CHECK int doc_append(json_t *array, json_t *value, struct err *e);
 
-/* One row as an object, in the order of its columns: those before `first` are left out,
- * the next `text_ct` are text, the rest integers. NULL when out of memory. */
-json_t *
-doc_object(const struct pg_result *res, size_t row, size_t first, size_t text_ct);
+/* One row as an object, in the order of its columns, whose names are the keys: without
+ * those before `first` and those that are null. NULL when out of memory. */
+json_t *doc_row(const struct pg_result *res, size_t row, size_t first);
+
+/* Appends the rows of a statement to the array under key, which is made first. */
+MUST_CHECK int doc_rows(json_t *doc,
+                        const char *key,
+                        struct pg *pg,
+                        const struct sql_text *sql,
+                        const struct pg_param *params,
+                        size_t n,
+                        struct err *e);
+
+/* Stores the first row of a statement under key; nothing if it returns none. */
+MUST_CHECK int doc_first(json_t *doc,
+                         const char *key,
+                         struct pg *pg,
+                         const struct sql_text *sql,
+                         const struct pg_param *params,
+                         size_t n,
+                         struct err *e);
+
+/* Stores {"due", "oldest_due_ms", "future", "parked"} of each job, by its name, under
+ * "jobs"; now may be NULL: the database's clock. */
+MUST_CHECK int doc_jobs(json_t *doc, struct pg *pg, const char *now, struct err *e);
+
+/* Stores the JSON text that a statement returns under key; null if it returns no row.
+ */
+MUST_CHECK int doc_read(json_t *doc,
+                        const char *key,
+                        struct pg *pg,
+                        const struct sql_text *sql,
+                        struct err *e);
 
 /* `n` columns from `first` on as an object. The columns are sums as text, since they
  * may exceed 64 bits; each becomes an integer if it fits, else a text of digits. NULL
@@ -41,6 +71,9 @@ json_t *doc_string(const char *text);
 
 /* Text under a key; "" if there is none. */
 const char *doc_text(const json_t *doc, const char *key);
+
+/* Prints the document as JSON, or for a person as `print` does. */
+void doc_show(const json_t *doc, bool as_json, void (*print)(const json_t *doc));
 
 /* Prints the document on stdout. */
 void doc_print(const json_t *doc);

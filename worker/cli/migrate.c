@@ -32,15 +32,12 @@ struct piece migrate_piece(size_t i)
 
 int migrate_read(struct pg *pg, struct pg_result **applied, struct err *e)
 {
-    struct pg_result *res;
-    bool found;
+    int64_t found;
 
     *applied = NULL;
-    if (pg_exec(pg, SQL_MIGRATE_FIND_TABLE, NULL, 0, &res, e) != 0)
+    if (pg_ask(pg, SQL_MIGRATE_FIND_TABLE, NULL, 0, &found, e) != 0)
         return (int)e->code;
-    found = pg_get_int8(res, 0, 0) != 0;
-    pg_result_free(res);
-    return found ? pg_exec(pg, SQL_MIGRATE_LIST_APPLIED, NULL, 0, applied, e) : 0;
+    return found != 0 ? pg_exec(pg, SQL_MIGRATE_LIST_APPLIED, NULL, 0, applied, e) : 0;
 }
 
 static const char *recorded_hash(const struct pg_result *applied, const struct piece *p)

@@ -81,13 +81,17 @@ void report_members(const char *indent, json_t *of)
 
 /* ---- totals ---- */
 
-/* One line of a section; without a label, the members under key as details of the line
- * before. */
+/* One line of a section: a number, or the sum of the members of an object; without a
+ * label, those members as details of the line before. */
 struct row {
     const char *label, *key;
 };
 
 /* clang-format off */
+static const struct row billing_rows[] = {
+    {"subscriptions", "subscriptions"}, {NULL, "subscriptions"}, {"periods due", "periods_due"}, {"charged", "charged"},
+    {"waived", "waived"}, {"skipped", "skipped"}, {"written off", "written_off"}, {"declined, owed", "declined"},
+    {"still to do", "still_to_do"}, {"charged twice", "charged_twice"}, {0}};
 static const struct row stock_rows[] = {
     {"SKUs", "skus"}, {"units before", "before"}, {"returned", "returned"}, {"adjusted", "adjusted"}, {"sold", "sold"}, {"left", "left"}, {"oversold", "oversold"}, {0}};
 static const struct row order_rows[] = {
@@ -101,28 +105,6 @@ static const struct row lock_rows[] = {
     {"commits unknown", "commit_unknown"}, {"batches", "batches"}, {"workers restarted", "restarts"}, {0}};
 
 /* clang-format on */
-
-/* Counts, or amounts if a currency is given. */
-static void print_section(const char *heading,
-                          const json_t *of,
-                          const struct row *row,
-                          const char *currency)
-{
-    char digits[DIGITS], text[DIGITS];
-
-    report_heading(heading);
-    for (; row->key != NULL; row++) {
-        const char *sum = doc_digits(of, row->key, digits, sizeof digits);
-
-        if (row->label == NULL)
-            report_members("  ", json_object_get(of, row->key));
-        else
-            (void)printf("  %-24s%16s\n", row->label,
-                         currency == NULL
-                             ? group(sum, text)
-                             : money_format_digits(sum, currency, text, sizeof text));
-    }
-}
 
 static int64_t sum_of(json_t *of)
 {
@@ -164,41 +146,53 @@ static void print_amounts(const char *label, int64_t n, json_t *money, const cha
         report_line(label, n, "");
 }
 
-static void print_billing(const json_t *totals)
+/* Counts, or amounts if a currency is given. A count that is also an amount of `money`
+ * has that behind it. */
+static void print_section(const char *heading,
+                          const json_t *of,
+                          const struct row *row,
+                          const char *currency,
+                          json_t *money)
 {
-    const json_t *of = json_object_get(totals, "billing");
-    json_t *money = json_object_get(totals, "money");
-    json_t *states = json_object_get(of, "subscriptions");
+    const json_t *amounts = json_object_iter_value(json_object_iter(money));
+    char digits[DIGITS], text[DIGITS];
 
-    report_heading("BILLING");
-    report_line("subscriptions", sum_of(states), "");
-    report_members("  ", states);
-    report_line("periods due", doc_int(of, "periods_due"), "");
-    print_amounts("charged", doc_int(of, "charged"), money, "charged");
-    report_line("waived", doc_int(of, "waived"), "");
-    report_line("skipped", doc_int(of, "skipped"), "");
-    report_line("written off", doc_int(of, "written_off"), "");
-    print_amounts("declined, owed", doc_int(of, "declined"), money, "declined");
-    report_line("still to do", doc_int(of, "still_to_do"), "");
-    report_line("charged twice", doc_int(of, "charged_twice"), "");
+    report_heading(heading);
+    for (; row->key != NULL; row++) {
+        const char *sum = doc_digits(of, row->key, digits, sizeof digits);
+        json_t *value = json_object_get(of, row->key);
+
+        if (row->label == NULL)
+            report_members("  ", value);
+        else if (json_is_object(value))
+            report_line(row->label, sum_of(value), "");
+        else if (json_object_get(amounts, row->key) != NULL)
+            print_amounts(row->label, doc_int(of, row->key), money, row->key);
+        else
+            (void)printf("  %-24s%16s\n", row->label,
+                         currency == NULL
+                             ? group(sum, text)
+                             : money_format_digits(sum, currency, text, sizeof text));
+    }
 }
 
 static void print_totals(const json_t *totals)
 {
     json_t *incidents = json_object_get(totals, "incidents");
+    json_t *money = json_object_get(totals, "money"), *of;
     const char *currency;
-    json_t *of;
     char heading[32];
 
-    print_billing(totals);
-    print_section("STOCK", json_object_get(totals, "stock"), stock_rows, NULL);
-    print_section("ORDERS", json_object_get(totals, "orders"), order_rows, NULL);
-    json_object_foreach(json_object_get(totals, "money"), currency, of)
+    print_section("BILLING", json_object_get(totals, "billing"), billing_rows, NULL,
+                  money);
+    print_section("STOCK", json_object_get(totals, "stock"), stock_rows, NULL, NULL);
+    print_section("ORDERS", json_object_get(totals, "orders"), order_rows, NULL, NULL);
+    json_object_foreach(money, currency, of)
     {
         (void)snprintf(heading, sizeof heading, "MONEY in %s", currency);
-        print_section(heading, of, money_rows, currency);
+        print_section(heading, of, money_rows, currency, NULL);
     }
-    print_section("LOCKS", json_object_get(totals, "locks"), lock_rows, NULL);
+    print_section("LOCKS", json_object_get(totals, "locks"), lock_rows, NULL, NULL);
     report_line("incidents", sum_of(incidents), "");
     report_members("  ", incidents);
 }

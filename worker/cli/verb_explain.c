@@ -25,71 +25,11 @@ static const struct cli_flag flags[] = {
 /* A kind of row that can be explained. */
 static const struct kind {
     const char *name;
-    const struct sql_text *tell, *await;
+    const struct sql_text *tell, *await; /* their columns are the members */
 } kinds[] = {
     {"subscription", SQL_EXPLAIN_TELL_SUBSCRIPTION, SQL_EXPLAIN_AWAIT_SUBSCRIPTION},
     {"order", SQL_EXPLAIN_TELL_ORDER, SQL_EXPLAIN_AWAIT_ORDER},
 };
-
-/* ---- its life ---- */
-
-enum { AT, WHAT, DETAIL, AMOUNT, CURRENCY, TOKEN, WORKER }; /* columns of tell */
-
-static int put_number(json_t *row,
-                      const char *key,
-                      const struct pg_result *res,
-                      size_t i,
-                      size_t column,
-                      struct err *e)
-{
-    if (pg_is_null(res, i, column))
-        return 0;
-    return doc_put(row, key, json_integer(pg_get_int8(res, i, column)), e);
-}
-
-static int put_text(json_t *row,
-                    const char *key,
-                    const struct pg_result *res,
-                    size_t i,
-                    size_t column,
-                    struct err *e)
-{
-    if (pg_is_null(res, i, column))
-        return 0;
-    return doc_put(row, key, json_string(pg_get_text(res, i, column)), e);
-}
-
-/* An event has only the members that mean something for it. */
-static int add_event(json_t *life, const struct pg_result *res, size_t i, struct err *e)
-{
-    json_t *row = json_object();
-
-    if (doc_append(life, row, e) != 0 || put_text(row, "at", res, i, AT, e) != 0 ||
-        put_text(row, "what", res, i, WHAT, e) != 0 ||
-        put_text(row, "detail", res, i, DETAIL, e) != 0 ||
-        put_number(row, "amount_minor", res, i, AMOUNT, e) != 0 ||
-        put_text(row, "currency", res, i, CURRENCY, e) != 0 ||
-        put_number(row, "token", res, i, TOKEN, e) != 0 ||
-        put_text(row, "worker", res, i, WORKER, e) != 0)
-        return (int)e->code;
-    return 0;
-}
-
-static int
-add_life(struct pg *pg, const struct kind *kind, int64_t id, json_t *doc, struct err *e)
-{
-    const struct pg_param param = pg_int8(id);
-    struct pg_result *res = NULL;
-    json_t *life = json_array();
-    int code = doc_put(doc, "life", life, e);
-
-    if (code == 0)
-        code = pg_exec(pg, kind->tell, &param, 1, &res, e);
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++)
-        code = add_event(life, res, i, e);
-    pg_result_free(res);
-    return code;
-}
 
 /* ---- what it waits for ---- */
 
@@ -147,84 +87,52 @@ static int ask_redis(const struct config *c,
     return code;
 }
 
-/* A subscription or an order, as $1 and $2 of the statements that ask for it. */
-struct needs {
-    struct pg_param params[2];
+/* A row to explain. */
+struct item {
+    const struct config *config;
+    const struct kind *kind;
+    int64_t id;
 };
 
-static struct needs needs_of(const struct kind *kind, int64_t id)
-{
-    bool is_order = kind->tell == SQL_EXPLAIN_TELL_ORDER;
-
-    return (struct needs){
-        {is_order ? pg_null() : pg_int8(id), is_order ? pg_int8(id) : pg_null()}};
-}
-
-static int add_keys(const struct config *c,
-                    struct pg *pg,
-                    const struct needs *needs,
+static int add_keys(struct pg *pg,
+                    const struct item *item,
+                    const struct pg_param *params,
                     json_t *waits,
                     struct err *e)
 {
     struct pg_result *names;
-    int code = pg_exec(pg, SQL_EXPLAIN_NAME_KEYS, needs->params, 2, &names, e);
+    int code = pg_exec(pg, SQL_EXPLAIN_NAME_KEYS, params, 2, &names, e);
 
     if (code == 0 && pg_rows(names) > 0)
-        code = ask_redis(c, names, waits, e);
+        code = ask_redis(item->config, names, waits, e);
     pg_result_free(names);
     return code;
 }
 
-static int
-add_row_locks(struct pg *pg, const struct needs *needs, json_t *waits, struct err *e)
-{
-    struct pg_result *res;
-    int code = pg_exec(pg, SQL_EXPLAIN_FIND_ROW_LOCKS, needs->params, 2, &res, e);
-
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++)
-        code = add_wait(waits, "a row lock", json_string(pg_get_text(res, i, 0)), e);
-    pg_result_free(res);
-    return code;
-}
-
-static int add_waits(
-    struct pg *pg, const struct kind *kind, int64_t id, json_t *doc, struct err *e)
-{
-    const struct pg_param param = pg_int8(id);
-    json_t *waits = json_array();
-    struct pg_result *res = NULL;
-    int code = doc_put(doc, "waits", waits, e);
-
-    if (code == 0)
-        code = pg_exec(pg, kind->await, &param, 1, &res, e);
-    if (code == 0 && pg_rows(res) == 0)
-        code = err_set(e, ERR_INVALID, "LL-6005 there is no %s %lld", kind->name,
-                       (long long)id);
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++)
-        code = add_wait(waits, pg_get_text(res, i, 0),
-                        json_string(pg_get_text(res, i, 1)), e);
-    pg_result_free(res);
-    return code;
-}
-
 /* Redis is asked behind the transaction, so that none waits for it. */
-static int gather(const struct config *c,
-                  struct pg *pg,
-                  const struct kind *kind,
-                  int64_t id,
-                  json_t *doc,
-                  struct err *e)
+static int gather(struct pg *pg, const struct item *item, json_t *doc, struct err *e)
 {
-    const struct needs needs = needs_of(kind, id);
+    const struct pg_param id = pg_int8(item->id);
+    bool is_order = item->kind->tell == SQL_EXPLAIN_TELL_ORDER;
+    const struct pg_param params[] = {is_order ? pg_null() : id,
+                                      is_order ? id : pg_null()};
+    json_t *waits;
 
-    if (doc_put(doc, "item", json_sprintf("%s:%lld", kind->name, (long long)id), e) !=
-            0 ||
-        pg_begin_snapshot(pg, e) != 0 || add_life(pg, kind, id, doc, e) != 0 ||
-        add_waits(pg, kind, id, doc, e) != 0 ||
-        add_row_locks(pg, &needs, json_object_get(doc, "waits"), e) != 0)
+    if (doc_put(doc, "item",
+                json_sprintf("%s:%lld", item->kind->name, (long long)item->id),
+                e) != 0 ||
+        pg_begin_snapshot(pg, e) != 0 ||
+        doc_rows(doc, "life", pg, item->kind->tell, &id, 1, e) != 0 ||
+        doc_rows(doc, "waits", pg, item->kind->await, &id, 1, e) != 0)
+        return (int)e->code;
+    waits = json_object_get(doc, "waits");
+    if (json_array_size(waits) == 0)
+        return err_set(e, ERR_INVALID, "LL-6005 there is no %s %lld", item->kind->name,
+                       (long long)item->id);
+    if (doc_rows(doc, "waits", pg, SQL_EXPLAIN_FIND_ROW_LOCKS, params, 2, e) != 0)
         return (int)e->code;
     pg_rollback(pg);
-    return add_keys(c, pg, &needs, json_object_get(doc, "waits"), e);
+    return add_keys(pg, item, params, waits, e);
 }
 
 /* ---- printing ---- */
@@ -291,41 +199,27 @@ static bool parse_id(const char *text, int64_t *id)
     return errno == 0 && end != text && *end == '\0' && *id > 0;
 }
 
-static int show(const struct config *c,
-                struct pg *pg,
-                const struct kind *kind,
-                int64_t id,
-                struct err *e)
+static int show(struct pg *pg, void *item, struct err *e)
 {
     json_t *doc = json_object();
-    int code = gather(c, pg, kind, id, doc, e);
+    int code = gather(pg, item, doc, e);
 
-    if (code == 0 && values.json)
-        doc_print(doc);
-    else if (code == 0)
-        print(doc);
+    if (code == 0)
+        doc_show(doc, values.json, print);
     json_decref(doc);
     return code;
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    const struct kind *kind = argc == 2 ? find_kind(argv[0]) : NULL;
-    struct err e = {0};
-    struct pg *pg = NULL;
-    int64_t id;
-    int code;
+    struct item item = {.config = c, .kind = argc == 2 ? find_kind(argv[0]) : NULL};
 
-    if (kind == NULL)
+    if (item.kind == NULL)
         return cli_usage("explain", "LL-1013 either `subscription ID` or `order ID`");
-    if (!parse_id(argv[1], &id))
+    if (!parse_id(argv[1], &item.id))
         return cli_usage("explain", "LL-1013 \"%.40s\" is no number of %s %s", argv[1],
-                         kind->name[0] == 'o' ? "an" : "a", kind->name);
-    code = cli_open(c, "explain", &pg, &e);
-    if (code == 0)
-        code = show(c, pg, kind, id, &e);
-    pg_close(pg);
-    return code == 0 ? EXIT_OK : cli_fail(&e);
+                         item.kind->name[0] == 'o' ? "an" : "a", item.kind->name);
+    return cli_on_tables(c, "explain", show, &item);
 }
 
 const struct cli_verb verb_explain = {

@@ -21,8 +21,11 @@ static const struct cli_flag flags[] = {
 
 /* ---- list ---- */
 
-static void print_table(const json_t *rows, bool is_quorum)
+static bool is_quorum;
+
+static void print_table(const json_t *doc)
 {
+    const json_t *rows = json_object_get(doc, "locks");
     size_t i;
     json_t *row;
 
@@ -41,17 +44,15 @@ static void print_table(const json_t *rows, bool is_quorum)
     (void)printf("%zu held\n", json_array_size(rows));
 }
 
-static int list(struct ll_client *locks, bool is_quorum, struct err *e)
+static int list(struct ll_client *locks, struct err *e)
 {
-    json_t *rows = json_array();
-    json_t *doc = json_pack("{s:o}", "locks", rows);
-    int code = doc == NULL ? err_set(e, ERR_NOMEM, "LL-9001 out of memory")
-                           : held_read(locks, rows, e);
+    json_t *doc = json_object(), *rows = json_array();
+    int code = doc_put(doc, "locks", rows, e);
 
-    if (code == 0 && values.json)
-        doc_print(doc);
-    else if (code == 0)
-        print_table(rows, is_quorum);
+    if (code == 0)
+        code = held_read(locks, rows, e);
+    if (code == 0)
+        doc_show(doc, values.json, print_table);
     json_decref(doc);
     return code;
 }
@@ -118,6 +119,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     struct err e = {0};
     int code;
 
+    is_quorum = c->is_quorum;
     if (argc == 1 || (argc == 2 && strcmp(argv[0], "release") != 0))
         return cli_usage("locks", "LL-1015 either no word, or `release KEY`");
     code = session_open_locks(&s, &e);
@@ -125,7 +127,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         code = err_set(&e, ERR_CONFIG,
                        "LL-4006 locks.mode is database-only: there are no locks");
     if (code == 0)
-        code = argc == 0 ? list(s.locks, c->is_quorum, &e)
+        code = argc == 0 ? list(s.locks, &e)
                          : confirm_and_release(c, s.locks, argv[1], &e);
     session_close(&s);
     return code == 0 ? EXIT_OK : cli_fail(&e);

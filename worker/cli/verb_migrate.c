@@ -10,10 +10,7 @@
 #include "migration_gen.h"
 #include "worker/cli/cli.h"
 
-/* Tries to get its locks, each of two seconds; others get by in between. */
-enum { TRIES = 30, PAUSE_MS = 1000, NO_CELL = -1 };
-
-static const char lock_not_had[] = "55P03";
+enum { NO_CELL = -1 };
 
 /* ---- applying ---- */
 
@@ -86,35 +83,16 @@ try_once(struct pg *pg, const struct piece *p, enum piece_state *state, struct e
     return code;
 }
 
-/* After a try: true to try again, since another session holds a lock. */
-static bool waits(const char *kind, const char *name, int *tries, struct err *e)
-{
-    if (strcmp(e->sqlstate, lock_not_had) != 0)
-        return false;
-    if (++*tries == TRIES) {
-        (void)err_wrap(e,
-                       "%s %s: no lock in %d tries; end the session that "
-                       "pg_stat_activity shows, and migrate again",
-                       kind, name, TRIES);
-        return false;
-    }
-    (void)fprintf(stderr,
-                  "%s %s waits for a lock that another session holds, try %d of %d "
-                  "(pg_stat_activity shows who)\n",
-                  kind, name, *tries, TRIES);
-    clk_pause_ms(PAUSE_MS);
-    *e = (struct err){0};
-    return true;
-}
-
 static int
 bring_up(struct pg *pg, const struct piece *p, enum piece_state *state, struct err *e)
 {
     int tries = 0, code;
+    char what[160];
 
+    (void)snprintf(what, sizeof what, "%s %s", p->kind, p->name);
     do {
         code = try_once(pg, p, state, e);
-    } while (waits(p->kind, p->name, &tries, e));
+    } while (cli_tries_again("migrate", what, &tries, e));
     return code;
 }
 
@@ -149,25 +127,16 @@ static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct e
 }
 
 /* A pool makes the months to come, too: these are for clients, should none run. */
-static int try_months(struct pg *pg, int64_t *made, struct err *e)
-{
-    struct pg_result *res;
-
-    if (pg_exec(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &res, e) != 0)
-        return err_wrap(e, "making the months to come");
-    *made = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
-}
-
 static int make_months(struct pg *pg, struct err *e)
 {
     int64_t made = 0;
     int tries = 0, code;
 
     do {
-        code = try_months(pg, &made, e);
-    } while (waits("step", "months", &tries, e));
+        code = pg_ask(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &made, e);
+        if (code != 0)
+            (void)err_wrap(e, "making the months to come");
+    } while (cli_tries_again("migrate", "step months", &tries, e));
     if (code == 0 && made > 0)
         (void)printf("made %lld months\n", (long long)made);
     return code;

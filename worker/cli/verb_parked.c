@@ -26,14 +26,15 @@ static const struct cli_flag flags[] = {
 
 /* ---- list ---- */
 
-enum { ID, SINCE, REASON }; /* columns of list_parked */
+enum { ID = 1, SINCE, REASON }; /* columns of list_parked */
 
 /* Adds the parked rows of one job. */
 static int
 add_parked(struct pg *pg, const struct job_type *job, json_t *rows, struct err *e)
 {
+    const struct pg_param all = pg_null();
     struct pg_result *res;
-    int code = pg_exec(pg, job->list_parked, NULL, 0, &res, e);
+    int code = pg_exec(pg, job->list_parked, &all, 1, &res, e);
 
     for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
         json_int_t id = pg_get_int8(res, i, ID);
@@ -61,8 +62,9 @@ static int read_parked(struct pg *pg, json_t *doc, struct err *e)
     return code;
 }
 
-static void print_table(const json_t *rows)
+static void print_table(const json_t *doc)
 {
+    const json_t *rows = json_object_get(doc, "parked");
     size_t i;
     json_t *row;
 
@@ -74,17 +76,6 @@ static void print_table(const json_t *rows)
                      doc_text(row, "reason"));
     }
     (void)printf("%zu parked\n", json_array_size(rows));
-}
-
-static int list(struct pg *pg, json_t *doc, struct err *e)
-{
-    if (read_parked(pg, doc, e) != 0)
-        return (int)e->code;
-    if (values.json)
-        doc_print(doc);
-    else
-        print_table(json_object_get(doc, "parked"));
-    return 0;
 }
 
 /* ---- release ---- */
@@ -160,12 +151,9 @@ static int release_all(struct pg *pg, const json_t *rows, size_t *n, struct err 
 
 static int release(struct pg *pg, json_t *doc, const char *item, struct err *e)
 {
-    json_t *rows;
+    json_t *rows = json_object_get(doc, "parked");
     size_t n = 0;
 
-    if (read_parked(pg, doc, e) != 0)
-        return (int)e->code;
-    rows = json_object_get(doc, "parked");
     if (choose(rows, item, e) != 0 || release_all(pg, rows, &n, e) != 0)
         return (int)e->code;
     if (item != NULL && n == 0)
@@ -190,25 +178,27 @@ static const char *wrong_use(int argc, char **argv)
     return values.all && !is_release ? "--all goes with `release`" : NULL;
 }
 
+static int work(struct pg *pg, void *words, struct err *e)
+{
+    char *const *argv = words;
+    json_t *doc = json_object();
+    int code = read_parked(pg, doc, e);
+
+    if (code == 0 && argv[0] != NULL && argv[0][0] == 'r')
+        code = release(pg, doc, argv[1], e);
+    else if (code == 0)
+        doc_show(doc, values.json, print_table);
+    json_decref(doc);
+    return code;
+}
+
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
     const char *wrong = wrong_use(argc, argv);
-    bool is_release = argc > 0 && strcmp(argv[0], "release") == 0;
-    struct err e = {0};
-    struct pg *pg = NULL;
-    json_t *doc;
-    int code;
 
     if (wrong != NULL)
         return cli_usage("parked", "LL-1016 %s", wrong);
-    doc = json_object();
-    code = cli_open(c, "parked", &pg, &e);
-    if (code == 0)
-        code = is_release ? release(pg, doc, argc == 2 ? argv[1] : NULL, &e)
-                          : list(pg, doc, &e);
-    json_decref(doc);
-    pg_close(pg);
-    return code == 0 ? EXIT_OK : cli_fail(&e);
+    return cli_on_tables(c, "parked", work, argv);
 }
 
 const struct cli_verb verb_parked = {

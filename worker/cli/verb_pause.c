@@ -19,28 +19,20 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
-/* A job by name; NULL: there is none. */
-static const struct job_type *find_job(const char *name)
-{
-    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
-        if (strcmp(job_types[i]->name, name) == 0)
-            return job_types[i];
-    }
-    return NULL;
-}
-
 /* Since when and by whom a job is paused; nothing if it is not. */
-static int print_pause(struct pg *pg, const char *job, struct err *e)
+static int pause_job(struct pg *pg, void *job, struct err *e)
 {
+    const struct pg_param params[] = {pg_text(job), pg_text(values.reason)};
     struct pg_result *res;
 
-    if (pg_exec(pg, SQL_PAUSE_LIST_JOBS, NULL, 0, &res, e) != 0)
+    if (pg_exec(pg, SQL_PAUSE_STOP_JOB, params, 2, NULL, e) != 0 ||
+        pg_exec(pg, SQL_PAUSE_LIST_JOBS, NULL, 0, &res, e) != 0)
         return (int)e->code;
     for (size_t i = 0; i < pg_rows(res); i++) {
         const char *reason = pg_get_text(res, i, 3);
 
         if (strcmp(pg_get_text(res, i, 0), job) == 0)
-            (void)printf("%s is paused since %s by %s%s%s\n", job,
+            (void)printf("%s is paused since %s by %s%s%s\n", pg_get_text(res, i, 0),
                          pg_get_text(res, i, 1), pg_get_text(res, i, 2),
                          reason[0] != '\0' ? ": " : "", reason);
     }
@@ -48,48 +40,28 @@ static int print_pause(struct pg *pg, const char *job, struct err *e)
     return 0;
 }
 
-static int pause_job(struct pg *pg, const char *job, struct err *e)
+static int resume_job(struct pg *pg, void *job, struct err *e)
 {
-    const struct pg_param params[] = {pg_text(job), pg_text(values.reason)};
+    const struct pg_param name = pg_text(job);
+    int64_t was_paused;
 
-    if (pg_exec(pg, SQL_PAUSE_STOP_JOB, params, 2, NULL, e) != 0)
+    if (pg_ask(pg, SQL_PAUSE_RESUME_JOB, &name, 1, &was_paused, e) != 0)
         return (int)e->code;
-    return print_pause(pg, job, e);
-}
-
-static int resume_job(struct pg *pg, const char *job, struct err *e)
-{
-    const struct pg_param params[] = {pg_text(job)};
-    struct pg_result *res;
-
-    if (pg_exec(pg, SQL_PAUSE_RESUME_JOB, params, 1, &res, e) != 0)
-        return (int)e->code;
-    (void)printf(
-        pg_get_int8(res, 0, 0) != 0 ? "%s is resumed\n" : "%s was not paused\n", job);
-    pg_result_free(res);
+    (void)printf(was_paused != 0 ? "%s is resumed\n" : "%s was not paused\n",
+                 (const char *)job);
     return 0;
 }
 
-static enum exit_code run(const struct config *c,
-                          const char *verb,
-                          int (*change)(struct pg *, const char *, struct err *),
-                          int argc,
-                          char **argv)
+static enum exit_code
+run(const struct config *c, const char *verb, cli_work *change, int argc, char **argv)
 {
-    const struct job_type *job = argc == 1 ? find_job(argv[0]) : NULL;
-    struct err e = {0};
-    struct pg *pg = NULL;
-    int code;
-
     if (argc != 1)
         return cli_usage(verb, "LL-1017 it takes the name of a job");
-    if (job == NULL)
-        return cli_usage(verb, "LL-1017 no job is called \"%.40s\"", argv[0]);
-    code = cli_open(c, verb, &pg, &e);
-    if (code == 0)
-        code = change(pg, job->name, &e);
-    pg_close(pg);
-    return code == 0 ? EXIT_OK : cli_fail(&e);
+    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
+        if (strcmp(job_types[i]->name, argv[0]) == 0)
+            return cli_on_tables(c, verb, change, argv[0]);
+    }
+    return cli_usage(verb, "LL-1017 no job is called \"%.40s\"", argv[0]);
 }
 
 static enum exit_code run_pause(const struct config *c, int argc, char **argv)

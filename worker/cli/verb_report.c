@@ -147,38 +147,33 @@ static bool adds_up(const struct pg_result *res)
     return is_even;
 }
 
-static int read_months(struct pg *pg, struct pg_result **res, struct err *e)
+static int report(struct pg *pg, void *is_even, struct err *e)
 {
     const struct pg_param now = pg_text(values.now);
+    struct pg_result *res;
 
-    if (pg_exec(pg, SQL_REPORT_MONTHS, &now, 1, res, e) != 0 &&
-        strncmp(e->sqlstate, "22", 2) == 0)
-        e->code = ERR_INVALID;
-    return (int)e->code;
+    if (pg_exec(pg, SQL_REPORT_MONTHS, &now, 1, &res, e) != 0) {
+        if (strncmp(e->sqlstate, "22", 2) == 0)
+            e->code = ERR_INVALID;
+        return (int)e->code;
+    }
+    if (values.csv)
+        print_csv(res);
+    else
+        print_text(res);
+    *(bool *)is_even = adds_up(res);
+    pg_result_free(res);
+    return 0;
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    struct err e = {0};
-    struct pg *pg = NULL;
-    struct pg_result *res = NULL;
-    enum exit_code code = EXIT_OK;
+    bool is_even = true;
+    enum exit_code code = cli_on_tables(c, "report", report, &is_even);
 
     (void)argc;
     (void)argv;
-    if (cli_open(c, "report", &pg, &e) != 0 || read_months(pg, &res, &e) != 0) {
-        code = cli_fail(&e);
-    } else {
-        if (values.csv)
-            print_csv(res);
-        else
-            print_text(res);
-        if (!adds_up(res))
-            code = EXIT_AUDIT;
-    }
-    pg_result_free(res);
-    pg_close(pg);
-    return code;
+    return code == EXIT_OK && !is_even ? EXIT_AUDIT : code;
 }
 
 const struct cli_verb verb_report = {

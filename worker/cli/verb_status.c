@@ -1,12 +1,12 @@
 /* status: backlog, rates and number of workers of each job; the workers; the last
  * incidents. */
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
 #include "worker/cli/report.h"
-#include "worker/jobs/job.h"
 
 enum { SAMPLE_MS = 1000, WATCH_MS = 1000 };
 
@@ -24,47 +24,6 @@ static const struct cli_flag flags[] = {
 
 /* ---- gathering ---- */
 
-/* Stores the JSON that a statement returns under key. */
-static int add(struct pg *pg,
-               const struct sql_text *sql,
-               json_t *doc,
-               const char *key,
-               struct err *e)
-{
-    struct pg_result *res;
-    int code;
-
-    if (pg_exec(pg, sql, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    code =
-        doc_put(doc, key, json_loads(pg_get_text(res, 0, 0), JSON_DECODE_ANY, NULL), e);
-    pg_result_free(res);
-    return code;
-}
-
-/* {"due", "oldest_due_ms", "future", "parked"} of each job, with a member for its
- * workers. */
-static int add_jobs(struct pg *pg, json_t *doc, struct err *e)
-{
-    const struct pg_param now = pg_text(doc_text(doc, "now"));
-    json_t *jobs = json_object();
-    int code = doc_put(doc, "jobs", jobs, e);
-
-    for (size_t i = 0; code == 0 && i < JOB_TYPE_CT; i++) {
-        struct pg_result *res;
-        json_t *job;
-
-        if (pg_exec(pg, job_types[i]->backlog, &now, 1, &res, e) != 0)
-            return (int)e->code;
-        job = doc_object(res, 0, 0, 0);
-        pg_result_free(res);
-        code = doc_put(jobs, job_types[i]->name, job, e);
-        if (code == 0)
-            code = doc_put(job, "workers", json_integer(0), e);
-    }
-    return code;
-}
-
 /* A job that is paused has a member that says since when, by whom and why. */
 static int add_pauses(struct pg *pg, json_t *doc, struct err *e)
 {
@@ -76,30 +35,30 @@ static int add_pauses(struct pg *pg, json_t *doc, struct err *e)
         json_t *job = json_object_get(jobs, pg_get_text(res, i, 0));
 
         if (job != NULL)
-            code = doc_put(job, "paused",
-                           json_pack("{s:s,s:s,s:s}", "since", pg_get_text(res, i, 1),
-                                     "by", pg_get_text(res, i, 2), "reason",
-                                     pg_get_text(res, i, 3)),
-                           e);
+            code = doc_put(job, "paused", doc_row(res, i, 1), e);
     }
     pg_result_free(res);
     return code;
 }
 
 /* Counts the workers of each job. */
-static int add_workers(struct pg *pg, json_t *doc, struct err *e)
+static int count_workers(json_t *doc, struct err *e)
 {
-    json_t *jobs = json_object_get(doc, "jobs"), *worker;
-    int code = add(pg, SQL_STATUS_WORKERS, doc, "workers", e);
+    json_t *jobs = json_object_get(doc, "jobs"), *job, *worker;
+    const char *name;
+    int code = 0;
     size_t i;
 
-    json_array_foreach(json_object_get(doc, "workers"), i, worker)
+    json_object_foreach(jobs, name, job)
     {
-        json_t *job = json_object_get(jobs, doc_text(worker, "job"));
+        json_int_t n = 0;
 
-        if (code == 0 && job != NULL)
-            code =
-                doc_put(job, "workers", json_integer(doc_int(job, "workers") + 1), e);
+        json_array_foreach(json_object_get(doc, "workers"), i, worker)
+        {
+            n += strcmp(doc_text(worker, "job"), name) == 0;
+        }
+        if (code == 0)
+            code = doc_put(job, "workers", json_integer(n), e);
     }
     return code;
 }
@@ -131,12 +90,12 @@ static int add_rates(struct pg *pg, json_t *doc, struct err *e)
     json_t *samples = json_object(), *job;
     const char *name;
     int64_t from = clk_us(), us;
-    int code = add(pg, SQL_STATUS_COUNTERS, samples, "before", e);
+    int code = doc_read(samples, "before", pg, SQL_STATUS_COUNTERS, e);
 
     clk_pause_ms(code == 0 ? SAMPLE_MS : 1);
     us = clk_us() - from;
     if (code == 0)
-        code = add(pg, SQL_STATUS_COUNTERS, samples, "after", e);
+        code = doc_read(samples, "after", pg, SQL_STATUS_COUNTERS, e);
     json_object_foreach(json_object_get(doc, "jobs"), name, job)
     {
         json_t *before = json_object_get(json_object_get(samples, "before"), name);
@@ -158,14 +117,17 @@ static int gather(struct pg *pg, json_t *doc, struct err *e)
     struct pg_result *res;
     int code;
 
-    if (add(pg, SQL_STATUS_READ_NOW, doc, "now", e) != 0 || add_jobs(pg, doc, e) != 0 ||
+    if (doc_read(doc, "now", pg, SQL_STATUS_READ_NOW, e) != 0 ||
+        doc_jobs(doc, pg, doc_text(doc, "now"), e) != 0 ||
         add_pauses(pg, doc, e) != 0 || add_rates(pg, doc, e) != 0 ||
-        add_workers(pg, doc, e) != 0 ||
+        doc_read(doc, "workers", pg, SQL_STATUS_WORKERS, e) != 0 ||
+        count_workers(doc, e) != 0 ||
         pg_exec(pg, SQL_AUDIT_TOTALS_INCIDENTS, NULL, 0, &res, e) != 0)
         return (int)e->code;
     code = doc_put(doc, "incidents", doc_pairs(res), e);
     pg_result_free(res);
-    return code == 0 ? add(pg, SQL_STATUS_INCIDENTS, doc, "last_incidents", e) : code;
+    return code == 0 ? doc_read(doc, "last_incidents", pg, SQL_STATUS_INCIDENTS, e)
+                     : code;
 }
 
 /* ---- printing ---- */
@@ -255,33 +217,31 @@ static int show(struct pg *pg, struct err *e)
     json_t *doc = json_object();
     int code = gather(pg, doc, e);
 
-    if (code == 0 && values.json)
-        doc_print(doc);
-    else if (code == 0)
-        print(doc);
+    if (code == 0)
+        doc_show(doc, values.json, print);
     (void)fflush(stdout);
     json_decref(doc);
     return code;
 }
 
-static enum exit_code run(const struct config *c, int argc, char **argv)
+static int watch(struct pg *pg, void *arg, struct err *e)
 {
-    struct err e = {0};
-    struct pg *pg = NULL;
-    int code;
+    int code = show(pg, e);
 
-    (void)argc;
-    (void)argv;
-    code = cli_open(c, "status", &pg, &e);
-    if (code == 0)
-        code = show(pg, &e);
+    (void)arg;
     while (code == 0 && values.watch && ferror(stdout) == 0) {
         clk_pause_ms(WATCH_MS);
         (void)putchar('\n');
-        code = show(pg, &e);
+        code = show(pg, e);
     }
-    pg_close(pg);
-    return code == 0 ? EXIT_OK : cli_fail(&e);
+    return code;
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return cli_on_tables(c, "status", watch, NULL);
 }
 
 const struct cli_verb verb_status = {

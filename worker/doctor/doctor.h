@@ -1,6 +1,6 @@
 /* doctor: named checks of settings, servers and tables, each with a cause and a remedy.
  *
- *   doctor_postgres.c  server, role, schema and tables
+ *   doctor_postgres.c  server, role, schema and tables, mostly by sql/queries/doctor
  *   doctor_redis.c     the lock servers
  *   doctor_host.c      files, limits and ports of this machine
  *   verb_doctor.c      runs them in the order of the table, and prints */
@@ -23,12 +23,13 @@ struct finding {
 struct doctor {
     const struct config *config;
     struct pg *pg;            /* NULL: it could not be opened */
-    struct pg_result *server; /* of SQL_DOCTOR_SERVER, or NULL */
-    struct pg_result *tables; /* of SQL_DOCTOR_TABLES, or NULL */
+    struct pg_result *server; /* what was found about it, a row a check; or NULL */
+    struct pg_result *tables; /* and about rights and tables */
     struct session session;   /* for its lock client */
     int lock_code;            /* of ll_connect */
 };
 
+/* A check without a function is a row of doctor.server or doctor.tables. */
 struct check {
     const char *name;
     void (*run)(struct doctor *d, struct finding *f);
@@ -43,5 +44,8 @@ void find(struct finding *f,
           const char *remedy,
           const char *fmt,
           ...) __attribute__((format(printf, 4, 5)));
+
+/* Finds what the rows say of a check; that nothing is known, if none does. */
+void find_row(const struct doctor *d, const char *name, struct finding *f);
 
 #endif

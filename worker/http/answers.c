@@ -1,6 +1,7 @@
 /* answers: one request. Everything but a button (chaos.h) is read only; what a
  * stranger's page could make a browser ask for is refused by its Host or Origin. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "page_gen.h"
@@ -50,54 +51,124 @@ static bool is_of_a_stranger(struct MHD_Connection *connection, bool is_post)
            !is_header(connection, "Sec-Fetch-Site", "none") && !is_link;
 }
 
+/* ---- an answer, with the headers of every answer ---- */
+
+#define POLICY                                                                         \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "    \
+    "img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+
+static void put_headers(struct MHD_Response *response, const char *type)
+{
+    (void)MHD_add_response_header(response, "Content-Type", type);
+    (void)MHD_add_response_header(response, "Content-Security-Policy", POLICY);
+    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    (void)MHD_add_response_header(response, "Referrer-Policy", "same-origin");
+    (void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy",
+                                  "same-origin");
+    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
+}
+
+static enum MHD_Result respond(struct http *h,
+                               struct MHD_Connection *connection,
+                               unsigned status,
+                               const char *type,
+                               struct MHD_Response *response)
+{
+    enum MHD_Result result;
+
+    if (response == NULL)
+        return MHD_NO;
+    put_headers(response, type);
+    clients_whole(h, connection);
+    result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+static const char words_type[] = "text/plain; charset=utf-8",
+                  html_type[] = "text/html; charset=utf-8";
+
+enum MHD_Result answer_words(struct http *h,
+                             struct MHD_Connection *connection,
+                             unsigned status,
+                             const char *words)
+{
+    union {
+        const char *text;
+        void *buffer;
+    } copied = {words}; /* it is only read, whatever the type says */
+
+    return respond(h, connection, status, words_type,
+                   MHD_create_response_from_buffer(strlen(words), copied.buffer,
+                                                   MHD_RESPMEM_MUST_COPY));
+}
+
+enum MHD_Result
+answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+
+    if (response != NULL)
+        (void)MHD_add_response_header(response, "Location", path);
+    return respond(h, connection, 303, words_type, response);
+}
+
 /* ---- answers ---- */
 
-static enum MHD_Result send_health(struct http *h,
-                                   struct MHD_Connection *connection,
-                                   bool (*is_well)(const struct http *h, FILE *out))
+static bool write_state(const struct http *h, FILE *out)
 {
+    (void)fputs(h->document != NULL ? h->document : "nothing was read yet, try again\n",
+                out);
+    return h->document != NULL;
+}
+
+/* Files of the page, and texts about the document and the memory of the pool; false:
+ * 503, with words. The mutex is held. */
+static const struct route {
+    const char *url, *type;
+    bool (*write)(const struct http *h, FILE *out); /* NULL: a file */
+    enum page_id file;
+    bool of_chaos; /* only where faults may be started */
+} routes[] = {
+    {"/", html_type, NULL, PAGE_INDEX, false},
+    {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, false},
+    {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, false},
+    {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, false},
+    {"/chaos.js", "text/javascript; charset=utf-8", NULL, PAGE_CHAOS, true},
+    {"/livez", words_type, health_is_alive, 0, false},
+    {"/readyz", words_type, health_is_ready, 0, false},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0, false},
+    {"/plain", html_type, plain_write, 0, false},
+    {"/state", "application/json", write_state, 0, false},
+    {"/chaos", html_type, chaos_write, 0, true},
+};
+
+static enum MHD_Result
+send_route(struct http *h, struct MHD_Connection *connection, const struct route *r)
+{
+    const struct page_text *file = &page_texts[r->file];
     char *text = NULL;
     size_t length = 0;
     FILE *f = open_memstream(&text, &length);
-    bool well;
+    bool is_well = true;
 
     if (f == NULL)
         return MHD_NO;
-    (void)pthread_mutex_lock(&h->mutex);
-    well = is_well(h, f);
-    (void)pthread_mutex_unlock(&h->mutex);
-    (void)fclose(f);
-    return respond_text(h, connection, well ? 200 : 503, "text/plain; charset=utf-8",
-                        text, length);
-}
-
-/* Sends the text that `make` writes about the document and the memory of the pool. */
-static enum MHD_Result send_made(struct http *h,
-                                 struct MHD_Connection *connection,
-                                 const char *type,
-                                 char *(*make)(const struct http *h, size_t *length))
-{
-    size_t length = 0;
-    char *text;
-
-    (void)pthread_mutex_lock(&h->mutex);
-    text = make(h, &length);
-    (void)pthread_mutex_unlock(&h->mutex);
-    return respond_text(h, connection, 200, type, text, length);
-}
-
-static enum MHD_Result send_state(struct http *h, struct MHD_Connection *connection)
-{
-    size_t length;
-    char *text;
-
-    (void)pthread_mutex_lock(&h->mutex);
-    text = h->document != NULL ? strdup(h->document) : NULL;
-    length = h->length;
-    (void)pthread_mutex_unlock(&h->mutex);
-    if (text == NULL)
-        return answer_words(h, connection, 503, "nothing was read yet, try again\n");
-    return respond_text(h, connection, 200, "application/json", text, length);
+    if (r->write != NULL) {
+        (void)pthread_mutex_lock(&h->mutex);
+        is_well = r->write(h, f);
+        (void)pthread_mutex_unlock(&h->mutex);
+    } else {
+        (void)fwrite(file->text, 1, file->len, f);
+    }
+    if (fclose(f) != 0) {
+        free(text);
+        return MHD_NO;
+    }
+    return respond(
+        h, connection, is_well ? 200 : 503, is_well ? r->type : words_type,
+        MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
 }
 
 static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connection)
@@ -109,58 +180,19 @@ static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connec
     return respond(h, connection, 200, "text/event-stream", response);
 }
 
-static const struct file {
-    const char *url, *type;
-    enum page_id id;
-} files[] = {
-    {"/", "text/html; charset=utf-8", PAGE_INDEX},
-    {"/style.css", "text/css; charset=utf-8", PAGE_STYLE},
-    {"/icon.svg", "image/svg+xml", PAGE_ICON},
-    {"/page.js", "text/javascript; charset=utf-8", PAGE_PAGE},
-    {"/chaos.js", "text/javascript; charset=utf-8", PAGE_CHAOS},
-};
-
 static enum MHD_Result
-send_file(struct http *h, struct MHD_Connection *connection, const char *url)
+route(struct http *h, struct MHD_Connection *connection, const char *url)
 {
-    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        const struct page_text *text = &page_texts[files[i].id];
-
-        union {
-            const unsigned char *text;
-            void *buffer;
-        } kept = {text->text};
-
-        if (strcmp(url, files[i].url) == 0 &&
-            (files[i].id != PAGE_CHAOS || h->chaos != NULL))
-            return respond(h, connection, 200, files[i].type,
-                           MHD_create_response_from_buffer(text->len, kept.buffer,
-                                                           MHD_RESPMEM_PERSISTENT));
+    if (strcmp(url, "/events") == 0)
+        return send_events(h, connection);
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (strcmp(url, routes[i].url) == 0 &&
+            (!routes[i].of_chaos || h->chaos != NULL))
+            return send_route(h, connection, &routes[i]);
     }
     return answer_words(h, connection, 404,
                         "there are /, /plain, /metrics, /livez, /readyz, /state and "
                         "/events\n");
-}
-
-static enum MHD_Result
-route(struct http *h, struct MHD_Connection *connection, const char *url)
-{
-    if (strcmp(url, "/livez") == 0)
-        return send_health(h, connection, health_is_alive);
-    if (strcmp(url, "/readyz") == 0)
-        return send_health(h, connection, health_is_ready);
-    if (strcmp(url, "/metrics") == 0)
-        return send_made(h, connection, "text/plain; version=0.0.4; charset=utf-8",
-                         metrics_text);
-    if (strcmp(url, "/plain") == 0)
-        return send_made(h, connection, "text/html; charset=utf-8", plain_text);
-    if (strcmp(url, "/state") == 0)
-        return send_state(h, connection);
-    if (strcmp(url, "/events") == 0)
-        return send_events(h, connection);
-    if (strcmp(url, "/chaos") == 0 && h->chaos != NULL)
-        return send_made(h, connection, "text/html; charset=utf-8", chaos_text);
-    return send_file(h, connection, url);
 }
 
 enum MHD_Result answer(void *cls,

@@ -44,16 +44,8 @@ json_t *chaos_document(const struct chaos *c)
 
 int chaos_read_plain(struct pg *pg, json_t *doc, struct err *e)
 {
-    struct pg_result *res;
-    int code;
-
-    if (pg_exec(pg, SQL_CHAOS_READ_PLAIN, NULL, 0, &res, e) == 0) {
-        code =
-            pg_rows(res) > 0 ? doc_put(doc, "plain", doc_object(res, 0, 0, 0), e) : 0;
-        pg_result_free(res);
-        return code;
-    }
-    if (e->code == ERR_SCHEMA || e->code == ERR_DENIED) /* no shop is here */
+    if (doc_first(doc, "plain", pg, SQL_CHAOS_READ_PLAIN, NULL, 0, e) != 0 &&
+        (e->code == ERR_SCHEMA || e->code == ERR_DENIED)) /* no shop is here */
         *e = (struct err){0};
     return (int)e->code;
 }

@@ -5,7 +5,6 @@
  *
  *   chaos.c         the thread, the list of faults
  *   chaos_faults.c  what each fault does
- *   chaos_redis.c   commands to the servers of Redis
  *   chaos_page.c    POST, and the buttons for a browser without JavaScript */
 #ifndef LEDGERLOCK_CHAOS_H
 #define LEDGERLOCK_CHAOS_H
@@ -59,14 +58,5 @@ struct chaos {
 
 /* Starts a fault; false: another one is under way. */
 bool chaos_start(struct chaos *c, const struct chaos_action *action);
-
-/* ---- chaos_redis.c ---- */
-
-/* Each server of redis.url forgets everything, or all that is under the prefix if more
- * is not allowed. */
-MUST_CHECK int chaos_wipe(const struct config *c, struct err *e);
-
-/* None of them answers anybody for so long. */
-MUST_CHECK int chaos_silence(const struct config *c, int64_t ms, struct err *e);
 
 #endif

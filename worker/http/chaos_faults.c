@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/lock/tell.h"
 #include "worker/cli/cli.h"
+#include "worker/cli/held.h"
 #include "worker/http/chaos.h"
 #include "worker/jobs/resource.h"
 
@@ -67,19 +69,74 @@ static void thaw_worker(struct chaos_run *r)
         (void)kill(r->pid, SIGCONT);
 }
 
-/* ---- Redis ---- */
+/* ---- Redis: commands for which the lock library has no call ---- */
 
-static int wipe_redis(struct chaos_run *r, struct err *e)
+static int redis_fail(struct session *s, int code, struct err *e)
 {
-    (void)snprintf(r->what, sizeof r->what, "every key and the last token are gone");
-    return chaos_wipe(r->order->config, e);
+    return code == LL_OK ? 0 : held_error(s->locks, code, e);
 }
 
+/* Opens a client of the pool's servers for one command. */
+static int redis_open(struct session *s, struct err *e)
+{
+    if (session_open_locks(s, e) != 0)
+        return (int)e->code;
+    return s->locks != NULL
+               ? 0
+               : err_set(e, ERR_CONFIG, "LL-4006 locks.mode is database-only");
+}
+
+static void forget(const struct ll_held *held, void *arg)
+{
+    struct ll_client *other = arg;
+
+    (void)!ll_force_release(other, &(struct ll_key){held->name, held->len});
+}
+
+/* Without a right to FLUSHALL: each key by itself, on a second client. */
+static int forget_all(struct session *s, struct err *e)
+{
+    struct session other = {.config = s->config};
+    int code = session_open_locks(&other, e);
+
+    if (code == 0)
+        code = redis_fail(s, ll_list(s->locks, forget, other.locks), e);
+    session_close(&other);
+    return code;
+}
+
+/* Each server forgets everything, or all that is under the prefix if more is not
+ * allowed. */
+static int wipe_redis(struct chaos_run *r, struct err *e)
+{
+    static const char *const words[] = {"FLUSHALL", NULL};
+    struct session s = {.config = r->order->config};
+    int code = redis_open(&s, e);
+
+    (void)snprintf(r->what, sizeof r->what, "every key and the last token are gone");
+    if (code == 0) {
+        code = ll_tell_all(s.locks, words);
+        code = code == LL_E_AUTH ? forget_all(&s, e) : redis_fail(&s, code, e);
+    }
+    session_close(&s);
+    return code;
+}
+
+/* None of them answers anybody for so long. */
 static int cut_redis(struct chaos_run *r, struct err *e)
 {
+    char text[24];
+    const char *const words[] = {"CLIENT", "PAUSE", text, "ALL", NULL};
+    struct session s = {.config = r->order->config};
+    int code = redis_open(&s, e);
+
     r->lasts_ms = beyond_lease(r);
     (void)snprintf(r->what, sizeof r->what, "Redis answers nobody");
-    return chaos_silence(r->order->config, r->lasts_ms, e);
+    (void)snprintf(text, sizeof text, "%lld", (long long)r->lasts_ms);
+    if (code == 0)
+        code = redis_fail(&s, ll_tell_all(s.locks, words), e);
+    session_close(&s);
+    return code;
 }
 
 /* ---- rows ---- */

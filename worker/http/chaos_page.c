@@ -143,13 +143,8 @@ enum MHD_Result chaos_post(struct http *h,
 
 /* ---- buttons without JavaScript ---- */
 
-char *chaos_text(const struct http *h, size_t *length)
+bool chaos_write(const struct http *h, FILE *f)
 {
-    char *text = NULL;
-    FILE *f = open_memstream(&text, length);
-
-    if (f == NULL)
-        return NULL;
     (void)fputs("<!doctype html>\n<html lang=en><meta charset=utf-8>"
                 "<link rel=stylesheet href=style.css><title>Break it</title>"
                 "<h1>Break it</h1><p><a href=plain>What comes of it</a></p>\n",
@@ -164,8 +159,5 @@ char *chaos_text(const struct http *h, size_t *length)
                       chaos_actions[i].breaks_plain ? "breaks a plain lock"
                                                     : "a plain lock bears it",
                       chaos_actions[i].title);
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return true;
 }

@@ -6,16 +6,13 @@
  *
  *   http.c     the socket, the threads, the end
  *   clients.c  closes a connection whose request takes too long
- *   ping.c     asks Redis now and then
- *   respond.c  an answer with the headers of every answer
  *   answers.c  one request: who may ask, and which answer it gets
  *   events.c   server-sent events: the document, each time it is new
  *   view.c     what the tables say, for the page and for `top`
- *   memory.c   what the memory of the pool says
- *   document.c the document: both
+ *   document.c the document: that, and what the memory of the pool says
  *   metrics.c  the same figures for Prometheus
  *   ask.c      a client of it, for `top`
- *   health.c   /livez and /readyz
+ *   health.c   /livez and /readyz; asks Redis now and then
  *   plain.c    the document as tables, without JavaScript
  *   chaos.h    faults that a person starts, if the pool allows that */
 #ifndef LEDGERLOCK_HTTP_H
@@ -70,20 +67,8 @@ json_t *document_audit(const struct http *h);
 /* The wall clock, in milliseconds since 1970. */
 int64_t document_now_ms(void);
 
-/* ---- memory.c: of the pool; new values, which the caller owns ---- */
-
 /* The name of a state of a worker: "works". */
 const char *memory_state(enum slot_state state);
-
-/* Each worker; sums of the counters of each job. */
-json_t *memory_workers(const struct http *h);
-json_t *memory_counters(const struct http *h);
-
-/* Keys that workers meet busy again and again. */
-json_t *memory_waits(const struct http *h);
-
-/* The last incidents, newest first; unix_ms: now. */
-json_t *memory_timeline(const struct http *h, int64_t unix_ms);
 
 /* How long after an audit the next one begins: its interval, and 200 times what the
  * last one took if that is longer, so audits take at most a 200th of the time. */
@@ -111,43 +96,23 @@ void clients_next(struct http *h, struct MHD_Connection *connection);
 
 /* ---- answers ---- */
 
-/* The text of /metrics, in the exposition format of Prometheus 0.0.4; the caller frees
- * it. The mutex is held. */
-char *metrics_text(const struct http *h, size_t *length);
+/* Each writes one of the texts that can be asked for; the mutex is held. /metrics, in
+ * the exposition format of Prometheus 0.0.4; /plain and the buttons as forms, in HTML;
+ * "ok", or the reasons against it, one a line: false, there are some. */
+bool metrics_write(const struct http *h, FILE *out);
+bool plain_write(const struct http *h, FILE *out);
+bool chaos_write(const struct http *h, FILE *out);
+bool health_is_alive(const struct http *h, FILE *out);
+bool health_is_ready(const struct http *h, FILE *out);
 
 /* Writes text as HTML. */
 void plain_put(FILE *f, const char *text);
-
-/* The same as /plain: HTML. The caller frees it; the mutex is held. */
-char *plain_text(const struct http *h, size_t *length);
-
-/* Writes "ok", or the reasons against it, one a line; false: there are some. The mutex
- * is held. */
-bool health_is_alive(const struct http *h, FILE *out);
-bool health_is_ready(const struct http *h, FILE *out);
 
 /* A response that sends each document as it comes; NULL: too many listen. */
 struct MHD_Response *events_response(struct http *h, struct MHD_Connection *connection);
 
 /* A new document is there, or the end has come; the mutex is held. */
 void events_wake(struct http *h);
-
-/* ---- respond.c: an answer with the headers of every answer ---- */
-
-/* Hands the response over; NULL: something was refused for want of memory or places. */
-enum MHD_Result respond(struct http *h,
-                        struct MHD_Connection *connection,
-                        unsigned status,
-                        const char *type,
-                        struct MHD_Response *response);
-
-/* Takes ownership of the text, which malloc made. */
-enum MHD_Result respond_text(struct http *h,
-                             struct MHD_Connection *connection,
-                             unsigned status,
-                             const char *type,
-                             char *text,
-                             size_t length);
 
 /* Words alone. */
 enum MHD_Result answer_words(struct http *h,
@@ -180,9 +145,6 @@ enum MHD_Result chaos_post(struct http *h,
 
 /* Forgets the body of a POST. */
 void chaos_post_done(void **con_cls);
-
-/* The buttons as forms. The caller frees it; the mutex is held. */
-char *chaos_text(const struct http *h, size_t *length);
 
 /* ---- answers.c ---- */
 

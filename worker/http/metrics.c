@@ -50,48 +50,48 @@ static void head(FILE *f, const char *name, const char *type, const char *help)
 
 /* ---- counters ---- */
 
-/* Each is a sample of a counter of the pool: its name, a second label, the index. */
+/* Each is a sample of a number of each job: its name, a second label, its place. */
+#define COUNTED(counter) offsetof(struct sums, counters.value[COUNT_##counter])
+#define MEASURED(measure) offsetof(struct sums, measures.measure)
+
 static const struct sample {
     const char *name, *label, *help;
-    int counter;
+    size_t offset;
 } samples[] = {
+    {"ledgerlock_duplicates_prevented_total", ",guard=\"reread\"",
+     "Rows that would have been worked twice, by the guard that met them: read again "
+     "inside the lock, or refused by the fence.",
+     MEASURED(stale)},
+    {"ledgerlock_duplicates_prevented_total", ",guard=\"fence\"", NULL,
+     COUNTED(fenced)},
+    {"ledgerlock_commits_in_doubt_total", ",resolution=\"committed\"",
+     "COMMITs whose answer was lost, by what a worker found had become of them.",
+     MEASURED(settled[1])},
+    {"ledgerlock_commits_in_doubt_total", ",resolution=\"rolled_back\"", NULL,
+     MEASURED(settled[0])},
     {"ledgerlock_batches_total", "", "Transactions that were committed.",
-     COUNT_batches},
-    {"ledgerlock_lock_keys_total", "result=\"granted\"",
-     "Lock keys that were asked for, by the answer.", COUNT_granted},
-    {"ledgerlock_lock_keys_total", "result=\"busy\"", NULL, COUNT_busy},
+     COUNTED(batches)},
+    {"ledgerlock_lock_keys_total", ",result=\"granted\"",
+     "Lock keys that were asked for, by the answer.", COUNTED(granted)},
+    {"ledgerlock_lock_keys_total", ",result=\"busy\"", NULL, COUNTED(busy)},
     {"ledgerlock_rows_locked_total", "",
      "Keys that were granted while another session had locked their row.",
-     COUNT_row_locked},
+     COUNTED(row_locked)},
     {"ledgerlock_leases_lost_total", "",
-     "Batches whose lease ended before their release.", COUNT_lost},
+     "Batches whose lease ended before their release.", COUNTED(lost)},
     {"ledgerlock_lock_answers_lost_total", "",
-     "Lock calls of which it is not known what they did.", COUNT_uncertain},
+     "Lock calls of which it is not known what they did.", COUNTED(uncertain)},
     {"ledgerlock_commit_answers_lost_total", "", "COMMITs whose answer was lost.",
-     COUNT_commit_unknown},
+     COUNTED(commit_unknown)},
     {"ledgerlock_conflicts_total", "",
-     "Batches that were rolled back for a collision or a timeout.", COUNT_conflicts},
+     "Batches that were rolled back for a collision or a timeout.", COUNTED(conflicts)},
     {"ledgerlock_rows_parked_total", "", "Rows that were set aside for a person.",
-     COUNT_parked},
+     COUNTED(parked)},
     {"ledgerlock_worker_restarts_total", "", "Workers that died and were forked again.",
-     COUNT_restarts},
+     COUNTED(restarts)},
 };
 
 static void put_samples(FILE *f, const struct sums sums[JOB_TYPE_CT])
-{
-    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        const struct sample *s = &samples[i];
-
-        if (s->help != NULL)
-            head(f, s->name, "counter", s->help);
-        for (int j = 0; j < JOB_TYPE_CT; j++)
-            (void)fprintf(f, "%s{job=\"%s\"%s%s} %" PRId64 "\n", s->name,
-                          job_types[j]->name, s->label[0] != '\0' ? "," : "", s->label,
-                          sums[j].counters.value[s->counter]);
-    }
-}
-
-static void put_outcomes(FILE *f, const struct sums sums[JOB_TYPE_CT])
 {
     head(f, "ledgerlock_rows_total", "counter", "Rows that were decided, by outcome.");
     for (int j = 0; j < JOB_TYPE_CT; j++) {
@@ -101,29 +101,15 @@ static void put_outcomes(FILE *f, const struct sums sums[JOB_TYPE_CT])
                 job_types[j]->name, job_types[j]->counters[k].name,
                 sums[j].counters.value[COUNT_JOB + k]);
     }
-    head(
-        f, "ledgerlock_duplicates_prevented_total", "counter",
-        "Rows that would have been worked twice, by the guard that met them: read again "
-        "inside the lock, or refused by the fence.");
-    for (int j = 0; j < JOB_TYPE_CT; j++)
-        (void)fprintf(
-            f,
-            "ledgerlock_duplicates_prevented_total{job=\"%s\",guard=\"reread\"} %" PRId64
-            "\nledgerlock_duplicates_prevented_total{job=\"%s\",guard=\"fence\"} %" PRId64
-            "\n",
-            job_types[j]->name, sums[j].measures.stale, job_types[j]->name,
-            sums[j].counters.value[COUNT_fenced]);
-    head(f, "ledgerlock_commits_in_doubt_total", "counter",
-         "COMMITs whose answer was lost, by what a worker found had become of them.");
-    for (int j = 0; j < JOB_TYPE_CT; j++) {
-        const int64_t *settled = sums[j].measures.settled;
+    for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
+        const struct sample *s = &samples[i];
 
-        (void)fprintf(f,
-                      "ledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
-                      "\"committed\"} %" PRId64
-                      "\nledgerlock_commits_in_doubt_total{job=\"%s\",resolution="
-                      "\"rolled_back\"} %" PRId64 "\n",
-                      job_types[j]->name, settled[1], job_types[j]->name, settled[0]);
+        if (s->help != NULL)
+            head(f, s->name, "counter", s->help);
+        for (int j = 0; j < JOB_TYPE_CT; j++)
+            (void)fprintf(f, "%s{job=\"%s\"%s} %" PRId64 "\n", s->name,
+                          job_types[j]->name, s->label,
+                          *(const int64_t *)((const char *)&sums[j] + s->offset));
     }
 }
 
@@ -151,19 +137,33 @@ static void put_histogram(FILE *f,
 
 static void put_histograms(FILE *f, const struct sums sums[JOB_TYPE_CT])
 {
-    head(f, "ledgerlock_lock_acquire_seconds", "histogram",
+    static const char acquire[] = "ledgerlock_lock_acquire_seconds",
+                      transaction[] = "ledgerlock_transaction_seconds";
+
+    head(f, acquire, "histogram",
          "Time of the call that takes the lock keys of a batch.");
     for (int j = 0; j < JOB_TYPE_CT; j++)
-        put_histogram(f, "ledgerlock_lock_acquire_seconds", job_types[j],
-                      &sums[j].measures.lock);
-    head(f, "ledgerlock_transaction_seconds", "histogram",
+        put_histogram(f, acquire, job_types[j], &sums[j].measures.lock);
+    head(f, transaction, "histogram",
          "Time from BEGIN to the end of the transaction of a batch.");
     for (int j = 0; j < JOB_TYPE_CT; j++)
-        put_histogram(f, "ledgerlock_transaction_seconds", job_types[j],
-                      &sums[j].measures.transaction);
+        put_histogram(f, transaction, job_types[j], &sums[j].measures.transaction);
 }
 
 /* ---- gauges ---- */
+
+/* A gauge without labels; without a sample while its value is not known. */
+static void gauge(FILE *f,
+                  const char *name,
+                  const char *help,
+                  bool is_known,
+                  int decimals,
+                  double value)
+{
+    head(f, name, "gauge", help);
+    if (is_known)
+        (void)fprintf(f, "%s %.*f\n", name, decimals, value);
+}
 
 static void
 put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
@@ -182,101 +182,73 @@ put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
         redis_down += states[SLOT_REDIS_DOWN];
         postgres_down += states[SLOT_POSTGRES_DOWN];
     }
-    head(
-        f, "ledgerlock_redis_up", "gauge",
-        "0 while a worker, or the process that serves this, finds that Redis is down.");
-    (void)fprintf(f, "ledgerlock_redis_up %d\n",
-                  redis_down == 0 && h->redis_trouble[0] == '\0');
-    head(f, "ledgerlock_pg_up", "gauge",
-         "0 while a worker finds that PostgreSQL is down.");
-    (void)fprintf(f, "ledgerlock_pg_up %d\n", postgres_down == 0);
+    gauge(
+        f, "ledgerlock_redis_up",
+        "0 while a worker, or the process that serves this, finds that Redis is down.",
+        true, 0, redis_down == 0 && h->redis_trouble[0] == '\0');
+    gauge(f, "ledgerlock_pg_up", "0 while a worker finds that PostgreSQL is down.",
+          true, 0, postgres_down == 0);
 }
 
-/* A figure of the backlog of each job. */
-static void put_backlog(
-    FILE *f, const struct http *h, const char *name, const char *help, const char *key)
+/* A figure of the backlog of each job; with `before` the time that is so many
+ * milliseconds before it. */
+static void put_backlog(FILE *f,
+                        const struct http *h,
+                        const char *name,
+                        const char *help,
+                        const char *key,
+                        double before)
 {
     json_t *jobs = json_object_get(h->tables, "jobs");
 
     head(f, name, "gauge", help);
-    for (int j = 0; jobs != NULL && j < JOB_TYPE_CT; j++)
-        (void)fprintf(f, "%s{job=\"%s\"} %lld\n", name, job_types[j]->name,
-                      doc_int(json_object_get(jobs, job_types[j]->name), key));
+    for (int j = 0; jobs != NULL && j < JOB_TYPE_CT; j++) {
+        double n = (double)doc_int(json_object_get(jobs, job_types[j]->name), key);
+
+        (void)fprintf(f, "%s{job=\"%s\"} %.*f\n", name, job_types[j]->name,
+                      before > 0 ? 3 : 0, before > 0 ? before - n / 1000 : n);
+    }
 }
 
-/* The moment at which the oldest row fell due; now while nothing is due. */
-static void put_oldest(FILE *f, const struct http *h)
+static void put_tables(FILE *f, const struct http *h)
 {
-    json_t *jobs = json_object_get(h->tables, "jobs");
-    double read_at = (double)time(NULL) - (double)(clk_ms() - h->tables_ms) / 1000;
-
-    head(
-        f, "ledgerlock_oldest_due_timestamp_seconds", "gauge",
-        "When the oldest row fell due that still is; while none is due, when the tables "
-        "were read.");
-    for (int j = 0; jobs != NULL && j < JOB_TYPE_CT; j++)
-        (void)fprintf(f, "ledgerlock_oldest_due_timestamp_seconds{job=\"%s\"} %.3f\n",
-                      job_types[j]->name,
-                      read_at -
-                          (double)doc_int(json_object_get(jobs, job_types[j]->name),
-                                          "oldest_due_ms") /
-                              1000);
-}
-
-static void put_audit(FILE *f, const struct http *h)
-{
+    double now = (double)time(NULL);
+    double read_at = now - (double)(clk_ms() - h->tables_ms) / 1000;
     json_t *audit = document_audit(h);
+    bool is_there = json_is_object(audit);
 
-    head(
-        f, "ledgerlock_audit_broken_invariants", "gauge",
-        "Invariants that the last whole audit found broken; work that is left breaks none.");
-    if (json_is_object(audit))
-        (void)fprintf(f, "ledgerlock_audit_broken_invariants %zu\n",
-                      json_array_size(json_object_get(audit, "broken")));
-    head(f, "ledgerlock_audit_timestamp_seconds", "gauge",
-         "When the last whole audit ended.");
-    if (json_is_object(audit))
-        (void)fprintf(f, "ledgerlock_audit_timestamp_seconds %.3f\n",
-                      (double)time(NULL) - (double)doc_int(audit, "age_ms") / 1000);
-    head(f, "ledgerlock_audit_seconds", "gauge", "How long the last whole audit took.");
-    if (json_is_object(audit))
-        (void)fprintf(f, "ledgerlock_audit_seconds %.3f\n",
-                      (double)doc_int(audit, "took_ms") / 1000);
+    gauge(f, "ledgerlock_tables_read_timestamp_seconds",
+          "When the backlog was read from the tables.", h->tables_ms != 0, 3, read_at);
+    put_backlog(f, h, "ledgerlock_backlog_rows", "Rows that are due.", "due", 0);
+    put_backlog(f, h, "ledgerlock_parked_rows", "Rows that are parked now.", "parked",
+                0);
+    put_backlog(
+        f, h, "ledgerlock_oldest_due_timestamp_seconds",
+        "When the oldest row fell due that still is; while none is due, when the tables "
+        "were read.",
+        "oldest_due_ms", read_at);
+    gauge(
+        f, "ledgerlock_audit_broken_invariants",
+        "Invariants that the last whole audit found broken; work that is left breaks none.",
+        is_there, 0, (double)json_array_size(json_object_get(audit, "broken")));
+    gauge(f, "ledgerlock_audit_timestamp_seconds", "When the last whole audit ended.",
+          is_there, 3, now - (double)doc_int(audit, "age_ms") / 1000);
+    gauge(f, "ledgerlock_audit_seconds", "How long the last whole audit took.",
+          is_there, 3, (double)doc_int(audit, "took_ms") / 1000);
     json_decref(audit);
 }
 
-static void put_build(FILE *f, const struct http *h)
-{
-    head(f, "ledgerlock_build_info", "gauge", "1, with the version of the program.");
-    (void)fprintf(f, "ledgerlock_build_info{version=\"%s\"} 1\n", LEDGERLOCK_VERSION);
-    head(f, "ledgerlock_tables_read_timestamp_seconds", "gauge",
-         "When the backlog was read from the tables.");
-    if (h->tables_ms != 0)
-        (void)fprintf(f, "ledgerlock_tables_read_timestamp_seconds %.3f\n",
-                      (double)time(NULL) - (double)(clk_ms() - h->tables_ms) / 1000);
-}
-
-char *metrics_text(const struct http *h, size_t *length)
+bool metrics_write(const struct http *h, FILE *f)
 {
     struct sums sums[JOB_TYPE_CT];
-    char *text = NULL;
-    FILE *f = open_memstream(&text, length);
 
-    if (f == NULL)
-        return NULL;
     for (int j = 0; j < JOB_TYPE_CT; j++)
         sums[j] = sums_of(h, job_types[j]);
-    put_build(f, h);
-    put_outcomes(f, sums);
+    head(f, "ledgerlock_build_info", "gauge", "1, with the version of the program.");
+    (void)fprintf(f, "ledgerlock_build_info{version=\"%s\"} 1\n", LEDGERLOCK_VERSION);
     put_samples(f, sums);
     put_histograms(f, sums);
     put_workers(f, h, sums);
-    put_backlog(f, h, "ledgerlock_backlog_rows", "Rows that are due.", "due");
-    put_backlog(f, h, "ledgerlock_parked_rows", "Rows that are parked now.", "parked");
-    put_oldest(f, h);
-    put_audit(f, h);
-    if (fclose(f) == 0)
-        return text;
-    free(text);
-    return NULL;
+    put_tables(f, h);
+    return true;
 }

@@ -209,24 +209,16 @@ static void put_document(FILE *f, const json_t *doc)
         put_table(f, tables[i][0], json_object_get(read, tables[i][1]));
 }
 
-char *plain_text(const struct http *h, size_t *length)
+bool plain_write(const struct http *h, FILE *f)
 {
     json_t *doc = json_loads(h->document != NULL ? h->document : "{}", 0, NULL);
-    char *text = NULL;
-    FILE *f = open_memstream(&text, length);
 
-    if (f != NULL) {
-        (void)fputs("<!doctype html>\n<html lang=en><meta charset=utf-8>"
-                    "<meta http-equiv=refresh content=5>"
-                    "<link rel=stylesheet href=style.css>"
-                    "<title>ledgerlock</title><h1>ledgerlock</h1>\n",
-                    f);
-        put_document(f, doc);
-        if (fclose(f) != 0) {
-            free(text);
-            text = NULL;
-        }
-    }
+    (void)fputs("<!doctype html>\n<html lang=en><meta charset=utf-8>"
+                "<meta http-equiv=refresh content=5>"
+                "<link rel=stylesheet href=style.css>"
+                "<title>ledgerlock</title><h1>ledgerlock</h1>\n",
+                f);
+    put_document(f, doc);
     json_decref(doc);
-    return text;
+    return true;
 }

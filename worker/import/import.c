@@ -83,30 +83,28 @@ static int prepare(struct import *im, struct err *e)
     return 0;
 }
 
-static int judge(struct import *im, struct err *e)
+static int judge(const struct import *im, struct err *e)
 {
-    const struct import_report *r = &im->report;
-
-    import_report_end(r);
-    if (r->bad_ct == 0 || r->rejects.file != NULL)
+    if (im->bad_ct > IMPORT_TOLD_MAX)
+        (void)fprintf(stderr, "... and %zu more bad lines\n",
+                      im->bad_ct - IMPORT_TOLD_MAX);
+    if (im->bad_ct == 0 || im->rejects.file != NULL)
         return 0;
     return err_set(
         e, ERR_INVALID,
         "LL-8005 %zu bad line%s, so nothing was imported; correct them, or put them "
         "aside with --rejects FILE",
-        r->bad_ct, r->bad_ct == 1 ? "" : "s");
+        im->bad_ct, im->bad_ct == 1 ? "" : "s");
 }
 
 /* The rejects file is written before COMMIT and renamed after it. */
-static int import(struct import *im, const struct config *c, struct err *e)
+static int import(struct pg *pg, void *arg, struct err *e)
 {
-    struct replace *rejects = &im->report.rejects;
+    struct import *im = arg;
+    struct replace *rejects = &im->rejects;
 
-    if (check_rejects(im, e) != 0 ||
-        (flags.rejects != NULL &&
-         replace_open(rejects, "the rejects file", flags.rejects, e) != 0) ||
-        cli_open(c, "import", &im->pg, e) != 0 || pg_begin(im->pg, e) != 0 ||
-        prepare(im, e) != 0)
+    im->pg = pg;
+    if (pg_begin(pg, e) != 0 || prepare(im, e) != 0)
         return (int)e->code;
     for (int id = 0; id < IMPORT_KINDS; id++) {
         if (import_stage(im, (enum import_kind_id)id, e) != 0)
@@ -114,38 +112,39 @@ static int import(struct import *im, const struct config *c, struct err *e)
     }
     if (import_store(im, e) != 0 || judge(im, e) != 0 ||
         (rejects->file != NULL && replace_write(rejects, e) != 0) ||
-        pg_commit(im->pg, e) != 0)
+        pg_commit(pg, e) != 0)
         return (int)e->code;
     return replace_publish(rejects, e) != 0 ? err_wrap(e, "the import is stored") : 0;
 }
 
-static const char *format_money(const struct import *im, int64_t minor, char buf[48])
-{
-    return money_format(minor, im->currency, buf, 48);
-}
-
 static void print_summary(const struct import *im)
 {
-    const struct import_counts *n = &im->counts;
+    const int64_t *n = im->counts;
     char money[48];
 
     if (im->files[IMPORT_STOCK] != NULL)
         printf("stock: %" PRId64 " SKUs new with %" PRId64 " units, %" PRId64
                " already there\n",
-               n->stock_new, n->stock_units, n->stock_same);
+               n[IMPORT_STOCK_NEW], n[IMPORT_STOCK_UNITS],
+               n[IMPORT_STOCK_ALL] - n[IMPORT_STOCK_NEW]);
     if (im->files[IMPORT_SUBSCRIPTIONS] != NULL)
         printf("subscriptions: %" PRId64 " new, %" PRId64 " already there\n",
-               n->subscriptions_new, n->subscriptions_same);
+               n[IMPORT_SUBSCRIPTIONS_NEW],
+               n[IMPORT_SUBSCRIPTIONS_ALL] - n[IMPORT_SUBSCRIPTIONS_NEW]);
     if (im->files[IMPORT_ORDERS] != NULL)
         printf("orders: %" PRId64 " new, %" PRId64 " already there; %" PRId64
                " of the new rejected for unknown SKUs, the others with %" PRId64
                " lines, %" PRId64 " units, %s %s\n",
-               n->orders_new, n->orders_same, n->orders_rejected, n->lines, n->units,
-               format_money(im, n->amount_minor, money), im->currency);
-    printf("users: %" PRId64 " new, with deposits of %s %s\n", n->users_new,
-           format_money(im, n->users_new * im->deposit_minor, money), im->currency);
-    if (im->report.bad_ct > 0)
-        printf("bad lines: %zu, put aside in %s\n", im->report.bad_ct, flags.rejects);
+               n[IMPORT_ORDERS_NEW], n[IMPORT_ORDERS_SAME], n[IMPORT_ORDERS_REJECTED],
+               n[IMPORT_LINES], n[IMPORT_UNITS],
+               money_format(n[IMPORT_AMOUNT], im->currency, money, sizeof money),
+               im->currency);
+    printf("users: %" PRId64 " new, with deposits of %s %s\n", n[IMPORT_USERS_NEW],
+           money_format(n[IMPORT_USERS_NEW] * im->deposit_minor, im->currency, money,
+                        sizeof money),
+           im->currency);
+    if (im->bad_ct > 0)
+        printf("bad lines: %zu, put aside in %s\n", im->bad_ct, flags.rejects);
     else
         printf("bad lines: 0\n");
 }
@@ -155,18 +154,21 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     struct import im = {0};
     struct err e = {0};
     char now[TIMESTAMP_TEXT];
-    enum exit_code code = EXIT_OK;
+    enum exit_code code;
 
     (void)argc;
     (void)argv;
-    if (fill(&im, c, now, &e) == 0 && import(&im, c, &e) == 0)
-        print_summary(&im);
-    if (e.code != ERR_OK)
+    if (fill(&im, c, now, &e) != 0 || check_rejects(&im, &e) != 0 ||
+        (flags.rejects != NULL &&
+         replace_open(&im.rejects, "the rejects file", flags.rejects, &e) != 0))
         code = cli_fail(&e);
-    replace_close(&im.report.rejects);
+    else
+        code = cli_on_tables(c, "import", import, &im);
+    if (code == EXIT_OK)
+        print_summary(&im);
+    replace_close(&im.rejects);
     for (size_t i = 0; i < IMPORT_KINDS; i++)
         free(im.headers[i]);
-    pg_close(im.pg);
     return code;
 }
 

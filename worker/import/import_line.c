@@ -1,7 +1,9 @@
 /* import_line: the columns as tables, one check per type. */
 #include "worker/import/import_line.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/money.h"
@@ -67,16 +69,12 @@ read_count(const struct import_column *column, const char *text, int64_t *value)
 {
     const char *p = text + (text[0] == '-' ? 1 : 0);
     size_t n = strspn(p, "0123456789");
-    int64_t v = 0;
 
     if (n == 0 || p[n] != '\0')
         return "is not a whole number";
-    for (size_t i = 0; i < n; i++) {
-        if (!money_multiply(v, 10, &v) || !money_add(v, p[i] - '0', &v))
-            return p == text ? "is too large" : "is negative";
-    }
-    *value = p == text ? v : -v;
-    return check_bounds(column, *value);
+    errno = 0;
+    *value = strtoll(text, NULL, 10);
+    return errno != 0 && *value > 0 ? "is too large" : check_bounds(column, *value);
 }
 
 static bool is_unit(const char *text)

@@ -10,34 +10,27 @@
 #include "common/pg/pg.h"
 #include "worker/import/import_line.h"
 
-/* Zeroed; `rejects` is opened when a file is wanted. */
-struct import_report {
-    struct replace rejects;
-    const char *section; /* file whose header was written last */
-    size_t bad_ct;
+/* The numbers that the statements of an import return. Those that exist
+ * are among all; rejected orders are among the new ones, and what they wanted does not
+ * count. */
+enum import_count {
+    IMPORT_STOCK_NEW,
+    IMPORT_STOCK_ALL,
+    IMPORT_STOCK_UNITS,
+    IMPORT_SUBSCRIPTIONS_NEW,
+    IMPORT_SUBSCRIPTIONS_ALL,
+    IMPORT_ORDERS_NEW,
+    IMPORT_ORDERS_REJECTED,
+    IMPORT_ORDERS_SAME,
+    IMPORT_LINES,
+    IMPORT_UNITS,
+    IMPORT_AMOUNT,
+    IMPORT_USERS_NEW,
+    IMPORT_NOTHING,
+    IMPORT_COUNTS
 };
 
-/* Reports one bad line. header is the header line of the file, raw the line itself; it
- * is written to the rejects file with the reason as one more column. */
-void import_report_bad(struct import_report *r,
-                       const char *path,
-                       const char *header,
-                       size_t line,
-                       const char *reason,
-                       const char *raw,
-                       size_t raw_len);
-
-/* Prints "and 123 more bad lines" if not all were printed. */
-void import_report_end(const struct import_report *r);
-
-/* The outcome of an import. */
-struct import_counts {
-    int64_t stock_new, stock_same, stock_units;
-    int64_t subscriptions_new, subscriptions_same;
-    int64_t orders_new, orders_same, orders_rejected; /* rejected are among the new */
-    int64_t lines, units, amount_minor;               /* of new orders not rejected */
-    int64_t users_new;
-};
+enum { IMPORT_TOLD_MAX = 20 }; /* bad lines that are printed */
 
 /* One import. Text is borrowed, except the header lines. */
 struct import {
@@ -47,8 +40,10 @@ struct import {
     char *headers[IMPORT_KINDS];     /* the header lines of the files; owned */
     int64_t deposit_minor;           /* for each new user */
     const char *now;                 /* for PostgreSQL; NULL: its clock */
-    struct import_report report;
-    struct import_counts counts;
+    struct replace rejects;          /* opened when a file is wanted */
+    const char *section;             /* of it: the file whose header stands last */
+    size_t bad_ct;
+    int64_t counts[IMPORT_COUNTS];
 };
 
 /* Reads a file, if there is one of this kind, into its staging table through COPY in

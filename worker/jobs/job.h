@@ -84,7 +84,8 @@ struct job_type {
     /* For the verbs status and parked. */
     const struct sql_text *backlog; /* $1 now: one row: due, age of the oldest that is
                                        due in ms, future, parked */
-    const struct sql_text *list_parked;    /* (item, since as text, reason), by item */
+    const struct sql_text *list_parked;    /* $1 how many at most: row (what the item
+                                              is), id, since as text, reason, by id */
     const struct sql_text *release_parked; /* $1 items: those that were given back to
                                               the workers, journaled as 'resumed' */
 };

@@ -218,7 +218,7 @@ struct gen_order generator_order(const struct generator *g, int64_t id)
 /* ---- users ---- */
 
 /* 95 % can pay everything; the others cannot pay all. */
-struct gen_user generator_user(const struct generator *g, int64_t id)
+int64_t generator_deposit(const struct generator *g, int64_t id)
 {
     uint64_t r = stream(g, KIND_USER, id);
     int64_t need = g->need_minor[id - 1];
@@ -228,8 +228,7 @@ struct gen_user generator_user(const struct generator *g, int64_t id)
         deposit = need / 100 * below(&r, 61);
     else
         deposit = need + need / 100 * below(&r, 21) + 5000;
-    return (struct gen_user){.balance_minor = deposit - deposit % 100 +
-                                              (deposit % 100 > 0 ? 100 : 0)};
+    return (deposit + 99) / 100 * 100;
 }
 
 /* ---- open and close ---- */

@@ -28,10 +28,6 @@ struct generator {
     int64_t period_ct;    /* periods due at now */
 };
 
-struct gen_user {
-    int64_t balance_minor; /* the opening deposit */
-};
-
 struct gen_subscription {
     int64_t user_id;
     const char *plan, *unit;
@@ -63,7 +59,8 @@ MUST_CHECK int generator_open(struct generator *g, struct err *e);
 void generator_close(struct generator *g);
 
 /* Row `id`, from 1 to the count. */
-struct gen_user generator_user(const struct generator *g, int64_t id);
+int64_t generator_deposit(const struct generator *g,
+                          int64_t user_id); /* the opening one */
 struct gen_subscription generator_subscription(const struct generator *g, int64_t id);
 struct gen_sku generator_sku(const struct generator *g, int64_t id);
 struct gen_order generator_order(const struct generator *g, int64_t id);

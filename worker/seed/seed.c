@@ -37,13 +37,13 @@ static void put_user(struct pg_copy *c, struct seed *s, int64_t id)
     char ref[32];
 
     (void)snprintf(ref, sizeof ref, "user-%07" PRId64, id);
-    PG_COPY_ROW(c, pg_int8(id), pg_text(ref),
-                pg_int8(generator_user(&s->g, id).balance_minor), pg_text(s->currency));
+    PG_COPY_ROW(c, pg_int8(id), pg_text(ref), pg_int8(generator_deposit(&s->g, id)),
+                pg_text(s->currency));
 }
 
 static void put_transfer(struct pg_copy *c, struct seed *s, int64_t id)
 {
-    int64_t amount = generator_user(&s->g, id).balance_minor;
+    int64_t amount = generator_deposit(&s->g, id);
     char at[TIMESTAMP_TEXT];
 
     (void)timestamp_format(s->g.now, at, sizeof at);
@@ -198,18 +198,12 @@ static int refuse_filled(struct seed *s, struct err *e)
 
 static int read_now(struct seed *s, struct err *e)
 {
-    struct pg_result *res;
-
-    if (flags.now != NULL)
-        return timestamp_parse(flags.now, &s->g.now)
-                   ? 0
-                   : err_set(e, ERR_INVALID,
-                             "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
-    if (pg_exec(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    s->g.now = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
+    if (flags.now == NULL)
+        return pg_ask(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &s->g.now, e);
+    return timestamp_parse(flags.now, &s->g.now)
+               ? 0
+               : err_set(e, ERR_INVALID,
+                         "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
 }
 
 static int make_month(struct seed *s, struct err *e)
@@ -222,33 +216,22 @@ static int make_month(struct seed *s, struct err *e)
 
 /* Checks for rows before the table locks too, so that a refusal does not disturb a
  * running pool. */
-static int seed(struct seed *s, const struct config *c, struct err *e)
+static int seed(struct pg *pg, void *arg, struct err *e)
 {
-    if (cli_open(c, "seed", &s->pg, e) != 0 || read_now(s, e) != 0 ||
-        pg_begin(s->pg, e) != 0 || run(s, SQL_SEED_LOCK, e) != 0 ||
+    struct seed *s = arg;
+
+    s->pg = pg;
+    if (read_now(s, e) != 0 || pg_begin(pg, e) != 0 || run(s, SQL_SEED_LOCK, e) != 0 ||
         refuse_filled(s, e) != 0 || s->was_filled)
         return (int)e->code;
     if (make_month(s, e) != 0 || run(s, SQL_SEED_LOCK_TABLES, e) != 0 ||
         refuse_filled(s, e) != 0 || s->was_filled)
         return (int)e->code;
     cli_progress("making rows");
-    if (generator_open(&s->g, e) != 0 || store(s, e) != 0)
-        return (int)e->code;
-    return pg_commit(s->pg, e);
-}
-
-static int fill(struct seed *s, const struct config *c, struct err *e)
-{
-    s->currency = c->currency;
-    s->g = (struct generator){.seed = (uint64_t)flags.seed,
-                              .user_ct = flags.users,
-                              .subscription_ct = flags.subscriptions,
-                              .sku_ct = flags.skus,
-                              .order_ct = flags.orders};
-    if (flags.orders > 0 && flags.skus == 0)
-        return err_set(e, ERR_INVALID,
-                       "LL-8102 orders need SKUs; give --skus, or --orders 0");
-    return 0;
+    if (generator_open(&s->g, e) == 0 && store(s, e) == 0)
+        (void)!pg_commit(pg, e);
+    cli_progress_end();
+    return (int)e->code;
 }
 
 static void print_summary(const struct seed *s, int64_t started_ms)
@@ -270,22 +253,25 @@ static void print_summary(const struct seed *s, int64_t started_ms)
 
 static enum exit_code run_verb(const struct config *c, int argc, char **argv)
 {
-    struct seed s = {0};
-    struct err e = {0};
+    struct seed s = {.currency = c->currency,
+                     .g = {.seed = (uint64_t)flags.seed,
+                           .user_ct = flags.users,
+                           .subscription_ct = flags.subscriptions,
+                           .sku_ct = flags.skus,
+                           .order_ct = flags.orders}};
     int64_t started_ms = clk_ms();
-    enum exit_code code = EXIT_OK;
+    enum exit_code code;
 
     (void)argc;
     (void)argv;
-    if (fill(&s, c, &e) == 0)
-        (void)!seed(&s, c, &e);
-    cli_progress_end();
-    if (e.code != ERR_OK)
-        code = cli_fail(&e);
-    else
+    if (flags.orders > 0 && flags.skus == 0)
+        return cli_fail(&(struct err){
+            .code = ERR_INVALID,
+            .msg = "LL-8102 orders need SKUs; give --skus, or --orders 0"});
+    code = cli_on_tables(c, "seed", seed, &s);
+    if (code == EXIT_OK)
         print_summary(&s, started_ms);
     generator_close(&s.g);
-    pg_close(s.pg);
     return code;
 }
 

@@ -97,89 +97,81 @@ static const char *bar(char *text, long long part, long long whole)
     return text;
 }
 
-static void draw_stock(const struct screen *s, size_t room)
+/* A table: its head, unless it has no rows and may be left out, and so many rows. */
+static void draw_table(const json_t *rows,
+                       bool is_always,
+                       size_t room,
+                       const char *head,
+                       bool (*draw)(const json_t *row))
 {
     json_t *row;
     size_t i;
 
-    (void)put_line(A_REVERSE, "%-24s %10s %10s  %-*s", "MOST WANTED SKU", "SOLD",
-                   "LEFT", BAR + 2, "OF THE INITIAL STOCK");
-    json_array_foreach(json_object_get(s->doc, "stock"), i, row)
-    {
-        long long left = doc_int(row, "on_hand"), first = doc_int(row, "initial_qty");
-        char text[BAR + 3];
-
-        if (i < room)
-            (void)put_line(A_NORMAL, "%-24.24s %10lld %10lld  %s", doc_text(row, "sku"),
-                           doc_int(row, "sold"), left,
-                           bar(text, left, first > left ? first : left));
-    }
-}
-
-/* Nothing is drawn while there is none. */
-static void draw_waits(const struct screen *s, size_t room)
-{
-    const json_t *rows = json_object_get(s->doc, "waits");
-    json_t *row;
-    size_t i;
-
-    if (json_array_size(rows) > 0)
-        (void)put_line(A_REVERSE, "%-30s %10s  %-36s", "SESSION WAITS", "SINCE ms",
-                       "FOR");
+    if (is_always || json_array_size(rows) > 0)
+        (void)put_line(A_REVERSE, "%s", head);
     json_array_foreach(rows, i, row)
     {
-        if (i < room)
-            (void)put_line(A_NORMAL, "%-23.23s %6lld %10lld  %s (%lld), %s",
-                           doc_text(row, "application_name"), doc_int(row, "pid"),
-                           doc_int(row, "waits_ms"),
-                           doc_text(row, "holder")[0] != '\0' ? doc_text(row, "holder")
-                                                              : "a session",
-                           doc_int(row, "holder_pid"), doc_text(row, "state"));
-    }
-}
-
-static void draw_parked(const struct screen *s, size_t room)
-{
-    const json_t *rows = json_object_get(s->doc, "parked");
-    json_t *row;
-    size_t i;
-
-    if (json_array_size(rows) > 0)
-        (void)put_line(A_REVERSE, "%-30s %-47s", "PARKED ROW", "REASON");
-    json_array_foreach(rows, i, row)
-    {
-        if (i < room)
-            (void)put_line(A_NORMAL, "%-13.13s %16lld %s", doc_text(row, "row"),
-                           doc_int(row, "id"), doc_text(row, "reason"));
-    }
-}
-
-static void draw_incidents(const struct screen *s)
-{
-    json_t *row;
-    size_t i;
-
-    (void)put_line(A_REVERSE, "%-16s %-24s %-36s", "INCIDENT", "OF", "DETAIL");
-    json_array_foreach(json_object_get(s->doc, "incidents"), i, row)
-    {
-        if (!put_line(A_NORMAL, "%-16.16s %-24.24s %s", doc_text(row, "kind"),
-                      doc_text(row, "resource"), doc_text(row, "detail")))
+        if (i >= room || !draw(row))
             break;
     }
+}
+
+static bool draw_sku(const json_t *row)
+{
+    long long left = doc_int(row, "on_hand"), first = doc_int(row, "initial_qty");
+    char text[BAR + 3];
+
+    return put_line(A_NORMAL, "%-24.24s %10lld %10lld  %s", doc_text(row, "sku"),
+                    doc_int(row, "sold"), left,
+                    bar(text, left, first > left ? first : left));
+}
+
+static bool draw_wait(const json_t *row)
+{
+    const char *holder = doc_text(row, "holder");
+
+    return put_line(A_NORMAL, "%-23.23s %6lld %10lld  %s (%lld), %s",
+                    doc_text(row, "application_name"), doc_int(row, "pid"),
+                    doc_int(row, "waits_ms"), holder[0] != '\0' ? holder : "a session",
+                    doc_int(row, "holder_pid"), doc_text(row, "state"));
+}
+
+static bool draw_parked(const json_t *row)
+{
+    return put_line(A_NORMAL, "%-13.13s %16lld %s", doc_text(row, "row"),
+                    doc_int(row, "id"), doc_text(row, "reason"));
+}
+
+static bool draw_incident(const json_t *row)
+{
+    return put_line(A_NORMAL, "%-16.16s %-24.24s %s", doc_text(row, "kind"),
+                    doc_text(row, "resource"), doc_text(row, "detail"));
 }
 
 /* In a small window the workers make room for what people wait for. */
 static void draw_sections(const struct screen *s)
 {
+    const json_t *waits = json_object_get(s->doc, "waits");
+    const json_t *parked = json_object_get(s->doc, "parked");
     bool is_large = LINES >= 40;
-    int others = (json_array_size(json_object_get(s->doc, "waits")) > 0) +
-                 (json_array_size(json_object_get(s->doc, "parked")) > 0);
+    int others = (json_array_size(waits) > 0) + (json_array_size(parked) > 0);
 
     draw_workers(s, is_large ? LINES - 33 : 8 - 2 * others);
-    draw_waits(s, is_large ? 6 : 2);
-    draw_parked(s, is_large ? 6 : 2);
-    draw_stock(s, is_large ? 6 : 3);
-    draw_incidents(s);
+    draw_table(
+        waits, false, is_large ? 6 : 2,
+        "SESSION WAITS                    SINCE ms  FOR                                 ",
+        draw_wait);
+    draw_table(
+        parked, false, is_large ? 6 : 2,
+        "PARKED ROW                     REASON                                         ",
+        draw_parked);
+    draw_table(json_object_get(s->doc, "stock"), true, is_large ? 6 : 3,
+               "MOST WANTED SKU                SOLD       LEFT  OF THE INITIAL STOCK  ",
+               draw_sku);
+    draw_table(
+        json_object_get(s->doc, "incidents"), true, SIZE_MAX,
+        "INCIDENT         OF                       DETAIL                              ",
+        draw_incident);
 }
 
 static void draw_help(void)

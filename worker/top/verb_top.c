@@ -37,26 +37,14 @@ static void note_signal(int sig)
 
 /* ---- reading ---- */
 
-static json_t *one_text(struct pg *pg, const struct sql_text *sql, struct err *e)
-{
-    struct pg_result *res;
-    json_t *value;
-
-    if (pg_exec(pg, sql, NULL, 0, &res, e) != 0)
-        return NULL;
-    value = json_loads(pg_get_text(res, 0, 0), JSON_DECODE_ANY, NULL);
-    pg_result_free(res);
-    return value;
-}
-
 static json_t *read_all(struct pg *pg, struct err *e)
 {
     json_t *doc = NULL;
 
     if (view_read_tables(pg, NULL, &doc, e) == 0 &&
-        doc_put(doc, "now", one_text(pg, SQL_STATUS_READ_NOW, e), e) == 0 &&
-        doc_put(doc, "workers", one_text(pg, SQL_STATUS_WORKERS, e), e) == 0 &&
-        doc_put(doc, "counters", one_text(pg, SQL_STATUS_COUNTERS, e), e) == 0)
+        doc_read(doc, "now", pg, SQL_STATUS_READ_NOW, e) == 0 &&
+        doc_read(doc, "workers", pg, SQL_STATUS_WORKERS, e) == 0 &&
+        doc_read(doc, "counters", pg, SQL_STATUS_COUNTERS, e) == 0)
         return doc;
     json_decref(doc);
     return NULL;

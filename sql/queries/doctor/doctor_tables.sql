@@ -1,21 +1,48 @@
--- The state of the tables. Locks: none. Columns: rows of hot tables that are dead and were not cleared, the same in percent of
--- all; the age of the oldest transaction that is open, in seconds; months that are missing of this one and the next;
--- parked rows; paused jobs; workers seen within ten seconds; the 99th percentile of the milliseconds from lock to the
--- end of a batch, of the last thousand (-1: there was none).
+-- The tables as `doctor` finds them: dead rows of the hot ones, the oldest transaction that is open, the partitions of this month
+-- and the next, the time from lock to the end of a batch (of the last thousand, 99 % took at most that), all that is parked, paused, seen.
+-- $1 bigint: locks.lease_ms. Columns as of doctor_server. Locks: none.
 WITH hot AS (
-  SELECT sum(n_dead_tup) AS dead, sum(n_live_tup) AS live FROM pg_catalog.pg_stat_all_tables
+  SELECT coalesce(sum(n_dead_tup), 0)::bigint AS dead,
+         coalesce(100 * sum(n_dead_tup) / nullif(sum(n_dead_tup) + sum(n_live_tup), 0), 0)::bigint AS percent,
+         current_setting('autovacuum') = 'off' AS is_off
+    FROM pg_catalog.pg_stat_all_tables
    WHERE relid IN ('users'::regclass, 'subscriptions'::regclass, 'stock'::regclass, 'orders'::regclass)
-), newest AS (
-  SELECT extract(epoch FROM recorded_at) * 1000 - token / 1000.0 AS ms
-    FROM (SELECT recorded_at, token FROM batches ORDER BY batch_id DESC LIMIT 1000) AS b
+), oldest AS (
+  SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)), 0)::bigint AS s FROM pg_catalog.pg_stat_activity
+   WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()
+), missing AS (
+  SELECT count(*) AS n FROM (VALUES (date_trunc('month', now())), (date_trunc('month', now()) + interval '1 month')) AS m (at)
+   WHERE NOT EXISTS (SELECT FROM months WHERE month = m.at::date)
+), lease AS (
+  SELECT (percentile_disc(0.99) WITHIN GROUP (ORDER BY extract(epoch FROM recorded_at) * 1000 - token / 1000.0))::bigint AS ms
+    FROM (SELECT recorded_at, token FROM batches ORDER BY batch_id DESC LIMIT 1000) AS newest
+), counted (name, n, words, remedy) AS (
+  SELECT 'parked_rows', (SELECT count(*) FROM subscriptions WHERE state = 'parked') + (SELECT count(*) FROM orders WHERE state = 'parked'),
+         'rows are parked', 'ledgerlock parked'
+  UNION ALL
+  SELECT 'paused_jobs', count(*), 'jobs are paused', 'ledgerlock resume JOB' FROM paused_jobs
 )
-SELECT coalesce((SELECT dead FROM hot), 0)::bigint AS dead,
-       coalesce((SELECT 100 * dead / nullif(dead + live, 0) FROM hot), 0)::bigint AS dead_percent,
-       coalesce((SELECT max(extract(epoch FROM clock_timestamp() - xact_start)) FROM pg_catalog.pg_stat_activity
-                  WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()), 0)::bigint AS oldest_s,
-       (SELECT count(*) FROM (VALUES (date_trunc('month', now())), (date_trunc('month', now()) + interval '1 month')) AS m (at)
-         WHERE NOT EXISTS (SELECT FROM months WHERE month = m.at::date)) AS missing_months,
-       (SELECT count(*) FROM subscriptions WHERE state = 'parked') + (SELECT count(*) FROM orders WHERE state = 'parked') AS parked,
-       (SELECT count(*) FROM paused_jobs) AS paused,
-       (SELECT count(*) FROM workers WHERE seen_at > clock_timestamp() - interval '10 seconds') AS workers,
-       coalesce((SELECT percentile_disc(0.99) WITHIN GROUP (ORDER BY ms) FROM newest), -1)::bigint AS batch_ms
+SELECT 'dead_rows', CASE WHEN is_off THEN 2 WHEN dead > 10000 AND percent > 30 THEN 1 ELSE 0 END,
+       CASE WHEN is_off THEN 'autovacuum is off' ELSE format('%s dead rows in the hot tables, %s %%', dead, percent) END,
+       CASE WHEN is_off THEN 'set autovacuum to on' ELSE 'end old transactions; let autovacuum run more often' END
+  FROM hot
+UNION ALL
+SELECT 'oldest_transaction', (s > 600)::int, format('the oldest open transaction is %s s old', s),
+       'end it: dead rows cannot be cleared while it is open'
+  FROM oldest
+UNION ALL
+SELECT 'months_ahead', (n > 0)::int,
+       CASE WHEN n > 0 THEN format('%s of this month and the next have no partition', n)
+            ELSE 'this month and the next have partitions (0 missing)' END, 'ledgerlock migrate, or start a pool'
+  FROM missing
+UNION ALL
+SELECT 'lease_length', CASE WHEN ms > $1::bigint THEN 2 WHEN ms > $1::bigint / 3 THEN 1 ELSE 0 END,
+       CASE WHEN ms IS NULL THEN format('%s ms; no batch was made yet', $1::bigint)
+            ELSE format('%s ms; of the last batches 99 %% took at most %s ms', $1::bigint, ms) END,
+       'a longer locks.lease_ms, or a smaller pool.batch'
+  FROM lease
+UNION ALL
+SELECT name, (n > 0)::int, format('%s %s', n, words), remedy FROM counted
+UNION ALL
+SELECT 'workers_seen', (count(*) = 0)::int, format('%s workers have reported within ten seconds', count(*)), 'ledgerlock run'
+  FROM workers WHERE seen_at > clock_timestamp() - interval '10 seconds'

@@ -12,13 +12,13 @@ WITH o AS (
    WHERE o.is_due
      AND EXISTS (SELECT FROM order_lines AS l WHERE l.order_id = before.order_id AND l.sku_id IN (SELECT sku_id FROM line))
 )
-SELECT CASE WHEN is_due THEN 'a worker' WHEN state = 'pending' THEN 'its time' WHEN state = 'parked' THEN 'a person' ELSE 'nothing' END,
+SELECT CASE WHEN is_due THEN 'a worker' WHEN state = 'pending' THEN 'its time' WHEN state = 'parked' THEN 'a person' ELSE 'nothing' END AS for,
        CASE WHEN state = 'pending' THEN format('due %s %s', CASE WHEN is_due THEN 'since' ELSE 'at' END, due_text)
             WHEN state = 'parked' THEN format('parked: %s; ledgerlock parked release order:%s',
                                               coalesce((SELECT detail FROM lock_incidents
                                                          WHERE kind = 'parked' AND resource = 'order:' || o.order_id
                                                          ORDER BY incident_id DESC LIMIT 1), 'not in the journal'), order_id)
-            ELSE format('it is %s', state) END
+            ELSE format('it is %s', state) END AS detail
   FROM o
 UNION ALL
 SELECT 'an older order', format('order %s was placed before and wants a SKU of this one, too; %s such orders stand before it', order_id, n)

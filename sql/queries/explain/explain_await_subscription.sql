@@ -8,7 +8,7 @@ WITH s AS (
 SELECT CASE WHEN state = 'cancelled' THEN 'nothing'
             WHEN state = 'unpaid' OR state = 'parked' THEN 'a person'
             WHEN is_due THEN 'a worker'
-            ELSE 'its time' END,
+            ELSE 'its time' END AS for,
        CASE state
          WHEN 'cancelled' THEN 'it is cancelled'
          WHEN 'unpaid' THEN format('unpaid: %s tries of period %s were declined, and no more follow; resume_subscription makes it due',
@@ -23,7 +23,7 @@ SELECT CASE WHEN state = 'cancelled' THEN 'nothing'
                      CASE WHEN NOT is_due AND EXISTS (SELECT FROM charges AS c
                                                        WHERE c.subscription_id = s.subscription_id AND c.state = 'skipped'
                                                          AND c.period_no = s.next_period_no - 1) THEN 'paused: ' ELSE '' END,
-                     next_period_no, CASE WHEN is_due THEN 'since' ELSE 'at' END, due_text) END
+                     next_period_no, CASE WHEN is_due THEN 'since' ELSE 'at' END, due_text) END AS detail
   FROM s
 UNION ALL
 SELECT 'its job', concat_ws(': ', format('%s is paused since %s by %s', p.job, to_char(p.since, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), p.paused_by),

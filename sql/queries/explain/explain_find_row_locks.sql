@@ -1,6 +1,6 @@
 -- The sessions that have locked a row that a due subscription or order needs: of its user, or of a SKU. Each is found by xmax of
 -- the row, the number of a transaction, or of several that share the lock, which pg_locks then has.
--- $1 bigint: subscription, or null. $2 bigint: order, or null. Column: row, session and since when, as text. Locks: none.
+-- $1 bigint: subscription, or null. $2 bigint: order, or null. Columns: the words "a row lock"; row, session and since when. Locks: none.
 WITH due AS (
   SELECT user_id FROM subscriptions WHERE subscription_id = $1::bigint AND state IN ('active', 'past_due') AND next_due_at <= now()
   UNION
@@ -20,9 +20,10 @@ WITH due AS (
                                        THEN locker END) AS m
    WHERE m.mode <> 'keysh'
 )
-SELECT format('%s is locked by session %s (%s)%s', r.name, coalesce(l.pid::text, 'of a prepared transaction'),
+SELECT 'a row lock' AS for,
+       format('%s is locked by session %s (%s)%s', r.name, coalesce(l.pid::text, 'of a prepared transaction'),
               coalesce(nullif(a.application_name, ''), 'without a name'),
-              coalesce(' since ' || to_char(a.xact_start, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), ''))
+              coalesce(' since ' || to_char(a.xact_start, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), '')) AS detail
   FROM locker AS r
   JOIN pg_locks AS l ON l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted AND l.transactionid = r.xid
   LEFT JOIN pg_stat_activity AS a USING (pid)

@@ -66,7 +66,7 @@ WITH o AS (
               AND (i.resource = 'user:' || o.user_id OR i.resource IN (SELECT 'sku:' || sku_id FROM line)))
           OR (i.resource = 'orders' AND o.fence > 0 AND i.token = o.fence))
 )
-SELECT to_char(told.at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), told.what, told.detail, told.amount_minor,
-       CASE WHEN told.amount_minor IS NOT NULL THEN o.currency::text END, told.token, told.worker
+SELECT to_char(told.at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at, told.what, told.detail, told.amount_minor,
+       CASE WHEN told.amount_minor IS NOT NULL THEN o.currency::text END AS currency, told.token, told.worker
   FROM o, told
  ORDER BY told.at, told.nth

@@ -71,7 +71,7 @@ WITH s AS (
           OR (i.resource = 'user:' || s.user_id AND i.at >= (SELECT min(recorded_at) FROM journal))
           OR (i.resource = 'billing' AND (i.token IN (SELECT fence FROM charge) OR i.token IN (SELECT token FROM journal))))
 )
-SELECT to_char(told.at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), told.what, told.detail, told.amount_minor,
-       CASE WHEN told.amount_minor IS NOT NULL THEN s.currency::text END, told.token, told.worker
+SELECT to_char(told.at, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS at, told.what, told.detail, told.amount_minor,
+       CASE WHEN told.amount_minor IS NOT NULL THEN s.currency::text END AS currency, told.token, told.worker
   FROM s, told
  ORDER BY told.at, told.nth

@@ -1,9 +1,9 @@
--- Makes the customers that are not there yet, with their opening deposit. $1 text currency, $2 bigint deposit,
--- $3 text time or null for now. Columns: new bigint. Locks: the new rows.
+-- Makes the customers that are not there yet, with their opening deposit. $1 text currency, $2 text time or null for
+-- now, $3 bigint deposit. Columns: new bigint. Locks: the new rows.
 -- Serves: a balance is the sum of its transfers.
 WITH made AS (
   INSERT INTO users (external_ref, balance_minor, currency)
-  SELECT customer_ref, $2::bigint, $1::text
+  SELECT customer_ref, $3::bigint, $1::text
     FROM (SELECT customer_ref FROM pg_temp.import_orders
           UNION SELECT customer_ref FROM pg_temp.import_subscriptions) AS i
    WHERE NOT EXISTS (SELECT FROM users AS u WHERE u.external_ref = i.customer_ref)
@@ -11,8 +11,8 @@ WITH made AS (
   RETURNING user_id
 ), paid AS (
   INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-  SELECT 'deposit', user_id, 0, user_id, coalesce($3::timestamptz, now()), 'cash', 'wallet', $2::bigint, $1::text,
-         coalesce($3::timestamptz, now())
-    FROM made WHERE $2::bigint > 0
+  SELECT 'deposit', user_id, 0, user_id, coalesce($2::timestamptz, now()), 'cash', 'wallet', $3::bigint, $1::text,
+         coalesce($2::timestamptz, now())
+    FROM made WHERE $3::bigint > 0
 )
 SELECT count(*) FROM made
