@@ -178,7 +178,7 @@ put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
             (void)fprintf(
                 f, "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
                 job_types[j]->name,
-                s < SLOT_STATES ? memory_state((enum slot_state)s) : "gone", states[s]);
+                s < SLOT_STATES ? health_state((enum slot_state)s) : "gone", states[s]);
         redis_down += states[SLOT_REDIS_DOWN];
         postgres_down += states[SLOT_POSTGRES_DOWN];
     }
