@@ -92,6 +92,7 @@ static void work(const struct shop_trouble *t, struct rate found[2])
     (void)snprintf(batch, sizeof batch, "%d", BATCH * fixture_scale());
     fixture_env("LEDGERLOCK_POOL_BATCH", batch);
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000");
+    fixture_env("LEDGERLOCK_BILLING_CATCH_UP_MAX", "1000000"); /* else it is parked */
     put_others(OTHERS * fixture_scale());
     shop_plant(t, fixture_scale());
     pool_start("run -w 2 --now %s", SHOP_NOW);
@@ -99,6 +100,11 @@ static void work(const struct shop_trouble *t, struct rate found[2])
     world_kill(&world.pool);
     for (size_t job = 0; job < 2; job++)
         found[job].batches = batches_until_done(job);
+    if (t->gone == NULL)
+        promise_int_equal(world_parked(), 0);
+    if (t->periods > 0)
+        assert_true(world_ask("SELECT count(*) FROM charges WHERE subscription_id = %d",
+                              SHOP_TROUBLE) > 1);
     shop_forget();
     shop_close();
 }
