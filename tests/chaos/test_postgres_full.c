@@ -112,7 +112,7 @@ CASE(slots_exhausted_at_start_says_so_and_exits_4)
     take_all_connections();
     world_says(4, "slots", "run --once");
     give_connections_back();
-    assert_int_equal(pool_work_done(&world.f), 0);
+    assert_int_equal(pool_work_done(), 0);
 }
 
 /* ---- disk ---- */

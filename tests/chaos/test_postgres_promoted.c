@@ -57,7 +57,7 @@ static void kill_the_primary(void)
 static void fail_over(void)
 {
     kill_the_primary();
-    checker_lost(&world.checker);
+    checker_lost();
     fixture_exec(standby.url, "SELECT pg_promote()");
     wait_until(&standby, "SELECT (NOT pg_is_in_recovery())::int");
     lead_to(&standby);
@@ -110,9 +110,9 @@ static void promote_without_the_tail(void)
     fault_start_midway();
     cut_off_the_standby();
     fault_work_wait(300);
-    before = pool_work_done(&world.f);
+    before = pool_work_done();
     fail_over();
-    after = pool_work_done(&world.f);
+    after = pool_work_done();
     print_message("%" PRId64 " of %" PRId64 " were lost with the server\n",
                   before - after, before);
     assert_true(before - after >= 200);

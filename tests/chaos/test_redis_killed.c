@@ -31,8 +31,8 @@ static void assert_locks_are_back(int64_t before)
 {
     char name[64];
 
-    assert_int_equal(pool_lock_keys(&world.f), before);
-    assert_true(pool_lock_name(&world.f, name, sizeof name));
+    assert_int_equal(pool_lock_keys(), before);
+    assert_true(pool_lock_name(name, sizeof name));
     assert_in_range(strtoll(redis_do("PTTL %s%s", world.f.prefix, name), NULL, 10), 1,
                     60000);
 }
@@ -58,7 +58,7 @@ static void kill_while_locks_are_held(void)
     proxy_swallow_at(&world.to_postgres, begin, strlen(begin));
     fault_start_one();
     assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
-    held = pool_lock_keys(&world.f);
+    held = pool_lock_keys();
     assert_true(held > 0);
     wait_until_written();
     fixture_redis_kill(&world.redis);

@@ -86,36 +86,29 @@ static void evict(bool on)
 #define IS_WAITED_FOR                                                                  \
     .down = "event=pool.redis_down", .up = "event=pool.redis_up", .is_still = true
 
-static const struct fault quick[] = {
+#define IS_RARE IS_WAITED_FOR, .is_rare = true
+
+static const struct fault faults[] = {
     {"frozen_beyond_the_lease", freeze, IS_WAITED_FOR},
     {"busy_with_a_script", run_script, IS_WAITED_FOR, .words = "BUSY"},
     {"evicting_locks", evict, .is_shipped = true},
+    {"paused", pause_clients, IS_RARE},
+    {"full", NULL, "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", IS_RARE,
+     .words = "OOM"},
+    {"demoted", NULL, "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", IS_RARE,
+     .words = "replica"},
+    {"loading", load_slowly, IS_RARE, .words = "LOADING"},
 };
 
 /* Guarantee: A Redis that is frozen beyond the lease, busy with a script, or evicting
- * midway leaves totals exact; without an answer nothing is done. */
-CASE_ROWS(totals_are_exact_though_redis_is, quick)
-{
-    fault_redis_ok("CONFIG SET busy-reply-threshold 50");
-    fault_happens(row);
-}
-
-static const struct fault full[] = {
-    {"paused", pause_clients, IS_WAITED_FOR},
-    {"full", NULL, "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", IS_WAITED_FOR,
-     .words = "OOM"},
-    {"demoted", NULL, "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", IS_WAITED_FOR,
-     .words = "replica"},
-    {"loading", load_slowly, IS_WAITED_FOR, .words = "LOADING"},
-};
-
-/* Guarantee: A Redis that pauses its clients, is full, was demoted or is loading its
- * file is waited for. */
-CASE_ROWS(pool_waits_while_redis_is, full, .when = fault_is_full)
+ * midway leaves totals exact; one that pauses its clients, is full, was demoted or is
+ * loading its file is waited for. Without an answer nothing is done. */
+CASE_ROWS(totals_are_exact_though_redis_is, faults, .when = fault_is_meant)
 {
     fixture_redis_kill(&world.redis);
     fault_redis_start("--enable-debug-command", "yes");
     fault_redis_ok("DEBUG POPULATE 4000 filler 100");
+    fault_redis_ok("CONFIG SET busy-reply-threshold 50");
     fault_redis_ok("CONFIG SET loading-process-events-interval-bytes 1024");
     fault_redis_ok("CONFIG SET key-load-delay 1000");
     fault_happens(row);

@@ -106,10 +106,10 @@ static void assert_met(void)
 /* The seed draws the load, too. */
 static void fill(uint64_t seed)
 {
-    load_make(&world.load, seed,
+    load_make(seed,
               (struct load_size){
                   .users = 250, .subscriptions = 700, .orders = 400, .periods = 40});
-    load_put(&world.load, &world.f);
+    load_put();
 }
 
 static void one_round(uint64_t seed, int64_t total_ms)

@@ -30,7 +30,7 @@ static void assert_refused_without(const char *setting)
     (void)snprintf(words, sizeof words, "PostgreSQL has %s=off:", setting);
     world_says(6, words, "run --once");
     fixture_assert_contains(world.o.err, "postgres.durability");
-    assert_int_equal(pool_work_done(&world.f), 0);
+    assert_int_equal(pool_work_done(), 0);
     set(setting, "on");
 }
 

@@ -24,11 +24,18 @@ bool fault_is_full(void)
     return which != NULL && strcmp(which, "full") == 0;
 }
 
+bool fault_is_meant(void)
+{
+    const struct fault *row = test_row;
+
+    return !row->is_rare || fault_is_full();
+}
+
 void fault_as_shipped(void)
 {
     points_as_shipped();
     fixture_env("LL_TEST_HISTORY", NULL);
-    checker_close(&world.checker);
+    checker_close();
     world.checker.dir[0] = '\0';
 }
 
@@ -38,7 +45,7 @@ void fault_redis(char *reply, size_t size, const char *command)
 {
     if (strcmp(command, "FLUSHALL") == 0 ||
         strcmp(command, "CONFIG SET maxmemory 1") == 0)
-        checker_forgot(&world.checker);
+        checker_forgot();
     pool_redis(world.redis.url, reply, size, command);
 }
 
@@ -54,7 +61,7 @@ void fault_redis_start(const char *name, const char *value)
 {
     char reply[128] = "";
 
-    checker_forgot(&world.checker);
+    checker_forgot();
     fixture_redis_start(&world.redis, "--requirepass", SECRET_OF_REDIS, name, value,
                         NULL);
     for (int i = 0; strcmp(reply, "PONG") != 0; i++) { /* it may still be loading */
@@ -84,8 +91,7 @@ static bool is_crowded; /* four workers of each job: they must have met */
 static void start_clients(void)
 {
     if (world.clients == 0 && !world.has_no_clients && world.load.call_ct > 0)
-        world.clients =
-            load_clients_start(&world.load, &world.f, world.checker.dir, CLIENTS_MS);
+        load_clients_start(CLIENTS_MS);
 }
 
 /* Four workers of each job begin together. */
@@ -133,14 +139,14 @@ void fault_hold_back(int portions)
             n += (size_t)snprintf(ids + n, sizeof ids - n, ",%zu", i + 1);
     assert_in_range(n, 1, sizeof ids - 2);
     (void)strcpy(ids + n, ")");
-    gate_shut(&world.f, ids, portions);
+    gate_shut(ids, portions);
 }
 
 void fault_start_midway(void)
 {
     fault_hold_back(PORTIONS);
     fault_start("4");
-    pool_work_wait(&world.f, 100);
+    pool_work_wait(100);
 }
 
 void fault_feed(void)
@@ -150,11 +156,11 @@ void fault_feed(void)
 
 void fault_work_wait(int64_t more)
 {
-    int64_t done = pool_work_done(&world.f);
+    int64_t done = pool_work_done();
 
     for (int64_t i = 0; i < more; i += 100)
         gate_feed();
-    pool_work_wait(&world.f, done + more);
+    pool_work_wait(done + more);
 }
 
 /* A gate that ended with its server was shut as the fault began. */
@@ -162,7 +168,7 @@ void fault_assert_midway(void)
 {
     if (gate_is_shut() && !gate_holds())
         return;
-    if (load_left(&world.f) == 0)
+    if (load_left() == 0)
         fail_msg("the fault met no work: all was done");
 }
 
@@ -173,7 +179,7 @@ void fault_assert_still(void)
     world_wait("SELECT count(*) = 0 FROM pg_stat_activity WHERE usename ="
                " 'ledgerlock_worker' AND datname = current_database() AND backend_xid"
                " IS NOT NULL");
-    pool_assert_stands_still(&world.f, 600);
+    pool_assert_stands_still(600);
 }
 
 bool fault_kill(pid_t pid, int signal)
@@ -183,18 +189,18 @@ bool fault_kill(pid_t pid, int signal)
     while (signal == SIGKILL && pool_is_alive(pid))
         fixture_pause_ms(1);
     if (signal == SIGKILL || signal == SIGSTOP)
-        checker_killed(&world.checker, pid);
+        checker_killed(pid);
     return true;
 }
 
 static void await_work(void)
 {
-    int64_t since = fixture_now_ms(), done = pool_work_done(&world.f);
+    int64_t since = fixture_now_ms(), done = pool_work_done();
 
-    if (load_left(&world.f) == 0)
+    if (load_left() == 0)
         return;
-    checker_healed_at(&world.checker, since);
-    while (pool_work_done(&world.f) == done && load_left(&world.f) > 0) {
+    checker_healed_at(since);
+    while (pool_work_done() == done && load_left() > 0) {
         if (fixture_now_ms() - since > world.bound_ms)
             fail_msg("nothing was done within %d ms of the end of the fault",
                      world.bound_ms);
@@ -211,8 +217,7 @@ void fault_recovers(void)
         fixture_spawn(&world.f, &world.others, "run", "-w", "4", "--jobs", "orders",
                       NULL);
     world.is_one = false;
-    load_clients_finish(&world.load, &world.f, world.checker.dir, world.clients);
-    world.clients = 0;
+    load_clients_finish();
     world.has_no_clients = true;
 }
 
@@ -249,7 +254,7 @@ static void set_fault(const struct fault *fault, bool on)
  * their session was away. */
 static void assert_journaled(const char *kind)
 {
-    promise_int_equal(pool_incidents(&world.f, kind, ""), pool_counter(&world.f, kind));
+    promise_int_equal(pool_incidents(kind, ""), pool_counter(kind));
 }
 
 void fault_happens(const struct fault *fault)
@@ -285,10 +290,10 @@ static void assert_no_lock_stays(void)
 {
     int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
 
-    while (pool_lock_keys(&world.f) > 0) {
+    while (pool_lock_keys() > 0) {
         if (fixture_now_ms() > deadline)
             promise_broken("%" PRId64 " lock keys outlive their lease",
-                           pool_lock_keys(&world.f));
+                           pool_lock_keys());
         fixture_pause_ms(20);
     }
 }
@@ -297,13 +302,12 @@ void fault_check(void)
 {
     if (world.redis.pid > 0)
         assert_no_lock_stays();
-    promise_int_equal(pool_incidents(&world.f, "commit_unknown", ""),
-                      pool_incidents(&world.f, "commit_unknown", "settled: "));
-    promise_int_equal(pool_incidents(&world.f, "parked", ""), 0);
-    load_assert_exact(&world.load, &world.f);
+    promise_int_equal(pool_incidents("commit_unknown", ""),
+                      pool_incidents("commit_unknown", "settled: "));
+    promise_int_equal(pool_incidents("parked", ""), 0);
+    load_assert_exact();
     if (is_crowded) {
-        meet_assert("billing");
-        meet_assert("orders");
+        meet_assert_both();
     }
     is_crowded = false;
     fault_check_rows("now");
@@ -317,6 +321,6 @@ void fault_check_rows(const char *now)
                    world.bound_ms, world.lease_ms,
                    strchr(world.f.redis_url, ',') != NULL ? " --quorum" : "",
                    world.in_parts ? " --kills" : "");
-    checker_assert_holds(&world.checker, &world.f, now, options);
+    checker_assert_holds(now, options);
     print_message("%s", world.checker.out);
 }

@@ -24,6 +24,7 @@ extern const struct load_size fault_usual, fault_small;
 /* True if all of chaos was asked for (LL_TEST_CHAOS=full), not the quick set.
  */
 bool fault_is_full(void);
+bool fault_is_meant(void);
 
 /* ---- one fault ----------------------------------------------------------- */
 
@@ -37,6 +38,7 @@ struct fault {
     bool is_still;            /* nothing is done meanwhile */
     int done;                 /* so much is done meanwhile */
     bool is_shipped;          /* fault_as_shipped */
+    bool is_rare; /* left out by .when = fault_is_meant, see fault_is_full */
 };
 
 /* Starts the pool, waits until it is midway, and lets the fault begin; asserts that it

@@ -2,6 +2,7 @@
 #include "tests/lib/steps.h"
 
 #include "tests/lib/runs.h"
+#include "tests/lib/session.h"
 
 enum { LINE = 4096 };
 
@@ -113,6 +114,11 @@ int64_t super_ask(const char *sql, ...)
 
     COMPOSE(line, sql);
     return fixture_query_int8(superuser(), line);
+}
+
+PGconn *super_open(void)
+{
+    return session_open(superuser());
 }
 
 int64_t world_parked(void)

@@ -47,6 +47,9 @@ void world_is(int64_t n, const char *sql, ...) STEPS_TAKE(2);
 void super_do(const char *sql, ...) STEPS_TAKE(1);
 int64_t super_ask(const char *sql, ...) STEPS_TAKE(1);
 
+/* A session of his, with search_path ledgerlock; the caller's. */
+PGconn *super_open(void);
+
 /* Rows that are parked, and incidents that say so. */
 int64_t world_parked(void);
 

@@ -184,13 +184,11 @@ CASE(orders_flow_behind_those_of_1500_users_that_meet_an_error)
 {
     fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
     fixture_env("LEDGERLOCK_POOL_BATCH", "1000");
-    world_do("INSERT INTO users (user_id, currency) SELECT u, 'USD' FROM"
-             " generate_series(1001, 2500) AS u;"
-             " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-             " total_minor, currency, placed_at) SELECT user_id, user_id, '1', '', 0,"
-             " 'USD', " SHOP_FIRST " FROM users WHERE user_id > 1000;"
-             " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
-             " order_id, %d, 0, 1 FROM orders WHERE order_id > 1000; ANALYZE",
+    world_do(INTO_USERS
+             "SELECT u, 'USD' FROM generate_series(1001, 2500) AS u; " INTO_ORDERS
+             "SELECT user_id, user_id, '1', '', 0, 'USD', " SHOP_FIRST
+             " FROM users WHERE user_id > 1000; " INTO_LINES "SELECT order_id, %d,"
+             " 0, 1 FROM orders WHERE order_id > 1000; ANALYZE",
              SHOP_SKU);
     plant_triggers("> 1000", RAISE("P0001"));
     pool_start("run --jobs orders --now " SHOP_NOW);
@@ -213,7 +211,7 @@ CASE(fault_that_is_over_is_forgotten)
     fixture_pause_ms(500);
     world_do("DROP FUNCTION refuse CASCADE");
     pool_log_wait(&world.pool, "event=pool.fault_over");
-    pool_work_wait(&world.f, 2 * (int64_t)SHOP_USERS);
+    pool_work_wait(2 * (int64_t)SHOP_USERS);
     pool_stop();
     pool_logged(1, "event=pool.fault ");
     world_is(SHOP_USERS, "SELECT count(*) FROM charges");

@@ -160,7 +160,7 @@ CASE(row_that_is_committed_between_three_deaths_is_not_parked)
         if (deaths < 3)
             (void)unlink(once);
     }
-    pool_work_wait(&world.f, 901);
+    pool_work_wait(901);
     pool_stop();
     pool_logged(3, " deaths=1 ");
     promise_int_equal(world_parked(), 0);
@@ -199,7 +199,7 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
     fixture_env("LL_TEST_POINT", order);
     fixture_env("LL_TEST_POINT_ONCE", once);
     (void)unlink(once);
-    checker_open(&world.checker);
+    checker_open();
     assert_int_equal(run(row->workers), 0);
     if (!row->is_committed) /* the dead one had not counted what it committed */
         assert_string_equal(world.o.out, BILLED("200", "0") SERVED("200", "0"));
@@ -210,12 +210,11 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
      * counted against it. */
     assert_in_range(shop_log_count("event=worker.row_death"), 0, row->is_claimed);
     promise_int_equal(shop_incidents("parked"), 0);
-    promise_int_equal(pool_lock_keys(&world.f), 0);
+    promise_int_equal(pool_lock_keys(), 0);
     world_expect(
         "200 400 200 19978000",
         "SELECT concat_ws(' ', (SELECT count(*) FROM charges), (SELECT count(*)"
         " FROM transfers WHERE kind <> 'deposit'), (SELECT count(*) FROM"
         " stock_movements), (SELECT sum(balance_minor) FROM users))");
-    checker_assert_holds(&world.checker, &world.f, SHOP_NOW,
-                         "--kills --bound-ms 30000");
+    checker_assert_holds(SHOP_NOW, "--kills --bound-ms 30000");
 }

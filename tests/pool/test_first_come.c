@@ -33,21 +33,16 @@ static void fill(int orders, int seed)
 {
     draw_lines(orders, seed);
     world_do(
-        "INSERT INTO users (user_id, currency) SELECT u, 'USD'"
-        " FROM generate_series(1, 60) AS u;"
-        " INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor,"
-        " currency) SELECT s, 's' || s, n, n, s %% 7, 'USD' FROM (SELECT s, (SELECT"
-        " coalesce(sum(qty), 0) * 4 / 10 FROM drawn.lines WHERE sku = s) AS n"
-        " FROM generate_series(1, 30) AS s) AS t;"
-        " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-        " total_minor, currency, placed_at) SELECT order_id, min(user_id),"
-        " order_id, '', sum(qty * (sku %% 7 + extra)), 'USD', min(placed_at)"
-        " FROM drawn.lines GROUP BY order_id;"
-        " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
-        " order_id, sku, sku %% 7 + extra, sum(qty) FROM drawn.lines"
-        " GROUP BY 1, 2, 3;"
-        " SELECT deposit(user_id, 'USD', 1 + sum(total_minor)::bigint *"
-        " (user_id %% 9) / 8, '1', '2020-01-01Z') FROM orders GROUP BY user_id; ANALYZE");
+        INTO_USERS
+        "SELECT u, 'USD' FROM generate_series(1, 60) AS u; " INTO_STOCK
+        "SELECT s, 's' || s, n, n, s %% 7, 'USD' FROM (SELECT s, (SELECT"
+        " coalesce(sum(qty), 0) * 4 / 10 FROM drawn.lines WHERE sku = s) AS n FROM"
+        " generate_series(1, 30) AS s) AS t; " INTO_ORDERS "SELECT order_id,"
+        " min(user_id), order_id, '', sum(qty * (sku %% 7 + extra)), 'USD',"
+        " min(placed_at) FROM drawn.lines GROUP BY order_id; " INTO_LINES "SELECT"
+        " order_id, sku, sku %% 7 + extra, sum(qty) FROM drawn.lines GROUP BY 1, 2,"
+        " 3; SELECT deposit(user_id, 'USD', 1 + sum(total_minor)::bigint * (user_id"
+        " %% 9) / 8, '1', '2020-01-01Z') FROM orders GROUP BY user_id; ANALYZE");
 }
 
 WORLD(.lease_ms = 1000);
@@ -99,8 +94,7 @@ CASE(orders_in_any_order_are_served_by_four_workers_that_meet)
         world_audit(NOW, NULL);
         promise_int_equal(
             world_ask("SELECT count(*) FROM orders WHERE state = 'pending'"), 0);
-        if (world_ask("SELECT count(*) " WORKED) == 4 &&
-            pool_counter(&world.f, "busy") >= 100)
+        if (world_ask("SELECT count(*) " WORKED) == 4 && pool_counter("busy") >= 100)
             break;
         assert_true(tries < 5);
         world_close();
@@ -115,14 +109,14 @@ static void start_two(void)
     fixture_env("LEDGERLOCK_POOL_BATCH", "20");
     fill(4000, 9);
     oracle_read(world.owner, "o.user_id % 2 = 0");
-    gate_shut(&world.f, "user_id % 2 = 0", 1);
+    gate_shut("user_id % 2 = 0", 1);
     pool_start("run --jobs orders --now " NOW);
     world_wait("SELECT count(*) > 100 FROM ledgerlock.orders WHERE state <> 'pending'");
     fixture_env("LEDGERLOCK_POOL_ORDERS_WORKERS", "2");
     fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now", NOW, NULL);
     world_wait("SELECT count(*) = 3 FROM ledgerlock.workers");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
-               " user_id % 2 = 1");
+               " user_id %% 2 = 1");
     assert_int_equal(world_ask("SELECT count(DISTINCT pool) " WORKED), 1);
 }
 
@@ -146,7 +140,7 @@ CASE(standby_of_another_pool_goes_on_when_the_first_is_killed)
                                                                         way keeps its
                                                                         keys for its
                                                                         lease */
-    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
     worker = pool_workers(1);
     world_kill(&world.pool);
     (void)kill(worker, SIGKILL); /* it may have ended with its pool */
@@ -163,7 +157,7 @@ CASE(worker_that_is_frozen_gives_way_to_the_standby)
 
     start_two();
     super_do("SET search_path = ledgerlock; SELECT pause_job('orders')");
-    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
     frozen = pool_workers(1);
     assert_int_equal(kill(frozen, SIGSTOP), 0);
     gate_open();

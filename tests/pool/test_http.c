@@ -11,8 +11,8 @@ static const struct pool_work small = {
 /* A pool that has done all of its work, and answers. */
 static void start_and_drain(void)
 {
-    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now(&small));
-    pool_work_wait(&world.f, pool_work_all(&small));
+    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now());
+    pool_work_wait(pool_work_all());
     page_await(200, "/readyz", "");
 }
 

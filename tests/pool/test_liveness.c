@@ -133,16 +133,13 @@ static void on_each_key(const char *call)
 CASE(others_flow_while_the_keys_of_2016_users_are_held)
 {
     world_do(
-        "INSERT INTO users (user_id, balance_minor, currency) SELECT 32768 * (1 + g"
-        " / 32) + g %% 32, 0, 'USD' FROM generate_series(1, 2016) AS g; INSERT INTO"
-        " subscriptions (subscription_id, user_id, plan, amount_minor, currency,"
-        " anchor_at, unit, next_due_at) SELECT user_id, user_id, 'p', 1,"
-        " 'USD', " SHOP_FIRST ", 'month', " SHOP_FIRST " FROM users WHERE user_id"
-        " > 32767; INSERT INTO orders (order_id, user_id, idempotency_key,"
-        " request_hash, total_minor, currency, placed_at) SELECT user_id, user_id,"
-        " 'x', '', 10, 'USD', " SHOP_FIRST " FROM users WHERE user_id > 32767;"
-        " INSERT INTO order_lines SELECT user_id, %d, 10, 1 FROM users WHERE"
-        " user_id > 32767; ANALYZE",
+        "INSERT INTO users (user_id, balance_minor, currency) SELECT 32768 * (1 + g /"
+        " 32) + g %% 32, 0, 'USD' FROM generate_series(1, 2016) AS g; " INTO_SUBSCRIPTIONS
+        "SELECT user_id, user_id, 'p', 1, 'USD', " SHOP_FIRST ","
+        " 'month', " SHOP_FIRST " FROM users WHERE user_id > 32767; " INTO_ORDERS
+        "SELECT user_id, user_id, 'x', '', 10, 'USD', " SHOP_FIRST " FROM users"
+        " WHERE user_id > 32767; INSERT INTO order_lines SELECT user_id, %d, 10, 1"
+        " FROM users WHERE user_id > 32767; ANALYZE",
         SHOP_SKU);
     on_each_key("'SET'," KEY_I ",'other','PX',600000");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "5000"); /* all are passed over in three */

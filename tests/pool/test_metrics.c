@@ -22,7 +22,7 @@ static char asserted[1 << 12] = " "; /* the names of all values that were read *
 
 static void start(const char *words)
 {
-    page_start("run -w 1 --now %s %s", pool_work_now(&small), words);
+    page_start("run -w 1 --now %s %s", pool_work_now(), words);
     page_await(200, "/metrics", "");
 }
 
@@ -212,7 +212,7 @@ CASE(metrics_of_a_worker_that_stands_still_and_dies)
 CASE(metrics_of_servers_that_are_down)
 {
     start("");
-    pool_work_wait(&world.f, pool_work_all(&small));
+    pool_work_wait(pool_work_all());
     AWAIT_METRIC(plain_value("redis_up") == 1 && plain_value("pg_up") == 1);
     fixture_redis_kill(&world.redis);
     AWAIT_METRIC(plain_value("redis_up") == 0);
@@ -266,12 +266,12 @@ CASE(metrics_of_commits_in_doubt)
     proxy_cut_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
     start("--jobs billing");
     AWAIT_METRIC(DOUBT("committed") == 1);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_work_wait((int64_t)small.users * small.periods);
     proxy_cut_before(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
     give_work(21);
     AWAIT_METRIC(DOUBT("rolled_back") == 1);
     assert_true(DOUBT("committed") == 1 && LOST_COMMITS == 2);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods + 1);
+    pool_work_wait((int64_t)small.users * small.periods + 1);
     proxy_swallow_at(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
     give_work(22);
     AWAIT_METRIC(LOST_COMMITS == 3);
@@ -288,7 +288,7 @@ CASE(metrics_of_a_lock_answer_that_is_lost)
     start("--jobs billing");
     AWAIT_METRIC(value("lock_answers_lost_total", BILLING) == 1);
     proxy_pass(&world.to_redis);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_work_wait((int64_t)small.users * small.periods);
 }
 
 static const char collide[] =
@@ -303,7 +303,7 @@ CASE(metrics_of_collisions)
 {
     super_do("%s", collide);
     start("--jobs billing");
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_work_wait((int64_t)small.users * small.periods);
     AWAIT_METRIC(value("conflicts_total", BILLING) == 3);
 }
 

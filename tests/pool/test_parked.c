@@ -74,12 +74,12 @@ CASE(redis_that_restarts_again_and_again_parks_nothing)
     fixture_env("LEDGERLOCK_POOL_BATCH", "2");
     pool_start("run -w 3 --now " SHOP_NOW);
     for (int i = 1; i <= times; i++) {
-        pool_work_wait(&world.f, pool_work_done(&world.f) + 5);
+        pool_work_wait(pool_work_done() + 5);
         fixture_redis_kill(&world.redis);
         fixture_pause_ms(100);
         pool_redis_start(&world.redis);
     }
-    pool_work_wait(&world.f, pool_work_done(&world.f) + 5); /* it met work to the end */
+    pool_work_wait(pool_work_done() + 5); /* it met work to the end */
     pool_stop();
     promise_int_equal(world_parked(), 0);
     pool_logged(0, "pool.worker_died");

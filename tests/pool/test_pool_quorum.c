@@ -75,7 +75,7 @@ CASE(new_servers_are_waited_for_and_that_is_no_fault)
     pool_logged(0, "event=pool.redis_down");
     /* Said by the pool and not by its workers; again by one that asks late. */
     assert_in_range(pool_log_count(&world.pool, "event=pool.redis_waits"), 1, WORKERS);
-    assert_int_equal(pool_incidents(&world.f, "uncertain", ""), 0);
+    assert_int_equal(pool_incidents("uncertain", ""), 0);
 }
 
 static void kill_one(bool on)
@@ -92,7 +92,7 @@ static void wipe_one(bool on)
     char reply[32];
 
     for (int i = 0; on && i < 5; i++) {
-        checker_forgot(&world.checker);
+        checker_forgot();
         pool_redis(servers[1].url, reply, sizeof reply, "FLUSHALL");
         assert_string_equal(reply, "OK");
         fixture_pause_ms(50);

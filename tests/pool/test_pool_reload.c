@@ -21,8 +21,8 @@ static void write_config(const char *path, const char *text)
 static void start_with_file(char *path, size_t size)
 {
     fixture_file(path, size, "pool: { jobs = \"billing\"; batch = 7; };\n", 0600);
-    pool_start("run -w 3 --now %s -c %s", pool_work_now(&small), path);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_start("run -w 3 --now %s -c %s", pool_work_now(), path);
+    pool_work_wait((int64_t)small.users * small.periods);
     pool_wait_children(world.pool.pid, 3);
 }
 
@@ -43,7 +43,7 @@ CASE(hup_with_broken_file_keeps_the_old_configuration)
     fixture_pause_ms(300);
     assert_int_equal(pool_children(world.pool.pid, after), 3);
     assert_memory_equal(before, after, 3 * sizeof before[0]);
-    assert_int_equal(pool_work_done(&world.f), small.users * small.periods);
+    assert_int_equal(pool_work_done(), small.users * small.periods);
     pool_stop();
     (void)unlink(path);
 }
@@ -81,10 +81,9 @@ CASE(hup_with_good_file_replaces_workers_one_by_one)
     assert_in_range(fewest, 2, 3);
     pool_logged(1, "event=pool.reloaded");
     pool_logged(0, "event=pool.worker_died");
-    world_do("INSERT INTO subscriptions (user_id, plan, amount_minor, currency,"
-             " anchor_at, unit, next_due_at) SELECT user_id, 'more', 1, currency,"
-             " '2020-01-01Z', 'year', '2020-01-01Z' FROM users");
-    pool_work_wait(&world.f, (int64_t)small.users * (small.periods + 1));
+    world_do(INTO_ANY_SUBSCRIPTIONS "SELECT user_id, 'more', 1, currency,"
+                                    " '2020-01-01Z', 'year', '2020-01-01Z' FROM users");
+    pool_work_wait((int64_t)small.users * (small.periods + 1));
     assert_in_range(largest_batch(), 8, 500);
     pool_stop();
     (void)unlink(path);
@@ -101,8 +100,8 @@ CASE(hup_takes_over_the_level_of_the_log_unless_refused)
     char path[64];
 
     fixture_file(path, sizeof path, "log: { level = \"warn\"; };\n", 0600);
-    pool_start("run -w 2 --now %s -c %s", pool_work_now(&small), path);
-    pool_work_wait(&world.f, pool_work_all(&small));
+    pool_start("run -w 2 --now %s -c %s", pool_work_now(), path);
+    pool_work_wait(pool_work_all());
     pool_logged(0, "level=info");
     reload_with(path, "log: { level = \"info\"; };\n");
     pool_log_wait(&world.pool, "event=pool.reloaded");
@@ -119,8 +118,8 @@ CASE(hup_takes_over_the_level_of_the_log_unless_refused)
 /* Guarantee: A pool whose rights in PostgreSQL are taken says which and exits 6. */
 CASE(pool_whose_rights_are_taken_gives_up_with_6)
 {
-    pool_start("run --now %s", pool_work_now(&small));
-    pool_work_wait(&world.f, pool_work_all(&small));
+    pool_start("run --now %s", pool_work_now());
+    pool_work_wait(pool_work_all());
     world_do("REVOKE SELECT ON ledgerlock.subscriptions FROM ledgerlock_worker");
     pool_assert_ends(&world.pool, 6);
     pool_log_wait(&world.pool, "event=pool.giving_up");

@@ -53,12 +53,9 @@ static void need(const char *name)
 
 static void open_as(const struct world_plan *plan)
 {
-    char url[FIXTURE_URL];
-
     world_open_as(plan);
     super_do("%s", hang);
-    fixture_url_as(&world.f, "postgres", url, sizeof url);
-    eye = session_open(url);
+    eye = super_open();
     last_killed[0] = '\0';
 }
 

@@ -26,8 +26,7 @@ static void run_and_lose_the_answer(void)
                                  "--now", "2024-02-05T00:00:00Z", NULL),
                      0);
     assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: committed"),
-                     1);
+    assert_int_equal(pool_incidents("commit_unknown", "settled: committed"), 1);
 }
 
 /* Guarantee: A COMMIT whose answer is lost is settled as committed where it paid a
@@ -56,7 +55,7 @@ CASE(retry_that_is_declined_in_doubt_is_settled_as_committed)
 CASE(number_that_was_given_out_again_is_no_commit)
 {
     struct err e = {0};
-    struct hand h;
+    HAND h;
 
     hand_open(&h, 10000);
     h.s.batch = calloc(1, sizeof *h.s.batch);
@@ -68,11 +67,7 @@ CASE(number_that_was_given_out_again_is_no_commit)
     h.s.attempt.xid = world_ask("SELECT txid_current()");
     assert_int_equal(in_doubt_settle(&h.s, &e), 0);
     assert_int_equal(h.s.attempt.code, ERR_LOST);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: rolled back"),
-                     1);
-    free(h.s.batch);
-    h.s.batch = NULL;
-    session_close(&h.s);
+    assert_int_equal(pool_incidents("commit_unknown", "settled: rolled back"), 1);
 }
 
 /* Guarantee: A COMMIT in doubt stays so while PostgreSQL does not tell what became of
@@ -81,7 +76,7 @@ CASE(number_that_was_given_out_again_is_no_commit)
 CASE(error_of_the_question_settles_nothing)
 {
     struct err e = {0}, none = {0};
-    struct hand h;
+    HAND h;
 
     hand_open(&h, 10000);
     h.s.batch = calloc(1, sizeof *h.s.batch);
@@ -93,9 +88,6 @@ CASE(error_of_the_question_settles_nothing)
     super_do("GRANT EXECUTE ON FUNCTION pg_xact_status TO PUBLIC");
     assert_int_equal(in_doubt_settle(&h.s, &none), 0);
     assert_int_equal(h.s.attempt.code, 0);
-    free(h.s.batch);
-    h.s.batch = NULL;
-    session_close(&h.s);
 }
 
 /* Guarantee: A row that was parked counts as parked, also if PostgreSQL's answer was
@@ -121,7 +113,7 @@ CASE(row_that_is_parked_and_whose_answer_is_lost_counts)
 CASE(incident_of_an_outage_has_the_time_at_which_it_happened)
 {
     struct err e = {0};
-    struct hand h;
+    HAND h;
 
     hand_open(&h, 10000);
     pg_close(h.s.pg);
@@ -134,7 +126,6 @@ CASE(incident_of_an_outage_has_the_time_at_which_it_happened)
     world_expect("t",
                  "SELECT i.at < back.at - interval '1 second' FROM lock_incidents AS"
                  " i, public.back");
-    session_close(&h.s);
 }
 
 /* The lease would keep its keys for a minute and a half. */
@@ -153,15 +144,15 @@ CASE(worker_killed_in_doubt_leaves_its_keys_to_its_successor)
     proxy_cut_all(&world.to_postgres); /* it wants to ask, and gets no answer */
     assert_true(proxy_wait(&world.to_postgres, PROXY_REFUSED, 1, 60));
     fixture_pause_ms(500);
-    assert_true(pool_lock_keys(&world.f) > 0);
+    assert_true(pool_lock_keys() > 0);
     assert_int_equal(pool_children(world.pool.pid, pids), 1);
     assert_int_equal(kill(pids[0], SIGKILL), 0);
     proxy_pass(&world.to_postgres);
     proxy_cut_all(&world.to_postgres);
     until_ms = fixture_now_ms() + 45000;
-    while (pool_lock_keys(&world.f) > 0 && fixture_now_ms() < until_ms)
+    while (pool_lock_keys() > 0 && fixture_now_ms() < until_ms)
         fixture_pause_ms(20);
-    assert_int_equal(pool_lock_keys(&world.f), 0);
+    assert_int_equal(pool_lock_keys(), 0);
     pool_log_wait(&world.pool, "event=worker.recovers");
     pool_stop();
     world_expect("captured 2", "SELECT state || ' ' || tries FROM charges");

@@ -58,10 +58,10 @@ static void expect(const char *next)
 static void run_and_listen(const char *name)
 {
     listen_at(name);
-    pool_start("run -w 3 --now %s", pool_work_now(&small));
+    pool_start("run -w 3 --now %s", pool_work_now());
     expect("READY=1");
     pool_wait_children(world.pool.pid, 4);
-    pool_work_wait(&world.f, pool_work_all(&small));
+    pool_work_wait(pool_work_all());
     pool_stop();
     expect("STOPPING=1");
     assert_false(hears(0));
@@ -93,7 +93,7 @@ CASE(service_is_not_ready_while_a_worker_has_no_connection)
 {
     listen_at("@ledgerlock-test-unready");
     super_do("ALTER DATABASE %s CONNECTION LIMIT 4", world.f.database);
-    pool_start("run -w 6 --now %s", pool_work_now(&small));
+    pool_start("run -w 6 --now %s", pool_work_now());
     pool_log_wait(&world.pool, "event=pool.postgres_down");
     assert_false(hears(500));
     super_do("ALTER DATABASE %s CONNECTION LIMIT -1", world.f.database);
@@ -106,7 +106,7 @@ CASE(watchdog_is_fed_while_the_loop_runs)
 {
     listen_at("@ledgerlock-test-watchdog");
     fixture_env("WATCHDOG_USEC", "1000000");
-    pool_start("run -w 3 --now %s", pool_work_now(&small));
+    pool_start("run -w 3 --now %s", pool_work_now());
     do
         assert_true(hears(POOL_WAIT_MS));
     while (strcmp(word, "READY=1") != 0);
@@ -126,7 +126,7 @@ CASE(watchdog_of_another_process_is_not_fed)
     listen_at("@ledgerlock-test-other");
     fixture_env("WATCHDOG_USEC", "20000");
     fixture_env("WATCHDOG_PID", "1");
-    pool_start("run -w 3 --now %s", pool_work_now(&small));
+    pool_start("run -w 3 --now %s", pool_work_now());
     expect("READY=1");
     assert_false(hears(500));
     pool_stop();
