@@ -2,7 +2,6 @@
  * a circle of locks, makes statements slow; and transactions that cannot be serialized.
  * Each ends one transaction and nothing else. */
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 
@@ -31,10 +30,8 @@ GROUP(.open = open_beside_rival, .close = close_both);
 static void assert_collided(const char *words)
 {
     pool_log_wait(&world.pool, words);
-    fault_assert_midway();
-    fault_recovers();
+    fault_finish();
     pool_logged(0, "event=pool.worker_died");
-    fault_end();
     assert_true(pool_counter("conflicts") > 0);
 }
 
@@ -45,7 +42,7 @@ CASE(collision_lock_timeout_is_redone)
     fault_start_midway();
     session_do(rival,
                "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
-    fault_feed();
+    gate_feed();
     world_wait_blocked();
     fixture_pause_ms(FAULT_LEASE_MS);
     session_do(rival, "ROLLBACK");

@@ -22,11 +22,7 @@ static void lead_to(const struct private_pg *pg)
 
 static void wait_until(const struct private_pg *pg, const char *sql)
 {
-    for (int i = 0; fixture_query_int8(pg->url, sql) != 1; i++) {
-        if (i > 6000)
-            fail_msg("never true: %s", sql);
-        fixture_pause_ms(20);
-    }
+    FIXTURE_AWAIT(fixture_query_int8(pg->url, sql) == 1, "never true: %s", sql);
 }
 
 /* The standby has what the primary has, and gets nothing from now on. */
@@ -116,10 +112,8 @@ static void promote_without_the_tail(void)
     print_message("%" PRId64 " of %" PRId64 " were lost with the server\n",
                   before - after, before);
     assert_true(before - after >= 200);
-    fault_assert_midway();
-    fault_recovers();
+    fault_finish();
     pool_logged(0, "event=pool.worker_died");
-    fault_end();
 }
 
 /* Guarantee: A standby without the last commits takes over: they are done again,

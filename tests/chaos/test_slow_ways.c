@@ -2,7 +2,6 @@
  * thousand bytes a second, reset; and all of several pools clogged one after the other.
  * Slower, and right. */
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/meet.h"
 #include "tests/lib/steps.h"
 
@@ -65,7 +64,7 @@ static void reset(bool on)
     for (int i = 0; on && (i < 10 || proxy_count(&world.to_redis, PROXY_REFUSED) < 10);
          i++) {
         fault_assert_midway();
-        fault_feed();
+        gate_feed();
         proxy_reset_all(&world.to_redis);
         proxy_reset_all(&world.to_postgres);
         fixture_pause_ms(50);
@@ -115,7 +114,7 @@ static void start_pool(size_t i)
     proxy_open_redis(&ways[2 * i + 1], world.f.redis_url);
     (void)snprintf(through.redis_url, sizeof through.redis_url, "%s",
                    ways[2 * i + 1].url);
-    fixture_spawn(&through, &pools[i], "run", "-w", "2", NULL);
+    starts(&through, &pools[i], "run -w 2");
 }
 
 static void shuffle(size_t order[LINKS], unsigned *seed)

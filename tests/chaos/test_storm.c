@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/steps.h"
 
 /* ---- a storm of deaths ---- */
@@ -96,7 +95,7 @@ CASE_ROWS(worker_charges_by_the_databases_clock_with_its_own, shifts)
     fixture_env("LEDGERLOCK_POOL_CLOCKS_APART_S", "0");
     (void)strftime(told, sizeof told, "ts=%Y-%m-%dT", gmtime(&there));
     world_runs(0, "run --once -w 2");
-    fixture_assert_contains(world.o.err, told); /* its clock was off */
+    fixture_assert_contains(said.err, told); /* its clock was off */
     world_expect("1", "SELECT string_agg(s.user_id::text, ',') FROM charges JOIN"
                       " subscriptions AS s USING (subscription_id)");
     fault_check_rows("now");

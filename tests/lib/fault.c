@@ -1,7 +1,6 @@
 /* fault: the pool, the fault, and the checks at the end. */
 #include "tests/lib/fault.h"
 
-#include "tests/lib/gate.h"
 #include "tests/lib/meet.h"
 #include "tests/lib/points.h"
 #include "tests/lib/secrets.h"
@@ -59,29 +58,23 @@ void fault_redis_ok(const char *command)
 
 void fault_redis_start(const char *name, const char *value)
 {
-    char reply[128] = "";
+    char reply[128];
 
     checker_forgot();
     fixture_redis_start(&world.redis, "--requirepass", SECRET_OF_REDIS, name, value,
                         NULL);
-    for (int i = 0; strcmp(reply, "PONG") != 0; i++) { /* it may still be loading */
-        assert_true(i < 6000);
-        fixture_pause_ms(i > 0 ? 10 : 0);
-        fault_redis(reply, sizeof reply, "PING");
-    }
+    FIXTURE_AWAIT(
+        (fault_redis(reply, sizeof reply, "PING"), strcmp(reply, "PONG") == 0),
+        "it is still loading");
 }
 
 void fault_slow_down(void)
 {
+    world.is_slow = true;
     super_do(
         "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " PERFORM pg_sleep(0.03); RETURN NULL; END $$; CREATE TRIGGER slow AFTER INSERT"
         " ON ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION public.slow()");
-}
-
-void fault_full_speed(void)
-{
-    super_do("DROP TRIGGER slow ON ledgerlock.charges");
 }
 
 /* ---- the pool ---- */
@@ -100,14 +93,13 @@ void fault_start(const char *workers)
     is_crowded = strcmp(workers, "4") == 0;
     if (is_crowded)
         meet_begin();
-    fixture_spawn(&world.through, &world.pool, "run", "-w", workers, NULL);
+    pool_start_in(&world.through, "run -w %s", workers);
     start_clients();
 }
 
 void fault_start_one(void)
 {
-    fixture_spawn(&world.through, &world.pool, "run", "-w", "1", "--jobs", "billing",
-                  NULL);
+    pool_start_in(&world.through, "run -w 1 --jobs billing");
     world.is_one = true;
     start_clients();
 }
@@ -147,11 +139,6 @@ void fault_start_midway(void)
     fault_hold_back(PORTIONS);
     fault_start("4");
     pool_work_wait(100);
-}
-
-void fault_feed(void)
-{
-    gate_feed();
 }
 
 void fault_work_wait(int64_t more)
@@ -211,11 +198,13 @@ static void await_work(void)
 
 void fault_recovers(void)
 {
+    if (world.is_slow)
+        super_do("DROP TRIGGER slow ON ledgerlock.charges");
+    world.is_slow = false;
     gate_open();
     await_work();
     if (world.is_one)
-        fixture_spawn(&world.f, &world.others, "run", "-w", "4", "--jobs", "orders",
-                      NULL);
+        starts(&world.f, &world.others, "run -w 4 --jobs orders");
     world.is_one = false;
     load_clients_finish();
     world.has_no_clients = true;
@@ -228,6 +217,13 @@ void fault_end(void)
         pool_end(&world.others);
     }
     fault_check();
+}
+
+void fault_finish(void)
+{
+    fault_assert_midway();
+    fault_recovers();
+    fault_end();
 }
 
 static void set_fault(const struct fault *fault, bool on)
@@ -263,7 +259,7 @@ void fault_happens(const struct fault *fault)
         fault_as_shipped();
     fault_start_midway();
     set_fault(fault, true);
-    fault_feed();
+    gate_feed();
     if (fault->down != NULL)
         pool_log_wait(&world.pool, fault->down);
     if (fault->words != NULL)
@@ -285,23 +281,13 @@ void fault_happens(const struct fault *fault)
 
 /* ---- the check ---- */
 
-/* Every lock ends by itself, after its lease at the latest. */
-static void assert_no_lock_stays(void)
-{
-    int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
-
-    while (pool_lock_keys() > 0) {
-        if (fixture_now_ms() > deadline)
-            promise_broken("%" PRId64 " lock keys outlive their lease",
-                           pool_lock_keys());
-        fixture_pause_ms(20);
-    }
-}
-
 void fault_check(void)
 {
-    if (world.redis.pid > 0)
-        assert_no_lock_stays();
+    for (int i = 0; world.redis.pid > 0 && pool_lock_keys() > 0; i++) {
+        if (i == POOL_WAIT_MS / 20) /* every lock ends by itself, after its lease */
+            promise_broken("%" PRId64 " lock keys stay", pool_lock_keys());
+        fixture_pause_ms(20);
+    }
     promise_int_equal(pool_incidents("commit_unknown", ""),
                       pool_incidents("commit_unknown", "settled: "));
     promise_int_equal(pool_incidents("parked", ""), 0);

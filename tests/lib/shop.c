@@ -111,7 +111,7 @@ const char *shop_key(const char *verb, const char *key, const char *rest)
 
 int shop_run_with(const char *workers)
 {
-    return fixture_run(&world.f, &world.o, "run", "--once", "-w", workers, "--now",
+    return fixture_run(&world.f, &said, "run", "--once", "-w", workers, "--now",
                        SHOP_NOW, NULL);
 }
 
@@ -135,7 +135,7 @@ unsigned shop_log_count(const char *part)
 {
     unsigned n = 0;
 
-    for (const char *p = world.o.err; (p = strstr(p, part)) != NULL; p++)
+    for (const char *p = said.err; (p = strstr(p, part)) != NULL; p++)
         n++;
     return n;
 }
@@ -159,6 +159,5 @@ void shop_assert_others_done(void)
     if (charges != SHOP_USERS - 1 || orders != SHOP_USERS - 1)
         promise_broken("%" PRId64 " subscriptions and %" PRId64 " orders of %d others"
                        " were worked: exit %d, %s%s",
-                       charges, orders, SHOP_USERS - 1, world.o.code, world.o.out,
-                       world.o.err);
+                       charges, orders, SHOP_USERS - 1, said.code, said.out, said.err);
 }

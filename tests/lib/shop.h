@@ -61,7 +61,7 @@ void shop_let_go(void);
 const char *shop_key(const char *verb, const char *key, const char *rest);
 
 /* `run --once` with two workers for each job, at SHOP_NOW; returns the exit code, the
- * outputs are in world.o. */
+ * outputs are in said. */
 int shop_run(void);
 int shop_run_with(const char *workers);
 

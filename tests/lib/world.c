@@ -218,6 +218,14 @@ void world_subscription(int64_t id, int64_t user, int64_t amount, const char *an
              id, user, id, amount, anchor, anchor);
 }
 
+void world_decline(const char *schedule)
+{
+    world_do("INSERT INTO retry_schedules (pauses_s) VALUES ('{%s}')", schedule);
+    world_user(1, 99);
+    world_subscription(1, 1, 100, "2024-01-01 08:00:00Z");
+    world_run("2024-01-01T09:00:00Z");
+}
+
 void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_minor)
 {
     world_do(INTO_STOCK "VALUES (%" PRId64 ", '%s', %" PRId64 ", %" PRId64 ", %" PRId64
@@ -235,10 +243,10 @@ int64_t world_order(int64_t user, const char *key, const char *lines)
 
 static void run(const char *workers, const char *now, int code)
 {
-    (void)fixture_run(&world.f, &world.o, "run", "-w", workers, "--once", "--now", now,
+    (void)fixture_run(&world.f, &said, "run", "-w", workers, "--once", "--now", now,
                       NULL);
-    if (world.o.code != code)
-        fail_msg("run: exit %d, not %d: %s", world.o.code, code, world.o.err);
+    if (said.code != code)
+        fail_msg("run: exit %d, not %d: %s", said.code, code, said.err);
 }
 
 void world_run_pool(const char *workers, const char *now)
@@ -261,11 +269,11 @@ void world_audit(const char *now, const char *broken)
     json_t *doc, *row;
     size_t i;
 
-    (void)fixture_run(&world.f, &world.o, "audit", "--json", "--lag", "0s",
+    (void)fixture_run(&world.f, &said, "audit", "--json", "--lag", "0s",
                       now != NULL ? "--now" : NULL, now, NULL);
-    doc = json_loads(world.o.out, 0, NULL);
+    doc = json_loads(said.out, 0, NULL);
     if (doc == NULL)
-        fail_msg("audit: exit %d: %s", world.o.code, world.o.err);
+        fail_msg("audit: exit %d: %s", said.code, said.err);
     json_array_foreach(json_object_get(doc, "invariants"), i, row)
     {
         const char *name = json_string_value(json_object_get(row, "name"));
@@ -274,7 +282,7 @@ void world_audit(const char *now, const char *broken)
         if (json_is_true(json_object_get(row, "holds")) != expected)
             promise_broken("%s %s", name, expected ? "is broken" : "holds");
     }
-    assert_int_equal(world.o.code, broken == NULL ? 0 : 1);
+    assert_int_equal(said.code, broken == NULL ? 0 : 1);
     json_decref(doc);
 }
 

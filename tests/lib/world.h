@@ -13,13 +13,13 @@
 #include "tests/lib/load.h"
 #include "tests/lib/pool_world.h"
 #include "tests/lib/proxy.h"
+#include "tests/lib/runs.h"
 
 struct world {
     const struct world_plan *plan;
     struct fixture f;        /* runs the program as ledgerlock_worker */
     struct fixture through;  /* the same, through the proxies */
     char owner[FIXTURE_URL]; /* for the statements of a test */
-    struct fixture_output o; /* of the latest run */
     struct fixture_redis redis;
     struct proxy to_postgres, to_redis;
     struct fixture_child pool; /* is ended with the world */
@@ -32,6 +32,7 @@ struct world {
     bool is_one;
     pid_t clients;       /* of the load; 0: they do not run */
     bool has_no_clients; /* until fault_recovers */
+    bool is_slow;        /* fault_slow_down was called */
     bool in_parts;       /* batches were worked row by row, each with one token */
 };
 
@@ -115,6 +116,10 @@ void world_deposit(int64_t user, int64_t number, int64_t amount_minor);
 
 /* A monthly subscription that starts at its anchor ("2024-01-31Z"). */
 void world_subscription(int64_t id, int64_t user, int64_t amount, const char *anchor);
+
+/* User 1 has 0.99, and a subscription of 1.00 a month, declined at 09:00 on 1 January;
+ * with these pauses until later tries. */
+void world_decline(const char *schedule);
 
 void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_minor);
 

@@ -106,17 +106,9 @@ static const char life[] =
     "'UTC', 'MM-DD HH24:MI:SS')) FROM subscriptions AS s JOIN charges AS c USING "
     "(subscription_id) WHERE subscription_id = 1 AND period_no = 0";
 
-static void open_declined(const char *schedule)
-{
-    world_do("INSERT INTO retry_schedules (pauses_s) VALUES ('{%s}')", schedule);
-    world_user(1, 99);
-    world_subscription(1, 1, 100, "2024-01-01 08:00:00Z");
-    world_run("2024-01-01T09:00:00Z");
-}
-
 CASE(decline_is_retried_on_schedule_and_then_given_up)
 {
-    open_declined("3600,172800");
+    world_decline("3600,172800");
     world_expect("past_due declined 1 01-01 10:00:00", life);
     world_run("2024-01-01T09:59:59Z");
     world_expect("past_due declined 1 01-01 10:00:00", life);
@@ -131,7 +123,7 @@ CASE(decline_is_retried_on_schedule_and_then_given_up)
 
 CASE(resume_without_money_gives_exactly_one_more_try)
 {
-    open_declined("3600");
+    world_decline("3600");
     world_run("2024-01-01T10:00:00Z");
     assert_true(
         world_ask("SELECT resume_subscription(1, 1, 'bill_all', '2024-02-01Z')"));
@@ -145,7 +137,7 @@ CASE(resume_without_money_gives_exactly_one_more_try)
 
 CASE(retry_that_is_paid_captures_the_declined_row_and_goes_on)
 {
-    open_declined("86400");
+    world_decline("86400");
     world_deposit(1, 2, 201);
     world_settle("2024-03-01T07:00:00Z");
     world_expect("active captured 2 03-01 08:00:00", life);
@@ -174,7 +166,7 @@ CASE(cancel_bills_up_to_the_boundary_and_nothing_from_it_on)
 
 CASE(cancel_while_past_due_still_owes_the_period_that_has_begun)
 {
-    open_declined("3600");
+    world_decline("3600");
     world_deposit(1, 2, 1000);
     (void)world_text(
         "SELECT cancel_subscription(1, 1, p_at => '2024-01-01T12:00:00Z')");

@@ -167,10 +167,9 @@ static int64_t recovered(const char *what, const char *detail)
  * that died, with the time until each recovered, also without JavaScript. */
 CASE(timeline_tells_what_happened_to_a_worker, .open = open_proxies)
 {
-    static const char apply[] = "\0billing_apply_charges";
     pid_t worker;
 
-    proxy_hold(&world.to_postgres, apply, sizeof apply, 1);
+    proxy_hold(&world.to_postgres, PROXY_AT_APPLY, 1);
     start();
     assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
     page_await(200, "/state", "");

@@ -61,8 +61,8 @@ static void use_file(void)
     fixture_env("LEDGERLOCK_POSTGRES_URL", NULL);
     fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", NULL);
     fixture_env("LEDGERLOCK_REDIS_URL", NULL);
-    FIXTURE_AWAIT(fixture_run(&world.f, &world.o, "status", NULL) == 0, "status: %s",
-                  world.o.err);
+    FIXTURE_AWAIT(fixture_run(&world.f, &said, "status", NULL) == 0, "status: %s",
+                  said.err);
 }
 
 static void close_all(void)
@@ -125,10 +125,10 @@ static const struct {
 CASE_ROWS(no_password_is_printed_by, outputs)
 {
     world_runs(0, "%s", row->words);
-    assert_true(strlen(world.o.out) > 0 || strcmp(row->name, "locks") == 0 ||
+    assert_true(strlen(said.out) > 0 || strcmp(row->name, "locks") == 0 ||
                 strcmp(row->name, "parked") == 0);
-    assert_null(strstr(world.o.out, "canary"));
-    assert_null(strstr(world.o.err, "canary"));
+    assert_null(strstr(said.out, "canary"));
+    assert_null(strstr(said.err, "canary"));
 }
 
 /* ---- cores ---- */
@@ -178,7 +178,7 @@ CASE(file_that_others_read_is_refused)
     assert_int_equal(chmod(file, 0640), 0);
     world_says(3, "holds a password and may be read by others; run: chmod 600 /",
                "status");
-    assert_null(strstr(world.o.err, "canary"));
+    assert_null(strstr(said.err, "canary"));
     assert_int_equal(chmod(file, 0600), 0);
 }
 
@@ -205,7 +205,7 @@ CASE_ROWS(no_password_is_taken_from, places)
     if (row->variable != NULL)
         fixture_env(row->variable, row->value);
     world_says(3, row->part, "%s", row->words);
-    assert_null(strstr(world.o.err, "canary"));
+    assert_null(strstr(said.err, "canary"));
 }
 
 /* The URL without its password. */

@@ -2,7 +2,7 @@
  * named point), and it finds each kind of lie that is planted in the rows or in the
  * histories. */
 #include "tests/lib/meet.h"
-#include "tests/lib/world.h"
+#include "tests/lib/steps.h"
 
 static const struct load_size size = {
     .users = 30, .subscriptions = 40, .orders = 80, .periods = 3};
@@ -17,7 +17,7 @@ static void open_worked(void)
 {
     world_open();
     meet_begin();
-    fixture_spawn(&world.f, &world.pool, "run", "-w", "4", NULL);
+    pool_start("run -w 4");
     load_clients_start(500);
     load_clients_finish();
     pool_end(&world.pool);

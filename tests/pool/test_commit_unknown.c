@@ -84,8 +84,8 @@ static void cut(bool after, unsigned times)
     enum proxy_count count = after ? PROXY_CUTS_AFTER : PROXY_CUTS_BEFORE;
     unsigned before = proxy_count(&world.to_postgres, count);
 
-    (after ? proxy_cut_after : proxy_cut_before)(&world.to_postgres, PROXY_COMMIT,
-                                                 PROXY_COMMIT_SIZE, times);
+    (after ? proxy_cut_after : proxy_cut_before)(&world.to_postgres, PROXY_AT_COMMIT,
+                                                 times);
     gate_feed();
     assert_true(proxy_wait(&world.to_postgres, count, before + times, 60));
 }
@@ -172,20 +172,16 @@ CASE(commit_ack_lost_at_the_end_is_settled_before_exit)
 
 /* ---- in the middle of a transaction ---- */
 
-/* A Bind message of the statement: its name behind an empty portal name. */
-static const char apply[] = "\0billing_apply_charges";
-static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
 /* Guarantee: A connection that is lost in the middle of a transaction rolls it back;
  * its rows are worked once. */
 CASE(connection_lost_around_apply_is_rolled_back_and_redone)
 {
     start_midway();
     for (unsigned i = 1; i <= CUTS; i++) {
-        proxy_cut_before(&world.to_postgres, apply, sizeof apply, 1);
+        proxy_cut_before(&world.to_postgres, PROXY_AT_APPLY, 1);
         gate_feed();
         assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_BEFORE, i, 60));
-        proxy_cut_after(&world.to_postgres, apply, sizeof apply, 1);
+        proxy_cut_after(&world.to_postgres, PROXY_AT_APPLY, 1);
         gate_feed();
         assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_AFTER, i, 60));
     }
@@ -196,7 +192,7 @@ CASE(connection_lost_around_apply_is_rolled_back_and_redone)
 /* Guarantee: A worker that is slower than its lease rolls back before COMMIT. */
 CASE(answers_slower_than_the_lease_are_lost_before_commit, .open = open_short_lease)
 {
-    proxy_swallow_at(&world.to_postgres, begin, strlen(begin));
+    proxy_swallow_at(&world.to_postgres, PROXY_AT_BEGIN);
     start("1");
     assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
     proxy_delay(&world.to_postgres, 550); /* three answers outlast the lease */

@@ -47,19 +47,19 @@ static void meet_poison(const char *list)
 
 static void assert_parked_after_deaths(const char *line, const char *item)
 {
-    const char *said;
+    const char *incident;
 
-    assert_string_equal(world.o.out, line);
-    assert_int_equal(world.o.code, 8);
+    assert_string_equal(said.out, line);
+    assert_int_equal(said.code, 8);
     assert_true(shop_log_count("event=pool.worker_died") >=
                 3); /* and once in company */
     assert_true(shop_log_count("event=worker.row_death") >= 3);
     assert_int_equal(shop_incidents("parked"), 1);
-    said =
+    incident =
         world_text("SELECT resource || ' ' || detail FROM lock_incidents WHERE kind ="
                    " 'parked'");
-    fixture_assert_contains(said, item);
-    fixture_assert_contains(said,
+    fixture_assert_contains(incident, item);
+    fixture_assert_contains(incident,
                             "while it worked it alone, the last time of signal 11");
 }
 
@@ -88,11 +88,10 @@ CASE(three_deaths_park_a_poisonous_subscription_without_locks)
     fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
     fixture_env("LL_TEST_POISON", "billing:7");
     shop_hold("SELECT FROM users WHERE user_id = 100 FOR UPDATE");
-    fixture_spawn(&world.f, &world.pool, "run", "--once", "-w", "2", "--now", SHOP_NOW,
-                  NULL);
+    pool_start("run --once -w 2 --now %s", SHOP_NOW);
     pool_log_wait(&world.pool, "event=worker.row_death");
     shop_let_go();
-    (void)fixture_wait(&world.pool, 600, &world.o);
+    (void)fixture_wait(&world.pool, 600, &said);
     assert_parked_after_deaths(BILLED("199", "1") SERVED("200", "0"), "subscription:7");
 }
 
@@ -103,7 +102,7 @@ CASE(two_poisonous_rows_of_one_batch_are_both_parked)
              " '40 days', next_due_at = next_due_at - interval '40 days'"
              " WHERE subscription_id > 31");
     meet_poison("billing:7,billing:8");
-    assert_int_equal(world.o.code, 8);
+    assert_int_equal(said.code, 8);
     assert_int_equal(shop_incidents("parked"), 2);
     world_is(2, "SELECT count(*) FROM subscriptions WHERE state = 'parked' AND"
                 " subscription_id IN (7, 8)");
@@ -119,7 +118,7 @@ CASE(poisonous_row_alone_in_the_shop_is_not_parked)
         " subscription_id <> 7; UPDATE orders SET state = 'fulfilled', decided_at ="
         " now(), fence = 1");
     meet_poison("billing:7");
-    assert_int_equal(world.o.code, 70);
+    assert_int_equal(said.code, 70);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
     promise_int_equal(shop_incidents("parked"), 0);
     world_is(0, "SELECT count(*) FROM subscriptions WHERE state = 'parked'");
@@ -129,7 +128,7 @@ CASE(row_is_never_parked_when_park_after_is_0)
 {
     fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "0");
     meet_poison("billing:7");
-    assert_int_equal(world.o.code, 70);
+    assert_int_equal(said.code, 70);
     promise_int_equal(shop_incidents("parked"), 0);
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
 }
@@ -202,7 +201,7 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
     checker_open();
     assert_int_equal(run(row->workers), 0);
     if (!row->is_committed) /* the dead one had not counted what it committed */
-        assert_string_equal(world.o.out, BILLED("200", "0") SERVED("200", "0"));
+        assert_string_equal(said.out, BILLED("200", "0") SERVED("200", "0"));
     assert_int_equal(shop_log_count("event=pool.worker_died"), 1);
     assert_int_equal(shop_log_count("event=worker.recovers"),
                      strcmp(row->place, "before_lock") != 0);

@@ -107,46 +107,29 @@ GROUP(.start = work_under_kills, .stop = close_all);
 
 /* ---- comparing ---- */
 
-static void assert_right(const char *found)
-{
-    if (found != NULL)
-        promise_broken("%s", found);
-}
+static const struct {
+    const char *name;
+    const char *(*compare)(PGconn *);
+} comparisons[] = {
+    {"period_that_was_due_is_charged_once_and_no_other", load_wrong_charges},
+    {"subscription_stands_at_its_next_period", load_wrong_subscriptions},
+    {"decline_is_of_a_wallet_that_was_short_and_tried_to_the_end", load_wrong_declines},
+    {"hot_unit_is_sold_once_and_none_is_left_over", load_wrong_stock},
+    {"order_is_whole_or_nothing_and_refused_only_for_a_reason", load_wrong_orders},
+    {"wallet_holds_what_was_not_spent", load_wrong_wallets},
+};
 
 /* Guarantee: Workers are killed up to 60 times: every period that was due is charged
- * once and no other. */
-CASE(every_period_that_was_due_is_charged_once_and_no_other)
+ * once and no other; a charge is declined only where the wallet was short, and is tried
+ * to the end of its schedule; every unit of the SKU that all want is sold once, and
+ * none is left over; every order is served whole or not at all, and refused only for a
+ * reason that is true; every wallet holds what was not spent. */
+CASE_ROWS(every, comparisons)
 {
-    assert_right(load_wrong_charges(conn));
-    assert_right(load_wrong_subscriptions(conn));
-}
+    const char *found = row->compare(conn);
 
-/* Guarantee: Workers are killed up to 60 times: a charge is declined only where the
- * wallet was short, and is tried to the end of its schedule. */
-CASE(every_decline_is_of_a_wallet_that_was_short_and_tried_to_the_end)
-{
-    assert_right(load_wrong_declines(conn));
-}
-
-/* Guarantee: Workers are killed up to 60 times: every unit of the SKU that all want
- * is sold once, and none is left over. */
-CASE(every_hot_unit_is_sold_once_and_none_is_left_over)
-{
-    assert_right(load_wrong_stock(conn));
-}
-
-/* Guarantee: Workers are killed up to 60 times: every order is served whole or not
- * at all, and refused only for a reason that is true. */
-CASE(every_order_is_whole_or_nothing_and_refused_only_for_a_reason)
-{
-    assert_right(load_wrong_orders(conn));
-}
-
-/* Guarantee: Workers are killed up to 60 times: every wallet holds what was not
- * spent. */
-CASE(every_wallet_holds_what_was_not_spent)
-{
-    assert_right(load_wrong_wallets(conn));
+    if (found != NULL)
+        promise_broken("%s", found);
 }
 
 /* A run without races, and a load without its kinds of rows, prove nothing. */

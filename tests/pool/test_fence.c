@@ -255,7 +255,7 @@ CASE(database_only_works_without_redis_and_says_so)
 {
     open_without_redis();
     world_run(now);
-    fixture_assert_contains(world.o.err, "no Redis lock is held");
+    fixture_assert_contains(said.err, "no Redis lock is held");
     world_expect("5 5 4450 95", hand_done);
     world_audit(now, NULL);
 }

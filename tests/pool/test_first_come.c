@@ -102,8 +102,6 @@ CASE(orders_in_any_order_are_served_by_four_workers_that_meet)
     }
 }
 
-static struct fixture_child standby;
-
 static void start_two(void)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "20");
@@ -113,17 +111,26 @@ static void start_two(void)
     pool_start("run --jobs orders --now " NOW);
     world_wait("SELECT count(*) > 100 FROM ledgerlock.orders WHERE state <> 'pending'");
     fixture_env("LEDGERLOCK_POOL_ORDERS_WORKERS", "2");
-    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now", NOW, NULL);
+    starts(&world.f, &world.others, "run --jobs orders --now %s", NOW);
     world_wait("SELECT count(*) = 3 FROM ledgerlock.workers");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
                " user_id %% 2 = 1");
     assert_int_equal(world_ask("SELECT count(DISTINCT pool) " WORKED), 1);
 }
 
+/* A batch under way keeps its keys for its lease. */
+static void pause_orders(void)
+{
+    world_do("SELECT pause_job('orders')");
+    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
+}
+
 static void finish_by_the_standby(void)
 {
+    gate_open();
+    world_do("SELECT resume_job('orders')");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    pool_end(&standby);
+    pool_end(&world.others);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
     assert_served();
 }
@@ -135,17 +142,10 @@ CASE(standby_of_another_pool_goes_on_when_the_first_is_killed)
     pid_t worker;
 
     start_two();
-    super_do(
-        "SET search_path = ledgerlock; SELECT pause_job('orders')"); /* a batch under
-                                                                        way keeps its
-                                                                        keys for its
-                                                                        lease */
-    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
+    pause_orders();
     worker = pool_workers(1);
     world_kill(&world.pool);
     (void)kill(worker, SIGKILL); /* it may have ended with its pool */
-    gate_open();
-    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
     finish_by_the_standby();
 }
 
@@ -156,12 +156,9 @@ CASE(worker_that_is_frozen_gives_way_to_the_standby)
     pid_t frozen;
 
     start_two();
-    super_do("SET search_path = ledgerlock; SELECT pause_job('orders')");
-    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
+    pause_orders();
     frozen = pool_workers(1);
     assert_int_equal(kill(frozen, SIGSTOP), 0);
-    gate_open();
-    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
     finish_by_the_standby();
     assert_int_equal(kill(frozen, SIGCONT), 0);
 }
@@ -207,7 +204,7 @@ static const struct {
 
 static int run_once(void)
 {
-    return fixture_run(&world.f, &world.o, "run", "--once", "--jobs", "orders", "--now",
+    return fixture_run(&world.f, &said, "run", "--once", "--jobs", "orders", "--now",
                        NOW, NULL);
 }
 
@@ -220,7 +217,7 @@ CASE(once_beside_a_pool_that_serves_and_gets_nowhere_ends)
     world_wait("SELECT bool_and(user_id = 8) FROM ledgerlock.orders WHERE state ="
                " 'pending'");
     world_runs(7, "run --once --jobs orders --now " NOW);
-    fixture_assert_contains(world.o.out, " due (another pool serves them)");
+    fixture_assert_contains(said.out, " due (another pool serves them)");
     (void)shop_key("DEL", "user:8", "");
 }
 

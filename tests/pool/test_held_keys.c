@@ -98,9 +98,9 @@ CASE(once_after_the_named_command_ends_with_all_done, .open = open_due)
 {
     (void)shop_key("HSET", "user:3", "a list"); /* whatever type it has */
     world_runs(7, "run --once -w 2 --now %s", pool_work_now());
-    fixture_assert_contains(world.o.err, "event=lock.no_ttl");
-    fixture_assert_contains(world.o.err, "key=user:3 ");
-    fixture_assert_contains(world.o.err, "\"ledgerlock locks release user:3\"");
+    fixture_assert_contains(said.err, "event=lock.no_ttl");
+    fixture_assert_contains(said.err, "key=user:3 ");
+    fixture_assert_contains(said.err, "\"ledgerlock locks release user:3\"");
     world_runs(0, "locks release user:3 --yes");
     world_runs(0, "run --once -w 3 --now %s", pool_work_now());
     pool_work_assert_exact();
@@ -114,7 +114,7 @@ CASE(once_waits_for_a_key_that_will_end, .open = open_due)
     (void)shop_key("SET", "user:3", "other PX 2500");
     world_runs(0, "run --once -w 3 --now %s", pool_work_now());
     assert_true(fixture_now_ms() - since_ms >= 2000);
-    assert_null(strstr(world.o.err, "lock.no_ttl"));
+    assert_null(strstr(said.err, "lock.no_ttl"));
     pool_work_assert_exact();
 }
 

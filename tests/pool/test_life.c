@@ -14,15 +14,6 @@ static const char periods[] =
     "SELECT string_agg(concat_ws(' ', period_no, state, tries, amount_minor), ', '"
     " ORDER BY period_no) FROM charges WHERE subscription_id = 1";
 
-/* A subscription of 1.00 a month, declined once for a cent at 09:00 on 1 January. */
-static void open_declined(const char *schedule)
-{
-    world_do("INSERT INTO retry_schedules (pauses_s) VALUES ('{%s}')", schedule);
-    world_user(1, 99);
-    world_subscription(1, 1, 100, "2024-01-01 08:00:00Z");
-    world_run("2024-01-01T09:00:00Z");
-}
-
 /* As clients do, at a time of the test. */
 static void deposit(const char *key, int64_t amount, const char *at)
 {
@@ -34,7 +25,7 @@ static void deposit(const char *key, int64_t amount, const char *at)
 
 static void open_unpaid(void)
 {
-    open_declined("3600");
+    world_decline("3600");
     world_run("2024-01-01T10:00:00Z");
     deposit("later", 901, "2024-06-14Z");
     world_expect("unpaid 0 01-01 10:00 2", stands);
@@ -102,7 +93,7 @@ CASE(resume_that_bills_all_charges_what_is_over)
  * that try is the next one of the schedule. */
 CASE(deposit_makes_a_past_due_subscription_due)
 {
-    open_declined("86400,86400");
+    world_decline("86400,86400");
     deposit("little", 1, "2024-01-01 12:00Z");
     world_expect("past_due 0 01-01 12:00 1", stands);
     world_audit("2024-01-01T11:59:00Z", NULL);
@@ -113,7 +104,7 @@ CASE(deposit_makes_a_past_due_subscription_due)
 /* Small deposits must not use up the schedule. */
 CASE(deposit_that_is_too_small_uses_up_no_try)
 {
-    open_declined("86400");
+    world_decline("86400");
     world_subscription(2, 1, 98, "2024-01-01 08:00Z");
     world_run("2024-01-01T09:30:00Z");
     deposit("one", 1, "2024-01-01 12:00Z");
@@ -124,7 +115,7 @@ CASE(deposit_that_is_too_small_uses_up_no_try)
 
 CASE(deposit_for_one_of_two_makes_one_of_two_due)
 {
-    open_declined("86400");
+    world_decline("86400");
     world_subscription(2, 1, 110, "2024-01-01 08:00Z");
     world_run("2024-01-01T09:30:00Z");
     deposit("for one", 100, "2024-01-01 12:00Z");
@@ -138,7 +129,7 @@ CASE(deposit_for_one_of_two_makes_one_of_two_due)
 
 CASE(deposit_leaves_a_parked_subscription_alone)
 {
-    open_declined("86400");
+    world_decline("86400");
     world_do("UPDATE subscriptions SET state = 'parked'");
     deposit("all", 1000, "2024-01-01 12:00Z");
     world_expect("parked 0 01-02 09:00 1", stands);
@@ -177,7 +168,7 @@ CASE(each_period_is_charged_by_its_own_terms)
 /* A debt, and a period that is waived, cost by the terms of their own period. */
 CASE(debts_and_what_is_waived_cost_what_their_periods_do)
 {
-    open_declined("3600");
+    world_decline("3600");
     (void)world_text(
         "SELECT set_terms(1, 1, 1, 'duo', 2, 80), set_terms(1, 1, 3, 'solo', 1, 90)");
     world_run("2024-01-01T10:00:00Z");
@@ -185,7 +176,7 @@ CASE(debts_and_what_is_waived_cost_what_their_periods_do)
     world_says(0, "\n2024-02,USD,0.00,0.00,0.00,0.00,0.00,0.99,1.60,0.00\n",
                "report --csv --now 2024-04-15T00:00:00Z");
     world_runs(0, "audit --json --now 2024-04-15T00:00:00Z --lag 9999d");
-    fixture_assert_contains(world.o.out, "\"declined\": 510");
+    fixture_assert_contains(said.out, "\"declined\": 510");
     assert_true(world_ask("SELECT resume_subscription(1, 1, p_at => '2024-04-15Z')"));
     world_settle("2024-04-15T00:00:00Z");
     world_expect("0 waived 2 100, 1 waived 0 160, 2 waived 0 160, 3 captured 1 90",
@@ -234,7 +225,7 @@ CASE(paused_periods_are_not_charged)
 
 CASE(cancelled_now_is_charged_no_more)
 {
-    open_declined("86400");
+    world_decline("86400");
     (void)world_text("SELECT cancel_subscription(1, 1, 'now', '2024-01-01 12:00Z')");
     deposit("late", 1000, "2024-01-01 13:00Z");
     world_settle("2024-06-01T00:00:00Z");

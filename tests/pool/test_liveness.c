@@ -47,11 +47,11 @@ static void assert_flowed(const struct outcome *of, bool either_reason)
     (void)snprintf(line, sizeof line, "billing: %s; orders: %s\n", of->billing,
                    of->orders);
     if (either_reason) {
-        forget_keys(world.o.out);
+        forget_keys(said.out);
         forget_keys(line);
     }
-    assert_string_equal(world.o.out, line);
-    assert_int_equal(world.o.code, of->code);
+    assert_string_equal(said.out, line);
+    assert_int_equal(said.code, of->code);
     shop_assert_others_done();
     shop_forget();
 }
@@ -144,7 +144,7 @@ CASE(others_flow_while_the_keys_of_2016_users_are_held)
     on_each_key("'SET'," KEY_I ",'other','PX',600000");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "5000"); /* all are passed over in three */
     assert_int_equal(shop_run(), 7);
-    fixture_assert_contains(world.o.out, "its lock is held in Redis");
+    fixture_assert_contains(said.out, "its lock is held in Redis");
     shop_assert_others_done();
     on_each_key("'DEL'," KEY_I);
 }

@@ -176,9 +176,6 @@ CASE(metrics_of_rows_that_wait_and_rows_that_are_parked)
 
 /* ---- faults ---- */
 
-/* The bytes of statements, with the name between an empty portal and the rest. */
-static const char apply[] = "\0billing_apply_charges";
-static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 static const char user_key[] = "user:";
 
 #define BILLING "{job=\"billing\"}"
@@ -190,7 +187,7 @@ CASE(metrics_of_a_worker_that_stands_still_and_dies)
 {
     pid_t pid;
 
-    proxy_hold(&world.to_postgres, apply, sizeof apply, 1);
+    proxy_hold(&world.to_postgres, PROXY_AT_APPLY, 1);
     start("--jobs billing");
     assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
     pid = pool_child(world.pool.pid, "billing:0");
@@ -231,7 +228,7 @@ CASE(metrics_of_servers_that_are_down)
  * and rows whose fence refused an old token. */
 CASE(metrics_of_duplicates_that_were_prevented)
 {
-    proxy_hold(&world.to_postgres, begin, strlen(begin), 1);
+    proxy_hold(&world.to_postgres, PROXY_AT_BEGIN, 1);
     start("--jobs billing");
     assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
     world_do("UPDATE subscriptions SET next_due_at = '2030-01-01Z' WHERE "
@@ -263,16 +260,16 @@ static void give_work(int64_t user)
 /* Guarantee: /metrics counts COMMITs whose answer was lost, and what became of them. */
 CASE(metrics_of_commits_in_doubt)
 {
-    proxy_cut_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+    proxy_cut_after(&world.to_postgres, PROXY_AT_COMMIT, 1);
     start("--jobs billing");
     AWAIT_METRIC(DOUBT("committed") == 1);
     pool_work_wait((int64_t)small.users * small.periods);
-    proxy_cut_before(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+    proxy_cut_before(&world.to_postgres, PROXY_AT_COMMIT, 1);
     give_work(21);
     AWAIT_METRIC(DOUBT("rolled_back") == 1);
     assert_true(DOUBT("committed") == 1 && LOST_COMMITS == 2);
     pool_work_wait((int64_t)small.users * small.periods + 1);
-    proxy_swallow_at(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    proxy_swallow_at(&world.to_postgres, PROXY_AT_COMMIT);
     give_work(22);
     AWAIT_METRIC(LOST_COMMITS == 3);
     assert_true(DOUBT("committed") + DOUBT("rolled_back") == 2);

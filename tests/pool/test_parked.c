@@ -49,11 +49,11 @@ CASE_ROWS(row_is_parked_for_a, own)
                    "billing: %d charged, 0 declined, 0 cancelled, %d parked, nothing "
                    "left; orders: %d fulfilled, 0 rejected, %d parked, nothing left\n",
                    200 - is_billing, is_billing, 199 + is_billing, 1 - is_billing);
-    assert_string_equal(world.o.out, line);
-    assert_int_equal(world.o.code, 8);
+    assert_string_equal(said.out, line);
+    assert_int_equal(said.code, 8);
     assert_int_equal(world_parked(), 2); /* the row, and the incident log says so */
     fixture_assert_contains(world_text("SELECT detail FROM lock_incidents"), row->says);
-    assert_null(strstr(world.o.err, "pool.fault"));
+    assert_null(strstr(said.err, "pool.fault"));
 }
 
 /* ---- no row is at fault ---- */
@@ -96,7 +96,7 @@ CASE(workers_that_always_die_park_nothing_and_end_the_pool)
     fixture_env("LL_TEST_POINT", "after_claim=kill");
     (void)shop_run();
     points_as_shipped();
-    assert_int_equal(world.o.code, 70);
+    assert_int_equal(said.code, 70);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
     promise_int_equal(world_parked(), 0);
     world_is(0, "SELECT count(*) FROM charges");

@@ -21,10 +21,10 @@ static void support(const char *verb, const char *reason)
 
     fixture_become(&f, "ledgerlock_support");
     code = reason != NULL
-               ? fixture_run(&f, &world.o, verb, "billing", "--reason", reason, NULL)
-               : fixture_run(&f, &world.o, verb, "billing", NULL);
+               ? fixture_run(&f, &said, verb, "billing", "--reason", reason, NULL)
+               : fixture_run(&f, &said, verb, "billing", NULL);
     if (code != 0)
-        fail_msg("%s: exit %d: %s", verb, code, world.o.err);
+        fail_msg("%s: exit %d: %s", verb, code, said.err);
 }
 
 static void start(void)
@@ -54,7 +54,7 @@ CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
     start();
     FIXTURE_AWAIT(world_ask(CHARGED) > 100, "nothing is charged");
     support("pause", "the bank is closed");
-    fixture_assert_contains(world.o.out, "by ledgerlock_support: the bank is closed");
+    fixture_assert_contains(said.out, "by ledgerlock_support: the bank is closed");
     world_do("CREATE TABLE at_pause AS SELECT clock_timestamp() AS at");
     pool_log_wait(&world.pool, "event=pool.paused");
     others_flow();
@@ -68,7 +68,7 @@ CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
     others_flow();
     world_is(charged, CHARGED);
     support("resume", NULL);
-    fixture_assert_contains(world.o.out, "billing is resumed");
+    fixture_assert_contains(said.out, "billing is resumed");
     pool_log_wait(&world.pool, "event=pool.resumed");
     world_do("DROP TABLE at_pause");
     gate_open();
@@ -99,18 +99,18 @@ CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
 {
     support("pause", "first");
     support("pause", "second");
-    fixture_assert_contains(world.o.out, ": first\n");
+    fixture_assert_contains(said.out, ": first\n");
     world_says(7, "", "run --once -w %d --now %s", WORKERS, pool_work_now());
     fixture_assert_contains(
-        world.o.out,
+        said.out,
         "billing: 0 charged, 0 declined, 0 cancelled, 0 parked, left: 400 due"
         " (billing is paused: ledgerlock resume billing); orders: 60 fulfilled,");
     world_runs(0, "status");
-    fixture_assert_contains(world.o.out, "by ledgerlock_support\n  because: first\n");
+    fixture_assert_contains(said.out, "by ledgerlock_support\n  because: first\n");
     world_says(0, "\"reason\": \"first\"", "status --json");
     support("resume", NULL);
     support("resume", NULL);
-    fixture_assert_contains(world.o.out, "billing was not paused");
+    fixture_assert_contains(said.out, "billing was not paused");
     world_expect(
         "paused first ledgerlock_support, resumed  ledgerlock_support",
         "SELECT string_agg(concat_ws(' ', event, reason, worker), ', ' ORDER BY"

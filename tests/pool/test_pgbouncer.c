@@ -129,16 +129,6 @@ CASE(database_only_behind_a_pooler_is_exact)
 
 #define WORKED "FROM workers WHERE (counters ->> 'batches')::bigint > 0"
 
-static struct fixture_child standby;
-
-static void wait_for_orders_of(const char *users)
-{
-    FIXTURE_AWAIT(
-        world_ask("SELECT count(*) FROM orders WHERE state = 'pending' AND %s",
-                  users) == 0,
-        "an order is never decided");
-}
-
 /* No session lasts behind a transaction pooler, so a lock says who serves. */
 /* Guarantee: Behind PgBouncer, too, one worker of all pools serves orders as placed,
  * and the next when its pool is killed. */
@@ -149,17 +139,17 @@ CASE(standby_behind_a_pooler_goes_on_when_the_first_is_killed)
     fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
     gate_shut("user_id % 2 = 0", 1);
     pool_start("run --jobs orders --now %s", pool_work_now());
-    wait_for_orders_of("user_id % 2 = 1");
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
+               " user_id %% 2 = 1");
     worker = pool_workers(1);
-    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now",
-                  pool_work_now(), NULL);
+    starts(&world.f, &world.others, "run --jobs orders --now %s", pool_work_now());
     FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "nobody stands by");
     promise_int_equal(world_ask("SELECT count(*) " WORKED), 1);
     world_kill(&world.pool);
     (void)kill(worker, SIGKILL); /* it may have ended with its pool */
     gate_open();
-    wait_for_orders_of("true");
-    pool_end(&standby);
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+    pool_end(&world.others);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
     world_runs(0, "run --once --now %s", pool_work_now()); /* subscriptions */
     pool_work_assert_exact();
@@ -264,11 +254,11 @@ CASE(migrate_ten_at_once_behind_a_pooler_applies_once)
     fixture_exec(world.owner, "DROP SCHEMA ledgerlock CASCADE");
     go_through("ledgerlock_owner");
     for (size_t i = 0; i < 10; i++)
-        fixture_spawn(&world.f, &children[i], "migrate", NULL);
+        starts(&world.f, &children[i], "migrate");
     for (size_t i = 0; i < 10; i++) {
-        if (fixture_wait(&children[i], 90, &world.o) != 0)
-            fail_msg("exit %d: %s", world.o.code, world.o.err);
-        applied += strstr(world.o.out, "applied migration 001_schema") != NULL;
+        if (fixture_wait(&children[i], 90, &said) != 0)
+            fail_msg("exit %d: %s", said.code, said.err);
+        applied += strstr(said.out, "applied migration 001_schema") != NULL;
     }
     assert_int_equal(applied, 1);
 }

@@ -7,7 +7,6 @@
 /* The lease runs out soon; later; or whoever takes over does so for another reason. */
 enum { SHORT_MS = 4000, MIDDLE_MS = 12000, LONG_MS = 90000 };
 
-static struct fixture_child others;
 static pid_t holder;
 
 static const struct pool_work work = {
@@ -18,7 +17,6 @@ static void undo(void)
     if (holder > 0) /* the test failed, and it may stand still */
         (void)kill(holder, SIGKILL);
     holder = 0;
-    world_kill(&others);
 }
 
 #define PLAN                                                                           \
@@ -31,10 +29,6 @@ WORLD_OPEN(open_long, PLAN, .lease_ms = LONG_MS)
 WORLD_OPEN(open_middle, PLAN, .lease_ms = MIDDLE_MS)
 
 /* ---- the holder and the others ---- */
-
-/* A Bind message of the statement: its name behind an empty portal name. */
-static const char apply[] = "\0billing_apply_charges";
-static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 
 /* The only worker of a pool stands still: PostgreSQL has not got `bytes`, and Redis has
  * its locks. */
@@ -90,7 +84,7 @@ static int64_t held_token(void)
  * says so once. */
 CASE(stop_past_ttl_holder_is_fenced_and_the_journal_says_so_once)
 {
-    hold_at(begin, strlen(begin));
+    hold_at(PROXY_AT_BEGIN);
     others_do_all(); /* when the lease is over: they wait for its keys */
     fixture_pause_ms(SHORT_MS / 2);
     holder_goes_on();
@@ -117,7 +111,7 @@ static bool users_are_free(void)
  * ends. */
 CASE(stop_inside_transaction_frees_its_rows_before_the_lease, .open = open_middle)
 {
-    hold_at(apply, sizeof apply);
+    hold_at(PROXY_AT_APPLY);
     assert_false(users_are_free());
     while (!users_are_free())
         fixture_pause_ms(5);
@@ -136,7 +130,7 @@ CASE(stop_inside_transaction_frees_its_rows_before_the_lease, .open = open_middl
  * nothing once its session is gone. */
 CASE(stop_between_check_and_commit_past_its_lease_commits_nothing)
 {
-    hold_at(PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    hold_at(PROXY_AT_COMMIT);
     others_do_all();
     holder_goes_on();
     fixture_pause_ms(300);
@@ -154,15 +148,15 @@ CASE(stop_between_check_and_commit_is_put_in_order_by_the_rows, .open = open_lon
 {
     int64_t all = pool_work_all(), held;
 
-    hold_at(PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    hold_at(PROXY_AT_COMMIT);
     held = held_token();
     (void)redis_do("FLUSHALL");
     meet_begin();
-    fixture_spawn(&world.f, &others, "run", "-w", "4", "--now", pool_work_now(), NULL);
+    starts(&world.f, &world.others, "run -w 4 --now %s", pool_work_now());
     pool_work_wait(40); /* not all: its rows are locked */
     holder_goes_on();   /* in less than half of its lease: PostgreSQL has kept it */
     pool_work_wait(all);
-    pool_end(&others);
+    pool_end(&world.others);
     meet_assert_both();
     end_and_assert_exact();
     assert_in_range(
@@ -230,7 +224,7 @@ CASE_ROWS(old_holder_is_fenced_after, losses, .open = open_long)
 {
     int64_t held;
 
-    hold_at(begin, strlen(begin));
+    hold_at(PROXY_AT_BEGIN);
     held = held_token();
     row->lose();
     assert_int_equal(pool_lock_keys(), 0);

@@ -197,7 +197,7 @@ CASE(log_of_eight_troubled_workers_is_one_record_a_write)
 
     pool_work_put(&work);
     plant_canaries();
-    proxy_cut_before(&to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 40);
+    proxy_cut_before(&to_postgres, PROXY_AT_COMMIT, 40);
     proxy_cut_after(&to_redis, "EVALSHA", 7, 15);
     fd = spawn_with_packets(0);
     lines = check_packets(fd);
@@ -220,8 +220,8 @@ CASE(pool_whose_log_nobody_reads_works_to_the_end)
 
 static void assert_no_canary(void)
 {
-    if (strstr(world.o.out, CANARY) != NULL || strstr(world.o.err, CANARY) != NULL)
-        fail_msg("a password is shown: %s%s", world.o.out, world.o.err);
+    if (strstr(said.out, CANARY) != NULL || strstr(said.err, CANARY) != NULL)
+        fail_msg("a password is shown: %s%s", said.out, said.err);
 }
 
 /* A run with these URLs fails and shows no password. */
@@ -230,7 +230,7 @@ static void assert_hidden(const char *url, const char *redis_url)
     (void)snprintf(world.f.url, sizeof world.f.url, "%s", url);
     (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s", redis_url);
     write_urls();
-    assert_int_not_equal(fixture_run(&world.f, &world.o, "run", "--once", NULL), 0);
+    assert_int_not_equal(fixture_run(&world.f, &said, "run", "--once", NULL), 0);
     assert_no_canary();
 }
 
@@ -246,7 +246,7 @@ CASE(password_in_a_url_is_in_no_message)
                    to_redis.port);
     assert_hidden("postgresql://u:" CANARY "@127.0.0.1:1/nothing?connect_timeout=2",
                   redis_url);
-    assert_int_equal(world.o.code, 4);
+    assert_int_equal(said.code, 4);
     assert_hidden("postgresql://u:" CANARY "@[broken/nothing", redis_url);
     assert_hidden(url, refused);
     assert_hidden(url, "redis://:" CANARY "@127.0.0.1:x");

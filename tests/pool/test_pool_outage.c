@@ -1,7 +1,6 @@
 /* pool: its servers go away in the middle of the work: it stays up, says so once,
  * charges nothing meanwhile, resumes by itself, and the totals are exact. */
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/steps.h"
 
@@ -54,7 +53,7 @@ static void swallow(bool on)
 static void flush(bool on)
 {
     for (int i = 0; on && i < 8; i++) {
-        fault_feed();
+        gate_feed();
         fault_redis_ok("FLUSHALL");
         fixture_pause_ms(90);
     }

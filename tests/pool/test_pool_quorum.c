@@ -164,7 +164,7 @@ CASE(lock_on_a_quorum_is_listed_once_and_released_everywhere)
     world_runs(0, "locks release user:42 --yes");
     do /* the last server may answer when the command has a majority, and is gone */
         world_runs(0, "locks");
-    while (strstr(world.o.out, "0 held") == NULL);
+    while (strstr(said.out, "0 held") == NULL);
     assert_int_equal(ll_release(l), LL_GONE);
     ll_free(l);
     ll_close(c);

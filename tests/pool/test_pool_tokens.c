@@ -115,7 +115,7 @@ static void jump(bool on)
 {
     for (int i = 0; on && i < 50; i++) {
         if (i % 3 == 0)
-            fault_feed();
+            gate_feed();
         checker_forgot();
         clock_jump_server(&world.redis, i % 2 == 0 ? CLOCK_HOUR_MS : -CLOCK_HOUR_MS);
         fixture_pause_ms(20);

@@ -21,8 +21,8 @@ GROUP(.open = open_declined, .end = world_end, .close = world_close);
 /* Runs once, far enough behind the first try; COMMIT is done, its answer is lost. */
 static void run_and_lose_the_answer(void)
 {
-    proxy_cut_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
-    assert_int_equal(fixture_run(&world.through, &world.o, "run", "-w", "1", "--once",
+    proxy_cut_after(&world.to_postgres, PROXY_AT_COMMIT, 1);
+    assert_int_equal(fixture_run(&world.through, &said, "run", "-w", "1", "--once",
                                  "--now", "2024-02-05T00:00:00Z", NULL),
                      0);
     assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
@@ -101,11 +101,11 @@ CASE(row_that_is_parked_and_whose_answer_is_lost_counts)
     world_do("UPDATE subscriptions SET next_period_no = 9223372036854775000, every ="
              " 1000 WHERE subscription_id = 2");
     proxy_cut_after(&world.to_postgres, park, sizeof park, 1);
-    assert_int_equal(fixture_run(&world.through, &world.o, "run", "-w", "1", "--once",
+    assert_int_equal(fixture_run(&world.through, &said, "run", "-w", "1", "--once",
                                  "--now", "2024-02-05T00:00:00Z", NULL),
                      8);
     assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
-    fixture_assert_contains(world.o.out, " 1 parked, nothing left");
+    fixture_assert_contains(said.out, " 1 parked, nothing left");
 }
 
 /* Guarantee: An incident that happened while PostgreSQL was away is written down later,
@@ -138,7 +138,7 @@ CASE(worker_killed_in_doubt_leaves_its_keys_to_its_successor)
 
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "90000");
     world_deposit(1, 2, 100);
-    proxy_swallow_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    proxy_swallow_after(&world.to_postgres, PROXY_AT_COMMIT);
     pool_start_in(&world.through, "run -w 1 --jobs billing --now 2024-02-05T00:00:00Z");
     assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
     proxy_cut_all(&world.to_postgres); /* it wants to ask, and gets no answer */

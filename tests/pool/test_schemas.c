@@ -61,23 +61,20 @@ static void expect(const char *schema, int price)
  * own totals. */
 CASE(two_pools_in_two_schemas_have_the_totals_of_each, .close = shop_close)
 {
-    struct fixture_child second;
-
     fill("ledgerlock", 7);
     open_second();
     fill("second", 11);
     /* None of them ends before both have begun. */
     shop_hold("SELECT FROM ledgerlock.users, second.users AS u WHERE users.user_id = 7"
               " AND u.user_id = 7 FOR NO KEY UPDATE");
-    fixture_spawn(&world.f, &second, "run", "-w", "2", "--now", NOW, "--once", NULL);
+    starts(&world.f, &world.others, "run -w 2 --now %s --once", NOW);
     use_schema(NULL, NULL);
-    fixture_spawn(&world.f, &world.pool, "run", "-w", "2", "--now", NOW, "--once",
-                  NULL);
+    pool_start("run -w 2 --now %s --once", NOW);
     world_wait("SELECT EXISTS (SELECT FROM ledgerlock.batches) AND EXISTS (SELECT FROM"
                " second.batches)");
     shop_let_go();
     pool_assert_ends(&world.pool, 0);
-    pool_assert_ends(&second, 0);
+    pool_assert_ends(&world.others, 0);
     assert_int_equal(
         world_ask("SELECT (SELECT min(recorded_at) FROM ledgerlock.batches) < (SELECT"
                   " max(recorded_at) FROM second.batches) AND (SELECT min(recorded_at)"
@@ -103,7 +100,7 @@ CASE(row_of_another_schema_is_parked_by_its_own_constraint)
     world_is(1, "SELECT count(*) FROM second.subscriptions WHERE state = 'parked' AND"
                 " subscription_id = 3");
     world_runs(0, "parked");
-    fixture_assert_contains(world.o.out, "one_charge_per_period");
+    fixture_assert_contains(said.out, "one_charge_per_period");
 }
 
 CASE(changes_by_hand_are_found_in_the_schema_that_is_set)
@@ -112,7 +109,7 @@ CASE(changes_by_hand_are_found_in_the_schema_that_is_set)
     world_do("ALTER TABLE second.users DROP CONSTRAINT balance_never_negative");
     world_says(6, "balance_never_negative", "run --once");
     world_runs(1, "audit");
-    fixture_assert_contains(world.o.out, "schema_as_built");
+    fixture_assert_contains(said.out, "schema_as_built");
     use_schema(NULL, NULL);
     world_runs(0, "audit");
 }

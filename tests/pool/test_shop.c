@@ -31,8 +31,8 @@ static void open_shop(const char *keep_mb, const char *rate)
 {
     owner = world.f;
     fixture_become(&owner, "ledgerlock_owner");
-    fixture_spawn(&owner, &shop, "shop", "--keep-mb", keep_mb, "--orders", rate,
-                  "--periods", rate, "--users", "100", NULL);
+    starts(&owner, &shop, "shop --keep-mb %s --orders %s --periods %s --users 100",
+           keep_mb, rate, rate);
     page_start("run -w 2 --allow-chaos --http-audit-every-s 5");
     FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") > 50 &&
                       super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
@@ -104,9 +104,9 @@ static void press_and_recover(const char *action)
 
 static void assert_exact(void)
 {
-    (void)fixture_run(&owner, &world.o, "audit", "--lag", "30d", NULL);
-    if (world.o.code != 0)
-        fail_msg("audit: %d: %s%s", world.o.code, world.o.out, world.o.err);
+    (void)fixture_run(&owner, &said, "audit", "--lag", "30d", NULL);
+    if (said.code != 0)
+        fail_msg("audit: %d: %s%s", said.code, said.out, said.err);
     promise_int_equal(world_parked(), 0);
 }
 
@@ -284,8 +284,8 @@ CASE(shop_refuses_a_database_without_the_mark)
     world_do("DROP SCHEMA ledgerlock_shop");
     owner = world.f;
     fixture_become(&owner, "ledgerlock_owner");
-    (void)fixture_run(&owner, &world.o, "shop", NULL);
-    assert_int_equal(world.o.code, 6);
-    fixture_assert_contains(world.o.err, "CREATE SCHEMA ledgerlock_shop");
+    (void)fixture_run(&owner, &said, "shop", NULL);
+    assert_int_equal(said.code, 6);
+    fixture_assert_contains(said.err, "CREATE SCHEMA ledgerlock_shop");
     world_is(0, "SELECT count(*) FROM users");
 }
