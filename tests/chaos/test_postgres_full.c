@@ -3,7 +3,6 @@
  * the disk is refused at start by name, unless one says that one knows. */
 #define _GNU_SOURCE /* unshare */
 #include <fcntl.h>
-#include <libpq-fe.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>

@@ -53,7 +53,7 @@ static void kill_the_primary(void)
 static void fail_over(void)
 {
     kill_the_primary();
-    checker_lost();
+    checker_mark("lost", 0, 0);
     fixture_exec(standby.url, "SELECT pg_promote()");
     wait_until(&standby, "SELECT (NOT pg_is_in_recovery())::int");
     lead_to(&standby);

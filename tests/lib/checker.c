@@ -75,41 +75,15 @@ void checker_assert_rows(const char *now)
 
 /* ---- what else happened ---- */
 
-static void mark(const char *event, pid_t pid, int64_t us)
+void checker_mark(const char *event, pid_t pid, int64_t ms)
 {
-    struct timespec ts;
+    struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    if (us == 0)
-        us = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+    if (ms == 0)
+        (void)clock_gettime(CLOCK_MONOTONIC, &ts);
     if (world.checker.dir[0] != '\0')
         checker_plant("faults", "{\"event\":\"%s\",\"pid\":%ld,\"t\":%lld}\n", event,
-                      (long)pid, (long long)us);
-}
-
-void checker_killed(pid_t pid)
-{
-    mark("killed", pid, 0);
-}
-
-void checker_healed(void)
-{
-    mark("healed", 0, 0);
-}
-
-void checker_healed_at(int64_t ms)
-{
-    mark("healed", 0, ms * 1000);
-}
-
-void checker_lost(void)
-{
-    mark("lost", 0, 0);
-}
-
-void checker_forgot(void)
-{
-    mark("forgot", 0, 0);
+                      (long)pid, (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
 }
 
 /* ---- lies ---- */

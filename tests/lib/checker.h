@@ -25,15 +25,11 @@ int checker_run_spoilt(const char *now, const char *spoil);
 void checker_assert_holds(const char *now, const char *options);
 void checker_assert_rows(const char *now);
 
-/* Lines of ours beside those of the workers: this process was just killed or stopped;
- * no fault is left from now on, or since that millisecond of the monotonic clock; the
- * rows are those of a server that had not got the last of them; Redis is about to lose
- * keys. Without histories they do nothing. */
-void checker_killed(pid_t pid);
-void checker_healed(void);
-void checker_healed_at(int64_t ms);
-void checker_lost(void);
-void checker_forgot(void);
+/* A line of ours beside those of the workers: this process was just "killed" or
+ * stopped; no fault is left, "healed", from now on or since that millisecond of the
+ * monotonic clock; the rows are those of a server that had "lost" the last of them;
+ * Redis is about to lose keys, "forgot". Without histories it does nothing. */
+void checker_mark(const char *event, pid_t pid, int64_t ms);
 
 /* Appends an event to a file of the folder. */
 void checker_plant(const char *file, const char *fmt, ...)

@@ -44,7 +44,7 @@ void fault_redis(char *reply, size_t size, const char *command)
 {
     if (strcmp(command, "FLUSHALL") == 0 ||
         strcmp(command, "CONFIG SET maxmemory 1") == 0)
-        checker_forgot();
+        checker_mark("forgot", 0, 0);
     pool_redis(world.redis.url, reply, size, command);
 }
 
@@ -60,7 +60,7 @@ void fault_redis_start(const char *name, const char *value)
 {
     char reply[128];
 
-    checker_forgot();
+    checker_mark("forgot", 0, 0);
     fixture_redis_start(&world.redis, "--requirepass", SECRET_OF_REDIS, name, value,
                         NULL);
     FIXTURE_AWAIT(
@@ -176,7 +176,7 @@ bool fault_kill(pid_t pid, int signal)
     while (signal == SIGKILL && pool_is_alive(pid))
         fixture_pause_ms(1);
     if (signal == SIGKILL || signal == SIGSTOP)
-        checker_killed(pid);
+        checker_mark("killed", pid, 0);
     return true;
 }
 
@@ -186,7 +186,7 @@ static void await_work(void)
 
     if (load_left() == 0)
         return;
-    checker_healed_at(since);
+    checker_mark("healed", 0, since);
     while (pool_work_done() == done && load_left() > 0) {
         if (fixture_now_ms() - since > world.bound_ms)
             fail_msg("nothing was done within %d ms of the end of the fault",

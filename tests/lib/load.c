@@ -1,10 +1,6 @@
 /* load: the generator. */
 #include "tests/lib/load.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "tests/lib/draw.h"

@@ -1,8 +1,4 @@
 /* load: what must have come out, reckoned from the draw, against the rows. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/lib/session.h"
 #include "tests/lib/world.h"

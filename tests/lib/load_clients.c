@@ -1,14 +1,7 @@
 /* load: the SQL of it: rows, and calls of clients while the pool works. */
 #include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/lib/world.h"
 

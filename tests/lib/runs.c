@@ -53,7 +53,8 @@ void starts(const struct fixture *f,
     fixture_spawn(f, child, ALL(w));
 }
 
-static void run(const struct fixture *f, int code, const char *words, va_list ap)
+__attribute__((format(printf, 3, 0))) static void
+run(const struct fixture *f, int code, const char *words, va_list ap)
 {
     char line[LINE], copy[LINE], *w[WORDS];
 

@@ -140,11 +140,6 @@ unsigned shop_log_count(const char *part)
     return n;
 }
 
-int64_t shop_incidents(const char *kind)
-{
-    return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
-}
-
 void shop_assert_others_done(void)
 {
     int64_t charges =

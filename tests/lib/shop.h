@@ -69,9 +69,8 @@ int shop_run_with(const char *workers);
  * that workers of both jobs met (meet.h). */
 int shop_run_met(void);
 
-/* How often a text stands in the log of the latest run; incidents of a kind. */
+/* How often a text stands in the log of the latest run. */
 unsigned shop_log_count(const char *part);
-int64_t shop_incidents(const char *kind);
 
 /* Asserts that the subscriptions and orders of all but SHOP_TROUBLE were worked. */
 void shop_assert_others_done(void);

@@ -241,22 +241,14 @@ int64_t world_order(int64_t user, const char *key, const char *lines)
 
 /* ---- running ------------------------------------------------------------- */
 
-static void run(const char *workers, const char *now, int code)
-{
-    (void)fixture_run(&world.f, &said, "run", "-w", workers, "--once", "--now", now,
-                      NULL);
-    if (said.code != code)
-        fail_msg("run: exit %d, not %d: %s", said.code, code, said.err);
-}
-
 void world_run_pool(const char *workers, const char *now)
 {
-    run(workers, now, 0);
+    runs(&world.f, 0, "run -w %s --once --now %s", workers, now);
 }
 
 void world_run_and_park(const char *now)
 {
-    run("1", now, 8);
+    runs(&world.f, 8, "run -w 1 --once --now %s", now);
 }
 
 void world_run(const char *now)

@@ -28,7 +28,7 @@ struct world {
     struct checker checker;
     /* For fault.h: */
     int lease_ms, bound_ms;      /* of the checker: lease and recovery */
-    struct fixture_child others; /* of the job that the pool does not work */
+    struct fixture_child others; /* of the job that the pool does not work, or any */
     bool is_one;
     pid_t clients;       /* of the load; 0: they do not run */
     bool has_no_clients; /* until fault_recovers */
@@ -131,14 +131,14 @@ int64_t world_order(int64_t user, const char *key, const char *lines);
 /* `run --once --now NOW` with one worker of each job; asserts exit 0. */
 void world_run(const char *now);
 
-/* The same, and world_audit. */
-void world_settle(const char *now);
-
 /* The same; asserts exit 8, which says that something was parked. */
 void world_run_and_park(const char *now);
 
 /* The first with so many workers of each job. */
 void world_run_pool(const char *workers, const char *now);
+
+/* The first, and world_audit. */
+void world_settle(const char *now);
 
 /* `audit --now NOW --lag 0s`, at the clock's time if now is NULL; asserts that every
  * invariant holds, or with a name, that exactly this one is broken. */

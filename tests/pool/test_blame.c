@@ -1,7 +1,6 @@
 /* blame: a row is parked for what our own constraints say of it, and for nothing else.
  * An error of anybody else's making parks nothing, is said once, holds up no row that
  * it does not concern, and ends the pool when nothing can be committed any more. */
-#include "tests/lib/pool_world.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 

@@ -252,7 +252,7 @@ CASE(work_taken_up_too_late_is_found)
 CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault)
 {
     told(INVOKED, KILLED("1", "5"), "--bound-ms 1000", "recovery_bounded");
-    checker_healed();
+    checker_mark("healed", 0, 0);
     checker_plant("other", "%s",
                   OF("invoke", "other", "9000000000000000") "}\n" OF(
                       "ok", "other", "9000000000000000") "}\n");
@@ -261,10 +261,10 @@ CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault)
 
 CASE(pool_that_comes_back_too_late_or_never_is_found)
 {
-    checker_healed_at(1);
+    checker_mark("healed", 0, 1);
     assert_finds("recovery_bounded", "--bound-ms 1000");
     plant(NULL, NULL, NULL);
-    checker_healed();
+    checker_mark("healed", 0, 0);
     assert_finds("recovery_bounded", "");
 }
 

@@ -2,7 +2,6 @@
  * it alone, and given back by a person; a death of any other kind counts against no
  * row, and what the dead worker had in its hands is worked again, once. */
 #include "tests/lib/points.h"
-#include "tests/lib/pool_world.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
@@ -54,7 +53,7 @@ static void assert_parked_after_deaths(const char *line, const char *item)
     assert_true(shop_log_count("event=pool.worker_died") >=
                 3); /* and once in company */
     assert_true(shop_log_count("event=worker.row_death") >= 3);
-    assert_int_equal(shop_incidents("parked"), 1);
+    assert_int_equal(pool_incidents("parked", ""), 1);
     incident =
         world_text("SELECT resource || ' ' || detail FROM lock_incidents WHERE kind ="
                    " 'parked'");
@@ -103,7 +102,7 @@ CASE(two_poisonous_rows_of_one_batch_are_both_parked)
              " WHERE subscription_id > 31");
     meet_poison("billing:7,billing:8");
     assert_int_equal(said.code, 8);
-    assert_int_equal(shop_incidents("parked"), 2);
+    assert_int_equal(pool_incidents("parked", ""), 2);
     world_is(2, "SELECT count(*) FROM subscriptions WHERE state = 'parked' AND"
                 " subscription_id IN (7, 8)");
 }
@@ -120,7 +119,7 @@ CASE(poisonous_row_alone_in_the_shop_is_not_parked)
     meet_poison("billing:7");
     assert_int_equal(said.code, 70);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
-    promise_int_equal(shop_incidents("parked"), 0);
+    promise_int_equal(pool_incidents("parked", ""), 0);
     world_is(0, "SELECT count(*) FROM subscriptions WHERE state = 'parked'");
 }
 
@@ -129,7 +128,7 @@ CASE(row_is_never_parked_when_park_after_is_0)
     fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "0");
     meet_poison("billing:7");
     assert_int_equal(said.code, 70);
-    promise_int_equal(shop_incidents("parked"), 0);
+    promise_int_equal(pool_incidents("parked", ""), 0);
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
 }
 
@@ -208,7 +207,7 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
     /* Beside a second worker a batch may be down to one row, and the death is then
      * counted against it. */
     assert_in_range(shop_log_count("event=worker.row_death"), 0, row->is_claimed);
-    promise_int_equal(shop_incidents("parked"), 0);
+    promise_int_equal(pool_incidents("parked", ""), 0);
     promise_int_equal(pool_lock_keys(), 0);
     world_expect(
         "200 400 200 19978000",

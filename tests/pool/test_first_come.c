@@ -71,7 +71,7 @@ CASE_ROWS(orders_are_served_as_placed_in_batches_of, batches)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", row->batch);
     fill(row->orders, row->orders);
-    oracle_read(world.owner, "false");
+    oracle_read("false");
     world_run(NOW);
     assert_served();
 }
@@ -106,7 +106,7 @@ static void start_two(void)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "20");
     fill(4000, 9);
-    oracle_read(world.owner, "o.user_id % 2 = 0");
+    oracle_read("o.user_id % 2 = 0");
     gate_shut("user_id % 2 = 0", 1);
     pool_start("run --jobs orders --now " NOW);
     world_wait("SELECT count(*) > 100 FROM ledgerlock.orders WHERE state <> 'pending'");
@@ -202,12 +202,6 @@ static const struct {
      .row = "SELECT FROM stock WHERE sku_id = 1 FOR UPDATE"},
 };
 
-static int run_once(void)
-{
-    return fixture_run(&world.f, &said, "run", "--once", "--jobs", "orders", "--now",
-                       NOW, NULL);
-}
-
 /* Guarantee: `run --once` beside a pool that gets nowhere ends with exit code 7. */
 CASE(once_beside_a_pool_that_serves_and_gets_nowhere_ends)
 {
@@ -241,12 +235,12 @@ CASE_ROWS(only_orders_of_the_held_are_overtaken_where_a, held)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "50");
     fill(800, 7);
-    oracle_read(world.owner, row->late);
+    oracle_read(row->late);
     if (row->key != NULL)
         (void)shop_key("SET", row->key, "somebody PX 600000");
     else
         shop_hold(row->row);
-    assert_int_equal(run_once(), 7);
+    world_runs(7, "run --once --jobs orders --now " NOW);
     assert_int_equal(world_ask("SELECT count(*) FROM orders AS o WHERE (state ="
                                " 'pending') <> (%s)",
                                row->late),
@@ -255,7 +249,7 @@ CASE_ROWS(only_orders_of_the_held_are_overtaken_where_a, held)
         (void)shop_key("DEL", row->key, "");
     else
         shop_let_go();
-    assert_int_equal(run_once(), 0);
+    world_runs(0, "run --once --jobs orders --now " NOW);
     assert_served();
 }
 

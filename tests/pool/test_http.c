@@ -1,7 +1,6 @@
 /* The page, metrics and health of a pool that runs, asked by a client over loopback. */
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/lib/page.h"
 

@@ -83,7 +83,7 @@ static const struct outcome outcomes[] = {
     {"beside_an_absent_sku",
      {.orders = 100, SHOP_NO_SKU},
      ENDS(8, BILLED, "200 fulfilled, 0 rejected, 100 parked, nothing left")},
-    {"beside_nothing_else", {NULL}, ENDS(0, BILLED, SERVED "nothing left")},
+    {"beside_nothing_else", {.name = NULL}, ENDS(0, BILLED, SERVED "nothing left")},
     {"beside_orders_of_the_future",
      {.orders = 200, SHOP_FUTURE},
      ENDS(0, BILLED, SERVED "nothing left")},

@@ -1,5 +1,4 @@
 /* orders: all or nothing, decided as if served one after the other. */
-#include <libpq-fe.h>
 
 #include "tests/lib/world.h"
 

@@ -288,9 +288,9 @@ static void run_all(enum guard guard)
                   whole);
     assert_int_equal(orders, ORDERS);
     /* Without locks it is no incident that the other one was faster. */
-    assert_int_equal(shop_incidents("fenced"),
+    assert_int_equal(pool_incidents("fenced", ""),
                      guard == ROWS_ALONE ? 0 : model.fenced_ct);
-    promise_int_equal(shop_incidents("parked"), 0);
+    promise_int_equal(pool_incidents("parked", ""), 0);
     (void)strcpy(now, world_text("SELECT max(period_start) FROM charges"));
     checker_assert_holds(now, "");
     world_kill(&world.pool); /* its worker stands at a point */

@@ -17,14 +17,12 @@ WORLD(.poll_ms = 50, .batch = 5, .work = &work);
 static void support(const char *verb, const char *reason)
 {
     struct fixture f = world.f;
-    int code;
 
     fixture_become(&f, "ledgerlock_support");
-    code = reason != NULL
-               ? fixture_run(&f, &said, verb, "billing", "--reason", reason, NULL)
-               : fixture_run(&f, &said, verb, "billing", NULL);
-    if (code != 0)
-        fail_msg("%s: exit %d: %s", verb, code, said.err);
+    if (reason != NULL)
+        runs(&f, 0, "%s billing --reason '%s'", verb, reason);
+    else
+        runs(&f, 0, "%s billing", verb);
 }
 
 static void start(void)

@@ -1,6 +1,5 @@
 /* pool: eight workers and four clients over shuffled, overlapping rows: PostgreSQL
  * finds no deadlock, with the Redis locks and without. */
-#include <libpq-fe.h>
 
 #include "tests/lib/steps.h"
 

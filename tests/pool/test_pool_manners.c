@@ -6,7 +6,6 @@
 #include <regex.h>
 #include <sys/ioctl.h>
 
-#include "tests/lib/runs.h"
 #include "tests/lib/steps.h"
 
 #define CANARY "canary-b7Fq9"

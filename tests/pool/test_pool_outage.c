@@ -139,8 +139,8 @@ CASE(redis_back_while_nothing_is_due_is_said)
     fixture_redis_kill(&world.redis);
     pool_log_wait(&world.pool, "event=pool.redis_down");
     gate_open();
-    checker_forgot();         /* those that follow hold none of its keys */
-    while (load_left() > 0) { /* what is declined is tried again in a second */
+    checker_mark("forgot", 0, 0); /* those that follow hold none of its keys */
+    while (load_left() > 0) {     /* what is declined is tried again in a second */
         work_without_locks("billing");
         work_without_locks("orders");
     }

@@ -116,7 +116,7 @@ static void jump(bool on)
     for (int i = 0; on && i < 50; i++) {
         if (i % 3 == 0)
             gate_feed();
-        checker_forgot();
+        checker_mark("forgot", 0, 0);
         clock_jump_server(&world.redis, i % 2 == 0 ? CLOCK_HOUR_MS : -CLOCK_HOUR_MS);
         fixture_pause_ms(20);
     }

@@ -22,9 +22,7 @@ GROUP(.open = open_declined, .end = world_end, .close = world_close);
 static void run_and_lose_the_answer(void)
 {
     proxy_cut_after(&world.to_postgres, PROXY_AT_COMMIT, 1);
-    assert_int_equal(fixture_run(&world.through, &said, "run", "-w", "1", "--once",
-                                 "--now", "2024-02-05T00:00:00Z", NULL),
-                     0);
+    runs(&world.through, 0, "run -w 1 --once --now 2024-02-05T00:00:00Z");
     assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
     assert_int_equal(pool_incidents("commit_unknown", "settled: committed"), 1);
 }
@@ -48,6 +46,14 @@ CASE(retry_that_is_declined_in_doubt_is_settled_as_committed)
 
 /* ---- when the servers were away ---- */
 
+static void open_in_doubt(struct hand *h)
+{
+    hand_open(h, 10000);
+    h->s.batch = calloc(1, sizeof *h->s.batch);
+    h->s.attempt.in_doubt = true;
+    h->s.attempt.xid = world_ask("SELECT txid_current()");
+}
+
 /* After a crash of the server the id of a transaction that never reached the disk is
  * given out again: here to this one, which commits. */
 /* Guarantee: A COMMIT in doubt without an effect is settled as rolled back, although
@@ -57,31 +63,23 @@ CASE(number_that_was_given_out_again_is_no_commit)
     struct err e = {0};
     HAND h;
 
-    hand_open(&h, 10000);
-    h.s.batch = calloc(1, sizeof *h.s.batch);
-    h.s.attempt.in_doubt = true;
+    open_in_doubt(&h);
     h.s.attempt.token = 77;
     h.s.attempt.done.effects = 1;
     h.s.attempt.rows.n = 1;
     h.s.attempt.rows.items[0] = 1;
-    h.s.attempt.xid = world_ask("SELECT txid_current()");
     assert_int_equal(in_doubt_settle(&h.s, &e), 0);
     assert_int_equal(h.s.attempt.code, ERR_LOST);
     assert_int_equal(pool_incidents("commit_unknown", "settled: rolled back"), 1);
 }
 
-/* Guarantee: A COMMIT in doubt stays so while PostgreSQL does not tell what became of
- * it.
- */
+/* Guarantee: A COMMIT in doubt stays so while PostgreSQL tells nothing of it. */
 CASE(error_of_the_question_settles_nothing)
 {
     struct err e = {0}, none = {0};
     HAND h;
 
-    hand_open(&h, 10000);
-    h.s.batch = calloc(1, sizeof *h.s.batch);
-    h.s.attempt.in_doubt = true; /* its transaction wrote nothing with its token */
-    h.s.attempt.xid = world_ask("SELECT txid_current()");
+    open_in_doubt(&h); /* its transaction wrote nothing with its token */
     super_do("REVOKE EXECUTE ON FUNCTION pg_xact_status FROM PUBLIC");
     assert_int_equal(in_doubt_settle(&h.s, &e), ERR_DENIED);
     assert_true(h.s.attempt.in_doubt);
@@ -101,9 +99,7 @@ CASE(row_that_is_parked_and_whose_answer_is_lost_counts)
     world_do("UPDATE subscriptions SET next_period_no = 9223372036854775000, every ="
              " 1000 WHERE subscription_id = 2");
     proxy_cut_after(&world.to_postgres, park, sizeof park, 1);
-    assert_int_equal(fixture_run(&world.through, &said, "run", "-w", "1", "--once",
-                                 "--now", "2024-02-05T00:00:00Z", NULL),
-                     8);
+    runs(&world.through, 8, "run -w 1 --once --now 2024-02-05T00:00:00Z");
     assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
     fixture_assert_contains(said.out, " 1 parked, nothing left");
 }

@@ -43,7 +43,7 @@ CASE(job_of_a_line_and_a_file_is_worked_configured_and_shown)
     world_runs(0, "run --once --jobs toy --toy 3 --lease-ms 2000");
     assert_string_equal(said.out, ALL_GIVEN);
     assert_all_given_once();
-    assert_int_equal(world_ask("SELECT count(*) FROM workers WHERE job = 'toy'"), 3);
+    world_is(3, "SELECT count(*) FROM workers WHERE job = 'toy'");
     world_is(45150, "SELECT sum((counters ->> 'points')::bigint) FROM workers WHERE job"
                     " = 'toy'");
     world_says(0, "toy", "status");
@@ -52,9 +52,7 @@ CASE(job_of_a_line_and_a_file_is_worked_configured_and_shown)
 /* By its own effects: nothing of billing or orders is asked. */
 static void run_and_settle(const char *how)
 {
-    assert_int_equal(fixture_run(&world.through, &said, "run", "--once", "--jobs",
-                                 "toy", "--toy", "1", NULL),
-                     0);
+    runs(&world.through, 0, "run --once --jobs toy --toy 1");
     assert_all_given_once();
     assert_string_equal(said.out, ALL_GIVEN);
     assert_int_equal(pool_incidents("commit_unknown", how), 1);
