@@ -64,8 +64,7 @@ static void assert_done_once(int user)
 
 static int run(void)
 {
-    return fixture_run(&world.f, &world.o, "run", "--once", "-w", "1", "--now", now,
-                       NULL);
+    return fixture_run(&world.f, &said, "run", "--once", "-w", "1", "--now", now, NULL);
 }
 
 /* The exit codes of the program: it ended by itself, and nothing in it crashed. hiredis
@@ -74,16 +73,16 @@ static void assert_no_crash(const struct call_site *s)
 {
     static const int codes[] = {0, 2, 3, 4, 5, 6, 7, 70};
     bool may_abort = strncmp(s->module, "libhiredis", 10) == 0;
-    bool is_known = may_abort && world.o.code == 128 + SIGABRT;
-    const char *died = strstr(world.o.err, " signal=");
+    bool is_known = may_abort && said.code == 128 + SIGABRT;
+    const char *died = strstr(said.err, " signal=");
 
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++)
-        is_known = is_known || world.o.code == codes[i];
+        is_known = is_known || said.code == codes[i];
     if (may_abort && died != NULL && strtol(died + 8, NULL, 10) == SIGABRT)
         died = NULL;
-    if (!is_known || died != NULL || strstr(world.o.err, "canary-") != NULL)
+    if (!is_known || died != NULL || strstr(said.err, "canary-") != NULL)
         fail_msg("%s called from %s+0x%" PRIx64 " failed: exit %d: %s", s->callee,
-                 s->module, s->offset, world.o.code, world.o.err);
+                 s->module, s->offset, said.code, said.err);
 }
 
 /* Runs without a fault, and which sites all of them come by; returns how many. */
@@ -118,7 +117,7 @@ static bool fail_at(unsigned site, int user)
     atomic_store(&table->fail, -1);
     assert_no_crash(&table->sites[site]);
     if (run() != 0)
-        fail_msg("the run after the fault: exit %d: %s", world.o.code, world.o.err);
+        fail_msg("the run after the fault: exit %d: %s", said.code, said.err);
     assert_done_once(user);
     return atomic_load(&table->failed) > before;
 }

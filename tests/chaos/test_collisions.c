@@ -2,7 +2,6 @@
  * a circle of locks, makes statements slow; and transactions that cannot be serialized.
  * Each ends one transaction and nothing else. */
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 
@@ -14,12 +13,9 @@ const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
 static void open_beside_rival(void)
 {
-    char url[FIXTURE_URL];
-
     world_open();
     fixture_env("LEDGERLOCK_LOG_LEVEL", "debug"); /* each failure is told there */
-    fixture_url_as(&world.f, "postgres", url, sizeof url);
-    rival = session_open(url);
+    rival = super_open();
 }
 
 static void close_both(void)
@@ -34,11 +30,9 @@ GROUP(.open = open_beside_rival, .close = close_both);
 static void assert_collided(const char *words)
 {
     pool_log_wait(&world.pool, words);
-    fault_assert_midway();
-    fault_recovers();
+    fault_finish();
     pool_logged(0, "event=pool.worker_died");
-    fault_end();
-    assert_true(pool_counter(&world.f, "conflicts") > 0);
+    assert_true(pool_counter("conflicts") > 0);
 }
 
 /* Guarantee: A lock timeout ends one transaction and nothing else; its rows are
@@ -48,8 +42,8 @@ CASE(collision_lock_timeout_is_redone)
     fault_start_midway();
     session_do(rival,
                "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
-    fault_feed();
-    world_wait(world_blocked);
+    gate_feed();
+    world_wait_blocked();
     fixture_pause_ms(FAULT_LEASE_MS);
     session_do(rival, "ROLLBACK");
     assert_collided("55P03");
@@ -68,13 +62,9 @@ static const char halt[] =
 /* For a worker that waits at the trigger. */
 static void wait_until_rival_waits(void)
 {
-    char sql[192];
-
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND locktype ="
-                   " 'advisory' AND pid = ANY (pg_blocking_pids(%d))",
-                   PQbackendPID(rival));
-    world_wait(sql);
+    world_wait("SELECT count(*) > 0 FROM pg_locks WHERE NOT granted AND locktype ="
+               " 'advisory' AND pid = ANY (pg_blocking_pids(%d))",
+               PQbackendPID(rival));
 }
 
 /* The rival waits for a worker's row, the worker for the rival's lock; and the worker
@@ -83,7 +73,6 @@ static void wait_until_rival_waits(void)
  * its rows are worked once. */
 CASE(collision_deadlock_is_redone)
 {
-    char url[FIXTURE_URL];
     PGresult *res;
     PGconn *latch;
 
@@ -92,8 +81,7 @@ CASE(collision_deadlock_is_redone)
     world.has_no_clients = true; /* they would find the circle, or be in it */
     super_do("%s", halt);
     fault_start_midway();
-    fixture_url_as(&world.f, "postgres", url, sizeof url);
-    latch = session_open(url);
+    latch = super_open();
     session_do(latch, "SELECT pg_advisory_lock(1)");
     session_do(rival, "SET deadlock_timeout = '600s'");
     session_do(rival, "BEGIN; SELECT pg_advisory_xact_lock(2)");
@@ -118,16 +106,12 @@ CASE(collision_deadlock_is_redone)
 /* The first TIMES charges meet this; a sequence counts also what is rolled back. */
 static void plant(const char *what)
 {
-    char sql[1024];
-
-    (void)snprintf(
-        sql, sizeof sql,
+    super_do(
         "CREATE SEQUENCE public.planted; CREATE FUNCTION public.plant() RETURNS trigger"
         " LANGUAGE plpgsql SECURITY DEFINER AS $$ BEGIN IF nextval('public.planted') <="
         " %d THEN %s; END IF; RETURN NEW; END $$; CREATE TRIGGER plant AFTER INSERT ON"
         " ledgerlock.charges FOR EACH ROW EXECUTE FUNCTION public.plant()",
         TIMES, what);
-    session_do(rival, sql);
 }
 
 static const struct {

@@ -1,14 +1,13 @@
 /* PostgreSQL has no room: no connection is left, or its disk is full. The workers stay,
- * say so once, and go on when there is room again. */
+ * say so once, and go on when there is room again. And one whose COMMIT does not reach
+ * the disk is refused at start by name, unless one says that one knows. */
 #define _GNU_SOURCE /* unshare */
 #include <fcntl.h>
-#include <libpq-fe.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/steps.h"
 
@@ -99,11 +98,8 @@ CASE(slots_exhausted_is_waited_for)
     assert_int_equal(done(), before);
     assert_true(pool_log_count(&world.pool, "\n") - lines <= 4);
     give_connections_back();
-    fault_assert_midway();
-    fault_full_speed();
-    fault_recovers();
+    fault_finish();
     pool_logged(0, "event=pool.worker_died");
-    fault_end();
 }
 
 /* Guarantee: A pool that starts and finds no free connection says so and exits 4. */
@@ -112,7 +108,7 @@ CASE(slots_exhausted_at_start_says_so_and_exits_4)
     take_all_connections();
     world_says(4, "slots", "run --once");
     give_connections_back();
-    assert_int_equal(pool_work_done(&world.f), 0);
+    assert_int_equal(pool_work_done(), 0);
 }
 
 /* ---- disk ---- */
@@ -166,16 +162,13 @@ CASE(disk_full_is_waited_for)
         assert_true(i < 6000);
         fault_assert_midway();
         if (i % 50 == 0)
-            fault_feed(); /* who writes meets the end of the disk */
+            gate_feed(); /* who writes meets the end of the disk */
         fixture_pause_ms(20);
     }
     fixture_pause_ms(2000);
     assert_int_equal(unlink(ballast), 0);
     private_pg_start(&private_pg); /* if it has given up meanwhile */
-    fault_assert_midway();
-    fault_full_speed();
-    fault_recovers();
-    fault_end();
+    fault_finish();
 }
 
 /* ---- servers ---- */
@@ -248,3 +241,54 @@ GROUP(.start = open_servers,
       .stop = close_servers,
       .open = world_open,
       .close = close_world);
+
+/* ---- what is not safe ---- */
+
+WORLD_OPEN(open_small, FAULT_PLAN, .load = &fault_small)
+
+/* A setting of the whole server; returns when new sessions have it. */
+static void set(const char *setting, const char *value)
+{
+    char sql[128], answer[16] = "";
+
+    (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET %s = %s", setting, value);
+    fixture_exec(private_pg.url, sql);
+    fixture_exec(private_pg.url, "SELECT pg_reload_conf()");
+    (void)snprintf(sql, sizeof sql, "SHOW %s", setting);
+    FIXTURE_AWAIT((fixture_query_text(private_pg.url, sql, answer, sizeof answer),
+                   strcmp(answer, value) == 0),
+                  "%s is %s", setting, answer);
+}
+
+static void assert_refused_without(const char *setting)
+{
+    char words[64];
+
+    set(setting, "off");
+    (void)snprintf(words, sizeof words, "PostgreSQL has %s=off:", setting);
+    world_says(6, words, "run --once");
+    fixture_assert_contains(said.err, "postgres.durability");
+    assert_int_equal(pool_work_done(), 0);
+    set(setting, "on");
+}
+
+/* Guarantee: A PostgreSQL without fsync, full_page_writes or synchronous_commit is
+ * refused by name with exit code 6. */
+CASE(unsafe_postgres_is_refused_by_name, .open = open_small)
+{
+    assert_refused_without("fsync");
+    assert_refused_without("full_page_writes");
+    assert_refused_without("synchronous_commit");
+}
+
+/* Guarantee: A PostgreSQL without fsync is worked on when `postgres.durability` is
+ * `any`. */
+CASE(unsafe_postgres_is_worked_on_when_one_says_so, .open = open_small)
+{
+    fault_as_shipped();
+    set("synchronous_commit", "off");
+    fixture_env("LEDGERLOCK_POSTGRES_DURABILITY", "any");
+    fault_start("4");
+    fault_recovers();
+    fault_end();
+}

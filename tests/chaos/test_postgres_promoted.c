@@ -22,11 +22,7 @@ static void lead_to(const struct private_pg *pg)
 
 static void wait_until(const struct private_pg *pg, const char *sql)
 {
-    for (int i = 0; fixture_query_int8(pg->url, sql) != 1; i++) {
-        if (i > 6000)
-            fail_msg("never true: %s", sql);
-        fixture_pause_ms(20);
-    }
+    FIXTURE_AWAIT(fixture_query_int8(pg->url, sql) == 1, "never true: %s", sql);
 }
 
 /* The standby has what the primary has, and gets nothing from now on. */
@@ -57,7 +53,7 @@ static void kill_the_primary(void)
 static void fail_over(void)
 {
     kill_the_primary();
-    checker_lost(&world.checker);
+    checker_mark("lost", 0, 0);
     fixture_exec(standby.url, "SELECT pg_promote()");
     wait_until(&standby, "SELECT (NOT pg_is_in_recovery())::int");
     lead_to(&standby);
@@ -110,16 +106,14 @@ static void promote_without_the_tail(void)
     fault_start_midway();
     cut_off_the_standby();
     fault_work_wait(300);
-    before = pool_work_done(&world.f);
+    before = pool_work_done();
     fail_over();
-    after = pool_work_done(&world.f);
+    after = pool_work_done();
     print_message("%" PRId64 " of %" PRId64 " were lost with the server\n",
                   before - after, before);
     assert_true(before - after >= 200);
-    fault_assert_midway();
-    fault_recovers();
+    fault_finish();
     pool_logged(0, "event=pool.worker_died");
-    fault_end();
 }
 
 /* Guarantee: A standby without the last commits takes over: they are done again,

@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/steps.h"
 
 /* ---- a storm of deaths ---- */
@@ -50,7 +49,7 @@ CASE(crash_storm_is_slowed_down_and_given_up, .open = open_loaded)
     int64_t since = fixture_now_ms();
 
     fault_as_shipped();
-    gate_shut(&world.f, "true", 1); /* nobody gets anywhere, until */
+    gate_shut("true", 1); /* nobody gets anywhere, until */
     fault_start_one();
     pool_log_wait(&world.pool, "event=pool.started");
     proxy_swallow(&world.to_redis, true);
@@ -86,18 +85,17 @@ CASE_ROWS(worker_charges_by_the_databases_clock_with_its_own, shifts)
     time_t there = time(NULL) + row->ms / 1000;
     char told[32];
 
-    world_do(
-        "INSERT INTO users (user_id, currency) VALUES (1, 'USD'), (2, 'USD');"
-        " SELECT deposit(u, 'USD', 100000, '1') FROM (VALUES (1), (2)) AS v (u); INSERT INTO"
-        " subscriptions (user_id, plan, amount_minor, currency, anchor_at, unit,"
-        " next_due_at) SELECT u, 'p', 100, 'USD', at, 'month', at FROM (VALUES (1,"
-        " now() - interval '1 hour'), (2, now() + interval '12 hours')) AS v (u,"
-        " at)");
+    world_do(INTO_USERS
+             "VALUES (1, 'USD'), (2, 'USD'); SELECT deposit(u, 'USD', 100000,"
+             " '1') FROM (VALUES (1), (2)) AS v (u); " INTO_ANY_SUBSCRIPTIONS
+             "SELECT u,"
+             " 'p', 100, 'USD', at, 'month', at FROM (VALUES (1, now() - interval '1"
+             " hour'), (2, now() + interval '12 hours')) AS v (u, at)");
     fixture_move_clock(row->ms);
     fixture_env("LEDGERLOCK_POOL_CLOCKS_APART_S", "0");
     (void)strftime(told, sizeof told, "ts=%Y-%m-%dT", gmtime(&there));
     world_runs(0, "run --once -w 2");
-    fixture_assert_contains(world.o.err, told); /* its clock was off */
+    fixture_assert_contains(said.err, told); /* its clock was off */
     world_expect("1", "SELECT string_agg(s.user_id::text, ',') FROM charges JOIN"
                       " subscriptions AS s USING (subscription_id)");
     fault_check_rows("now");

@@ -4,20 +4,10 @@
 #include "tests/lib/fault.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/swarm.h"
-#include "tests/lib/swarm_faults.h"
 
 const struct world_plan world_plan = {FAULT_PLAN};
 
 /* ---- a round ---- */
-
-static void draw(struct swarm *s, uint64_t seed, int64_t total_ms)
-{
-    int group[SWARM_FAULTS];
-
-    for (size_t i = 0; i < SWARM_FAULTS; i++)
-        group[i] = (int)swarm_faults[i].group;
-    swarm_draw(s, seed, group, SWARM_FAULTS, total_ms);
-}
 
 static void tell(const struct swarm *s, uint64_t seed)
 {
@@ -51,7 +41,7 @@ static void throw_faults(const struct swarm *s)
 
         if (wait_ms > 0)
             fixture_pause_ms((long)wait_ms);
-        fault_feed();
+        gate_feed();
         apply(&s->events[i]);
     }
     proxy_pass(&world.to_postgres);
@@ -68,7 +58,7 @@ static void throw_until_met(size_t fault)
     swarm_throw(fault, true);
     for (int i = 0; swarm_met(fault) == before; i++) {
         if (i % 100 == 0)
-            fault_feed();
+            gate_feed();
         if (fixture_now_ms() > deadline)
             fail_msg("%s has met nothing", swarm_faults[fault].name);
         fixture_pause_ms(5);
@@ -106,17 +96,17 @@ static void assert_met(void)
 /* The seed draws the load, too. */
 static void fill(uint64_t seed)
 {
-    load_make(&world.load, seed,
+    load_make(seed,
               (struct load_size){
                   .users = 250, .subscriptions = 700, .orders = 400, .periods = 40});
-    load_put(&world.load, &world.f);
+    load_put();
 }
 
 static void one_round(uint64_t seed, int64_t total_ms)
 {
     struct swarm s;
 
-    draw(&s, seed, total_ms);
+    swarm_draw(&s, seed, total_ms);
     tell(&s, seed);
     fill(seed);
     fault_slow_down();
@@ -124,7 +114,6 @@ static void one_round(uint64_t seed, int64_t total_ms)
     throw_faults(&s);
     fault_assert_midway();
     assert_met();
-    fault_full_speed();
     fault_recovers();
     fault_end();
 }
@@ -145,12 +134,12 @@ static bool is_soaking(void)
 
 static bool is_not_soaking(void)
 {
-    return !is_soaking();
+    return soak_minutes() == 0;
 }
 
 static bool is_full(void)
 {
-    return is_not_soaking() && fault_is_full();
+    return soak_minutes() == 0 && fault_is_full();
 }
 
 static void close_round(void)
@@ -170,12 +159,12 @@ CASE(swarm_of_one_seed_is_always_the_same, .when = is_not_soaking, .alone = true
     static struct swarm a, b;
 
     for (uint64_t seed = 1; seed < 200; seed++) {
-        draw(&a, seed, 20000);
-        draw(&b, seed, 20000);
+        swarm_draw(&a, seed, 20000);
+        swarm_draw(&b, seed, 20000);
         assert_memory_equal(&a, &b, sizeof a);
         assert_in_range(a.mixed_ct, 3, SWARM_MIXED);
         assert_true(a.event_ct > 0 && a.event_ct % 2 == 0);
-        draw(&b, seed + 1, 20000);
+        swarm_draw(&b, seed + 1, 20000);
         assert_true(swarm_hash(&a) != swarm_hash(&b));
     }
 }
@@ -191,10 +180,7 @@ CASE(swarm_of_one_kind_meets_something_whichever_it_is, .when = is_not_soaking)
     fault_start_midway();
     for (size_t i = 0; i < SWARM_FAULTS; i++)
         throw_until_met(i);
-    fault_assert_midway();
-    fault_full_speed();
-    fault_recovers();
-    fault_end();
+    fault_finish();
 }
 
 /* Guarantee: A random mixture of faults, another each day: totals are exact, tokens

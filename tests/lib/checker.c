@@ -1,46 +1,39 @@
 /* checker: popen, and files that tell lies. */
-#include "tests/lib/checker.h"
+#include "tests/lib/world.h"
 
 #include <time.h>
 
-void checker_open(struct checker *c)
+void checker_open(void)
 {
-    memset(c, 0, sizeof *c);
-    fixture_temporary(c->dir, sizeof c->dir, "history");
-    assert_non_null(mkdtemp(c->dir));
-    fixture_env("LL_TEST_HISTORY", c->dir);
+    memset(&world.checker, 0, sizeof world.checker);
+    fixture_temporary(world.checker.dir, sizeof world.checker.dir, "history");
+    assert_non_null(mkdtemp(world.checker.dir));
+    fixture_env("LL_TEST_HISTORY", world.checker.dir);
 }
 
-int checker_run(struct checker *c,
-                const struct fixture *f,
-                const char *now,
-                const char *options)
+int checker_run(const char *now, const char *options)
 {
-    char command[2048], url[FIXTURE_URL], history[128] = "";
+    char command[2048], history[128] = "";
     size_t n;
     FILE *pipe;
 
-    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
-    if (c->dir[0] != '\0')
-        (void)snprintf(history, sizeof history, "--history '%s'", c->dir);
+    if (world.checker.dir[0] != '\0')
+        (void)snprintf(history, sizeof history, "--history '%s'", world.checker.dir);
     (void)snprintf(command, sizeof command,
-                   "'%s' --postgres '%s' %s --now '%s' %s 2>&1", CHECKER_PROGRAM, url,
-                   history, now, options);
+                   "'%s' --postgres '%s' %s --now '%s' %s 2>&1", CHECKER_PROGRAM,
+                   world.owner, history, now, options);
     pipe = popen(command, "r");
     assert_non_null(pipe);
-    n = fread(c->out, 1, sizeof c->out - 1, pipe);
-    c->out[n] = '\0';
-    c->code = WEXITSTATUS(pclose(pipe));
-    return c->code;
+    n = fread(world.checker.out, 1, sizeof world.checker.out - 1, pipe);
+    world.checker.out[n] = '\0';
+    world.checker.code = WEXITSTATUS(pclose(pipe));
+    return world.checker.code;
 }
 
-int checker_run_spoilt(struct checker *c,
-                       const struct fixture *f,
-                       const char *now,
-                       const char *spoil)
+int checker_run_spoilt(const char *now, const char *spoil)
 {
     (void)setenv("CHECKER_FIRST", spoil, 1);
-    return checker_run(c, f, now, "--first \"$CHECKER_FIRST\"");
+    return checker_run(now, "--first \"$CHECKER_FIRST\"");
 }
 
 /* True if it found only that the pool was late, which is a matter of speed. */
@@ -56,72 +49,52 @@ static bool only_late(const char *out)
     return true;
 }
 
-void checker_assert_holds(struct checker *c,
-                          const struct fixture *f,
-                          const char *now,
-                          const char *options)
+void checker_assert_holds(const char *now, const char *options)
 {
-    switch (checker_run(c, f, now, options)) {
+    switch (checker_run(now, options)) {
     case 0:
         break;
     case 1:
-        if (!only_late(c->out))
-            promise_broken("checker: %s", c->out);
-        fail_msg("checker: %s", c->out);
+        if (!only_late(world.checker.out))
+            promise_broken("checker: %s", world.checker.out);
+        fail_msg("checker: %s", world.checker.out);
         break;
     default:
-        fail_msg("checker: exit %d: %s", c->code, c->out);
+        fail_msg("checker: exit %d: %s", world.checker.code, world.checker.out);
     }
+}
+
+void checker_assert_rows(const char *now)
+{
+    struct checker kept = world.checker;
+
+    world.checker.dir[0] = '\0';
+    checker_assert_holds(now, "");
+    world.checker = kept;
 }
 
 /* ---- what else happened ---- */
 
-static void mark(const struct checker *c, const char *event, pid_t pid, int64_t us)
+void checker_mark(const char *event, pid_t pid, int64_t ms)
 {
-    struct timespec ts;
+    struct timespec ts = {ms / 1000, ms % 1000 * 1000000};
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
-    if (us == 0)
-        us = (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-    if (c->dir[0] != '\0')
-        checker_plant(c, "faults", "{\"event\":\"%s\",\"pid\":%ld,\"t\":%lld}\n", event,
-                      (long)pid, (long long)us);
-}
-
-void checker_killed(const struct checker *c, pid_t pid)
-{
-    mark(c, "killed", pid, 0);
-}
-
-void checker_healed(const struct checker *c)
-{
-    mark(c, "healed", 0, 0);
-}
-
-void checker_healed_at(const struct checker *c, int64_t ms)
-{
-    mark(c, "healed", 0, ms * 1000);
-}
-
-void checker_lost(const struct checker *c)
-{
-    mark(c, "lost", 0, 0);
-}
-
-void checker_forgot(const struct checker *c)
-{
-    mark(c, "forgot", 0, 0);
+    if (ms == 0)
+        (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    if (world.checker.dir[0] != '\0')
+        checker_plant("faults", "{\"event\":\"%s\",\"pid\":%ld,\"t\":%lld}\n", event,
+                      (long)pid, (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
 }
 
 /* ---- lies ---- */
 
-void checker_plant(const struct checker *c, const char *file, const char *fmt, ...)
+void checker_plant(const char *file, const char *fmt, ...)
 {
     char path[256];
     FILE *out;
     va_list ap;
 
-    (void)snprintf(path, sizeof path, "%s/%s.jsonl", c->dir, file);
+    (void)snprintf(path, sizeof path, "%s/%s.jsonl", world.checker.dir, file);
     out = fopen(path, "a");
     assert_non_null(out);
     va_start(ap, fmt);
@@ -130,11 +103,11 @@ void checker_plant(const struct checker *c, const char *file, const char *fmt, .
     assert_int_equal(fclose(out), 0);
 }
 
-void checker_unplant(const struct checker *c, const char *file)
+void checker_unplant(const char *file)
 {
     char path[256];
 
-    (void)snprintf(path, sizeof path, "%s/%s.jsonl", c->dir, file);
+    (void)snprintf(path, sizeof path, "%s/%s.jsonl", world.checker.dir, file);
     (void)unlink(path);
 }
 
@@ -149,14 +122,15 @@ __attribute__((format(printf, 1, 2))) static int shell(const char *fmt, ...)
     return system(command);
 }
 
-void checker_forge(struct checker *c, const char *from, const char *to)
+void checker_forge(const char *from, const char *to)
 {
-    assert_int_equal(shell("grep -q '%s' '%s'/*.jsonl", from, c->dir), 0);
-    assert_int_equal(shell("sed -i 's/%s/%s/' '%s'/*.jsonl", from, to, c->dir), 0);
+    assert_int_equal(shell("grep -q '%s' '%s'/*.jsonl", from, world.checker.dir), 0);
+    assert_int_equal(
+        shell("sed -i 's/%s/%s/' '%s'/*.jsonl", from, to, world.checker.dir), 0);
 }
 
-void checker_close(struct checker *c)
+void checker_close(void)
 {
-    if (c->dir[0] != '\0')
-        (void)shell("rm -rf '%s'", c->dir);
+    if (world.checker.dir[0] != '\0')
+        (void)shell("rm -rf '%s'", world.checker.dir);
 }

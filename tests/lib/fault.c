@@ -1,7 +1,6 @@
 /* fault: the pool, the fault, and the checks at the end. */
 #include "tests/lib/fault.h"
 
-#include "tests/lib/gate.h"
 #include "tests/lib/meet.h"
 #include "tests/lib/points.h"
 #include "tests/lib/secrets.h"
@@ -24,11 +23,18 @@ bool fault_is_full(void)
     return which != NULL && strcmp(which, "full") == 0;
 }
 
+bool fault_is_meant(void)
+{
+    const struct fault *row = test_row;
+
+    return !row->is_rare || fault_is_full();
+}
+
 void fault_as_shipped(void)
 {
     points_as_shipped();
     fixture_env("LL_TEST_HISTORY", NULL);
-    checker_close(&world.checker);
+    checker_close();
     world.checker.dir[0] = '\0';
 }
 
@@ -38,7 +44,7 @@ void fault_redis(char *reply, size_t size, const char *command)
 {
     if (strcmp(command, "FLUSHALL") == 0 ||
         strcmp(command, "CONFIG SET maxmemory 1") == 0)
-        checker_forgot(&world.checker);
+        checker_mark("forgot", 0, 0);
     pool_redis(world.redis.url, reply, size, command);
 }
 
@@ -52,29 +58,23 @@ void fault_redis_ok(const char *command)
 
 void fault_redis_start(const char *name, const char *value)
 {
-    char reply[128] = "";
+    char reply[128];
 
-    checker_forgot(&world.checker);
+    checker_mark("forgot", 0, 0);
     fixture_redis_start(&world.redis, "--requirepass", SECRET_OF_REDIS, name, value,
                         NULL);
-    for (int i = 0; strcmp(reply, "PONG") != 0; i++) { /* it may still be loading */
-        assert_true(i < 6000);
-        fixture_pause_ms(i > 0 ? 10 : 0);
-        fault_redis(reply, sizeof reply, "PING");
-    }
+    FIXTURE_AWAIT(
+        (fault_redis(reply, sizeof reply, "PING"), strcmp(reply, "PONG") == 0),
+        "it is still loading");
 }
 
 void fault_slow_down(void)
 {
+    world.is_slow = true;
     super_do(
         "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         " PERFORM pg_sleep(0.03); RETURN NULL; END $$; CREATE TRIGGER slow AFTER INSERT"
         " ON ledgerlock.charges FOR EACH STATEMENT EXECUTE FUNCTION public.slow()");
-}
-
-void fault_full_speed(void)
-{
-    super_do("DROP TRIGGER slow ON ledgerlock.charges");
 }
 
 /* ---- the pool ---- */
@@ -84,8 +84,7 @@ static bool is_crowded; /* four workers of each job: they must have met */
 static void start_clients(void)
 {
     if (world.clients == 0 && !world.has_no_clients && world.load.call_ct > 0)
-        world.clients =
-            load_clients_start(&world.load, &world.f, world.checker.dir, CLIENTS_MS);
+        load_clients_start(CLIENTS_MS);
 }
 
 /* Four workers of each job begin together. */
@@ -94,14 +93,13 @@ void fault_start(const char *workers)
     is_crowded = strcmp(workers, "4") == 0;
     if (is_crowded)
         meet_begin();
-    fixture_spawn(&world.through, &world.pool, "run", "-w", workers, NULL);
+    pool_start_in(&world.through, "run -w %s", workers);
     start_clients();
 }
 
 void fault_start_one(void)
 {
-    fixture_spawn(&world.through, &world.pool, "run", "-w", "1", "--jobs", "billing",
-                  NULL);
+    pool_start_in(&world.through, "run -w 1 --jobs billing");
     world.is_one = true;
     start_clients();
 }
@@ -133,28 +131,23 @@ void fault_hold_back(int portions)
             n += (size_t)snprintf(ids + n, sizeof ids - n, ",%zu", i + 1);
     assert_in_range(n, 1, sizeof ids - 2);
     (void)strcpy(ids + n, ")");
-    gate_shut(&world.f, ids, portions);
+    gate_shut(ids, portions);
 }
 
 void fault_start_midway(void)
 {
     fault_hold_back(PORTIONS);
     fault_start("4");
-    pool_work_wait(&world.f, 100);
-}
-
-void fault_feed(void)
-{
-    gate_feed();
+    pool_work_wait(100);
 }
 
 void fault_work_wait(int64_t more)
 {
-    int64_t done = pool_work_done(&world.f);
+    int64_t done = pool_work_done();
 
     for (int64_t i = 0; i < more; i += 100)
         gate_feed();
-    pool_work_wait(&world.f, done + more);
+    pool_work_wait(done + more);
 }
 
 /* A gate that ended with its server was shut as the fault began. */
@@ -162,7 +155,7 @@ void fault_assert_midway(void)
 {
     if (gate_is_shut() && !gate_holds())
         return;
-    if (load_left(&world.f) == 0)
+    if (load_left() == 0)
         fail_msg("the fault met no work: all was done");
 }
 
@@ -173,7 +166,7 @@ void fault_assert_still(void)
     world_wait("SELECT count(*) = 0 FROM pg_stat_activity WHERE usename ="
                " 'ledgerlock_worker' AND datname = current_database() AND backend_xid"
                " IS NOT NULL");
-    pool_assert_stands_still(&world.f, 600);
+    pool_assert_stands_still(600);
 }
 
 bool fault_kill(pid_t pid, int signal)
@@ -183,18 +176,18 @@ bool fault_kill(pid_t pid, int signal)
     while (signal == SIGKILL && pool_is_alive(pid))
         fixture_pause_ms(1);
     if (signal == SIGKILL || signal == SIGSTOP)
-        checker_killed(&world.checker, pid);
+        checker_mark("killed", pid, 0);
     return true;
 }
 
 static void await_work(void)
 {
-    int64_t since = fixture_now_ms(), done = pool_work_done(&world.f);
+    int64_t since = fixture_now_ms(), done = pool_work_done();
 
-    if (load_left(&world.f) == 0)
+    if (load_left() == 0)
         return;
-    checker_healed_at(&world.checker, since);
-    while (pool_work_done(&world.f) == done && load_left(&world.f) > 0) {
+    checker_mark("healed", 0, since);
+    while (pool_work_done() == done && load_left() > 0) {
         if (fixture_now_ms() - since > world.bound_ms)
             fail_msg("nothing was done within %d ms of the end of the fault",
                      world.bound_ms);
@@ -205,14 +198,15 @@ static void await_work(void)
 
 void fault_recovers(void)
 {
+    if (world.is_slow)
+        super_do("DROP TRIGGER slow ON ledgerlock.charges");
+    world.is_slow = false;
     gate_open();
     await_work();
     if (world.is_one)
-        fixture_spawn(&world.f, &world.others, "run", "-w", "4", "--jobs", "orders",
-                      NULL);
+        starts(&world.f, &world.others, "run -w 4 --jobs orders");
     world.is_one = false;
-    load_clients_finish(&world.load, &world.f, world.checker.dir, world.clients);
-    world.clients = 0;
+    load_clients_finish();
     world.has_no_clients = true;
 }
 
@@ -223,6 +217,13 @@ void fault_end(void)
         pool_end(&world.others);
     }
     fault_check();
+}
+
+void fault_finish(void)
+{
+    fault_assert_midway();
+    fault_recovers();
+    fault_end();
 }
 
 static void set_fault(const struct fault *fault, bool on)
@@ -249,7 +250,7 @@ static void set_fault(const struct fault *fault, bool on)
  * their session was away. */
 static void assert_journaled(const char *kind)
 {
-    promise_int_equal(pool_incidents(&world.f, kind, ""), pool_counter(&world.f, kind));
+    promise_int_equal(pool_incidents(kind, ""), pool_counter(kind));
 }
 
 void fault_happens(const struct fault *fault)
@@ -258,7 +259,7 @@ void fault_happens(const struct fault *fault)
         fault_as_shipped();
     fault_start_midway();
     set_fault(fault, true);
-    fault_feed();
+    gate_feed();
     if (fault->down != NULL)
         pool_log_wait(&world.pool, fault->down);
     if (fault->words != NULL)
@@ -280,30 +281,19 @@ void fault_happens(const struct fault *fault)
 
 /* ---- the check ---- */
 
-/* Every lock ends by itself, after its lease at the latest. */
-static void assert_no_lock_stays(void)
-{
-    int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
-
-    while (pool_lock_keys(&world.f) > 0) {
-        if (fixture_now_ms() > deadline)
-            promise_broken("%" PRId64 " lock keys outlive their lease",
-                           pool_lock_keys(&world.f));
-        fixture_pause_ms(20);
-    }
-}
-
 void fault_check(void)
 {
-    if (world.redis.pid > 0)
-        assert_no_lock_stays();
-    promise_int_equal(pool_incidents(&world.f, "commit_unknown", ""),
-                      pool_incidents(&world.f, "commit_unknown", "settled: "));
-    promise_int_equal(pool_incidents(&world.f, "parked", ""), 0);
-    load_assert_exact(&world.load, &world.f);
+    for (int i = 0; world.redis.pid > 0 && pool_lock_keys() > 0; i++) {
+        if (i == POOL_WAIT_MS / 20) /* every lock ends by itself, after its lease */
+            promise_broken("%" PRId64 " lock keys stay", pool_lock_keys());
+        fixture_pause_ms(20);
+    }
+    promise_int_equal(pool_incidents("commit_unknown", ""),
+                      pool_incidents("commit_unknown", "settled: "));
+    promise_int_equal(pool_incidents("parked", ""), 0);
+    load_assert_exact();
     if (is_crowded) {
-        meet_assert("billing");
-        meet_assert("orders");
+        meet_assert_both();
     }
     is_crowded = false;
     fault_check_rows("now");
@@ -317,6 +307,6 @@ void fault_check_rows(const char *now)
                    world.bound_ms, world.lease_ms,
                    strchr(world.f.redis_url, ',') != NULL ? " --quorum" : "",
                    world.in_parts ? " --kills" : "");
-    checker_assert_holds(&world.checker, &world.f, now, options);
+    checker_assert_holds(now, options);
     print_message("%s", world.checker.out);
 }

@@ -9,6 +9,7 @@
 #ifndef LEDGERLOCK_FAULT_H
 #define LEDGERLOCK_FAULT_H
 
+#include "tests/lib/gate.h"
 #include "tests/lib/world.h"
 
 /* Of every pool here. */
@@ -24,6 +25,7 @@ extern const struct load_size fault_usual, fault_small;
 /* True if all of chaos was asked for (LL_TEST_CHAOS=full), not the quick set.
  */
 bool fault_is_full(void);
+bool fault_is_meant(void);
 
 /* ---- one fault ----------------------------------------------------------- */
 
@@ -37,6 +39,7 @@ struct fault {
     bool is_still;            /* nothing is done meanwhile */
     int done;                 /* so much is done meanwhile */
     bool is_shipped;          /* fault_as_shipped */
+    bool is_rare; /* left out by .when = fault_is_meant, see fault_is_full */
 };
 
 /* Starts the pool, waits until it is midway, and lets the fault begin; asserts that it
@@ -50,10 +53,8 @@ void fault_happens(const struct fault *fault);
  * checker sees the rows alone. Each kind of fault is met by both programs. */
 void fault_as_shipped(void);
 
-/* Every batch takes its time, so that the faults meet work; without it the rest goes
- * fast. */
+/* Every batch takes its time until fault_recovers, so that the faults meet work. */
 void fault_slow_down(void);
-void fault_full_speed(void);
 
 /* Starts the pool through the proxies with so many workers of each job, and at the
  * first time the clients; the second has one worker, of billing, and another pool works
@@ -63,9 +64,8 @@ void fault_start(const char *workers);
 void fault_start_one(void);
 void fault_start_midway(void);
 
-/* Lets go of some of these users, so that the pool has work at this moment: 24 times.
- * The second does so and waits until so much more is done. */
-void fault_feed(void);
+/* Lets go of some of these users (gate_feed, 24 times) and waits until so much more is
+ * done. */
 void fault_work_wait(int64_t more);
 
 /* Holds back what fault_start_midway holds back, in so many portions. */
@@ -89,6 +89,9 @@ void fault_recovers(void);
  * missed, no key is without an end, and all that the checker knows holds. */
 void fault_end(void);
 void fault_check(void);
+
+/* fault_assert_midway, fault_recovers and fault_end. */
+void fault_finish(void);
 
 /* The checker alone, at an instant; the rest is for work of another kind. */
 void fault_check_rows(const char *now);

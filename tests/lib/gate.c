@@ -1,11 +1,13 @@
 /* gate: row locks behind savepoints: going back to one gives back what came after it.
  */
 #include "tests/lib/gate.h"
+
 #include "tests/lib/session.h"
+#include "tests/lib/world.h"
 
 static PGconn *session;
 static int portions, held;
-static char url[FIXTURE_URL], who[1 << 13]; /* for another session */
+static char who[1 << 13]; /* for another session */
 
 __attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
 {
@@ -22,7 +24,7 @@ __attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
 
 static bool lock(void)
 {
-    session = PQconnectdb(url);
+    session = PQconnectdb(world.owner);
     if (PQstatus(session) != CONNECTION_OK)
         return false;
     run("BEGIN");
@@ -37,10 +39,9 @@ static bool lock(void)
     return true;
 }
 
-void gate_shut(const struct fixture *f, const char *users, int n)
+void gate_shut(const char *users, int n)
 {
     gate_open();
-    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
     assert_in_range(snprintf(who, sizeof who, "%s", users), 1, sizeof who - 1);
     portions = n;
     if (!lock())

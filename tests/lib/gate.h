@@ -10,7 +10,7 @@
 
 /* Holds the users for which this SQL is true, in so many portions; a gate that is
  * there is opened before. */
-void gate_shut(const struct fixture *f, const char *users, int portions);
+void gate_shut(const char *users, int portions);
 
 /* Lets go of one portion; the last one stays. A session that ended with its server is
  * opened again instead, when the server is there again. */

@@ -8,13 +8,11 @@ void hand_world(void)
     world_open();
     world_do("SELECT make_months('2024-01-01Z', '2024-01-01Z')");
     world_do(
-        "INSERT INTO users (user_id, currency) SELECT 64 * n, 'USD' FROM "
-        "generate_series(1, 5) AS n; SELECT deposit(64 * n, 'USD', 1000, '1') FROM "
-        "generate_series(1, 5) AS n; INSERT INTO subscriptions (subscription_id, "
-        "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) "
-        "SELECT n, 64 * n, 'p', 100, 'USD', at, 'month', at FROM "
-        "generate_series(1, 5) AS n, (VALUES ('2024-01-01Z'::timestamptz)) AS t "
-        "(at)");
+        INTO_USERS
+        "SELECT 64 * n, 'USD' FROM generate_series(1, 5) AS n; SELECT"
+        " deposit(64 * n, 'USD', 1000, '1') FROM generate_series(1, 5) AS n; " INTO_SUBSCRIPTIONS
+        "SELECT n, 64 * n, 'p', 100, 'USD', at, 'month', at FROM"
+        " generate_series(1, 5) AS n, (VALUES ('2024-01-01Z'::timestamptz)) AS t (at)");
     world_sku(64, "A", 100, 10);
     world_do("SELECT place_order(64 * n, 'k', '[{\"sku\":\"A\",\"qty\":1}]', "
              "'2024-01-01Z') FROM generate_series(1, 5) AS n");
@@ -55,6 +53,13 @@ void hand_open(struct hand *h, int64_t lease_ms)
     (void)snprintf(h->s.name, sizeof h->s.name, "by-hand");
     if (session_connect(&h->s, &e) != 0 || session_open_locks(&h->s, &e) != 0)
         fail_msg("%s", e.msg);
+}
+
+void hand_close(struct hand *h)
+{
+    free(h->s.batch);
+    h->s.batch = NULL;
+    session_close(&h->s);
 }
 
 void hand_pull(struct hand *h)

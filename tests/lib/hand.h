@@ -30,8 +30,10 @@ extern const char hand_done[];
 void hand_settle_in(void);
 
 /* Opens both connections on the world as a worker with this lease; any error fails the
- * test. Caller closes with session_close(&h->s). */
+ * test. A HAND is closed at the end of its block, else it is the caller's. */
 void hand_open(struct hand *h, int64_t lease_ms);
+void hand_close(struct hand *h);
+#define HAND struct hand OWNED(hand_close)
 
 /* Looks where the subscriptions 1 to 5 stand, due or not, into `pulled`. */
 void hand_pull(struct hand *h);

@@ -1,13 +1,10 @@
 /* load: the generator. */
 #include "tests/lib/load.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "tests/lib/draw.h"
+#include "tests/lib/world.h"
 
 enum { HOUR = 3600, DAY = 24 * HOUR, QUIET = 2 * HOUR, HOT = 4, YEARS = 12 };
 
@@ -204,8 +201,9 @@ static enum load_kind kind_of(size_t user)
     return user % 10 < LOAD_KINDS ? (enum load_kind)(user % 10) : LOAD_RICH;
 }
 
-void load_make(struct load *l, uint64_t seed, struct load_size size)
+void load_make(uint64_t seed, struct load_size size)
 {
+    struct load *l = &world.load;
     uint64_t rng = seed;
 
     *l = (struct load){.seed = seed, .now = time(NULL), .size = size};
@@ -225,8 +223,10 @@ void load_make(struct load *l, uint64_t seed, struct load_size size)
     make_calls(l, &rng);
 }
 
-void load_free(struct load *l)
+void load_free(void)
 {
+    struct load *l = &world.load;
+
     free(l->users);
     free(l->subscriptions);
     free(l->orders);

@@ -100,9 +100,9 @@ struct load {
     size_t call_ct;
 };
 
-/* Draws it and prints the seed; load_free afterwards. */
-void load_make(struct load *l, uint64_t seed, struct load_size size);
-void load_free(struct load *l);
+/* Draws the load of the world (world.h) and prints the seed; load_free afterwards. */
+void load_make(uint64_t seed, struct load_size size);
+void load_free(void);
 
 /* LL_TEST_SEED; without it a number that changes daily. */
 uint64_t load_seed(void);
@@ -111,46 +111,41 @@ const char *load_currency(int64_t id);
 
 /* Puts it into a migrated, empty database as the owner, with the orders and the cancels
  * that are there before the pool. The pools that follow retry as LOAD_RETRIES says. */
-void load_put(const struct load *l, const struct fixture *f);
+void load_put(void);
 
 /* ---- progress ---- */
 
 /* Subscriptions and orders that are still to be worked, also those that wait for their
  * next try. */
-int64_t load_left(const struct fixture *f);
+int64_t load_left(void);
 
 /* ---- clients ---- */
 
 /* A process of the role ledgerlock_test_client makes every call once, over about so
- * long, again when its connection is lost; it dies with the test. It writes into
- * `history`/clients-PID.jsonl (NULL: nowhere) when it commits what. */
-pid_t load_clients_start(const struct load *l,
-                         const struct fixture *f,
-                         const char *history,
-                         int64_t ms);
+ * long, again when its connection is lost; it dies with the test. Beside the
+ * histories of workers, if there are any, it writes into clients-PID.jsonl when it
+ * commits what. */
+void load_clients_start(int64_t ms);
 
 /* Ends that process, makes every call once more, and waits until nothing is left. */
-void load_clients_finish(const struct load *l,
-                         const struct fixture *f,
-                         const char *history,
-                         pid_t clients);
+void load_clients_finish(void);
 
 /* ---- what must have come out ---- */
 
 /* Each returns NULL, or what is wrong, in words that the next call overwrites: the
  * captured charges with their transfers, in both directions; the declined ones with
  * their tries; the subscriptions' own rows; SKUs; orders; wallets. */
-const char *load_wrong_charges(const struct load *l, PGconn *conn);
-const char *load_wrong_declines(const struct load *l, PGconn *conn);
-const char *load_wrong_subscriptions(const struct load *l, PGconn *conn);
-const char *load_wrong_stock(const struct load *l, PGconn *conn);
-const char *load_wrong_orders(const struct load *l, PGconn *conn);
-const char *load_wrong_wallets(const struct load *l, PGconn *conn);
+const char *load_wrong_charges(PGconn *conn);
+const char *load_wrong_declines(PGconn *conn);
+const char *load_wrong_subscriptions(PGconn *conn);
+const char *load_wrong_stock(PGconn *conn);
+const char *load_wrong_orders(PGconn *conn);
+const char *load_wrong_wallets(PGconn *conn);
 
 /* A connection as the owner. */
-PGconn *load_connect(const struct fixture *f);
+PGconn *load_connect(void);
 
 /* Asserts all of it, and that the audit and the checker of the rows hold. */
-void load_assert_exact(const struct load *l, const struct fixture *f);
+void load_assert_exact(void);
 
 #endif

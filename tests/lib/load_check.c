@@ -1,13 +1,7 @@
 /* load: what must have come out, reckoned from the draw, against the rows. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "tests/lib/checker.h"
-#include "tests/lib/load.h"
-#include "tests/lib/runs.h"
 #include "tests/lib/session.h"
+#include "tests/lib/world.h"
 
 enum { USERS = 1000, FIGURES = 6 };
 
@@ -30,7 +24,7 @@ struct want {
 };
 
 /* `about` is what the row says of itself. */
-typedef struct want (*expect_fn)(const struct load *l, int64_t id, int64_t about);
+typedef struct want (*expect_fn)(int64_t id, int64_t about);
 
 static const char *check_row(const PGresult *res, int row, const struct want *want)
 {
@@ -49,8 +43,8 @@ static const char *check_row(const PGresult *res, int row, const struct want *wa
 
 /* Columns: the row's id, a number about it, its text, its figures. The first row that
  * is wrong ends it. */
-static const char *every_row(
-    const struct load *l, PGconn *conn, size_t rows, expect_fn expect, const char *sql)
+static const char *
+every_row(PGconn *conn, size_t rows, expect_fn expect, const char *sql)
 {
     PGresult *res = session_ask(conn, sql);
     const char *found = NULL;
@@ -59,7 +53,7 @@ static const char *every_row(
         found = wrong("%d rows, not %zu: %s", PQntuples(res), rows, sql);
     for (int row = 0; found == NULL && row < PQntuples(res); row++) {
         struct want want =
-            expect(l, session_number(res, row, 0), session_number(res, row, 1));
+            expect(session_number(res, row, 0), session_number(res, row, 1));
 
         found = check_row(res, row, &want);
     }
@@ -71,12 +65,12 @@ static const char *every_row(
 
 #define CANCEL_AT "coalesce(extract(epoch FROM cancel_at), 0)::bigint"
 
-static size_t subscriptions_of(const struct load *l)
+static size_t subscriptions_of(void)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < l->size.subscriptions; i++)
-        n += l->subscriptions[i].user_id != 0;
+    for (size_t i = 0; i < world.load.size.subscriptions; i++)
+        n += world.load.subscriptions[i].user_id != 0;
     return n;
 }
 
@@ -96,15 +90,15 @@ static int64_t paid_of(const struct load_subscription *s, int64_t cancel_at)
     return -1;
 }
 
-static struct want expect_charges(const struct load *l, int64_t id, int64_t end)
+static struct want expect_charges(int64_t id, int64_t end)
 {
-    const struct load_subscription *s = &l->subscriptions[id - 1];
+    const struct load_subscription *s = &world.load.subscriptions[id - 1];
     int64_t paid = paid_of(s, end), money = paid * s->amount_minor, last = paid - 1;
 
     return (struct want){"", {paid, money, last, paid, money, last}};
 }
 
-const char *load_wrong_charges(const struct load *l, PGconn *conn)
+const char *load_wrong_charges(PGconn *conn)
 {
     PGresult *res =
         session_ask(conn, "SELECT FROM charges AS c WHERE NOT EXISTS (SELECT FROM"
@@ -116,7 +110,7 @@ const char *load_wrong_charges(const struct load *l, PGconn *conn)
     if (strange != 0)
         return wrong("%d charges of nobody's subscription", strange);
     return every_row(
-        l, conn, subscriptions_of(l), expect_charges,
+        conn, subscriptions_of(), expect_charges,
         "SELECT subscription_id, " CANCEL_AT
         ", '', coalesce(c.n, 0), coalesce(c.sum, 0),"
         " coalesce(c.last, -1), coalesce(t.n, 0), coalesce(t.sum, 0), coalesce(t.last,"
@@ -127,24 +121,24 @@ const char *load_wrong_charges(const struct load *l, PGconn *conn)
         " transfers WHERE kind = 'charge' GROUP BY 1) AS t USING (subscription_id)");
 }
 
-static bool is_poor(const struct load *l, const struct load_subscription *s)
+static bool is_poor(const struct load_subscription *s)
 {
-    return l->users[s->user_id - 1].kind == LOAD_POOR;
+    return world.load.users[s->user_id - 1].kind == LOAD_POOR;
 }
 
-static struct want expect_declines(const struct load *l, int64_t id, int64_t end)
+static struct want expect_declines(int64_t id, int64_t end)
 {
-    const struct load_subscription *s = &l->subscriptions[id - 1];
-    int64_t n = is_poor(l, s);
+    const struct load_subscription *s = &world.load.subscriptions[id - 1];
+    int64_t n = is_poor(s);
 
     (void)end;
     return (struct want){"", {n, n * s->paid, n * s->amount_minor, n * LOAD_TRIES}};
 }
 
-const char *load_wrong_declines(const struct load *l, PGconn *conn)
+const char *load_wrong_declines(PGconn *conn)
 {
     return every_row(
-        l, conn, subscriptions_of(l), expect_declines,
+        conn, subscriptions_of(), expect_declines,
         "SELECT s.subscription_id, 0, '', count(c.period_no), coalesce(sum(c.period_no),"
         " 0), coalesce(sum(c.amount_minor), 0), coalesce(sum(c.tries), 0) FROM"
         " subscriptions AS s LEFT JOIN charges AS c ON c.subscription_id ="
@@ -152,21 +146,21 @@ const char *load_wrong_declines(const struct load *l, PGconn *conn)
 }
 
 /* It is not said when one that is unpaid would be due. */
-static struct want expect_subscription(const struct load *l, int64_t id, int64_t end)
+static struct want expect_subscription(int64_t id, int64_t end)
 {
-    const struct load_subscription *s = &l->subscriptions[id - 1];
+    const struct load_subscription *s = &world.load.subscriptions[id - 1];
     int64_t paid = paid_of(s, end);
 
-    if (is_poor(l, s))
+    if (is_poor(s))
         return (struct want){"unpaid", {paid, LOAD_TRIES}};
     return (struct want){s->cancel_no >= 0 && paid < s->due ? "cancelled" : "active",
                          {paid, 0, calendar_start(&s->plan, paid)}};
 }
 
-const char *load_wrong_subscriptions(const struct load *l, PGconn *conn)
+const char *load_wrong_subscriptions(PGconn *conn)
 {
     return every_row(
-        l, conn, subscriptions_of(l), expect_subscription,
+        conn, subscriptions_of(), expect_subscription,
         "SELECT subscription_id, " CANCEL_AT
         ", state, next_period_no, retries, CASE WHEN"
         " state <> 'unpaid' THEN extract(epoch FROM next_due_at)::bigint END FROM"
@@ -181,16 +175,16 @@ static struct {
     int orders[USERS + 1]; /* of each user */
 } fulfilled;
 
-static void gather_fulfilled(const struct load *l, PGconn *conn)
+static void gather_fulfilled(PGconn *conn)
 {
     PGresult *res =
         session_ask(conn, "SELECT substr(idempotency_key, 7) FROM orders WHERE"
                           " state = 'fulfilled'");
 
-    assert_true(l->size.users <= USERS);
+    assert_true(world.load.size.users <= USERS);
     memset(&fulfilled, 0, sizeof fulfilled);
     for (int row = 0; row < PQntuples(res); row++) {
-        const struct load_order *o = &l->orders[session_number(res, row, 0)];
+        const struct load_order *o = &world.load.orders[session_number(res, row, 0)];
 
         fulfilled.orders[o->user_id]++;
         fulfilled.spent[o->user_id] += o->total_minor;
@@ -201,13 +195,13 @@ static void gather_fulfilled(const struct load *l, PGconn *conn)
 }
 
 /* One that is rejected had a reason; which of them are is not drawn. */
-static struct want expect_order(const struct load *l, int64_t id, int64_t is_done)
+static struct want expect_order(int64_t id, int64_t is_done)
 {
     static char reason[64];
-    const struct load_order *o = &l->orders[id];
+    const struct load_order *o = &world.load.orders[id];
     struct want want = {"fulfilled", {o->user_id, o->total_minor}};
 
-    if (is_done == 0 && l->users[o->user_id - 1].kind == LOAD_THRIFTY) {
+    if (is_done == 0 && world.load.users[o->user_id - 1].kind == LOAD_THRIFTY) {
         want.text = "rejected insufficient_funds";
     } else if (is_done == 0 && o->hot_sku_id != 0) {
         (void)sprintf(reason, "rejected out_of_stock sku-%" PRId64, o->hot_sku_id);
@@ -222,23 +216,24 @@ static struct want expect_order(const struct load *l, int64_t id, int64_t is_don
 }
 
 /* Of the two orders of a user that has money for one, one is fulfilled. */
-static const char *wrong_pairs(const struct load *l, PGconn *conn)
+static const char *wrong_pairs(PGconn *conn)
 {
-    gather_fulfilled(l, conn);
-    for (size_t i = 0; i < l->size.orders; i++) {
-        int64_t user = l->orders[i].user_id;
+    gather_fulfilled(conn);
+    for (size_t i = 0; i < world.load.size.orders; i++) {
+        int64_t user = world.load.orders[i].user_id;
 
-        if (l->users[user - 1].kind == LOAD_THRIFTY && fulfilled.orders[user] != 1)
+        if (world.load.users[user - 1].kind == LOAD_THRIFTY &&
+            fulfilled.orders[user] != 1)
             return wrong("user %" PRId64 " has %d orders, and money for one", user,
                          fulfilled.orders[user]);
     }
     return NULL;
 }
 
-const char *load_wrong_orders(const struct load *l, PGconn *conn)
+const char *load_wrong_orders(PGconn *conn)
 {
     const char *found = every_row(
-        l, conn, l->size.orders, expect_order,
+        conn, world.load.size.orders, expect_order,
         "SELECT substr(idempotency_key, 7), (state = 'fulfilled')::int, concat_ws(' ',"
         " state, reason, array_to_string(skus, ' ')), user_id, total_minor,"
         " coalesce(m.sold, 0), coalesce(m.n, 0), coalesce(t.paid, 0) FROM orders"
@@ -247,13 +242,13 @@ const char *load_wrong_orders(const struct load *l, PGconn *conn)
         " LEFT JOIN (SELECT source AS order_id, sum(amount_minor) AS paid FROM transfers"
         " WHERE kind = 'payment' GROUP BY 1) AS t USING (order_id)");
 
-    return found != NULL ? found : wrong_pairs(l, conn);
+    return found != NULL ? found : wrong_pairs(conn);
 }
 
 /* A hot SKU is sold out unless more came while the pool ran. */
-static struct want expect_sku(const struct load *l, int64_t id, int64_t about)
+static struct want expect_sku(int64_t id, int64_t about)
 {
-    const struct load_sku *sku = &l->skus[id - 1];
+    const struct load_sku *sku = &world.load.skus[id - 1];
     int64_t more = LOAD_LOTS * sku->lot, sold = fulfilled.sold[id - 1];
     int64_t least = sku->wanted < sku->qty ? sku->wanted : sku->qty;
 
@@ -264,76 +259,68 @@ static struct want expect_sku(const struct load *l, int64_t id, int64_t about)
     return (struct want){"", {sku->qty + more - sold, sold, more}};
 }
 
-const char *load_wrong_stock(const struct load *l, PGconn *conn)
+const char *load_wrong_stock(PGconn *conn)
 {
-    gather_fulfilled(l, conn);
+    gather_fulfilled(conn);
     return every_row(
-        l, conn, LOAD_SKUS, expect_sku,
+        conn, LOAD_SKUS, expect_sku,
         "SELECT s.sku_id, 0, '', s.on_hand, coalesce(-sum(m.qty) FILTER (WHERE kind ="
         " 'sale'), 0), coalesce(sum(m.qty) FILTER (WHERE kind = 'receive'), 0) FROM"
         " stock AS s LEFT JOIN stock_movements AS m USING (sku_id) GROUP BY s.sku_id,"
         " s.on_hand");
 }
 
-static struct want expect_wallet(const struct load *l, int64_t id, int64_t about)
+static struct want expect_wallet(int64_t id, int64_t about)
 {
-    const struct load_user *u = &l->users[id - 1];
+    const struct load_user *u = &world.load.users[id - 1];
 
     (void)about;
     return (struct want){"",
                          {u->balance_minor + u->deposit_minor - fulfilled.spent[id]}};
 }
 
-const char *load_wrong_wallets(const struct load *l, PGconn *conn)
+const char *load_wrong_wallets(PGconn *conn)
 {
     PGresult *res =
         session_ask(conn, "SELECT subscription_id, " CANCEL_AT " FROM subscriptions");
 
-    gather_fulfilled(l, conn);
+    gather_fulfilled(conn);
     for (int row = 0; row < PQntuples(res); row++) {
         const struct load_subscription *s =
-            &l->subscriptions[session_number(res, row, 0) - 1];
+            &world.load.subscriptions[session_number(res, row, 0) - 1];
 
         fulfilled.spent[s->user_id] +=
             paid_of(s, session_number(res, row, 1)) * s->amount_minor;
     }
     PQclear(res);
-    return every_row(l, conn, l->size.users, expect_wallet,
+    return every_row(conn, world.load.size.users, expect_wallet,
                      "SELECT user_id, 0, '', balance_minor FROM users");
 }
 
 /* ---- all of it ---- */
 
-PGconn *load_connect(const struct fixture *f)
+PGconn *load_connect(void)
 {
-    char url[FIXTURE_URL];
-    PGconn *conn;
+    PGconn *conn = session_open(world.owner);
 
-    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
-    conn = session_open(url);
     session_do(conn, "SET client_min_messages = error");
     return conn;
 }
 
-void load_assert_exact(const struct load *l, const struct fixture *f)
+void load_assert_exact(void)
 {
-    static const char *(*const checks[])(const struct load *, PGconn *) = {
+    static const char *(*const checks[])(PGconn *) = {
         load_wrong_charges, load_wrong_declines, load_wrong_subscriptions,
         load_wrong_stock,   load_wrong_orders,   load_wrong_wallets};
-    static struct checker rows_alone;
-    struct fixture owner = *f;
-    PGconn *conn = load_connect(f);
+    PGconn *conn = load_connect();
 
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
-        const char *found = checks[i](l, conn);
+        const char *found = checks[i](conn);
 
         if (found != NULL)
-            promise_broken("LL_TEST_SEED=%" PRIu64 ": %s", l->seed, found);
+            promise_broken("LL_TEST_SEED=%" PRIu64 ": %s", world.load.seed, found);
     }
     PQfinish(conn);
-    fixture_become(&owner, "ledgerlock_owner");
-    if (fixture_run(&owner, &said, "audit", "--lag", "0s", NULL) == 1)
-        promise_broken("audit: %s", said.out);
-    assert_int_equal(said.code, 0);
-    checker_assert_holds(&rows_alone, f, "now", "");
+    world_audit(NULL, NULL);
+    checker_assert_rows("now");
 }

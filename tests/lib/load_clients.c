@@ -1,16 +1,9 @@
 /* load: the SQL of it: rows, and calls of clients while the pool works. */
 #include <fcntl.h>
-#include <inttypes.h>
-#include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "tests/lib/load.h"
+#include "tests/lib/world.h"
 
 #define N "%" PRId64
 
@@ -114,9 +107,10 @@ static void write_stock(FILE *out, const struct load *l)
             l->skus[i].qty);
 }
 
-void load_put(const struct load *l, const struct fixture *f)
+void load_put(void)
 {
-    char *sql = NULL, url[FIXTURE_URL];
+    const struct load *l = &world.load;
+    char *sql = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&sql, &size);
 
@@ -135,32 +129,27 @@ void load_put(const struct load *l, const struct fixture *f)
           "ANALYZE users, subscriptions, stock, orders, order_lines; COMMIT",
           out); /* the months of catching up are not what these tests are about */
     fclose(out);
-    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
-    fixture_exec(url, sql);
+    fixture_exec(world.owner, sql);
     free(sql);
 }
 
 /* ---- clients ---- */
 
 struct client {
-    const struct load *load;
     PGconn *conn, *owner; /* the owner may cancel at a time of the past */
     int history;          /* -1: none */
 };
 
-static void open_client(struct client *c,
-                        const struct load *l,
-                        const struct fixture *f,
-                        const char *history)
+static void open_client(struct client *c)
 {
-    char path[256], url[FIXTURE_URL], owner[FIXTURE_URL];
+    char path[256], url[FIXTURE_URL];
 
-    fixture_url_as(f, "ledgerlock_test_client", url, sizeof url);
-    fixture_url_as(f, "ledgerlock_owner", owner, sizeof owner);
-    *c = (struct client){l, PQconnectdb(url), PQconnectdb(owner), -1};
-    if (history == NULL || history[0] == '\0')
+    fixture_url_as(&world.f, "ledgerlock_test_client", url, sizeof url);
+    *c = (struct client){PQconnectdb(url), PQconnectdb(world.owner), -1};
+    if (world.checker.dir[0] == '\0')
         return;
-    (void)snprintf(path, sizeof path, "%s/clients-%ld.jsonl", history, (long)getpid());
+    (void)snprintf(path, sizeof path, "%s/clients-%ld.jsonl", world.checker.dir,
+                   (long)getpid());
     c->history = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
     assert_true(c->history >= 0);
 }
@@ -230,7 +219,7 @@ static bool make_call(const struct client *c, const struct load_call *call)
     int code;
 
     fputs("BEGIN; ", out);
-    compose(out, c->load, call);
+    compose(out, &world.load, call);
     fputs("SELECT txid_current()", out);
     fclose(out);
     while ((code = try_call(c, conn, sql)) == 0 && now_us() < deadline) {
@@ -242,22 +231,19 @@ static bool make_call(const struct client *c, const struct load_call *call)
     return code == 1;
 }
 
-pid_t load_clients_start(const struct load *l,
-                         const struct fixture *f,
-                         const char *history,
-                         int64_t ms)
+void load_clients_start(int64_t ms)
 {
+    const struct load *l = &world.load;
     int64_t since = now_us();
     struct client c;
-    pid_t pid;
 
     (void)fflush(NULL);
-    pid = fork();
-    assert_true(pid >= 0);
-    if (pid > 0)
-        return pid;
+    world.clients = fork();
+    assert_true(world.clients >= 0);
+    if (world.clients > 0)
+        return;
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    open_client(&c, l, f, history);
+    open_client(&c);
     for (size_t i = 0; i < l->call_ct; i++) {
         int64_t at = since + ms * 1000 * (int64_t)i / (int64_t)l->call_ct;
 
@@ -270,49 +256,40 @@ pid_t load_clients_start(const struct load *l,
 }
 
 /* One that is dead because the test killed it has refused nothing. */
-static void end_clients(pid_t clients)
+static void end_clients(void)
 {
     int status = 0;
 
-    if (clients <= 0)
+    if (world.clients <= 0)
         return;
-    (void)kill(clients, SIGTERM);
-    assert_int_equal(waitpid(clients, &status, 0), clients);
+    (void)kill(world.clients, SIGTERM);
+    assert_int_equal(waitpid(world.clients, &status, 0), world.clients);
+    world.clients = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
         fail_msg("a client was refused: see above");
 }
 
-int64_t load_left(const struct fixture *f)
+int64_t load_left(void)
 {
-    char url[FIXTURE_URL];
-
-    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
-    return fixture_query_int8(
-        url, "SELECT (SELECT count(*) FROM ledgerlock.subscriptions WHERE state ="
-             " 'past_due' OR (state = 'active' AND next_due_at <= now())) +"
-             " (SELECT count(*) FROM ledgerlock.orders WHERE state = 'pending')");
+    return world_ask(
+        "SELECT (SELECT count(*) FROM subscriptions WHERE state = 'past_due'"
+        " OR (state = 'active' AND next_due_at <= now())) + (SELECT count(*)"
+        " FROM orders WHERE state = 'pending')");
 }
 
 /* A user who was saved after the last try is resumed once more. */
-void load_clients_finish(const struct load *l,
-                         const struct fixture *f,
-                         const char *history,
-                         pid_t clients)
+void load_clients_finish(void)
 {
-    int64_t deadline = now_us() + WAIT_MS * INT64_C(1000);
+    const struct load *l = &world.load;
     struct client c;
 
-    end_clients(clients);
-    open_client(&c, l, f, history);
+    end_clients();
+    open_client(&c);
     for (int round = 0; round < 2; round++) {
         for (size_t i = 0; i < l->call_ct; i++)
             if (round == 0 || l->calls[i].verb == LOAD_RESUME)
                 assert_true(make_call(&c, &l->calls[i]));
-        while (load_left(f) > 0) {
-            if (now_us() > deadline)
-                fail_msg("%" PRId64 " rows are left", load_left(f));
-            fixture_pause_ms(20);
-        }
+        FIXTURE_AWAIT(load_left() == 0, "%" PRId64 " rows are left", load_left());
     }
     close_client(&c);
 }

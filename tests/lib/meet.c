@@ -38,5 +38,11 @@ void meet_begin(void)
 
 void meet_assert(const char *job)
 {
-    assert_true(pool_counter_of(&world.f, job, "busy") > 0);
+    assert_true(pool_counter_of(job, "busy") > 0);
+}
+
+void meet_assert_both(void)
+{
+    meet_assert("billing");
+    meet_assert("orders");
 }

@@ -10,17 +10,21 @@ enum { STEP_SECONDS = 120 }; /* to fail: nothing takes so long */
 
 static char shipped[4096];
 
-void points_program(void)
+void points_use(const char *program)
 {
     if (shipped[0] == '\0')
         (void)snprintf(shipped, sizeof shipped, "%s", fixture_program());
-    (void)setenv("LL_TEST_BIN", POINTS_PROGRAM, 1);
+    (void)setenv("LL_TEST_BIN", program != NULL ? program : shipped, 1);
+}
+
+void points_program(void)
+{
+    points_use(POINTS_PROGRAM);
 }
 
 void points_as_shipped(void)
 {
-    if (shipped[0] != '\0')
-        (void)setenv("LL_TEST_BIN", shipped, 1);
+    points_use(NULL);
 }
 
 void points_open(struct points *p)

@@ -24,6 +24,7 @@ struct points {
 
 /* The program of a test build is what fixture_run starts from now on. */
 void points_program(void);
+void points_use(const char *program);
 
 /* The shipped one is, again. */
 void points_as_shipped(void);

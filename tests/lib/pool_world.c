@@ -5,20 +5,18 @@
 #include <fcntl.h>
 #include <time.h>
 
-#include "tests/lib/checker.h"
+#include "tests/lib/gate.h"
 #include "tests/lib/session.h"
+#include "tests/lib/steps.h"
 
 enum { DEPOSIT = 1000000, AMOUNT = 100, PRICE = 250, LOG_SIZE = 1 << 20 };
 
 /* ---- work ---- */
 
-void pool_work_put(const struct fixture *f, const struct pool_work *work)
+void pool_work_put(const struct pool_work *work)
 {
-    char sql[2048], url[FIXTURE_URL];
-
-    (void)snprintf(
-        sql, sizeof sql,
-        "SET search_path = ledgerlock; "
+    world.work = *work;
+    world_do(
         "INSERT INTO users (user_id, balance_minor, currency)"
         " SELECT g, %d, 'USD' FROM generate_series(1, %d) AS g; "
         "SELECT make_months('2024-01-01Z', '2024-01-01Z'); "
@@ -36,12 +34,11 @@ void pool_work_put(const struct fixture *f, const struct pool_work *work)
         " '2024-01-01Z') FROM generate_series(1, %d) AS g; ANALYZE",
         DEPOSIT, work->users, DEPOSIT, work->users, AMOUNT, work->users, work->periods,
         work->units, work->units, PRICE, work->users, work->orders);
-    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
-    fixture_exec(url, sql);
 }
 
-const char *pool_work_now(const struct pool_work *work)
+const char *pool_work_now(void)
 {
+    const struct pool_work *work = &world.work;
     static char text[32];
     time_t at = 1704067200 + (work->periods - 1) * 86400 + 43200;
     struct tm tm;
@@ -51,112 +48,79 @@ const char *pool_work_now(const struct pool_work *work)
     return text;
 }
 
-static int64_t query(const struct fixture *f, const char *sql)
+int64_t pool_work_done(void)
 {
-    char url[FIXTURE_URL];
-
-    fixture_url_as(f, "ledgerlock_owner", url, sizeof url);
-    return fixture_query_int8(url, sql);
+    return world_ask(
+        "SELECT (SELECT count(*) FROM ledgerlock.charges) + (SELECT count(*)"
+        " FROM ledgerlock.orders WHERE state <> 'pending')");
 }
 
-int64_t pool_work_done(const struct fixture *f)
+int64_t pool_work_all(void)
 {
-    return query(f,
-                 "SELECT (SELECT count(*) FROM ledgerlock.charges) + (SELECT count(*)"
-                 " FROM ledgerlock.orders WHERE state <> 'pending')");
-}
-
-int64_t pool_work_all(const struct pool_work *work)
-{
+    const struct pool_work *work = &world.work;
     return (int64_t)work->users * work->periods + work->orders;
 }
 
-void pool_work_wait(const struct fixture *f, int64_t done)
+void pool_work_wait(int64_t done)
 {
-    FIXTURE_AWAIT(pool_work_done(f) >= done, "only %" PRId64 " of %" PRId64 " are done",
-                  pool_work_done(f), done);
+    FIXTURE_AWAIT(pool_work_done() >= done, "only %" PRId64 " of %" PRId64 " are done",
+                  pool_work_done(), done);
 }
 
-void pool_assert_stands_still(const struct fixture *f, int ms)
+void pool_assert_stands_still(int ms)
 {
-    int64_t done = pool_work_done(f);
+    int64_t done = pool_work_done();
 
     fixture_pause_ms(ms);
-    assert_int_equal(pool_work_done(f), done);
+    assert_int_equal(pool_work_done(), done);
 }
 
-static void assert_count(const struct fixture *f, int64_t expected, const char *sql)
+void pool_work_assert_exact(void)
 {
-    int64_t found = query(f, sql);
-
-    if (found != expected)
-        promise_broken("expected %" PRId64 ", found %" PRId64 ": %s", expected, found,
-                       sql);
-}
-
-static void assert_audit_holds(const struct fixture *f, const char *now)
-{
-    static struct fixture_output o;
-    struct fixture owner = *f;
-
-    fixture_become(&owner, "ledgerlock_owner");
-    if (fixture_run(&owner, &o, "audit", "--now", now, "--lag", "0s", NULL) == 1)
-        promise_broken("audit: %s%s", o.out, o.err);
-    if (o.code != 0)
-        fail_msg("audit: exit %d: %s%s", o.code, o.out, o.err);
-}
-
-void pool_work_assert_exact(const struct fixture *f, const struct pool_work *work)
-{
-    static struct checker rows_alone;
+    const struct pool_work *work = &world.work;
     int64_t charged = (int64_t)work->users * work->periods;
     int64_t sold = work->orders < work->units ? work->orders : work->units;
 
-    assert_count(f, charged,
-                 "SELECT count(*) FROM ledgerlock.charges WHERE state = 'captured'");
-    assert_count(f, charged,
-                 "SELECT count(DISTINCT (source, leg)) FROM ledgerlock.transfers"
-                 " WHERE kind = 'charge'");
-    assert_count(f, charged * AMOUNT,
-                 "SELECT coalesce(sum(amount_minor), 0)::bigint FROM"
-                 " ledgerlock.transfers WHERE kind = 'charge'");
-    assert_count(f, sold,
-                 "SELECT count(*) FROM ledgerlock.orders WHERE state = 'fulfilled'");
-    assert_count(f, work->orders - sold,
-                 "SELECT count(*) FROM ledgerlock.orders WHERE state = 'rejected' AND"
-                 " reason = 'out_of_stock'");
-    assert_count(f, work->units - sold, "SELECT on_hand FROM ledgerlock.stock");
-    assert_count(f, (int64_t)work->users * DEPOSIT - charged * AMOUNT - sold * PRICE,
-                 "SELECT sum(balance_minor)::bigint FROM ledgerlock.users");
-    assert_audit_holds(f, pool_work_now(work));
-    checker_assert_holds(&rows_alone, f, pool_work_now(work), "");
+    world_is(charged, "SELECT count(*) FROM charges WHERE state = 'captured'");
+    world_is(charged, "SELECT count(DISTINCT (source, leg)) FROM transfers WHERE kind ="
+                      " 'charge'");
+    world_is(charged * AMOUNT, "SELECT coalesce(sum(amount_minor), 0)::bigint FROM"
+                               " transfers WHERE kind = 'charge'");
+    world_is(sold, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
+    world_is(work->orders - sold, "SELECT count(*) FROM orders WHERE state = 'rejected'"
+                                  " AND reason = 'out_of_stock'");
+    world_is(work->units - sold, "SELECT on_hand FROM stock");
+    world_is((int64_t)work->users * DEPOSIT - charged * AMOUNT - sold * PRICE,
+             "SELECT sum(balance_minor)::bigint FROM users");
+    world_audit(pool_work_now(), NULL);
+    checker_assert_rows(pool_work_now());
 }
 
-int64_t pool_incidents(const struct fixture *f, const char *kind, const char *detail)
+void pool_work_finish(void)
 {
-    char sql[256];
-
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT count(*) FROM ledgerlock.lock_incidents WHERE kind = '%s'"
-                   " AND position('%s' IN detail) > 0",
-                   kind, detail);
-    return query(f, sql);
+    gate_open();
+    pool_work_wait(pool_work_all());
+    pool_stop();
+    pool_work_assert_exact();
 }
 
-int64_t pool_counter(const struct fixture *f, const char *name)
+int64_t pool_incidents(const char *kind, const char *detail)
 {
-    return pool_counter_of(f, "%", name);
+    return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s' AND"
+                     " position('%s' IN detail) > 0",
+                     kind, detail);
 }
 
-int64_t pool_counter_of(const struct fixture *f, const char *job, const char *name)
+int64_t pool_counter(const char *name)
 {
-    char sql[256];
+    return pool_counter_of("%", name);
+}
 
-    (void)snprintf(sql, sizeof sql,
-                   "SELECT coalesce(sum((counters ->> '%s')::bigint), 0)::bigint"
-                   " FROM ledgerlock.workers WHERE job LIKE '%s'",
-                   name, job);
-    return query(f, sql);
+int64_t pool_counter_of(const char *job, const char *name)
+{
+    return world_ask("SELECT coalesce(sum((counters ->> '%s')::bigint), 0)::bigint FROM"
+                     " workers WHERE job LIKE '%s'",
+                     name, job);
 }
 
 /* When each session began its latest statement; returns how many have begun another
@@ -177,15 +141,14 @@ static int count_begun(PGconn *conn, char before[POOL_CHILDREN][64])
     return n;
 }
 
-int pool_asks(const struct fixture *f, int64_t ms)
+int pool_asks(int64_t ms)
 {
-    char url[FIXTURE_URL], before[POOL_CHILDREN][64] = {""};
+    char before[POOL_CHILDREN][64] = {""};
     int64_t since, took;
     PGconn *conn;
     int n = 0;
 
-    fixture_url_as(f, "postgres", url, sizeof url);
-    conn = PQconnectdb(url);
+    conn = super_open();
     (void)count_begun(conn, before);
     since = fixture_now_ms();
     do {

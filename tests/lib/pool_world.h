@@ -18,40 +18,44 @@ struct pool_work {
     int users, periods, orders, units;
 };
 
-/* Puts it into a migrated database, as its owner. */
-void pool_work_put(const struct fixture *f, const struct pool_work *work);
+/* Puts it into the database of a world (world.h): world.work. The rest is of that. */
+void pool_work_put(const struct pool_work *work);
 
 /* The instant for --now at which that much is due. Overwritten by the next call. */
-const char *pool_work_now(const struct pool_work *work);
+const char *pool_work_now(void);
 
 /* Periods charged and orders decided so far. */
-int64_t pool_work_done(const struct fixture *f);
+int64_t pool_work_done(void);
 
 /* Asserts that nothing more is done for so long. */
-void pool_assert_stands_still(const struct fixture *f, int ms);
+void pool_assert_stands_still(int ms);
 
 /* How much pool_work_done is when nothing is left. */
-int64_t pool_work_all(const struct pool_work *work);
+int64_t pool_work_all(void);
 
 /* Waits until at least so much is done. */
-void pool_work_wait(const struct fixture *f, int64_t done);
+void pool_work_wait(int64_t done);
 
 /* Asserts that every row is what the numbers of `work` say: nothing twice, nothing
  * missed; and that the audit and the checker of the rows hold. */
-void pool_work_assert_exact(const struct fixture *f, const struct pool_work *work);
+void pool_work_assert_exact(void);
+
+/* Opens the gate (gate.h), waits until all is done, stops the pool of the world, and
+ * asserts that. */
+void pool_work_finish(void);
 
 /* Counts incidents: kind, and a part of the detail ("" for any). */
-int64_t pool_incidents(const struct fixture *f, const char *kind, const char *detail);
+int64_t pool_incidents(const char *kind, const char *detail);
 
 /* Sum of one counter over all workers, or those of a job, as they have reported it. */
-int64_t pool_counter(const struct fixture *f, const char *name);
-int64_t pool_counter_of(const struct fixture *f, const char *job, const char *name);
+int64_t pool_counter(const char *name);
+int64_t pool_counter_of(const char *job, const char *name);
 
 /* How often sessions of the workers' role were seen to begin another statement within
  * `ms`: those of one session that follow each other at once count as one. (The server's
  * own statistics come up to ten seconds late.) It looks until it has seen one, and when
  * that or a slow machine made it longer, the answer is that of so long. */
-int pool_asks(const struct fixture *f, int64_t ms);
+int pool_asks(int64_t ms);
 
 /* ---- processes ---- */
 
@@ -103,9 +107,9 @@ const char *pool_redis_secret(void);
 void pool_redis_start(struct fixture_redis *r);
 
 /* Number of lock keys of this test. */
-int64_t pool_lock_keys(const struct fixture *f);
+int64_t pool_lock_keys(void);
 
 /* Name of one of them, without the prefix; false when there is none. */
-bool pool_lock_name(const struct fixture *f, char *name, size_t size);
+bool pool_lock_name(char *name, size_t size);
 
 #endif

@@ -29,4 +29,11 @@ static inline struct proxy proxy_before(const char *url)
 
 #define PROXY OWNED(proxy_close) struct proxy
 
+/* Bytes and how many, as two parameters: of COMMIT, of BEGIN, and of a Bind message of
+ * the statement that charges: its name behind an empty portal name. */
+#define PROXY_AT_COMMIT PROXY_COMMIT, PROXY_COMMIT_SIZE
+#define PROXY_AT_BEGIN PROXY_BYTES("BEGIN ISOLATION LEVEL READ COMMITTED") - 1
+#define PROXY_AT_APPLY PROXY_BYTES("\0billing_apply_charges")
+#define PROXY_BYTES(text) text, sizeof(text)
+
 #endif

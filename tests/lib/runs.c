@@ -38,33 +38,33 @@ static void split(char *line, char *words[WORDS])
         assert_true(i + 1 < WORDS);
 }
 
-void runs_in_background(const struct fixture *f,
-                        struct fixture_child *child,
-                        const char *words,
-                        va_list ap)
+void starts(const struct fixture *f,
+            struct fixture_child *child,
+            const char *words,
+            ...)
 {
     char line[LINE], *w[WORDS];
+    va_list ap;
 
+    va_start(ap, words);
     assert_in_range(vsnprintf(line, sizeof line, words, ap), 0, LINE - 1);
+    va_end(ap);
     split(line, w);
     fixture_spawn(f, child, ALL(w));
 }
 
-void runs_into(struct fixture_output *o,
-               const struct fixture *f,
-               int code,
-               const char *words,
-               va_list ap)
+__attribute__((format(printf, 3, 0))) static void
+run(const struct fixture *f, int code, const char *words, va_list ap)
 {
     char line[LINE], copy[LINE], *w[WORDS];
 
     assert_in_range(vsnprintf(line, sizeof line, words, ap), 0, LINE - 1);
     (void)strcpy(copy, line);
     split(copy, w);
-    (void)fixture_run(f, o, ALL(w));
-    if (o->code != code)
-        fail_msg("%s: exit code %d and not %d: %s%s", line, o->code, code, o->out,
-                 o->err);
+    (void)fixture_run(f, &said, ALL(w));
+    if (said.code != code)
+        fail_msg("%s: exit code %d and not %d: %s%s", line, said.code, code, said.out,
+                 said.err);
 }
 
 void runs(const struct fixture *f, int code, const char *words, ...)
@@ -72,7 +72,7 @@ void runs(const struct fixture *f, int code, const char *words, ...)
     va_list ap;
 
     va_start(ap, words);
-    runs_into(&said, f, code, words, ap);
+    run(f, code, words, ap);
     va_end(ap);
 }
 
@@ -81,21 +81,16 @@ void says(const struct fixture *f, int code, const char *part, const char *words
     va_list ap;
 
     va_start(ap, words);
-    runs_into(&said, f, code, words, ap);
+    run(f, code, words, ap);
     va_end(ap);
     shows(part);
 }
 
-void output_shows(const struct fixture_output *o, const char *part)
-{
-    bool has_result = o->code == 0 || o->code == 1 || o->code == 8;
-
-    fixture_assert_contains(has_result ? o->out : o->err, part);
-}
-
 void shows(const char *part)
 {
-    output_shows(&said, part);
+    bool has_result = said.code == 0 || said.code == 1 || said.code == 8;
+
+    fixture_assert_contains(has_result ? said.out : said.err, part);
 }
 
 void fits_80_columns(void)

@@ -33,17 +33,11 @@ void fits_80_columns(void);
 double said_number(const char *path);
 const char *said_text(const char *path);
 
-/* For steps.h: the words as of vprintf, and another output than `said`. */
-void runs_into(struct fixture_output *o,
-               const struct fixture *f,
-               int code,
-               const char *words,
-               va_list ap) __attribute__((format(printf, 4, 0)));
-void runs_in_background(const struct fixture *f,
-                        struct fixture_child *child,
-                        const char *words,
-                        va_list ap) __attribute__((format(printf, 3, 0)));
-void output_shows(const struct fixture_output *o, const char *part);
+/* Starts such a run in the background, with no exit code. */
+void starts(const struct fixture *f,
+            struct fixture_child *child,
+            const char *words,
+            ...) __attribute__((format(printf, 3, 4)));
 
 /* Asserts that the query answers n, asked by the owner, whose search_path is
  * ledgerlock. */

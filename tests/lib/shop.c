@@ -20,12 +20,11 @@ void shop_open(void)
         " amount_minor, currency, moved_at) SELECT 'deposit', g, 0, g, '2023-01-01Z',"
         " 'cash', 'wallet', 100000, 'USD', '2023-01-01Z' FROM generate_series(1, %d) AS g",
         SHOP_USERS, SHOP_USERS);
-    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
-             " currency, anchor_at, unit, next_due_at) SELECT g, g, 'p', 100, 'USD',"
-             " '2024-01-01Z', 'month', '2024-01-01Z' FROM generate_series(1, %d) AS g;"
-             " INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor,"
-             " currency) SELECT %d + 64 * g, 's' || g, 100000, 100000, 10, 'USD'"
-             " FROM generate_series(0, 3) AS g",
+    world_do(INTO_SUBSCRIPTIONS
+             "SELECT g, g, 'p', 100, 'USD', '2024-01-01Z',"
+             " 'month', '2024-01-01Z' FROM generate_series(1, %d) AS g; " INTO_STOCK
+             "SELECT %d + 64 * g, 's' || g, 100000, 100000, 10, 'USD' FROM"
+             " generate_series(0, 3) AS g",
              SHOP_USERS, SHOP_SKU);
     world_do("SELECT place_order(g, 'k', format('[{\"sku\": \"s%%s\", \"qty\": 1}]',"
              " 1 + g %% 3)::jsonb, '2024-01-01Z') FROM generate_series(1, %d) AS g;"
@@ -41,21 +40,19 @@ void shop_close(void)
 
 void shop_subscribe(int64_t user, int n, int64_t amount_minor)
 {
-    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
-             " currency, anchor_at, unit, next_due_at) SELECT 100000 + g, %" PRId64
-             ", 'x' || g, %" PRId64 ", 'USD', " SHOP_FIRST ", 'month', " SHOP_FIRST
-             " FROM generate_series(1, %d) AS g; ANALYZE subscriptions",
+    world_do(INTO_SUBSCRIPTIONS "SELECT 100000 + g, %" PRId64 ", 'x' || g, %" PRId64
+                                ", 'USD', " SHOP_FIRST ", 'month', " SHOP_FIRST " FROM"
+                                " generate_series(1, %d) AS g; ANALYZE subscriptions",
              user, amount_minor, n);
 }
 
 void shop_order(int64_t user, int64_t sku, int n)
 {
-    world_do("INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-             " total_minor, currency, placed_at) SELECT 100000 + g, %" PRId64
-             ", 'x' || g, '', 10, 'USD', " SHOP_FIRST
-             " FROM generate_series(1, %d) AS g; INSERT INTO order_lines SELECT"
-             " 100000 + g, %" PRId64 ", 10, 1 FROM generate_series(1, %d) AS g;"
-             " ANALYZE orders, order_lines",
+    world_do(INTO_ORDERS
+             "SELECT 100000 + g, %" PRId64 ", 'x' || g, '', 10, 'USD', " SHOP_FIRST
+             " FROM generate_series(1, %d) AS g; INSERT INTO order_lines"
+             " SELECT 100000 + g, %" PRId64 ", 10, 1 FROM generate_series(1, %d) AS"
+             " g; ANALYZE orders, order_lines",
              user, n, sku, n);
 }
 
@@ -116,7 +113,7 @@ const char *shop_key(const char *verb, const char *key, const char *rest)
 
 int shop_run_with(const char *workers)
 {
-    return fixture_run(&world.f, &world.o, "run", "--once", "-w", workers, "--now",
+    return fixture_run(&world.f, &said, "run", "--once", "-w", workers, "--now",
                        SHOP_NOW, NULL);
 }
 
@@ -131,8 +128,7 @@ int shop_run_met(void)
 {
     int code = shop_run_any();
 
-    meet_assert("billing");
-    meet_assert("orders");
+    meet_assert_both();
     return code;
 }
 
@@ -145,14 +141,9 @@ unsigned shop_log_count(const char *part)
 {
     unsigned n = 0;
 
-    for (const char *p = world.o.err; (p = strstr(p, part)) != NULL; p++)
+    for (const char *p = said.err; (p = strstr(p, part)) != NULL; p++)
         n++;
     return n;
-}
-
-int64_t shop_incidents(const char *kind)
-{
-    return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
 }
 
 void shop_assert_others_done(void)
@@ -169,6 +160,5 @@ void shop_assert_others_done(void)
     if (charges != SHOP_USERS - 1 || orders != SHOP_USERS - 1)
         promise_broken("%" PRId64 " subscriptions and %" PRId64 " orders of %d others"
                        " were worked: exit %d, %s%s",
-                       charges, orders, SHOP_USERS - 1, world.o.code, world.o.out,
-                       world.o.err);
+                       charges, orders, SHOP_USERS - 1, said.code, said.out, said.err);
 }

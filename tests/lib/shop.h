@@ -61,7 +61,7 @@ void shop_let_go(void);
 const char *shop_key(const char *verb, const char *key, const char *rest);
 
 /* `run --once` with two workers for each job, at SHOP_NOW; returns the exit code, the
- * outputs are in world.o. */
+ * outputs are in said. */
 int shop_run(void);
 int shop_run_with(const char *workers);
 
@@ -71,9 +71,8 @@ int shop_run_with(const char *workers);
 int shop_run_any(void);
 int shop_run_met(void);
 
-/* How often a text stands in the log of the latest run; incidents of a kind. */
+/* How often a text stands in the log of the latest run. */
 unsigned shop_log_count(const char *part);
-int64_t shop_incidents(const char *kind);
 
 /* Asserts that the subscriptions and orders of all but SHOP_TROUBLE were worked. */
 void shop_assert_others_done(void);

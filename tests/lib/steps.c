@@ -1,7 +1,7 @@
 /* steps: each answer is compared. */
 #include "tests/lib/steps.h"
 
-#include "tests/lib/runs.h"
+#include "tests/lib/session.h"
 
 enum { LINE = 4096 };
 
@@ -13,24 +13,6 @@ enum { LINE = 4096 };
         assert_in_range(vsnprintf(line, sizeof(line), format, ap_), 0, LINE - 1);      \
         va_end(ap_);                                                                   \
     } while (0)
-
-void pool_start(const char *words, ...)
-{
-    va_list ap;
-
-    va_start(ap, words);
-    runs_in_background(&world.f, &world.pool, words, ap);
-    va_end(ap);
-}
-
-void pool_start_in(const struct fixture *f, const char *words, ...)
-{
-    va_list ap;
-
-    va_start(ap, words);
-    runs_in_background(f, &world.pool, words, ap);
-    va_end(ap);
-}
 
 void pool_stop(void)
 {
@@ -59,25 +41,6 @@ bool pool_has(const pid_t *pids, size_t n, pid_t pid)
         if (pids[i] == pid)
             return true;
     return false;
-}
-
-void world_runs(int code, const char *words, ...)
-{
-    va_list ap;
-
-    va_start(ap, words);
-    runs_into(&world.o, &world.f, code, words, ap);
-    va_end(ap);
-}
-
-void world_says(int code, const char *part, const char *words, ...)
-{
-    va_list ap;
-
-    va_start(ap, words);
-    runs_into(&world.o, &world.f, code, words, ap);
-    va_end(ap);
-    output_shows(&world.o, part);
 }
 
 void world_is(int64_t n, const char *sql, ...)
@@ -113,6 +76,11 @@ int64_t super_ask(const char *sql, ...)
 
     COMPOSE(line, sql);
     return fixture_query_int8(superuser(), line);
+}
+
+PGconn *super_open(void)
+{
+    return session_open(superuser());
 }
 
 int64_t world_parked(void)

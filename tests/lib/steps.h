@@ -3,6 +3,7 @@
 #ifndef LEDGERLOCK_STEPS_H
 #define LEDGERLOCK_STEPS_H
 
+#include "tests/lib/runs.h"
 #include "tests/lib/world.h"
 
 #define STEPS_TAKE(at) __attribute__((format(printf, at, at + 1)))
@@ -17,8 +18,8 @@
     }
 
 /* Starts world.pool: in world.f, or in another, as world.through. */
-void pool_start(const char *words, ...) STEPS_TAKE(1);
-void pool_start_in(const struct fixture *f, const char *words, ...) STEPS_TAKE(2);
+#define pool_start(...) pool_start_in(&world.f, __VA_ARGS__)
+#define pool_start_in(f, ...) starts(f, &world.pool, __VA_ARGS__)
 
 /* TERM for world.pool; asserts that it ends with exit code 0. */
 void pool_stop(void);
@@ -34,11 +35,9 @@ bool pool_has(const pid_t *pids, size_t n, pid_t pid);
 /* The process of world.pool that serves its page; 0: none does. */
 pid_t pool_page(void);
 
-/* Runs the program in world.f to its end and asserts the exit code; the output is in
- * world.o. The second asserts that it has printed `part`: as its result when it had one
- * (exit codes 0, 1 and 8), else as its error. */
-void world_runs(int code, const char *words, ...) STEPS_TAKE(2);
-void world_says(int code, const char *part, const char *words, ...) STEPS_TAKE(3);
+/* runs and says of runs.h, in world.f. */
+#define world_runs(...) runs(&world.f, __VA_ARGS__)
+#define world_says(...) says(&world.f, __VA_ARGS__)
 
 /* Asserts that the query of world_ask answers n. */
 void world_is(int64_t n, const char *sql, ...) STEPS_TAKE(2);
@@ -46,6 +45,9 @@ void world_is(int64_t n, const char *sql, ...) STEPS_TAKE(2);
 /* Statements and questions as the superuser, without a search_path. */
 void super_do(const char *sql, ...) STEPS_TAKE(1);
 int64_t super_ask(const char *sql, ...) STEPS_TAKE(1);
+
+/* A session of his, with search_path ledgerlock; the caller's. */
+PGconn *super_open(void);
 
 /* Rows that are parked, and incidents that say so. */
 int64_t world_parked(void);

@@ -168,6 +168,7 @@ static size_t collect(struct CMUnitTest *tests)
     size_t n = 0;
 
     for (struct test_case *c = cases; c != NULL; c = c->next) {
+        test_row = c->row;
         if (c->when == NULL || c->when())
             tests[n++] = (struct CMUnitTest){.name = c->name,
                                              .test_func = run_case,

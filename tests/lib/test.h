@@ -53,7 +53,7 @@ struct test_case {
     const struct test_group *group; /* NULL: the one that GROUP says */
     void (*open)(void);             /* instead of the group's */
     void (*close)(void);            /* instead of the group's */
-    bool (*when)(void);             /* the case is left out where it answers false */
+    bool (*when)(void); /* the case is left out where it answers false (of test_row) */
     struct test_case *next;
 };
 

@@ -36,8 +36,8 @@ void world_fill(const struct load_size *size)
 {
     if (size == NULL)
         return;
-    load_make(&world.load, load_seed(), *size);
-    load_put(&world.load, &world.f);
+    load_make(load_seed(), *size);
+    load_put();
 }
 
 void world_open_as(const struct world_plan *plan)
@@ -54,7 +54,7 @@ void world_open_as(const struct world_plan *plan)
         fixture_open_migrated(&world.f);
     memcpy(world.owner, world.f.url, sizeof world.owner);
     if (plan->checker)
-        checker_open(&world.checker);
+        checker_open();
     fixture_become(&world.f, plan->role != NULL ? plan->role : "ledgerlock_worker");
     /* A stall of a busy machine ends no lease of a test that is not about leases. */
     set_number("LEDGERLOCK_LOCKS_LEASE_MS",
@@ -69,10 +69,8 @@ void world_open_as(const struct world_plan *plan)
     world.through = world.f;
     if (plan->proxies)
         open_proxies();
-    if (plan->work != NULL) {
-        world.work = *plan->work;
-        pool_work_put(&world.f, plan->work);
-    }
+    if (plan->work != NULL)
+        pool_work_put(plan->work);
     world_fill(plan->load);
     if (plan->also != NULL)
         plan->also();
@@ -120,8 +118,8 @@ void world_close(void)
         fixture_redis_close(&world.redis);
     pool_redis_password(NULL);
     fixture_close(&world.f);
-    checker_close(&world.checker);
-    load_free(&world.load);
+    checker_close();
+    load_free();
     memset(&world, 0, sizeof world);
 }
 
@@ -178,16 +176,22 @@ void world_expect(const char *expected, const char *sql)
     promise_text(world_text("%s", sql), expected, sql, __FILE__, __LINE__);
 }
 
-const char world_blocked[] =
-    "SELECT count(*) > 0 FROM pg_stat_activity WHERE datname = current_database() AND "
-    "wait_event_type = 'Lock'";
-
-void world_wait(const char *sql)
+void world_wait(const char *fmt, ...)
 {
-    char url[FIXTURE_URL];
+    char url[FIXTURE_URL], sql[1 << 10];
+    va_list ap;
 
+    va_start(ap, fmt);
+    assert_in_range(vsnprintf(sql, sizeof sql, fmt, ap), 1, sizeof sql - 1);
+    va_end(ap);
     fixture_url_as(&world.f, "postgres", url, sizeof url);
     FIXTURE_AWAIT(fixture_query_int8(url, sql) != 0, "waited in vain: %s", sql);
+}
+
+void world_wait_blocked(void)
+{
+    world_wait("SELECT count(*) > 0 FROM pg_stat_activity WHERE datname ="
+               " current_database() AND wait_event_type = 'Lock'");
 }
 
 /* ---- filling ------------------------------------------------------------- */
@@ -202,24 +206,30 @@ void world_deposit(int64_t user, int64_t number, int64_t amount_minor)
 
 void world_user(int64_t user, int64_t balance_minor)
 {
-    world_do("INSERT INTO users (user_id, currency) VALUES (%" PRId64 ", 'USD')", user);
+    world_do(INTO_USERS "VALUES (%" PRId64 ", 'USD')", user);
     if (balance_minor > 0)
         world_deposit(user, 1, balance_minor);
 }
 
 void world_subscription(int64_t id, int64_t user, int64_t amount, const char *anchor)
 {
-    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, "
-             "currency, anchor_at, unit, next_due_at) VALUES (%" PRId64 ", %" PRId64
-             ", 'plan %" PRId64 "', %" PRId64 ", 'USD', '%s', 'month', '%s')",
+    world_do(INTO_SUBSCRIPTIONS "VALUES (%" PRId64 ", %" PRId64 ", 'plan %" PRId64
+                                "', %" PRId64 ", 'USD', '%s', 'month', '%s')",
              id, user, id, amount, anchor, anchor);
+}
+
+void world_decline(const char *schedule)
+{
+    world_do("INSERT INTO retry_schedules (pauses_s) VALUES ('{%s}')", schedule);
+    world_user(1, 99);
+    world_subscription(1, 1, 100, "2024-01-01 08:00:00Z");
+    world_run("2024-01-01T09:00:00Z");
 }
 
 void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_minor)
 {
-    world_do("INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, "
-             "currency) VALUES (%" PRId64 ", '%s', %" PRId64 ", %" PRId64 ", %" PRId64
-             ", 'USD')",
+    world_do(INTO_STOCK "VALUES (%" PRId64 ", '%s', %" PRId64 ", %" PRId64 ", %" PRId64
+                        ", 'USD')",
              id, sku, qty, qty, unit_price_minor);
 }
 
@@ -231,22 +241,14 @@ int64_t world_order(int64_t user, const char *key, const char *lines)
 
 /* ---- running ------------------------------------------------------------- */
 
-static void run(const char *workers, const char *now, int code)
-{
-    (void)fixture_run(&world.f, &world.o, "run", "-w", workers, "--once", "--now", now,
-                      NULL);
-    if (world.o.code != code)
-        fail_msg("run: exit %d, not %d: %s", world.o.code, code, world.o.err);
-}
-
 void world_run_pool(const char *workers, const char *now)
 {
-    run(workers, now, 0);
+    runs(&world.f, 0, "run -w %s --once --now %s", workers, now);
 }
 
 void world_run_and_park(const char *now)
 {
-    run("1", now, 8);
+    runs(&world.f, 8, "run -w 1 --once --now %s", now);
 }
 
 void world_run(const char *now)
@@ -259,11 +261,11 @@ void world_audit(const char *now, const char *broken)
     json_t *doc, *row;
     size_t i;
 
-    (void)fixture_run(&world.f, &world.o, "audit", "--json", "--now", now, "--lag",
-                      "0s", NULL);
-    doc = json_loads(world.o.out, 0, NULL);
+    (void)fixture_run(&world.f, &said, "audit", "--json", "--lag", "0s",
+                      now != NULL ? "--now" : NULL, now, NULL);
+    doc = json_loads(said.out, 0, NULL);
     if (doc == NULL)
-        fail_msg("audit: exit %d: %s", world.o.code, world.o.err);
+        fail_msg("audit: exit %d: %s", said.code, said.err);
     json_array_foreach(json_object_get(doc, "invariants"), i, row)
     {
         const char *name = json_string_value(json_object_get(row, "name"));
@@ -272,8 +274,14 @@ void world_audit(const char *now, const char *broken)
         if (json_is_true(json_object_get(row, "holds")) != expected)
             promise_broken("%s %s", name, expected ? "is broken" : "holds");
     }
-    assert_int_equal(world.o.code, broken == NULL ? 0 : 1);
+    assert_int_equal(said.code, broken == NULL ? 0 : 1);
     json_decref(doc);
+}
+
+void world_settle(const char *now)
+{
+    world_run(now);
+    world_audit(now, NULL);
 }
 
 const char *world_totals(void)

@@ -13,13 +13,13 @@
 #include "tests/lib/load.h"
 #include "tests/lib/pool_world.h"
 #include "tests/lib/proxy.h"
+#include "tests/lib/runs.h"
 
 struct world {
     const struct world_plan *plan;
     struct fixture f;        /* runs the program as ledgerlock_worker */
     struct fixture through;  /* the same, through the proxies */
     char owner[FIXTURE_URL]; /* for the statements of a test */
-    struct fixture_output o; /* of the latest run */
     struct fixture_redis redis;
     struct proxy to_postgres, to_redis;
     struct fixture_child pool; /* is ended with the world */
@@ -28,10 +28,11 @@ struct world {
     struct checker checker;
     /* For fault.h: */
     int lease_ms, bound_ms;      /* of the checker: lease and recovery */
-    struct fixture_child others; /* of the job that the pool does not work */
+    struct fixture_child others; /* of the job that the pool does not work, or any */
     bool is_one;
-    pid_t clients;       /* 0: they have not begun */
+    pid_t clients;       /* of the load; 0: they do not run */
     bool has_no_clients; /* until fault_recovers */
+    bool is_slow;        /* fault_slow_down was called */
     bool in_parts;       /* batches were worked row by row, each with one token */
 };
 
@@ -87,12 +88,27 @@ const char *world_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)
 void world_expect(const char *expected, const char *sql);
 
 /* Asks as the superuser, who sees every session, until the answer is true. */
-void world_wait(const char *sql);
+void world_wait(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Asks if a session of this database waits for a row. */
-extern const char world_blocked[];
+/* Until a session of this database waits for a row. */
+void world_wait_blocked(void);
 
 /* ---- filling ------------------------------------------------------------- */
+
+/* Heads of statements that make many rows: a SELECT of these columns follows. */
+#define INTO_USERS "INSERT INTO users (user_id, currency) "
+#define INTO_SUBSCRIPTIONS                                                             \
+    "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"         \
+    " currency, anchor_at, unit, next_due_at) "
+#define INTO_ANY_SUBSCRIPTIONS                                                         \
+    "INSERT INTO subscriptions (user_id, plan, amount_minor, currency, anchor_at,"     \
+    " unit, next_due_at) "
+#define INTO_STOCK                                                                     \
+    "INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency) "
+#define INTO_ORDERS                                                                    \
+    "INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"            \
+    " total_minor, currency, placed_at) "
+#define INTO_LINES "INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) "
 
 /* A user with a wallet in USD; deposit "1" unless balance is 0. */
 void world_user(int64_t user, int64_t balance_minor);
@@ -100,6 +116,10 @@ void world_deposit(int64_t user, int64_t number, int64_t amount_minor);
 
 /* A monthly subscription that starts at its anchor ("2024-01-31Z"). */
 void world_subscription(int64_t id, int64_t user, int64_t amount, const char *anchor);
+
+/* User 1 has 0.99, and a subscription of 1.00 a month, declined at 09:00 on 1 January;
+ * with these pauses until later tries. */
+void world_decline(const char *schedule);
 
 void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_minor);
 
@@ -117,8 +137,11 @@ void world_run_and_park(const char *now);
 /* The first with so many workers of each job. */
 void world_run_pool(const char *workers, const char *now);
 
-/* `audit --now NOW --lag 0s`; asserts that every invariant holds, or with a name, that
- * exactly this one is broken. */
+/* The first, and world_audit. */
+void world_settle(const char *now);
+
+/* `audit --now NOW --lag 0s`, at the clock's time if now is NULL; asserts that every
+ * invariant holds, or with a name, that exactly this one is broken. */
 void world_audit(const char *now, const char *broken);
 
 /* All that was moved, in one line: counts and sums. Two worlds that were worked the

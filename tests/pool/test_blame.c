@@ -1,7 +1,6 @@
 /* blame: a row is parked for what our own constraints say of it, and for nothing else.
  * An error of anybody else's making parks nothing, is said once, holds up no row that
  * it does not concern, and ends the pool when nothing can be committed any more. */
-#include "tests/lib/pool_world.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
@@ -83,10 +82,10 @@ static const struct {
 
 static void assert_has_ended(const char *says)
 {
-    assert_int_equal(world.o.code, 9);
+    assert_int_equal(said.code, 9);
     assert_int_equal(shop_log_count("event=pool.fault "), 1);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
-    fixture_assert_contains(world.o.err, says);
+    fixture_assert_contains(said.err, says);
     assert_int_equal(shop_log_count(NO_MONTH) > 0, strcmp(says, NO_MONTH) == 0);
     promise_int_equal(world_parked(), 0);
     world_is(0, "SELECT count(*) FROM charges");
@@ -100,8 +99,8 @@ CASE_ROWS(pool_ends_over_every_row_with, faults)
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000"); /* --once ends after three */
     (void)shop_run_with("4");
-    fixture_assert_contains(world.o.out, "0 parked, stopped before all was done");
-    promise_true(strstr(world.o.out, "nothing left") == NULL);
+    fixture_assert_contains(said.out, "0 parked, stopped before all was done");
+    promise_true(strstr(said.out, "nothing left") == NULL);
     assert_has_ended(row->says);
 }
 
@@ -121,9 +120,9 @@ CASE_ROWS(pool_ends_over_nothing_but, collisions)
 {
     plant_triggers("> 0", row->body);
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
-    (void)fixture_run(&world.f, &world.o, "run", "-w", "4", "--now", SHOP_NOW, NULL);
+    (void)fixture_run(&world.f, &said, "run", "-w", "4", "--now", SHOP_NOW, NULL);
     assert_has_ended("event=pool.fault ");
-    fixture_assert_contains(world.o.err, row->says);
+    fixture_assert_contains(said.err, row->says);
 }
 
 /* ---- a few rows cannot be committed ---- */
@@ -158,12 +157,12 @@ CASE_ROWS(others_flow_while_one_user_meets, refusals)
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "600000");
     (void)shop_run_met();
     shop_assert_others_done();
-    assert_int_equal(world.o.code, 7);
-    fixture_assert_contains(world.o.out,
+    assert_int_equal(said.code, 7);
+    fixture_assert_contains(said.out,
                             "billing: 199 charged, 0 declined, 0 cancelled, 0 parked,"
                             " left: user:7 (");
     fixture_assert_contains(
-        world.o.out, "orders: 199 fulfilled, 0 rejected, 0 parked, left: user:7 (");
+        said.out, "orders: 199 fulfilled, 0 rejected, 0 parked, left: user:7 (");
     promise_int_equal(world_parked(), 0);
 }
 
@@ -172,9 +171,9 @@ CASE(error_over_one_row_among_others_is_said)
 {
     plant_triggers("= 20", RAISE("P0001"));
     (void)shop_run_met();
-    assert_int_equal(world.o.code, 7);
+    assert_int_equal(said.code, 7);
     assert_in_range(shop_log_count("event=worker.left_out"), 1, 8); /* one a worker */
-    fixture_assert_contains(world.o.err, "somebody's trigger");
+    fixture_assert_contains(said.err, "somebody's trigger");
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
     promise_int_equal(world_parked(), 0);
 }
@@ -184,13 +183,11 @@ CASE(orders_flow_behind_those_of_1500_users_that_meet_an_error)
 {
     fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
     fixture_env("LEDGERLOCK_POOL_BATCH", "1000");
-    world_do("INSERT INTO users (user_id, currency) SELECT u, 'USD' FROM"
-             " generate_series(1001, 2500) AS u;"
-             " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-             " total_minor, currency, placed_at) SELECT user_id, user_id, '1', '', 0,"
-             " 'USD', " SHOP_FIRST " FROM users WHERE user_id > 1000;"
-             " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
-             " order_id, %d, 0, 1 FROM orders WHERE order_id > 1000; ANALYZE",
+    world_do(INTO_USERS
+             "SELECT u, 'USD' FROM generate_series(1001, 2500) AS u; " INTO_ORDERS
+             "SELECT user_id, user_id, '1', '', 0, 'USD', " SHOP_FIRST
+             " FROM users WHERE user_id > 1000; " INTO_LINES "SELECT order_id, %d,"
+             " 0, 1 FROM orders WHERE order_id > 1000; ANALYZE",
              SHOP_SKU);
     plant_triggers("> 1000", RAISE("P0001"));
     pool_start("run --jobs orders --now " SHOP_NOW);
@@ -208,12 +205,12 @@ CASE(fault_that_is_over_is_forgotten)
 {
     plant_triggers("> 0", RAISE("P0001"));
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "60000");
-    fixture_spawn(&world.f, &world.pool, "run", "-w", "4", "--now", SHOP_NOW, NULL);
+    pool_start("run -w 4 --now %s", SHOP_NOW);
     pool_log_wait(&world.pool, "event=pool.fault ");
     fixture_pause_ms(500);
     world_do("DROP FUNCTION refuse CASCADE");
     pool_log_wait(&world.pool, "event=pool.fault_over");
-    pool_work_wait(&world.f, 2 * (int64_t)SHOP_USERS);
+    pool_work_wait(2 * (int64_t)SHOP_USERS);
     pool_stop();
     pool_logged(1, "event=pool.fault ");
     world_is(SHOP_USERS, "SELECT count(*) FROM charges");

@@ -1,5 +1,8 @@
-/* The right to press a button of the page; tests/pool/test_shop.c presses
- * them. */
+/* The right to press a button of the page (tests/pool/test_shop.c presses them); and
+ * the timeline of a pool: what happened to its workers and servers, to which worker,
+ * and how long it took until the recovery. */
+#include <jansson.h>
+
 #include "tests/lib/page.h"
 
 WORLD(.poll_ms = 100, .redis = true);
@@ -110,4 +113,102 @@ CASE(without_allow_chaos_there_is_no_button)
     page_is(404, "/chaos.js");
     assert_int_equal(press("Origin: http://localhost\r\n" TYPE, "confirm=yes"), 405);
     world_says(3, "it needs --http", "run --once --allow-chaos");
+}
+
+/* ---- the timeline ---- */
+
+enum { LEASE_MS = 2000 };
+
+static const struct pool_work small = {
+    .users = 40, .periods = 3, .orders = 20, .units = 20};
+
+WORLD_OPEN(open_proxies,
+           .poll_ms = 100,
+           .lease_ms = LEASE_MS,
+           .work = &small,
+           .redis = true,
+           .proxies = true)
+
+static void start(void)
+{
+    page_start("run -w 1 --jobs billing --now %s", pool_work_now());
+}
+
+/* Asserts that the newest event of this kind is this one; how long it took until the
+ * recovery, -1: it is not over, -2: there is none yet. */
+static int64_t recovered(const char *what, const char *detail)
+{
+    json_t *doc = NULL, *event, *found = NULL;
+    int64_t ms = -2;
+    size_t i;
+
+    if (http_get(page_port, &page, "/state") == 200)
+        doc = json_loads(page.body, 0, NULL);
+    json_array_foreach(json_object_get(doc, "timeline"), i, event)
+    {
+        if (found == NULL &&
+            strcmp(json_string_value(json_object_get(event, "what")), what) == 0)
+            found = event;
+    }
+    if (found != NULL) {
+        assert_string_equal(json_string_value(json_object_get(found, "worker")),
+                            "worker 0 of billing");
+        fixture_assert_contains(json_string_value(json_object_get(found, "detail")),
+                                detail);
+        assert_true(json_integer_value(json_object_get(found, "at_ms")) >
+                    1700000000000);
+        ms = json_integer_value(json_object_get(found, "recovered_ms"));
+    }
+    json_decref(doc);
+    return ms;
+}
+
+/* Guarantee: The timeline has a worker that stood still, its lost lease and a worker
+ * that died, with the time until each recovered, also without JavaScript. */
+CASE(timeline_tells_what_happened_to_a_worker, .open = open_proxies)
+{
+    pid_t worker;
+
+    proxy_hold(&world.to_postgres, PROXY_AT_APPLY, 1);
+    start();
+    assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
+    page_await(200, "/state", "");
+    fixture_assert_contains(page.body, "\"timeline\":[]");
+    worker = (pid_t)atoi(strstr(page.body, "\"pid\":") + strlen("\"pid\":"));
+    assert_int_equal(kill(worker, SIGSTOP), 0);
+    proxy_let_go(&world.to_postgres);
+    FIXTURE_AWAIT(recovered("worker stood still", "stopped by a signal") == -1,
+                  "nothing stands still: %s", page.body);
+    fixture_pause_ms(2 * LEASE_MS); /* the fault itself: its lease ends meanwhile */
+    assert_int_equal(recovered("worker stood still", ""), -1);
+    assert_int_equal(recovered("lease lost", ""), -2);
+    assert_int_equal(kill(worker, SIGCONT), 0);
+    FIXTURE_AWAIT(recovered("worker stood still", "") >= 2 * LEASE_MS, "it still does");
+    FIXTURE_AWAIT(recovered("lease lost", "before its batch ended") >= 0, "none lost");
+    assert_int_equal(recovered("worker died", ""), -2);
+    assert_int_equal(kill(worker, SIGKILL), 0);
+    FIXTURE_AWAIT(recovered("worker died", "signal 9") >= 0, "nobody died: %s",
+                  page.body);
+    PAGE_AWAIT("/plain",
+               "<td>worker died</td><td>worker 0 of billing</td><td>signal 9</td>");
+    pool_work_wait((int64_t)small.users * small.periods);
+}
+
+/* Guarantee: The timeline has each server that was away, with the time until the pool
+ * was at work again. */
+CASE(timeline_tells_when_a_server_was_away, .open = open_proxies)
+{
+    start();
+    page_await(200, "/readyz", "");
+    proxy_refuse(&world.to_postgres, true);
+    FIXTURE_AWAIT(recovered("PostgreSQL down", "") == -1, "it is not away: %s",
+                  page.body);
+    proxy_refuse(&world.to_postgres, false);
+    FIXTURE_AWAIT(recovered("PostgreSQL down", "") >= 0, "still away: %s", page.body);
+    proxy_refuse(&world.to_redis, true);
+    world_subscription(9000, 1, 1,
+                       "2024-01-01T00:00:00Z"); /* a worker asks for its key */
+    FIXTURE_AWAIT(recovered("Redis down", "") == -1, "it is not away: %s", page.body);
+    proxy_refuse(&world.to_redis, false);
+    FIXTURE_AWAIT(recovered("Redis down", "") >= 0, "still away: %s", page.body);
 }

@@ -6,13 +6,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "tests/lib/pool_world.h"
 #include "tests/lib/private_pg.h"
-#include "tests/lib/runs.h"
 #include "tests/lib/secrets.h"
+#include "tests/lib/steps.h"
 
 static struct fixture_redis redis;
-static struct fixture f;
 static char file[96]; /* the configuration */
 static const struct pool_work small = {10, 2, 10, 8};
 
@@ -39,16 +37,17 @@ static void write_file(void)
         "postgres: { url = \"postgresql://ledgerlock_worker:%s@/%s?host=%s\"; "
         "};\nredis: { url = \"unix://:%s@%s\"; };\n"
         "log: { level = \"debug\"; };\n",
-        SECRET_OF_POSTGRES, f.database, private_pg.dir, SECRET_OF_REDIS,
+        SECRET_OF_POSTGRES, world.f.database, private_pg.dir, SECRET_OF_REDIS,
         redis.url + strlen("unix://"));
     fixture_file(file, sizeof file, text, 0600);
 }
 
 static void open_all(void)
 {
-    private_pg_open(&private_pg);
-    fixture_open_migrated(&f);
-    pool_work_put(&f, &small);
+    static const struct world_plan plan = {.work = &small};
+
+    private_pg_begin();
+    world_open_as(&plan);
     ask_for_password();
     fixture_redis_start(&redis, "--requirepass", SECRET_OF_REDIS, NULL);
     write_file();
@@ -62,15 +61,16 @@ static void use_file(void)
     fixture_env("LEDGERLOCK_POSTGRES_URL", NULL);
     fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", NULL);
     fixture_env("LEDGERLOCK_REDIS_URL", NULL);
-    FIXTURE_AWAIT(fixture_run(&f, &said, "status", NULL) == 0, "status: %s", said.err);
+    FIXTURE_AWAIT(fixture_run(&world.f, &said, "status", NULL) == 0, "status: %s",
+                  said.err);
 }
 
 static void close_all(void)
 {
     (void)unlink(file);
     fixture_redis_close(&redis);
-    fixture_close(&f);
-    private_pg_close(&private_pg);
+    world_close();
+    private_pg_end();
 }
 
 GROUP(.start = open_all, .stop = close_all, .open = use_file);
@@ -90,24 +90,22 @@ static void shows_none(pid_t pid, const char *name)
  * workers, and in no log, even at level debug. */
 CASE(processes_of_a_pool_show_no_password)
 {
-    struct fixture_child child;
     pid_t pids[POOL_CHILDREN];
     size_t n;
 
-    fixture_spawn(&f, &child, "run", "-w", "2", "--now", pool_work_now(&small), NULL);
-    pool_work_wait(&f, pool_work_all(&small));
-    n = pool_children(child.pid, pids);
+    pool_start("run -w 2 --now %s", pool_work_now());
+    pool_work_wait(pool_work_all());
+    n = pool_children(world.pool.pid, pids);
     assert_true(n > 0 && n < POOL_CHILDREN);
-    pids[n++] = child.pid;
+    pids[n++] = world.pool.pid;
     for (size_t i = 0; i < n; i++) {
         shows_none(pids[i], "cmdline");
         shows_none(pids[i], "environ");
         shows_none(pids[i], "comm");
     }
-    assert_int_equal(kill(child.pid, SIGTERM), 0);
-    assert_int_equal(fixture_wait(&child, POOL_WAIT_MS / 1000, &said), 0);
-    assert_null(strstr(said.err, "canary"));
-    pool_work_assert_exact(&f, &small);
+    pool_stop();
+    pool_logged(0, "canary");
+    pool_work_assert_exact();
 }
 
 /* ---- outputs ---- */
@@ -126,7 +124,7 @@ static const struct {
  */
 CASE_ROWS(no_password_is_printed_by, outputs)
 {
-    runs(&f, 0, "%s", row->words);
+    world_runs(0, "%s", row->words);
     assert_true(strlen(said.out) > 0 || strcmp(row->name, "locks") == 0 ||
                 strcmp(row->name, "parked") == 0);
     assert_null(strstr(said.out, "canary"));
@@ -148,7 +146,6 @@ static bool core_of(pid_t pid)
 CASE(crash_leaves_no_core)
 {
     struct rlimit before, all;
-    struct fixture_child child;
     char dir[80];
     pid_t pid;
 
@@ -164,10 +161,11 @@ CASE(crash_leaves_no_core)
     }
     if (!core_of(pid))
         print_message("this machine makes no cores at all\n");
-    fixture_spawn(&f, &child, "run", "--now", pool_work_now(&small), NULL);
-    pool_log_wait(&child, "pool.started");
-    assert_int_equal(kill(child.pid, SIGABRT), 0);
-    assert_false(core_of(child.pid));
+    pool_start("run --now %s", pool_work_now());
+    pool_log_wait(&world.pool, "pool.started");
+    assert_int_equal(kill(world.pool.pid, SIGABRT), 0);
+    assert_false(core_of(world.pool.pid));
+    world.pool.pid = 0;
     assert_int_equal(setrlimit(RLIMIT_CORE, &before), 0);
     assert_int_equal(chdir("/"), 0);
     fixture_remove(dir, "none");
@@ -178,8 +176,8 @@ CASE(crash_leaves_no_core)
 CASE(file_that_others_read_is_refused)
 {
     assert_int_equal(chmod(file, 0640), 0);
-    says(&f, 3, "holds a password and may be read by others; run: chmod 600 /",
-         "status");
+    world_says(3, "holds a password and may be read by others; run: chmod 600 /",
+               "status");
     assert_null(strstr(said.err, "canary"));
     assert_int_equal(chmod(file, 0600), 0);
 }
@@ -206,7 +204,7 @@ CASE_ROWS(no_password_is_taken_from, places)
 {
     if (row->variable != NULL)
         fixture_env(row->variable, row->value);
-    says(&f, 3, row->part, "%s", row->words);
+    world_says(3, row->part, "%s", row->words);
     assert_null(strstr(said.err, "canary"));
 }
 
@@ -215,7 +213,7 @@ static void without_password(void)
 {
     char url[FIXTURE_URL];
 
-    fixture_url_as(&f, "ledgerlock_worker", url, sizeof url);
+    fixture_url_as(&world.f, "ledgerlock_worker", url, sizeof url);
     fixture_env("LEDGERLOCK_POSTGRES_URL", url);
 }
 
@@ -231,7 +229,7 @@ CASE(password_comes_from_a_descriptor)
     (void)snprintf(name, sizeof name, "/dev/fd/%d", fd);
     without_password();
     fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", name);
-    runs(&f, 0, "status");
+    world_runs(0, "status");
     (void)close(fd);
 }
 
@@ -243,9 +241,8 @@ CASE(pgpassfile_is_taken_only_if_nobody_else_reads_it)
     fixture_file(path, sizeof path, "*:*:*:*:" SECRET_OF_POSTGRES "\n", 0600);
     without_password();
     fixture_env("PGPASSFILE", path);
-    runs(&f, 0, "status");
+    world_runs(0, "status");
     assert_int_equal(chmod(path, 0640), 0);
-    runs(&f, 4, "status");
-    shows("no password supplied");
+    world_says(4, "no password supplied", "status");
     (void)unlink(path);
 }

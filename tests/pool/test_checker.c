@@ -2,7 +2,7 @@
  * named point), and it finds each kind of lie that is planted in the rows or in the
  * histories. */
 #include "tests/lib/meet.h"
-#include "tests/lib/world.h"
+#include "tests/lib/steps.h"
 
 static const struct load_size size = {
     .users = 30, .subscriptions = 40, .orders = 80, .periods = 3};
@@ -15,17 +15,14 @@ const struct world_plan world_plan = {
 /* A world that was worked, and true: for all lies, each of which is undone. */
 static void open_worked(void)
 {
-    pid_t clients;
-
     world_open();
     meet_begin();
-    fixture_spawn(&world.f, &world.pool, "run", "-w", "4", NULL);
-    clients = load_clients_start(&world.load, &world.f, world.checker.dir, 500);
-    load_clients_finish(&world.load, &world.f, world.checker.dir, clients);
+    pool_start("run -w 4");
+    load_clients_start(500);
+    load_clients_finish();
     pool_end(&world.pool);
-    meet_assert("billing");
-    meet_assert("orders");
-    checker_assert_holds(&world.checker, &world.f, "now", "--bound-ms 60000");
+    meet_assert_both();
+    checker_assert_holds("now", "--bound-ms 60000");
 }
 
 /* NULL: none is broken. */
@@ -43,7 +40,7 @@ static void assert_says(const char *rule)
 
 static void assert_finds(const char *rule, const char *options)
 {
-    (void)checker_run(&world.checker, &world.f, "now", options);
+    (void)checker_run("now", options);
     assert_says(rule);
 }
 
@@ -53,9 +50,9 @@ static void plant(const char *liar, const char *other, const char *faults)
     static const char *const files[] = {"liar", "other", "faults"};
 
     for (size_t i = 0; i < 3; i++) {
-        checker_unplant(&world.checker, files[i]);
+        checker_unplant(files[i]);
         if (lines[i] != NULL)
-            checker_plant(&world.checker, files[i], "%s", lines[i]);
+            checker_plant(files[i], "%s", lines[i]);
     }
 }
 
@@ -140,7 +137,7 @@ static const struct {
 CASE(lie_in_the_rows_is_found_by_its_rule)
 {
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++) {
-        (void)checker_run_spoilt(&world.checker, &world.f, "now", lies[i].spoil);
+        (void)checker_run_spoilt("now", lies[i].spoil);
         assert_says(lies[i].rule);
     }
 }
@@ -148,8 +145,7 @@ CASE(lie_in_the_rows_is_found_by_its_rule)
 /* Guarantee: The checker finds nothing in what is true. */
 CASE(what_is_no_lie_is_not_found)
 {
-    (void)checker_run_spoilt(&world.checker, &world.f, "now",
-                             SUBSCRIBE("'2024-01-02Z'"));
+    (void)checker_run_spoilt("now", SUBSCRIBE("'2024-01-02Z'"));
     assert_says(NULL);
     (void)setenv("CHECKER_FIRST", PARKED, 1);
     assert_finds(NULL, "--set-aside 1 --first \"$CHECKER_FIRST\"");
@@ -194,12 +190,12 @@ CASE(key_of_two_holders_is_found_unless_redis_forgot_it)
 /* On a quorum two batches of different rows that were taken at the same moment may. */
 CASE(token_of_two_holders_is_found_unless_of_different_rows_on_a_quorum)
 {
-    checker_plant(&world.checker, "liar", INVOKE("1", "%" PRId64),
+    checker_plant("liar", INVOKE("1", "%" PRId64),
                   world_ask("SELECT fence FROM orders LIMIT 1"));
     assert_finds("one_holder", "--kills");
     assert_finds(NULL, "--kills --quorum");
     plant(NULL, NULL, NULL); /* of one row */
-    checker_plant(&world.checker, "liar", INVOKE("1", "%" PRId64),
+    checker_plant("liar", INVOKE("1", "%" PRId64),
                   world_ask("SELECT fence FROM charges WHERE subscription_id = 1 AND"
                             " period_no = 0"));
     assert_finds("one_holder", "--kills --quorum");
@@ -215,9 +211,9 @@ CASE(ok_without_its_rows_is_found)
 /* Guarantee: The checker finds rows of work that was rolled back. */
 CASE(fail_that_left_rows_is_found)
 {
-    checker_forge(&world.checker, "\"charged\":", "\"nothing\":");
+    checker_forge("\"charged\":", "\"nothing\":");
     assert_finds("fail_without_effect", "");
-    checker_forge(&world.checker, "\"nothing\":", "\"charged\":");
+    checker_forge("\"nothing\":", "\"charged\":");
 }
 
 CASE(invoke_without_an_end_is_the_killed_workers_own)
@@ -256,8 +252,8 @@ CASE(work_taken_up_too_late_is_found)
 CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault)
 {
     told(INVOKED, KILLED("1", "5"), "--bound-ms 1000", "recovery_bounded");
-    checker_healed(&world.checker);
-    checker_plant(&world.checker, "other", "%s",
+    checker_mark("healed", 0, 0);
+    checker_plant("other", "%s",
                   OF("invoke", "other", "9000000000000000") "}\n" OF(
                       "ok", "other", "9000000000000000") "}\n");
     assert_finds(NULL, "");
@@ -265,10 +261,10 @@ CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault)
 
 CASE(pool_that_comes_back_too_late_or_never_is_found)
 {
-    checker_healed_at(&world.checker, 1);
+    checker_mark("healed", 0, 1);
     assert_finds("recovery_bounded", "--bound-ms 1000");
     plant(NULL, NULL, NULL);
-    checker_healed(&world.checker);
+    checker_mark("healed", 0, 0);
     assert_finds("recovery_bounded", "");
 }
 
@@ -276,7 +272,7 @@ CASE(torn_last_line_is_forgiven_and_a_broken_one_refused)
 {
     told(INVOKED "{\"event\":\"o", NULL, "--kills", NULL);
     fixture_assert_contains(world.checker.out, "1 lines torn");
-    checker_plant(&world.checker, "liar", "\n");
-    assert_int_equal(checker_run(&world.checker, &world.f, "now", ""), 3);
+    checker_plant("liar", "\n");
+    assert_int_equal(checker_run("now", ""), 3);
     fixture_assert_contains(world.checker.out, "liar.jsonl:2");
 }

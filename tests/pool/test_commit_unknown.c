@@ -9,46 +9,27 @@
 
 enum { CUTS = 10, PORTIONS = 2 * CUTS + 1 };
 
-static struct pool_work work; /* as the case needs it */
+static const struct pool_work both = {
+    .users = 200, .periods = 9, .orders = 200, .units = 120};
+static const struct pool_work subscriptions = {.users = 200, .periods = 9};
 
-WORLD(.any = true,
-      .checker = true,
-      .lease_ms = 10000, /* slow answers are no lost ones */
-      .poll_ms = 50,
-      .batch = 5,
-      .work = &work,
-      .points = true,
-      .proxies = true);
+#define PLAN                                                                           \
+    .any = true, .checker = true, .poll_ms = 50, .batch = 5, .points = true,           \
+    .proxies = true
 
-static void open_both(void)
-{
-    work = (struct pool_work){.users = 200, .periods = 9, .orders = 200, .units = 120};
-    world_open();
-}
+/* Slow answers are no lost ones. */
+WORLD(PLAN, .work = &both, .lease_ms = 10000);
 
-/* The workers of one job have work. */
-static void open_subscriptions(void)
-{
-    work = (struct pool_work){.users = 200, .periods = 9};
-    world_open();
-}
+WORLD_OPEN(open_subscriptions, PLAN, .work = &subscriptions, .lease_ms = 10000)
 
-static void open_short_lease(void)
-{
-    open_subscriptions();
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "1500");
-}
+WORLD_OPEN(open_short_lease, PLAN, .work = &subscriptions, .lease_ms = 1500)
 
 /* A lock is waited for a quarter of it, also by COMMIT. */
-static void open_long_lease(void)
-{
-    open_subscriptions();
-    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000");
-}
+WORLD_OPEN(open_long_lease, PLAN, .work = &subscriptions, .lease_ms = 120000)
 
 static void start(const char *workers)
 {
-    pool_start_in(&world.through, "run -w %s --now %s", workers, pool_work_now(&work));
+    pool_start_in(&world.through, "run -w %s --now %s", workers, pool_work_now());
 }
 
 /* Half of the users are held: each cut is made, and then a portion of them let go, so
@@ -56,11 +37,11 @@ static void start(const char *workers)
 static void start_midway(void)
 {
     meet_begin();
-    gate_shut(&world.f, "user_id % 2 = 0", PORTIONS);
+    gate_shut("user_id % 2 = 0", PORTIONS);
     start("4");
-    pool_work_wait(&world.f, 50);
+    pool_work_wait(50);
     meet_assert("billing");
-    if (work.orders > 0)
+    if (world.work.orders > 0)
         meet_assert("orders");
 }
 
@@ -68,7 +49,7 @@ static void start_midway(void)
  * twice or forgotten on the way through unknown outcomes. */
 static void assert_said_done(int charged, int decided)
 {
-    int sold = decided < work.units ? decided : work.units;
+    int sold = decided < world.work.units ? decided : world.work.units;
     char words[128];
 
     pool_logged(2, "event=pool.done"); /* one a job */
@@ -81,23 +62,19 @@ static void assert_said_done(int charged, int decided)
 
 static void finish_exactly(void)
 {
-    gate_open();
-    pool_work_wait(&world.f, pool_work_all(&work));
-    pool_stop();
+    pool_work_finish();
     pool_logged(0, "event=pool.worker_died");
     promise_int_equal(pool_log_count(&world.pool, "event=commit.unsettled"), 0);
-    pool_work_assert_exact(&world.f, &work);
-    checker_assert_holds(&world.checker, &world.f, pool_work_now(&work), "");
-    assert_said_done(work.users * work.periods, work.orders);
+    checker_assert_holds(pool_work_now(), "");
+    assert_said_done(world.work.users * world.work.periods, world.work.orders);
 }
 
 static void assert_settled(int64_t committed, int64_t rolled_back)
 {
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: committed"),
-                     committed);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: rolled back"),
+    assert_int_equal(pool_incidents("commit_unknown", "settled: committed"), committed);
+    assert_int_equal(pool_incidents("commit_unknown", "settled: rolled back"),
                      rolled_back);
-    assert_int_equal(pool_counter(&world.f, "commit_unknown"), committed + rolled_back);
+    assert_int_equal(pool_counter("commit_unknown"), committed + rolled_back);
 }
 
 /* ---- around COMMIT ---- */
@@ -107,15 +84,15 @@ static void cut(bool after, unsigned times)
     enum proxy_count count = after ? PROXY_CUTS_AFTER : PROXY_CUTS_BEFORE;
     unsigned before = proxy_count(&world.to_postgres, count);
 
-    (after ? proxy_cut_after : proxy_cut_before)(&world.to_postgres, PROXY_COMMIT,
-                                                 PROXY_COMMIT_SIZE, times);
+    (after ? proxy_cut_after : proxy_cut_before)(&world.to_postgres, PROXY_AT_COMMIT,
+                                                 times);
     gate_feed();
     assert_true(proxy_wait(&world.to_postgres, count, before + times, 60));
 }
 
 /* Guarantee: A COMMIT that never reached the server is settled as rolled back, and
  * its rows are worked again. */
-CASE(commit_never_sent_on_is_settled_as_rolled_back, .open = open_both)
+CASE(commit_never_sent_on_is_settled_as_rolled_back)
 {
     start_midway();
     for (unsigned i = 0; i < CUTS; i++)
@@ -126,7 +103,7 @@ CASE(commit_never_sent_on_is_settled_as_rolled_back, .open = open_both)
 
 /* Guarantee: A COMMIT whose answer is lost is settled by its effects as committed;
  * nothing is done twice. */
-CASE(commit_ack_lost_is_settled_as_committed, .open = open_both)
+CASE(commit_ack_lost_is_settled_as_committed)
 {
     start_midway();
     for (unsigned i = 0; i < CUTS; i++)
@@ -157,9 +134,10 @@ static const char slow_commit[] =
     "SELECT count(*) FROM pg_stat_activity AS c WHERE c.datname = current_database()"  \
     " AND c.query = 'COMMIT' AND c.wait_event = 'advisory'"
 #define ASKED_MEANWHILE                                                                \
-    COMMITTING " AND EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.datname ="      \
-               " c.datname AND a.query LIKE '%pg_xact_status%' AND a.pid <> c.pid AND" \
-               " a.pid <> pg_backend_pid())"
+    COMMITTING                                                                         \
+    " AND EXISTS (SELECT FROM pg_stat_activity AS a WHERE a.datname ="                 \
+    " c.datname AND a.query LIKE '%%pg_xact_status%%' AND a.pid <> c.pid AND"          \
+    " a.pid <> pg_backend_pid())"
 
 /* A worker that asks while it still runs sees no effects yet, and must not believe it.
  */
@@ -179,36 +157,31 @@ CASE(commit_still_running_is_waited_for, .open = open_long_lease)
 
 /* The pool is told to stop while an outcome is unknown: it finds out before it ends. */
 /* Guarantee: A pool that is told to stop settles a COMMIT in doubt before it ends. */
-CASE(commit_ack_lost_at_the_end_is_settled_before_exit, .open = open_both)
+CASE(commit_ack_lost_at_the_end_is_settled_before_exit)
 {
     start_midway();
     cut(true, 1);
     pool_stop();
     assert_settled(1, 0);
-    assert_true(pool_work_done(&world.f) < pool_work_all(&work));
-    assert_int_equal(pool_counter(&world.f, "charged") +
-                         pool_counter(&world.f, "fulfilled") +
-                         pool_counter(&world.f, "rejected"),
-                     pool_work_done(&world.f));
-    promise_int_equal(pool_lock_keys(&world.f), 0);
+    assert_true(pool_work_done() < pool_work_all());
+    assert_int_equal(pool_counter("charged") + pool_counter("fulfilled") +
+                         pool_counter("rejected"),
+                     pool_work_done());
+    promise_int_equal(pool_lock_keys(), 0);
 }
 
 /* ---- in the middle of a transaction ---- */
 
-/* A Bind message of the statement: its name behind an empty portal name. */
-static const char apply[] = "\0billing_apply_charges";
-static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
 /* Guarantee: A connection that is lost in the middle of a transaction rolls it back;
  * its rows are worked once. */
-CASE(connection_lost_around_apply_is_rolled_back_and_redone, .open = open_both)
+CASE(connection_lost_around_apply_is_rolled_back_and_redone)
 {
     start_midway();
     for (unsigned i = 1; i <= CUTS; i++) {
-        proxy_cut_before(&world.to_postgres, apply, sizeof apply, 1);
+        proxy_cut_before(&world.to_postgres, PROXY_AT_APPLY, 1);
         gate_feed();
         assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_BEFORE, i, 60));
-        proxy_cut_after(&world.to_postgres, apply, sizeof apply, 1);
+        proxy_cut_after(&world.to_postgres, PROXY_AT_APPLY, 1);
         gate_feed();
         assert_true(proxy_wait(&world.to_postgres, PROXY_CUTS_AFTER, i, 60));
     }
@@ -219,16 +192,16 @@ CASE(connection_lost_around_apply_is_rolled_back_and_redone, .open = open_both)
 /* Guarantee: A worker that is slower than its lease rolls back before COMMIT. */
 CASE(answers_slower_than_the_lease_are_lost_before_commit, .open = open_short_lease)
 {
-    proxy_swallow_at(&world.to_postgres, begin, strlen(begin));
+    proxy_swallow_at(&world.to_postgres, PROXY_AT_BEGIN);
     start("1");
     assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
     proxy_delay(&world.to_postgres, 550); /* three answers outlast the lease */
     proxy_swallow(&world.to_postgres, false);
     pool_log_wait(&world.pool, "event=lock.lost");
     assert_true(proxy_count(&world.to_postgres, PROXY_DELAYED) >= 3);
-    assert_int_equal(pool_work_done(&world.f), 0);
+    assert_int_equal(pool_work_done(), 0);
     proxy_pass(&world.to_postgres);
     finish_exactly();
-    assert_true(pool_incidents(&world.f, "lost", "rolled back, the rows stay due") > 0);
-    assert_true(pool_counter(&world.f, "lost") > 0);
+    assert_true(pool_incidents("lost", "rolled back, the rows stay due") > 0);
+    assert_true(pool_counter("lost") > 0);
 }

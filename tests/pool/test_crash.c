@@ -2,7 +2,6 @@
  * it alone, and given back by a person; a death of any other kind counts against no
  * row, and what the dead worker had in its hands is worked again, once. */
 #include "tests/lib/points.h"
-#include "tests/lib/pool_world.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
@@ -47,19 +46,19 @@ static void meet_poison(const char *list)
 
 static void assert_parked_after_deaths(const char *line, const char *item)
 {
-    const char *said;
+    const char *incident;
 
-    assert_string_equal(world.o.out, line);
-    assert_int_equal(world.o.code, 8);
+    assert_string_equal(said.out, line);
+    assert_int_equal(said.code, 8);
     assert_true(shop_log_count("event=pool.worker_died") >=
                 3); /* and once in company */
     assert_true(shop_log_count("event=worker.row_death") >= 3);
-    assert_int_equal(shop_incidents("parked"), 1);
-    said =
+    assert_int_equal(pool_incidents("parked", ""), 1);
+    incident =
         world_text("SELECT resource || ' ' || detail FROM lock_incidents WHERE kind ="
                    " 'parked'");
-    fixture_assert_contains(said, item);
-    fixture_assert_contains(said,
+    fixture_assert_contains(incident, item);
+    fixture_assert_contains(incident,
                             "while it worked it alone, the last time of signal 11");
 }
 
@@ -88,11 +87,10 @@ CASE(three_deaths_park_a_poisonous_subscription_without_locks)
     fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
     fixture_env("LL_TEST_POISON", "billing:7");
     shop_hold("SELECT FROM users WHERE user_id = 100 FOR UPDATE");
-    fixture_spawn(&world.f, &world.pool, "run", "--once", "-w", "2", "--now", SHOP_NOW,
-                  NULL);
+    pool_start("run --once -w 2 --now %s", SHOP_NOW);
     pool_log_wait(&world.pool, "event=worker.row_death");
     shop_let_go();
-    (void)fixture_wait(&world.pool, 600, &world.o);
+    (void)fixture_wait(&world.pool, 600, &said);
     assert_parked_after_deaths(BILLED("199", "1") SERVED("200", "0"), "subscription:7");
 }
 
@@ -103,8 +101,8 @@ CASE(two_poisonous_rows_of_one_batch_are_both_parked)
              " '40 days', next_due_at = next_due_at - interval '40 days'"
              " WHERE subscription_id > 31");
     meet_poison("billing:7,billing:8");
-    assert_int_equal(world.o.code, 8);
-    assert_int_equal(shop_incidents("parked"), 2);
+    assert_int_equal(said.code, 8);
+    assert_int_equal(pool_incidents("parked", ""), 2);
     world_is(2, "SELECT count(*) FROM subscriptions WHERE state = 'parked' AND"
                 " subscription_id IN (7, 8)");
 }
@@ -119,9 +117,9 @@ CASE(poisonous_row_alone_in_the_shop_is_not_parked)
         " subscription_id <> 7; UPDATE orders SET state = 'fulfilled', decided_at ="
         " now(), fence = 1");
     meet_poison("billing:7");
-    assert_int_equal(world.o.code, 70);
+    assert_int_equal(said.code, 70);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
-    promise_int_equal(shop_incidents("parked"), 0);
+    promise_int_equal(pool_incidents("parked", ""), 0);
     world_is(0, "SELECT count(*) FROM subscriptions WHERE state = 'parked'");
 }
 
@@ -129,8 +127,8 @@ CASE(row_is_never_parked_when_park_after_is_0)
 {
     fixture_env("LEDGERLOCK_POOL_PARK_AFTER", "0");
     meet_poison("billing:7");
-    assert_int_equal(world.o.code, 70);
-    promise_int_equal(shop_incidents("parked"), 0);
+    assert_int_equal(said.code, 70);
+    promise_int_equal(pool_incidents("parked", ""), 0);
     world_is(SHOP_USERS - 1, "SELECT count(*) FROM charges");
 }
 
@@ -160,7 +158,7 @@ CASE(row_that_is_committed_between_three_deaths_is_not_parked)
         if (deaths < 3)
             (void)unlink(once);
     }
-    pool_work_wait(&world.f, 901);
+    pool_work_wait(901);
     pool_stop();
     pool_logged(3, " deaths=1 ");
     promise_int_equal(world_parked(), 0);
@@ -199,23 +197,22 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
     fixture_env("LL_TEST_POINT", order);
     fixture_env("LL_TEST_POINT_ONCE", once);
     (void)unlink(once);
-    checker_open(&world.checker);
+    checker_open();
     assert_int_equal(run(row->workers), 0);
     if (!row->is_committed) /* the dead one had not counted what it committed */
-        assert_string_equal(world.o.out, BILLED("200", "0") SERVED("200", "0"));
+        assert_string_equal(said.out, BILLED("200", "0") SERVED("200", "0"));
     assert_int_equal(shop_log_count("event=pool.worker_died"), 1);
     assert_int_equal(shop_log_count("event=worker.recovers"),
                      strcmp(row->place, "before_lock") != 0);
     /* Beside a second worker a batch may be down to one row, and the death is then
      * counted against it. */
     assert_in_range(shop_log_count("event=worker.row_death"), 0, row->is_claimed);
-    promise_int_equal(shop_incidents("parked"), 0);
-    promise_int_equal(pool_lock_keys(&world.f), 0);
+    promise_int_equal(pool_incidents("parked", ""), 0);
+    promise_int_equal(pool_lock_keys(), 0);
     world_expect(
         "200 400 200 19978000",
         "SELECT concat_ws(' ', (SELECT count(*) FROM charges), (SELECT count(*)"
         " FROM transfers WHERE kind <> 'deposit'), (SELECT count(*) FROM"
         " stock_movements), (SELECT sum(balance_minor) FROM users))");
-    checker_assert_holds(&world.checker, &world.f, SHOP_NOW,
-                         "--kills --bound-ms 30000");
+    checker_assert_holds(SHOP_NOW, "--kills --bound-ms 30000");
 }

@@ -20,11 +20,11 @@ static void kill_again_and_again(void)
     unsigned random = (unsigned)world.load.seed;
     int64_t before = 0;
 
-    for (kills = 0; kills < KILLS && load_left(&world.f) > 0; fixture_pause_ms(20)) {
+    for (kills = 0; kills < KILLS && load_left() > 0; fixture_pause_ms(20)) {
         pid_t workers[POOL_CHILDREN];
         size_t n = pool_children(world.pool.pid, workers);
         unsigned any = (unsigned)rand_r(&random);
-        int64_t done = pool_work_done(&world.f);
+        int64_t done = pool_work_done();
 
         if (n > 0 && done > before &&
             kill(workers[any % 4 == 0 ? any / 4 % n : 0], SIGKILL) == 0) {
@@ -36,10 +36,9 @@ static void kill_again_and_again(void)
 
 static bool has_raced(void)
 {
-    return kills >= KILLS / 2 &&
-           pool_counter(&world.f, "restarts") >= (int64_t)kills / 2 &&
-           pool_counter_of(&world.f, "billing", "busy") >= RACES &&
-           pool_counter_of(&world.f, "orders", "busy") >= RACES;
+    return kills >= KILLS / 2 && pool_counter("restarts") >= (int64_t)kills / 2 &&
+           pool_counter_of("billing", "busy") >= RACES &&
+           pool_counter_of("orders", "busy") >= RACES;
 }
 
 /* The kind of rows that the load made fewer than five of, or NULL. */
@@ -71,14 +70,13 @@ static const char *rare_kind(void)
 static void work_with(const struct load_size *size)
 {
     struct world_plan plan = {.lease_ms = 1500, .load = size, .any = true};
-    pid_t clients;
 
     world_open_as(&plan);
     world.plan = &world_plan;
     pool_start("run -w 4 --batch 20");
-    clients = load_clients_start(&world.load, &world.f, NULL, CLIENTS_MS);
+    load_clients_start(CLIENTS_MS);
     kill_again_and_again();
-    load_clients_finish(&world.load, &world.f, NULL, clients);
+    load_clients_finish();
     pool_stop();
 }
 
@@ -90,13 +88,13 @@ static void work_under_kills(void)
 
     work_with(&size);
     for (int i = 1; i < TRIES && !(has_raced() && rare_kind() == NULL); i++) {
-        load_assert_exact(&world.load, &world.f);
+        load_assert_exact();
         world_close();
         size.periods *= 2;
         size.orders *= 2;
         work_with(&size);
     }
-    conn = load_connect(&world.f);
+    conn = load_connect();
 }
 
 static void close_all(void)
@@ -109,53 +107,35 @@ GROUP(.start = work_under_kills, .stop = close_all);
 
 /* ---- comparing ---- */
 
-static void assert_right(const char *found)
-{
-    if (found != NULL)
-        promise_broken("%s", found);
-}
+static const struct {
+    const char *name;
+    const char *(*compare)(PGconn *);
+} comparisons[] = {
+    {"period_that_was_due_is_charged_once_and_no_other", load_wrong_charges},
+    {"subscription_stands_at_its_next_period", load_wrong_subscriptions},
+    {"decline_is_of_a_wallet_that_was_short_and_tried_to_the_end", load_wrong_declines},
+    {"hot_unit_is_sold_once_and_none_is_left_over", load_wrong_stock},
+    {"order_is_whole_or_nothing_and_refused_only_for_a_reason", load_wrong_orders},
+    {"wallet_holds_what_was_not_spent", load_wrong_wallets},
+};
 
 /* Guarantee: Workers are killed up to 60 times: every period that was due is charged
- * once and no other. */
-CASE(every_period_that_was_due_is_charged_once_and_no_other)
+ * once and no other; a charge is declined only where the wallet was short, and is tried
+ * to the end of its schedule; every unit of the SKU that all want is sold once, and
+ * none is left over; every order is served whole or not at all, and refused only for a
+ * reason that is true; every wallet holds what was not spent. */
+CASE_ROWS(every, comparisons)
 {
-    assert_right(load_wrong_charges(&world.load, conn));
-    assert_right(load_wrong_subscriptions(&world.load, conn));
-}
+    const char *found = row->compare(conn);
 
-/* Guarantee: Workers are killed up to 60 times: a charge is declined only where the
- * wallet was short, and is tried to the end of its schedule. */
-CASE(every_decline_is_of_a_wallet_that_was_short_and_tried_to_the_end)
-{
-    assert_right(load_wrong_declines(&world.load, conn));
-}
-
-/* Guarantee: Workers are killed up to 60 times: every unit of the SKU that all want
- * is sold once, and none is left over. */
-CASE(every_hot_unit_is_sold_once_and_none_is_left_over)
-{
-    assert_right(load_wrong_stock(&world.load, conn));
-}
-
-/* Guarantee: Workers are killed up to 60 times: every order is served whole or not
- * at all, and refused only for a reason that is true. */
-CASE(every_order_is_whole_or_nothing_and_refused_only_for_a_reason)
-{
-    assert_right(load_wrong_orders(&world.load, conn));
-}
-
-/* Guarantee: Workers are killed up to 60 times: every wallet holds what was not
- * spent. */
-CASE(every_wallet_holds_what_was_not_spent)
-{
-    assert_right(load_wrong_wallets(&world.load, conn));
+    if (found != NULL)
+        promise_broken("%s", found);
 }
 
 /* A run without races, and a load without its kinds of rows, prove nothing. */
 CASE(races_really_happened)
 {
-    int64_t busy = pool_counter(&world.f, "busy"),
-            restarts = pool_counter(&world.f, "restarts");
+    int64_t busy = pool_counter("busy"), restarts = pool_counter("restarts");
 
     assert_true(fixture_query_int8(world.f.url,
                                    "SELECT count(*) FROM ledgerlock.charges") > 3000);
@@ -171,5 +151,5 @@ CASE(races_really_happened)
  * checker agree that all of it is right. */
 CASE(audit_and_checker_hold)
 {
-    load_assert_exact(&world.load, &world.f);
+    load_assert_exact();
 }

@@ -1,23 +1,32 @@
-/* fence: what happens when a lock did not do what a lock should. */
-#include <libpq-fe.h>
-
+/* fence: what happens when a lock did not do what a lock should; and a pool that holds
+ * no Redis locks, before, after and instead of one that does. */
 #include "tests/lib/hand.h"
+#include "tests/lib/points.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
+#include "worker/batch/batch.h"
 
 static const char now[] = "2024-01-05T00:00:00Z";
 
 #define IN_AN_HOUR "((extract(epoch FROM clock_timestamp()) + 3600) * 1000000)::bigint"
 
-static int64_t incidents(const char *kind)
-{
-    return world_ask("SELECT count(*) FROM lock_incidents WHERE kind = '%s'", kind);
-}
-
 /* One refused batch of each worker that met the fence: of billing and of orders. */
 static void assert_cost_a_batch(void)
 {
-    assert_in_range(incidents("fenced"), 1, 2);
+    assert_in_range(pool_incidents("fenced", ""), 1, 2);
+}
+
+/* The fence of user 128; and a token was given above it. */
+static void set_ahead(void)
+{
+    world_do("UPDATE users SET fence = " IN_AN_HOUR " WHERE user_id = 128; CREATE TABLE"
+             " ahead AS SELECT fence FROM users WHERE user_id = 128");
+}
+
+static void assert_passed(void)
+{
+    assert_true(world_ask("SELECT u.fence > ahead.fence FROM users AS u, ahead WHERE "
+                          "user_id = 128"));
 }
 
 /* ---- the fence ----------------------------------------------------------- */
@@ -29,18 +38,15 @@ GROUP(.open = hand_world, .end = world_end, .close = world_close);
 CASE(fence_ahead_of_the_clock_costs_one_batch_and_the_work_is_done)
 {
     hand_settle_in();
-    world_do("UPDATE users SET fence = " IN_AN_HOUR " WHERE user_id = 128");
-    world_do("CREATE TABLE ahead AS SELECT fence FROM users WHERE user_id = 128");
-    world_run(now);
+    set_ahead();
+    world_settle(now);
     world_expect("6 5 4450 95", hand_done);
     assert_cost_a_batch();
     world_expect("user:128 claim t",
                  "SELECT DISTINCT concat_ws(' ', resource, phase, token < fence) FROM "
                  "lock_incidents, ahead WHERE kind = 'fenced'");
     world_expect("0", "SELECT count(*) FROM lock_incidents WHERE kind <> 'fenced'");
-    assert_true(world_ask("SELECT u.fence > ahead.fence FROM users AS u, ahead WHERE "
-                          "user_id = 128"));
-    world_audit(now, NULL);
+    assert_passed();
 }
 
 /* Guarantee: A fence of a SKU that is ahead of Redis' clock costs one batch; the
@@ -49,11 +55,10 @@ CASE(fence_of_stock_ahead_of_the_clock_is_passed_too)
 {
     hand_settle_in();
     world_do("UPDATE stock SET fence = " IN_AN_HOUR);
-    world_run(now);
+    world_settle(now);
     world_expect("6 5 4450 95", hand_done);
     world_expect("sku:64", "SELECT resource FROM lock_incidents WHERE kind = 'fenced'");
     world_is(1, "SELECT count(*) FROM lock_incidents");
-    world_audit(now, NULL);
 }
 
 /* Guarantee: No younger order is worked before one whose user or SKU has a fence above
@@ -66,12 +71,11 @@ CASE(order_of_a_user_with_a_fence_ahead_of_the_clock_is_not_overtaken)
              " '2024-01-02Z'); SELECT place_order(128, 'second',"
              " '[{\"sku\":\"B\",\"qty\":1}]', '2024-01-03Z'); UPDATE users SET fence ="
              " " IN_AN_HOUR " WHERE user_id = 64");
-    world_run(now);
+    world_settle(now);
     world_expect("first fulfilled, second rejected",
                  "SELECT string_agg(idempotency_key || ' ' || state, ', ' ORDER BY"
                  " placed_at) FROM orders WHERE idempotency_key <> 'k'");
     assert_cost_a_batch();
-    world_audit(now, NULL);
 }
 
 CASE(tokens_stay_above_a_fence_that_was_met_once)
@@ -82,12 +86,11 @@ CASE(tokens_stay_above_a_fence_that_was_met_once)
     world_do("UPDATE users SET fence = " IN_AN_HOUR " WHERE user_id = 64");
     world_run(now);
     assert_cost_a_batch();
-    met = incidents("fenced");
+    met = pool_incidents("fenced", "");
     world_do("UPDATE users SET fence = (SELECT fence FROM users WHERE user_id = 64) "
              "WHERE user_id = 128");
-    world_run("2024-02-05T00:00:00Z");
-    assert_int_equal(incidents("fenced"), met);
-    world_audit("2024-02-05T00:00:00Z", NULL);
+    world_settle("2024-02-05T00:00:00Z");
+    assert_int_equal(pool_incidents("fenced", ""), met);
 }
 
 /* Guarantee: A row whose fence is more than an hour ahead of the clock waits and is not
@@ -105,8 +108,7 @@ CASE(fence_far_ahead_keeps_its_rows_waiting_and_the_rest_flows)
     world_expect("6 4", "SELECT concat_ws(' ', (SELECT count(*) FROM charges), (SELECT "
                         "count(*) FROM orders WHERE state = 'fulfilled'))");
     world_do("UPDATE users SET fence = 0 WHERE user_id = 128");
-    world_run(now);
-    world_audit(now, NULL);
+    world_settle(now);
 }
 
 /* Guarantee: A pool without Redis locks passes a fence that is ahead of the clock, and
@@ -115,12 +117,10 @@ CASE(database_only_passes_a_fence_ahead_of_the_clock)
 {
     hand_settle_in();
     fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
-    world_do("UPDATE users SET fence = " IN_AN_HOUR " WHERE user_id = 128");
-    world_do("CREATE TABLE ahead AS SELECT fence FROM users WHERE user_id = 128");
+    set_ahead();
     world_run(now);
     world_expect("6 5 4450 95", hand_done);
-    assert_true(world_ask("SELECT u.fence > ahead.fence FROM users AS u, ahead WHERE "
-                          "user_id = 128"));
+    assert_passed();
     world_is(0, "SELECT count(*) FROM lock_incidents");
     fixture_env("LEDGERLOCK_LOCKS_MODE", NULL);
     world_audit(now, NULL);
@@ -148,7 +148,7 @@ static void assert_applied(struct hand *h, int64_t token, const char *at, int64_
 CASE(apply_with_a_token_older_than_the_fence_writes_nothing)
 {
     char before[1024];
-    struct hand h;
+    HAND h;
 
     hand_open(&h, 10000);
     world_do("UPDATE users SET fence = 100");
@@ -157,22 +157,26 @@ CASE(apply_with_a_token_older_than_the_fence_writes_nothing)
     assert_string_equal(world_totals(), before);
     assert_applied(&h, 100, now, 5);
     world_expect("5 5 4450 95", hand_done);
-    session_close(&h.s);
 }
 
-/* Decided, but not all written: an order is never paid whose stock did not move. */
-CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
+/* Decided, but not all written: nothing of it is. */
+static void assert_is_a_bug(const struct job_type *job)
 {
     struct job_result counted = {.effects = 0};
     char before[1024];
-    struct hand h;
+    HAND h;
 
     hand_open(&h, 10000);
-    world_do("UPDATE stock SET fence = 100");
     (void)snprintf(before, sizeof before, "%s", world_totals());
-    assert_int_equal(hand_apply(&h, &job_orders, 99, now, &counted), ERR_BUG);
-    assert_string_equal(world_totals(), before);
-    session_close(&h.s);
+    assert_int_equal(hand_apply(&h, job, 99, now, &counted), ERR_BUG);
+    promise_string_equal(world_totals(), before);
+}
+
+/* An order is never paid whose stock did not move. */
+CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
+{
+    world_do("UPDATE stock SET fence = 100");
+    assert_is_a_bug(&job_orders);
 }
 
 /* The rows that a batch writes: user 128 cannot pay, so a rejection and a decline are
@@ -200,29 +204,18 @@ static const struct {
  * batch, and nothing is taken for done. */
 CASE_ROWS(apply_is_rolled_back_when_a_trigger_keeps_unwritten, unwritten)
 {
-    struct job_result counted = {.effects = 0};
-    char before[1024], sql[512];
-    struct hand h;
-
-    hand_open(&h, 10000);
     world_do("UPDATE users SET balance_minor = 5 WHERE user_id = 128");
-    (void)snprintf(
-        sql, sizeof sql,
-        "CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS $$"
-        " BEGIN RETURN NULL; END $$; CREATE TRIGGER a_stranger BEFORE %s ON"
-        " ledgerlock.%s FOR EACH ROW EXECUTE FUNCTION public.keep()",
-        row->event, row->table);
-    super_do("%s", sql);
-    (void)snprintf(before, sizeof before, "%s", world_totals());
-    assert_int_equal(hand_apply(&h, row->job, 99, now, &counted), ERR_BUG);
-    promise_true(strcmp(world_totals(), before) == 0);
-    session_close(&h.s);
+    super_do("CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS $$"
+             " BEGIN RETURN NULL; END $$; CREATE TRIGGER a_stranger BEFORE %s ON"
+             " ledgerlock.%s FOR EACH ROW EXECUTE FUNCTION public.keep()",
+             row->event, row->table);
+    assert_is_a_bug(row->job);
 }
 
 CASE(apply_reads_again_what_is_due)
 {
     struct job_result counted = {.effects = 0};
-    struct hand h;
+    HAND h;
 
     hand_open(&h, 10000);
     assert_int_equal(hand_apply(&h, &job_billing, 5, "2023-12-31T23:59:59Z", &counted),
@@ -232,7 +225,6 @@ CASE(apply_reads_again_what_is_due)
         "'parked'");
     assert_applied(&h, 5, now, 0);
     world_expect("0 0 5000 100", hand_done);
-    session_close(&h.s);
 }
 
 /* place_order holds key shares of its user and its SKUs until its client commits. */
@@ -243,4 +235,85 @@ CASE(client_idle_after_place_order_holds_nobody_back, .close = shop_close)
               "'sku', sku, 'qty', 1)) FROM stock), '2024-01-01Z')");
     world_run(now);
     world_expect("5 5 4450 95", hand_done);
+}
+
+/* ---- without Redis locks ---- */
+
+static void open_without_redis(void)
+{
+    fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
+    fixture_env("LEDGERLOCK_REDIS_URL", "unix:///nowhere/redis.sock");
+}
+
+/* Guarantee: A pool without Redis locks needs no Redis, and the log says that there
+ * are no locks. */
+CASE(database_only_works_without_redis_and_says_so)
+{
+    open_without_redis();
+    world_run(now);
+    fixture_assert_contains(said.err, "no Redis lock is held");
+    world_expect("5 5 4450 95", hand_done);
+    world_audit(now, NULL);
+}
+
+CASE(run_with_locks_after_database_only_goes_on)
+{
+    hand_settle_in();
+    fixture_env("LEDGERLOCK_LOCKS_MODE", "database-only");
+    world_run(now);
+    world_expect("6 5 4450 95", hand_done);
+    fixture_env("LEDGERLOCK_LOCKS_MODE", NULL);
+    world_run("2024-02-05T00:00:00Z");
+    world_is(5, "SELECT count(*) FROM charges WHERE period_no = 1 AND "
+                "subscription_id <= 5");
+    /* A machine that is busy may lose a lease, but no token is behind. */
+    assert_string_equal(
+        world_text("SELECT coalesce(string_agg(kind || ' ' || phase || "
+                   "' ' || detail, '; '), '') FROM lock_incidents WHERE "
+                   "kind <> 'lost'"),
+        "");
+    world_audit("2024-02-05T00:00:00Z", NULL);
+}
+
+/* Guarantee: A batch without Redis locks that another one overtakes is no incident: its
+ * rows count as busy. */
+CASE(batch_that_is_overtaken_without_locks_is_no_incident)
+{
+    struct points points;
+
+    open_without_redis();
+    points_program();
+    points_open(&points);
+    pool_start("run --once -w 1 --jobs billing --now %s", now);
+    (void)points_join(&points, 60);
+    while (strcmp(points.workers[0].at, "after_lock") != 0)
+        (void)points_step(&points, 0);
+    points_as_shipped();
+    world_settle(now);
+    world_expect("5 5 4450 95", hand_done);
+    points_close(&points);
+    pool_assert_ends(&world.pool, 0);
+    world_is(0, "SELECT count(*) FROM lock_incidents");
+    world_expect("5 5 4450 95", hand_done);
+}
+
+/* An in-doubt COMMIT is looked up by its token: no two batches have the same. */
+CASE(tokens_without_redis_are_never_given_twice)
+{
+    static struct hand hands[2];
+    int64_t last = 0, ahead = world_ask("SELECT ((extract(epoch FROM clock_timestamp())"
+                                        " + 3600) * 1000000)::bigint");
+    struct err e = {0};
+
+    hand_open(&hands[0], 10000);
+    hand_open(&hands[1], 10000);
+    batch_raise_floor(&hands[0].s, ahead);
+    for (size_t i = 0; i < 200; i++) {
+        assert_int_equal(batch_take_token(&hands[i % 2].s, &e), 0);
+        assert_true(hands[i % 2].s.attempt.token > last);
+        last = hands[i % 2].s.attempt.token;
+    }
+    assert_true(last > ahead);
+    session_close(&hands[0].s);
+    session_close(&hands[1].s);
 }

@@ -33,21 +33,16 @@ static void fill(int orders, int seed)
 {
     draw_lines(orders, seed);
     world_do(
-        "INSERT INTO users (user_id, currency) SELECT u, 'USD'"
-        " FROM generate_series(1, 60) AS u;"
-        " INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor,"
-        " currency) SELECT s, 's' || s, n, n, s %% 7, 'USD' FROM (SELECT s, (SELECT"
-        " coalesce(sum(qty), 0) * 4 / 10 FROM drawn.lines WHERE sku = s) AS n"
-        " FROM generate_series(1, 30) AS s) AS t;"
-        " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-        " total_minor, currency, placed_at) SELECT order_id, min(user_id),"
-        " order_id, '', sum(qty * (sku %% 7 + extra)), 'USD', min(placed_at)"
-        " FROM drawn.lines GROUP BY order_id;"
-        " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
-        " order_id, sku, sku %% 7 + extra, sum(qty) FROM drawn.lines"
-        " GROUP BY 1, 2, 3;"
-        " SELECT deposit(user_id, 'USD', 1 + sum(total_minor)::bigint *"
-        " (user_id %% 9) / 8, '1', '2020-01-01Z') FROM orders GROUP BY user_id; ANALYZE");
+        INTO_USERS
+        "SELECT u, 'USD' FROM generate_series(1, 60) AS u; " INTO_STOCK
+        "SELECT s, 's' || s, n, n, s %% 7, 'USD' FROM (SELECT s, (SELECT"
+        " coalesce(sum(qty), 0) * 4 / 10 FROM drawn.lines WHERE sku = s) AS n FROM"
+        " generate_series(1, 30) AS s) AS t; " INTO_ORDERS "SELECT order_id,"
+        " min(user_id), order_id, '', sum(qty * (sku %% 7 + extra)), 'USD',"
+        " min(placed_at) FROM drawn.lines GROUP BY order_id; " INTO_LINES "SELECT"
+        " order_id, sku, sku %% 7 + extra, sum(qty) FROM drawn.lines GROUP BY 1, 2,"
+        " 3; SELECT deposit(user_id, 'USD', 1 + sum(total_minor)::bigint * (user_id"
+        " %% 9) / 8, '1', '2020-01-01Z') FROM orders GROUP BY user_id; ANALYZE");
 }
 
 WORLD(.lease_ms = 1000);
@@ -76,7 +71,7 @@ CASE_ROWS(orders_are_served_as_placed_in_batches_of, batches)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", row->batch);
     fill(row->orders, row->orders);
-    oracle_read(world.owner, "false");
+    oracle_read("false");
     world_run(NOW);
     assert_served();
 }
@@ -99,8 +94,7 @@ CASE(orders_in_any_order_are_served_by_four_workers_that_meet)
         world_audit(NOW, NULL);
         promise_int_equal(
             world_ask("SELECT count(*) FROM orders WHERE state = 'pending'"), 0);
-        if (world_ask("SELECT count(*) " WORKED) == 4 &&
-            pool_counter(&world.f, "busy") >= 100)
+        if (world_ask("SELECT count(*) " WORKED) == 4 && pool_counter("busy") >= 100)
             break;
         assert_true(tries < 5);
         world_close();
@@ -108,28 +102,35 @@ CASE(orders_in_any_order_are_served_by_four_workers_that_meet)
     }
 }
 
-static struct fixture_child standby;
-
 static void start_two(void)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "20");
     fill(4000, 9);
-    oracle_read(world.owner, "o.user_id % 2 = 0");
-    gate_shut(&world.f, "user_id % 2 = 0", 1);
+    oracle_read("o.user_id % 2 = 0");
+    gate_shut("user_id % 2 = 0", 1);
     pool_start("run --jobs orders --now " NOW);
     world_wait("SELECT count(*) > 100 FROM ledgerlock.orders WHERE state <> 'pending'");
     fixture_env("LEDGERLOCK_POOL_ORDERS_WORKERS", "2");
-    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now", NOW, NULL);
+    starts(&world.f, &world.others, "run --jobs orders --now %s", NOW);
     world_wait("SELECT count(*) = 3 FROM ledgerlock.workers");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
-               " user_id % 2 = 1");
+               " user_id %% 2 = 1");
     assert_int_equal(world_ask("SELECT count(DISTINCT pool) " WORKED), 1);
+}
+
+/* A batch under way keeps its keys for its lease. */
+static void pause_orders(void)
+{
+    world_do("SELECT pause_job('orders')");
+    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
 }
 
 static void finish_by_the_standby(void)
 {
+    gate_open();
+    world_do("SELECT resume_job('orders')");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    pool_end(&standby);
+    pool_end(&world.others);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
     assert_served();
 }
@@ -141,17 +142,10 @@ CASE(standby_of_another_pool_goes_on_when_the_first_is_killed)
     pid_t worker;
 
     start_two();
-    super_do(
-        "SET search_path = ledgerlock; SELECT pause_job('orders')"); /* a batch under
-                                                                        way keeps its
-                                                                        keys for its
-                                                                        lease */
-    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    pause_orders();
     worker = pool_workers(1);
     world_kill(&world.pool);
     (void)kill(worker, SIGKILL); /* it may have ended with its pool */
-    gate_open();
-    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
     finish_by_the_standby();
 }
 
@@ -162,12 +156,9 @@ CASE(worker_that_is_frozen_gives_way_to_the_standby)
     pid_t frozen;
 
     start_two();
-    super_do("SET search_path = ledgerlock; SELECT pause_job('orders')");
-    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    pause_orders();
     frozen = pool_workers(1);
     assert_int_equal(kill(frozen, SIGSTOP), 0);
-    gate_open();
-    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
     finish_by_the_standby();
     assert_int_equal(kill(frozen, SIGCONT), 0);
 }
@@ -211,12 +202,6 @@ static const struct {
      .row = "SELECT FROM stock WHERE sku_id = 1 FOR UPDATE"},
 };
 
-static int run_once(void)
-{
-    return fixture_run(&world.f, &world.o, "run", "--once", "--jobs", "orders", "--now",
-                       NOW, NULL);
-}
-
 /* Guarantee: `run --once` beside a pool that gets nowhere ends with exit code 7. */
 CASE(once_beside_a_pool_that_serves_and_gets_nowhere_ends)
 {
@@ -226,7 +211,7 @@ CASE(once_beside_a_pool_that_serves_and_gets_nowhere_ends)
     world_wait("SELECT bool_and(user_id = 8) FROM ledgerlock.orders WHERE state ="
                " 'pending'");
     world_runs(7, "run --once --jobs orders --now " NOW);
-    fixture_assert_contains(world.o.out, " due (another pool serves them)");
+    fixture_assert_contains(said.out, " due (another pool serves them)");
     (void)shop_key("DEL", "user:8", "");
 }
 
@@ -250,12 +235,12 @@ CASE_ROWS(only_orders_of_the_held_are_overtaken_where_a, held)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "50");
     fill(800, 7);
-    oracle_read(world.owner, row->late);
+    oracle_read(row->late);
     if (row->key != NULL)
         (void)shop_key("SET", row->key, "somebody PX 600000");
     else
         shop_hold(row->row);
-    assert_int_equal(run_once(), 7);
+    world_runs(7, "run --once --jobs orders --now " NOW);
     assert_int_equal(world_ask("SELECT count(*) FROM orders AS o WHERE (state ="
                                " 'pending') <> (%s)",
                                row->late),
@@ -264,7 +249,7 @@ CASE_ROWS(only_orders_of_the_held_are_overtaken_where_a, held)
         (void)shop_key("DEL", row->key, "");
     else
         shop_let_go();
-    assert_int_equal(run_once(), 0);
+    world_runs(0, "run --once --jobs orders --now " NOW);
     assert_served();
 }
 

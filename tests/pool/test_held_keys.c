@@ -1,4 +1,6 @@
-/* held keys: orders behind those whose keys somebody holds are served as placed. */
+/* held keys: orders behind those whose keys somebody holds are served as placed; and a
+ * lock key without a time to live, which no pool leaves and nothing ends: it is told of
+ * once, never broken, and `run --once` does not wait for it for ever. */
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
@@ -11,18 +13,15 @@ WORLD(.lease_ms = 1000);
 static void fill_pairs_behind_held(void)
 {
     world_do(
-        "INSERT INTO users (user_id, currency) SELECT u, 'USD' FROM"
-        " generate_series(2, 1001) AS u UNION SELECT 20000 + g * g, 'USD' FROM"
-        " generate_series(1, 3000) AS g;"
-        " INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor,"
-        " currency) SELECT s, 's' || s, n, n, 0, 'USD' FROM (SELECT s, CASE WHEN s ="
-        " 501 THEN 9000 ELSE 1 END AS n FROM generate_series(1, 501) AS s) AS t;"
-        " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-        " total_minor, currency, placed_at) SELECT user_id, user_id, '1', '', 0, 'USD',"
-        " timestamptz '2024-01-01Z' + interval '1 minute' * (user_id %% 2) + interval"
-        " '1 day' * (user_id <= 1001)::integer FROM users;"
-        " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
-        " order_id, least(order_id / 2, 501), 0, 1 FROM orders; ANALYZE");
+        INTO_USERS
+        "SELECT u, 'USD' FROM generate_series(2, 1001) AS u UNION SELECT"
+        " 20000 + g * g, 'USD' FROM generate_series(1, 3000) AS g; " INTO_STOCK
+        "SELECT s, 's' || s, n, n, 0, 'USD' FROM (SELECT s, CASE WHEN s = 501 THEN"
+        " 9000 ELSE 1 END AS n FROM generate_series(1, 501) AS s) AS t; " INTO_ORDERS
+        "SELECT user_id, user_id, '1', '', 0, 'USD', timestamptz '2024-01-01Z' +"
+        " interval '1 minute' * (user_id %% 2) + interval '1 day' * (user_id <="
+        " 1001)::integer FROM users; " INTO_LINES "SELECT order_id, least(order_id /"
+        " 2, 501), 0, 1 FROM orders; ANALYZE");
 }
 
 #define EACH_HELD                                                                      \
@@ -50,16 +49,13 @@ CASE(of_two_orders_for_one_piece_behind_3000_held_users_the_first_is_fulfilled)
 static void fill_around(void)
 {
     world_do(
-        "INSERT INTO users (user_id, currency) SELECT u, 'USD' FROM"
-        " generate_series(1, 100) AS u;"
-        " INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor,"
-        " currency) VALUES (1, 's1', 30, 30, 0, 'USD'), (2, 's2', 90, 90, 0, 'USD');"
-        " INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-        " total_minor, currency, placed_at) SELECT user_id, user_id, '1', '', 0,"
-        " 'USD', timestamptz '2024-01-01Z' + interval '1 minute' * user_id FROM users;"
-        " INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT"
-        " order_id, CASE WHEN order_id BETWEEN 31 AND 50 THEN 2 ELSE 1 END, 0, 1"
-        " FROM orders; ANALYZE");
+        INTO_USERS
+        "SELECT u, 'USD' FROM generate_series(1, 100) AS u; " INTO_STOCK
+        "VALUES (1, 's1', 30, 30, 0, 'USD'), (2, 's2', 90, 90, 0, 'USD'); " INTO_ORDERS
+        "SELECT user_id, user_id, '1', '', 0, 'USD', timestamptz"
+        " '2024-01-01Z' + interval '1 minute' * user_id FROM users; " INTO_LINES
+        "SELECT order_id, CASE WHEN order_id BETWEEN 31 AND 50 THEN 2 ELSE 1 END, 0,"
+        " 1 FROM orders; ANALYZE");
 }
 
 /* Guarantee: A key that is free again in the middle of a round goes to the oldest order
@@ -74,7 +70,7 @@ CASE(key_that_is_free_again_in_a_round_goes_to_the_oldest_order)
     pool_start("run --jobs orders --now " NOW);
     world_wait(
         "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
-        " AND application_name LIKE 'ledgerlock worker%'");
+        " AND application_name LIKE 'ledgerlock worker%%'");
     (void)shop_key("DEL", "sku:1", "");
     shop_let_go();
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
@@ -82,4 +78,58 @@ CASE(key_that_is_free_again_in_a_round_goes_to_the_oldest_order)
         world_ask("SELECT count(*) FROM orders WHERE (state = 'fulfilled') <> (order_id"
                   " <= 50)"),
         0);
+}
+
+/* ---- without a time to live ---- */
+
+static const struct pool_work work = {.users = 20, .periods = 2};
+
+WORLD_OPEN(open_due, .lease_ms = 1000, .work = &work)
+
+static void assert_still_there(const char *key)
+{
+    assert_string_equal(shop_key("PTTL", key, ""), "-1");
+    (void)shop_key("DEL", key, "");
+}
+
+/* test_liveness shows which rows wait for it, and what the last line says of it. */
+/* Guarantee: The command that the log names frees the key, and the rest is worked. */
+CASE(once_after_the_named_command_ends_with_all_done, .open = open_due)
+{
+    (void)shop_key("HSET", "user:3", "a list"); /* whatever type it has */
+    world_runs(7, "run --once -w 2 --now %s", pool_work_now());
+    fixture_assert_contains(said.err, "event=lock.no_ttl");
+    fixture_assert_contains(said.err, "key=user:3 ");
+    fixture_assert_contains(said.err, "\"ledgerlock locks release user:3\"");
+    world_runs(0, "locks release user:3 --yes");
+    world_runs(0, "run --once -w 3 --now %s", pool_work_now());
+    pool_work_assert_exact();
+}
+
+/* Not for three leases, but for nearly all of them. */
+CASE(once_waits_for_a_key_that_will_end, .open = open_due)
+{
+    int64_t since_ms = fixture_now_ms();
+
+    (void)shop_key("SET", "user:3", "other PX 2500");
+    world_runs(0, "run --once -w 3 --now %s", pool_work_now());
+    assert_true(fixture_now_ms() - since_ms >= 2000);
+    assert_null(strstr(said.err, "lock.no_ttl"));
+    pool_work_assert_exact();
+}
+
+/* Guarantee: Each worker names such a key once, however long it stays, and the rows are
+ * worked when it is gone. */
+CASE(worker_says_it_once_and_the_rows_are_worked_when_it_is_gone, .open = open_due)
+{
+    unsigned times;
+
+    (void)shop_key("SET", "user:3", "leftover");
+    pool_start("run -w 2 --jobs billing --now %s", pool_work_now());
+    pool_work_wait(pool_work_all() - 2);
+    fixture_pause_ms(2500);
+    times = pool_log_count(&world.pool, "event=lock.no_ttl");
+    assert_in_range(times, 1, 2);
+    assert_still_there("user:3");
+    pool_work_wait(pool_work_all());
 }

@@ -1,7 +1,6 @@
 /* The page, metrics and health of a pool that runs, asked by a client over loopback. */
 #include <poll.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "tests/lib/page.h"
 
@@ -11,8 +10,8 @@ static const struct pool_work small = {
 /* A pool that has done all of its work, and answers. */
 static void start_and_drain(void)
 {
-    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now(&small));
-    pool_work_wait(&world.f, pool_work_all(&small));
+    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now());
+    pool_work_wait(pool_work_all());
     page_await(200, "/readyz", "");
 }
 

@@ -17,10 +17,10 @@ static const char all_done[] =
 /* Guarantee: A row is worked within a poll of the time at which it is due. */
 CASE(rows_that_become_due_are_worked_within_a_poll)
 {
-    world_do("INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, "
-             "currency, anchor_at, unit, next_due_at) SELECT g, 'p', 100, 'USD', at, "
-             "'month', at FROM generate_series(1, 9) AS g, LATERAL (SELECT now() + "
-             "interval '2 s' + g * interval '570 ms' AS at) AS t");
+    world_do(INTO_ANY_SUBSCRIPTIONS
+             "SELECT g, 'p', 100, 'USD', at, 'month', at FROM"
+             " generate_series(1, 9) AS g, LATERAL (SELECT now() + interval '2 s' + g"
+             " * interval '570 ms' AS at) AS t");
     world_do("SELECT ledgerlock.place_order(g, 'later', '[{\"sku\": \"hot\", \"qty\": "
              "1}]', now() + interval '2 s' + g * interval '570 ms') FROM "
              "generate_series(1, 9) AS g");
@@ -49,9 +49,8 @@ CASE(orders_of_clients_are_worked_within_a_poll)
 
 CASE(row_that_is_never_due_is_no_error)
 {
-    world_do("INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, "
-             "currency, anchor_at, unit, next_due_at) VALUES "
-             "(1, 'never', 1, 'USD', '9999-01-01Z', 'day', '9999-01-01Z')");
+    world_do(INTO_ANY_SUBSCRIPTIONS "VALUES (1, 'never', 1, 'USD', '9999-01-01Z',"
+                                    " 'day', '9999-01-01Z')");
     world_runs(0, "run --once");
 }
 
@@ -61,16 +60,15 @@ CASE(row_that_is_never_due_is_no_error)
 
 CASE(worker_whose_session_ends_in_its_sleep_opens_another)
 {
-    char others[256];
+    char since[64];
 
     start_pool("3");
     world_wait(FOUR_SESSIONS);
-    (void)snprintf(others, sizeof others, FOUR_SESSIONS " AND backend_start > '%s'",
-                   world_text("SELECT clock_timestamp()"));
+    (void)snprintf(since, sizeof since, "%s", world_text("SELECT clock_timestamp()"));
     (void)super_ask(
         "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
         " usename = 'ledgerlock_worker' AND datname = current_database()");
-    world_wait(others);
+    world_wait(FOUR_SESSIONS " AND backend_start > '%s'", since);
     stop_pool();
 }
 
@@ -79,12 +77,12 @@ CASE(worker_whose_session_ends_in_its_sleep_opens_another)
 /* With a fixed now no time comes: a row just ahead must not be waited for. */
 CASE(pool_with_a_fixed_now_does_not_spin)
 {
-    world_do("INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, "
-             "currency, anchor_at, unit, next_due_at) VALUES (1, 'p', 100, 'USD', "
-             "'2024-01-01T00:00:00.002Z', 'month', '2024-01-01T00:00:00.002Z')");
+    world_do(INTO_ANY_SUBSCRIPTIONS
+             "VALUES (1, 'p', 100, 'USD',"
+             " '2024-01-01T00:00:00.002Z', 'month', '2024-01-01T00:00:00.002Z')");
     pool_start("run -w 4 --jobs billing --now 2024-01-01T00:00:00Z");
     fixture_pause_ms(1500);
-    assert_in_range(pool_asks(&world.f, 2500), 1, 60); /* 5, if nobody is late */
+    assert_in_range(pool_asks(2500), 1, 60); /* 5, if nobody is late */
     stop_pool();
 }
 
@@ -97,7 +95,7 @@ CASE(idle_workers_share_the_polls)
     pool_start("run -w 8 --jobs billing");
     pool_log_wait(&world.pool, "event=pool.started");
     fixture_pause_ms(1000);
-    asks = pool_asks(&world.f, 6000);
+    asks = pool_asks(6000);
     print_message("seen to ask %d times in 6 s\n", asks);
     assert_in_range(asks, 1, 48);
     stop_pool();

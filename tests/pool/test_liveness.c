@@ -47,11 +47,11 @@ static void assert_flowed(const struct outcome *of, bool either_reason)
     (void)snprintf(line, sizeof line, "billing: %s; orders: %s\n", of->billing,
                    of->orders);
     if (either_reason) {
-        forget_keys(world.o.out);
+        forget_keys(said.out);
         forget_keys(line);
     }
-    assert_string_equal(world.o.out, line);
-    assert_int_equal(world.o.code, of->code);
+    assert_string_equal(said.out, line);
+    assert_int_equal(said.code, of->code);
     shop_assert_others_done();
     shop_forget();
 }
@@ -83,7 +83,7 @@ static const struct outcome outcomes[] = {
     {"beside_an_absent_sku",
      {.orders = 100, SHOP_NO_SKU},
      ENDS(8, BILLED, "200 fulfilled, 0 rejected, 100 parked, nothing left")},
-    {"beside_nothing_else", {NULL}, ENDS(0, BILLED, SERVED "nothing left")},
+    {"beside_nothing_else", {.name = NULL}, ENDS(0, BILLED, SERVED "nothing left")},
     {"beside_orders_of_the_future",
      {.orders = 200, SHOP_FUTURE},
      ENDS(0, BILLED, SERVED "nothing left")},
@@ -133,21 +133,18 @@ static void on_each_key(const char *call)
 CASE(others_flow_while_the_keys_of_2016_users_are_held)
 {
     world_do(
-        "INSERT INTO users (user_id, balance_minor, currency) SELECT 32768 * (1 + g"
-        " / 32) + g %% 32, 0, 'USD' FROM generate_series(1, 2016) AS g; INSERT INTO"
-        " subscriptions (subscription_id, user_id, plan, amount_minor, currency,"
-        " anchor_at, unit, next_due_at) SELECT user_id, user_id, 'p', 1,"
-        " 'USD', " SHOP_FIRST ", 'month', " SHOP_FIRST " FROM users WHERE user_id"
-        " > 32767; INSERT INTO orders (order_id, user_id, idempotency_key,"
-        " request_hash, total_minor, currency, placed_at) SELECT user_id, user_id,"
-        " 'x', '', 10, 'USD', " SHOP_FIRST " FROM users WHERE user_id > 32767;"
-        " INSERT INTO order_lines SELECT user_id, %d, 10, 1 FROM users WHERE"
-        " user_id > 32767; ANALYZE",
+        "INSERT INTO users (user_id, balance_minor, currency) SELECT 32768 * (1 + g /"
+        " 32) + g %% 32, 0, 'USD' FROM generate_series(1, 2016) AS g; " INTO_SUBSCRIPTIONS
+        "SELECT user_id, user_id, 'p', 1, 'USD', " SHOP_FIRST ","
+        " 'month', " SHOP_FIRST " FROM users WHERE user_id > 32767; " INTO_ORDERS
+        "SELECT user_id, user_id, 'x', '', 10, 'USD', " SHOP_FIRST " FROM users"
+        " WHERE user_id > 32767; INSERT INTO order_lines SELECT user_id, %d, 10, 1"
+        " FROM users WHERE user_id > 32767; ANALYZE",
         SHOP_SKU);
     on_each_key("'SET'," KEY_I ",'other','PX',600000");
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "5000"); /* all are passed over in three */
     assert_int_equal(shop_run(), 7);
-    fixture_assert_contains(world.o.out, "its lock is held in Redis");
+    fixture_assert_contains(said.out, "its lock is held in Redis");
     shop_assert_others_done();
     on_each_key("'DEL'," KEY_I);
 }

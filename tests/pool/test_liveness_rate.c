@@ -24,21 +24,19 @@ static const struct shop_trouble nothing = {.name = "nothing"};
  */
 static void put_others(int n)
 {
-    world_do("INSERT INTO users (user_id, balance_minor, currency) SELECT %d + %d * g,"
-             " 100, 'USD' FROM generate_series(1, %d) AS g; INSERT INTO stock (sku_id,"
-             " sku, initial_qty, on_hand, unit_price_minor, currency) SELECT %d + g,"
-             " 'o' || g, 10, 10, 1, 'USD' FROM generate_series(1, %d) AS g",
+    world_do("INSERT INTO users (user_id, balance_minor, currency) SELECT %d + %d *"
+             " g, 100, 'USD' FROM generate_series(1, %d) AS g; " INTO_STOCK "SELECT"
+             " %d + g, 'o' || g, 10, 10, 1, 'USD' FROM generate_series(1, %d) AS g",
              FIRST_ID, USER_STEP, 2 * n, FIRST_ID, n);
-    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
-             " currency, anchor_at, unit, next_due_at) SELECT %d + g, %d + %d * g, 'p',"
-             " 1, 'USD', '2024-01-01Z', 'month', '2024-01-01Z' FROM"
-             " generate_series(1, %d) AS g",
+    world_do(INTO_SUBSCRIPTIONS
+             "SELECT %d + g, %d + %d * g, 'p', 1, 'USD',"
+             " '2024-01-01Z', 'month', '2024-01-01Z' FROM generate_series(1, %d) AS g",
              FIRST_ID, FIRST_ID, USER_STEP, n);
-    world_do("INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-             " total_minor, currency, placed_at) SELECT %d + g, %d + %d * (%d + g),"
-             " 'x', '', 1, 'USD', '2024-01-01Z' FROM generate_series(1, %d) AS g;"
-             " INSERT INTO order_lines SELECT %d + g, %d + g, 1, 1 FROM"
-             " generate_series(1, %d) AS g; ANALYZE",
+    world_do(INTO_ORDERS
+             "SELECT %d + g, %d + %d * (%d + g), 'x', '', 1, 'USD',"
+             " '2024-01-01Z' FROM generate_series(1, %d) AS g; INSERT INTO"
+             " order_lines SELECT %d + g, %d + g, 1, 1 FROM generate_series(1, %d) AS"
+             " g; ANALYZE",
              FIRST_ID, FIRST_ID, USER_STEP, n, n, FIRST_ID, FIRST_ID, n);
 }
 

@@ -23,7 +23,7 @@ static char asserted[1 << 12] = " "; /* the names of all values that were read *
 
 static void start(const char *words)
 {
-    page_start("run -w 1 --now %s %s", pool_work_now(&small), words);
+    page_start("run -w 1 --now %s %s", pool_work_now(), words);
     page_await(200, "/metrics", "");
 }
 
@@ -184,9 +184,6 @@ CASE(metrics_of_rows_that_wait_and_rows_that_are_parked)
 
 /* ---- faults ---- */
 
-/* The bytes of statements, with the name between an empty portal and the rest. */
-static const char apply[] = "\0billing_apply_charges";
-static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
 static const char user_key[] = "user:";
 
 #define BILLING "{job=\"billing\"}"
@@ -198,7 +195,7 @@ CASE(metrics_of_a_worker_that_stands_still_and_dies)
 {
     pid_t pid;
 
-    proxy_hold(&world.to_postgres, apply, sizeof apply, 1);
+    proxy_hold(&world.to_postgres, PROXY_AT_APPLY, 1);
     start("--jobs billing");
     assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
     pid = pool_child(world.pool.pid, "billing:0");
@@ -220,7 +217,7 @@ CASE(metrics_of_a_worker_that_stands_still_and_dies)
 CASE(metrics_of_servers_that_are_down)
 {
     start("");
-    pool_work_wait(&world.f, pool_work_all(&small));
+    pool_work_wait(pool_work_all());
     AWAIT_METRIC(plain_value("redis_up") == 1 && plain_value("pg_up") == 1);
     fixture_redis_kill(&world.redis);
     AWAIT_METRIC(plain_value("redis_up") == 0);
@@ -239,7 +236,7 @@ CASE(metrics_of_servers_that_are_down)
  * and rows whose fence refused an old token. */
 CASE(metrics_of_duplicates_that_were_prevented)
 {
-    proxy_hold(&world.to_postgres, begin, strlen(begin), 1);
+    proxy_hold(&world.to_postgres, PROXY_AT_BEGIN, 1);
     start("--jobs billing");
     assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
     world_do("UPDATE subscriptions SET next_due_at = '2030-01-01Z' WHERE "
@@ -271,16 +268,16 @@ static void give_work(int64_t user)
 /* Guarantee: /metrics counts COMMITs whose answer was lost, and what became of them. */
 CASE(metrics_of_commits_in_doubt)
 {
-    proxy_cut_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+    proxy_cut_after(&world.to_postgres, PROXY_AT_COMMIT, 1);
     start("--jobs billing");
     AWAIT_METRIC(DOUBT("committed") == 1);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
-    proxy_cut_before(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+    pool_work_wait((int64_t)small.users * small.periods);
+    proxy_cut_before(&world.to_postgres, PROXY_AT_COMMIT, 1);
     give_work(21);
     AWAIT_METRIC(DOUBT("rolled_back") == 1);
     assert_true(DOUBT("committed") == 1 && LOST_COMMITS == 2);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods + 1);
-    proxy_swallow_at(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    pool_work_wait((int64_t)small.users * small.periods + 1);
+    proxy_swallow_at(&world.to_postgres, PROXY_AT_COMMIT);
     give_work(22);
     AWAIT_METRIC(LOST_COMMITS == 3);
     assert_true(DOUBT("committed") + DOUBT("rolled_back") == 2);
@@ -296,7 +293,7 @@ CASE(metrics_of_a_lock_answer_that_is_lost)
     start("--jobs billing");
     AWAIT_METRIC(value("lock_answers_lost_total", BILLING) == 1);
     proxy_pass(&world.to_redis);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_work_wait((int64_t)small.users * small.periods);
 }
 
 static const char collide[] =
@@ -311,7 +308,7 @@ CASE(metrics_of_collisions)
 {
     super_do("%s", collide);
     start("--jobs billing");
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_work_wait((int64_t)small.users * small.periods);
     AWAIT_METRIC(value("conflicts_total", BILLING) == 3);
 }
 

@@ -8,26 +8,24 @@
 
 static PGconn *conn;
 
-typedef const char *(*compare_fn)(const struct load *, PGconn *);
+typedef const char *(*compare_fn)(PGconn *);
 
 static void work_undisturbed(void)
 {
     static const struct load_size size = {
         .users = 60, .subscriptions = 90, .orders = 200, .periods = 3};
     static const struct world_plan plan = {.load = &size, .any = true};
-    pid_t clients;
 
     world_open_as(&plan);
     meet_begin();
     pool_start("run -w 4");
-    clients = load_clients_start(&world.load, &world.f, NULL, 200);
-    load_clients_finish(&world.load, &world.f, NULL, clients);
+    load_clients_start(200);
+    load_clients_finish();
     pool_stop();
-    meet_assert("billing");
-    meet_assert("orders");
-    load_assert_exact(&world.load, &world.f);
+    meet_assert_both();
+    load_assert_exact();
     fixture_unguard(&world.f); /* it would refuse the spoilt rows */
-    conn = load_connect(&world.f);
+    conn = load_connect();
 }
 
 static void close_all(void)
@@ -51,12 +49,12 @@ static void assert_found(compare_fn of, const char *spoil)
     if (PQntuples(res) == 0)
         fail_msg("%s: nothing was spoilt", spoil);
     PQclear(res);
-    found = of(&world.load, conn);
+    found = of(conn);
     if (found == NULL)
         fail_msg("not found: %s", spoil);
     print_message("%s\n", found);
     session_do(conn, "ROLLBACK");
-    assert_null(of(&world.load, conn));
+    assert_null(of(conn));
 }
 
 struct spoil {

@@ -1,5 +1,4 @@
 /* orders: all or nothing, decided as if served one after the other. */
-#include <libpq-fe.h>
 
 #include "tests/lib/world.h"
 
@@ -71,9 +70,8 @@ static const struct {
      .first = "UPDATE stock SET on_hand = 100, initial_qty = 100 WHERE sku = 'B'"},
     {"that_is_free_is_fulfilled_without_a_transfer", "3 F2", "fulfilled",
      .left = "A5 B5 C0 F0 10000 1000 0 F-2 paid 0",
-     .first = "INSERT INTO users (user_id, currency) VALUES (3, 'USD'); INSERT INTO"
-              " stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency)"
-              " VALUES (256, 'F', 2, 2, 0, 'USD')"},
+     .first = INTO_USERS "VALUES (3, 'USD'); " INTO_STOCK "VALUES (256, 'F', 2, 2,"
+                         " 0, 'USD')"},
     {"whose_sum_overflows_is_parked_and_the_rest_flows", "1 B1; 1 B1",
      "parked, fulfilled", .left = "A5 B4 C0 9990 1000 B-1 paid 1", .is_parked = true,
      .then = "UPDATE order_lines SET qty = 9223372036854775807 WHERE order_id = 1;"
@@ -111,8 +109,8 @@ CASE_ROWS(order, orders)
 CASE(order_with_one_sku_at_two_prices_is_summed)
 {
     place("1 A3");
-    world_do("INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) SELECT "
-             "order_id, 64, 90, 3 FROM orders; UPDATE orders SET total_minor = 570");
+    world_do(INTO_LINES "SELECT order_id, 64, 90, 3 FROM orders; UPDATE orders SET"
+                        " total_minor = 570");
     world_run(now);
     world_expect("rejected out_of_stock {A}", outcomes);
     (void)world_text("SELECT receive_stock('A', 1, 1)");
@@ -138,9 +136,8 @@ CASE(order_placed_later_than_now_waits)
  * flows. */
 CASE(order_with_too_many_keys_is_parked_and_the_rest_flows)
 {
-    world_do("INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, "
-             "currency) SELECT 1000 + n, 'N' || n, 9, 9, 1, 'USD' FROM "
-             "generate_series(1, 1000) AS n");
+    world_do(INTO_STOCK "SELECT 1000 + n, 'N' || n, 9, 9, 1, 'USD' FROM"
+                        " generate_series(1, 1000) AS n");
     place("1 A1");
     world_do("SELECT place_order(1, 'k2', jsonb_build_array(jsonb_build_object('sku', "
              "'A', 'qty', 1)) || jsonb_agg(jsonb_build_object('sku', 'N' || n, 'qty', "
@@ -193,7 +190,7 @@ CASE_ROWS(orders_of_two_sessions_at_once, twice)
     PQclear(PQexec(a, "BEGIN"));
     first = answer(PQexec(a, sql));
     assert_true(PQsendQuery(b, sql));
-    world_wait(world_blocked);
+    world_wait_blocked();
     PQclear(PQexec(a, row->first_ends));
     assert_int_equal(answer(PQgetResult(b)) == first, row->is_same);
     PQfinish(a);

@@ -17,18 +17,18 @@ WORLD(.poll_ms = 100, .lease_ms = 2000, .work = &small);
  * without JavaScript, in a narrow window and by keyboard. */
 CASE(browser_shows_the_pool_and_the_death_of_a_worker)
 {
-    page_start("run -w 2 --now %s --http-audit-every-s 5", pool_work_now(&small));
+    page_start("run -w 2 --now %s --http-audit-every-s 5", pool_work_now());
     http_browse(page_port, "");
-    pool_work_wait(&world.f, pool_work_all(&small));
+    pool_work_wait(pool_work_all());
     pool_logged(1, "event=pool.worker_died");
     pool_stop();
-    world_audit(pool_work_now(&small), NULL);
+    world_audit(pool_work_now(), NULL);
 }
 
 /* Guarantee: The page of 64 workers shows each in a row of its own that can be read. */
 CASE(page_of_64_workers_can_be_read)
 {
-    page_start("run -w 64 --jobs billing --now %s", pool_work_now(&small));
+    page_start("run -w 64 --jobs billing --now %s", pool_work_now());
     http_browse(page_port, "--workers 64");
 }
 
@@ -39,7 +39,7 @@ CASE(page_is_small)
                                         "/chaos.js"};
     size_t n = 0;
 
-    page_start("run -w 1 --now %s --allow-chaos", pool_work_now(&small));
+    page_start("run -w 1 --now %s --allow-chaos", pool_work_now());
     page_await(200, "/livez", "");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         page_is(200, files[i]);
@@ -61,7 +61,7 @@ static void renew_page(void)
  */
 CASE(verdict_is_not_known_while_the_tables_cannot_be_read)
 {
-    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now(&small));
+    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now());
     PAGE_AWAIT("/plain", FIGURES, " SKUs, read 0 s ago.",
                " s ago): no promise is broken.");
     assert_null(strstr(page.body, "class=bad"));
@@ -92,8 +92,8 @@ CASE(locked_table_stops_no_page, .close = shop_close)
 {
     long long begun_ms;
 
-    page_start("run -w 2 --now %s", pool_work_now(&small));
-    pool_work_wait(&world.f, pool_work_all(&small));
+    page_start("run -w 2 --now %s", pool_work_now());
+    pool_work_wait(pool_work_all());
     PAGE_AWAIT("/state", "\"verdict\":\"good\"");
     shop_hold("LOCK TABLE ONLY transfers IN ACCESS EXCLUSIVE MODE");
     PAGE_AWAIT("/state", "\"verdict\":\"unknown\"", "lock timeout");
@@ -108,8 +108,8 @@ CASE(locked_table_stops_no_page, .close = shop_close)
  * and in table audits. */
 CASE(broken_invariant_is_told)
 {
-    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now(&small));
-    pool_work_wait(&world.f, pool_work_all(&small));
+    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now());
+    pool_work_wait(pool_work_all());
     world_do("SET ledgerlock.repair = on;"
              "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1");
     renew_page();

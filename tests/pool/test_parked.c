@@ -49,11 +49,11 @@ CASE_ROWS(row_is_parked_for_a, own)
                    "billing: %d charged, 0 declined, 0 cancelled, %d parked, nothing "
                    "left; orders: %d fulfilled, 0 rejected, %d parked, nothing left\n",
                    200 - is_billing, is_billing, 199 + is_billing, 1 - is_billing);
-    assert_string_equal(world.o.out, line);
-    assert_int_equal(world.o.code, 8);
+    assert_string_equal(said.out, line);
+    assert_int_equal(said.code, 8);
     assert_int_equal(world_parked(), 2); /* the row, and the incident log says so */
     fixture_assert_contains(world_text("SELECT detail FROM lock_incidents"), row->says);
-    assert_null(strstr(world.o.err, "pool.fault"));
+    assert_null(strstr(said.err, "pool.fault"));
 }
 
 /* ---- no row is at fault ---- */
@@ -74,12 +74,12 @@ CASE(redis_that_restarts_again_and_again_parks_nothing)
     fixture_env("LEDGERLOCK_POOL_BATCH", "2");
     pool_start("run -w 3 --now " SHOP_NOW);
     for (int i = 1; i <= times; i++) {
-        pool_work_wait(&world.f, pool_work_done(&world.f) + 5);
+        pool_work_wait(pool_work_done() + 5);
         fixture_redis_kill(&world.redis);
         fixture_pause_ms(100);
         pool_redis_start(&world.redis);
     }
-    pool_work_wait(&world.f, pool_work_done(&world.f) + 5); /* it met work to the end */
+    pool_work_wait(pool_work_done() + 5); /* it met work to the end */
     pool_stop();
     promise_int_equal(world_parked(), 0);
     pool_logged(0, "pool.worker_died");
@@ -103,7 +103,7 @@ CASE_ROWS(pool_ends_when_all_workers, deaths)
     fixture_env("LL_TEST_POINT", row->point);
     (void)shop_run();
     points_as_shipped();
-    assert_int_equal(world.o.code, 70);
+    assert_int_equal(said.code, 70);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
     promise_int_equal(world_parked(), 0);
     world_is(0, "SELECT count(*) FROM charges");

@@ -17,19 +17,17 @@ WORLD(.poll_ms = 50, .batch = 5, .work = &work);
 static void support(const char *verb, const char *reason)
 {
     struct fixture f = world.f;
-    int code;
 
     fixture_become(&f, "ledgerlock_support");
-    code = reason != NULL
-               ? fixture_run(&f, &world.o, verb, "billing", "--reason", reason, NULL)
-               : fixture_run(&f, &world.o, verb, "billing", NULL);
-    if (code != 0)
-        fail_msg("%s: exit %d: %s", verb, code, world.o.err);
+    if (reason != NULL)
+        runs(&f, 0, "%s billing --reason '%s'", verb, reason);
+    else
+        runs(&f, 0, "%s billing", verb);
 }
 
 static void start(void)
 {
-    pool_start("run -w %d --now %s", WORKERS, pool_work_now(&work));
+    pool_start("run -w %d --now %s", WORKERS, pool_work_now());
 }
 
 /* Places as many orders again, and waits until they are served. */
@@ -43,16 +41,6 @@ static void others_flow(void)
                   "the orders are not served");
 }
 
-static void assert_all_is_done(int orders)
-{
-    struct pool_work all = work;
-
-    all.orders = orders;
-    pool_work_wait(&world.f, pool_work_all(&all));
-    pool_stop();
-    pool_work_assert_exact(&world.f, &all);
-}
-
 /* Guarantee: A paused job commits no batch but those in flight, other jobs flow, a pool
  * that is started again keeps the pause, and a resumed job is worked without a restart.
  */
@@ -60,11 +48,11 @@ CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
 {
     int64_t charged;
 
-    gate_shut(&world.f, "user_id > 200", 1); /* it is midway until this is opened */
+    gate_shut("user_id > 200", 1); /* it is midway until this is opened */
     start();
     FIXTURE_AWAIT(world_ask(CHARGED) > 100, "nothing is charged");
     support("pause", "the bank is closed");
-    fixture_assert_contains(world.o.out, "by ledgerlock_support: the bank is closed");
+    fixture_assert_contains(said.out, "by ledgerlock_support: the bank is closed");
     world_do("CREATE TABLE at_pause AS SELECT clock_timestamp() AS at");
     pool_log_wait(&world.pool, "event=pool.paused");
     others_flow();
@@ -78,11 +66,12 @@ CASE(paused_job_stops_under_load_and_others_flow_until_it_is_resumed)
     others_flow();
     world_is(charged, CHARGED);
     support("resume", NULL);
-    fixture_assert_contains(world.o.out, "billing is resumed");
+    fixture_assert_contains(said.out, "billing is resumed");
     pool_log_wait(&world.pool, "event=pool.resumed");
     world_do("DROP TABLE at_pause");
     gate_open();
-    assert_all_is_done(3 * MORE);
+    world.work.orders = 3 * MORE;
+    pool_work_finish();
 }
 
 /* Guarantee: Workers notice a resume however seldom they poll. */
@@ -92,7 +81,7 @@ CASE(resume_is_noticed_by_workers_that_poll_once_a_minute)
 
     support("pause", NULL);
     pool_start("run -w %d --jobs billing --billing-poll-ms %d --now %s", WORKERS,
-               LONG_POLL_MS, pool_work_now(&work));
+               LONG_POLL_MS, pool_work_now());
     pool_log_wait(&world.pool, "event=pool.paused");
     world_is(0, CHARGED);
     since_ms = fixture_now_ms();
@@ -108,24 +97,24 @@ CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
 {
     support("pause", "first");
     support("pause", "second");
-    fixture_assert_contains(world.o.out, ": first\n");
-    world_says(7, "", "run --once -w %d --now %s", WORKERS, pool_work_now(&work));
+    fixture_assert_contains(said.out, ": first\n");
+    world_says(7, "", "run --once -w %d --now %s", WORKERS, pool_work_now());
     fixture_assert_contains(
-        world.o.out,
+        said.out,
         "billing: 0 charged, 0 declined, 0 cancelled, 0 parked, left: 400 due"
         " (billing is paused: ledgerlock resume billing); orders: 60 fulfilled,");
     world_runs(0, "status");
-    fixture_assert_contains(world.o.out, "by ledgerlock_support\n  because: first\n");
+    fixture_assert_contains(said.out, "by ledgerlock_support\n  because: first\n");
     world_says(0, "\"reason\": \"first\"", "status --json");
     support("resume", NULL);
     support("resume", NULL);
-    fixture_assert_contains(world.o.out, "billing was not paused");
+    fixture_assert_contains(said.out, "billing was not paused");
     world_expect(
         "paused first ledgerlock_support, resumed  ledgerlock_support",
         "SELECT string_agg(concat_ws(' ', event, reason, worker), ', ' ORDER BY"
         " entry_id) FROM job_journal WHERE job = 'billing'");
-    world_runs(0, "run --once -w %d --now %s", WORKERS, pool_work_now(&work));
-    pool_work_assert_exact(&world.f, &work);
+    world_runs(0, "run --once -w %d --now %s", WORKERS, pool_work_now());
+    pool_work_assert_exact();
 }
 
 CASE(pause_takes_the_name_of_one_job)
@@ -149,7 +138,7 @@ CASE(rows_of_a_dead_worker_wait_while_their_job_is_paused, .open = open_points)
     struct points points;
 
     points_open(&points);
-    pool_start("run -w 1 --jobs billing --now %s", pool_work_now(&work));
+    pool_start("run -w 1 --jobs billing --now %s", pool_work_now());
     (void)points_step(&points, points_join(&points, 60));
     support("pause", NULL);
     (void)kill(points.workers[0].pid, SIGKILL);

@@ -1,6 +1,9 @@
-/* periods: every boundary that is charged, against a calendar of our own. */
+/* periods: every boundary that is charged, against a calendar of our own; how far a
+ * pool catches up; the months that it writes into; and names and rights that it finds.
+ */
 #include "tests/lib/calendar.h"
-#include "tests/lib/world.h"
+#include "tests/lib/steps.h"
+#include "worker/jobs/job.h"
 
 GROUP(GROUP_OF_WORLD);
 
@@ -99,4 +102,221 @@ CASE(period_start_is_the_same_by_offset_and_by_name)
         "interval '31 hours') AS at, unnest(ARRAY['day', 'week', 'month', 'year']) AS "
         "unit, unnest(ARRAY[1, 7]) AS every, unnest(ARRAY[0, 1, 13, 1001]) AS no) IS "
         "NOT true THEN RAISE 'they differ'; END IF; END $$");
+}
+
+/* ---- catching up ---- */
+
+static const char run_at_ten[] =
+    "run --once --jobs billing --now 2024-01-11T12:00:00Z --catch-up-max 10";
+
+static void subscribe(int id, const char *unit, const char *anchor)
+{
+    world_do(INTO_SUBSCRIPTIONS "VALUES (%d, 1, '%d', 1, 'USD', '%s', '%s', '%s')", id,
+             id, anchor, unit, anchor);
+}
+
+static const char states[] =
+    "SELECT string_agg(format('%s %s %s', subscription_id, state, next_period_no), ', '"
+    " ORDER BY subscription_id) FROM subscriptions";
+
+/* Guarantee: A subscription with more periods due than billing.catch_up_max is parked,
+ * with the number in words, and no other waits for it. */
+CASE(subscription_too_far_behind_is_parked_and_says_how_far)
+{
+    world_user(1, 1000);
+    subscribe(1, "day", "2024-01-02Z"); /* 10 due */
+    subscribe(2, "day", "2024-01-01Z"); /* 11 */
+    subscribe(3, "month", "2023-01-01Z");
+    subscribe(4, "year", "2014-06-01Z"); /* 10, the oldest of ten years ago */
+    world_runs(8, run_at_ten);
+    world_expect("1 active 10, 2 parked 0, 3 parked 0, 4 active 10", states);
+    world_expect("subscription 2 has 11 periods due, more than billing.catch_up_max"
+                 " (10); raise it, then release it",
+                 "SELECT substring(detail FROM 'subscription.*release it') FROM"
+                 " lock_incidents WHERE resource = 'subscription:2'");
+}
+
+/* Its owner gives up what it is behind: nothing is charged. */
+CASE(subscription_too_far_behind_that_is_cancelled_in_the_past_ends)
+{
+    world_user(1, 1000);
+    subscribe(1, "day", "2024-01-01Z");
+    world_runs(8, run_at_ten);
+    (void)world_text("SELECT cancel_subscription(1, 1, p_at => '2023-12-31Z')");
+    (void)world_text("SELECT release_subscriptions('{1}')");
+    world_runs(0, run_at_ten);
+    world_expect("1 cancelled 0", states);
+}
+
+/* Guarantee: A subscription that was parked because it was too far behind is charged
+ * for every period once billing.catch_up_max is raised and it is released. */
+CASE(subscription_that_is_released_to_a_higher_limit_is_charged)
+{
+    world_user(1, 1000);
+    subscribe(1, "day", "2024-01-01Z");
+    world_runs(8, run_at_ten);
+    (void)world_text("SELECT release_subscriptions('{1}')");
+    world_runs(8, run_at_ten);
+    world_expect("1 parked 0", states);
+    (void)world_text("SELECT release_subscriptions('{1}')");
+    world_runs(
+        0, "run --once --jobs billing --now 2024-01-11T12:00:00Z --catch-up-max 11");
+    world_expect("1 active 11", states);
+}
+
+/* ---- months ---- */
+
+#define NOW "2024-08-31T00:00:00Z"
+
+static void open_months(void)
+{
+    static const struct world_plan plan = {.batch = 10, .poll_ms = 20};
+
+    world_open_as(&plan);
+    world_user(1, 1000000);
+    world_user(2, 1000000);
+    world_subscription(1, 1, 100, "2022-11-30Z");
+    world_subscription(2, 2, 100, "2024-02-15Z");
+}
+
+/* Guarantee: A pool never stops for a month that is not made yet, whatever its clock,
+ * and it is ahead of it. */
+CASE(months_come_as_the_clock_moves, .open = open_months)
+{
+    static const char *const times[] = {"2022-12-01T00:00:00Z", "2024-02-20T00:00:00Z",
+                                        "2024-03-01T00:00:00Z", NOW};
+    static const int charged[] = {1, 15 + 1, 16 + 1, 22 + 7};
+
+    for (size_t i = 0; i < 4; i++) {
+        world_run(times[i]);
+        world_is(charged[i], "SELECT count(*) FROM charges");
+        assert_int_equal(
+            world_ask("SELECT count(*) FROM months, generate_series(0, 2) AS n"
+                      " WHERE month = date_trunc('month', date '%.10s') +"
+                      " n * interval '1 month'",
+                      times[i]),
+            3);
+    }
+    promise_int_equal(world_parked(), 0);
+    world_audit(times[3], NULL);
+}
+
+/* A pool at work, with nothing left to do. */
+static void start(const char *flags)
+{
+    world_run(NOW);
+    pool_start("run %s --now " NOW, flags);
+    pool_log_wait(&world.pool, "event=pool.started");
+}
+
+static void wait_for_charge(int subscription)
+{
+    world_wait("SELECT count(*) > 0 FROM ledgerlock.charges WHERE subscription_id = %d",
+               subscription);
+}
+
+/* No insert of a subscription makes a month. */
+CASE(month_of_an_old_row_is_made_when_it_is_needed, .open = open_months)
+{
+    start("-w 1 --jobs billing");
+    world_subscription(3, 2, 100, "2019-01-31Z");
+    wait_for_charge(3);
+    pool_log_wait(&world.pool, "event=pool.months_made");
+    promise_int_equal(world_parked(), 0);
+}
+
+/* Guarantee: A pool whose rows all lack their partition parks nothing, says so once and
+ * ends with exit code 9. */
+CASE(pool_whose_partitions_are_gone_ends_and_parks_nothing, .open = open_months)
+{
+    fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
+    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
+    start("-w 4");
+    world_do("SELECT make_months('2022-05-01Z', '2022-05-01Z'); DROP TABLE "
+             "charges_2022_05, stock_movements_2024_01");
+    world_sku(1, "S", 100, 1);
+    for (int i = 0; i < 40; i++) {
+        char key[8];
+
+        (void)snprintf(key, sizeof key, "%d", i);
+        (void)world_order(1 + i % 2, key, "[{\"sku\": \"S\", \"qty\": 1}]");
+        world_subscription(3 + i, 1 + i % 2, 100, "2022-05-10Z");
+    }
+    pool_assert_ends(&world.pool, 9);
+    pool_logged(1, "event=pool.fault ");
+    pool_log_wait(&world.pool, "a month has no partition");
+    promise_int_equal(world_parked(), 0);
+    world_is(0, "SELECT count(*) FROM charges WHERE subscription_id > 2");
+    world_is(40, "SELECT count(*) FROM orders WHERE state = 'pending'");
+}
+
+/* Guarantee: A month whose partition is gone keeps its own rows waiting alone: the
+ * pool says so, and parks nothing. */
+CASE(partition_that_is_gone_is_named_and_parks_nothing, .open = open_months)
+{
+    world_do("SELECT make_months('2022-05-01Z', '2022-05-01Z')");
+    start("-w 1 --jobs billing");
+    world_do("DROP TABLE charges_2022_05");
+    world_subscription(3, 1, 100, "2022-05-10Z");
+    pool_log_wait(&world.pool, "a month has no partition");
+    world_subscription(4, 2, 100, "2024-08-01Z");
+    wait_for_charge(4);
+    promise_int_equal(world_parked(), 0);
+    assert_int_equal(
+        world_ask("SELECT count(*) FROM charges WHERE subscription_id = 3"), 0);
+}
+
+/* ---- names and rights ---- */
+
+/* The names of all jobs, as a list of SQL; each must be in the schema. */
+static void list_names(char *list, size_t size)
+{
+    size_t at = (size_t)snprintf(list, size, "''");
+
+    for (int i = 0; i < JOB_TYPE_CT; i++) {
+        const char *const *names = job_types[i]->constraints;
+
+        assert_non_null(names[0]);
+        for (; *names != NULL; names++) {
+            if (world_ask("SELECT count(*) FROM pg_constraint WHERE connamespace ="
+                          " 'ledgerlock'::regnamespace AND conname = '%s'",
+                          *names) == 0)
+                fail_msg("no constraint is called %s", *names);
+            at += (size_t)snprintf(list + at, size - at, ", '%s'", *names);
+        }
+    }
+}
+
+CASE(constraints_that_park_are_those_of_the_schema)
+{
+    char list[4096];
+
+    world_do(
+        "SELECT make_months('2020-01-01Z', '2020-01-01Z'), close_month('2020-01-01')");
+    list_names(list, sizeof list);
+    assert_string_equal(
+        world_text("SELECT coalesce(string_agg(conname, ' '), '') FROM pg_constraint"
+                   " WHERE conrelid IN ('charges'::regclass, 'transfers'::regclass,"
+                   " 'stock_movements'::regclass) AND conname NOT IN (%s)",
+                   list),
+        "");
+}
+
+/* Guarantee: A PostgreSQL that takes no writes is waited for. */
+CASE(pool_stays_up_on_a_read_only_server_and_goes_on_when_it_writes)
+{
+    world_user(1, 1000);
+    world_subscription(1, 1, 100, "2024-01-01Z");
+    super_do("ALTER DATABASE %s SET default_transaction_read_only = on",
+             world.f.database);
+    pool_start("run -w 2 --once --now 2024-01-02T00:00:00Z");
+    pool_log_wait(&world.pool, "read-only");
+    pool_log_wait(&world.pool, "event=pool.postgres_down");
+    world_is(0, "SELECT count(*) FROM charges");
+    super_do("BEGIN READ WRITE; ALTER DATABASE %s RESET default_transaction_read_only;"
+             " COMMIT",
+             world.f.database);
+    pool_assert_ends(&world.pool, 0);
+    pool_logged(0, "pool.worker_died");
+    world_is(1, "SELECT count(*) FROM charges");
 }

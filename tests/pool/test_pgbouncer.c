@@ -60,18 +60,14 @@ GROUP(.missing = lacks, .open = open_world, .end = world_end, .close = world_clo
 static void start_pool(void)
 {
     meet_begin();
-    gate_shut(&world.f, "user_id % 2 = 0", 1); /* it has work until this is opened */
-    pool_start("run -w 4 --now %s", pool_work_now(&work));
+    gate_shut("user_id % 2 = 0", 1); /* it has work until this is opened */
+    pool_start("run -w 4 --now %s", pool_work_now());
 }
 
 static void finish_exactly(void)
 {
-    gate_open();
-    pool_work_wait(&world.f, pool_work_all(&work));
-    pool_stop();
-    meet_assert("billing");
-    meet_assert("orders");
-    pool_work_assert_exact(&world.f, &work);
+    pool_work_finish();
+    meet_assert_both();
 }
 
 /* Sessions of the workers' role, whatever they do. */
@@ -92,8 +88,7 @@ CASE(pool_of_eight_shares_four_sessions_and_is_exact)
     start_pool();
     FIXTURE_AWAIT(sessions() >= 2, "one session is enough for all workers");
     gate_open();
-    for (int64_t n; pool_work_done(&world.f) < pool_work_all(&work);
-         fixture_pause_ms(5)) {
+    for (int64_t n; pool_work_done() < pool_work_all(); fixture_pause_ms(5)) {
         n = sessions();
         most = n > most ? n : most;
     }
@@ -111,7 +106,7 @@ CASE(worker_killed_behind_a_pooler_leaves_exact_totals)
 
     start_pool();
     for (unsigned n = 1; n <= 5; n++) {
-        pool_work_wait(&world.f, n * 100);
+        pool_work_wait(n * 100);
         assert_true(pool_children(world.pool.pid, pids) > 0);
         assert_int_equal(kill(pids[0], SIGKILL), 0);
         FIXTURE_AWAIT(pool_log_count(&world.pool, "event=pool.worker_died") >= n,
@@ -134,16 +129,6 @@ CASE(database_only_behind_a_pooler_is_exact)
 
 #define WORKED "FROM workers WHERE (counters ->> 'batches')::bigint > 0"
 
-static struct fixture_child standby;
-
-static void wait_for_orders_of(const char *users)
-{
-    FIXTURE_AWAIT(
-        world_ask("SELECT count(*) FROM orders WHERE state = 'pending' AND %s",
-                  users) == 0,
-        "an order is never decided");
-}
-
 /* No session lasts behind a transaction pooler, so a lock says who serves. */
 /* Guarantee: Behind PgBouncer, too, one worker of all pools serves orders as placed,
  * and the next when its pool is killed. */
@@ -152,22 +137,22 @@ CASE(standby_behind_a_pooler_goes_on_when_the_first_is_killed)
     pid_t worker;
 
     fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
-    gate_shut(&world.f, "user_id % 2 = 0", 1);
-    pool_start("run --jobs orders --now %s", pool_work_now(&work));
-    wait_for_orders_of("user_id % 2 = 1");
+    gate_shut("user_id % 2 = 0", 1);
+    pool_start("run --jobs orders --now %s", pool_work_now());
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
+               " user_id %% 2 = 1");
     worker = pool_workers(1);
-    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--now",
-                  pool_work_now(&work), NULL);
+    starts(&world.f, &world.others, "run --jobs orders --now %s", pool_work_now());
     FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "nobody stands by");
     promise_int_equal(world_ask("SELECT count(*) " WORKED), 1);
     world_kill(&world.pool);
     (void)kill(worker, SIGKILL); /* it may have ended with its pool */
     gate_open();
-    wait_for_orders_of("true");
-    pool_end(&standby);
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+    pool_end(&world.others);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
-    world_runs(0, "run --once --now %s", pool_work_now(&work)); /* subscriptions */
-    pool_work_assert_exact(&world.f, &work);
+    world_runs(0, "run --once --now %s", pool_work_now()); /* subscriptions */
+    pool_work_assert_exact();
 }
 
 /* ---- settings ---- */
@@ -269,11 +254,11 @@ CASE(migrate_ten_at_once_behind_a_pooler_applies_once)
     fixture_exec(world.owner, "DROP SCHEMA ledgerlock CASCADE");
     go_through("ledgerlock_owner");
     for (size_t i = 0; i < 10; i++)
-        fixture_spawn(&world.f, &children[i], "migrate", NULL);
+        starts(&world.f, &children[i], "migrate");
     for (size_t i = 0; i < 10; i++) {
-        if (fixture_wait(&children[i], 90, &world.o) != 0)
-            fail_msg("exit %d: %s", world.o.code, world.o.err);
-        applied += strstr(world.o.out, "applied migration 001_schema") != NULL;
+        if (fixture_wait(&children[i], 90, &said) != 0)
+            fail_msg("exit %d: %s", said.code, said.err);
+        applied += strstr(said.out, "applied migration 001_schema") != NULL;
     }
     assert_int_equal(applied, 1);
 }
@@ -297,9 +282,9 @@ CASE(pooler_that_nobody_told_of_is_refused)
 CASE(pooler_that_is_busy_is_refused_too)
 {
     start_pool();
-    pool_work_wait(&world.f, 100);
+    pool_work_wait(100);
     assert_refused();
-    assert_true(pool_work_done(&world.f) < pool_work_all(&work)); /* it was busy */
+    assert_true(pool_work_done() < pool_work_all()); /* it was busy */
     finish_exactly();
 }
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include "tests/lib/gate.h"
+#include "tests/lib/points.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
@@ -16,21 +17,21 @@ static const struct pool_work large = {
     .users = 200, .periods = 12, .orders = 200, .units = 120};
 
 /* The rest is done by others, and all of it is right. */
-static void finish_exactly(const struct pool_work *work)
+static void finish_exactly(void)
 {
     gate_open();
-    world_runs(0, "run --once -w 4 --batch 500 --now %s", pool_work_now(work));
-    pool_work_assert_exact(&world.f, work);
+    world_runs(0, "run --once -w 4 --batch 500 --now %s", pool_work_now());
+    pool_work_assert_exact();
 }
 
 /* A pool of four that is in the middle of its work, where it stays: half of the users
  * are held until gate_open. */
 static void start_midway(const struct pool_work *work)
 {
-    pool_work_put(&world.f, work);
-    gate_shut(&world.f, "user_id % 2 = 0", 12);
-    pool_start("run -w 3 --now %s", pool_work_now(work));
-    pool_work_wait(&world.f, 100);
+    pool_work_put(work);
+    gate_shut("user_id % 2 = 0", 12);
+    pool_start("run -w 3 --now %s", pool_work_now());
+    pool_work_wait(100);
 }
 
 /* ---- told to stop ---- */
@@ -52,12 +53,12 @@ CASE_ROWS(pool_finishes_its_batches_and_exits_0_after, signals)
     start_midway(&large);
     (void)kill(world.pool.pid, row->sig);
     pool_assert_ends(&world.pool, 0);
-    assert_true(pool_work_done(&world.f) < pool_work_all(&large)); /* it was midway */
-    promise_int_equal(pool_lock_keys(&world.f), 0);
+    assert_true(pool_work_done() < pool_work_all()); /* it was midway */
+    promise_int_equal(pool_lock_keys(), 0);
     pool_logged(1, row->words);
     pool_logged(0, "event=pool.killed");
-    assert_int_equal(pool_incidents(&world.f, "lost", ""), 0);
-    finish_exactly(&large);
+    assert_int_equal(pool_incidents("lost", ""), 0);
+    finish_exactly();
 }
 
 /* As when their leases are over. */
@@ -65,7 +66,7 @@ static void remove_keys(void)
 {
     char name[64];
 
-    while (pool_lock_name(&world.f, name, sizeof name))
+    while (pool_lock_name(name, sizeof name))
         (void)redis_do("DEL %s%s", world.f.prefix, name);
 }
 
@@ -78,7 +79,7 @@ CASE(pool_after_second_signal_ends_at_once, .close = shop_close)
     start_midway(&large);
     shop_hold("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE");
     gate_feed(); /* for a batch */
-    world_wait(world_blocked);
+    world_wait_blocked();
     (void)kill(world.pool.pid, SIGTERM);
     pool_log_wait(&world.pool, "event=pool.draining");
     assert_true(pool_is_alive(world.pool.pid)); /* it waits for the batch in flight */
@@ -87,29 +88,28 @@ CASE(pool_after_second_signal_ends_at_once, .close = shop_close)
     pool_logged(1, "event=pool.stopping_at_once");
     world.pool.pid = 0;
     shop_let_go();
-    assert_true(pool_lock_keys(&world.f) > 0); /* left to their leases */
+    assert_true(pool_lock_keys() > 0); /* left to their leases */
     remove_keys();
-    finish_exactly(&large);
+    finish_exactly();
 }
 
 /* ---- killed ---- */
 
 /* Kills the first worker; waits until there are as many as before. */
-static void kill_one_and_await_another(void)
+static bool is_replaced(pid_t victim)
 {
     pid_t pids[POOL_CHILDREN];
     size_t n = pool_children(world.pool.pid, pids);
-    pid_t victim = pids[0];
-    int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
 
-    assert_int_equal(n, 4);
+    return n == 4 && !pool_has(pids, n, victim);
+}
+
+static void kill_one_and_await_another(void)
+{
+    pid_t victim = pool_workers(4);
+
     (void)kill(victim, SIGKILL);
-    do {
-        if (fixture_now_ms() > deadline)
-            fail_msg("worker %ld was not replaced", (long)victim);
-        fixture_pause_ms(2);
-        n = pool_children(world.pool.pid, pids);
-    } while (n != 4 || pool_has(pids, n, victim));
+    FIXTURE_AWAIT(is_replaced(victim), "worker %ld was not replaced", (long)victim);
 }
 
 /* At once: the log says how long the pool pauses before. The last one has nothing to
@@ -121,34 +121,30 @@ CASE(worker_killed_is_replaced_within_a_second)
     start_midway(&large);
     for (int i = 0; i < 3; i++) {
         gate_feed();
-        pool_work_wait(&world.f, pool_work_done(&world.f) + 10);
+        pool_work_wait(pool_work_done() + 10);
         kill_one_and_await_another();
     }
     gate_open();
-    pool_work_wait(&world.f, pool_work_all(&large));
-    pool_work_assert_exact(&world.f, &large);
-    FIXTURE_AWAIT(pool_lock_keys(&world.f) == 0, "a key stays");
+    pool_work_wait(pool_work_all());
+    pool_work_assert_exact();
+    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
     kill_one_and_await_another();
     pool_logged(4, "event=pool.worker_died");
     pool_logged(4, " signal=9 restart_in_ms=0\n");
     super_do(
         "SELECT ledgerlock.place_order(7, 'new', '[{\"sku\": \"hot\", \"qty\": 1}]',"
         " '2024-01-01Z')");
-    pool_work_wait(&world.f, pool_work_all(&large) + 1);
+    pool_work_wait(pool_work_all() + 1);
     pool_stop();
-    assert_int_equal(pool_counter(&world.f, "restarts"), 4);
+    assert_int_equal(pool_counter("restarts"), 4);
 }
 
 /* Two, so that the first of them is behind it. */
 static void wait_for_charges_of(int incarnation)
 {
-    char sql[128];
-
-    (void)snprintf(
-        sql, sizeof sql,
+    world_wait(
         "SELECT count(*) >= 2 FROM ledgerlock.charges WHERE worker LIKE '%%.0.%d'",
         incarnation);
-    world_wait(sql);
 }
 
 /* More deaths than a pool allows a worker that gets nowhere: this one gets somewhere.
@@ -156,8 +152,8 @@ static void wait_for_charges_of(int incarnation)
 CASE(worker_killed_whenever_it_charged_is_never_given_up)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "1");
-    pool_work_put(&world.f, &large);
-    pool_start("run -w 1 --jobs billing --now %s", pool_work_now(&large));
+    pool_work_put(&large);
+    pool_start("run -w 1 --jobs billing --now %s", pool_work_now());
     for (int i = 1; i <= 12; i++) {
         wait_for_charges_of(i);
         (void)kill(pool_workers(1), SIGKILL);
@@ -165,7 +161,7 @@ CASE(worker_killed_whenever_it_charged_is_never_given_up)
     wait_for_charges_of(13);
     pool_logged(12, " signal=9 restart_in_ms=0");
     pool_stop();
-    finish_exactly(&large);
+    finish_exactly();
 }
 
 /* Guarantee: A killed supervisor takes its workers with it, and
@@ -173,17 +169,14 @@ CASE(worker_killed_whenever_it_charged_is_never_given_up)
 CASE(supervisor_killed_takes_its_workers_with_it)
 {
     pid_t pids[POOL_CHILDREN];
-    int64_t deadline;
 
     start_midway(&large);
     assert_int_equal(pool_children(world.pool.pid, pids), 4);
     gate_feed();
     world_kill(&world.pool);
-    deadline = fixture_now_ms() + POOL_WAIT_MS;
     for (size_t i = 0; i < 4; i++)
-        for (; pool_is_alive(pids[i]); fixture_pause_ms(10))
-            assert_true(fixture_now_ms() < deadline);
-    finish_exactly(&large);
+        FIXTURE_AWAIT(!pool_is_alive(pids[i]), "worker %ld lives", (long)pids[i]);
+    finish_exactly();
 }
 
 /* ---- process 1 ---- */
@@ -197,23 +190,16 @@ static bool may_unshare(void)
 static pid_t start_as_process_1(void)
 {
     char wrapper[64], text[4400];
-    const char *program = fixture_program();
-    const char *before = getenv("LL_TEST_BIN");
-    char *kept = before != NULL ? strdup(before) : NULL;
     pid_t pids[POOL_CHILDREN] = {0};
 
     (void)snprintf(text, sizeof text,
                    "#!/bin/sh\nexec unshare --pid --fork --mount-proc --kill-child "
                    "'%s' \"$@\"\n",
-                   program);
+                   fixture_program());
     fixture_file(wrapper, sizeof wrapper, text, 0700);
-    (void)setenv("LL_TEST_BIN", wrapper, 1);
-    pool_start("run -w 1 --now %s", pool_work_now(&small));
-    if (kept != NULL)
-        (void)setenv("LL_TEST_BIN", kept, 1);
-    else
-        (void)unsetenv("LL_TEST_BIN");
-    free(kept);
+    points_use(wrapper);
+    pool_start("run -w 1 --now %s", pool_work_now());
+    points_as_shipped();
     pool_log_wait(&world.pool, "event=pool.started pid=1 ");
     (void)unlink(wrapper);
     assert_int_equal(pool_children(world.pool.pid, pids), 1);
@@ -258,18 +244,18 @@ CASE(pool_as_process_1_reaps_orphans_and_obeys_term)
                       "is known of the pool as process 1\n");
         skip();
     }
-    pool_work_put(&world.f, &small);
+    pool_work_put(&small);
     process_1 = start_as_process_1();
     pool_wait_children(process_1, 2);
     orphan = plant_orphan(process_1);
     pool_wait_children(process_1, 3); /* adopted */
     (void)close(orphan);
     pool_wait_children(process_1, 2); /* reaped: a zombie would stay in the list */
-    pool_work_wait(&world.f, pool_work_all(&small));
+    pool_work_wait(pool_work_all());
     (void)kill(process_1, SIGTERM);
     pool_assert_ends(&world.pool, 0);
     pool_logged(0, "event=pool.worker_died");
-    pool_work_assert_exact(&world.f, &small);
+    pool_work_assert_exact();
 }
 
 /* ---- once ---- */
@@ -277,19 +263,18 @@ CASE(pool_as_process_1_reaps_orphans_and_obeys_term)
 CASE(once_waits_for_what_others_hold_and_then_returns)
 {
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000"); /* it waits for three */
-    pool_work_put(&world.f, &small);
+    pool_work_put(&small);
     assert_string_equal(redis_do("SET %suser:7 another NX PX 600000", world.f.prefix),
                         "OK");
-    pool_start("run --once --now %s", pool_work_now(&small));
-    pool_work_wait(&world.f, pool_work_all(&small) - small.periods - 1);
-    FIXTURE_AWAIT(pool_counter(&world.f, "busy") > 0, "no key was busy");
+    pool_start("run --once --now %s", pool_work_now());
+    pool_work_wait(pool_work_all() - small.periods - 1);
+    FIXTURE_AWAIT(pool_counter("busy") > 0, "no key was busy");
     assert_true(pool_is_alive(world.pool.pid));
-    assert_int_equal(pool_work_done(&world.f),
-                     pool_work_all(&small) - small.periods - 1);
+    assert_int_equal(pool_work_done(), pool_work_all() - small.periods - 1);
     (void)redis_do("DEL %suser:7", world.f.prefix);
     pool_assert_ends(&world.pool, 0);
-    assert_int_equal(pool_work_done(&world.f), pool_work_all(&small));
-    finish_exactly(&small);
+    assert_int_equal(pool_work_done(), pool_work_all());
+    finish_exactly();
 }
 
 /* Guarantee: A pool that starts forgets workers that reported nothing for a day. */
@@ -299,8 +284,8 @@ CASE(workers_of_old_pools_are_forgotten)
              " counters) SELECT name, 0, 'billing', 'h', 1, now() - interval '2 days',"
              " now() - ago, '{}' FROM (VALUES ('old', interval '25 hours'), ('young',"
              " interval '23 hours')) AS t (name, ago)");
-    pool_work_put(&world.f, &small);
-    finish_exactly(&small);
+    pool_work_put(&small);
+    finish_exactly();
     world_expect("young", "SELECT string_agg(pool, ' ') FROM workers WHERE pool IN"
                           " ('old', 'young')");
 }

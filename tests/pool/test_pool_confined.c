@@ -1,11 +1,11 @@
 /* pool: it works with no right in Redis but those of config/redis-acl.example: one
- * user, one prefix, the default user off. */
+ * user, one prefix, the default user off; and over TLS, with a private authority. */
 #include <hiredis/hiredis.h>
 
-#include "tests/lib/runs.h"
+#include "common/lock/lock.h"
 #include "tests/lib/secrets.h"
 #include "tests/lib/steps.h"
-#include "tests/lib/world.h"
+#include "tests/lib/tls_world.h"
 
 enum { SERVERS = 3 };
 
@@ -65,31 +65,31 @@ static void come_in(const char *user, size_t n)
 CASE(pool_works_as_the_one_user_of_one_server)
 {
     come_in("ledgerlock", 1);
-    runs(&world.f, 0, "run -w 2 --once --now %s", pool_work_now(&small));
-    pool_work_assert_exact(&world.f, &small);
-    assert_int_equal(pool_incidents(&world.f, "uncertain", ""), 0);
-    assert_true(pool_counter(&world.f, "granted") > 0);
+    world_runs(0, "run -w 2 --once --now %s", pool_work_now());
+    pool_work_assert_exact();
+    assert_int_equal(pool_incidents("uncertain", ""), 0);
+    assert_true(pool_counter("granted") > 0);
 }
 
 CASE(pool_works_as_the_one_user_of_a_quorum)
 {
     come_in("ledgerlock-quorum", SERVERS);
-    runs(&world.f, 0, "run -w 2 --once --now %s", pool_work_now(&small));
-    pool_work_assert_exact(&world.f, &small);
-    assert_true(pool_counter(&world.f, "granted") > 0);
+    world_runs(0, "run -w 2 --once --now %s", pool_work_now());
+    pool_work_assert_exact();
+    assert_true(pool_counter("granted") > 0);
 }
 
 CASE(prefix_of_another_pool_is_refused_at_start)
 {
     come_in("ledgerlock", 1);
     fixture_env("LEDGERLOCK_LOCKS_PREFIX", "other:");
-    says(&world.f, 5, "NOPERM", "run --once");
+    world_says(5, "NOPERM", "run --once");
 }
 
 CASE(default_user_is_off)
 {
     (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s", servers[0].url);
-    runs(&world.f, 5, "run --once");
+    world_runs(5, "run --once");
 }
 
 /* ---- inside scripts ---- */
@@ -129,4 +129,59 @@ CASE_ROWS(script_is_refused, scripts)
     assert_int_equal(reply->type, REDIS_REPLY_NIL);
     freeReplyObject(reply);
     redisFree(c);
+}
+
+/* ---- over TLS ---- */
+
+static const char *lacks(void)
+{
+    struct ll_options o = {.size = sizeof o, .url = "rediss://localhost"};
+    struct ll_client *c;
+    bool has_tls = ll_open(&c, &o, NULL, 0) == LL_OK;
+
+    ll_close(c);
+    if (!has_tls)
+        return "this build has no TLS; it says so";
+    return tls_is_possible() ? NULL : "redis-server or openssl cannot do TLS";
+}
+
+WORLD_OPEN(open_plain, .work = &small)
+
+static const struct test_group tls = {.missing = lacks,
+                                      .start = tls_start_server,
+                                      .stop = tls_stop_server,
+                                      .open = open_plain,
+                                      .close = world_close};
+
+/* The program trusts that file of tls_folder. */
+static void lead_to(const char *host, const char *trusted)
+{
+    char path[96];
+
+    (void)snprintf(path, sizeof path, "%s/%s", tls_folder, trusted);
+    fixture_env("LEDGERLOCK_REDIS_TLS_CA", path);
+    (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "rediss://%s:%d", host,
+                   tls_port);
+}
+
+/* Guarantee: A pool works over `rediss://` with a private authority, and refuses a
+ * server that another authority signed. */
+CASE(pool_works_over_tls, .group = &tls)
+{
+    lead_to("localhost", "ca.crt");
+    world_runs(0, "run -w 2 --once --now %s", pool_work_now());
+    pool_work_assert_exact();
+    assert_true(pool_counter("granted") > 0);
+}
+
+CASE(authority_of_others_is_refused, .group = &tls)
+{
+    lead_to("localhost", "other.crt");
+    world_says(5, "certificate", "run --once");
+}
+
+CASE(file_of_the_authority_that_is_missing_is_refused, .group = &tls)
+{
+    lead_to("localhost", "no.crt");
+    world_says(5, "no.crt", "run --once");
 }

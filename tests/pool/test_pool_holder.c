@@ -7,7 +7,6 @@
 /* The lease runs out soon; later; or whoever takes over does so for another reason. */
 enum { SHORT_MS = 4000, MIDDLE_MS = 12000, LONG_MS = 90000 };
 
-static struct fixture_child others;
 static pid_t holder;
 
 static const struct pool_work work = {
@@ -18,7 +17,6 @@ static void undo(void)
     if (holder > 0) /* the test failed, and it may stand still */
         (void)kill(holder, SIGKILL);
     holder = 0;
-    world_kill(&others);
 }
 
 #define PLAN                                                                           \
@@ -32,29 +30,24 @@ WORLD_OPEN(open_middle, PLAN, .lease_ms = MIDDLE_MS)
 
 /* ---- the holder and the others ---- */
 
-/* A Bind message of the statement: its name behind an empty portal name. */
-static const char apply[] = "\0billing_apply_charges";
-static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
-
 /* The only worker of a pool stands still: PostgreSQL has not got `bytes`, and Redis has
  * its locks. */
 static void hold_at(const char *bytes, size_t size)
 {
     proxy_swallow_at(&world.to_postgres, bytes, size);
-    pool_start_in(&world.through, "run -w 1 --jobs billing --now %s",
-                  pool_work_now(&work));
+    pool_start_in(&world.through, "run -w 1 --jobs billing --now %s", pool_work_now());
     assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
     holder = pool_workers(1);
     (void)kill(holder, SIGSTOP);
-    assert_true(pool_lock_keys(&world.f) > 0);
-    assert_int_equal(pool_work_done(&world.f), 0);
+    assert_true(pool_lock_keys() > 0);
+    assert_int_equal(pool_work_done(), 0);
 }
 
 /* Everything, also what the holder has begun. */
 static void others_do_all(void)
 {
-    world_runs(0, "run --once -w 4 --batch 300 --now %s", pool_work_now(&work));
-    assert_int_equal(pool_work_done(&world.f), pool_work_all(&work));
+    world_runs(0, "run --once -w 4 --batch 300 --now %s", pool_work_now());
+    assert_int_equal(pool_work_done(), pool_work_all());
 }
 
 static void holder_goes_on(void)
@@ -66,9 +59,8 @@ static void holder_goes_on(void)
 
 static void assert_exact(void)
 {
-    pool_work_assert_exact(&world.f, &work);
-    checker_assert_holds(&world.checker, &world.f, pool_work_now(&work),
-                         "--bound-ms 30000");
+    pool_work_assert_exact();
+    checker_assert_holds(pool_work_now(), "--bound-ms 30000");
 }
 
 static void end_and_assert_exact(void)
@@ -90,15 +82,14 @@ static int64_t held_token(void)
  * says so once. */
 CASE(stop_past_ttl_holder_is_fenced_and_the_journal_says_so_once)
 {
-    hold_at(begin, strlen(begin));
+    hold_at(PROXY_AT_BEGIN);
     others_do_all(); /* when the lease is over: they wait for its keys */
     fixture_pause_ms(SHORT_MS / 2);
     holder_goes_on();
     pool_log_wait(&world.pool, "event=lock.fenced");
     end_and_assert_exact();
-    assert_int_equal(pool_incidents(&world.f, "fenced", "newer fence"), 1);
-    assert_int_equal(pool_incidents(&world.f, "lost", ""),
-                     1); /* what its release was told */
+    assert_int_equal(pool_incidents("fenced", "newer fence"), 1);
+    assert_int_equal(pool_incidents("lost", ""), 1); /* what its release was told */
     world_is(0, "SELECT count(*) FROM lock_incidents WHERE kind NOT IN"
                 " ('fenced', 'lost')");
 }
@@ -118,18 +109,17 @@ static bool users_are_free(void)
  * ends. */
 CASE(stop_inside_transaction_frees_its_rows_before_the_lease, .open = open_middle)
 {
-    hold_at(apply, sizeof apply);
+    hold_at(PROXY_AT_APPLY);
     assert_false(users_are_free());
     while (!users_are_free())
         fixture_pause_ms(5);
-    assert_true(pool_lock_keys(&world.f) > 0); /* a quarter of the lease is left */
+    assert_true(pool_lock_keys() > 0); /* a quarter of the lease is left */
     others_do_all();
     holder_goes_on();
     pool_log_wait(&world.pool, "event=lock.lost");
     end_and_assert_exact();
-    assert_true(pool_counter(&world.f, "lost") > 0);
-    assert_int_equal(pool_incidents(&world.f, "lost", ""),
-                     pool_counter(&world.f, "lost"));
+    assert_true(pool_counter("lost") > 0);
+    assert_int_equal(pool_incidents("lost", ""), pool_counter("lost"));
     pool_logged(0, "event=journal.not_written");
 }
 
@@ -138,15 +128,14 @@ CASE(stop_inside_transaction_frees_its_rows_before_the_lease, .open = open_middl
  * nothing once its session is gone. */
 CASE(stop_between_check_and_commit_past_its_lease_commits_nothing)
 {
-    hold_at(PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    hold_at(PROXY_AT_COMMIT);
     others_do_all();
     holder_goes_on();
     fixture_pause_ms(300);
     end_and_assert_exact();
     assert_true(pool_log_count(&world.pool, "event=lock.lost") > 0 ||
                 pool_log_count(&world.pool, "event=lock.commit_unknown") > 0);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: committed"),
-                     0);
+    assert_int_equal(pool_incidents("commit_unknown", "settled: committed"), 0);
 }
 
 /* Its keys are gone but its session lives: others hold the same keys beside it, find
@@ -155,26 +144,24 @@ CASE(stop_between_check_and_commit_past_its_lease_commits_nothing)
  * in order with the others by the row locks. */
 CASE(stop_between_check_and_commit_is_put_in_order_by_the_rows, .open = open_long)
 {
-    int64_t all = pool_work_all(&work), held;
+    int64_t all = pool_work_all(), held;
 
-    hold_at(PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    hold_at(PROXY_AT_COMMIT);
     held = held_token();
     (void)redis_do("FLUSHALL");
     meet_begin();
-    fixture_spawn(&world.f, &others, "run", "-w", "4", "--now", pool_work_now(&work),
-                  NULL);
-    pool_work_wait(&world.f, 40); /* not all: its rows are locked */
-    holder_goes_on(); /* in less than half of its lease: PostgreSQL has kept it */
-    pool_work_wait(&world.f, all);
-    pool_end(&others);
-    meet_assert("billing");
-    meet_assert("orders");
+    starts(&world.f, &world.others, "run -w 4 --now %s", pool_work_now());
+    pool_work_wait(40); /* not all: its rows are locked */
+    holder_goes_on();   /* in less than half of its lease: PostgreSQL has kept it */
+    pool_work_wait(all);
+    pool_end(&world.others);
+    meet_assert_both();
     end_and_assert_exact();
     assert_in_range(
         world_ask("SELECT count(*) FROM charges WHERE fence <= %" PRId64, held), 1,
         5); /* the holder's batch */
     world_is(0, "SELECT count(*) FROM users WHERE fence <= %" PRId64, held);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", ""), 0);
+    assert_int_equal(pool_incidents("commit_unknown", ""), 0);
 }
 
 /* ---- its locks are lost ---- */
@@ -195,8 +182,8 @@ static void assert_taken_over(int64_t held)
     pool_log_wait(&world.pool, "event=lock.fenced");
     end_and_assert_exact();
     world_is(fence, "SELECT max(fence) FROM users"); /* nothing of the old token */
-    assert_int_equal(pool_incidents(&world.f, "fenced", "newer fence"), 1);
-    assert_int_equal(pool_incidents(&world.f, "lost", ""), 1);
+    assert_int_equal(pool_incidents("fenced", "newer fence"), 1);
+    assert_int_equal(pool_incidents("lost", ""), 1);
 }
 
 static void restart_empty(void)
@@ -214,9 +201,9 @@ static void release_by_hand(void)
 {
     char name[64];
 
-    while (pool_lock_name(&world.f, name, sizeof name))
+    while (pool_lock_name(name, sizeof name))
         world_runs(0, "locks release %s --yes", name);
-    assert_true(pool_incidents(&world.f, "forced_unlock", "") > 0);
+    assert_true(pool_incidents("forced_unlock", "") > 0);
 }
 
 static const struct {
@@ -235,10 +222,10 @@ CASE_ROWS(old_holder_is_fenced_after, losses, .open = open_long)
 {
     int64_t held;
 
-    hold_at(begin, strlen(begin));
+    hold_at(PROXY_AT_BEGIN);
     held = held_token();
     row->lose();
-    assert_int_equal(pool_lock_keys(&world.f), 0);
+    assert_int_equal(pool_lock_keys(), 0);
     assert_taken_over(held);
 }
 

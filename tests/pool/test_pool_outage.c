@@ -1,7 +1,6 @@
 /* pool: its servers go away in the middle of the work: it stays up, says so once,
  * charges nothing meanwhile, resumes by itself, and the totals are exact. */
 #include "tests/lib/fault.h"
-#include "tests/lib/gate.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/steps.h"
 
@@ -54,7 +53,7 @@ static void swallow(bool on)
 static void flush(bool on)
 {
     for (int i = 0; on && i < 8; i++) {
-        fault_feed();
+        gate_feed();
         fault_redis_ok("FLUSHALL");
         fixture_pause_ms(90);
     }
@@ -114,14 +113,14 @@ CASE(redis_restart_empty_pool_resumes_with_higher_tokens)
     pool_log_wait(&world.pool, "event=pool.redis_down");
     fault_assert_still();
     fault_assert_midway();
-    done = pool_work_done(&world.f);
+    done = pool_work_done();
     fence = world_ask("SELECT greatest((SELECT max(fence) FROM charges), (SELECT"
                       " max(fence) FROM orders))");
     assert_int_equal(fences_above(fence), 0);
     fault_redis_start(NULL, NULL);
     fault_recovers();
     pool_log_wait(&world.pool, "event=pool.redis_up");
-    assert_true(fences_above(fence) >= pool_work_done(&world.f) - done);
+    assert_true(fences_above(fence) >= pool_work_done() - done);
     fault_end();
 }
 
@@ -140,8 +139,8 @@ CASE(redis_back_while_nothing_is_due_is_said)
     fixture_redis_kill(&world.redis);
     pool_log_wait(&world.pool, "event=pool.redis_down");
     gate_open();
-    checker_forgot(&world.checker);   /* those that follow hold none of its keys */
-    while (load_left(&world.f) > 0) { /* what is declined is tried again in a second */
+    checker_mark("forgot", 0, 0); /* those that follow hold none of its keys */
+    while (load_left() > 0) {     /* what is declined is tried again in a second */
         work_without_locks("billing");
         work_without_locks("orders");
     }
@@ -157,7 +156,7 @@ CASE(fail_closed_redis_down_at_start_says_so_and_exits_5)
 {
     fixture_redis_kill(&world.redis);
     world_says(5, world.redis.dir, "run --once");
-    assert_int_equal(pool_work_done(&world.f), 0);
+    assert_int_equal(pool_work_done(), 0);
 }
 
 /* Guarantee: A Redis that refuses the password at start is named, and nothing is
@@ -172,6 +171,6 @@ CASE(fail_closed_wrong_password_at_start_says_so_and_charges_nothing)
     fixture_file(path, sizeof path, "wrong", 0600);
     fixture_env("LEDGERLOCK_REDIS_PASSWORD_FILE", path);
     world_says(5, "refused the password", "run --once");
-    assert_int_equal(pool_work_done(&world.f), 0);
+    assert_int_equal(pool_work_done(), 0);
     (void)unlink(path);
 }

@@ -4,7 +4,6 @@
 
 #include "common/lock/lock.h"
 #include "tests/lib/fault.h"
-#include "tests/lib/runs.h"
 #include "tests/lib/steps.h"
 
 enum { SERVERS = 3, LEASE_MS = 2000, WORKERS = 8 };
@@ -75,7 +74,7 @@ CASE(new_servers_are_waited_for_and_that_is_no_fault)
     pool_logged(0, "event=pool.redis_down");
     /* Said by the pool and not by its workers; again by one that asks late. */
     assert_in_range(pool_log_count(&world.pool, "event=pool.redis_waits"), 1, WORKERS);
-    assert_int_equal(pool_incidents(&world.f, "uncertain", ""), 0);
+    assert_int_equal(pool_incidents("uncertain", ""), 0);
 }
 
 static void kill_one(bool on)
@@ -92,7 +91,7 @@ static void wipe_one(bool on)
     char reply[32];
 
     for (int i = 0; on && i < 5; i++) {
-        checker_forgot(&world.checker);
+        checker_mark("forgot", 0, 0);
         pool_redis(servers[1].url, reply, sizeof reply, "FLUSHALL");
         assert_string_equal(reply, "OK");
         fixture_pause_ms(50);
@@ -164,7 +163,7 @@ CASE(lock_on_a_quorum_is_listed_once_and_released_everywhere)
     world_runs(0, "locks release user:42 --yes");
     do /* the last server may answer when the command has a majority, and is gone */
         world_runs(0, "locks");
-    while (strstr(world.o.out, "0 held") == NULL);
+    while (strstr(said.out, "0 held") == NULL);
     assert_int_equal(ll_release(l), LL_GONE);
     ll_free(l);
     ll_close(c);

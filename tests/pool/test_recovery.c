@@ -1,6 +1,5 @@
 /* recovery: how long the rows of a worker that is killed wait until they are worked
- * again. LL_TEST_KILLS says how often; scripts/recovery asks for a hundred.
- * LL_TEST_RECOVERY, "seen" or "unseen": only that. */
+ * again. LL_TEST_KILLS says how often; scripts/recovery asks for a hundred. */
 #include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 
@@ -12,7 +11,6 @@ enum {
     KILLS_MAX = 1000
 };
 
-static struct fixture_child second;
 static PGconn *eye; /* one session, so that asking costs little */
 static int64_t waited[KILLS_MAX];
 static char last_killed[64];
@@ -40,25 +38,13 @@ static size_t kills(void)
     return n > 0 && n <= KILLS_MAX ? (size_t)n : 4;
 }
 
-/* Skips the test unless it is asked for. */
-static void need(const char *name)
-{
-    const char *only = getenv("LL_TEST_RECOVERY");
-
-    if (only != NULL && only[0] != '\0' && strcmp(only, name) != 0)
-        skip();
-}
-
 /* ---- the world ---- */
 
 static void open_as(const struct world_plan *plan)
 {
-    char url[FIXTURE_URL];
-
     world_open_as(plan);
     super_do("%s", hang);
-    fixture_url_as(&world.f, "postgres", url, sizeof url);
-    eye = session_open(url);
+    eye = super_open();
     last_killed[0] = '\0';
 }
 
@@ -80,7 +66,6 @@ static void open_short(void)
 
 static void close_all(void)
 {
-    world_kill(&second);
     PQfinish(eye);
     world_close();
 }
@@ -115,20 +100,17 @@ static void put_due(int64_t id)
  * worker, and no other after it, hangs on the row, with its keys. */
 static pid_t wait_hanging(pid_t pool, int64_t id)
 {
-    int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
+    static const char hanging[] =
+        "SELECT coalesce(max(application_name), '') FROM pg_stat_activity WHERE datname"
+        " = current_database() AND wait_event = 'PgSleep'";
     const char *name;
     char title[16];
     pid_t worker;
     int slot = -1;
 
-    do {
-        if (fixture_now_ms() > deadline)
-            fail_msg("no worker hangs");
-        fixture_pause_ms(2);
-        name =
-            read_one("SELECT coalesce(max(application_name), '') FROM pg_stat_activity"
-                     " WHERE datname = current_database() AND wait_event = 'PgSleep'");
-    } while (name[0] == '\0' || strcmp(name, last_killed) == 0);
+    FIXTURE_AWAIT((name = read_one(hanging))[0] != '\0' &&
+                      strcmp(name, last_killed) != 0,
+                  "no worker hangs");
     (void)strcpy(last_killed, name);
     assert_int_equal(sscanf(name, "ledgerlock worker %*[^.].%d.", &slot), 1);
     world_do("DELETE FROM public.slow WHERE item = %" PRId64, id);
@@ -191,7 +173,6 @@ static void assert_charged_once(int64_t subscriptions)
  * supervisor lives. */
 CASE(worker_seen_to_die_is_made_up_for_within_a_second)
 {
-    need("seen");
     pool_start("run -w 2 --jobs billing");
     for (size_t i = 0; i < kills(); i++) {
         int64_t id = (int64_t)i + 1;
@@ -235,10 +216,9 @@ CASE(pool_killed_is_made_up_for_within_its_lease_and_a_second, .open = open_shor
     pid_t other[POOL_CHILDREN];
     int64_t id = 0, killed_ms;
 
-    need("unseen");
-    fixture_spawn(&world.f, &second, "run", "-w", "1", "--jobs", "billing", NULL);
-    pool_wait_children(second.pid, 1);
-    assert_int_equal(pool_children(second.pid, other), 1);
+    starts(&world.f, &world.others, "run -w 1 --jobs billing");
+    pool_wait_children(world.others.pid, 1);
+    assert_int_equal(pool_children(world.others.pid, other), 1);
     for (size_t i = 0; i < kills();) {
         killed_ms = kill_pool_over(++id, other[0]);
         assert_true(id < 5 * (int64_t)kills());

@@ -21,13 +21,10 @@ GROUP(.open = open_declined, .end = world_end, .close = world_close);
 /* Runs once, far enough behind the first try; COMMIT is done, its answer is lost. */
 static void run_and_lose_the_answer(void)
 {
-    proxy_cut_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
-    assert_int_equal(fixture_run(&world.through, &world.o, "run", "-w", "1", "--once",
-                                 "--now", "2024-02-05T00:00:00Z", NULL),
-                     0);
+    proxy_cut_after(&world.to_postgres, PROXY_AT_COMMIT, 1);
+    runs(&world.through, 0, "run -w 1 --once --now 2024-02-05T00:00:00Z");
     assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: committed"),
-                     1);
+    assert_int_equal(pool_incidents("commit_unknown", "settled: committed"), 1);
 }
 
 /* Guarantee: A COMMIT whose answer is lost is settled as committed where it paid a
@@ -49,6 +46,14 @@ CASE(retry_that_is_declined_in_doubt_is_settled_as_committed)
 
 /* ---- when the servers were away ---- */
 
+static void open_in_doubt(struct hand *h)
+{
+    hand_open(h, 10000);
+    h->s.batch = calloc(1, sizeof *h->s.batch);
+    h->s.attempt.in_doubt = true;
+    h->s.attempt.xid = world_ask("SELECT txid_current()");
+}
+
 /* After a crash of the server the id of a transaction that never reached the disk is
  * given out again: here to this one, which commits. */
 /* Guarantee: A COMMIT in doubt without an effect is settled as rolled back, although
@@ -56,46 +61,31 @@ CASE(retry_that_is_declined_in_doubt_is_settled_as_committed)
 CASE(number_that_was_given_out_again_is_no_commit)
 {
     struct err e = {0};
-    struct hand h;
+    HAND h;
 
-    hand_open(&h, 10000);
-    h.s.batch = calloc(1, sizeof *h.s.batch);
-    h.s.attempt.in_doubt = true;
+    open_in_doubt(&h);
     h.s.attempt.token = 77;
     h.s.attempt.done.effects = 1;
     h.s.attempt.rows.n = 1;
     h.s.attempt.rows.items[0] = 1;
-    h.s.attempt.xid = world_ask("SELECT txid_current()");
     assert_int_equal(in_doubt_settle(&h.s, &e), 0);
     assert_int_equal(h.s.attempt.code, ERR_LOST);
-    assert_int_equal(pool_incidents(&world.f, "commit_unknown", "settled: rolled back"),
-                     1);
-    free(h.s.batch);
-    h.s.batch = NULL;
-    session_close(&h.s);
+    assert_int_equal(pool_incidents("commit_unknown", "settled: rolled back"), 1);
 }
 
-/* Guarantee: A COMMIT in doubt stays so while PostgreSQL does not tell what became of
- * it.
- */
+/* Guarantee: A COMMIT in doubt stays so while PostgreSQL tells nothing of it. */
 CASE(error_of_the_question_settles_nothing)
 {
     struct err e = {0}, none = {0};
-    struct hand h;
+    HAND h;
 
-    hand_open(&h, 10000);
-    h.s.batch = calloc(1, sizeof *h.s.batch);
-    h.s.attempt.in_doubt = true; /* its transaction wrote nothing with its token */
-    h.s.attempt.xid = world_ask("SELECT txid_current()");
+    open_in_doubt(&h); /* its transaction wrote nothing with its token */
     super_do("REVOKE EXECUTE ON FUNCTION pg_xact_status FROM PUBLIC");
     assert_int_equal(in_doubt_settle(&h.s, &e), ERR_DENIED);
     assert_true(h.s.attempt.in_doubt);
     super_do("GRANT EXECUTE ON FUNCTION pg_xact_status TO PUBLIC");
     assert_int_equal(in_doubt_settle(&h.s, &none), 0);
     assert_int_equal(h.s.attempt.code, 0);
-    free(h.s.batch);
-    h.s.batch = NULL;
-    session_close(&h.s);
 }
 
 /* Guarantee: A row that was parked counts as parked, also if PostgreSQL's answer was
@@ -109,11 +99,9 @@ CASE(row_that_is_parked_and_whose_answer_is_lost_counts)
     world_do("UPDATE subscriptions SET next_period_no = 9223372036854775000, every ="
              " 1000 WHERE subscription_id = 2");
     proxy_cut_after(&world.to_postgres, park, sizeof park, 1);
-    assert_int_equal(fixture_run(&world.through, &world.o, "run", "-w", "1", "--once",
-                                 "--now", "2024-02-05T00:00:00Z", NULL),
-                     8);
+    runs(&world.through, 8, "run -w 1 --once --now 2024-02-05T00:00:00Z");
     assert_int_equal(proxy_count(&world.to_postgres, PROXY_CUTS_AFTER), 1);
-    fixture_assert_contains(world.o.out, " 1 parked, nothing left");
+    fixture_assert_contains(said.out, " 1 parked, nothing left");
 }
 
 /* Guarantee: An incident that happened while PostgreSQL was away is written down later,
@@ -121,7 +109,7 @@ CASE(row_that_is_parked_and_whose_answer_is_lost_counts)
 CASE(incident_of_an_outage_has_the_time_at_which_it_happened)
 {
     struct err e = {0};
-    struct hand h;
+    HAND h;
 
     hand_open(&h, 10000);
     pg_close(h.s.pg);
@@ -134,7 +122,6 @@ CASE(incident_of_an_outage_has_the_time_at_which_it_happened)
     world_expect("t",
                  "SELECT i.at < back.at - interval '1 second' FROM lock_incidents AS"
                  " i, public.back");
-    session_close(&h.s);
 }
 
 /* The lease would keep its keys for a minute and a half. */
@@ -147,21 +134,21 @@ CASE(worker_killed_in_doubt_leaves_its_keys_to_its_successor)
 
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "90000");
     world_deposit(1, 2, 100);
-    proxy_swallow_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    proxy_swallow_after(&world.to_postgres, PROXY_AT_COMMIT);
     pool_start_in(&world.through, "run -w 1 --jobs billing --now 2024-02-05T00:00:00Z");
     assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
     proxy_cut_all(&world.to_postgres); /* it wants to ask, and gets no answer */
     assert_true(proxy_wait(&world.to_postgres, PROXY_REFUSED, 1, 60));
     fixture_pause_ms(500);
-    assert_true(pool_lock_keys(&world.f) > 0);
+    assert_true(pool_lock_keys() > 0);
     assert_int_equal(pool_children(world.pool.pid, pids), 1);
     assert_int_equal(kill(pids[0], SIGKILL), 0);
     proxy_pass(&world.to_postgres);
     proxy_cut_all(&world.to_postgres);
     until_ms = fixture_now_ms() + 45000;
-    while (pool_lock_keys(&world.f) > 0 && fixture_now_ms() < until_ms)
+    while (pool_lock_keys() > 0 && fixture_now_ms() < until_ms)
         fixture_pause_ms(20);
-    assert_int_equal(pool_lock_keys(&world.f), 0);
+    assert_int_equal(pool_lock_keys(), 0);
     pool_log_wait(&world.pool, "event=worker.recovers");
     pool_stop();
     world_expect("captured 2", "SELECT state || ' ' || tries FROM charges");

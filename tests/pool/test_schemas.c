@@ -1,9 +1,8 @@
-/* schemas: two shops in two schemas of one database, and one Redis. */
-#include "tests/lib/pool_world.h"
-#include "tests/lib/runs.h"
+/* schemas: two shops in two schemas of one database, and one Redis; and a schema whose
+ * functions find their rows by key alone, with postgres.places off. */
+#include "common/pg/pg.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
-#include "tests/lib/world.h"
 
 #define NOW "2024-01-15T00:00:00Z"
 
@@ -17,15 +16,13 @@ static void fill(const char *schema, int price)
 
     (void)snprintf(
         sql, sizeof sql,
-        "SET search_path = %s; INSERT INTO users (user_id, currency) SELECT n, 'USD' "
-        "FROM generate_series(1, 200) AS n; SELECT deposit(n, 'USD', 100000, '1') FROM "
-        "generate_series(1, 200) AS n; INSERT INTO subscriptions (subscription_id, "
-        "user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) SELECT "
-        "n, n, 'p', %d, 'USD', at, 'day', at FROM generate_series(1, 200) AS n, (VALUES "
-        "('2024-01-01Z'::timestamptz)) AS t (at); INSERT INTO stock (sku_id, sku, "
-        "initial_qty, on_hand, unit_price_minor, currency) VALUES (1, 'S', 150, 150, "
-        "%d, 'USD'); SELECT place_order(n, 'k', '[{\"sku\": \"S\", \"qty\": 1}]', "
-        "'2024-01-01Z') FROM generate_series(1, 200) AS n",
+        "SET search_path = %s; " INTO_USERS "SELECT n, 'USD' FROM generate_series(1,"
+        " 200) AS n; SELECT deposit(n, 'USD', 100000, '1') FROM generate_series(1,"
+        " 200) AS n; " INTO_SUBSCRIPTIONS "SELECT n, n, 'p', %d, 'USD', at, 'day',"
+        " at FROM generate_series(1, 200) AS n, (VALUES ('2024-01-01Z'::timestamptz))"
+        " AS t (at); " INTO_STOCK "VALUES (1, 'S', 150, 150, %d, 'USD'); SELECT"
+        " place_order(n, 'k', '[{\"sku\": \"S\", \"qty\": 1}]', '2024-01-01Z') FROM"
+        " generate_series(1, 200) AS n",
         schema, price, price);
     fixture_exec(world.owner, sql);
 }
@@ -41,7 +38,7 @@ static void open_second(void)
 {
     use_schema("second", "second:");
     fixture_become(&world.f, "ledgerlock_owner");
-    says(&world.f, 0, "applied migration 001_schema", "migrate");
+    world_says(0, "applied migration 001_schema", "migrate");
     fixture_become(&world.f, "ledgerlock_worker");
 }
 
@@ -57,30 +54,27 @@ static void expect(const char *schema, int price)
     world_is(0, "SELECT on_hand FROM %s.stock", schema);
     world_is(200 * (100000 - 15 * price) - 150 * price,
              "SELECT sum(balance_minor) FROM %s.users", schema);
-    runs(&world.f, 0, "audit --now " NOW);
+    world_runs(0, "audit --now " NOW);
 }
 
 /* Guarantee: Two pools in two schemas of one database, with one Redis, have each its
  * own totals. */
 CASE(two_pools_in_two_schemas_have_the_totals_of_each, .close = shop_close)
 {
-    struct fixture_child second;
-
     fill("ledgerlock", 7);
     open_second();
     fill("second", 11);
     /* None of them ends before both have begun. */
     shop_hold("SELECT FROM ledgerlock.users, second.users AS u WHERE users.user_id = 7"
               " AND u.user_id = 7 FOR NO KEY UPDATE");
-    fixture_spawn(&world.f, &second, "run", "-w", "2", "--now", NOW, "--once", NULL);
+    starts(&world.f, &world.others, "run -w 2 --now %s --once", NOW);
     use_schema(NULL, NULL);
-    fixture_spawn(&world.f, &world.pool, "run", "-w", "2", "--now", NOW, "--once",
-                  NULL);
+    pool_start("run -w 2 --now %s --once", NOW);
     world_wait("SELECT EXISTS (SELECT FROM ledgerlock.batches) AND EXISTS (SELECT FROM"
                " second.batches)");
     shop_let_go();
     pool_assert_ends(&world.pool, 0);
-    pool_assert_ends(&second, 0);
+    pool_assert_ends(&world.others, 0);
     assert_int_equal(
         world_ask("SELECT (SELECT min(recorded_at) FROM ledgerlock.batches) < (SELECT"
                   " max(recorded_at) FROM second.batches) AND (SELECT min(recorded_at)"
@@ -102,29 +96,29 @@ CASE(row_of_another_schema_is_parked_by_its_own_constraint)
         " period_start, period_end, amount_minor, state, tries, fence, worker,"
         " charged_at) SELECT 3, 0, 3, '2024-01-01Z', '2024-01-02Z', 11, 'captured',"
         " 1, 0, '', '2024-01-01Z'");
-    runs(&world.f, 8, "run --once --now " NOW);
+    world_runs(8, "run --once --now " NOW);
     world_is(1, "SELECT count(*) FROM second.subscriptions WHERE state = 'parked' AND"
                 " subscription_id = 3");
-    runs(&world.f, 0, "parked");
-    shows("one_charge_per_period");
+    world_runs(0, "parked");
+    fixture_assert_contains(said.out, "one_charge_per_period");
 }
 
 CASE(changes_by_hand_are_found_in_the_schema_that_is_set)
 {
     open_second();
     world_do("ALTER TABLE second.users DROP CONSTRAINT balance_never_negative");
-    says(&world.f, 6, "balance_never_negative", "run --once");
-    runs(&world.f, 1, "audit");
-    shows("schema_as_built");
+    world_says(6, "balance_never_negative", "run --once");
+    world_runs(1, "audit");
+    fixture_assert_contains(said.out, "schema_as_built");
     use_schema(NULL, NULL);
-    runs(&world.f, 0, "audit");
+    world_runs(0, "audit");
 }
 
 CASE(schema_that_is_not_there_is_named)
 {
     use_schema("third", NULL);
-    says(&world.f, 6, "the database has no schema third; run `ledgerlock migrate`",
-         "run --once");
+    world_says(6, "the database has no schema third; run `ledgerlock migrate`",
+               "run --once");
 }
 
 static const struct {
@@ -139,5 +133,95 @@ static const struct {
 CASE_ROWS(schema_is_refused_by_its_name, wrong_names)
 {
     use_schema(row->schema, NULL);
-    says(&world.f, 3, "postgres.schema must be of small letters", "status");
+    world_says(3, "postgres.schema must be of small letters", "status");
+}
+
+/* ---- without places ---- */
+
+static const struct pool_work work = {
+    .users = 40, .periods = 30, .orders = 60, .units = 50};
+
+WORLD_OPEN(open_work, .work = &work, .batch = 10)
+
+static void leave_places_out(void)
+{
+    fixture_env("LEDGERLOCK_POSTGRES_PLACES", "off");
+    fixture_become(&world.f, "ledgerlock_owner");
+    world_says(0, "applied function apply_charges", "migrate");
+    fixture_become(&world.f, "ledgerlock_worker");
+}
+
+/* Guarantee: With postgres.places off no statement reads or writes a row by ctid or
+ * xmin, and the totals are those of a pool that does. */
+CASE(pool_without_places_has_the_same_totals, .open = open_work)
+{
+    leave_places_out();
+    world_is(0, "SELECT count(*) FROM pg_proc WHERE pronamespace ="
+                " 'ledgerlock'::regnamespace AND regexp_replace(prosrc, '--[^\n]*', '',"
+                " 'g') ~ '\\m(ctid|xmin)\\M'");
+    world_run_pool("3", pool_work_now());
+    pool_work_assert_exact();
+}
+
+CASE(pool_with_places_is_refused_where_they_are_left_out, .open = open_work)
+{
+    leave_places_out();
+    fixture_env("LEDGERLOCK_POSTGRES_PLACES", NULL);
+    world_says(6, "run `ledgerlock migrate`", "run --once");
+    world_is(0, "SELECT count(*) FROM charges");
+}
+
+/* A decline and a later try, a rejection, and what is parked. */
+CASE(declined_rejected_and_parked_rows_are_found_by_key, .open = open_work)
+{
+    leave_places_out();
+    world_user(1001, 50);
+    world_subscription(1001, 1001, 100, "2024-01-31Z");
+    world_user(1002, 50);
+    world_subscription(1002, 1002, 10, "2024-01-31Z");
+    world_do(
+        "SELECT make_months('2024-01-31Z', '2024-02-05Z'); INSERT INTO charges"
+        " SELECT 1002, 0, 1002, '2024-01-31Z', '2024-02-29Z', 10, 'captured', 1, 0,"
+        " '', '2024-01-31Z'");
+    world_run_and_park("2024-02-01T00:00:00Z");
+    world_is(1, "SELECT count(*) FROM charges WHERE subscription_id = 1001 AND state ="
+                " 'declined' AND tries = 1");
+    world_is(1, "SELECT count(*) FROM subscriptions WHERE state = 'parked'");
+    world_deposit(1001, 2, 100);
+    world_run("2024-02-04T00:00:00Z");
+    world_is(1, "SELECT count(*) FROM charges WHERE subscription_id = 1001 AND state ="
+                " 'captured' AND tries = 2");
+}
+
+static struct pg_tid pulled(bool by_key)
+{
+    static const int64_t one[] = {1};
+    struct pg_options options = {.url = world.f.url,
+                                 .name = "test",
+                                 .schema = "ledgerlock",
+                                 .answer_ms = 60000,
+                                 .by_key = by_key};
+    struct pg_param params[] = {pg_int8_array(one, 1), pg_null()};
+    struct pg_result *res = NULL;
+    struct pg_array places;
+    struct pg_tid place;
+    struct pg *pg;
+    struct err e = {0};
+
+    if (pg_open(&pg, &options, &e) != 0 ||
+        pg_exec(pg, SQL_BILLING_PULL_ITEMS, params, 2, &res, &e) != 0)
+        fail_msg("%s", e.msg);
+    places = pg_get_tids(res, 0, 3);
+    assert_int_equal(places.n, 1);
+    place = pg_tid_at(&places, 0);
+    pg_result_free(res);
+    pg_close(pg);
+    return place;
+}
+
+CASE(pull_names_no_place_where_they_are_left_out, .open = open_work)
+{
+    assert_int_not_equal(pulled(false).offset, 0);
+    assert_int_equal(pulled(true).offset, 0);
+    assert_int_equal(pulled(true).block, 0);
 }

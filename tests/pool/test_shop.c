@@ -1,6 +1,5 @@
 /* The shop of the demonstration, and the buttons of the page: a pool that stays exact
  * under every fault, beside workers under a plain lock that do not. */
-#include <sys/wait.h>
 
 #include "tests/lib/page.h"
 
@@ -31,8 +30,8 @@ static void open_shop(const char *keep_mb, const char *rate)
 {
     owner = world.f;
     fixture_become(&owner, "ledgerlock_owner");
-    fixture_spawn(&owner, &shop, "shop", "--keep-mb", keep_mb, "--orders", rate,
-                  "--periods", rate, "--users", "100", NULL);
+    starts(&owner, &shop, "shop --keep-mb %s --orders %s --periods %s --users 100",
+           keep_mb, rate, rate);
     page_start("run -w 2 --allow-chaos --http-audit-every-s 5");
     FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") > 50 &&
                       super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
@@ -96,17 +95,9 @@ static bool has_recovered(const char *action)
     return at[strlen("\"recovered_ms\":")] != '-';
 }
 
-static void press_and_recover(const char *action)
-{
-    press(action);
-    FIXTURE_AWAIT(has_recovered(action), "%s: %s", action, page.body);
-}
-
 static void assert_exact(void)
 {
-    (void)fixture_run(&owner, &world.o, "audit", "--lag", "30d", NULL);
-    if (world.o.code != 0)
-        fail_msg("audit: %d: %s%s", world.o.code, world.o.out, world.o.err);
+    runs(&owner, 0, "audit --lag 30d");
     promise_int_equal(world_parked(), 0);
 }
 
@@ -219,7 +210,8 @@ static bool is_harmless(const char *action)
     int64_t before = plain("charged_twice"), done;
     int faults = (int)pool_log_count(&shop, "event=shop.fault");
 
-    press_and_recover(action);
+    press(action);
+    FIXTURE_AWAIT(has_recovered(action), "%s: %s", action, page.body);
     FIXTURE_AWAIT((int)pool_log_count(&shop, "event=shop.fault") > faults,
                   "the plain side had no fault");
     fixture_pause_ms(2 * LEASE_MS); /* what the dead worker held is free again */
@@ -284,8 +276,6 @@ CASE(shop_refuses_a_database_without_the_mark)
     world_do("DROP SCHEMA ledgerlock_shop");
     owner = world.f;
     fixture_become(&owner, "ledgerlock_owner");
-    (void)fixture_run(&owner, &world.o, "shop", NULL);
-    assert_int_equal(world.o.code, 6);
-    fixture_assert_contains(world.o.err, "CREATE SCHEMA ledgerlock_shop");
+    says(&owner, 6, "CREATE SCHEMA ledgerlock_shop", "shop");
     world_is(0, "SELECT count(*) FROM users");
 }

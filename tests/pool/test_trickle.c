@@ -9,10 +9,10 @@ enum { ROWS = 400, APART_MS = 5, USERS = 20, BATCHES_MAX = ROWS / 2 };
  * half after now. */
 static void put_rows(void)
 {
-    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
-             " currency, anchor_at, unit, next_due_at) SELECT g, 1 + g %% %d, 'p', 100,"
-             " 'USD', at, 'month', at FROM generate_series(1, %d) AS g, LATERAL (SELECT"
-             " now() + interval '1500 ms' + g * interval '%d ms' AS at) AS x",
+    world_do(INTO_SUBSCRIPTIONS
+             "SELECT g, 1 + g %% %d, 'p', 100, 'USD', at,"
+             " 'month', at FROM generate_series(1, %d) AS g, LATERAL (SELECT now() +"
+             " interval '1500 ms' + g * interval '%d ms' AS at) AS x",
              USERS, ROWS, APART_MS);
 }
 

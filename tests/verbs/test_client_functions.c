@@ -272,7 +272,7 @@ static void answers_twice(int64_t n, const char *sql)
     assert_int_equal(PQsendQuery(a, sql), 1);
     assert_int_equal(answer(a), n);
     assert_int_equal(PQsendQuery(b, sql), 1);
-    world_wait(world_blocked);
+    world_wait_blocked();
     PQclear(PQexec(a, "COMMIT"));
     assert_int_equal(answer(b), n);
     PQfinish(a);

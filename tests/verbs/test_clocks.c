@@ -76,7 +76,7 @@ CASE(worker_that_meets_a_wrong_clock_later_works_nothing_until_it_is_right)
              " datname = current_database() AND usename = 'ledgerlock_worker'");
     pool_log_wait(&world.pool, "the clock of Redis is 3");
     subscribe(2);
-    pool_assert_stands_still(&world.f, 500);
+    pool_assert_stands_still(500);
     clock_mend_server(&world.redis);
     world_wait("SELECT count(*) = 2 FROM ledgerlock.charges");
     pool_stop();

@@ -135,7 +135,7 @@ CASE(refunds_at_once_give_back_what_was_paid)
     PQclear(PQexec(a, text));
     (void)snprintf(text, sizeof text, sql, 'b');
     assert_int_equal(PQsendQuery(b, text), 1);
-    world_wait(world_blocked);
+    world_wait_blocked();
     PQclear(PQexec(a, "COMMIT"));
     res = PQgetResult(b);
     assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), "LL003");

@@ -166,7 +166,7 @@ CASE(port_that_is_taken_is_found)
     int taken = fixture_free_port();
 
     (void)snprintf(port, sizeof port, "%d", taken);
-    pool_start("run --now %s --http %s", pool_work_now(&small), port);
+    pool_start("run --now %s --http %s", pool_work_now(), port);
     pool_log_wait(&world.pool, "event=http.listening");
     fixture_env("LEDGERLOCK_HTTP_LISTEN", port);
     finds(0, "http_port", "WARN", "in use");

@@ -85,7 +85,7 @@ CASE(wallet_written_behind_the_claims_snapshot_pays_what_it_holds)
     world_wait("SELECT count(*) = 1 FROM ledgerlock.workers");
     other = stand_in_the_claim();
     world_do("SELECT resume_job('billing')");
-    world_wait(claim_stands);
+    world_wait("%s", claim_stands);
     world_deposit(128, 2, 600);
     PQfinish(other);
     world_wait("SELECT bool_and(next_period_no = 1) FROM ledgerlock.subscriptions");

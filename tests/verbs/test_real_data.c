@@ -161,7 +161,7 @@ CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other
 CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
 {
     import_retail("1.5", "700.00");
-    oracle_read(world.owner, "false");
+    oracle_read("false");
     serve("2011-01-01T00:00:00Z");
     assert_in_range(oracle_assert_served(), 100, 1000);
     holds(

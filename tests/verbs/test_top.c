@@ -17,7 +17,7 @@ CASE(top_shows_the_pools_and_q_restores_the_terminal)
 {
     size_t from;
 
-    world_run(pool_work_now(&small));
+    world_run(pool_work_now());
     start_top();
     wait_for("0 charged twice, 0 oversold, 0 totals wrong", 0);
     wait_for("No pool has made a whole audit yet", 0);

@@ -21,7 +21,7 @@ static void start_pool(const char *words)
     (void)snprintf(at, sizeof at, "%d", port);
     fixture_env("LEDGERLOCK_HTTP_LISTEN", at);
     (void)setenv("LEDGERLOCK_HTTP_LISTEN", at, 1); /* of top */
-    pool_start("run %s --now %s", words, pool_work_now(&small));
+    pool_start("run %s --now %s", words, pool_work_now());
     FIXTURE_AWAIT(http_get(port, a, "/readyz") == 200, "not ready: %s", a->body);
     free(a);
 }
@@ -50,12 +50,12 @@ CASE(top_shows_keys_and_lease_of_each_worker, .open = open_long_lease)
 
     PQclear(PQexec(holder, "BEGIN; LOCK TABLE ledgerlock.charges IN EXCLUSIVE MODE"));
     start_pool("-w 4 --jobs billing");
-    world_wait(world_blocked);
+    world_wait_blocked();
     start_top();
     wait_redrawn(" +19"); /* of twenty users, beside the one whose name fits */
     assert_non_null(strstr(t.said, " s user:")); /* of 60 */
     PQfinish(holder);
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_work_wait((int64_t)small.users * small.periods);
     wait_redrawn("works");
     press("q");
     assert_restored();
@@ -73,7 +73,7 @@ CASE(top_shows_the_last_trouble_of_each_worker, .open = open_own_redis)
     bool is_above = false;
 
     start_pool("-w 2 --jobs orders");
-    pool_work_wait(&world.f, small.units);
+    pool_work_wait(small.units);
     assert_int_equal(pool_children(world.pool.pid, pids), 3);
     first = pids[0] == pool_page() ? pids[1] : pids[0];
     start_top();
@@ -112,7 +112,7 @@ CASE(top_shows_no_workers_of_another_database)
                  "started_at, seen_at, counters) VALUES ('away', 0, 'orders', 'h', 1, "
                  "now(), now() + interval '1 day', '{}')");
     start_pool("-w 2 --jobs billing");
-    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    pool_work_wait((int64_t)small.users * small.periods);
     world.f = shown;
     start_top();
     wait_for("away", 0); /* the page is asked before it is drawn */
