@@ -28,7 +28,7 @@
  *   a take KEY [LEASE]          tries again until every node has granted it
  *   a stopped_try KEY           tries when the servers have just been stopped
  *   a all|any|one KEYS [LEASE]  takes them in this mode
- *   a wait KEYS MS [MODE]       waits up to MS for them
+ *   a wait KEYS MS [MODE [LEASE]]  waits up to MS for them
  *   a begin KEYS MS [MODE]      waits in the background, until "a end"; 0: tries
  *   a begin_release             releases there
  *   a extend MS, a verify, a release, a abandon

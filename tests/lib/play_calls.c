@@ -86,8 +86,8 @@ static struct play_answer call_wait(const struct call *c)
     int code = LL_OK;
 
     for (int i = 0; i < TRIES && is_fault; i++) {
-        code = ll_acquire_wait(c->l, k.keys, k.n, mode, PLAY_LEASE_MS, number(c, 3, 0),
-                               -1);
+        code = ll_acquire_wait(c->l, k.keys, k.n, mode, number(c, 5, PLAY_LEASE_MS),
+                               number(c, 3, 0), -1);
         is_fault = (code == LL_E_UNCERTAIN || code == LL_E_UNAVAILABLE ||
                     code == LL_E_NO_QUORUM) &&
                    (c->s->wanted == NULL || !play_is_code(c->s->wanted, code));
