@@ -72,14 +72,6 @@ void split_close(struct split *s)
     proxy_close(&s->proxy);
 }
 
-void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms)
-{
-    assert_int_equal(ll_try(w->la, "user:1", lease_ms), LL_OK);
-    assert_int_equal(ll_try(w->lb, "user:2", lease_ms), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
-}
-
 void hold_many(struct ll_client *c,
                struct ll_renewer *r,
                struct ll_lock **locks,

@@ -44,9 +44,6 @@ void split_close(struct split *s);
 
 #define SPLIT OWNED(split_close) struct split
 
-/* User 1 is held by the first lock, user 2 by the second, and both are renewed. */
-void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms);
-
 /* n locks of client c over keys "NAME:0" and so on, held and renewed. */
 void hold_many(struct ll_client *c,
                struct ll_renewer *r,

@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/testkit/fake_redis.h"
-
 enum { LIMIT_MS = 300, OVER_MS = 50, TICK_MS = 50, STEP_US = 1000 };
 
 /* ---- counted time, on this thread while it is on ---- */
@@ -100,9 +98,8 @@ LOCK_CASE(call_ends_at_its_limits_at_a_silent_server)
     static const char *const words[] = {"INFO", "TIME", "EVALSHA"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        FAKE fake = {0};
+        FAKE fake = fake_saying(words[i], NULL);
 
-        fake_redis_say(&fake, words[i], NULL);
         assert_in_range(time_hasty(fake.url, 0), LIMIT_MS, 2 * LIMIT_MS + OVER_MS);
     }
 }
@@ -127,11 +124,10 @@ LOCK_CASE(call_ends_at_its_limits_though_bytes_come_for_ever)
 /* Guarantee: No wait lasts more than 50 ms longer than it was asked for. */
 LOCK_CASE(wait_ends_at_its_limit)
 {
-    FAKE fake = {0};
+    FAKE fake = fake_saying("EVALSHA", NULL);
 
     assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
     assert_in_range(time_acquire(w->b, 500), 500, 500 + OVER_MS);
     assert_in_range(time_hasty("unix:///nowhere/redis.sock", 500), 500, 500 + OVER_MS);
-    fake_redis_say(&fake, "EVALSHA", NULL);
     assert_in_range(time_hasty(fake.url, 200), 200, 200 + OVER_MS);
 }

@@ -19,14 +19,11 @@ static int inherited_sockets(void)
     return n;
 }
 
-LOCK_CASE(no_connection_is_inherited_by_other_programs)
+PLAY_CASE(play_on_one, no_connection_is_inherited_by_other_programs)
 {
     int before = inherited_sockets();
-    RENEWER *r;
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
-    assert_int_equal(ll_renewer_open(&r, w->a, NULL), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    play("a try k; a renew");
     assert_int_equal(inherited_sockets(), before);
 }
 
@@ -102,14 +99,13 @@ LOCK_CASE(name_of_any_bytes_is_locked_listed_and_forced)
 LOCK_CASE(lock_of_another_server_is_not_renewed)
 {
     REDIS own = lock_own_server();
-    CLIENT *c = lock_client(own.url, 0);
-    LOCK *l = ll_new(c);
+    LONE *l = ll_new(lock_client(own.url, 0));
     RENEWER *r;
 
     assert_int_equal(ll_try(l, "one", 60000), LL_OK);
     assert_int_equal(ll_renewer_open(&r, w->a, NULL), LL_OK);
     assert_int_equal(ll_renew(r, l, 0, 0), LL_E_INVAL);
-    fixture_assert_contains(ll_error(c), "another url or prefix");
+    fixture_assert_contains(ll_error(l->client), "another url or prefix");
     assert_true(ll_valid(l, 0));
 }
 

@@ -135,17 +135,12 @@ static void cancel_a_wait(struct ll_lock *l, struct proxy *proxy)
 /* It listens when the answers stop, hears of the end at once, and asks nobody more,
  * which would take a minute. */
 /* Guarantee: A descriptor ends a wait though the server stands still. */
-LOCK_CASE(wait_is_cancelled_though_the_server_stands_still)
+PLAY_CASE(play_on_one, wait_is_cancelled_though_the_server_stands_still)
 {
-    PROXY proxy = proxy_before(lock_server.url);
-    CLIENT *c = lock_client(proxy.url, 2 * LOCK_SOON_MS);
-    LOCK *l = ll_new(c);
     int64_t began_us = waiters_now_us();
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
-    LOCK_AWAIT(ll_connect(c) == LL_OK);
-    proxy_swallow_after(&proxy, "BLPOP", 5);
-    cancel_a_wait(l, &proxy);
+    play("a take one; p limits 60000 2000; await p connect; proxy swallow_after BLPOP");
+    cancel_a_wait(play_lock("p"), &w->proxies[0]);
     promise_true(waiters_now_us() - began_us < LOCK_SOON_MS * INT64_C(1000));
 }
 
