@@ -124,5 +124,7 @@ struct ll_client *play_client(const char *who);
 
 /* From here on the steps call a client of these options so, and its locks. */
 void play_open(const char *who, struct ll_options o);
+#define PLAY_OPEN(who, ...)                                                            \
+    play_open(who, (struct ll_options){.size = sizeof(struct ll_options), __VA_ARGS__})
 
 #endif

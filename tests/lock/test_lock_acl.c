@@ -48,12 +48,8 @@ GROUP(.start = start_servers,
 /* The steps call a client so from here on. */
 static void open_at(const char *who, const char *url, const char *prefix)
 {
-    play_open(who, (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = url,
-                                       .prefix = prefix,
-                                       .connect_ms = LOCK_SOON_MS,
-                                       .reply_ms = LOCK_SOON_MS,
-                                       .max_lease_ms = MAX_LEASE_MS});
+    PLAY_OPEN(who, .url = url, .prefix = prefix, .connect_ms = LOCK_SOON_MS,
+              .reply_ms = LOCK_SOON_MS, .max_lease_ms = MAX_LEASE_MS);
 }
 
 /* A client of the first n servers, database 1. */

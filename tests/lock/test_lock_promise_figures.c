@@ -100,12 +100,8 @@ PLAY_CASE(play_on_one, hook_is_told_of_every_call)
     };
     struct seen seen = {.n = 0};
 
-    play_open("a", (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = w->plain_url,
-                                       .prefix = w->prefix,
-                                       .on_event = note_event,
-                                       .event_arg = &seen,
-                                       .reply_ms = LOCK_SOON_MS});
+    PLAY_OPEN("a", .url = w->plain_url, .prefix = w->prefix, .on_event = note_event,
+              .event_arg = &seen, .reply_ms = LOCK_SOON_MS);
     play("b try y; a any x,y: partial; a extend; a release; a all x,y: busy; "
          "a wait x,y 300: timeout; a try !last: inval");
     assert_events(&seen, wanted, sizeof wanted / sizeof wanted[0]);

@@ -103,11 +103,8 @@ open_liar(const struct quorum_world *w, const char *second, struct fake_options 
     o.max_lease_ms = "120000";
     fake_redis_start(&liar, &o);
     (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[0].url, second, liar.url);
-    play_open("p", (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = url,
-                                       .prefix = w->prefix,
-                                       .reply_ms = QUORUM_REPLY_MS,
-                                       .max_lease_ms = w->max_lease_ms});
+    PLAY_OPEN("p", .url = url, .prefix = w->prefix, .reply_ms = QUORUM_REPLY_MS,
+              .max_lease_ms = w->max_lease_ms);
     return liar;
 }
 

@@ -20,9 +20,7 @@ open_client(const char *who, int first, int second, uint32_t limit_ms, const cha
         (void)snprintf(then, sizeof then, ",127.0.0.1:%d", second);
     (void)snprintf(url, sizeof url, "redis+sentinel://127.0.0.1:%d%s/%s", first, then,
                    name);
-    play_open(who, (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = url,
-                                       .connect_ms = limit_ms});
+    PLAY_OPEN(who, .url = url, .connect_ms = limit_ms);
 }
 
 /* In front of a Sentinel. */

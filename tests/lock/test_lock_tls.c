@@ -51,12 +51,8 @@ static void open_at(const char *who, const char *host, int at, const char *trust
     char url[96];
 
     (void)snprintf(url, sizeof url, "rediss://%s:%d", host, at);
-    play_open(who, (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = url,
-                                       .prefix = playing.w->prefix,
-                                       .tls_ca = trusted,
-                                       .connect_ms = CONNECT_MS,
-                                       .reply_ms = LOCK_SOON_MS});
+    PLAY_OPEN(who, .url = url, .prefix = playing.w->prefix, .tls_ca = trusted,
+              .connect_ms = CONNECT_MS, .reply_ms = LOCK_SOON_MS);
 }
 
 /* ---- tests ---- */
@@ -171,12 +167,8 @@ TLS_CASE(certificate_that_a_server_demands_of_us)
     (void)snprintf(url, sizeof url, "rediss://localhost:%d", at);
     (void)snprintf(cert, sizeof cert, "%s/good.crt", tls_folder);
     (void)snprintf(key, sizeof key, "%s/good.key", tls_folder);
-    play_open("b", (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = url,
-                                       .tls_ca = tls_ca,
-                                       .tls_cert = cert,
-                                       .tls_key = key,
-                                       .reply_ms = LOCK_SOON_MS});
+    PLAY_OPEN("b", .url = url, .tls_ca = tls_ca, .tls_cert = cert, .tls_key = key,
+              .reply_ms = LOCK_SOON_MS);
     play("a connect: tls; a error: tls_cert; b try k; b extend 90000; b release");
 }
 
