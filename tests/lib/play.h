@@ -33,6 +33,7 @@
  *   a begin_release             releases there
  *   a extend MS, a verify, a release, a abandon
  *   a renew [INTERVAL [STALL [MAX]]], a renewed N, a losses: N, a loss: CODE
+ *   a failed: N                 rounds of a renewer of one lock that did not renew it
  *   a close_renewer             its locks are left to their leases
  *   a stepped                   a renewer without a thread; before "a renew"
  *   a progress, a round: N      of such a one: a round where one is due; N losses were told

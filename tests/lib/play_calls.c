@@ -243,6 +243,9 @@ static struct play_answer ask_number(const struct call *c)
 {
     uint32_t n = number(c, 2, 0);
 
+    if (is(c, "failed"))
+        return play_number_of(
+            (long long)(figures_of(c->a->r).rounds - figures_of(c->a->r).renewals));
     return play_number_of(is(c, "valid")     ? ll_valid(c->l, n)
                           : is(c, "invalid") ? !ll_valid(c->l, n)
                           : is(c, "left")    ? ll_left_ms(c->l)
@@ -290,6 +293,7 @@ static const struct {
              {"list", call_count},
              {"dead", call_count},
              {"losses", ask_number},
+             {"failed", ask_number},
              {"valid", ask_number},
              {"invalid", ask_number},
              {"left", ask_number},

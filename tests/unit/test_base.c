@@ -9,8 +9,6 @@
 #include "common/base/timestamp.h"
 #include "tests/lib/fixture.h"
 
-/* ---- errors ---- */
-
 /* Guarantee: A message shows no control character of a stranger's words to the
  * terminal.
  */
