@@ -35,12 +35,11 @@ int poll(struct pollfd *fds, nfds_t n, int timeout)
     return got;
 }
 
-/* hiredis calls these: each takes a step, and one that waits in vain a tick. */
-ssize_t read(int fd, void *to, size_t n)
+/* A read takes a step, and one that waits in vain a tick. */
+static ssize_t count_read(int fd, ssize_t got, bool may_wait)
 {
-    ssize_t got = syscall(SYS_read, fd, to, n);
     int saved = errno;
-    bool is_waiting = got < 0 && saved == EAGAIN &&
+    bool is_waiting = got < 0 && saved == EAGAIN && may_wait &&
                       (syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0;
 
     counted_us += is_waiting ? TICK_MS * 1000 : STEP_US;
@@ -48,16 +47,16 @@ ssize_t read(int fd, void *to, size_t n)
     return got;
 }
 
+/* hiredis calls these. */
+ssize_t read(int fd, void *to, size_t n)
+{
+    return count_read(fd, syscall(SYS_read, fd, to, n), true);
+}
+
 ssize_t recv(int fd, void *to, size_t n, int flags)
 {
-    ssize_t got = syscall(SYS_recvfrom, fd, to, n, flags, NULL, NULL);
-    int saved = errno;
-    bool is_waiting = got < 0 && saved == EAGAIN && (flags & MSG_DONTWAIT) == 0 &&
-                      (syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0;
-
-    counted_us += is_waiting ? TICK_MS * 1000 : STEP_US;
-    errno = saved;
-    return got;
+    return count_read(fd, syscall(SYS_recvfrom, fd, to, n, flags, NULL, NULL),
+                      (flags & MSG_DONTWAIT) == 0);
 }
 
 /* ---- what is called ---- */
