@@ -1,6 +1,6 @@
-/* What the nodes of a quorum say of themselves. Where they propose different tokens the
- * highest is written back to the others before the lock counts; quorums that are none
- * are refused, at the start or as soon as it is seen. */
+/* Nodes of a quorum, and what they say of themselves. The highest of the tokens that
+ * they propose is written back to the others before the lock counts; quorums that are
+ * none are refused, at the start or as soon as it is seen. */
 #include "tests/lib/play.h"
 #include "tools/testkit/fake_redis.h"
 
