@@ -16,6 +16,7 @@ enum { LIMIT_MS = 300, OVER_MS = 50, TICK_MS = 50, STEP_US = 1000 };
 
 static _Thread_local bool is_counted;
 int64_t counted_us; /* not static: the headers declare poll and read as inline */
+ssize_t count_read(int fd, ssize_t got, bool may_wait);
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -36,7 +37,7 @@ int poll(struct pollfd *fds, nfds_t n, int timeout)
 }
 
 /* A read takes a step, and one that waits in vain a tick. */
-static ssize_t count_read(int fd, ssize_t got, bool may_wait)
+ssize_t count_read(int fd, ssize_t got, bool may_wait)
 {
     int saved = errno;
     bool is_waiting = got < 0 && saved == EAGAIN && may_wait &&
