@@ -136,6 +136,7 @@ PLAY_CASE(play_on_quorum, clock_at_the_end_of_all_tokens_moves_no_other_server)
                                                 .answer_ct = 1,
                                                 .token = "9006000000000000"});
 
+    assert_true(liar.pid > 0);
     play("p everywhere; await p try k; p token: " TIMELY
          "; redis INCRBY @!last 0: " TIMELY_OR_NONE);
 }
