@@ -137,7 +137,7 @@ if(BUILD_TESTING)
       ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR};LL_TEST_SCALE=10")
   endforeach()
   # Run by --only threads as well. Children are killed and clocks are moved in others; these have threads of their own.
-  foreach(test lock lock_batch lock_counter lock_herd lock_loss lock_renew lock_renew_holder lock_signals lock_wait)
+  foreach(test lock lock_batch lock_counter lock_loss lock_renew lock_signals lock_wait)
     set_property(TEST lock.test_${test} APPEND PROPERTY LABELS threads)
   endforeach()
   # Minutes each: they begin first, so that none of them ends alone.

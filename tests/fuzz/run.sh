@@ -6,7 +6,6 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(cd "$HERE/../.." && pwd)
 SECONDS_EACH=20
 SEED=$(date +%s)
-COMPILER=""
 KEEP=""
 TRY=""
 ALL=(reply url config csv cli http log)
@@ -14,12 +13,12 @@ CHOSEN=()
 
 usage() {
   cat <<'TEXT'
-Usage: tests/fuzz/run.sh [--seconds N] [--seed N] [--keep FOLDER] [--no-libfuzzer] [FUZZER ...]
+Usage: tests/fuzz/run.sh [--seconds N] [--seed N] [--keep FOLDER] [FUZZER ...]
        tests/fuzz/run.sh --try BASE64 FUZZER
 
-Builds with the address and undefined-behaviour sanitizers and runs the fuzzers, 20 s each, as many at once as there
-are processors: with clang's libFuzzer, or where that is not there with a loop of our own. Exit code 0: nothing was
-found; 77: no compiler here can do it. A finding fails the run; its input is told in base64.
+Builds with clang's libFuzzer and the address and undefined-behaviour sanitizers, and runs the fuzzers, 20 s each, as
+many at once as there are processors. Exit code 0: nothing was found; 77: there is no clang with libFuzzer here, which
+scripts/setup --all installs. A finding fails the run; its input is told in base64.
 
   reply   what Redis answers to the lock library
   url     what the lock library is told to connect to
@@ -31,8 +30,7 @@ found; 77: no compiler here can do it. A finding fails the run; its input is tol
 
   --seconds N     of each fuzzer
   --seed N        of the inputs; printed in any case
-  --keep FOLDER   libFuzzer: inputs that reach new code are written into FOLDER/FUZZER
-  --no-libfuzzer  the loop of our own
+  --keep FOLDER   inputs that reach new code are written into FOLDER/FUZZER
   --try BASE64    only this input
 
 Example: tests/fuzz/run.sh --seconds 300 reply
@@ -43,42 +41,33 @@ parse() {
   while [ $# -gt 0 ]; do
     case $1 in
       -h | --help) usage && exit 0 ;;
-      --seconds) [ $# -ge 2 ] || { usage >&2 && exit 2; } && SECONDS_EACH=$2 && shift ;;
-      --seed) [ $# -ge 2 ] || { usage >&2 && exit 2; } && SEED=$2 && shift ;;
-      --keep) [ $# -ge 2 ] || { usage >&2 && exit 2; } && KEEP=$(realpath "$2") && shift ;;
-      --no-libfuzzer) COMPILER=cc ;;
-      --try) [ $# -ge 2 ] || { usage >&2 && exit 2; } && TRY=$2 && shift ;;
-      reply | url | config | csv | cli | http | log) CHOSEN+=("$1") ;;
-      *) usage >&2 && exit 2 ;;
+      --seconds | --seed | --keep | --try)
+        [ $# -ge 2 ] || { usage >&2 && exit 2; }
+        case $1 in
+          --seconds) SECONDS_EACH=$2 ;;
+          --seed) SEED=$2 ;;
+          --keep) KEEP=$(realpath "$2") ;;
+          --try) TRY=$2 ;;
+        esac
+        shift
+        ;;
+      *)
+        [[ " ${ALL[*]} " == *" $1 "* ]] || { usage >&2 && exit 2; }
+        CHOSEN+=("$1")
+        ;;
     esac
     shift
   done
   [ ${#CHOSEN[@]} -gt 0 ] || CHOSEN=("${ALL[@]}")
 }
 
-can_compile() { # compiler, flags...
-  echo 'int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n) { return n > 9 ? p[9] * 0 : 0; }
-    int main(void);
-    #ifndef NO_MAIN
-    int main(void) { return 0; }
-    #endif' >"$DIR/can.c"
-  "$@" "$DIR/can.c" -o "$DIR/can" >"$DIR/can.log" 2>&1
-}
+SANITIZERS=("-fsanitize=address,undefined" -fno-sanitize-recover=all -fsanitize=fuzzer-no-link)
 
-choose_compiler() {
-  SANITIZERS=("-fsanitize=address,undefined" -fno-sanitize-recover=all)
-  LINK=()
-  if [ -z "$COMPILER" ] && can_compile clang -DNO_MAIN -fsanitize=fuzzer,address,undefined; then
-    COMPILER=clang
-    SANITIZERS+=(-fsanitize=fuzzer-no-link)
-    LINK=(-fsanitize=fuzzer)
-    return
-  fi
-  COMPILER=cc
-  if ! can_compile cc "${SANITIZERS[@]}"; then
-    echo "skipped: no compiler here has the sanitizers"
-    exit 77
-  fi
+need_libfuzzer() {
+  echo 'int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n) { return n > 9 ? p[9] * 0 : 0; }' >"$DIR/can.c"
+  clang -fsanitize=fuzzer,address,undefined "$DIR/can.c" -o "$DIR/can" >"$DIR/can.log" 2>&1 && return
+  echo "skipped: no clang with libFuzzer here: scripts/setup --all installs it"
+  exit 77
 }
 
 # The texts that are embedded into the program.
@@ -90,7 +79,7 @@ compile() { # folder, files...
   local into=$DIR/$1
   shift
   mkdir "$into"
-  printf '%s\0' "$@" | (cd "$into" && xargs -0 -n 3 -P "$(nproc)" "$COMPILER" "${FLAGS[@]}" -c)
+  printf '%s\0' "$@" | (cd "$into" && xargs -0 -n 3 -P "$(nproc)" clang "${FLAGS[@]}" -c)
 }
 
 compile_all() {
@@ -124,26 +113,21 @@ link_one() { # fuzzer
   case $1 in
     config | csv | cli | log) objects+=("$DIR"/program/{clock,config,config_check,config_env,config_file,config_text,csv,err,log,secret,timestamp}.o) ;;
   esac
-  [ "$COMPILER" = clang ] || objects+=("$DIR/fuzz/drive.o")
-  "$COMPILER" "${SANITIZERS[@]}" "${LINK[@]}" "${objects[@]}" "${wraps[@]}" "${LIBRARIES[@]}" -lpthread -o "$DIR/$1"
+  clang "${SANITIZERS[@]}" -fsanitize=fuzzer "${objects[@]}" "${wraps[@]}" "${LIBRARIES[@]}" -lpthread -o "$DIR/$1"
 }
 
-# With libFuzzer: new inputs go into the first folder.
-run_libfuzzer() { # fuzzer, corpus
+# New inputs go into the first folder.
+run_one() { # fuzzer, corpus
   local new=$DIR/new-$1
   [ -z "$KEEP" ] || new=$KEEP/$1
   mkdir -p "$new"
   "$DIR/$1" -max_len=600 -len_control=0 -max_total_time="$SECONDS_EACH" -seed="$SEED" -timeout=20 -rss_limit_mb=2000 \
-    -print_final_stats=1 -verbosity=0 "$new" "$2" || return
+    -print_final_stats=1 -verbosity=0 "$new" "$2"
 }
 
 # The input that a finding was made with.
 found_input() {
-  if [ "$COMPILER" = clang ]; then
-    find . -maxdepth 1 \( -name 'crash-*' -o -name 'timeout-*' -o -name 'oom-*' -o -name 'leak-*' \) -exec cat {} +
-  else
-    tail -c +9 input | head -c "$(od -An -N8 -tu8 input | tr -d ' ')"
-  fi
+  find . -maxdepth 1 \( -name 'crash-*' -o -name 'timeout-*' -o -name 'oom-*' -o -name 'leak-*' \) -exec cat {} +
 }
 
 fuzz() { # fuzzer
@@ -157,18 +141,14 @@ fuzz() { # fuzzer
   cd "$DIR/run-$1"
   echo "leak:libconfig" >suppressions # its parser forgets the texts of a file that it refuses
   export LSAN_OPTIONS=suppressions=suppressions:print_suppressions=0
-  if [ "$COMPILER" = clang ]; then
-    run_libfuzzer "$1" "$corpus" >"$DIR/$1.log" 2>&1 || code=$?
-  else
-    "$DIR/$1" "$SECONDS_EACH" "$SEED" "$corpus" >"$DIR/$1.log" 2>&1 || code=$?
-  fi
+  run_one "$1" "$corpus" >"$DIR/$1.log" 2>&1 || code=$?
   if [ "$code" != 0 ]; then
     head -n 60 "$DIR/$1.log"
     echo "fuzz $1: FOUND something (seed $SEED); again with: tests/fuzz/run.sh --try $(found_input | base64 -w 0) $1"
     return 1
   fi
-  echo "fuzz $1: nothing found ($COMPILER, seed $SEED):" \
-    "$(sed -nE 's/^(stat::number_of_executed_units: *([0-9]+)|([0-9]+) inputs)$/\2\3 inputs/p' "$DIR/$1.log")"
+  echo "fuzz $1: nothing found (seed $SEED):" \
+    "$(sed -nE 's/^stat::number_of_executed_units: *([0-9]+)$/\1 inputs/p' "$DIR/$1.log")"
 }
 
 # As many at once as there are processors; each tells its result when it ends.
@@ -193,7 +173,7 @@ main() {
   parse "$@"
   DIR=$(mktemp -d)
   trap 'rm -rf "$DIR"' EXIT
-  choose_compiler
+  need_libfuzzer
   compile_all
   for one in "${CHOSEN[@]}"; do
     link_one "$one"

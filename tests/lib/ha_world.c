@@ -59,12 +59,6 @@ long long ha_integer(struct ha_server *s, const char *text)
     return lock_number(command(s, text));
 }
 
-void ha_wait_integer(struct ha_server *s, const char *text, long long wanted)
-{
-    FIXTURE_AWAIT(ha_integer(s, text) == wanted, "%s: %s is not %lld", s->url, text,
-                  wanted);
-}
-
 static bool is_in_info(struct ha_server *s, const char *text)
 {
     redisReply *reply = command(s, "INFO");

@@ -33,9 +33,6 @@ void ha_close(struct ha_server *s);
 void ha_do(struct ha_server *s, const char *command);
 long long ha_integer(struct ha_server *s, const char *command);
 
-/* Waits until the command answers that integer. */
-void ha_wait_integer(struct ha_server *s, const char *command, long long wanted);
-
 /* Waits until a replica is connected to its primary and has what it has. */
 void ha_wait_linked(struct ha_server *replica);
 

@@ -41,24 +41,6 @@ struct ll_client *lock_client(const char *url, uint32_t reply_ms)
     return lock_open(&o);
 }
 
-struct lock_remote lock_remote_open(uint32_t reply_ms)
-{
-    struct lock_remote r = {0};
-
-    r.proxy = proxy_before(lock_server.url);
-    r.c = lock_client(r.proxy.url, reply_ms);
-    r.l = ll_new(r.c);
-    assert_int_equal(ll_connect(r.c), LL_OK);
-    return r;
-}
-
-void lock_remote_close(struct lock_remote *r)
-{
-    ll_free(r->l);
-    ll_close(r->c);
-    proxy_close(&r->proxy);
-}
-
 void lock_drop_client(struct ll_client **c)
 {
     ll_close(*c);

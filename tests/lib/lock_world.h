@@ -55,17 +55,6 @@ struct ll_client *lock_client(const char *url, uint32_t reply_ms);
 #define LOCK_OPEN(...)                                                                 \
     lock_open(&(struct ll_options){.size = sizeof(struct ll_options), __VA_ARGS__})
 
-/* A connected client and a lock of it, behind a proxy in front of the file's Redis. */
-struct lock_remote {
-    struct proxy proxy;
-    struct ll_client *c;
-    struct ll_lock *l;
-};
-
-struct lock_remote lock_remote_open(uint32_t reply_ms);
-void lock_remote_close(struct lock_remote *r);
-#define REMOTE OWNED(lock_remote_close) struct lock_remote
-
 redisContext *lock_raw_connection(const char *url);
 
 /* The integer of an answer, or its text as a number; -1 for nil. An error fails the

@@ -107,7 +107,7 @@ void play(const char *steps)
 {
     char *copy = strdup(steps), *next;
 
-    for (char *at = copy; at != NULL; at = next) {
+    for (char *at = copy; at != NULL && *at != '\0'; at = next) {
         next = strstr(at, "; ");
         if (next != NULL) {
             *next = '\0';

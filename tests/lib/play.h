@@ -28,11 +28,13 @@
  *   a take KEY [LEASE]          tries again until every node has granted it
  *   a stopped_try KEY           tries when the servers have just been stopped
  *   a all|any|one KEYS [LEASE]  takes them in this mode
- *   a wait KEYS MS [MODE]       waits up to MS for them
+ *   a wait KEYS MS [MODE [LEASE]]  waits up to MS for them
  *   a begin KEYS MS [MODE]      waits in the background, until "a end"; 0: tries
  *   a begin_release             releases there
  *   a extend MS, a verify, a release, a abandon
  *   a renew [INTERVAL [STALL [MAX]]], a renewed N, a losses: N, a loss: CODE
+ *   a failed: N                 rounds of a renewer of one lock that did not renew it
+ *   a close_renewer             its locks are left to their leases
  *   a stepped                   a renewer without a thread; before "a renew"
  *   a progress, a round: N      of such a one: a round where one is due; N losses were told
  *   a floor TOKEN
@@ -123,5 +125,7 @@ struct ll_client *play_client(const char *who);
 
 /* From here on the steps call a client of these options so, and its locks. */
 void play_open(const char *who, struct ll_options o);
+#define PLAY_OPEN(who, ...)                                                            \
+    play_open(who, (struct ll_options){.size = sizeof(struct ll_options), __VA_ARGS__})
 
 #endif

@@ -86,8 +86,8 @@ static struct play_answer call_wait(const struct call *c)
     int code = LL_OK;
 
     for (int i = 0; i < TRIES && is_fault; i++) {
-        code = ll_acquire_wait(c->l, k.keys, k.n, mode, PLAY_LEASE_MS, number(c, 3, 0),
-                               -1);
+        code = ll_acquire_wait(c->l, k.keys, k.n, mode, number(c, 5, PLAY_LEASE_MS),
+                               number(c, 3, 0), -1);
         is_fault = (code == LL_E_UNCERTAIN || code == LL_E_UNAVAILABLE ||
                     code == LL_E_NO_QUORUM) &&
                    (c->s->wanted == NULL || !play_is_code(c->s->wanted, code));
@@ -143,6 +143,12 @@ static struct play_answer call_release(const struct call *c)
     return play_code_of(c->a, code);
 }
 
+static void close_renewer(struct play_actor *a)
+{
+    ll_renewer_close(a->r);
+    a->r = NULL;
+}
+
 /* Calls that have no answer. */
 static struct play_answer call_plain(const struct call *c)
 {
@@ -158,6 +164,8 @@ static struct play_answer call_plain(const struct call *c)
         ll_progress(c->l);
     else if (is(c, "stepped"))
         c->a->r = open_stepped(c->a->c, &c->a->told, 0);
+    else if (is(c, "close_renewer"))
+        close_renewer(c->a);
     else
         await_renewals(c->a->r, number(c, 2, 1));
     return play_nothing();
@@ -235,6 +243,9 @@ static struct play_answer ask_number(const struct call *c)
 {
     uint32_t n = number(c, 2, 0);
 
+    if (is(c, "failed"))
+        return play_number_of(
+            (long long)(figures_of(c->a->r).rounds - figures_of(c->a->r).renewals));
     return play_number_of(is(c, "valid")     ? ll_valid(c->l, n)
                           : is(c, "invalid") ? !ll_valid(c->l, n)
                           : is(c, "left")    ? ll_left_ms(c->l)
@@ -252,24 +263,44 @@ static struct play_answer ask_error(const struct call *c)
 static const struct {
     const char *word;
     struct play_answer (*call)(const struct call *c);
-} calls[] = {{"try", call_try},          {"stopped_try", call_stopped},
-             {"take", call_take},        {"all", call_acquire},
-             {"any", call_acquire},      {"one", call_acquire},
-             {"wait", call_wait},        {"begin", call_begin},
-             {"end", call_end},          {"connect", call_code},
-             {"extend", call_code},      {"force", call_code},
-             {"key", call_code},         {"verify", call_verify},
-             {"release", call_release},  {"begin_release", call_begin},
-             {"abandon", call_plain},    {"disconnect", call_plain},
-             {"everywhere", call_plain}, {"floor", call_plain},
-             {"renewed", call_plain},    {"stepped", call_plain},
-             {"progress", call_plain},   {"round", call_round},
-             {"renew", call_renew},      {"loss", call_loss},
-             {"list", call_count},       {"dead", call_count},
-             {"losses", ask_number},     {"valid", ask_number},
-             {"invalid", ask_number},    {"left", ask_number},
-             {"granted", ask_number},    {"busy", ask_number},
-             {"token", ask_number},      {"error", ask_error}};
+} calls[] = {{"try", call_try},
+             {"stopped_try", call_stopped},
+             {"take", call_take},
+             {"all", call_acquire},
+             {"any", call_acquire},
+             {"one", call_acquire},
+             {"wait", call_wait},
+             {"begin", call_begin},
+             {"end", call_end},
+             {"connect", call_code},
+             {"extend", call_code},
+             {"force", call_code},
+             {"key", call_code},
+             {"verify", call_verify},
+             {"release", call_release},
+             {"begin_release", call_begin},
+             {"abandon", call_plain},
+             {"disconnect", call_plain},
+             {"everywhere", call_plain},
+             {"floor", call_plain},
+             {"renewed", call_plain},
+             {"stepped", call_plain},
+             {"close_renewer", call_plain},
+             {"progress", call_plain},
+             {"round", call_round},
+             {"renew", call_renew},
+             {"loss", call_loss},
+             {"list", call_count},
+             {"dead", call_count},
+             {"losses", ask_number},
+             {"failed", ask_number},
+             {"valid", ask_number},
+             {"invalid", ask_number},
+             {"left", ask_number},
+             {"granted", ask_number},
+             {"busy", ask_number},
+             {"token", ask_number},
+             {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)
 {

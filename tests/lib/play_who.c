@@ -93,13 +93,19 @@ struct ll_client *play_client(const char *who)
     return a->c;
 }
 
+static void close_actor(struct play_actor *a)
+{
+    ll_renewer_close(a->r);
+    for (size_t i = 0; i < PLAY_LOCKS; i++)
+        ll_free(a->l[i]);
+    ll_close(a->c);
+}
+
 void play_open(const char *who, struct ll_options o)
 {
     struct play_actor *a = play_actor_of(who);
 
-    for (size_t i = 0; i < PLAY_LOCKS; i++)
-        ll_free(a->l[i]);
-    ll_close(a->c);
+    close_actor(a);
     *a = (struct play_actor){.c = lock_open(&o)};
 }
 
@@ -119,14 +125,9 @@ struct ll_lock *play_lock(const char *who)
 void play_end_calls(void)
 {
     for (size_t i = 0; i < CLIENTS; i++) {
-        struct play_actor *a = &actors[i];
-
-        if (a->waits)
-            (void)pthread_join(a->thread, NULL);
-        ll_renewer_close(a->r);
-        for (size_t k = 0; k < PLAY_LOCKS; k++)
-            ll_free(a->l[k]);
-        ll_close(a->c);
+        if (actors[i].waits)
+            (void)pthread_join(actors[i].thread, NULL);
+        close_actor(&actors[i]);
     }
     if (play_own.end != NULL)
         play_own.end();

@@ -8,8 +8,6 @@
 
 enum { AGE_MS = 10 * CLOCK_HOUR_MS };
 
-static struct quorum_world shared;
-
 int64_t quorum_ahead_us(void)
 {
     struct timespec ts;
@@ -140,25 +138,11 @@ void quorum_take_everywhere(struct quorum_world *w,
 
 /* ---- the world ---- */
 
-struct ll_client *quorum_client_limited(const struct quorum_world *w,
-                                        const char *url,
-                                        uint32_t connect_ms,
-                                        uint32_t reply_ms)
-{
-    struct ll_options o = {.size = sizeof o,
-                           .url = url,
-                           .prefix = w->prefix,
-                           .connect_ms = connect_ms,
-                           .reply_ms = reply_ms,
-                           .max_lease_ms = w->max_lease_ms};
-
-    return lock_open(&o);
-}
-
 struct ll_client *
 quorum_client(const struct quorum_world *w, const char *url, uint32_t reply_ms)
 {
-    return quorum_client_limited(w, url, 0, reply_ms);
+    return LOCK_OPEN(.url = url, .prefix = w->prefix, .reply_ms = reply_ms,
+                     .max_lease_ms = w->max_lease_ms);
 }
 
 static void append(char *list, size_t size, const char *url)
@@ -190,28 +174,6 @@ void quorum_connect(struct quorum_world *w, struct ll_client *c)
     while (ll_count(ll_up_nodes(c)) < w->n);
 }
 
-/* Clients of a prefix that nobody used before. */
-static void open_clients(struct quorum_world *w)
-{
-    static unsigned ct;
-
-    (void)snprintf(w->prefix, sizeof w->prefix, "t%u:", ct++);
-    w->a = quorum_client(w, w->url, QUORUM_REPLY_MS);
-    w->b = quorum_client(w, w->plain_url, QUORUM_REPLY_MS);
-    quorum_connect(w, w->a);
-    quorum_connect(w, w->b);
-    w->la = ll_new(w->a);
-    w->lb = ll_new(w->b);
-}
-
-static void close_clients(struct quorum_world *w)
-{
-    ll_free(w->la);
-    ll_free(w->lb);
-    ll_close(w->a);
-    ll_close(w->b);
-}
-
 void quorum_stop(struct quorum_world *w)
 {
     for (size_t i = 0; i < w->n; i++) {
@@ -222,44 +184,3 @@ void quorum_stop(struct quorum_world *w)
     }
     w->n = 0;
 }
-
-void quorum_open(struct quorum_world *w, size_t n, uint32_t max_lease_ms)
-{
-    quorum_start(w, n, max_lease_ms);
-    open_clients(w);
-}
-
-void quorum_close(struct quorum_world *w)
-{
-    close_clients(w);
-    quorum_stop(w);
-}
-
-void quorum_start_servers(void)
-{
-    if (shared.n == 0)
-        quorum_start(&shared, 3, QUORUM_MAX_LEASE_MS);
-}
-
-void quorum_stop_servers(void)
-{
-    quorum_stop(&shared);
-}
-
-static void open_shared(void)
-{
-    open_clients(&shared);
-    test_state = &shared;
-}
-
-static void close_shared(void)
-{
-    for (size_t i = 0; i < shared.n; i++)
-        proxy_pass(&shared.proxies[i]);
-    close_clients(&shared);
-}
-
-const struct test_group quorum_group = {.start = quorum_start_servers,
-                                        .stop = quorum_stop_servers,
-                                        .open = open_shared,
-                                        .close = close_shared};

@@ -20,34 +20,15 @@ struct quorum_world {
     char prefix[32];
     char url[LL_NODES_MAX * FIXTURE_URL];       /* through the proxies */
     char plain_url[LL_NODES_MAX * FIXTURE_URL]; /* to the servers */
-    struct ll_client *a, *b; /* a: through the proxies; b: plain; both connected */
-    struct ll_lock *la, *lb;
 };
 
-/* Three servers for the whole file, and clients for each test on them. */
-void quorum_start_servers(void);
-void quorum_stop_servers(void);
-extern const struct test_group quorum_group;
-#define QUORUM_CASE(...) CASE_IN(quorum_group, struct quorum_world, __VA_ARGS__)
-
-/* n servers and proxies, without clients; their end. */
+/* n servers and proxies; their end. */
 void quorum_start(struct quorum_world *w, size_t n, uint32_t max_lease_ms);
 void quorum_stop(struct quorum_world *w);
-
-/* n servers of the test's own, and clients. */
-void quorum_open(struct quorum_world *w, size_t n, uint32_t max_lease_ms);
-void quorum_close(struct quorum_world *w);
-#define QUORUM OWNED(quorum_close) struct quorum_world
 
 /* A client of the world's prefix. */
 struct ll_client *
 quorum_client(const struct quorum_world *w, const char *url, uint32_t reply_ms);
-
-/* The same with connect_ms. */
-struct ll_client *quorum_client_limited(const struct quorum_world *w,
-                                        const char *url,
-                                        uint32_t connect_ms,
-                                        uint32_t reply_ms);
 
 /* Connects the client to every node, all of which are there: a call waits for a
  * majority only, and asks nobody to whom it is not connected yet. */

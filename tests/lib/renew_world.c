@@ -1,4 +1,4 @@
-/* renew_world: renewers, and clients whose calls and renewals go separate ways. */
+/* renew_world: renewers, and many locks of one. */
 #include "tests/lib/renew_world.h"
 
 void note_loss(struct ll_lock *l, int code, void *arg)
@@ -38,46 +38,6 @@ struct ll_renewer *
 open_stepped(struct ll_client *c, struct told *t, uint32_t interval_ms)
 {
     return open_either(c, t, interval_ms, true);
-}
-
-static redisContext *split_connect(void *arg)
-{
-    const struct split *s = arg;
-    bool is_direct = pthread_equal(s->direct, pthread_self()) != 0;
-    const char *url = is_direct ? lock_server.url : s->proxy.url;
-
-    return redisConnectUnix(url + strlen("unix://"));
-}
-
-void split_open(struct split *s, uint32_t reply_ms, uint32_t interval_ms)
-{
-    struct ll_options o = {.size = sizeof o,
-                           .reply_ms = reply_ms,
-                           .connect = split_connect,
-                           .connect_arg = s};
-
-    memset(s, 0, sizeof *s);
-    s->direct = pthread_self();
-    proxy_open_redis(&s->proxy, lock_server.url);
-    assert_int_equal(ll_open(&s->c, &o, NULL, 0), LL_OK);
-    s->l = ll_new(s->c);
-    s->r = open_renewer(s->c, &s->told, interval_ms);
-}
-
-void split_close(struct split *s)
-{
-    ll_renewer_close(s->r);
-    ll_free(s->l);
-    ll_close(s->c);
-    proxy_close(&s->proxy);
-}
-
-void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms)
-{
-    assert_int_equal(ll_try(w->la, "user:1", lease_ms), LL_OK);
-    assert_int_equal(ll_try(w->lb, "user:2", lease_ms), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
 }
 
 void hold_many(struct ll_client *c,

@@ -27,26 +27,6 @@ open_renewer(struct ll_client *c, struct told *t, uint32_t interval_ms);
 struct ll_renewer *
 open_stepped(struct ll_client *c, struct told *t, uint32_t interval_ms);
 
-/* A client whose calls go straight to the file's Redis, and its renewer's through a
- * proxy: connections are handed in, by thread. */
-struct split {
-    struct proxy proxy;
-    pthread_t direct; /* thread of the calls */
-    struct ll_client *c;
-    struct ll_lock *l;
-    struct ll_renewer *r;
-    struct told told;
-};
-
-void split_open(struct split *s, uint32_t reply_ms, uint32_t interval_ms);
-
-void split_close(struct split *s);
-
-#define SPLIT OWNED(split_close) struct split
-
-/* User 1 is held by the first lock, user 2 by the second, and both are renewed. */
-void renew_two(struct lock_world *w, struct ll_renewer *r, uint32_t lease_ms);
-
 /* n locks of client c over keys "NAME:0" and so on, held and renewed. */
 void hold_many(struct ll_client *c,
                struct ll_renewer *r,

@@ -1,6 +1,6 @@
 /* The users of config/redis-acl.example: enough for the lock library, and nothing more.
  */
-#include "tests/lib/ha_world.h"
+#include "tests/lib/play_inside.h"
 
 enum { SERVERS = 3, MAX_LEASE_MS = 9000 };
 
@@ -26,29 +26,34 @@ static void stop_servers(void)
         fixture_redis_close(&servers[i]);
 }
 
-static void flush(void)
+/* The users may have keys of this prefix alone. */
+static void open_case(void)
 {
+    static struct quorum_world w;
+
     for (size_t i = 0; i < SERVERS; i++) {
         CONTEXT *raw = lock_raw_connection(servers[i].url);
 
         freeReplyObject(redisCommand(raw, "FLUSHALL"));
     }
+    play_begin(&w);
+    (void)strcpy(w.prefix, "lock:");
 }
 
-GROUP(.start = start_servers, .stop = stop_servers, .open = flush);
+GROUP(.start = start_servers,
+      .stop = stop_servers,
+      .open = open_case,
+      .close = play_end_calls);
 
-static struct ll_client *client_at(const char *url, const char *prefix)
+/* The steps call a client so from here on. */
+static void open_at(const char *who, const char *url, const char *prefix)
 {
-    return lock_open(&(struct ll_options){.size = sizeof(struct ll_options),
-                                          .url = url,
-                                          .prefix = prefix,
-                                          .connect_ms = LOCK_SOON_MS,
-                                          .reply_ms = LOCK_SOON_MS,
-                                          .max_lease_ms = MAX_LEASE_MS});
+    PLAY_OPEN(who, .url = url, .prefix = prefix, .connect_ms = LOCK_SOON_MS,
+              .reply_ms = LOCK_SOON_MS, .max_lease_ms = MAX_LEASE_MS);
 }
 
 /* A client of the first n servers, database 1. */
-static struct ll_client *client_of(size_t n, const char *user)
+static void open_as(const char *who, size_t n, const char *user)
 {
     char url[256];
     int at = 0;
@@ -56,152 +61,87 @@ static struct ll_client *client_of(size_t n, const char *user)
     for (size_t i = 0; i < n; i++)
         at += snprintf(url + at, sizeof url - (size_t)at, "%sredis://%s@127.0.0.1:%d/1",
                        i > 0 ? "," : "", user, ports[i]);
-    return client_at(url, NULL);
-}
-
-static struct ll_client *client_as(const char *user)
-{
-    return client_of(1, user);
-}
-
-static void check(struct ll_client *c, int code, int wanted)
-{
-    if (code != wanted)
-        fail_msg("%s: %s", ll_strerror(code), ll_error(c));
+    open_at(who, url, NULL);
 }
 
 /* Every beat of a worker, with two clients so that one waits for the other. */
-static void use_everything(struct ll_client *a, struct ll_client *b)
-{
-    const struct ll_key keys[] = {{"user:1", 6}, {"user:2", 6}};
-    LOCK *la = ll_new(a);
-    LOCK *lb = ll_new(b);
-    int64_t number;
-
-    check(a, ll_acquire(la, keys, 1, LL_ALL, MAX_LEASE_MS), LL_OK);
-    check(b, ll_acquire(lb, keys, 2, LL_ANY, MAX_LEASE_MS), LL_PARTIAL);
-    check(b, ll_release(lb), LL_OK);
-    check(b, lock_wait_in_vain(lb, keys, 2, MAX_LEASE_MS, 300), LL_TIMEOUT);
-    check(a, ll_extend(la, MAX_LEASE_MS), LL_OK);
-    check(a, ll_verify(la, &number), LL_OK);
-    check(a, ll_release(la), LL_OK);
-    check(b, ll_acquire_wait(lb, keys, 2, LL_ALL, MAX_LEASE_MS, LOCK_SOON_MS, -1),
-          LL_OK);
-    check(b, ll_release(lb), LL_OK);
-}
-
-static void renew_one(struct ll_client *c)
-{
-    struct ll_renew_options o = {.size = sizeof o, .interval_ms = 50};
-    LOCK *l = ll_new(c);
-    RENEWER *r;
-
-    assert_int_equal(ll_renewer_open(&r, c, &o), LL_OK);
-    check(c, ll_try(l, "user:3", 4000), LL_OK);
-    assert_int_equal(ll_renew(r, l, 0, 0), LL_OK);
-    fixture_pause_ms(4500);
-    assert_true(ll_valid(l, 0));
-    check(c, ll_release(l), LL_OK);
-}
+#define EVERYTHING                                                                     \
+    "a try x 9000; b any x,y 9000: partial; b release; "                               \
+    "b wait x,y 300 all 9000: timeout; a extend 9000; a verify; a release; "           \
+    "b wait x,y 30000 all 9000; b release; a try z 4000; a renew 50; rest 4500; "      \
+    "a valid; a release"
 
 CASE(worker_can_do_all_that_the_library_does)
 {
-    CLIENT *a = client_as("ledgerlock:change-me");
-    CLIENT *b = client_as("ledgerlock:change-me");
-
-    use_everything(a, b);
-    renew_one(a);
+    open_as("a", 1, "ledgerlock:change-me");
+    open_as("b", 1, "ledgerlock:change-me");
+    play(EVERYTHING);
 }
 
+/* Once they are up for longer than a lease. */
 CASE(worker_of_a_quorum_can_do_all_that_the_library_does)
 {
-    CLIENT *a = client_of(SERVERS, "ledgerlock-quorum:change-me");
-    CLIENT *b = client_of(SERVERS, "ledgerlock-quorum:change-me");
-    LOCK *l = ll_new(a);
-
-    /* Until they are up for longer than a lease. */
-    LOCK_AWAIT(ll_try(l, "first", 1000) == LL_OK);
-    check(a, ll_release(l), LL_OK);
-    use_everything(a, b);
-    renew_one(a);
+    open_as("a", SERVERS, "ledgerlock-quorum:change-me");
+    open_as("b", SERVERS, "ledgerlock-quorum:change-me");
+    play("await a try first 1000; a release; " EVERYTHING);
 }
 
-static void count_one(const struct ll_held *held, void *arg)
+static void check_one(const struct ll_held *held, void *arg)
 {
+    (void)arg;
     assert_string_equal(held->name, "user:9");
     assert_true(held->token > 0 && held->left_ms > 0);
-    ++*(int *)arg;
 }
 
 CASE(operator_can_list_and_release)
 {
-    CLIENT *worker = client_as("ledgerlock:change-me");
-    CLIENT *boss = client_as("ledgerlock-operator:change-me");
-    LOCK *l = ll_new(worker);
-    int n = 0;
-
-    check(worker, ll_try(l, "user:9", 5000), LL_OK);
-    check(boss, ll_list(boss, count_one, &n), LL_OK);
-    assert_int_equal(n, 1);
-    check(boss, lock_force(boss, "user:9"), LL_OK);
-    check(worker, ll_release(l), LL_GONE);
-    check(worker, ll_try(l, "user:9", 5000), LL_OK);
+    open_as("a", 1, "ledgerlock:change-me");
+    open_as("b", 1, "ledgerlock-operator:change-me");
+    play("a try user:9 5000; b list: 1");
+    assert_int_equal(ll_list(play_client("b"), check_one, NULL), LL_OK);
+    play("b force user:9; a release: gone; a try user:9 5000");
 }
 
 CASE(prefix_of_others_is_refused_as_a_right_not_as_busy)
 {
     char url[128];
-    CLIENT *c;
-    LOCK *l;
 
     (void)snprintf(url, sizeof url, "redis://ledgerlock:change-me@127.0.0.1:%d",
                    ports[0]);
-    c = client_at(url, "other:");
-    l = ll_new(c);
-    assert_int_equal(ll_connect(c), LL_E_AUTH);
-    assert_int_equal(ll_try(l, "user:1", 5000), LL_E_AUTH);
+    open_at("a", url, "other:");
+    play("a connect: auth; a try x 5000: auth");
 }
 
 CASE(key_is_given_back_where_the_next_is_refused)
 {
     CONTEXT *raw = lock_raw_connection(servers[0].url);
-    const struct ll_key keys[] = {{"user:1", 6}, {"user:2", 6}};
-    CLIENT *c;
-    LOCK *l;
-    redisReply *left;
 
     freeReplyObject(
         redisCommand(raw, "ACL SETUSER forbidden reset on >change-me ~* +@all -copy"));
-    c = client_as("forbidden:change-me");
-    l = ll_new(c);
-    assert_int_equal(ll_acquire(l, keys, 2, LL_ANY, 5000), LL_E_AUTH);
+    open_as("a", 1, "forbidden:change-me");
+    play("a any x,y 5000: auth");
     freeReplyObject(redisCommand(raw, "SELECT 1"));
-    left = redisCommand(raw, "KEYS *");
-    assert_int_equal(left->elements, 0);
-    freeReplyObject(left);
+    assert_int_equal(lock_number(redisCommand(raw, "DBSIZE")), 0);
 }
 
 static const struct {
     const char *name, *before, *user; /* in the URL: socket or port follow */
-    bool is_socket;
-    int code;
-} users[] = {
-    {"that_is_unknown", "redis://", "nobody:change-me", false, LL_E_AUTH},
-    {"with_a_wrong_password", "redis://", "ledgerlock:wrong", false, LL_E_AUTH},
-    {"of_a_socket", "unix://", "ledgerlock:change%2dme", true, LL_OK},
-    {"of_a_socket_that_is_unknown", "unix://", "nobody:x", true, LL_E_AUTH}};
+    bool is_socket, is_refused;
+} users[] = {{"that_is_unknown", "redis://", "nobody:change-me", false, true},
+             {"with_a_wrong_password", "redis://", "ledgerlock:wrong", false, true},
+             {"of_a_socket", "unix://", "ledgerlock:change%2dme", true, false},
+             {"of_a_socket_that_is_unknown", "unix://", "nobody:x", true, true}};
 
 CASE_ROWS(user, users)
 {
     char url[2048], port[32];
-    CLIENT *c;
 
     (void)snprintf(port, sizeof port, "127.0.0.1:%d", ports[0]);
     (void)snprintf(url, sizeof url, "%s%s@%s", row->before, row->user,
                    row->is_socket ? servers[0].url + strlen("unix://") : port);
-    c = client_at(url, NULL);
-    check(c, ll_connect(c), row->code);
-    assert_null(strstr(ll_error(c), "change-me"));
+    open_at("a", url, NULL);
+    play(row->is_refused ? "a connect: auth" : "a connect");
+    assert_null(strstr(ll_error(play_client("a")), "change-me"));
 }
 
 /* clang-format off */

@@ -5,14 +5,6 @@
 
 #include <stdatomic.h>
 
-static void name_keys(struct ll_key *keys, char names[][16], size_t from, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        keys[i].name = names[i];
-        keys[i].len = (size_t)snprintf(names[i], 16, "k:%zu", from + i);
-    }
-}
-
 /* ---- one script call ---- */
 
 /* 40 of 300 keys are busy. The tokens of the others are above all that these keys have
@@ -92,12 +84,11 @@ static int take_batches(int i, void *shared)
 {
     struct shared *s = shared;
     struct ll_lock *l = ll_new(lock_client(lock_server.url, 0));
-    struct ll_key all[UNIVERSE], keys[BATCH];
-    char names[UNIVERSE][16];
+    const struct ll_key *all = lock_keys(UNIVERSE, 1);
+    struct ll_key keys[BATCH];
     size_t order[UNIVERSE];
 
     srand((unsigned)i + 1);
-    name_keys(all, names, 0, UNIVERSE);
     for (int round = 0; round < s->rounds; round++) {
         shuffle(order, UNIVERSE);
         for (size_t k = 0; k < BATCH; k++)
@@ -144,12 +135,11 @@ LOCK_CASE(name_given_twice_is_refused_and_nothing_is_held)
 {
     static const size_t sizes[] = {2, 3, 300, 1000};
     static struct ll_key keys[1000];
-    static char names[1000][16];
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         size_t n = sizes[i];
 
-        name_keys(keys, names, 0, n);
+        memcpy(keys, lock_keys(n, 1), n * sizeof keys[0]);
         keys[n - 1] = keys[0];
         assert_int_equal(ll_acquire(w->la, keys, n, LL_ANY, 60000), LL_E_INVAL);
         assert_non_null(strstr(ll_error(w->a), "keys 0 and "));

@@ -41,18 +41,11 @@ CLUSTER_CASE(hundred_keys_are_one_call)
     play("a release");
 }
 
-CLUSTER_CASE(locks_wait_for_their_replicas)
-{
-    struct ll_options o = cluster_options(cluster->url, w->prefix);
-
-    o.replicas = 1;
-    play_open("a", o);
-    play("a wait k 60000; a release");
-    o.replicas = 2; /* it has one */
-    o.reply_ms = 2000;
-    play_open("a", o);
-    play("a try k: not_replicated; copies k: 0");
-}
+/* The slot has one. */
+PLAY_AT(locks_wait_for_their_replicas,
+        PLAY_AT_CLUSTER,
+        "a replicas 1; a wait k 60000; a release; b limits 2000; b replicas 2; "
+        "b try k: not_replicated; copies k: 0");
 
 /* ---- what is refused ---- */
 
@@ -161,23 +154,20 @@ CLUSTER_CASE(keys_that_moved_before_their_slot_are_asked_for)
 
 /* Some of the keys are here and some there: nothing can be done for now, and nothing is
  * half done. */
-CLUSTER_CASE(calls_pass_through_a_slot_that_is_moving)
-{
-    play("a try k; slot begin; a extend: uncertain; a valid; b try k: uncertain; "
-         "b try other: unavailable; " /* TRYAGAIN */
-         "b begin other 60000; rest 500; slot keys; rest 300; slot end; b end; "
-         "a extend; a release; b release");
-}
+PLAY_AT(calls_pass_through_a_slot_that_is_moving,
+        PLAY_AT_CLUSTER,
+        "a try k; slot begin; a extend: uncertain; a valid; b try k: uncertain; "
+        "b try other: unavailable; " /* TRYAGAIN */
+        "b begin other 60000; rest 500; slot keys; rest 300; slot end; b end; "
+        "a extend; a release; b release");
 
 /* A release that was cut off half-way counts when it is asked again. */
-CLUSTER_CASE(release_of_a_slot_that_is_moving_can_be_asked_again)
-{
-    play("a try k; slot begin; a release: ok|uncertain; slot keys; slot end; "
-         "a release: ok|gone; copies k: 0");
-}
+PLAY_AT(release_of_a_slot_that_is_moving_can_be_asked_again,
+        PLAY_AT_CLUSTER,
+        "a try k; slot begin; a release: ok|uncertain; slot keys; slot end; "
+        "a release: ok|gone; copies k: 0");
 
 /* In several steps, each of which begins at the owner that says ASK. */
-CLUSTER_CASE(locks_of_a_slot_that_is_moving_are_listed)
-{
-    play("a all k:1..300; slot begin; slot keys; b list: 300; slot end; b list: 300");
-}
+PLAY_AT(locks_of_a_slot_that_is_moving_are_listed,
+        PLAY_AT_CLUSTER,
+        "a all k:1..300; slot begin; slot keys; b list: 300; slot end; b list: 300");

@@ -53,12 +53,8 @@ CLUSTER_FRESH(wait_goes_through_the_death_of_the_primary)
 /* The replica has the lock: the lease is long enough for the failover. */
 CLUSTER_FRESH(renewal_goes_on_across_the_death_of_the_primary)
 {
-    struct ll_options o = cluster_options(play_cluster.w.url, w->prefix);
-
-    o.replicas = 1;
-    play_open("a", o);
-    play("a wait k 60000; a renew 300 0 600000; slot kill; slot follow; a renewed 2; "
-         "a losses: 0; a valid; a release");
+    play("a replicas 1; a limits 5000; a wait k 60000; a renew 300 0 600000; "
+         "slot kill; slot follow; a renewed 2; a losses: 0; a valid; a release");
 }
 
 /* The lease is shorter than the failover: the holder hears of it in time. */

@@ -84,8 +84,7 @@ static bool locked_round(struct run *r, struct ll_lock *l, PGconn *pg, int k)
 static int work(int id, void *arg)
 {
     struct run *r = arg;
-    struct ll_client *c = lock_client(lock_server.url, 0);
-    struct ll_lock *l = ll_new(c);
+    LONE *l = ll_new(lock_client(lock_server.url, 0));
     PGconn *pg = connect_pg();
     bool ok = pg != NULL;
 
@@ -95,10 +94,8 @@ static int work(int id, void *arg)
         ok = r->with_lock ? locked_round(r, l, pg, k) : read_and_write(pg, k);
     }
     if (!ok)
-        (void)fprintf(stderr, "%s%s\n", ll_error(c), PQerrorMessage(pg));
+        (void)fprintf(stderr, "%s%s\n", ll_error(l->client), PQerrorMessage(pg));
     PQfinish(pg);
-    ll_free(l);
-    ll_close(c);
     return ok ? 0 : 1;
 }
 

@@ -1,5 +1,5 @@
 /* The operator's view: what is held, and what is known of the dead. */
-#include "tests/lib/lock_world.h"
+#include "tests/lib/play.h"
 
 /* The listing, one line a lock. */
 struct listing {
@@ -57,24 +57,14 @@ LOCK_CASE(list_tells_foreign_locks_without_a_token)
     fixture_assert_contains(list.text, "cdef| token=no left=none\n");
 }
 
-LOCK_CASE(list_leaves_out_own_keys_and_other_prefixes)
-{
-    struct ll_key key = {"user:1", 6};
-
-    lock_raw_do(w, "SET other:1 x");
-    lock_raw_do(w, "SET lock x");
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
-    assert_int_equal(lock_wait_in_vain(w->lb, &key, 1, 5000, 150), LL_TIMEOUT);
-    assert_int_equal(lock_raw_integer(w, "DBSIZE"),
-                     5); /* and the token and the marks */
-    assert_int_equal(list_of(w->a).n, 1);
-}
+/* But for the key there are the token and the marks. */
+PLAY_ONE(list_leaves_out_own_keys_and_other_prefixes,
+         "redis SET other:1 x; redis SET {t x; a take k; b wait k 150: timeout; "
+         "redis DBSIZE: 5; a list: 1");
 
 LOCK_CASE(list_takes_a_prefix_literally)
 {
-    CLIENT *c = lock_open(&(struct ll_options){.size = sizeof(struct ll_options),
-                                               .url = lock_server.url,
-                                               .prefix = "l*[o]c?k\\:"});
+    CLIENT *c = LOCK_OPEN(.url = lock_server.url, .prefix = "l*[o]c?k\\:");
 
     lock_raw_do(w, "SET %s x PX 60000", "l*[o]c?k\\:mine");
     lock_raw_do(w, "SET lXocYk:foreign x PX 60000");
@@ -82,12 +72,8 @@ LOCK_CASE(list_takes_a_prefix_literally)
     assert_int_equal(list_of(c).n, 1);
 }
 
-LOCK_CASE(list_of_thousands_is_complete)
-{
-    for (int i = 0; i < 3000; i++)
-        lock_raw_do(w, "SET lock:k:%d x PX 300000", i);
-    assert_in_range(list_of(w->a).n, 3000, 3100);
-}
+PLAY_ONE(list_of_thousands_is_complete,
+         "a all k:0..999; a2 all l:0..999; a3 all m:0..999; b list: 3000-3100");
 
 LOCK_CASE(list_of_a_server_that_is_not_there_is_unavailable)
 {
@@ -104,8 +90,7 @@ LOCK_CASE(list_of_a_server_that_is_not_there_is_unavailable)
  * sent. */
 LOCK_CASE(nonce_is_there_before_anything_was_sent)
 {
-    CLIENT *c = lock_client("unix:///nowhere/redis.sock", 0);
-    LOCK *l = ll_new(c);
+    LONE *l = ll_new(lock_client("unix:///nowhere/redis.sock", 0));
     char first[LL_NONCE_SIZE] = "", second[LL_NONCE_SIZE] = "";
 
     ll_set_nonce_copy(l, first);

@@ -6,17 +6,6 @@
 
 /* ---- allocations that fail (linked with --wrap) ---- */
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t size);
-char *__real_strdup(const char *s);
-char *__real_strndup(const char *s, size_t n);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t size);
-char *__wrap_strdup(const char *s);
-char *__wrap_strndup(const char *s, size_t n);
-
 static _Thread_local int left; /* the one that takes it to 0 fails; 0: none does */
 
 static _Thread_local bool has_failed;
@@ -30,30 +19,19 @@ static bool fails(void)
     return true;
 }
 
-void *__wrap_malloc(size_t size)
-{
-    return fails() ? NULL : __real_malloc(size);
-}
+#define FAILING(type, name, parameters, words)                                         \
+    type __real_##name parameters;                                                     \
+    type __wrap_##name parameters;                                                     \
+    type __wrap_##name parameters                                                      \
+    {                                                                                  \
+        return fails() ? NULL : __real_##name words;                                   \
+    }
 
-void *__wrap_calloc(size_t n, size_t size)
-{
-    return fails() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t size)
-{
-    return fails() ? NULL : __real_realloc(p, size);
-}
-
-char *__wrap_strdup(const char *s)
-{
-    return fails() ? NULL : __real_strdup(s);
-}
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-    return fails() ? NULL : __real_strndup(s, n);
-}
+FAILING(void *, malloc, (size_t size), (size))
+FAILING(void *, calloc, (size_t n, size_t size), (n, size))
+FAILING(void *, realloc, (void *p, size_t size), (p, size))
+FAILING(char *, strdup, (const char *s), (s))
+FAILING(char *, strndup, (const char *s, size_t n), (s, n))
 
 /* ---- one life of a client, whatever fails on the way ---- */
 

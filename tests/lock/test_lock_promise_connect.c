@@ -82,22 +82,20 @@ LOCK_CASE(connection_handed_in_is_used_like_any_other)
 
 LOCK_CASE(ended_connection_is_asked_for_again)
 {
-    CLIENT *c = client_by_hand(connect_by_hand, lock_server.url);
-    LOCK *l = ll_new(c);
+    LONE *l = ll_new(client_by_hand(connect_by_hand, lock_server.url));
 
     assert_int_equal(ll_try(l, "one", 60000), LL_OK);
     lock_raw_do(w, "CLIENT KILL TYPE normal");
     assert_int_equal(ll_extend(l, 60000), LL_OK);
     assert_int_equal(handed_in, 2);
-    ll_disconnect(c);
+    ll_disconnect(l->client);
     assert_int_equal(ll_release(l), LL_OK);
     assert_int_equal(handed_in, 3);
 }
 
 LOCK_CASE(no_connection_to_hand_in_is_unavailable)
 {
-    CLIENT *c = client_by_hand(connect_by_hand, NULL);
-    LOCK *l = ll_new(c);
+    LONE *l = ll_new(client_by_hand(connect_by_hand, NULL));
 
     assert_int_equal(ll_try(l, "one", 60000), LL_E_UNAVAILABLE);
     assert_true(handed_in > 0);
@@ -105,9 +103,9 @@ LOCK_CASE(no_connection_to_hand_in_is_unavailable)
 
 LOCK_CASE(no_answer_on_a_connection_handed_in_ends_in_time)
 {
-    CLIENT *c = LOCK_OPEN(.connect = connect_by_hand, .connect_arg = lock_server.url,
-                          .connect_ms = 1000, .reply_ms = 1000);
-    LOCK *l = ll_new(c);
+    LONE *l =
+        ll_new(LOCK_OPEN(.connect = connect_by_hand, .connect_arg = lock_server.url,
+                         .connect_ms = 1000, .reply_ms = 1000));
 
     assert_int_equal(ll_try(l, "one", 60000), LL_OK);
     lock_raw_do(w, "CLIENT PAUSE 60000 WRITE");
@@ -152,8 +150,7 @@ static const struct test_group tls = {
 
 CASE(connection_handed_in_may_speak_tls, .group = &tls)
 {
-    CLIENT *other = lock_client(tls_server.url, 0);
-    LOCK *l = ll_new(other);
+    LONE *l = ll_new(lock_client(tls_server.url, 0));
     CLIENT *c = client_by_hand(connect_with_tls, NULL);
 
     use_by_hand(c, l);

@@ -4,9 +4,6 @@
 
 #include <sys/resource.h>
 
-#include "common/lock/internal.h"
-#include "tools/testkit/fake_redis.h"
-
 /* A busy machine may stop the test itself: the best of so many tries counts. */
 enum { TRIES = 3, OVER_MS = 1000 };
 
@@ -20,8 +17,7 @@ static struct ll_client *hasty_client(const char *url, uint32_t limit_ms)
 /* Milliseconds of a try, which must fail. */
 static int64_t time_try(const char *url)
 {
-    CLIENT *c = hasty_client(url, 100);
-    LOCK *l = ll_new(c);
+    LONE *l = ll_new(hasty_client(url, 100));
     int64_t began_ms = ll_now_ms(), ended_ms;
 
     assert_true(ll_try(l, "one", 10000) < 0);
@@ -46,9 +42,8 @@ static void assert_in_time(const char *url, const char *what)
 /* A server that answers so to the commands that begin with the word. */
 static void assert_harmless(const char *word, const char *answer)
 {
-    FAKE fake = {0};
+    FAKE fake = fake_saying(word, answer);
 
-    fake_redis_say(&fake, word, answer);
     assert_in_time(fake.url, answer != NULL ? answer : "nothing");
 }
 

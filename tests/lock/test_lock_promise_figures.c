@@ -3,8 +3,6 @@
 #include "tests/lib/lock_waiters.h"
 #include "tests/lib/play.h"
 
-static const struct ll_key two_keys[] = {{"a", 1}, {"b", 1}};
-
 /* ---- round trips ---- */
 
 /* Beside that of the socket. */
@@ -13,21 +11,16 @@ PLAY_ONE(connecting_takes_two_round_trips,
 
 /* The scripts are known, and the server was asked for its state less than a second
  * ago: seen once is enough, since a busy machine may be slower than that. */
-LOCK_CASE(acquire_extend_and_release_take_one_round_trip_each)
+PLAY_CASE(play_on_one, acquire_extend_and_release_take_one_round_trip_each)
 {
-    uint64_t trips;
-    int64_t left_ms;
-    int tries = 0;
+    uint64_t trips = 99;
 
-    do {
-        assert_true(tries++ < 50);
-        trips = lock_trips(w->a);
-        assert_int_equal(ll_acquire(w->la, two_keys, 2, LL_ALL, 60000), LL_OK);
-        assert_int_equal(ll_extend(w->la, 60000), LL_OK);
-        assert_int_equal(ll_verify(w->la, &left_ms), LL_OK);
-        assert_int_equal(ll_release(w->la), LL_OK);
-        trips = lock_trips(w->a) - trips;
-    } while (trips > 4);
+    for (int tries = 0; trips > 4; tries++) {
+        assert_true(tries < 50);
+        trips = lock_trips(play_client("a"));
+        play("a all x,y; a extend; a verify; a release");
+        trips = lock_trips(play_client("a")) - trips;
+    }
     assert_int_equal(trips, 4);
 }
 
@@ -37,20 +30,15 @@ enum { WAITERS = 8, WATCH_MS = 4000 };
 
 /* Changes of data since the start: what goes to replicas and to the append-only file.
  */
-static long writes_so_far(struct lock_world *w)
+static long long writes_so_far(struct lock_world *w)
 {
-    redisReply *reply = redisCommand(w->raw, "INFO persistence");
-    const char *name = "rdb_changes_since_last_save:";
-    long n = strtol(strstr(reply->str, name) + strlen(name), NULL, 10);
-
-    freeReplyObject(reply);
-    return n;
+    return lock_info(w->raw, "persistence", "rdb_changes_since_last_save:");
 }
 
 LOCK_CASE(idle_waiters_write_at_most_once_a_second_each)
 {
     struct waiter *waiters;
-    long before, after;
+    long long before, after;
     int64_t took_us;
 
     assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
@@ -102,7 +90,7 @@ assert_events(const struct seen *seen, const struct ll_event *wanted, size_t n)
     }
 }
 
-LOCK_CASE(hook_is_told_of_every_call)
+PLAY_CASE(play_on_one, hook_is_told_of_every_call)
 {
     static const struct ll_event wanted[] = {
         {LL_EV_CONNECT, LL_OK, 0, 0, 0},      {LL_EV_ACQUIRE, LL_PARTIAL, 2, 1, 0},
@@ -111,18 +99,11 @@ LOCK_CASE(hook_is_told_of_every_call)
         {LL_EV_ACQUIRE, LL_E_INVAL, 1, 0, 0},
     };
     struct seen seen = {.n = 0};
-    CLIENT *c = LOCK_OPEN(.url = lock_server.url, .on_event = note_event,
-                          .event_arg = &seen, .reply_ms = LOCK_SOON_MS);
-    LOCK *l = ll_new(c);
 
-    assert_int_equal(ll_try(w->lb, "b", 60000), LL_OK);
-    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ANY, 60000), LL_PARTIAL);
-    assert_int_equal(ll_extend(l, 60000), LL_OK);
-    assert_int_equal(ll_release(l), LL_OK);
-    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ALL, 60000), LL_BUSY);
-    assert_int_equal(ll_acquire_wait(l, two_keys, 2, LL_ALL, 60000, 300, -1),
-                     LL_TIMEOUT);
-    assert_int_equal(ll_try(l, "!last", 60000), LL_E_INVAL);
+    PLAY_OPEN("a", .url = w->plain_url, .prefix = w->prefix, .on_event = note_event,
+              .event_arg = &seen, .reply_ms = LOCK_SOON_MS);
+    play("b try y; a any x,y: partial; a extend; a release; a all x,y: busy; "
+         "a wait x,y 300: timeout; a try !last: inval");
     assert_events(&seen, wanted, sizeof wanted / sizeof wanted[0]);
 }
 

@@ -10,14 +10,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/testkit/fake_redis.h"
-
 enum { LIMIT_MS = 300, OVER_MS = 50, TICK_MS = 50, STEP_US = 1000 };
 
 /* ---- counted time, on this thread while it is on ---- */
 
 static _Thread_local bool is_counted;
 int64_t counted_us; /* not static: the headers declare poll and read as inline */
+ssize_t count_read(int fd, ssize_t got, bool may_wait);
 
 int clock_gettime(clockid_t clock, struct timespec *ts)
 {
@@ -37,12 +36,11 @@ int poll(struct pollfd *fds, nfds_t n, int timeout)
     return got;
 }
 
-/* hiredis calls these: each takes a step, and one that waits in vain a tick. */
-ssize_t read(int fd, void *to, size_t n)
+/* A read takes a step, and one that waits in vain a tick. */
+ssize_t count_read(int fd, ssize_t got, bool may_wait)
 {
-    ssize_t got = syscall(SYS_read, fd, to, n);
     int saved = errno;
-    bool is_waiting = got < 0 && saved == EAGAIN &&
+    bool is_waiting = got < 0 && saved == EAGAIN && may_wait &&
                       (syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0;
 
     counted_us += is_waiting ? TICK_MS * 1000 : STEP_US;
@@ -50,16 +48,16 @@ ssize_t read(int fd, void *to, size_t n)
     return got;
 }
 
+/* hiredis calls these. */
+ssize_t read(int fd, void *to, size_t n)
+{
+    return count_read(fd, syscall(SYS_read, fd, to, n), true);
+}
+
 ssize_t recv(int fd, void *to, size_t n, int flags)
 {
-    ssize_t got = syscall(SYS_recvfrom, fd, to, n, flags, NULL, NULL);
-    int saved = errno;
-    bool is_waiting = got < 0 && saved == EAGAIN && (flags & MSG_DONTWAIT) == 0 &&
-                      (syscall(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0;
-
-    counted_us += is_waiting ? TICK_MS * 1000 : STEP_US;
-    errno = saved;
-    return got;
+    return count_read(fd, syscall(SYS_recvfrom, fd, to, n, flags, NULL, NULL),
+                      (flags & MSG_DONTWAIT) == 0);
 }
 
 /* ---- what is called ---- */
@@ -100,9 +98,8 @@ LOCK_CASE(call_ends_at_its_limits_at_a_silent_server)
     static const char *const words[] = {"INFO", "TIME", "EVALSHA"};
 
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        FAKE fake = {0};
+        FAKE fake = fake_saying(words[i], NULL);
 
-        fake_redis_say(&fake, words[i], NULL);
         assert_in_range(time_hasty(fake.url, 0), LIMIT_MS, 2 * LIMIT_MS + OVER_MS);
     }
 }
@@ -127,11 +124,10 @@ LOCK_CASE(call_ends_at_its_limits_though_bytes_come_for_ever)
 /* Guarantee: No wait lasts more than 50 ms longer than it was asked for. */
 LOCK_CASE(wait_ends_at_its_limit)
 {
-    FAKE fake = {0};
+    FAKE fake = fake_saying("EVALSHA", NULL);
 
     assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
     assert_in_range(time_acquire(w->b, 500), 500, 500 + OVER_MS);
     assert_in_range(time_hasty("unix:///nowhere/redis.sock", 500), 500, 500 + OVER_MS);
-    fake_redis_say(&fake, "EVALSHA", NULL);
     assert_in_range(time_hasty(fake.url, 200), 200, 200 + OVER_MS);
 }

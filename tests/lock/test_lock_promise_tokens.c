@@ -39,10 +39,7 @@ static const struct test_group pairs = {.open = open_pair, .close = close_pair};
 
 static void take_and_give_back(const char *url)
 {
-    play_open("b", (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = url,
-                                       .prefix = playing.w->prefix,
-                                       .reply_ms = LOCK_SOON_MS});
+    PLAY_OPEN("b", .url = url, .prefix = playing.w->prefix, .reply_ms = LOCK_SOON_MS);
     for (int i = 0; i < 10; i++)
         play("b try one; b release");
 }

@@ -13,8 +13,7 @@ PLAY_CASE(play_on_quorum, first_acquire_of_a_client_reaches_all_nodes)
     for (size_t i = 0; i < 3; i++)
         proxy_delay(&w->proxies[i], i == 2 ? 25 : 20);
     for (int i = 0; i < 20 && n < 3; i++) { /* a busy machine keeps it away */
-        CLIENT *c = quorum_client(w, w->url, QUORUM_REPLY_MS);
-        LOCK *l = ll_new(c);
+        LONE *l = ll_new(quorum_client(w, w->url, QUORUM_REPLY_MS));
 
         assert_int_equal(ll_try(l, "first", 60000), LL_OK);
         for (int k = 0; k < 10 && (n = quorum_copies(w, "first")) < 3; k++)

@@ -1,10 +1,9 @@
 /* Several clients want the same key of a quorum: one holder at a time, and tokens that
  * only rise, whatever answers get lost and leases run out. */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "tests/lib/play.h"
-
 #include <stdatomic.h>
-#include <sys/mman.h>
+
+#include "tests/lib/crowd.h"
+#include "tests/lib/play.h"
 
 enum { CLIENTS = 3, STEPS = 600, PROCESSES = 4, LONGEST_MS = 60000 };
 
@@ -50,7 +49,6 @@ static bool take_above(struct ll_lock *l, int64_t *last)
 /* Guarantee: Tokens of a quorum rise through random schedules and faults. */
 PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
 {
-    struct ll_client *clients[CLIENTS];
     struct ll_lock *locks[CLIENTS];
     unsigned seed = (unsigned)getpid();
     int64_t last = quorum_ahead_us();
@@ -60,8 +58,7 @@ PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
     srand(seed);
     for (size_t i = 0; i < CLIENTS; i++) {
         quorum_set_last(w, i, last + (int64_t)(3 * i % 4));
-        clients[i] = quorum_client(w, w->url, 0);
-        locks[i] = ll_new(clients[i]);
+        locks[i] = ll_new(quorum_client(w, w->url, 0));
     }
     for (int step = 0; step < STEPS || granted < STEPS / 20; step++) {
         struct ll_lock *l = locks[rand() % CLIENTS];
@@ -70,7 +67,7 @@ PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
         if (rand() % 3 == 0)
             hurt(w);
         if (rand() % 4 == 0)
-            ll_disconnect(clients[rand() % CLIENTS]);
+            ll_disconnect(locks[rand() % CLIENTS]->client);
         if (!take_above(l, &last)) {
             fixture_pause_ms(5);
             continue;
@@ -79,10 +76,8 @@ PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
         if (rand() % 6 > 0 && ll_release(l) < 0)
             fixture_pause_ms(1); /* the lease ends it */
     }
-    for (size_t i = 0; i < CLIENTS; i++) {
-        ll_free(locks[i]);
-        ll_close(clients[i]);
-    }
+    for (size_t i = 0; i < CLIENTS; i++)
+        lock_drop_lone(&locks[i]);
 }
 
 /* ---- several processes ---- */
@@ -93,7 +88,11 @@ struct tally {
     atomic_uint granted, busy, lapsed;
 };
 
-typedef int (*compete_fn)(struct ll_lock *l, struct tally *t);
+struct contest {
+    const struct quorum_world *w;
+    int (*step)(struct ll_lock *l, struct tally *t);
+    struct tally t;
+};
 
 /* Leases that nobody outlives: 1 when somebody else holds it too, 2 when the token is
  * not above all before. */
@@ -140,39 +139,33 @@ static int outlive(struct ll_lock *l, struct tally *t)
 }
 
 /* Until there was enough of everything. */
-static void compete(struct quorum_world *w, struct tally *t, compete_fn step, int id)
+static int compete(int id, void *contest)
 {
-    struct ll_client *c = quorum_client(w, w->plain_url, QUORUM_REPLY_MS);
-    struct ll_lock *l = ll_new(c);
+    struct contest *c = contest;
+    const struct tally *t = &c->t;
+    struct ll_lock *l = ll_new(quorum_client(c->w, c->w->plain_url, QUORUM_REPLY_MS));
     int64_t end = quorum_now_ms() + LONGEST_MS;
     int code = 0;
 
     srand((unsigned)(getpid() + id));
-    while (code == 0 && quorum_now_ms() < end &&
-           (t->granted < 300 || t->busy < 300 || (step == outlive && t->lapsed < 50)))
-        code = step(l, t);
-    _exit(code);
+    while (
+        code == 0 && quorum_now_ms() < end &&
+        (t->granted < 300 || t->busy < 300 || (c->step == outlive && t->lapsed < 50)))
+        code = c->step(l, &c->t);
+    return code;
 }
 
-static void run_processes(struct quorum_world *w, compete_fn step)
+static void run_processes(struct quorum_world *w,
+                          int (*step)(struct ll_lock *l, struct tally *t))
 {
-    struct tally *t = mmap(NULL, sizeof *t, PROT_READ | PROT_WRITE,
-                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    pid_t pids[PROCESSES];
+    struct contest *c = crowd_memory(sizeof *c);
 
-    assert_true(t != MAP_FAILED);
+    c->w = w;
+    c->step = step;
     for (size_t i = 0; i < 3; i++)
         quorum_set_last(w, i, quorum_ahead_us() + (int64_t)i);
-    (void)fflush(NULL);
-    for (int i = 0; i < PROCESSES; i++) {
-        pids[i] = fork();
-        if (pids[i] == 0)
-            compete(w, t, step, i);
-    }
-    for (int i = 0; i < PROCESSES; i++)
-        assert_int_equal(fixture_reap(pids[i], 2 * LONGEST_MS / 1000), 0);
-    assert_true(t->granted > 0 && t->busy > 0);
-    (void)munmap(t, sizeof *t);
+    crowd_run(PROCESSES, compete, c);
+    assert_true(c->t.granted > 0 && c->t.busy > 0);
 }
 
 PLAY_CASE(play_on_quorum, one_holder_at_a_time_across_processes)

@@ -1,11 +1,9 @@
-/* Renewal: locks that live on, and batches of them. */
-#include <string.h>
+/* Renewal: locks that live on, batches of them, and their holders: progress, the
+ * longest hold, fork. */
 #include <time.h>
 
 #include "tests/lib/play.h"
 #include "tests/lib/renew_world.h"
-
-enum { LEASE_MS = 20000, INTERVAL_MS = 300 };
 
 PLAY_CASE(play_on_one, renewed_lock_outlives_its_lease_with_the_same_token)
 {
@@ -25,19 +23,11 @@ PLAY_ONE(renewal_never_shortens_and_gives_an_end_back,
          "redis PEXPIRE @j 120000; a renewed 4; redis PTTL @k: 1-20000; "
          "redis PTTL @j: 60000-120000; a losses: 0");
 
-LOCK_CASE(closed_renewer_leaves_its_locks_to_their_lease)
-{
-    struct told told = {0};
-    struct ll_renewer *r = open_renewer(w->a, &told, INTERVAL_MS);
-
-    renew_two(w, r, LEASE_MS);
-    ll_renewer_close(r);
-    assert_int_equal(ll_release(w->lb), LL_OK);
-    lock_raw_do(w, "PEXPIRE lock:user:1 1000"); /* far beyond the next renewal */
-    LOCK_AWAIT(lock_raw_integer(w, "EXISTS lock:user:1") == 0);
-    assert_int_equal(ll_release(w->la), LL_GONE);
-    assert_int_equal(told.times, 0);
-}
+/* The end is far beyond the next renewal. */
+PLAY_ONE(closed_renewer_leaves_its_locks_to_their_lease,
+         "a take k 20000; a renew 300; a2 take j 20000; a2 renew; a close_renewer; "
+         "a2 release; redis PEXPIRE @k 1000; await copies k: 0; a release: gone; "
+         "a losses: 0");
 
 static double cpu_ms(void)
 {
@@ -47,36 +37,26 @@ static double cpu_ms(void)
     return (double)ts.tv_sec * 1e3 + (double)ts.tv_nsec / 1e6;
 }
 
-LOCK_CASE(renewer_with_nothing_due_sleeps)
+PLAY_CASE(play_on_one, renewer_with_nothing_due_sleeps)
 {
     struct told told = {0};
-    RENEWER *r = open_renewer(w->a, &told, 0);
+    RENEWER *r = open_renewer(play_client("a"), &told, 0);
     double before;
 
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    play("a take k");
+    assert_int_equal(ll_renew(r, play_lock("a"), 0, 0), LL_OK);
     before = cpu_ms();
-    fixture_pause_ms(1000);
+    play("rest 1000");
     assert_true(cpu_ms() - before < 50);
     assert_int_equal(figures_of(r).rounds, 0);
 }
 
+/* The renewer has begun to sleep when it is given the two. */
 /* Guarantee: A lock that is due later, given to a renewer that sleeps, delays no
  * renewal of one that is due earlier. */
-LOCK_CASE(lock_that_is_due_later_delays_no_other)
-{
-    struct told told = {0};
-    RENEWER *r = open_renewer(w->a, &told, 0);
-
-    assert_int_equal(ll_try(w->la, "user:1", 6000), LL_OK);
-    assert_int_equal(ll_try(w->lb, "user:2", 60000), LL_OK);
-    fixture_pause_ms(200); /* the renewer sleeps */
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
-    await_renewals(r, 1);
-    promise_int_equal(told.times, 0);
-    promise_true(ll_valid(w->la, 0));
-}
+PLAY_ONE(lock_that_is_due_later_delays_no_other,
+         "a3 take first; a3 renew; rest 200; a try early 6000; a2 take late; a renew; "
+         "a2 renew; a renewed 1; promise a losses: 0; promise a valid");
 
 /* ---- on_lost ---- */
 
@@ -98,22 +78,24 @@ static void note_loss_slowly(struct ll_lock *l, int code, void *arg)
 
 /* Guarantee: A release waits for no on_lost of another lock, also of the same renewal.
  */
-LOCK_CASE(release_waits_for_no_loss_of_another_lock)
+PLAY_CASE(play_on_one, release_waits_for_no_loss_of_another_lock)
 {
     struct ll_renew_options o = {
         .size = sizeof o, .interval_ms = 300, .on_lost = note_loss_slowly};
     RENEWER *r;
 
     memset(&slow, 0, sizeof slow);
-    assert_int_equal(ll_renewer_open(&r, w->a, &o), LL_OK);
+    assert_int_equal(ll_renewer_open(&r, play_client("a"), &o), LL_OK);
     figures_begin(r);
-    renew_two(w, r, LEASE_MS);
+    play("a take k 20000; a2 take j 20000");
+    assert_int_equal(ll_renew(r, play_lock("a"), 0, 0), LL_OK);
+    assert_int_equal(ll_renew(r, play_lock("a2"), 0, 0), LL_OK);
     await_renewals(r, 2);
-    lock_raw_do(w, "DEL lock:user:1");
+    play("del k");
     LOCK_AWAIT(slow.told.times > 0);
-    assert_int_equal(ll_release(w->lb), LL_OK);
+    play("a2 release");
     slow.may_end = true;
-    ll_renew_stop(r, w->la);
+    ll_renew_stop(r, play_lock("a"));
     promise_false(slow.has_waited_in_vain);
     promise_int_equal(slow.told.times, 1);
 }
@@ -191,4 +173,68 @@ PLAY_CASE(play_on_one, renew_500_locks)
     assert_int_equal(figures_of(r).trips, 4);
     assert_int_equal(told.times, 0);
     free_many(locks, LOCKS);
+}
+
+/* ---- the holder ---- */
+
+/* A third of the lease goes by; it is renewed, with a holder that gets on or without;
+ * it is not. */
+#define RENEWED "time 20000; a round: 0; ttl k: 45000-60000; "
+#define FED "time 20000; a progress; a round: 0; ttl k: 45000-60000; "
+#define LEFT_ALONE "time 20000; a round: 0; ttl k: 1-40000; "
+
+/* Told in the last second; nothing is of any use then. */
+#define LOST                                                                           \
+    "a valid; ttl k: 1-20000; time 18800; a progress; a round: 1; a loss: gone; "      \
+    "time 1500; copies k: 0; a progress; time 20000; a round: 1; copies k: 0; "        \
+    "a losses: 1"
+
+/* Guarantee: A holder that renews but does nothing loses its key after stall and
+ * lease. */
+PLAY_ONE(watchdog_stops_without_progress,
+         "a stepped; a take k; a renew 0 50000 600000; " FED FED FED FED FED FED RENEWED
+             RENEWED LEFT_ALONE "time 20000; a round: 0; " LOST);
+
+/* Guarantee: A lock ends at max_hold, whatever its holder does. */
+PLAY_ONE(watchdog_stops_at_max_hold_whatever_progress,
+         "a stepped; a take k; a renew 0 50000 90000; " FED FED FED FED
+         "time 20000; a progress; a round: 0; ttl k: 1-40000; "
+         "time 20000; a progress; a round: 0; " LOST);
+
+PLAY_ONE(progress_before_the_lease_ran_out_is_renewed_again,
+         "a stepped; a take k; a renew 0 30000 600000; " RENEWED LEFT_ALONE FED
+         "a release; a losses: 0");
+
+static int child_of_a_holder(struct lock_world *w, struct ll_renewer *r)
+{
+    bool ok = ll_renew(r, w->lb, 0, 0) == LL_E_FORKED && ll_renew_due(r) == -1;
+
+    ok = ok && ll_release(w->la) == LL_E_FORKED;
+    ll_renew_stop(r, w->la);
+    ll_progress(w->lb);
+    ll_renewer_close(r);
+    ll_free(w->la);
+    ll_close(w->a);
+    return ok ? 0 : 1;
+}
+
+LOCK_CASE(child_of_fork_neither_renews_nor_disturbs_the_parent)
+{
+    struct told told = {0};
+    RENEWER *r = open_renewer(w->a, &told, 1);
+
+    assert_int_equal(ll_try(w->la, "user:1", LOCK_SOON_MS), LL_OK);
+    assert_int_equal(ll_try(w->lb, "user:2", LOCK_SOON_MS), LL_OK);
+    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    for (int i = 0; i < 50; i++) { /* renewed every ms: some forks hit it at work */
+        pid_t pid = fork();
+
+        if (pid == 0)
+            _exit(child_of_a_holder(w, r));
+        assert_int_equal(fixture_reap(pid, LOCK_SOON_MS / 1000), 0);
+        assert_true(ll_valid(w->la, 0));
+    }
+    await_renewals(r, 3);
+    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_int_equal(told.times, 0);
 }

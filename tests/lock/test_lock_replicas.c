@@ -23,10 +23,8 @@ static void open_world(void)
     ha_start(&w.near, w.primary.port);
     ha_wait_replicas(&w.primary, 2);
     ha_play((struct ha_server *const[]){&w.primary, &w.cut, &w.near}, 3);
-    play_open("r", (struct ll_options){.size = sizeof(struct ll_options),
-                                       .url = w.cut.url,
-                                       .prefix = playing.w->prefix,
-                                       .reply_ms = LOCK_SOON_MS});
+    PLAY_OPEN("r", .url = w.cut.url, .prefix = playing.w->prefix,
+              .reply_ms = LOCK_SOON_MS);
     test_state = &w;
 }
 

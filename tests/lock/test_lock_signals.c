@@ -1,6 +1,6 @@
 /* The lock library in a process with timers, with servers that hang up, and with
  * children. */
-#include "tests/lib/lock_world.h"
+#include "tests/lib/play.h"
 
 #include <sys/time.h>
 
@@ -33,61 +33,43 @@ static void ring(long every_us)
  * then it is tried again. */
 static void timeouts_hold(void)
 {
-    PROXY p = proxy_before(lock_server.url);
-    CLIENT *c = LOCK_OPEN(.url = p.url, .connect_ms = 2500, .reply_ms = 1500);
-    LOCK *l = ll_new(c);
     int code = LL_E_UNAVAILABLE;
     int64_t start = 0;
 
+    play("p limits 1500 2500");
     for (int i = 0; i < 5 && code == LL_E_UNAVAILABLE; i++) {
-        proxy_pass(&p);
-        LOCK_AWAIT(ll_connect(c) == LL_OK);
-        proxy_swallow(&p, true);
+        play("proxy pass; await p connect; proxy swallow");
         start = fixture_now_ms();
-        code = ll_try(l, "user:2", 60000);
+        code = ll_try(play_lock("p"), "j", 60000);
     }
     assert_int_equal(code, LL_E_UNCERTAIN);
     assert_took(start, 2500 + 1500);
     start = fixture_now_ms();
-    assert_int_equal(ll_connect(c), LL_E_UNAVAILABLE);
+    play("p connect: unavailable");
     assert_took(start, 2500);
-    proxy_swallow(&p, false);
-    LOCK_AWAIT(ll_connect(c) == LL_OK);
-    assert_int_equal(ll_release(l), LL_GONE); /* it ran too late to be granted */
-}
-
-static void waiting_ends_in_time(struct lock_world *w)
-{
-    const struct ll_key key = {"user:1", 6};
-    int64_t start;
-
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
-    start = fixture_now_ms();
-    assert_int_equal(lock_wait_in_vain(w->lb, &key, 1, 5000, 1000), LL_TIMEOUT);
-    assert_took(start, 1000);
-    assert_int_equal(ll_release(w->la), LL_OK);
+    /* It ran too late to be granted. */
+    play("proxy let; await p connect; p release: gone");
 }
 
 /* The first write after the server hung up would raise SIGPIPE. */
-static void hanging_up_is_survived(struct lock_world *w)
-{
-    for (int i = 0; i < 50; i++) {
-        lock_raw_do(w, "CLIENT KILL TYPE normal SKIPME yes");
-        assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
-        lock_raw_do(w, "CLIENT KILL TYPE normal SKIPME yes");
-        assert_int_equal(ll_release(w->la), LL_OK);
-    }
-}
+#define HANG_UP "redis CLIENT KILL TYPE normal SKIPME yes; "
 
 /* Guarantee: Time limits hold under a signal every millisecond, and servers that
  * hang up raise no SIGPIPE. */
-LOCK_CASE(signals_and_sigpipe)
+PLAY_CASE(play_on_one, signals_and_sigpipe)
 {
+    int64_t start;
+
     (void)signal(SIGPIPE, SIG_DFL);
     ring(1000);
     timeouts_hold();
-    waiting_ends_in_time(w);
-    hanging_up_is_survived(w);
+    play("a try k");
+    start = fixture_now_ms();
+    play("b wait k 1000: timeout");
+    assert_took(start, 1000);
+    play("a release");
+    for (int i = 0; i < 50; i++)
+        play(HANG_UP "a try k; " HANG_UP "a release");
     LOCK_AWAIT(ticks > 100);
     ring(0);
 }

@@ -3,161 +3,104 @@
 #include "tests/lib/ha_world.h"
 #include "tests/lib/lock_waiters.h"
 #include "tests/lib/lock_watch.h"
-#include "tests/lib/quorum_world.h"
-#include "tests/lib/renew_world.h"
+#include "tests/lib/play_inside.h"
 
-enum { LEASE_MS = 5000, MANY = LL_KEYS_MAX };
+enum { MANY = LL_KEYS_MAX };
 
-static const struct ll_key abc[] = {{"a", 1}, {"b", 1}, {"c", 1}};
-
-/* ---- what the library can do ---- */
-
-static void use_one(struct ll_lock *l, struct ll_lock *m)
-{
-    int64_t left_ms;
-
-    assert_int_equal(ll_try(l, "a", LEASE_MS), LL_OK);
-    assert_int_equal(ll_try(m, "a", LEASE_MS), LL_BUSY);
-    assert_int_equal(lock_wait_in_vain(m, abc, 1, LEASE_MS, 150), LL_TIMEOUT);
-    assert_int_equal(ll_extend(l, 2 * LEASE_MS), LL_OK);
-    assert_int_equal(ll_verify(l, &left_ms), LL_OK);
-    assert_int_equal(ll_release(l), LL_OK);
-    assert_int_equal(ll_release(l), LL_OK);
-    assert_int_equal(ll_try(l, "short", 300), LL_OK);
-    fixture_pause_ms(350);
-    assert_int_equal(ll_extend(l, LEASE_MS), LL_LOST);
-    assert_int_equal(ll_release(l), LL_GONE);
-}
-
-static void use_many(struct ll_lock *l, struct ll_lock *m)
-{
-    const struct ll_key *keys = lock_keys(MANY, 1);
-
-    assert_int_equal(ll_try(m, "b", LEASE_MS), LL_OK);
-    assert_int_equal(ll_acquire(l, abc, 3, LL_ALL, LEASE_MS), LL_BUSY);
-    assert_int_equal(ll_acquire(l, abc, 3, LL_ANY, LEASE_MS), LL_PARTIAL);
-    assert_int_equal(ll_release(l), LL_OK);
-    assert_int_equal(ll_release(m), LL_OK);
-    assert_int_equal(ll_acquire(l, keys, MANY, LL_ALL, LEASE_MS), LL_OK);
-    assert_int_equal(ll_extend(l, 2 * LEASE_MS), LL_OK);
-    assert_int_equal(ll_acquire(m, keys, MANY, LL_ANY, LEASE_MS), LL_BUSY);
-    assert_int_equal(ll_release(l), LL_OK);
-}
-
-static void use_renewal(struct ll_client *c, struct ll_lock *l)
-{
-    struct ll_renew_options o = {.size = sizeof o, .interval_ms = 20};
-    RENEWER *r;
-
-    assert_int_equal(ll_renewer_open(&r, c, &o), LL_OK);
-    assert_int_equal(ll_acquire(l, abc, 3, LL_ALL, LEASE_MS), LL_OK);
-    assert_int_equal(ll_renew(r, l, 0, 0), LL_OK);
-    await_renewals(r, 2);
-    assert_int_equal(ll_release(l), LL_OK);
-}
-
-/* Leaves two keys held, so that there is something to look at in the end. */
-static void use_all(struct ll_client *c)
-{
-    LOCK *l = ll_new(c);
-    LOCK *m = ll_new(c);
-
-    use_one(l, m);
-    use_many(l, m);
-    use_renewal(c, l);
-    assert_int_equal(ll_try(l, "left", LEASE_MS), LL_OK);
-    assert_int_equal(ll_try(m, "left:too", LEASE_MS), LL_OK);
-}
-
-/* ---- in every mode ---- */
+/* All that client a can do. Leaves two keys held, so that there is something to look at
+ * in the end. */
+#define USE_ALL                                                                        \
+    "a try x 5000; a2 try x 5000: busy; a2 wait x 150: timeout; a extend 10000; "      \
+    "a verify; a release; a release; a try short 300; rest 350; a extend 5000: lost; " \
+    "a release: gone; a2 try y 5000; a all x,y,z 5000: busy; "                         \
+    "a any x,y,z 5000: partial; a release; a2 release; a all k:0..999 5000; "          \
+    "a extend 10000; a2 any k:0..999 5000: busy; a release; a all x,y,z 5000; "        \
+    "a renew 20; a renewed 2; a release; a try left 5000; a2 try left:too 5000"
 
 /* Guarantee: Nothing that the library runs leaves a lock key without an end. */
-LOCK_CASE(ttl_always_set)
+PLAY_CASE(play_on_one, ttl_always_set)
+{
+    struct lock_watch watch;
+
+    lock_watch_start(&watch, w->servers[0].url, w->prefix);
+    play(USE_ALL "; a force left");
+    lock_watch_stop(&watch, MANY + 10);
+}
+
+LOCK_CASE(ttl_always_set_while_many_wait)
 {
     struct lock_watch watch;
     struct waiter *waiters;
 
     lock_watch_start(&watch, lock_server.url, "lock:");
-    use_all(w->a);
-    assert_int_equal(lock_force(w->a, "left"), LL_OK);
     waiters = waiters_start(
         8, (struct waiter){.rounds = 5, .wait_ms = 10000, .hold_us = 2000});
     waiters_join(waiters, 8);
     free(waiters);
     assert_true(waiters_calls(w, "lpush") > 0); /* wake-ups were pushed */
-    lock_watch_stop(&watch, MANY + 50);
+    lock_watch_stop(&watch, 40);
 }
 
 /* The first that is free is set, the others are copies of it. */
-LOCK_CASE(ttl_always_set_however_a_key_of_a_batch_is_taken)
+PLAY_CASE(play_on_one, ttl_always_set_however_a_key_of_a_batch_is_taken)
 {
-    long long copied = waiters_calls(w, "copy");
+    char command[24];
 
-    lock_raw_do(w, "SET lock:k:0 theirs");
-    lock_raw_do(w, "SET lock:k:20 theirs PX 9000");
-    assert_int_equal(ll_acquire(w->la, lock_keys(40, 1), 40, LL_ANY, LEASE_MS),
-                     LL_PARTIAL);
-    assert_int_equal(waiters_calls(w, "copy") - copied, 38);
-    assert_int_equal(ll_granted(w->la), 38);
-    for (int i = 1; i < 40; i++)
-        assert_in_range(lock_raw_integer(w, "PTTL lock:k:%d", i), i == 20 ? 8000 : 4000,
-                        i == 20 ? 9000 : LEASE_MS);
-    assert_int_equal(lock_raw_integer(w, "PTTL lock:k:0"), -1); /* as it was */
+    play("redis SET @k:0 theirs; redis SET @k:20 theirs PX 9000; "
+         "redis CONFIG RESETSTAT; a any k:0..39 5000: partial; calls copy: 38; "
+         "a granted: 38; redis PTTL @k:0: -1"); /* as it was */
+    for (int i = 1; i < 40; i++) {
+        (void)snprintf(command, sizeof command, "PTTL %%sk:%d", i);
+        assert_in_range(quorum_ask(w, 0, command), i == 20 ? 8000 : 4000,
+                        i == 20 ? 9000 : 5000);
+    }
 }
 
 /* Guarantee: No lock key is without an end when replicas are waited for. */
-LOCK_CASE(ttl_always_set_with_replicas)
+CASE(ttl_always_set_with_replicas)
 {
     SERVER primary = {0}, replica = {0};
     struct lock_watch watch;
-    CLIENT *c;
 
     ha_start(&primary, 0);
     ha_start(&replica, primary.port);
     ha_wait_replicas(&primary, 1);
-    c = LOCK_OPEN(.url = primary.url, .replicas = 1, .reply_ms = LOCK_SOON_MS);
-    lock_watch_start(&watch, primary.redis.url, "lock:");
-    use_all(c);
-    assert_true(ha_integer(&replica, "PTTL lock:left") > 0);
+    ha_play((struct ha_server *const[]){&primary, &replica}, 2);
+    lock_watch_start(&watch, primary.redis.url, playing.w->prefix);
+    play("a replicas 1; " USE_ALL "; redis1 PTTL @left: 1-5000");
     lock_watch_stop(&watch, MANY + 10);
+    ha_play_end();
 }
 
+/* The first node is ahead, and the others have to be told. */
 /* Guarantee: No lock key is without an end on a quorum. */
-CASE(ttl_always_set_over_a_quorum)
+PLAY_CASE(play_on_quorum, ttl_always_set_over_a_quorum)
 {
     struct lock_watch watches[3];
-    QUORUM w;
 
-    quorum_open(&w, 3, QUORUM_MAX_LEASE_MS);
-    quorum_set_last(&w, 0, quorum_ahead_us()); /* the others have to be told */
+    play("redis0 SET @!last 4000000000000000; a everywhere");
     for (size_t i = 0; i < 3; i++)
-        lock_watch_start(&watches[i], w.servers[i].url, w.prefix);
-    use_all(w.b);
+        lock_watch_start(&watches[i], w->servers[i].url, w->prefix);
+    play(USE_ALL);
     for (size_t i = 0; i < 3; i++)
         lock_watch_stop(&watches[i], MANY + 10);
 }
 
 /* Every other answer gets lost: what is repeated and what is given back. */
-/* Guarantee: No lock key is without an end when answers are lost. */
-LOCK_CASE(ttl_always_set_when_answers_are_lost)
-{
-    static const char bytes[] = "EVALSHA";
-    REMOTE r = lock_remote_open(0);
-    struct lock_watch watch;
-    int code;
+#define LOSE(times, acquired, extended, released)                                      \
+    "proxy cut_after EVALSHA " times "; p all x,y,z 5000: " acquired                   \
+    "; proxy cut_before EVALSHA; p extend 5000: " extended                             \
+    "; proxy cut_after EVALSHA; p release: " released "; proxy pass; "
 
-    lock_watch_start(&watch, lock_server.url, "lock:");
-    for (unsigned times = 1; times <= 4; times++) {
-        proxy_cut_after(&r.proxy, bytes, strlen(bytes), times);
-        code = ll_acquire(r.l, abc, 3, LL_ALL, LEASE_MS);
-        assert_true(code == LL_OK || code == LL_E_UNCERTAIN);
-        proxy_cut_before(&r.proxy, bytes, strlen(bytes), 1);
-        assert_int_equal(ll_extend(r.l, LEASE_MS), code == LL_OK ? LL_OK : LL_E_INVAL);
-        proxy_cut_after(&r.proxy, bytes, strlen(bytes), 1);
-        assert_int_equal(ll_release(r.l), code == LL_OK ? LL_OK : LL_GONE);
-        proxy_pass(&r.proxy);
-    }
-    assert_true(proxy_count(&r.proxy, PROXY_CUTS_AFTER) >= 10);
-    assert_true(proxy_count(&r.proxy, PROXY_CUTS_BEFORE) >= 1);
+/* Guarantee: No lock key is without an end when answers are lost. */
+PLAY_CASE(play_on_one, ttl_always_set_when_answers_are_lost)
+{
+    struct lock_watch watch;
+
+    play("p take x; p extend; p release"); /* the scripts are known */
+    lock_watch_start(&watch, w->servers[0].url, w->prefix);
+    play(LOSE("1", "ok", "ok", "ok") LOSE("2", "ok", "ok", "ok")
+             LOSE("3", "ok", "ok", "ok") LOSE("4", "uncertain", "inval", "gone"));
+    play("proxy cuts: 10-99; proxy cuts_before: 1-99");
     lock_watch_stop(&watch, 6);
 }

@@ -1,4 +1,7 @@
-/* config: sources, bounds, the sample. */
+/* config: sources, bounds, the sample; passwords are hidden in what is shown, and their
+ * files are checked before anything starts, and again by HUP. */
+#include <sys/stat.h>
+
 #include "common/base/config.h"
 #include "sample_gen.h"
 #include "tests/lib/fixture.h"
@@ -220,4 +223,99 @@ CASE_ROWS(quorum_of, urls)
     if (row->code != 0)
         fixture_assert_contains(e.msg,
                                 "redis.max_lease_ms must be at least locks.lease_ms");
+}
+
+/* ---- passwords ---- */
+
+/* clang-format off */
+static const struct {
+    const char *name, *url, *masked;
+} masks[] = {
+    {"postgres",        "postgresql://u:s3cret@h:5/d",            "postgresql://u:***@h:5/d"},
+    {"redis",           "redis://:s3cret@h:6379/0",               "redis://:***@h:6379/0"},
+    {"two_at_signs",    "postgresql://u:a@b/c@h/d",               "postgresql://u:***@h/d"},
+    {"words",           "host=h password=s3cret user=u",          "host=h password=*** user=u"},
+    {"quoted_word",     "password='a \\' b' user=u",              "password=*** user=u"},
+    {"query",           "postgresql:///d?password=x&user=u",      "postgresql:///d?password=***&user=u"},
+    {"two_passwords",   "postgresql://u:a@h/d?sslpassword=x",     "postgresql://u:***@h/d?sslpassword=***"},
+    {"blanks",          "host=h password = s3cret user=u",        "host=h password = *** user=u"},
+    {"tab",             "password =\t'a b' user=u",               "password =\t*** user=u"},
+    {"quote_not_closed", "password='s3 cret",                     "password=***"},
+    {"escaped_blank",   "password=a&b\\ c user=u",                "password=*** user=u"},
+    {"no_value",        "password user=u",                        "password user=u"},
+    {"question_mark",   "postgresql://u:a?b@h/d",                 "postgresql://u:***@h/d"},
+    {"signs_of_a_url",  "postgresql://u:a?b/c@d:e@h/d?x=y",       "postgresql://u:***@h/d?x=y"},
+    {"at_in_the_query", "postgresql://h:5/d?password=a@b&user=u", "postgresql://h:***&user=u"},
+    {"user_and_query",  "postgresql://u@h/d?password=a:b@c&user=u", "postgresql://u@h/d?password=***&user=u"},
+    {"without_host",    "postgresql:///ledgerlock",               "postgresql:///ledgerlock"},
+    {"without_user",    "redis://127.0.0.1:6379",                 "redis://127.0.0.1:6379"},
+    {"user_alone",      "postgresql://u@h:5432/d",                "postgresql://u@h:5432/d"},
+    {"socket",          "unix:///tmp/x.sock",                     "unix:///tmp/x.sock"},
+    {"nothing",         "",                                       ""},
+    {"one_slash",       "postgresql:/u:s3cret@h/d",               "postgresql:/u:***@h/d"},
+    {"no_scheme",       "u:s3cret@h/d",                           "u:***@h/d"},
+    {"words_with_signs", "host=h options='-c a:b' user=u@h",      "host=h options='-c a:b' user=u@h"},
+    {"quorum",          "unix://u:s3cret@/a,unix://u:s3cret@/b",  "unix://u:***@/b"},
+};
+
+/* clang-format on */
+
+CASE_ROWS(mask_hides_the_password_alone, masks)
+{
+    char buf[512];
+
+    assert_string_equal(config_mask(row->url, buf, sizeof buf), row->masked);
+    assert_int_equal(config_has_secret(row->url), strcmp(buf, row->url) != 0);
+    /* It cuts at the size of the buffer. */
+    assert_string_equal(config_mask("redis://:s3cret@h", buf, 12), "redis://:**");
+}
+
+static const struct {
+    const char *name, *urls;
+    bool has_secret;
+} lists[] = {
+    {"users_of_two_sockets", "unix://u@/a.sock,unix://u@/b.sock", false},
+    {"users_of_two_hosts", "redis://u@a:1,rediss://u@b:2", false},
+    {"a_port_and_a_user", "redis://a:6379,redis://u@b:6379", false},
+    {"the_second_has_one", "redis://u@a:1,redis://u:x@b:2", true},
+    {"the_first_has_one", "redis://u:x@a:1,unix://u@/b.sock", true},
+    {"with_a_comma", "redis://:a,b@h", true},
+    {"words", "host=h password=x", true},
+    {"none", "postgresql:///d?host=/run&user=u", false},
+};
+
+CASE_ROWS(list_with_a_password_is_known, lists)
+{
+    assert_int_equal(config_has_secret(row->urls), row->has_secret);
+}
+
+CASE(print_shows_origin_and_hides_secret)
+{
+    char text[8192] = "";
+    FILE *f = fmemopen(text, sizeof text, "w");
+
+    assert_int_equal(set("postgres.url", "postgresql://u:s3cret@h/d"), 0);
+    config_print(&c, f);
+    (void)fclose(f);
+    fixture_assert_contains(text, "\"postgresql://u:***@h/d\"");
+    fixture_assert_contains(text, "# flag --postgres-url");
+    assert_null(strstr(text, "s3cret"));
+}
+
+static const struct {
+    const char *name, *key;
+} secrets[] = {{"postgres", "postgres.password_file"},
+               {"redis", "redis.password_file"}};
+
+CASE_ROWS(password_file_that_others_read_is_refused_of, secrets)
+{
+    char path[128];
+
+    fixture_file(path, sizeof path, "s3cret\n", 0644);
+    assert_int_equal(set(row->key, path), 0);
+    assert_int_equal(config_check(&c, &e), ERR_CONFIG);
+    fixture_assert_contains(e.msg, path);
+    (void)chmod(path, 0600);
+    assert_int_equal(config_check(&c, &e), 0);
+    (void)unlink(path);
 }
