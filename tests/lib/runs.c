@@ -147,6 +147,31 @@ const char *said_text(const char *path)
     return text;
 }
 
+void said_are(const char *conditions, const char *group, ...)
+{
+    char path[256], name[96], is;
+    const char *p = conditions;
+    double wanted;
+    size_t n;
+    int used;
+    va_list ap;
+
+    va_start(ap, group);
+    n = (size_t)vsnprintf(path, 128, group, ap);
+    va_end(ap);
+    for (; sscanf(p, "%95[^=<>]%c%lf%n", name, &is, &wanted, &used) == 3;
+         p += strspn(p, ", ")) {
+        double found;
+
+        (void)snprintf(path + n, sizeof path - n, "%s%s", n > 0 ? "/" : "", name);
+        found = said_number(path);
+        if (is == '=' ? found != wanted : is == '>' ? found <= wanted : found >= wanted)
+            fail_msg("%s is %f, not %c %f", path, found, is, wanted);
+        p += used;
+    }
+    assert_string_equal(p, "");
+}
+
 void holds(const struct fixture *f, int64_t n, const char *sql)
 {
     char url[FIXTURE_URL];

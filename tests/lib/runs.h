@@ -33,6 +33,13 @@ void fits_80_columns(void);
 double said_number(const char *path);
 const char *said_text(const char *path);
 
+/* Asserts numbers of one group of that document ("": of all of it): each is equal to,
+ * above or below another one.
+ *
+ *   said_are("charges=100, seconds>0, busy<5", "result") */
+void said_are(const char *conditions, const char *group, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* For steps.h: the words as of vprintf, and another output than `said`. */
 void runs_into(struct fixture_output *o,
                const struct fixture *f,
