@@ -147,6 +147,26 @@ const char *said_text(const char *path)
     return text;
 }
 
+const char *said_broken(void)
+{
+    static char names[4096];
+    size_t i, n = 0;
+    json_t *row;
+
+    names[0] = '\0';
+    json_array_foreach(said_at("invariants"), i, row)
+    {
+        if (json_is_true(json_object_get(row, "holds")))
+            continue;
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s ",
+                              json_string_value(json_object_get(row, "name")));
+        assert_true(n < sizeof names);
+        assert_true(json_integer_value(json_object_get(row, "violations")) > 0);
+        assert_true(json_array_size(json_object_get(row, "examples")) > 0);
+    }
+    return names;
+}
+
 void said_are(const char *conditions, const char *group, ...)
 {
     char path[256], name[96], is;

@@ -33,6 +33,11 @@ void fits_80_columns(void);
 double said_number(const char *path);
 const char *said_text(const char *path);
 
+/* Names of the invariants that the latest run, an audit with --json, has found broken,
+ * each with a blank behind it; each has violations and examples. Overwritten by the
+ * next call. */
+const char *said_broken(void);
+
 /* Asserts numbers of one group of that document ("": of all of it): each is equal to,
  * above or below another one.
  *

@@ -49,6 +49,8 @@ static int add_more(struct pg *pg, json_t *doc, struct err *e)
     {
         (void)json_object_update(job, nothing);
         (void)json_object_update(job, json_object_get(more, name));
+        if (json_is_null(json_object_get(job, "paused")))
+            (void)json_object_del(job, "paused");
     }
     json_decref(nothing);
     json_decref(more);

@@ -2,8 +2,8 @@
  *
  *   doctor_postgres.c  server, role, schema and tables, mostly by sql/queries/doctor
  *   doctor_redis.c     the lock servers
- *   doctor_host.c      files, limits and ports of this machine
- *   verb_doctor.c      runs them in the order of the table, and prints */
+ *   verb_doctor.c      runs them in the order of the tables, and prints; files, limits
+ *                      and ports of this machine */
 #ifndef LEDGERLOCK_DOCTOR_H
 #define LEDGERLOCK_DOCTOR_H
 
@@ -36,7 +36,7 @@ struct check {
 };
 
 /* Lists that end with a row without a name. */
-extern const struct check checks_of_postgres[], checks_of_redis[], checks_of_host[];
+extern const struct check checks_of_postgres[], checks_of_redis[];
 
 /* Fills a finding. */
 void find(struct finding *f,
