@@ -2,7 +2,7 @@
  * error, which is reported. */
 #include <signal.h>
 
-#include "worker/cli/cli.h"
+#include "worker/program.h"
 
 int main(int argc, char **argv)
 {

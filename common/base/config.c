@@ -42,9 +42,6 @@ const struct config_option config_options[] = {
      "session|transaction",
      "LEDGERLOCK_POSTGRES_POOLING", "pooling", 0, 0,
      "transaction: behind a pooler that gives a session to a transaction only"},
-    {"postgres.places", ROW_CHOICE(postgres_places), "on", 0, 0, "on|off",
-     "LEDGERLOCK_POSTGRES_PLACES", "postgres-places", 0, 0,
-     "off: for a server without ctid and xmin; rows are found by key. Migrate after a change"},
     {"postgres.durability", ROW_CHOICE(postgres_durability), "required", 0, 0, "required|any",
      "LEDGERLOCK_POSTGRES_DURABILITY", "postgres-durability", 0, 0,
      "any: run also where fsync, full_page_writes or synchronous_commit is off"},
@@ -86,7 +83,7 @@ const struct config_option config_options[] = {
      "most rows of one transaction of the job " #name}, \
     {"pool." #name ".poll_ms", ROW_INT(job_poll_ms[JOB_ROW_##name]), #poll_ms, 10, 60000, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_POLL_MS", #name "-poll-ms", 0, OPTION_RELOAD, \
-     "how often the job " #name " is looked at while nothing of it is due"},
+     "how often the rows of the job " #name " are polled while none is due"},
     JOB_TYPES(ROW_JOB)
 #undef ROW_JOB
     {"pool.orders.order", ROW_CHOICE(orders_order), "placed", 0, 0, "placed|any",

@@ -21,7 +21,6 @@ struct config {
     char postgres_schema[CONFIG_TEXT];        /* postgres.schema, at most 63 bytes */
     char postgres_pooling[CONFIG_TEXT];       /* postgres.pooling: "session" or
                                                  "transaction" */
-    char postgres_places[CONFIG_TEXT];        /* "on" or "off" */
     char postgres_durability[CONFIG_TEXT];    /* "required" or "any" */
     char redis_url[CONFIG_TEXT];              /* redis.url:
                                                  redis://[user[:password]@]host[:port][/db],
@@ -65,7 +64,6 @@ struct config {
     /* derived by config_check, not options of their own */
     bool is_quorum;           /* redis.url names several servers */
     bool transaction_pooling; /* postgres.pooling is transaction */
-    bool by_key;              /* postgres.places is off */
     bool any_order;           /* pool.orders.order is any */
 
     unsigned char origin[64]; /* per row of the table: origin of the value */

@@ -131,7 +131,6 @@ int config_check(struct config *c, struct err *e)
     if (strspn(c->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
         return wrong(c, "import.currency", "be three capital letters such as EUR", e);
     c->any_order = strcmp(c->orders_order, "any") == 0;
-    c->by_key = strcmp(c->postgres_places, "off") == 0;
     c->transaction_pooling = strcmp(c->postgres_pooling, "transaction") == 0;
     return 0;
 }

@@ -25,20 +25,13 @@ local function is_ours(i) -- MGET, not GET: a key of another type reads as nothi
   if is_mine then earlier = string.sub(held, #mark + 1) end
   return is_mine
 end
-local function take(i)
-  local key = keys[i + 1]
-  if first then
-    if call('COPY', first, key) == 1 then return true end
-  elseif call('SET', key, value, 'NX', 'PX', lease) then
-    first = key
-    return true
-  end
+local function note_old(i)
   local list = is_ours(i) and mine or busy
   list[#list + 1] = i
   old[i] = true
 end
-local function give_back_taken(till)
-  for i = 1, till do
+local function give_back_taken()
+  for i = 1, count do
     if not old[i] then call('DEL', keys[i + 1]) end
   end
 end
@@ -58,15 +51,25 @@ if mode == 'one' then
     end
   end
   for i = 1, count do
-    if take(i) then
+    if call('SET', keys[i + 1], value, 'NX', 'PX', lease) then
       call('SET', keys[1], token)
       return {'one', token, i}
     end
+    note_old(i)
   end
 else
-  for i = 1, count do take(i) end
+  for i = 1, count do
+    local key = keys[i + 1]
+    if first then
+      if call('COPY', first, key) ~= 1 then note_old(i) end
+    elseif call('SET', key, value, 'NX', 'PX', lease) then
+      first = key
+    else
+      note_old(i)
+    end
+  end
   if earlier then
-    give_back_taken(count)
+    give_back_taken()
     for i = 1, count do
       if not old[i] then busy[#busy + 1] = i end
     end
@@ -75,7 +78,7 @@ else
     call('SET', keys[1], earlier and last or token) -- a repeat too, for WAIT
     return answer({'ok', earlier or token})
   end
-  if not earlier then give_back_taken(count) end
+  if not earlier then give_back_taken() end
   for _, i in ipairs(mine) do call('DEL', keys[i + 1]) end
 end
 

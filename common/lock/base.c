@@ -118,11 +118,6 @@ void ll_node_close(struct ll_node *node)
     node->out.size = node->sent = 0;
 }
 
-size_t ll_majority(const struct ll_client *c)
-{
-    return c->node_ct / 2 + 1;
-}
-
 unsigned ll_up_nodes(const struct ll_client *c)
 {
     unsigned who = 0;

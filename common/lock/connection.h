@@ -46,7 +46,11 @@ static inline bool ll_has(unsigned nodes, size_t i)
 
 static inline size_t ll_count(unsigned nodes)
 {
-    return (size_t)__builtin_popcount(nodes);
+    size_t n = 0;
+
+    for (; nodes != 0; nodes &= nodes - 1)
+        n++;
+    return n;
 }
 
 /* ---- text: commands as Redis reads them ---- */
@@ -140,7 +144,10 @@ struct ll_client {
     char error[LL_ERROR_MAX];
 };
 
-size_t ll_majority(const struct ll_client *c);
+static inline size_t ll_majority(const struct ll_client *c)
+{
+    return c->node_ct / 2 + 1;
+}
 
 /* The first of these nodes from i on; node_ct: none is left. */
 static inline size_t ll_next(const struct ll_client *c, unsigned nodes, size_t i)

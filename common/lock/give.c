@@ -15,27 +15,33 @@ void ll_fill_give(struct ll_round *r, struct ll_node *node)
     ll_put_word(&node->out, s->l->mark);
 }
 
-/* Code of a key. A node without an answer counts as ours if its grant was still
- * running, or if an earlier try may have deleted it. Of any holder one node's key is
- * enough. */
+static bool is_same_server(const struct ll_round *r, const struct ll_lock *l, size_t i)
+{
+    const char *run_id = r->c->nodes[i].run_id; /* lock_async has nodes of its own */
+
+    return run_id[0] != '\0' && strcmp(l->run_ids[i], run_id) == 0;
+}
+
+/* Code of the key j, of which the nodes said so (NULL: nothing). A node without an
+ * answer counts as ours if its grant was still running, or if an earlier try may have
+ * deleted it. Of any holder one node's key is enough. */
 static int code_of(const struct ll_round *r,
                    const struct ll_lock *l,
                    const struct ll_slot *slot,
+                   const char *const *all,
                    size_t j)
 {
     bool is_forced = l->mark[0] == '\0';
     size_t ours = 0, foreign = 0, silent = 0;
 
     for (size_t i = 0; i < r->c->node_ct; i++) {
-        const struct ll_node *node = &r->c->nodes[i];
-        const char *said = ll_said(r, i);
-        bool may_have = is_forced && said != NULL && ll_has(r->unanswered, i);
-        bool was_ours = ll_has(slot->gone, i) && node->run_id[0] != '\0' &&
-                        strcmp(l->run_ids[i], node->run_id) == 0;
+        char said = all[i] != NULL ? all[i][j] : '\0';
 
-        ours += (said != NULL && said[j] == '1') || may_have || was_ours ? 1 : 0;
-        foreign += said != NULL && said[j] == '-' ? 1 : 0;
-        silent += said == NULL ? 1 : 0;
+        if (said == '1' || (is_forced && said != '\0' && ll_has(r->unanswered, i)) ||
+            (ll_has(slot->gone, i) && is_same_server(r, l, i)))
+            ours++;
+        foreign += said == '-' ? 1 : 0;
+        silent += said == '\0' ? 1 : 0;
     }
     if (ours >= (is_forced ? 1 : ll_majority(r->c)))
         return LL_OK;
@@ -65,10 +71,13 @@ static void note_deletions(const struct ll_round *r, const struct ll_span *s)
 int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid)
 {
     struct ll_lock *l = s->l;
+    const char *said[LL_NODES_MAX];
     size_t answers = 0;
 
-    for (size_t i = 0; i < r->c->node_ct; i++)
-        answers += ll_said(r, i) != NULL ? 1 : 0;
+    for (size_t i = 0; i < r->c->node_ct; i++) {
+        said[i] = ll_said(r, i);
+        answers += said[i] != NULL ? 1 : 0;
+    }
     if (was_valid)
         note_deletions(r, s);
     if (answers < ll_majority(r->c))
@@ -76,7 +85,7 @@ int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_val
     l->release_code = LL_OK;
     for (size_t j = 0; j < s->n; j++) {
         struct ll_slot *slot = ll_span_slot(s, j);
-        int code = code_of(r, l, slot, j);
+        int code = code_of(r, l, slot, said, j);
 
         slot->code = code;
         l->release_code = code > l->release_code ? code : l->release_code;

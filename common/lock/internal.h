@@ -105,8 +105,16 @@ struct ll_span {
     size_t n;
 };
 
-size_t ll_span_key(const struct ll_span *s, size_t i);
-struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i);
+static inline size_t ll_span_key(const struct ll_span *s, size_t i)
+{
+    return s->index != NULL ? s->index[i] : i;
+}
+
+static inline struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i)
+{
+    return &s->l->slots[ll_span_key(s, i)];
+}
+
 /* Puts the last token's key and the keys of a span. */
 void ll_put_span(struct ll_text *t, const struct ll_span *s);
 /* Copies the names with the prefix; every key is LL_BUSY. LL_OK, LL_E_INVAL (also for a

@@ -1,5 +1,5 @@
 -- KEYS: last token, lock ...
--- ARGV: not_before_ms, not_after_ms, then for each lock, in the order of its keys: mark ("nonce|"), ttl_ms (0: only look), how many keys
+-- ARGV: not_before_ms, not_after_ms, then for each lock, in the order of its keys: mark ("nonce|"), ttl_ms (0: check only), how many keys
 -- Lengthens the keys that carry their mark, never shortens, never makes one. Answers {one character a key: 1 ours, 0 gone,
 -- - somebody else's; the shortest time left among ours where ttl_ms is 0}; {'late'}: it ran outside of its window.
 local call, find = redis.call, string.find

@@ -132,16 +132,6 @@ int ll_store_names(struct ll_lock *l, const struct ll_key *keys, size_t n)
     return check_distinct(l);
 }
 
-size_t ll_span_key(const struct ll_span *s, size_t i)
-{
-    return s->index != NULL ? s->index[i] : i;
-}
-
-struct ll_slot *ll_span_slot(const struct ll_span *s, size_t i)
-{
-    return &s->l->slots[ll_span_key(s, i)];
-}
-
 void ll_put_name(struct ll_text *t, const struct ll_lock *l, size_t i)
 {
     ll_put(t, l->names + l->offsets[i], l->offsets[i + 1] - l->offsets[i]);

@@ -11,7 +11,7 @@ for i = 2, #held do
     break
   end
 end
-if alike and first and find(first, mark, 1, true) == 1 then -- as nearly always: one value, and one look tells of all
+if alike and first and find(first, mark, 1, true) == 1 then -- as nearly always: one value, and one comparison tells of all
   call('DEL', unpack(KEYS, 2))
   mine, base, answer[1] = KEYS, 1, string.rep('1', #held)
 else

@@ -27,9 +27,10 @@ enum { AHEAD_MS = 5 };
 struct vote {
     struct ll_take take;
     struct ll_round round;
-    unsigned read;  /* nodes (bits) whose answer was read */
-    unsigned valid; /* of these: valid answers */
-    unsigned far;   /* of these: proposals from LONE_END on */
+    unsigned read;   /* nodes (bits) whose answer was read */
+    unsigned valid;  /* of these: valid answers */
+    unsigned far;    /* of these: proposals from LONE_END on */
+    unsigned voters; /* of the valid ones: those whose votes count */
     int64_t proposals[LL_NODES_MAX];
     int64_t token;
     bool is_unheard; /* a node did not answer the write-back */
@@ -41,15 +42,10 @@ static struct ll_slot *slot_of(const struct vote *v, size_t i)
     return ll_span_slot(v->take.s, i);
 }
 
-/* Nodes (bits) whose votes count. */
-static unsigned voters(const struct vote *v)
-{
-    return ll_count(v->far) >= ll_majority(v->round.c) ? v->valid : v->valid & ~v->far;
-}
-
+/* Nodes (bits) that granted a key. */
 static unsigned grants(const struct vote *v, size_t i)
 {
-    return slot_of(v, i)->grants & voters(v);
+    return slot_of(v, i)->grants & v->voters;
 }
 
 static bool has_majority(const struct vote *v, size_t i)
@@ -74,6 +70,7 @@ static void read_vote(struct vote *v, size_t node)
     }
     v->proposals[node] = v->take.token;
     v->far |= v->proposals[node] >= LONE_END ? 1U << node : 0;
+    v->voters = ll_count(v->far) >= ll_majority(c) ? v->valid : v->valid & ~v->far;
 }
 
 /* True if a majority granted or refused every key: more answers change nothing. */
@@ -92,11 +89,11 @@ static bool is_decided(void *round)
             node->replies[0]->elements > 1)
             read_vote(v, i);
     }
-    if (ll_count(voters(v)) < ll_majority(c))
+    if (ll_count(v->voters) < ll_majority(c))
         return false;
     for (size_t i = 0; i < v->take.s->n; i++) {
         if (!has_majority(v, i) &&
-            ll_count(voters(v)) - ll_count(grants(v, i)) < refusals_needed)
+            ll_count(v->voters) - ll_count(grants(v, i)) < refusals_needed)
             return false;
     }
     return true;
@@ -183,7 +180,7 @@ static void write_back(struct vote *v)
         true; /* and grants of nodes that did not store it are dropped */
     r.enough = has_majority_answered;
     r.allowed = 0;
-    for (size_t node = 0; (node = ll_next(c, voters(v), node)) < c->node_ct; node++) {
+    for (size_t node = 0; (node = ll_next(c, v->voters, node)) < c->node_ct; node++) {
         if (v->proposals[node] > 0 && v->proposals[node] != v->token)
             r.allowed |= 1U << node;
     }
@@ -247,7 +244,7 @@ static int conclude(struct vote *v, unsigned asked)
     else if (v->is_unheard)
         code = ll_fail(c, LL_E_NO_QUORUM, "too few nodes took the token");
     else
-        code = ll_count(voters(v)) >= ll_majority(c) ? LL_BUSY : ll_too_few(&v->round);
+        code = ll_count(v->voters) >= ll_majority(c) ? LL_BUSY : ll_too_few(&v->round);
 
     if (code >= 0)
         give_back_losers(v, asked);

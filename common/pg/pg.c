@@ -75,7 +75,6 @@ int pg_connect(struct pg **out, const struct pg_options *o, struct err *e)
         return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     pg->answer_ms = o->answer_ms;
     pg->transaction_pooling = o->transaction_pooling;
-    pg->by_key = o->by_key;
     (void)snprintf(pg->schema, sizeof pg->schema, "%s",
                    o->schema != NULL ? o->schema : "pg_catalog");
     code = check_url(o->url, e);
@@ -99,17 +98,6 @@ int pg_connect(struct pg **out, const struct pg_options *o, struct err *e)
     }
     *out = pg;
     return 0;
-}
-
-int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
-{
-    if (pg_connect(out, o, e) != 0)
-        return (int)e->code;
-    if (pg_begin_session(*out, o, e) != 0) {
-        pg_close(*out);
-        *out = NULL;
-    }
-    return (int)e->code;
 }
 
 void pg_close(struct pg *pg)
@@ -176,20 +164,15 @@ static int note_prepared(struct pg *pg, const struct sql_text *sql, struct err *
  * typo, and nothing stays in the server's session. */
 int pg_prepare(struct pg *pg, const struct sql_text *sql, struct err *e)
 {
-    const char *name, *text;
-    char *copy;
+    const char *name;
     PGresult *last;
-    int sent;
 
     if (pg_must_be_usable(pg, e) != 0)
         return (int)e->code;
     if (is_prepared(pg, sql))
         return 0;
     name = pg->transaction_pooling ? "" : sql->stem;
-    text = pg_text_sent(pg, (const char *)sql->text, &copy);
-    sent = PQsendPrepare(pg->conn, name, text, 0, NULL);
-    free(copy);
-    if (sent == 0)
+    if (PQsendPrepare(pg->conn, name, (const char *)sql->text, 0, NULL) == 0)
         return pg_conn_error(pg, e, sql->stem);
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "prepare %s", sql->stem);
@@ -202,25 +185,19 @@ static int send_statement(struct pg *pg,
                           const struct pg_wire *w,
                           size_t n)
 {
-    if (pg->transaction_pooling) {
-        char *copy;
-        const char *text = pg_text_sent(pg, (const char *)sql->text, &copy);
-        int sent = PQsendQueryParams(pg->conn, text, (int)n, NULL, w->values,
-                                     w->lengths, w->formats, 1);
-
-        free(copy);
-        return sent;
-    }
+    if (pg->transaction_pooling)
+        return PQsendQueryParams(pg->conn, (const char *)sql->text, (int)n, NULL,
+                                 w->values, w->lengths, w->formats, 1);
     return PQsendQueryPrepared(pg->conn, sql->stem, (int)n, w->values, w->lengths,
                                w->formats, 1);
 }
 
-static int exec(struct pg *pg,
-                const struct sql_text *sql,
-                const struct pg_param *params,
-                size_t n,
-                struct pg_result **res,
-                struct err *e)
+int pg_run(struct pg *pg,
+           const struct sql_text *sql,
+           const struct pg_param *params,
+           size_t n,
+           struct pg_result **res,
+           struct err *e)
 {
     struct pg_wire w;
     PGresult *last;
@@ -233,61 +210,6 @@ static int exec(struct pg *pg,
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "%s", sql->stem);
     return pg_hand_over(last, res, e);
-}
-
-/* Behind a transaction pooler: a statement on its own needs a transaction that carries
- * the settings. */
-static int exec_alone(struct pg *pg,
-                      const struct sql_text *sql,
-                      const struct pg_param *params,
-                      size_t n,
-                      struct pg_result **res,
-                      struct err *e)
-{
-    if (pg_begin(pg, e) != 0)
-        return (int)e->code;
-    if (exec(pg, sql, params, n, res, e) == 0 && pg_commit(pg, e) != 0) {
-        if (res != NULL) {
-            pg_result_free(*res);
-            *res = NULL;
-        }
-        if (e->code == ERR_UNKNOWN)
-            e->code = ERR_CONN; /* as without the transaction */
-    }
-    pg_rollback(pg);
-    return (int)e->code;
-}
-
-int pg_exec(struct pg *pg,
-            const struct sql_text *sql,
-            const struct pg_param *params,
-            size_t n,
-            struct pg_result **res,
-            struct err *e)
-{
-    if (res != NULL)
-        *res = NULL;
-    if (pg_must_be_usable(pg, e) != 0)
-        return (int)e->code;
-    if (pg->transaction_pooling && PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
-        return exec_alone(pg, sql, params, n, res, e);
-    return exec(pg, sql, params, n, res, e);
-}
-
-int pg_ask(struct pg *pg,
-           const struct sql_text *sql,
-           const struct pg_param *params,
-           size_t n,
-           int64_t *answer,
-           struct err *e)
-{
-    struct pg_result *res;
-
-    if (pg_exec(pg, sql, params, n, &res, e) != 0)
-        return (int)e->code;
-    *answer = pg_get_int8(res, 0, 0);
-    pg_result_free(res);
-    return 0;
 }
 
 int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e)

@@ -33,7 +33,6 @@ struct pg_options {
                         one will do: the plan is kept when the tables have grown. No
                         index-only scan: it copies all that matches on a page to return
                         one entry */
-    bool by_key;     /* statements name rows by key only: see pg_text_sent */
     bool transaction_pooling; /* a pooler gives us another session for every
                                  transaction: nothing is left in one */
 };
@@ -158,13 +157,6 @@ int pg_backend_pid(const struct pg *pg);
 
 /* Server of the connection: a host or the folder of a Unix socket, and the port. */
 const char *pg_host(const struct pg *pg);
-
-/* The text that a connection sends for a statement: the statement itself, or with
- * by_key a copy without the places of rows: lines that end with "-- place" are left
- * out, and a constant stands for ctid and xmin. The caller frees *copy. NULL: out of
- * memory.
- */
-const char *pg_text_sent(const struct pg *pg, const char *text, char **copy);
 
 /* The schema of the options. */
 const char *pg_schema(const struct pg *pg);

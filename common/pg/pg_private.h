@@ -13,7 +13,6 @@ struct pg {
     int64_t answer_ms;
     bool broken;
     bool transaction_pooling;
-    bool by_key;
     char schema[64];
     char settings[PG_SETTINGS];       /* sent with every BEGIN; empty: set once for the
                                          session */
@@ -68,9 +67,12 @@ MUST_CHECK int pg_collect(struct pg *pg, PGresult **last, struct err *e);
 MUST_CHECK int
 pg_connect(struct pg **out, const struct pg_options *options, struct err *e);
 
-/* Applies the settings of the options. ERR_CONFIG when the server is behind a
- * transaction pooler although the options say session: the settings would not last. */
-MUST_CHECK int
-pg_begin_session(struct pg *pg, const struct pg_options *options, struct err *e);
+/* As pg_exec, but without a transaction of its own behind a transaction pooler. */
+MUST_CHECK int pg_run(struct pg *pg,
+                      const struct sql_text *sql,
+                      const struct pg_param *params,
+                      size_t n,
+                      struct pg_result **res,
+                      struct err *e);
 
 #endif

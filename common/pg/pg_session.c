@@ -103,7 +103,8 @@ static int check_pooler(struct pg *pg, const struct pg_options *o, struct err *e
     return shared ? err_set(e, ERR_CONFIG, "LL-3005 %s", unknown_pooler) : 0;
 }
 
-int pg_begin_session(struct pg *pg, const struct pg_options *o, struct err *e)
+/* Applies the settings of the options. */
+static int begin_session(struct pg *pg, const struct pg_options *o, struct err *e)
 {
     char text[PG_SETTINGS];
 
@@ -115,4 +116,15 @@ int pg_begin_session(struct pg *pg, const struct pg_options *o, struct err *e)
     if (check_pooler(pg, o, e) != 0)
         return (int)e->code;
     return pg_exec_text(pg, text, NULL, e);
+}
+
+int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
+{
+    if (pg_connect(out, o, e) != 0)
+        return (int)e->code;
+    if (begin_session(*out, o, e) != 0) {
+        pg_close(*out);
+        *out = NULL;
+    }
+    return (int)e->code;
 }

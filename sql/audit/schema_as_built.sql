@@ -55,14 +55,9 @@ actual AS (
    UNION ALL
   SELECT 'function ' || p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
          CASE WHEN p.prosecdef THEN 'SECURITY DEFINER ' ELSE '' END || coalesce(replace(array_to_string(p.proconfig, ' '), 'search_path=' || quote_ident(current_schema()) || ',', 'search_path=ours,') || ' ', '')
-         || encode(sha256(convert_to(p.text, 'UTF8')), 'hex')
-         || CASE WHEN p.text ~ ' -- place\n' AND nullif(current_setting('ledgerlock.objects', true), '') IS NULL
-                 THEN ' or ' || encode(sha256(convert_to(p.by_key, 'UTF8')), 'hex') ELSE '' END, p.proname
-    FROM (SELECT p.*, t.text,
-                 regexp_replace(replace(replace(t.text, 'ctid AS ', '''(0,0)''::tid AS '), 'xmin AS ', '''0''::xid AS '),
-                                '[^\n]* -- place\n', '', 'g') AS by_key
-            FROM pg_proc AS p, replace(p.prosrc, E'\r', '') AS t (text)
-           WHERE p.pronamespace = current_schema()::regnamespace) AS p
+         || encode(sha256(convert_to(replace(p.prosrc, E'\r', ''), 'UTF8')), 'hex'), p.proname
+    FROM pg_proc AS p
+   WHERE p.pronamespace = current_schema()::regnamespace
    UNION ALL
   SELECT 'grant ' || g.what || ' TO ' || CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE r.rolname END,
          string_agg(g.privilege, ', ' ORDER BY g.privilege COLLATE "C"), g.object
@@ -110,15 +105,13 @@ compared AS (
   SELECT coalesce(e.name, a.name) AS name, e.name AS expected, a.name AS actual, a.object, a.definition AS is_now,
          regexp_replace(e.definition, n.ignored, '', 'g') AS wanted, regexp_replace(a.definition, n.ignored, '', 'g') AS definition
     FROM expected AS e FULL JOIN actual AS a ON a.name = e.name
-   CROSS JOIN (SELECT CASE WHEN is_newer THEN '( or )?[0-9a-f]{64}' ELSE 'none of it' END AS ignored FROM newer) AS n)
+   CROSS JOIN (SELECT CASE WHEN is_newer THEN '[0-9a-f]{64}' ELSE 'none of it' END AS ignored FROM newer) AS n)
 SELECT c.name AS what,
        CASE WHEN c.actual IS NULL THEN 'it is missing'
             WHEN c.expected IS NULL THEN c.is_now
             ELSE 'it is now: ' || c.is_now END AS detail
   FROM compared AS c
- WHERE (c.definition = c.wanted -- a function is listed with two texts: as it is, and by key, for postgres.places = "off"
-        OR c.definition = regexp_replace(c.wanted, ' or [0-9a-f]{64}$', '')
-        OR c.definition = regexp_replace(c.wanted, '[0-9a-f]{64} or ', '')) IS NOT TRUE
+ WHERE c.definition IS DISTINCT FROM c.wanted
    AND (c.expected IS NOT NULL OR NOT EXISTS (SELECT FROM expected)
         OR ((c.name LIKE 'grant %' OR (c.name ~ '^(trigger|rule) ' AND NOT (SELECT is_newer FROM newer)))
             AND c.object IN (SELECT o.object FROM actual AS o JOIN expected AS x USING (name) UNION ALL SELECT 'SCHEMA')))

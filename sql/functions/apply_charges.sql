@@ -6,7 +6,7 @@
 -- fit is declined, and so is every period that costs more than the whole balance. The periods behind the first that
 -- does not fit are deferred to the next batch, which reads the new balance.
 -- A subscription is read by its place (ctid) from the pull, which saves an index scan, and by its key: one that was written
--- since the pull is not found there, and stays due for the next pull. postgres.places = "off" leaves the marked lines out. A wallet is read at a fence that is not above the
+-- since the pull is not found there, and stays due for the next pull. A wallet is read at a fence that is not above the
 -- token. If fewer effects are written than decided, the function raises an error, and the batch is rolled back.
 -- The pauses after declines come from the newest row of retry_schedules, which no worker writes.
 -- Every decline, later try and cancellation is an entry of the journal, and the transaction is a row of batches.
@@ -47,7 +47,7 @@ WITH clock AS (
                                    ELSE amount_minor END AS price_minor
                          FROM subscriptions
                         WHERE subscription_id = asked.id AND user_id = asked.user_id
-                          AND ctid = asked.place -- place
+                          AND ctid = asked.place
                        OFFSET 0) AS s -- OFFSET 0: read by place, also in a plan that was made while the table was empty
    CROSS JOIN LATERAL (SELECT ctid AS wallet, balance_minor FROM users
                         WHERE user_id = asked.user_id AND fence <= $1
@@ -99,7 +99,7 @@ WITH clock AS (
     FROM decided AS d
    WHERE d.is_decided AND s.subscription_id = d.subscription_id
      AND s.next_period_no = d.period_no AND s.retries = d.retries -- as it was read, also for a caller without the claim
-     AND s.ctid = d.place AND s.xmin = d.version -- place
+     AND s.ctid = d.place AND s.xmin = d.version
   RETURNING s.subscription_id, s.user_id, s.state, s.next_period_no, s.retries, s.next_due_at, s.cancel_at, d.amount_minor,
             d.captured, d.declined, d.retries AS declines
 ), journaled AS ( -- a period that is captured at its first try has no entry
@@ -118,7 +118,7 @@ WITH clock AS (
     FROM (SELECT user_id, wallet, balance_minor, sum(amount_minor)::bigint AS amount_minor
             FROM decided WHERE captured GROUP BY user_id, wallet, balance_minor) AS p
    WHERE u.user_id = p.user_id AND u.fence <= $1
-     AND u.ctid = p.wallet -- place
+     AND u.ctid = p.wallet
      AND u.balance_minor = p.balance_minor -- as it was read, also for a caller that has not claimed the user
   RETURNING 1
 ), booked AS (

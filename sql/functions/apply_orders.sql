@@ -104,7 +104,7 @@ BEGIN
            skus = d.short::text[], decided_at = v_now, fence = p_token
       FROM unnest(v_ids, v_places, v_is_fulfilled, v_shorts) AS d (id, place, is_fulfilled, short)
      WHERE o.order_id = d.id
-       AND o.ctid = d.place -- place
+       AND o.ctid = d.place
        AND o.state = 'pending'
     RETURNING o.order_id, o.state, o.reason, o.skus, o.user_id, o.total_minor
   ), journaled AS ( -- an order that is fulfilled has no entry: its payment and its movements are never changed
@@ -118,7 +118,7 @@ BEGIN
      SET on_hand = d.units, fence = p_token
     FROM unnest(v_skus, v_stock_places, v_on_hand, v_units) AS d (id, place, on_hand, units)
    WHERE d.units < d.on_hand AND s.sku_id = d.id
-     AND s.ctid = d.place -- place
+     AND s.ctid = d.place
      AND s.on_hand = d.on_hand;
   GET DIAGNOSTICS v_rows = ROW_COUNT;
   v_written := v_written + v_rows;
@@ -132,7 +132,7 @@ BEGIN
      SET balance_minor = d.money, fence = p_token
     FROM unnest(v_wallets, v_wallet_places, v_balance, v_money, v_is_payer) AS d (id, place, balance, money, is_payer)
    WHERE d.is_payer AND u.user_id = d.id
-     AND u.ctid = d.place -- place
+     AND u.ctid = d.place
      AND u.balance_minor = d.balance;
   GET DIAGNOSTICS v_rows = ROW_COUNT;
   v_written := v_written + v_rows;

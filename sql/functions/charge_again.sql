@@ -22,7 +22,7 @@ BEGIN
                             AND period_start >= v_from AND period_start < v_to
                          OFFSET 0) AS open -- OFFSET 0: one index scan for each, also with wrong statistics
      WHERE c.subscription_id = d.id AND c.period_no = d.no AND c.period_start = d.starts
-       AND c.ctid = open.place -- place
+       AND c.ctid = open.place
        AND c.period_start >= v_from AND c.period_start < v_to AND c.state = 'declined';
     GET DIAGNOSTICS v_n = ROW_COUNT;
     v_all := v_all + v_n;

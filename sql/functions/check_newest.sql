@@ -32,7 +32,7 @@ BEGIN
      WHERE NOT EXISTS (SELECT FROM seals WHERE to_char(month, 'YYYY_MM') = right(c.relname, 7)) LOOP
     EXECUTE format(
       'WITH newest AS MATERIALIZED (SELECT %1$s, %2$s AS payer, %3$s AS written FROM %4$s WHERE %3$s > $1 AND %5$s'
-      || ' AND ctid >= $2' -- place
+      || ' AND ctid >= $2'
       || ')
        SELECT (SELECT count(*) FROM newest),
               (SELECT coalesce(sum(n - 1), 0)::bigint

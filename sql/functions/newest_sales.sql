@@ -9,7 +9,7 @@ DECLARE
 BEGIN
   FOR v_part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'stock_movements'::regclass LOOP
     v_parts := v_parts || format(' UNION ALL SELECT sku_id, -qty FROM %s WHERE kind = ''sale'' AND moved_at > $1', v_part)
-      || format(' AND ctid >= ''(%s,0)''', greatest(pg_relation_size(v_part) / current_setting('block_size')::bigint - p_pages, 0)) -- place
+      || format(' AND ctid >= ''(%s,0)''', greatest(pg_relation_size(v_part) / current_setting('block_size')::bigint - p_pages, 0))
       ;
   END LOOP;
   RETURN QUERY EXECUTE format(

@@ -13,7 +13,7 @@ WITH parked AS (
    CROSS JOIN LATERAL (SELECT ctid AS place FROM orders WHERE order_id = asked.id
                        OFFSET 0) AS found -- OFFSET 0: by key, also with wrong statistics
    WHERE s.order_id = asked.id
-     AND s.ctid = found.place -- place
+     AND s.ctid = found.place
      AND s.state = 'pending'
   RETURNING s.*
 ), journaled AS (

@@ -17,7 +17,6 @@ enum { HOGS = PRIVATE_PG_CONNECTIONS - 3 };
 
 const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
-static struct private_pg postgres;
 static PGconn *hogs[HOGS];
 static char disk[64];     /* the small file system; "" when there is none */
 static char log_path[80]; /* of PostgreSQL's log, which must not stand on it: a full
@@ -52,8 +51,8 @@ static void take_all_connections(void)
 
     (void)snprintf(url, sizeof url,
                    "postgresql:///postgres?host=%s&user=ledgerlock_test_client",
-                   postgres.dir);
-    fixture_exec(postgres.url,
+                   private_pg.dir);
+    fixture_exec(private_pg.url,
                  "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
                  " application_name LIKE 'ledgerlock worker%'");
     for (size_t n = 0; n < HOGS - (gate_is_shut() ? 1 : 0); n++)
@@ -172,7 +171,7 @@ CASE(disk_full_is_waited_for)
     }
     fixture_pause_ms(2000);
     assert_int_equal(unlink(ballast), 0);
-    private_pg_start(&postgres); /* if it has given up meanwhile */
+    private_pg_start(&private_pg); /* if it has given up meanwhile */
     fault_assert_midway();
     fault_full_speed();
     fault_recovers();
@@ -202,11 +201,11 @@ static void log_elsewhere(void)
     assert_true(fd >= 0);
     assert_int_equal(fchmod(fd, 0666), 0); /* the server is another user's */
     (void)close(fd);
-    (void)snprintf(inside, sizeof inside, "%s/log", postgres.dir);
-    private_pg_kill(&postgres);
+    (void)snprintf(inside, sizeof inside, "%s/log", private_pg.dir);
+    private_pg_kill(&private_pg);
     assert_int_equal(unlink(inside), 0);
     assert_int_equal(symlink(log_path, inside), 0);
-    private_pg_start(&postgres);
+    private_pg_start(&private_pg);
 }
 
 static void open_servers(void)
@@ -218,7 +217,7 @@ static void open_servers(void)
         (void)setenv("LL_TEST_TMP", disk, 1);
     else
         disk[0] = '\0';
-    private_pg_open(&postgres);
+    private_pg_open(&private_pg);
     if (kept != NULL)
         (void)setenv("LL_TEST_TMP", kept, 1);
     else
@@ -230,7 +229,7 @@ static void open_servers(void)
 
 static void close_servers(void)
 {
-    private_pg_close(&postgres);
+    private_pg_close(&private_pg);
     if (disk[0] != '\0') {
         (void)umount2(disk, MNT_DETACH);
         (void)rmdir(disk);
@@ -241,7 +240,7 @@ static void close_servers(void)
 static void close_world(void)
 {
     give_connections_back();
-    private_pg_start(&postgres);
+    private_pg_start(&private_pg);
     world_close();
 }
 

@@ -15,7 +15,7 @@ const struct world_plan world_plan = {.points = true,
                                       .poll_ms = 50,
                                       .batch = 5,
                                       .load = &fault_small};
-GROUP(.open = world_open, .close = world_close);
+GROUP(GROUP_OF_WORLD);
 
 WORLD_OPEN(open_usual, FAULT_PLAN, .load = &fault_usual)
 

@@ -192,8 +192,7 @@ CASE(swizzled_ways_of_three_pools_drain_after_the_last,
     assert_true(swallowed >= LINKS);
     fault_recovers();
     for (size_t i = 0; i < POOLS; i++) {
-        (void)kill(pools[i].pid, SIGTERM);
-        pool_assert_ends(&pools[i], 0);
+        pool_end(&pools[i]);
     }
     meet_assert("billing");
     meet_assert("orders");

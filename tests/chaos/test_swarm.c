@@ -2,6 +2,7 @@
  * last one is over. The mixtures change daily; LL_TEST_SEED repeats one, as it
  * was printed. LL_TEST_SOAK_MINUTES draws one after the other for so long. */
 #include "tests/lib/fault.h"
+#include "tests/lib/private_pg.h"
 #include "tests/lib/swarm.h"
 #include "tests/lib/swarm_faults.h"
 
@@ -158,8 +159,8 @@ static void close_round(void)
     world_close();
 }
 
-GROUP(.start = swarm_open_postgres,
-      .stop = swarm_close_postgres,
+GROUP(.start = private_pg_begin,
+      .stop = private_pg_end,
       .open = world_open,
       .close = close_round);
 

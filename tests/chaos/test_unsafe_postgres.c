@@ -6,20 +6,18 @@
 
 const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_small};
 
-static struct private_pg postgres;
-
 /* A setting of the whole server; returns when new sessions have it. */
 static void set(const char *setting, const char *value)
 {
     char sql[128], answer[16] = "";
 
     (void)snprintf(sql, sizeof sql, "ALTER SYSTEM SET %s = %s", setting, value);
-    fixture_exec(postgres.url, sql);
-    fixture_exec(postgres.url, "SELECT pg_reload_conf()");
+    fixture_exec(private_pg.url, sql);
+    fixture_exec(private_pg.url, "SELECT pg_reload_conf()");
     (void)snprintf(sql, sizeof sql, "SHOW %s", setting);
     for (int i = 0; strcmp(answer, value) != 0; i++) {
         assert_true(i < 6000);
-        fixture_query_text(postgres.url, sql, answer, sizeof answer);
+        fixture_query_text(private_pg.url, sql, answer, sizeof answer);
         fixture_pause_ms(10);
     }
 }
@@ -57,17 +55,4 @@ CASE(unsafe_postgres_is_worked_on_when_one_says_so)
     fault_end();
 }
 
-static void open_server(void)
-{
-    private_pg_open(&postgres);
-}
-
-static void close_server(void)
-{
-    private_pg_close(&postgres);
-}
-
-GROUP(.start = open_server,
-      .stop = close_server,
-      .open = world_open,
-      .close = world_close);
+GROUP(.start = private_pg_begin, .stop = private_pg_end, GROUP_OF_WORLD);

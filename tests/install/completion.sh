@@ -42,7 +42,7 @@ wants "debug info warn error" run --log-level ""
 wants "debug" run --log-level d
 wants "debug info warn error" run --log-level =
 wants "warn" run --log-level = w
-wants "on off" audit --postgres-places ""
+wants "session transaction" audit --pooling ""
 # A value that may be anything: bash goes on with names of files.
 wants "" run --config ""
 wants "" run -w ""

@@ -142,7 +142,7 @@ static const char *const audit_world_totals =
 "           \"difference\": 0, \"charged\": 5600, \"declined\": 0},"
 "  \"USD\": {\"deposited\": 11500, \"withdrawn\": 900, \"in_wallets\": 6200, \"subscription_revenue\": 4400, \"order_revenue\": 900, \"refunded\": 900,"
 "           \"difference\": 0, \"charged\": 4400, \"declined\": 19000}},"
-" \"locks\": {\"granted\": 11, \"busy\": 2, \"lost\": 0, \"fenced\": 0, \"uncertain\": 0, \"commit_unknown\": 0,"
+" \"locks\": {\"granted\": 11, \"busy\": 2, \"row_locked\": 0, \"lost\": 0, \"fenced\": 0, \"uncertain\": 0, \"commit_unknown\": 0,"
 "  \"batches\": 3, \"restarts\": 1},"
 " \"incidents\": {\"lost\": 0, \"fenced\": 1, \"uncertain\": 0, \"commit_unknown\": 0,"
 "  \"forced_unlock\": 0, \"parked\": 0, \"resumed\": 0}}";

@@ -218,11 +218,9 @@ void fault_recovers(void)
 
 void fault_end(void)
 {
-    (void)kill(world.pool.pid, SIGTERM);
-    pool_assert_ends(&world.pool, 0);
+    pool_stop();
     if (world.others.pid > 0) {
-        (void)kill(world.others.pid, SIGTERM);
-        pool_assert_ends(&world.others, 0);
+        pool_end(&world.others);
     }
     fault_check();
 }

@@ -2,6 +2,8 @@
 #define _XOPEN_SOURCE 700
 #include "tests/lib/ha_world.h"
 
+#include "tests/lib/play_inside.h"
+
 /* ---- servers ---- */
 
 void ha_start(struct ha_server *s, int primary_port)
@@ -100,6 +102,37 @@ void ha_wait_replicas(struct ha_server *primary, int n)
 void ha_wait_linked(struct ha_server *replica)
 {
     ha_wait_info(replica, "master_link_status:up");
+}
+
+void ha_follow(struct ha_server *a, const struct ha_server *b)
+{
+    char command[64];
+
+    (void)snprintf(command, sizeof command, "REPLICAOF 127.0.0.1 %d", b->port);
+    ha_do(a, command);
+}
+
+/* ---- steps ---- */
+
+static struct quorum_world played;
+
+void ha_play(struct ha_server *const *servers, size_t n)
+{
+    memset(&played, 0, sizeof played);
+    play_begin(&played);
+    played.n = n;
+    for (size_t i = 0; i < n; i++) {
+        played.servers[i] = servers[i]->redis;
+        quorum_reconnect(&played, i);
+    }
+    (void)snprintf(played.plain_url, sizeof played.plain_url, "%s", servers[0]->url);
+}
+
+void ha_play_end(void)
+{
+    play_end_calls();
+    for (size_t i = 0; i < played.n; i++)
+        redisFree(played.raw[i]);
 }
 
 /* ---- Sentinels ---- */

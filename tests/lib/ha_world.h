@@ -45,6 +45,14 @@ void ha_wait_replicas(struct ha_server *primary, int n);
 /* Waits until INFO of the server contains the text. */
 void ha_wait_info(struct ha_server *s, const char *text);
 
+/* The steps of play.h go to these servers from here on, and clients a to o to the
+ * first of them, until the end. */
+void ha_play(struct ha_server *const *servers, size_t n);
+void ha_play_end(void);
+
+/* A becomes the replica of b, which is a primary. */
+void ha_follow(struct ha_server *a, const struct ha_server *b);
+
 /* Starts a Sentinel that alone decides on a failover, and waits until it knows as many
  * replicas. */
 void ha_sentinel_start(struct ha_sentinel *s, int primary_port, size_t replicas);

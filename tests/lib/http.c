@@ -98,15 +98,3 @@ void http_browse(int port, const char *words)
         skip();
     assert_int_equal(status, 0);
 }
-
-double http_metric(const struct http_answer *a, const char *sample)
-{
-    char line[256];
-    const char *at;
-
-    (void)snprintf(line, sizeof line, "\n%s ", sample);
-    at = strstr(a->body, line);
-    if (at == NULL)
-        fail_msg("no sample %s in:\n%s", sample, a->body);
-    return strtod(at + strlen(line), NULL);
-}

@@ -30,8 +30,4 @@ int http_get(int port, struct http_answer *a, const char *path);
  * case if there is none, and fails it if the browser finds something wrong. */
 void http_browse(int port, const char *words);
 
-/* The number behind a sample's name and labels in a text of metrics; fails without it.
- */
-double http_metric(const struct http_answer *a, const char *sample);
-
 #endif

@@ -13,6 +13,14 @@ struct fixture_redis lock_own_server(void)
     return own;
 }
 
+struct fake_redis fake_saying(const char *word, const char *answer)
+{
+    struct fake_redis fake = {0};
+
+    fake_redis_say(&fake, word, answer);
+    return fake;
+}
+
 struct ll_client *lock_open(const struct ll_options *o)
 {
     struct ll_client *c;
@@ -59,6 +67,14 @@ void lock_drop_client(struct ll_client **c)
 void lock_drop_lock(struct ll_lock **l)
 {
     ll_free(*l);
+}
+
+void lock_drop_lone(struct ll_lock **l)
+{
+    struct ll_client *c = *l != NULL ? (*l)->client : NULL;
+
+    ll_free(*l);
+    ll_close(c);
 }
 
 void lock_drop_renewer(struct ll_renewer **r)

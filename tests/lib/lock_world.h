@@ -7,8 +7,9 @@
 
 #include <hiredis/hiredis.h>
 
-#include "common/lock/lock.h"
+#include "common/lock/internal.h"
 #include "tests/lib/proxy.h"
+#include "tools/testkit/fake_redis.h"
 
 /* One Redis for the whole file, flushed before every test. */
 extern struct fixture_redis lock_server;
@@ -30,14 +31,19 @@ extern const struct test_group lock_group;
 /* Clients, locks, connections and servers that are closed at the end of their block. */
 void lock_drop_client(struct ll_client **c);
 void lock_drop_lock(struct ll_lock **l);
+void lock_drop_lone(struct ll_lock **l);
 void lock_drop_renewer(struct ll_renewer **r);
 void lock_drop_connection(redisContext **raw);
 #define CLIENT OWNED(lock_drop_client) struct ll_client
 #define LOCK OWNED(lock_drop_lock) struct ll_lock
+#define LONE OWNED(lock_drop_lone) struct ll_lock /* and its client */
 #define RENEWER OWNED(lock_drop_renewer) struct ll_renewer
 #define CONTEXT OWNED(lock_drop_connection) redisContext
 #define FAKE OWNED(fake_redis_close) struct fake_redis
 #define REDIS OWNED(fixture_redis_close) struct fixture_redis
+
+/* A server that answers so to the commands that begin with the word. */
+struct fake_redis fake_saying(const char *word, const char *answer);
 
 /* Another Redis, of the test's own. */
 struct fixture_redis lock_own_server(void);

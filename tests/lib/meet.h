@@ -17,7 +17,8 @@ void meet_plant(void);
  * next ones do not wait. Plants the triggers if they are not there. */
 void meet_begin(void);
 
-/* Asserts that workers of this job found keys taken. */
+/* Asserts that workers of this job found keys taken: in Redis, or without Redis rows. A
+ * key (without Redis a row) that the test holds itself counts as well. */
 void meet_assert(const char *job);
 
 #endif

@@ -47,10 +47,10 @@ static void read_step(struct play_step *s, const char *text)
         assert_true(s->n < PLAY_WORDS);
         s->word[s->n++] = at[0] == '@' ? full_key(s, at + 1) : at;
     }
-    if (strcmp(play_word(s, 0), "await") == 0) {
-        s->waits = true;
+    s->waits = strcmp(play_word(s, 0), "await") == 0;
+    s->is_promise = strcmp(play_word(s, 0), "promise") == 0;
+    if (s->waits || s->is_promise)
         memmove(s->word, s->word + 1, --s->n * sizeof s->word[0]);
-    }
 }
 
 /* ---- answers ---- */
@@ -79,13 +79,12 @@ bool play_is_wanted(const struct play_step *s, const struct play_answer *a)
 
 static void fail_step(const struct play_step *s, const struct play_answer *a)
 {
-    if (a->kind == PLAY_CODE)
-        fail_msg("\"%s\": %s %s", s->text, ll_strerror((int)a->number),
-                 a->text != NULL ? a->text : "");
-    else if (a->kind == PLAY_TEXT)
-        fail_msg("\"%s\": %s", s->text, a->text);
-    else
-        fail_msg("\"%s\": %lld", s->text, a->number);
+    const char *code = a->kind == PLAY_CODE ? ll_strerror((int)a->number) : "";
+    const char *text = a->text != NULL ? a->text : "";
+
+    if (s->is_promise)
+        promise_broken("\"%s\": %lld %s %s", s->text, a->number, code, text);
+    fail_msg("\"%s\": %lld %s %s", s->text, a->number, code, text);
 }
 
 /* ---- one step after the other ---- */
@@ -194,18 +193,29 @@ static void close_any(void)
     }
 }
 
-static void close_fresh(void)
+void play_on(struct quorum_world *w, size_t n, uint32_t max_lease_ms)
+{
+    quorum_start(w, n, max_lease_ms);
+    play_begin(w);
+}
+
+void play_off(struct quorum_world *w)
 {
     playing.moved_clock = false;
     close_any();
-    quorum_stop(&fresh);
+    quorum_stop(w);
+}
+
+static void close_fresh(void)
+{
+    play_off(&fresh);
 }
 
 /* clang-format off */
 const struct test_group play_on_one = {.stop = stop_servers, .open = open_one, .close = close_any};
 const struct test_group play_on_quorum = {.stop = stop_servers, .open = open_three, .close = close_any};
 const struct test_group play_on_fresh = {.open = open_fresh_one, .close = close_fresh};
-static const struct test_group on_fresh_quorum = {.open = open_fresh_three, .close = close_fresh};
+const struct test_group play_on_fresh_quorum = {.open = open_fresh_three, .close = close_fresh};
 
 /* clang-format on */
 
@@ -218,10 +228,10 @@ void play_register(
         int place;
         const char *suffix;
         const struct test_group *group;
-    } places[] = {
-        {PLAY_AT_ONE, "", is_fresh ? &play_on_fresh : &play_on_one},
-        {PLAY_AT_QUORUM, "_on_a_quorum", is_fresh ? &on_fresh_quorum : &play_on_quorum},
-        {PLAY_AT_CLUSTER, "_in_a_cluster", &play_in_cluster}};
+    } places[] = {{PLAY_AT_ONE, "", is_fresh ? &play_on_fresh : &play_on_one},
+                  {PLAY_AT_QUORUM, "_on_a_quorum",
+                   is_fresh ? &play_on_fresh_quorum : &play_on_quorum},
+                  {PLAY_AT_CLUSTER, "_in_a_cluster", &play_in_cluster}};
 
     for (size_t i = 0; i < 3; i++) {
         char *full = malloc(strlen(name) + 16); /* lives as long as the program */

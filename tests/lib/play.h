@@ -10,7 +10,8 @@
  * Steps stand behind each other with "; ". A step is "WHO CALL WORDS: ANSWER". Without
  * an answer a call must say ok, and a question yes. An answer is a code of lock.h
  * ("busy", "lost|gone", "fault"), a number or a range of numbers ("1", "0-5000"), or a
- * part of a text. "await STEP" asks until it is so. Times are in milliseconds; a lease
+ * part of a text. "await STEP" asks until it is so; "promise STEP" tells of a broken
+ * promise where it is not. Times are in milliseconds; a lease
  * is 60000 where none is given.
  *
  * Clients are a to z; p to z reach their servers through proxies. Each has locks of its
@@ -20,14 +21,16 @@
  */
 /* clang-format off */
 /* of a client ("a") or a lock of it ("a2"):
- *   a limits MS [CONNECT]       for an answer; the first of all steps of a client
+ *   a limits MS [CONNECT]       for an answer; before all other steps of a client
+ *   a replicas N                that have to confirm a grant; also before them
  *   a connect, a disconnect; a everywhere: connects to every node of a quorum
  *   a try KEY [LEASE]           takes it or says busy
  *   a take KEY [LEASE]          tries again until every node has granted it
  *   a stopped_try KEY           tries when the servers have just been stopped
  *   a all|any|one KEYS [LEASE]  takes them in this mode
  *   a wait KEYS MS [MODE]       waits up to MS for them
- *   a begin KEYS MS [MODE]      waits in the background, until "a end"
+ *   a begin KEYS MS [MODE]      waits in the background, until "a end"; 0: tries
+ *   a begin_release             releases there
  *   a extend MS, a verify, a release, a abandon
  *   a renew [INTERVAL [STALL [MAX]]], a renewed N, a losses: N, a loss: CODE
  *   a stepped                   a renewer without a thread; before "a renew"
@@ -41,6 +44,9 @@
  * of the servers:
  *   set KEY [MS], del KEY       as another program does it, on every node
  *   copies KEY: N               so many nodes have it, or all; waits for it where there are several
+ *   tokens KEY: N               so many have it under the last token that was granted
+ *   minted: N                   so far is the last token of each above that one
+ *   forget                      that token: the next may be lower
  *   ttl KEY: RANGE              on every node that has it; the same on all
  *   keys: N                     of the library, on a node
  *   blocked: N                  clients that wait in a command of a node
@@ -54,7 +60,8 @@
  *   slot follow                 waits until another server has it
  * of the proxies:
  *   proxy cut_before|cut_after WORD [TIMES], proxy late WORD TIMES MS, proxy delay MS
- *   proxy swallow, let, swallow_after WORD, refuse, welcome, pass, cut
+ *   proxy swallow, let, swallow_at|swallow_after WORD, refuse, welcome, pass, cut
+ *                               the word RAISE is the script that writes back
  *   proxy cuts: N               and the other counts
  * of time:
  *   time MS                     goes on for the servers' leases and the test's
@@ -100,9 +107,15 @@ void play_register(struct test_case cases[3],
                    const char *steps);
 
 /* A case in C at one of the places, with steps where they say it better. */
-extern const struct test_group play_on_one, play_on_fresh, play_on_quorum;
+extern const struct test_group play_on_one, play_on_fresh, play_on_quorum,
+    play_on_fresh_quorum;
 #define PLAY_CASE(place, ...) CASE_IN(place, struct quorum_world, __VA_ARGS__)
 void play(const char *steps);
+
+/* Other n servers of the case's own, until the end of the block. */
+void play_on(struct quorum_world *w, size_t n, uint32_t max_lease_ms);
+void play_off(struct quorum_world *w);
+#define PLAYED OWNED(play_off) struct quorum_world
 
 /* The lock and the client that the steps call so. */
 struct ll_lock *play_lock(const char *who);

@@ -99,14 +99,18 @@ static void *wait_in_thread(void *actor)
 {
     struct play_actor *a = actor;
 
-    a->code = ll_acquire_wait(a->l[0], a->keys.keys, a->keys.n, a->mode, PLAY_LEASE_MS,
-                              a->wait_ms, -1);
+    a->code = a->keys.n == 0 ? ll_release(a->l[0])
+              : a->wait_ms == 0
+                  ? ll_acquire(a->l[0], a->keys.keys, a->keys.n, a->mode, PLAY_LEASE_MS)
+                  : ll_acquire_wait(a->l[0], a->keys.keys, a->keys.n, a->mode,
+                                    PLAY_LEASE_MS, a->wait_ms, -1);
     return NULL;
 }
 
 static struct play_answer call_begin(const struct call *c)
 {
-    c->a->keys = play_read_keys(play_word(c->s, 2));
+    c->a->keys =
+        is(c, "begin") ? play_read_keys(play_word(c->s, 2)) : (struct play_keys){0};
     c->a->wait_ms = number(c, 3, 0);
     c->a->mode = play_mode_of(c->s->n > 4 ? c->s->word[4] : "all");
     c->a->waits = true;
@@ -118,7 +122,7 @@ static struct play_answer call_end(const struct call *c)
 {
     assert_int_equal(pthread_join(c->a->thread, NULL), 0);
     c->a->waits = false;
-    return granted(c, c->a->code);
+    return c->a->keys.n == 0 ? play_code_of(c->a, c->a->code) : granted(c, c->a->code);
 }
 
 static struct play_answer call_verify(const struct call *c)
@@ -248,19 +252,24 @@ static struct play_answer ask_error(const struct call *c)
 static const struct {
     const char *word;
     struct play_answer (*call)(const struct call *c);
-} calls[] = {
-    {"try", call_try},        {"stopped_try", call_stopped}, {"take", call_take},
-    {"all", call_acquire},    {"any", call_acquire},         {"one", call_acquire},
-    {"wait", call_wait},      {"begin", call_begin},         {"end", call_end},
-    {"connect", call_code},   {"extend", call_code},         {"force", call_code},
-    {"key", call_code},       {"verify", call_verify},       {"release", call_release},
-    {"abandon", call_plain},  {"disconnect", call_plain},    {"everywhere", call_plain},
-    {"floor", call_plain},    {"renewed", call_plain},       {"stepped", call_plain},
-    {"progress", call_plain}, {"round", call_round},         {"renew", call_renew},
-    {"loss", call_loss},      {"list", call_count},          {"dead", call_count},
-    {"losses", ask_number},   {"valid", ask_number},         {"invalid", ask_number},
-    {"left", ask_number},     {"granted", ask_number},       {"busy", ask_number},
-    {"token", ask_number},    {"error", ask_error}};
+} calls[] = {{"try", call_try},          {"stopped_try", call_stopped},
+             {"take", call_take},        {"all", call_acquire},
+             {"any", call_acquire},      {"one", call_acquire},
+             {"wait", call_wait},        {"begin", call_begin},
+             {"end", call_end},          {"connect", call_code},
+             {"extend", call_code},      {"force", call_code},
+             {"key", call_code},         {"verify", call_verify},
+             {"release", call_release},  {"begin_release", call_begin},
+             {"abandon", call_plain},    {"disconnect", call_plain},
+             {"everywhere", call_plain}, {"floor", call_plain},
+             {"renewed", call_plain},    {"stepped", call_plain},
+             {"progress", call_plain},   {"round", call_round},
+             {"renew", call_renew},      {"loss", call_loss},
+             {"list", call_count},       {"dead", call_count},
+             {"losses", ask_number},     {"valid", ask_number},
+             {"invalid", ask_number},    {"left", ask_number},
+             {"granted", ask_number},    {"busy", ask_number},
+             {"token", ask_number},      {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)
 {
@@ -269,6 +278,10 @@ struct play_answer play_call(const struct play_step *s)
     if (strcmp(play_word(s, 1), "limits") == 0) {
         c.a->limit_ms = number(&c, 2, 0);
         c.a->connect_ms = number(&c, 3, 0);
+        return play_nothing();
+    }
+    if (is(&c, "replicas")) {
+        c.a->replicas = number(&c, 2, 0);
         return play_nothing();
     }
     c.l = play_lock(s->word[0]);

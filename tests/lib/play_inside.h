@@ -14,7 +14,7 @@ struct play_step {
     char keys[PLAY_WORDS][64];
     size_t n;
     const char *wanted; /* NULL: ok, yes or nothing */
-    bool waits;
+    bool waits, is_promise;
 };
 
 struct play_answer {
@@ -70,7 +70,7 @@ struct play_actor {
     struct ll_client *c;
     struct ll_lock *l[PLAY_LOCKS];
     char nonce[PLAY_LOCKS][LL_NONCE_SIZE];
-    uint32_t limit_ms, connect_ms;
+    uint32_t limit_ms, connect_ms, replicas;
     struct ll_renewer *r;
     struct told told;
     pthread_t thread; /* of "begin" */

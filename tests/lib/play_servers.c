@@ -4,6 +4,8 @@
 #include "tests/lib/clock_world.h"
 #include "tests/lib/play_cluster.h"
 
+#include "lua_gen.h"
+
 /* ---- servers ---- */
 
 static redisReply *ask(size_t node, const struct play_step *s)
@@ -18,7 +20,7 @@ static redisReply *ask(size_t node, const struct play_step *s)
 
 static struct play_answer read_reply(const redisReply *reply)
 {
-    static char text[1024];
+    static char text[4096];
     struct play_answer a = {.kind = PLAY_NUMBER, .number = reply->integer};
 
     if (reply->type == REDIS_REPLY_NIL)
@@ -101,26 +103,9 @@ static struct play_answer do_keys(const struct play_step *s)
     return ask_words(s, (const char *[]){"KEYS", pattern, NULL});
 }
 
-/* An integer of one node. */
-static long long ask_integer(size_t node, const char *command, const char *key)
-{
-    redisReply *reply = redisCommand(playing.w->raw[node], "%s %s", command, key);
-    long long n;
-
-    if (reply == NULL)
-        fail_msg("%s %s: no answer", command, key);
-    n = reply->str != NULL ? strtoll(reply->str, NULL, 10) : reply->integer;
-    freeReplyObject(reply);
-    return n;
-}
-
 static struct play_answer do_copies(const struct play_step *s)
 {
-    long long n = 0;
-
-    for (size_t i = 0; i < playing.w->n; i++)
-        n += playing.w->raw[i] != NULL ? ask_integer(i, "EXISTS", key_word(s)) : 0;
-    return play_number_of(n);
+    return play_number_of((long long)quorum_copies(playing.w, play_word(s, 1)));
 }
 
 /* -2: the node has no such key. */
@@ -129,7 +114,8 @@ static struct play_answer do_ttl(const struct play_step *s)
     struct play_answer a = play_number_of(-2);
 
     for (size_t i = 0; i < playing.w->n; i++) {
-        long long ms = ask_integer(i, "PTTL", key_word(s));
+        long long ms =
+            lock_number(redisCommand(playing.w->raw[i], "PTTL %s", key_word(s)));
 
         if (ms != -2)
             a.number = ms;
@@ -139,42 +125,46 @@ static struct play_answer do_ttl(const struct play_step *s)
     return a;
 }
 
-/* A number behind a name in INFO of the first node; 0 where the name is not there. */
-static struct play_answer info_number(const char *section, const char *name)
-{
-    redisReply *reply = redisCommand(playing.w->raw[0], "INFO %s", section);
-    const char *at = strstr(reply->str, name);
-    long long n = at != NULL ? strtoll(at + strlen(name), NULL, 10) : 0;
-
-    freeReplyObject(reply);
-    return play_number_of(n);
-}
-
 static struct play_answer do_calls(const struct play_step *s)
 {
     char name[64];
 
     (void)snprintf(name, sizeof name, "cmdstat_%s:calls=", play_word(s, 1));
-    return info_number("commandstats", name);
+    return play_number_of(lock_info(playing.w->raw[0], "commandstats", name));
 }
 
 static struct play_answer do_blocked(const struct play_step *s)
 {
     (void)s;
-    return info_number("clients", "blocked_clients:");
+    return play_number_of(lock_info(playing.w->raw[0], "clients", "blocked_clients:"));
 }
 
 /* How far the last token of a node is above the last one that was granted. */
 static struct play_answer do_minted(const struct play_step *s)
 {
     struct play_answer a = play_number_of(0);
-    char name[64];
 
-    (void)s;
-    (void)snprintf(name, sizeof name, "%s!last", playing.w->prefix);
     for (size_t i = 0; i < playing.w->n && a.number == 0; i++)
-        a.number = ask_integer(i, "GET", name) - playing.last_token;
+        if (is_asked(i, s))
+            a.number = quorum_last(playing.w, i) - playing.last_token;
     return a;
+}
+
+static struct play_answer do_tokens(const struct play_step *s)
+{
+    long long n = 0;
+
+    for (size_t i = 0; i < playing.w->n; i++)
+        n += quorum_token(playing.w, i, play_word(s, 1)) == playing.last_token &&
+             quorum_last(playing.w, i) >= playing.last_token;
+    return play_number_of(n);
+}
+
+static struct play_answer do_forget(const struct play_step *s)
+{
+    (void)s;
+    playing.last_token = 0;
+    return play_nothing();
 }
 
 static struct play_answer do_server(size_t node, const struct play_step *s)
@@ -206,7 +196,8 @@ static struct play_answer do_clock(size_t node, const struct play_step *s)
 static struct play_answer do_time(const struct play_step *s)
 {
     for (size_t i = 0; i < playing.w->n; i++)
-        (void)do_clock(i, s);
+        if (playing.w->raw[i] != NULL)
+            (void)do_clock(i, s);
     clock_jump_boot(play_number(s, 1, 0));
     return play_nothing();
 }
@@ -244,8 +235,10 @@ static struct play_answer do_proxy(size_t node, const struct play_step *s)
     const char *what = play_word(s, 1), *word = s->n > 2 ? s->word[2] : "";
     unsigned times = (unsigned)play_number(s, 3, 1);
     struct proxy *p = &playing.w->proxies[node];
-    size_t n = strlen(word);
+    size_t n;
 
+    word = strcmp(word, "RAISE") == 0 ? lua_texts[LUA_RAISE].sha1 : word;
+    n = strlen(word);
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++)
         if (strcmp(what, counts[i].word) == 0) /* since the case began */
             return play_number_of(proxy_count(p, counts[i].count) -
@@ -258,6 +251,8 @@ static struct play_answer do_proxy(size_t node, const struct play_step *s)
         proxy_late(p, word, n, times, (unsigned)play_number(s, 4, 0));
     else if (strcmp(what, "delay") == 0)
         proxy_delay(p, (unsigned)play_number(s, 2, 0));
+    else if (strcmp(what, "swallow_at") == 0)
+        proxy_swallow_at(p, word, n);
     else if (strcmp(what, "swallow_after") == 0)
         proxy_swallow_after(p, word, n);
     else if (strcmp(what, "swallow") == 0 || strcmp(what, "let") == 0)
@@ -288,6 +283,7 @@ static const struct {
     {"wall", .act = do_own_time},   {"minted", .act = do_minted},
     {"boot", .act = do_own_time},   {"server", .each = do_server},
     {"rest", .act = do_own_time},   {"clock", .each = do_clock},
+    {"forget", .act = do_forget},   {"tokens", .act = do_tokens, .settles = true},
     {"proxy", .each = do_proxy},    {"slot", .act = play_slot},
     {"time", .act = do_time}};
 

@@ -86,9 +86,10 @@ struct ll_client *play_client(const char *who)
     uint32_t connect_ms = limit_ms < CONNECT_MS ? CONNECT_MS : limit_ms;
 
     if (a->c == NULL)
-        a->c = quorum_client_limited(w, who[0] < 'p' ? w->plain_url : w->url,
-                                     a->connect_ms > 0 ? a->connect_ms : connect_ms,
-                                     limit_ms);
+        a->c = LOCK_OPEN(.url = who[0] < 'p' ? w->plain_url : w->url,
+                         .prefix = w->prefix, .max_lease_ms = w->max_lease_ms,
+                         .connect_ms = a->connect_ms > 0 ? a->connect_ms : connect_ms,
+                         .reply_ms = limit_ms, .replicas = a->replicas);
     return a->c;
 }
 

@@ -2,6 +2,7 @@
  */
 #include "tests/lib/pool_world.h"
 
+#include <fcntl.h>
 #include <time.h>
 
 #include "tests/lib/checker.h"
@@ -198,22 +199,49 @@ int pool_asks(const struct fixture *f, int64_t ms)
 
 /* ---- processes ---- */
 
+const char *pool_proc(pid_t pid, const char *name)
+{
+    static char text[1 << 16];
+    char path[64];
+    ssize_t n;
+    int fd;
+
+    (void)snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    for (ssize_t i = 0; i < n; i++)
+        text[i] = text[i] == '\0' ? ' ' : text[i];
+    return text;
+}
+
 size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN])
 {
-    char path[64];
-    long child;
+    char name[32], *end;
+    const char *at;
     size_t n = 0;
-    FILE *file;
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/task/%ld/children", (long)pid,
-                   (long)pid);
-    file = fopen(path, "r");
-    if (file == NULL)
-        return 0;
-    while (n < POOL_CHILDREN && fscanf(file, "%ld", &child) == 1)
+    (void)snprintf(name, sizeof name, "task/%ld/children", (long)pid);
+    at = pool_proc(pid, name);
+    for (long child; n < POOL_CHILDREN && (child = strtol(at, &end, 10)) > 0; at = end)
         pids[n++] = (pid_t)child;
-    (void)fclose(file);
     return n;
+}
+
+pid_t pool_child(pid_t pid, const char *name)
+{
+    pid_t pids[POOL_CHILDREN];
+    size_t n = pool_children(pid, pids);
+
+    for (size_t i = 0; i < n; i++) {
+        const char *own = pool_proc(pids[i], "comm");
+
+        if (strlen(own) == strlen(name) + 1 && strncmp(own, name, strlen(name)) == 0)
+            return pids[i];
+    }
+    return 0;
 }
 
 void pool_wait_children(pid_t pid, size_t n)
@@ -225,19 +253,16 @@ void pool_wait_children(pid_t pid, size_t n)
                   pool_children(pid, pids), n);
 }
 
+char pool_state(pid_t pid)
+{
+    const char *at = strrchr(pool_proc(pid, "stat"), ')');
+
+    return at != NULL ? at[2] : 'X';
+}
+
 bool pool_is_alive(pid_t pid)
 {
-    char path[64], state = 'X';
-    FILE *file;
-
-    (void)snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-    file = fopen(path, "r");
-    if (file == NULL)
-        return false;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'X';
-    (void)fclose(file);
-    return state != 'X' && state != 'Z';
+    return strchr("XZ", pool_state(pid)) == NULL;
 }
 
 /* ---- the log of a run ---- */
@@ -282,4 +307,10 @@ void pool_assert_ends(struct fixture_child *child, int code)
     if (got != code)
         fail_msg("exit %d, not %d: why %s", got, code, show_log(child));
     child->pid = 0;
+}
+
+void pool_end(struct fixture_child *child)
+{
+    (void)kill(child->pid, SIGTERM);
+    pool_assert_ends(child, 0);
 }

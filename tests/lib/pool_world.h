@@ -57,13 +57,21 @@ int pool_asks(const struct fixture *f, int64_t ms);
 
 enum { POOL_CHILDREN = 32 };
 
-/* Children of a process; returns how many. */
+/* A file of /proc of a process, overwritten by the next call; "" when it is gone, and a
+ * byte 0 is a blank. */
+const char *pool_proc(pid_t pid, const char *file);
+
+/* Children of a process; returns how many. And the one by this name ("billing:0"), or
+ * 0.
+ */
 size_t pool_children(pid_t pid, pid_t pids[POOL_CHILDREN]);
+pid_t pool_child(pid_t pid, const char *name);
 
 /* Waits for exactly n of them. */
 void pool_wait_children(pid_t pid, size_t n);
 
-/* True if a process is there and no zombie. */
+/* Its state, as in ps ("T": stopped); and true if it is there and no zombie. */
+char pool_state(pid_t pid);
 bool pool_is_alive(pid_t pid);
 
 /* ---- the log of a run ---- */
@@ -77,6 +85,9 @@ void pool_log_wait(const struct fixture_child *child, const char *text);
 /* Waits until the run ends, asserts that it is with this code, and prints its log when
  * it is not. */
 void pool_assert_ends(struct fixture_child *child, int code);
+
+/* TERM for it; asserts that it ends with exit code 0. */
+void pool_end(struct fixture_child *child);
 
 /* ---- Redis ---- */
 

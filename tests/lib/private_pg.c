@@ -183,6 +183,18 @@ void private_pg_close(struct private_pg *pg)
     memset(pg, 0, sizeof *pg);
 }
 
+struct private_pg private_pg;
+
+void private_pg_begin(void)
+{
+    private_pg_open(&private_pg);
+}
+
+void private_pg_end(void)
+{
+    private_pg_close(&private_pg);
+}
+
 /* libpq takes a key only from its owner. */
 void private_pg_certificate(struct private_pg *pg, const char *path)
 {

@@ -19,6 +19,11 @@ struct private_pg {
  * another user. */
 void private_pg_open(struct private_pg *pg);
 
+/* The one of a whole program: .start and .stop of its group. */
+extern struct private_pg private_pg;
+void private_pg_begin(void);
+void private_pg_end(void);
+
 /* kill -9 of the postmaster: no shutdown, no checkpoint. */
 void private_pg_kill(struct private_pg *pg);
 

@@ -34,8 +34,7 @@ void pool_start_in(const struct fixture *f, const char *words, ...)
 
 void pool_stop(void)
 {
-    (void)kill(world.pool.pid, SIGTERM);
-    pool_assert_ends(&world.pool, 0);
+    pool_end(&world.pool);
 }
 
 void pool_logged(int64_t times, const char *text)
@@ -136,21 +135,5 @@ const char *redis_do(const char *command, ...)
 
 pid_t pool_page(void)
 {
-    pid_t pids[POOL_CHILDREN];
-    size_t n = pool_children(world.pool.pid, pids);
-
-    for (size_t i = 0; i < n; i++) {
-        char path[64], name[16] = "";
-        FILE *file;
-
-        (void)snprintf(path, sizeof path, "/proc/%d/comm", pids[i]);
-        file = fopen(path, "r");
-        if (file == NULL)
-            continue;
-        (void)!fscanf(file, "%15s", name);
-        (void)fclose(file);
-        if (strcmp(name, "http") == 0)
-            return pids[i];
-    }
-    return 0;
+    return pool_child(world.pool.pid, "http");
 }

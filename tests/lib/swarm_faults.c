@@ -4,7 +4,6 @@
 #include "tests/lib/fault.h"
 #include "tests/lib/private_pg.h"
 
-static struct private_pg postgres;
 static pid_t stopped;
 unsigned swarm_seen;
 
@@ -51,16 +50,16 @@ static void freeze_redis(bool on)
 static void kill_postgres(bool on)
 {
     if (on)
-        private_pg_kill(&postgres);
+        private_pg_kill(&private_pg);
     else
-        private_pg_start(&postgres);
+        private_pg_start(&private_pg);
     swarm_seen += on;
 }
 
 static void end_sessions(bool on)
 {
     if (on)
-        swarm_seen += fixture_query_int8(postgres.url,
+        swarm_seen += fixture_query_int8(private_pg.url,
                                          "SELECT count(pg_terminate_backend(pid)) FROM"
                                          " pg_stat_activity WHERE application_name LIKE"
                                          " 'ledgerlock worker%'") > 0;
@@ -132,20 +131,10 @@ unsigned swarm_met(size_t fault)
                : swarm_seen;
 }
 
-void swarm_open_postgres(void)
-{
-    private_pg_open(&postgres);
-}
-
-void swarm_close_postgres(void)
-{
-    private_pg_close(&postgres);
-}
-
 void swarm_end_faults(void)
 {
     stop_worker(false); /* one that stands still would outlive its pool */
     if (world.redis.pid > 0)
         (void)kill(world.redis.pid, SIGCONT);
-    private_pg_start(&postgres);
+    private_pg_start(&private_pg);
 }

@@ -39,10 +39,6 @@ void swarm_throw(size_t fault, bool on);
 /* How often it has met something: since the world was opened, or swarm_seen. */
 unsigned swarm_met(size_t fault);
 
-/* The PostgreSQL that is killed: before the first world, and after the last. */
-void swarm_open_postgres(void);
-void swarm_close_postgres(void);
-
 /* Ends what a test that failed has left behind. */
 void swarm_end_faults(void);
 

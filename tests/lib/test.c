@@ -133,6 +133,7 @@ static void run_case(void **state)
     }
     test_row = c->row;
     c->run();
+    call(group_of(c)->end);
     passed++;
 }
 

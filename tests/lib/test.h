@@ -37,6 +37,7 @@ struct test_group {
     void (*start)(void); /* once, before its first case; GROUP's: before any */
     void (*stop)(void);  /* once, after all cases of the program */
     void (*open)(void);  /* before each case */
+    void (*end)(void);   /* after each case that came to its end */
     void (*close)(void); /* after each case, however it ended */
     const char *(*missing)(
         void); /* what this machine lacks to run any of it, or NULL */

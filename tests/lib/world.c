@@ -97,6 +97,12 @@ void world_kill(struct fixture_child *child)
     memset(child, 0, sizeof *child);
 }
 
+void world_end(void)
+{
+    if (world.pool.pid > 0)
+        pool_end(&world.pool);
+}
+
 void world_close(void)
 {
     if (world.clients > 0) {

@@ -1,23 +1,25 @@
 #!/bin/bash
-# The files of the pool call each other in one direction, and docs/architecture.md lists every function that a due row
-# passes: from batch_run on, each function of the three folders that a listed one calls is listed itself, or is named
-# there as one that such a row does not come to.
+# Files and folders call each other in one direction, and docs/architecture.md lists every function that a due row
+# passes: from batch_run on, each function of the three folders of the pool that a listed one calls is listed itself, or
+# is named there as one that such a row does not come to. A call through a job's pointer counts, too.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 exec python3 - <<'PYTHON'
 import glob, re, sys
 
-FOLDERS = ("worker/jobs", "worker/batch", "worker/pool")
+POOL = ("worker/jobs", "worker/batch", "worker/pool")
 MOST_FUNCTIONS, MOST_FILES = 35, 10
-found, functions, shared = [], {}, {}
-for path in sorted(p for folder in FOLDERS for p in glob.glob(folder + "/*.[ch]")):
+found, functions, shared, pointers = [], {}, {}, []
+for path in sorted(p for folder in ("common/base", "common/pg", "worker", "worker/*") for p in glob.glob(folder + "/*.[ch]")):
     text = re.sub(r"/\*.*?\*/", "", open(path, encoding="ascii").read(), flags=re.S)
     text = re.sub(r'"(\\.|[^"\\])*"', '""', text)
     for start, name, body in re.findall(r"^([^\s#}{/][^;{}=]*?)\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", text, re.S | re.M):
         functions[path, name] = body
         if not start.startswith("static") or path.endswith(".h"):
             shared[name] = path
-if len(functions) < 100:
+    if path.startswith("worker/jobs/"):
+        pointers += [(member, path, name) for member, name in re.findall(r"^    \.(\w+) = (\w+),", text, re.M)]
+if len(functions) < 800:
     sys.exit("calls: the functions were not found")
 
 
@@ -27,13 +29,16 @@ def calls(path, name):
         own = (path, word) in functions
         if own or word in shared and re.search(rf"\b{word}\(", functions[path, name]):
             yield (path if own else shared[word], word)
+    for member, of, word in pointers:
+        if (of, word) in functions and re.search(rf"\bjob->{member}\(", functions[path, name]):
+            yield (of, word)
 
 
 # ---- circles: a file and its header are one ----
 used = {}
 for path, name in functions:
     for to, word in calls(path, name):
-        if to[:-2] != path[:-2]:
+        if to[:-2] != path[:-2] and (to, word) not in [(of, name) for _, of, name in pointers]:
             used.setdefault(path[:-2], {})[to[:-2]] = f"{name} calls {word}"
 
 
@@ -59,7 +64,7 @@ listed, apart = (re.findall(r"`(\w+)`", stated[n]) for n in (3, 4))
 seen, waiting, files = set(), [(shared["batch_run"], "batch_run")], set()
 while waiting:
     path, name = waiting.pop()
-    if name in apart or name in seen:
+    if name in apart or name in seen or not path.startswith(POOL):
         continue
     seen.add(name)
     files.add(path[:-2])

@@ -17,7 +17,8 @@ worker/pool       common/base common/pg common/lock worker/jobs worker/batch
 worker/cli        common/base common/pg common/lock worker/jobs worker/batch worker/pool
 worker/http       common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli worker/audit
 worker/top        common/base common/pg common/lock worker/cli worker/http
-worker/doctor     common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli
+worker/doctor     common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli worker/http
+worker/run        common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli worker/http
 worker/import     common/base common/pg worker/cli
 worker/audit      common/base common/pg worker/cli
 worker/seed       common/base common/pg worker/cli

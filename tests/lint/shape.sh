@@ -41,4 +41,10 @@ found=$(find common worker tools sql config tests scripts -type f ! -path tests/
   xargs -0 grep -nIE 'TODO|FIXME|XXX|HACK' | grep -v 'XXXXXX' || true)
 [ -z "$found" ] || say "left undone: $found"
 
+# The shipped code has no text of a test: no failpoint, no mutant, no trace; session_hook is NULL in it.
+found=$(grep -rnIiE '\b(failpoints?|mutants?|traces?|LL_TEST[A-Z_]*)\b' common worker || true)
+[ -z "$found" ] || say "speaks of tests: $found"
+found=$(grep -rnE '\bsession_hook = ' common worker tools || true)
+[ -z "$found" ] || say "sets the hook of the tests: $found"
+
 exit $bad

@@ -1,4 +1,5 @@
-/* Answers of Redis that get lost, commands that run late, answers that come late. */
+/* Answers of Redis that get lost, commands that run late, answers that come late,
+ * servers that are paused or are another one now. */
 #include <pthread.h>
 
 #include "tests/lib/play.h"
@@ -105,6 +106,91 @@ PLAY_ONE(wait_is_uncertain_if_an_earlier_try_was,
  * everywhere. */
 PLAY_QUORUM(grant_of_a_quorum_after_its_lease_is_no_lock,
             KNOWN "proxy delay 900; p try k 300: unavailable; copies k: 0");
+
+/* ---- others act between a lost answer and the next attempt ---- */
+
+/* Takes keys with a script that is known and gives them back; the answer is swallowed,
+ * and nobody is heard until AGAIN. */
+#define RELEASE_UNHEARD                                                                \
+    KNOWN "p take k; proxy swallow_after EVALSHA; p begin_release; "                   \
+          "await proxy swallowed: 1; "
+#define AGAIN "proxy cut; proxy pass; "
+
+/* The server that is asked again is a new process: it cannot know what the old one did.
+ */
+PLAY_FRESH(release_vouches_for_nothing_that_another_process_did,
+           RELEASE_UNHEARD "server kill; " AGAIN
+                           "p end: fault; p invalid; server start; p release: gone");
+
+PLAY_ONE(release_in_time_is_told_as_such_though_another_has_the_key,
+         RELEASE_UNHEARD "b try k; " AGAIN "p end; b granted: 1; p release; b valid; "
+                         "copies k: 1");
+
+/* An operator frees x, and somebody has it for a moment. */
+PLAY_ONE(repeat_grants_no_key_that_had_a_higher_token_meanwhile,
+         KNOWN "proxy swallow_after EVALSHA; p begin x,y 0; await proxy swallowed: 1; "
+               "b force x; b try x 5000; b release; " AGAIN
+               "p end: busy; copies x: 0; copies y: 0");
+
+PLAY_ONE(lock_is_not_valid_once_a_release_was_sent,
+         "p limits 500; p take k; proxy swallow; p release: fault; p invalid; "
+         "p left: 0; proxy pass; await p release");
+
+/* ---- the server is another one now ---- */
+
+/* Idle connections, before and after the look of once a second; the server goes on with
+ * what it has. */
+#define DEMOTE "redis REPLICAOF 127.0.0.1 1; "
+#define PROMOTE "redis REPLICAOF NO ONE; "
+
+/* Guarantee: A demoted primary tells nothing that only the new primary knows. */
+PLAY_FRESH(demoted_primary_vouches_for_nothing,
+           "a take k; " DEMOTE "a verify: readonly; a extend 30000: readonly; "
+           "rest 1100; a verify: readonly; a extend 90000: readonly; "
+           "a release: readonly; redis EXISTS @k: 1");
+
+/* Each of them as the first that the demoted server hears of us; the last is a release
+ * of what is not there. */
+PLAY_FRESH(demoted_primary_refuses_each_call_by_itself,
+           "a take k; " DEMOTE "a verify: readonly; " PROMOTE "a release; "
+           "a take k; " DEMOTE "a extend: readonly; " PROMOTE "a release; "
+           "a take k; " DEMOTE "a release: readonly; " PROMOTE "a release; "
+           "a take k; del k; " DEMOTE "a release: readonly; " PROMOTE
+           "a release: gone");
+
+/* ---- CLIENT PAUSE ---- */
+
+/* Such a server answers nobody for longer than a client waits: that is a fault, never
+ * busy, and nothing is granted when the pause is over. */
+/* Guarantee: A server under CLIENT PAUSE leaves an acquire uncertain and nothing
+ * behind. */
+PLAY_ONE(client_pause_is_uncertain_and_leaves_nothing,
+         "a limits 500; a take first; a release; redis CLIENT PAUSE 60000 WRITE; "
+         "a try k: uncertain; a try k: fault; redis CLIENT UNPAUSE; rest 1000; "
+         "copies k: 0; await a try k; a release");
+
+/* The server is not even asked where it was not looked at for a second. */
+PLAY_ONE(client_pause_of_all_leaves_nothing,
+         "a limits 500; a take first; a release; redis CLIENT PAUSE 4000 ALL; "
+         "a try k: uncertain|unavailable; redis SET @!probe 1; rest 1000; copies k: 0; "
+         "await a try k");
+
+/* A proxy keeps the connection that the client gave up, so the server, which has the
+ * command already, runs it when the pause is over. */
+PLAY_ONE(client_pause_command_that_runs_late_grants_nothing,
+         "p limits 500; p take first; p release; redis CONFIG RESETSTAT; "
+         "redis CLIENT PAUSE 60000 WRITE; p begin k 1500; await blocked: 1; "
+         "proxy swallow; p end: fault; redis CLIENT UNPAUSE; await calls evalsha: 1-9; "
+         "copies k: 0; b take k");
+
+PLAY_ONE(client_pause_shorter_than_the_answer_time_is_not_seen,
+         "a connect; redis CLIENT PAUSE 300 ALL; a try k; redis CLIENT PAUSE 300 ALL; "
+         "a release");
+
+/* Guarantee: A pause beyond the lease ends it, and the holder learns. */
+PLAY_ONE(client_pause_beyond_the_lease_ends_the_hold,
+         "a take k 1000; redis CLIENT PAUSE 2000 ALL; redis SET @!probe 1; a invalid; "
+         "b take k; a release: not_owner");
 
 /* ---- answers that come late ---- */
 

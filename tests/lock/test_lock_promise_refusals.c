@@ -2,7 +2,6 @@
 #include "tests/lib/ha_world.h"
 
 #include "tests/lib/play.h"
-#include "tools/testkit/fake_redis.h"
 
 static const struct ll_key two_keys[] = {{"x", 1}, {"y", 1}};
 
@@ -52,40 +51,32 @@ static const struct {
 /* Guarantee: Each refusal of a server has a code that tells what to do. */
 CASE_ROWS(error_of_a_server_has_its_own_code, answers)
 {
-    FAKE fake = {0};
-    CLIENT *c;
-    LOCK *l;
-    int code;
+    FAKE fake = fake_saying(row->word, row->answer);
+    LONE *l = ll_new(lock_client(fake.url, 300));
+    int code = ll_connect(l->client);
 
-    fake_redis_say(&fake, row->word, row->answer);
-    c = lock_client(fake.url, 300);
-    l = ll_new(c);
-    code = ll_connect(c);
     if (code == LL_OK)
         code = ll_try(l, "one", 10000);
     assert_int_equal(code, row->code);
-    assert_true(ll_error(c)[0] != '\0');
+    assert_true(ll_error(l->client)[0] != '\0');
     assert_false(ll_valid(l, 0));
 }
 
 CASE(time_in_integers_is_as_good_as_in_text)
 {
-    FAKE fake = {0};
-    CLIENT *c;
+    FAKE fake = fake_saying("TIME", "*2\r\n:1700000000\r\n:5\r\n");
+    CLIENT *c = lock_client(fake.url, 300);
 
-    fake_redis_say(&fake, "TIME", "*2\r\n:1700000000\r\n:5\r\n");
-    c = lock_client(fake.url, 300);
     assert_int_equal(ll_connect(c), LL_OK);
 }
 
 /* Guarantee: A server that is not there is never "busy". */
 LOCK_CASE(server_that_is_not_there_is_unavailable_not_busy)
 {
-    CLIENT *c = lock_client("unix:///nowhere/redis.sock", 0);
-    LOCK *l = ll_new(c);
+    LONE *l = ll_new(lock_client("unix:///nowhere/redis.sock", 0));
 
     assert_int_equal(ll_try(l, "user:1", 5000), LL_E_UNAVAILABLE);
-    fixture_assert_contains(ll_error(c), "/nowhere/redis.sock");
+    fixture_assert_contains(ll_error(l->client), "/nowhere/redis.sock");
 }
 
 static const struct {
@@ -101,16 +92,14 @@ static const struct {
 CASE_ROWS(server_older_than_the_scripts_is_refused_by_version, versions)
 {
     FAKE fake = {0};
-    CLIENT *c;
-    LOCK *l;
+    LONE *l = NULL;
 
     fake_redis_start(&fake,
                      &(struct fake_options){.version = row->version, .grants = true});
-    c = lock_client(fake.url, 0);
-    l = ll_new(c);
+    l = ll_new(lock_client(fake.url, 0));
     assert_int_equal(ll_try(l, "a", 10000), row->code);
     if (row->code != LL_OK)
-        fixture_assert_contains(ll_error(c), row->version);
+        fixture_assert_contains(ll_error(l->client), row->version);
 }
 
 /* ---- passwords ---- */
@@ -133,8 +122,8 @@ CASE(password_is_in_no_error)
 CASE(wrong_password_is_told_as_such)
 {
     REDIS own = {0};
-    CLIENT *wrong;
-    CLIENT *right;
+    CLIENT *wrong = NULL;
+    CLIENT *right = NULL;
 
     fixture_redis_start(&own, "--requirepass", "other", NULL);
     wrong = LOCK_OPEN(.url = own.url, .password = "Sup3rSecret");
@@ -156,35 +145,22 @@ PLAY_ONE(refusal_in_mid_script_leaves_no_key,
 CASE(eviction_is_allowed_by_choice)
 {
     REDIS own = {0};
-    CLIENT *strict;
-    CLIENT *bold;
-    LOCK *l;
+    CLIENT *strict = NULL;
+    LONE *bold = NULL;
 
     fixture_redis_start(&own, "--maxmemory-policy", "allkeys-lru", NULL);
     strict = lock_client(own.url, 0);
     assert_int_equal(ll_connect(strict), LL_E_EVICTING);
-    bold = LOCK_OPEN(.url = own.url, .allow_eviction = true);
-    l = ll_new(bold);
-    assert_int_equal(ll_try(l, "one", 60000), LL_OK);
-    assert_int_equal(ll_release(l), LL_OK);
+    bold = ll_new(LOCK_OPEN(.url = own.url, .allow_eviction = true));
+    assert_int_equal(ll_try(bold, "one", 60000), LL_OK);
+    assert_int_equal(ll_release(bold), LL_OK);
 }
 
 /* ---- replicas ---- */
 
-LOCK_CASE(unconfirmed_keys_count_as_never_granted)
-{
-    CLIENT *c = LOCK_OPEN(.url = lock_server.url, .replicas = 1, .reply_ms = 2000);
-    LOCK *l = ll_new(c);
-
-    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ANY, 60000), LL_E_NOT_REPLICATED);
-    assert_int_equal(ll_key_code(l, 0), LL_BUSY);
-    assert_int_equal(ll_key_code(l, 1), LL_BUSY);
-    assert_int_equal(ll_granted(l), 0);
-    assert_int_equal(ll_token(l), 0);
-    assert_int_equal(ll_release(l), LL_GONE);
-    assert_false(ll_valid(l, 0));
-    assert_int_equal(lock_raw_integer(w, "EXISTS lock:x lock:y"), 0);
-}
+PLAY_ONE(unconfirmed_keys_count_as_never_granted,
+         "a limits 2000; a replicas 1; a any x,y: not_replicated; a key 0: busy; "
+         "a key 1: busy; a release: gone; copies x: 0; copies y: 0");
 
 /* The replica hears nothing more, and the answer to the acquire is lost: what is asked
  * for again on a new connection must be confirmed too. */
@@ -194,8 +170,7 @@ CASE(replica_confirms_the_key_also_after_a_lost_answer)
 
     SERVER primary = {.port = 0}, replica = {.port = 0};
     PROXY to_primary = {0}, to_replica = {0};
-    CLIENT *c;
-    LOCK *l;
+    LONE *l = NULL;
 
     ha_start(&primary, 0);
     proxy_open_redis(&to_replica, primary.url);
@@ -203,8 +178,7 @@ CASE(replica_confirms_the_key_also_after_a_lost_answer)
     ha_wait_linked(&replica);
     ha_wait_replicas(&primary, 1);
     proxy_open_redis(&to_primary, primary.url);
-    c = LOCK_OPEN(.url = to_primary.url, .replicas = 1, .reply_ms = 2000);
-    l = ll_new(c);
+    l = ll_new(LOCK_OPEN(.url = to_primary.url, .replicas = 1, .reply_ms = 2000));
     assert_int_equal(ll_acquire(l, two_keys, 2, LL_ALL, 60000), LL_OK);
     assert_int_equal(ll_release(l), LL_OK);
     proxy_swallow(&to_replica, true);

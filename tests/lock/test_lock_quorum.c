@@ -158,12 +158,6 @@ PLAY_QUORUM(node_with_a_damaged_last_token_is_one_node_less,
             "redis1 EXISTS @k: 0; a release; redis2 SET @!last 12abc; "
             "a try k: proto; copies k: 0");
 
-/* Also of those who never heard of it. */
-PLAY_QUORUM(floor_that_was_raised_is_in_every_token_from_then_on,
-            "a floor 4000000000000000; a take k; "
-            "a token: 4000000000000001-4000000000000009; a release; b take k; "
-            "b token: 4000000000000002-4000000000000099");
-
 /* Two of three answer late: nothing can be granted in time, and nothing may be left in
  * the way of the next. */
 PLAY_QUORUM(late_majority_grants_nothing_and_leaves_nothing,

@@ -1,7 +1,7 @@
 /* Several clients want the same key of a quorum: one holder at a time, and tokens that
  * only rise, whatever answers get lost and leases run out. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include "tests/lib/quorum_world.h"
+#include "tests/lib/play.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -48,7 +48,7 @@ static bool take_above(struct ll_lock *l, int64_t *last)
 }
 
 /* Guarantee: Tokens of a quorum rise through random schedules and faults. */
-QUORUM_CASE(tokens_rise_through_faults)
+PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
 {
     struct ll_client *clients[CLIENTS];
     struct ll_lock *locks[CLIENTS];
@@ -175,12 +175,12 @@ static void run_processes(struct quorum_world *w, compete_fn step)
     (void)munmap(t, sizeof *t);
 }
 
-QUORUM_CASE(one_holder_at_a_time_across_processes)
+PLAY_CASE(play_on_quorum, one_holder_at_a_time_across_processes)
 {
     run_processes(w, hold_alone);
 }
 
-QUORUM_CASE(tokens_rise_across_processes_whose_leases_run_out)
+PLAY_CASE(play_on_quorum, tokens_rise_across_processes_whose_leases_run_out)
 {
     run_processes(w, outlive);
 }

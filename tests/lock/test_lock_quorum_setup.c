@@ -1,8 +1,6 @@
 /* Quorums that are none: what they say of themselves is refused, at the start or as
  * soon as it is seen. */
-#include "tests/lib/quorum_world.h"
-
-#include "common/lock/internal.h"
+#include "tests/lib/play.h"
 
 enum { LEASE_MS = 40 };
 
@@ -20,8 +18,7 @@ static void assert_refused(struct quorum_world *w,
                            uint32_t max_lease_ms,
                            const char *why)
 {
-    CLIENT *c = open_over(w, url, max_lease_ms);
-    LOCK *l = ll_new(c);
+    LONE *l = ll_new(open_over(w, url, max_lease_ms));
     int code;
 
     for (int i = 0; (code = ll_try(l, "k", LEASE_MS)) != LL_E_INVAL; i++) {
@@ -33,7 +30,7 @@ static void assert_refused(struct quorum_world *w,
     }
     for (int i = 0; i < 200; i++) {
         assert_int_equal(ll_try(l, "k", LEASE_MS), LL_E_INVAL);
-        fixture_assert_contains(ll_error(c), why);
+        fixture_assert_contains(ll_error(l->client), why);
         fixture_pause_ms(3);
     }
     assert_int_equal(ll_granted(l), 0);
@@ -41,70 +38,62 @@ static void assert_refused(struct quorum_world *w,
 }
 
 /* One through the proxy and once without: the addresses differ, the server does not. */
-QUORUM_CASE(one_server_under_several_names_is_no_quorum)
+PLAY_CASE(play_on_quorum, one_server_under_several_names_is_no_quorum)
 {
     const char *one = w->servers[0].url, *again = w->proxies[0].url;
     char url[4 * FIXTURE_URL];
 
     (void)snprintf(url, sizeof url, "%s,%s,%s", one, again, one);
-    assert_refused(w, url, QUORUM_MAX_LEASE_MS, "are one server");
+    assert_refused(w, url, w->max_lease_ms, "are one server");
     (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[1].url, one, again);
-    assert_refused(w, url, QUORUM_MAX_LEASE_MS, "are one server");
+    assert_refused(w, url, w->max_lease_ms, "are one server");
 }
 
-QUORUM_CASE(another_longest_lease_is_refused)
+PLAY_CASE(play_on_quorum, another_longest_lease_is_refused)
 {
-    static const char why[] = "max_lease_ms is 20000 there and";
+    static const char why[] = "max_lease_ms is 120000 there and";
 
+    play("a everywhere");
     assert_refused(w, w->plain_url, 50, why);
-    assert_refused(w, w->plain_url, 2 * QUORUM_MAX_LEASE_MS, why);
-    quorum_take(w->la, "k", QUORUM_MAX_LEASE_MS); /* who was first goes on */
+    assert_refused(w, w->plain_url, 2 * w->max_lease_ms, why);
+    play("await a try k 120000"); /* who was first goes on */
 }
 
-QUORUM_CASE(longest_lease_can_be_changed_by_deleting_its_key)
+PLAY_CASE(play_on_quorum, longest_lease_can_be_changed_by_deleting_its_key)
 {
-    CLIENT *c = open_over(w, w->plain_url, 2 * QUORUM_MAX_LEASE_MS);
-    LOCK *l = ll_new(c);
+    LONE *l = NULL;
 
-    LOCK_AWAIT(ll_connect(c) == LL_E_INVAL);
-    ll_disconnect(w->a);
-    ll_disconnect(w->b); /* those of before have ended */
-    for (size_t i = 0; i < w->n; i++)
-        assert_int_equal(quorum_ask(w, i, "DEL %s!max_lease"), 1);
-    quorum_take_everywhere(w, l, "k", 2 * QUORUM_MAX_LEASE_MS);
-    for (size_t i = 0; i < w->n; i++)
-        assert_int_equal(quorum_ask(w, i, "GET %s!max_lease"), 2 * QUORUM_MAX_LEASE_MS);
+    play("a everywhere");
+    l = ll_new(open_over(w, w->plain_url, 2 * w->max_lease_ms));
+    LOCK_AWAIT(ll_connect(l->client) == LL_E_INVAL);
+    play("a disconnect; redis DEL @!max_lease: 1"); /* those of before have ended */
+    quorum_take_everywhere(w, l, "k", 2 * w->max_lease_ms);
+    play("redis GET @!max_lease: 240000");
 }
 
 /* A node that was restarted empty, and met a client with another longest lease first.
  */
 static void misconfigure(struct quorum_world *w, size_t node)
 {
-    assert_int_equal(quorum_ask(w, node, "SETRANGE %s!max_lease 0 3"), 5);
+    assert_int_equal(quorum_ask(w, node, "SETRANGE %s!max_lease 0 3"), 6);
     proxy_cut_all(&w->proxies[node]);
 }
 
-QUORUM_CASE(node_with_another_longest_lease_has_no_vote_and_hinders_nobody)
+PLAY_CASE(play_on_quorum,
+          node_with_another_longest_lease_has_no_vote_and_hinders_nobody)
 {
-    LOCK *other = ll_new(w->a);
+    struct ll_client *c = play_client("p");
 
-    quorum_take_everywhere(w, w->la, "k", QUORUM_MAX_LEASE_MS);
+    play("p take k");
     misconfigure(w, 0);
-    while (w->a->nodes[0].failure != LL_E_INVAL) {
-        assert_int_equal(ll_extend(w->la, QUORUM_MAX_LEASE_MS), LL_OK);
-        fixture_pause_ms(1);
-    }
-    assert_int_equal(ll_extend(w->la, QUORUM_MAX_LEASE_MS), LL_OK);
-    assert_int_equal(ll_try(other, "other", QUORUM_MAX_LEASE_MS), LL_OK);
-    assert_int_equal(ll_release(other), LL_OK);
-    proxy_refuse(&w->proxies[1], true); /* a passing fault */
+    while (c->nodes[0].failure != LL_E_INVAL)
+        play("p extend; rest 1");
+    play("p extend; p2 try other; p2 release; proxy1 refuse"); /* a passing fault */
     for (int i = 0; i < 10; i++) {
-        (void)!ll_extend(w->la, QUORUM_MAX_LEASE_MS);
+        (void)!ll_extend(play_lock("p"), LEASE_MS);
         fixture_pause_ms(10);
     }
-    assert_int_equal(ll_extend(w->la, QUORUM_MAX_LEASE_MS), LL_E_NO_QUORUM);
-    proxy_refuse(&w->proxies[1], false);
+    play("p extend: no_quorum; proxy1 welcome");
     misconfigure(w, 1); /* no majority can be left */
-    LOCK_AWAIT(ll_extend(w->la, QUORUM_MAX_LEASE_MS) == LL_E_INVAL);
-    fixture_assert_contains(ll_error(w->a), "max_lease_ms is 30000 there and 20000");
+    play("await p extend: inval; p error: max_lease_ms is 320000 there and 120000");
 }

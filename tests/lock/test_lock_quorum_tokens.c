@@ -1,200 +1,79 @@
 /* Tokens of a quorum where the nodes propose different ones: the highest is written
  * back to the others before the lock counts. */
-#include "tests/lib/quorum_world.h"
+#include "tests/lib/play.h"
 #include "tools/testkit/fake_redis.h"
-
-#include "lua_gen.h"
-
-enum { LEASE_MS = 10000 };
 
 /* ---- write-back ---- */
 
+/* Nodes 0 and 1 grant, and node 0 is ahead. */
+#define AHEAD "redis0 SET @!last 4000000000000000; proxy2 refuse; p connect; "
+
 /* Guarantee: The token of a quorum is the highest proposal, and the other servers
  * are told. */
-QUORUM_CASE(token_of_the_node_that_is_ahead_goes_to_the_others)
-{
-    int64_t base = quorum_ahead_us(), token;
-
-    quorum_set_last(w, 0, base);
-    proxy_refuse(&w->proxies[2], true); /* so the one that is ahead has to be asked */
-    quorum_take(w->la, "k", LEASE_MS);
-    token = ll_token(w->la);
-    assert_true(token > base);
-    for (size_t i = 0; i < 2; i++) {
-        assert_true(quorum_token(w, i, "k") == token);
-        assert_true(quorum_last(w, i) == token);
-        assert_in_range(quorum_ask(w, i, "PTTL %sk"), 1, LEASE_MS); /* it has its end */
-    }
-    assert_int_equal(ll_extend(w->la, LEASE_MS), LL_OK);
-    assert_int_equal(ll_release(w->la), LL_OK);
-    quorum_wait_copies(w, "k", 0);
-    proxy_pass(&w->proxies[2]);
-    assert_int_equal(ll_try(w->lb, "k", LEASE_MS), LL_OK); /* any two nodes know it */
-    assert_true(ll_token(w->lb) > token);
-}
+PLAY_QUORUM(token_of_the_node_that_is_ahead_goes_to_the_others,
+            AHEAD "await p try k; p token: 4000000000000001-4000000000000009; "
+                  "tokens k: 2; minted0: 0; minted1: 0; ttl k: 1-60000; p extend; "
+                  "p release; copies k: 0; proxy pass; b try k");
 
 /* The first node is ahead, the third has refused before the second answers. */
 /* Guarantee: A server that granted no key of a lock is told no token of it, and is no
  * part of its majority. */
-QUORUM_CASE(write_back_asks_no_node_that_refused)
+PLAY_QUORUM(write_back_asks_no_node_that_refused,
+            "p take first; p release; copies first: 0; "
+            "redis0 SET @!last 4000000000000000; redis2 SET @!last 5; "
+            "redis2 SET @k other PX 60000; redis2 CONFIG RESETSTAT; proxy1 delay 300; "
+            "p try k; tokens k: 2; redis2 INFO commandstats: cmdstat_evalsha:calls=1,; "
+            "redis2 INCRBY @!last 0: 5; proxy pass; p release");
+
+PLAY_CASE(play_on_quorum, majority_has_the_token_of_every_lock)
 {
-    int64_t last = quorum_last(w, 2);
-
-    quorum_set_last(w, 0, quorum_ahead_us());
-    (void)quorum_ask(w, 2, "SET %sk other PX 60000");
-    freeReplyObject(redisCommand(w->raw[2], "CONFIG RESETSTAT"));
-    proxy_delay(&w->proxies[1], 300);
-    assert_int_equal(ll_try(w->la, "k", LEASE_MS), LL_OK);
-    assert_true(quorum_token(w, 1, "k") == ll_token(w->la)); /* it was needed */
-    assert_int_equal(lock_info(w->raw[2], "commandstats", "cmdstat_evalsha:calls="), 1);
-    assert_true(quorum_last(w, 2) == last);
-    proxy_pass(&w->proxies[1]);
-    assert_int_equal(ll_release(w->la), LL_OK);
-}
-
-static size_t nodes_with_token(struct quorum_world *w, const char *name, int64_t token)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < w->n; i++)
-        n += quorum_token(w, i, name) == token && quorum_last(w, i) >= token ? 1 : 0;
-    return n;
-}
-
-QUORUM_CASE(majority_has_the_token_of_every_lock)
-{
-    const struct ll_key keys[] = {{"x", 1}, {"y", 1}, {"z", 1}};
     int64_t base = quorum_ahead_us();
 
     for (int i = 0; i < 30; i++) {
-        struct ll_lock *l = i % 2 == 0 ? w->la : w->lb;
-
         for (size_t k = 0; k < 3; k++)
             quorum_set_last(w, k, base + i * 1000 + rand() % 1000);
         if (i % 3 == 0)
             (void)quorum_ask(w, (size_t)i % 9 / 3, "SET %sy other PX 60000");
-        assert_in_range(ll_acquire(l, keys, 3, LL_ANY, LEASE_MS), LL_OK, LL_PARTIAL);
-        for (size_t k = 0; k < 3; k++) {
-            if (ll_key_code(l, k) != LL_OK)
-                continue;
-            assert_true(nodes_with_token(w, keys[k].name, ll_token(l)) >= 2);
-        }
-        assert_int_equal(ll_release(l), LL_OK);
-        for (size_t k = 0; k < 3; k++)
-            (void)quorum_ask(w, k, "DEL %sy");
-        quorum_wait_copies(w, "x", 0);
-        quorum_wait_copies(w, "z", 0);
+        play(i % 2 == 0 ? "a any x,y,z: ok|partial" : "b any x,y,z: ok|partial");
+        play("tokens x: 2-3; tokens z: 2-3");
+        if (ll_key_code(play_lock(i % 2 == 0 ? "a" : "b"), 1) == LL_OK)
+            play("tokens y: 2-3");
+        play(i % 2 == 0 ? "a release" : "b release");
+        play("redis DEL @y; copies x: 0; copies z: 0");
     }
 }
 
-/* Nodes 0 and 1 grant, and node 0 is ahead. */
-static void prepare(struct quorum_world *w)
-{
-    quorum_set_last(w, 0, quorum_ahead_us());
-    proxy_refuse(&w->proxies[2], true);
-    assert_int_equal(ll_connect(w->a), LL_OK);
-}
+/* The write-back to node 1 waits until the key has been changed there. */
+#define WRITE_BACK_AFTER(change)                                                       \
+    AHEAD "proxy1 swallow_at RAISE; p begin k 0; await proxy1 swallowed: 1; " change   \
+          "; proxy1 let; p end: busy; redis1 INCRBY @!last 0: 0-3999999999999999; "
 
-/* The write-back to node 1 waits until a child has changed the key there; as many nodes
- * have the key then. */
-static void
-refuse_write_back(struct quorum_world *w, const char *command, size_t copies)
-{
-    struct proxy *p = &w->proxies[1];
-    unsigned before = proxy_count(p, PROXY_SWALLOWED);
-    int code;
-    pid_t pid;
+PLAY_QUORUM(write_back_leaves_a_key_of_somebody_else,
+            WRITE_BACK_AFTER("redis1 SET @k other PX 60000") "copies k: 1; "
+                                                             "redis1 STRLEN @k: 5");
 
-    prepare(w);
-    proxy_swallow_at(p, lua_texts[LUA_RAISE].sha1, 40);
-    (void)fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        bool came = proxy_wait(p, PROXY_SWALLOWED, before + 1, 30);
-
-        quorum_reconnect(w, 1);
-        (void)quorum_ask(w, 1, command);
-        proxy_swallow(p, false);
-        _exit(came ? 0 : 1);
-    }
-    code = ll_try(w->la, "k", LEASE_MS);
-    assert_int_equal(fixture_reap(pid, 60), 0);
-    quorum_reconnect(w, 1);
-    assert_int_equal(code, LL_BUSY);
-    assert_true(quorum_last(w, 1) < quorum_last(w, 0));
-    quorum_wait_copies(w, "k", copies);
-}
-
-QUORUM_CASE(write_back_leaves_a_key_of_somebody_else)
-{
-    refuse_write_back(w, "SET %sk other PX 60000", 1);
-    assert_int_equal(quorum_ask(w, 1, "STRLEN %sk"), strlen("other"));
-}
-
-QUORUM_CASE(write_back_makes_no_key)
-{
-    refuse_write_back(w, "DEL %sk", 0);
-}
+PLAY_QUORUM(write_back_makes_no_key, WRITE_BACK_AFTER("redis1 DEL @k") "copies k: 0");
 
 /* The same nonce, but not the grant that was counted: it had ended in between. */
-QUORUM_CASE(write_back_leaves_a_grant_that_was_made_again)
-{
-    refuse_write_back(w, "APPEND %sk 0", 0);
-}
+PLAY_QUORUM(write_back_leaves_a_grant_that_was_made_again,
+            WRITE_BACK_AFTER("redis1 APPEND @k 0") "copies k: 0");
 
-QUORUM_CASE(write_back_without_an_answer_is_a_fault)
-{
-    unsigned before = proxy_count(&w->proxies[1], PROXY_CUTS_BEFORE);
+PLAY_QUORUM(write_back_without_an_answer_is_a_fault,
+            AHEAD "proxy1 cut_before RAISE; p try k: no_quorum; proxy1 cuts_before: 1; "
+                  "copies k: 0; await p try k");
 
-    prepare(w);
-    proxy_cut_before(&w->proxies[1], lua_texts[LUA_RAISE].sha1, 40, 1);
-    assert_int_equal(ll_try(w->la, "k", LEASE_MS), LL_E_NO_QUORUM);
-    assert_int_equal(proxy_count(&w->proxies[1], PROXY_CUTS_BEFORE), before + 1);
-    assert_int_equal(ll_granted(w->la), 0);
-    assert_int_equal(ll_token(w->la), 0);
-    quorum_wait_copies(w, "k", 0);
-    quorum_take(w->la, "k", LEASE_MS);
-}
-
-/* Servers 0 and 1 grant b, and 2, which is ahead, a alone. A child takes b away from 0
- * before the write-back gets there; that to 1 is on its way until the call has ended.
- */
+/* Nodes 0 and 1 grant b, and 2, which is ahead and answers before 1, a alone. The key b
+ * is taken away from 0 before the write-back gets there; that to 1 is on its way until
+ * the call has ended. Somebody else has it on 2. */
 /* Guarantee: A key that is lost in a write-back is given back on every server, also
  * where the answer came too late to count. */
-QUORUM_CASE(key_that_is_lost_in_a_write_back_is_given_back)
-{
-    const struct ll_key keys[] = {{"a", 1}, {"b", 1}};
-    struct proxy *p = &w->proxies[0];
-    unsigned before = proxy_count(p, PROXY_SWALLOWED);
-    int code;
-    pid_t pid;
-
-    quorum_set_last(w, 2, quorum_ahead_us());
-    (void)quorum_ask(w, 2, "SET %sb other PX 60000");
-    proxy_delay(&w->proxies[1], 1000); /* so 2 has answered by then */
-    proxy_swallow_at(&w->proxies[1], lua_texts[LUA_RAISE].sha1, 40);
-    proxy_swallow_at(p, lua_texts[LUA_RAISE].sha1, 40);
-    (void)fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        bool came = proxy_wait(p, PROXY_SWALLOWED, before + 1, 30);
-
-        quorum_reconnect(w, 0);
-        (void)quorum_ask(w, 0, "DEL %sb");
-        proxy_swallow(p, false);
-        _exit(came ? 0 : 1);
-    }
-    code = ll_acquire(w->la, keys, 2, LL_ANY, LEASE_MS);
-    assert_int_equal(fixture_reap(pid, 60), 0);
-    quorum_reconnect(w, 0);
-    assert_int_equal(code, LL_PARTIAL);
-    assert_int_equal(ll_key_code(w->la, 0), LL_OK);
-    assert_true(quorum_ask(w, 1, "EXISTS %sb") == 1);
-    proxy_pass(&w->proxies[1]);
-    proxy_swallow(&w->proxies[1], false);
-    quorum_wait_copies(w, "b", 1); /* of somebody else */
-    assert_int_equal(ll_release(w->la), LL_OK);
-}
+PLAY_QUORUM(key_that_is_lost_in_a_write_back_is_given_back,
+            "p everywhere; redis2 SET @!last 4000000000000000; "
+            "redis2 SET @b other PX 60000; proxy1 delay 1000; "
+            "proxy1 swallow_at RAISE; proxy0 swallow_at RAISE; p begin a,b 0 any; "
+            "await proxy0 swallowed: 1; redis0 DEL @b; proxy0 let; p end: partial; "
+            "p key 0; redis1 EXISTS @b: 1; proxy1 pass; proxy1 let; copies b: 1; "
+            "p release");
 
 /* ---- nonsense ---- */
 
@@ -213,104 +92,84 @@ static const struct {
               {"0", "0"},
               {"empty", ""}};
 
-/* Two servers and one that says nonsense, until it has granted as well. */
-CASE_ROWS_IN(quorum_group, struct quorum_world, nonsense_token_is_not_taken, tokens)
+/* Client p goes to server 0, to this one and to one that says nonsense. */
+static struct fake_redis
+open_liar(const struct quorum_world *w, const char *second, struct fake_options o)
 {
-    FAKE bad = {0};
-    CLIENT *c;
-    LOCK *l;
+    struct fake_redis liar = {0};
     char url[3 * FIXTURE_URL];
-    int64_t last = 0;
 
-    fake_redis_start(&bad, &(struct fake_options){.grants = true,
-                                                  .token = row->token,
-                                                  .max_lease_ms = "20000"});
-    (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[0].url, w->servers[1].url,
-                   bad.url);
-    c = quorum_client(w, url, QUORUM_REPLY_MS);
-    l = ll_new(c);
-    for (int k = 0; k < 2000 && fake_grants(&bad) == 0; k++) {
-        quorum_take(l, "k", LEASE_MS);
-        assert_true(ll_token(l) > last && ll_token(l) < quorum_ahead_us());
-        last = ll_token(l);
-        assert_true(ll_release(l) >= 0);
-    }
-    assert_true(fake_grants(&bad) > 0);
-    assert_true(quorum_last(w, 0) < quorum_ahead_us());
-    assert_true(quorum_last(w, 1) < quorum_ahead_us());
-    quorum_take(w->lb, "k", LEASE_MS);
-    assert_true(ll_token(w->lb) > last);
+    o.grants = true;
+    o.max_lease_ms = "120000";
+    fake_redis_start(&liar, &o);
+    (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[0].url, second, liar.url);
+    play_open("p", (struct ll_options){.size = sizeof(struct ll_options),
+                                       .url = url,
+                                       .prefix = w->prefix,
+                                       .reply_ms = QUORUM_REPLY_MS,
+                                       .max_lease_ms = w->max_lease_ms});
+    return liar;
+}
+
+/* Of tokens that are the time of a server. */
+#define TIMELY "1-1999999999999999"
+#define TIMELY_OR_NONE "0-1999999999999999"
+
+/* Two servers and one that says nonsense, until it has granted as well. */
+CASE_ROWS_IN(play_on_quorum, struct quorum_world, nonsense_token_is_not_taken, tokens)
+{
+    FAKE liar =
+        open_liar(w, w->servers[1].url, (struct fake_options){.token = row->token});
+
+    for (int i = 0; i < 2000 && fake_grants(&liar) == 0; i++)
+        play("await p try k; p token: " TIMELY "; p release: ok|gone|not_owner");
+    assert_true(fake_grants(&liar) > 0);
+    play("redis INCRBY @!last 0: " TIMELY_OR_NONE "; await b try k");
 }
 
 /* Guarantee: A server whose clock stands at the end of all tokens does not move those
  * of the others there. */
-QUORUM_CASE(clock_at_the_end_of_all_tokens_moves_no_other_server)
+PLAY_CASE(play_on_quorum, clock_at_the_end_of_all_tokens_moves_no_other_server)
 {
     static const struct fake_answer at_the_end = {
         .word = "TIME", .bytes = "*2\r\n$10\r\n9006000000\r\n$1\r\n0\r\n"};
-    FAKE bad = {0};
-    CLIENT *c;
-    LOCK *l;
-    char url[3 * FIXTURE_URL];
+    FAKE liar = open_liar(w, w->servers[1].url,
+                          (struct fake_options){.answers = &at_the_end,
+                                                .answer_ct = 1,
+                                                .token = "9006000000000000"});
 
-    fake_redis_start(&bad, &(struct fake_options){.answers = &at_the_end,
-                                                  .answer_ct = 1,
-                                                  .grants = true,
-                                                  .token = "9006000000000000",
-                                                  .max_lease_ms = "20000"});
-    (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[0].url, w->servers[1].url,
-                   bad.url);
-    c = quorum_client(w, url, QUORUM_REPLY_MS);
-    quorum_connect(w, c);
-    l = ll_new(c);
-    quorum_take(l, "k", LEASE_MS);
-    assert_true(ll_token(l) < quorum_ahead_us());
-    assert_true(quorum_last(w, 0) < quorum_ahead_us());
-    assert_true(quorum_last(w, 1) < quorum_ahead_us());
+    play("p everywhere; await p try k; p token: " TIMELY
+         "; redis INCRBY @!last 0: " TIMELY_OR_NONE);
 }
 
 /* One server and the one that says nonsense are no majority. */
-CASE_ROWS_IN(quorum_group,
+CASE_ROWS_IN(play_on_quorum,
              struct quorum_world,
              nonsense_token_is_not_written_to_another_server,
              tokens)
 {
-    FAKE bad = {0};
-    CLIENT *c;
-    LOCK *l;
-    char url[3 * FIXTURE_URL];
+    FAKE liar =
+        open_liar(w, w->proxies[1].url, (struct fake_options){.token = row->token});
 
-    fake_redis_start(&bad, &(struct fake_options){.grants = true,
-                                                  .token = row->token,
-                                                  .max_lease_ms = "20000"});
-    (void)snprintf(url, sizeof url, "%s,%s,%s", w->servers[0].url, w->proxies[1].url,
-                   bad.url);
-    proxy_refuse(&w->proxies[1], true);
-    c = quorum_client(w, url, QUORUM_REPLY_MS);
-    l = ll_new(c);
-    assert_int_equal(ll_try(l, "k", LEASE_MS), LL_E_NO_QUORUM);
-    assert_int_equal(fake_grants(&bad), 1);
-    promise_true(quorum_last(w, 0) < quorum_ahead_us());
-    proxy_pass(&w->proxies[1]);
-    quorum_take(l, "k", LEASE_MS);
-    assert_true(ll_token(l) < quorum_ahead_us());
+    play("proxy1 refuse; p try k: no_quorum");
+    assert_int_equal(fake_grants(&liar), 1);
+    play("redis0 INCRBY @!last 0: " TIMELY_OR_NONE "; proxy1 pass; await p try k; "
+         "p token: " TIMELY);
 }
 
 /* The highest proposal that one server alone gets through: its servers go on, for all
  * clients, and count each other's proposals above it. */
-QUORUM_CASE(highest_proposal_of_one_server_leaves_tokens)
-{
-    static const int64_t most = INT64_C(9005000231485439);
+#define GOES_ON(who, last, least)                                                      \
+    "redis0 SET @!last " last "; await " who " try k; " who " token: " least           \
+    "-9006099743113215; " who " release: ok|gone|not_owner; "
 
-    quorum_set_last(w, 0, most - 1);
-    proxy_refuse(&w->proxies[2], true);
-    quorum_take(w->la, "k", LEASE_MS);
-    assert_true(ll_token(w->la) == most && quorum_last(w, 1) == most);
-    assert_int_equal(ll_release(w->la), LL_OK);
-    for (int i = 0; i < 5; i++) {
-        quorum_set_last(w, 0, most + 10 * (i + 1));
-        quorum_take(i % 2 == 0 ? w->lb : w->la, "k", LEASE_MS);
-        assert_true(ll_token(i % 2 == 0 ? w->lb : w->la) > most + 10 * i);
-        assert_true(ll_release(i % 2 == 0 ? w->lb : w->la) >= 0);
-    }
-}
+PLAY_QUORUM(
+    highest_proposal_of_one_server_leaves_tokens,
+    "redis0 SET @!last 9005000231485438; proxy2 refuse; await p try k; "
+    "p token: 9005000231485439; minted1: 0; p release; " GOES_ON("b",
+                                                                 "9005000231485449",
+                                                                 "9005000231485440")
+        GOES_ON("p", "9005000231485459", "9005000231485450")
+            GOES_ON("b", "9005000231485469", "9005000231485460")
+                GOES_ON("p", "9005000231485479", "9005000231485470")
+                    GOES_ON("b", "9005000231485489", "9005000231485480") "copies k: 0");

@@ -1,6 +1,6 @@
 /* renew: a hundred held locks are renewed in one round trip, on one server and over a
  * quorum; counted by a proxy, not by the library. */
-#include "tests/lib/quorum_world.h"
+#include "tests/lib/play.h"
 #include "tests/lib/renew_world.h"
 
 enum { LOCKS = 100, LEASE_MS = 20000, INTERVAL_MS = 300, ROUNDS = 6 };
@@ -73,31 +73,29 @@ static void see_trips(struct ll_client *c, struct proxy *proxies, size_t n)
     give_back(&told);
 }
 
-LOCK_CASE(on_one_server_a_hundred_locks_are_renewed_in_one_round_trip)
+PLAY_CASE(play_on_one, on_one_server_a_hundred_locks_are_renewed_in_one_round_trip)
 {
-    PROXY proxy = proxy_before(lock_server.url);
-    CLIENT *c = lock_client(proxy.url, 0);
-
-    see_trips(c, &proxy, 1);
+    see_trips(play_client("p"), w->proxies, w->n);
 }
 
-QUORUM_CASE(in_a_quorum_a_hundred_locks_are_renewed_in_one)
+PLAY_CASE(play_on_quorum, in_a_quorum_a_hundred_locks_are_renewed_in_one)
 {
-    see_trips(w->a, w->proxies, w->n);
+    play("p everywhere");
+    see_trips(play_client("p"), w->proxies, w->n);
 }
 
 /* ---- what happens beside it ---- */
 
-QUORUM_CASE(quorum_that_forgot_its_scripts_is_renewed_in_the_same_round)
+PLAY_CASE(play_on_quorum, quorum_that_forgot_its_scripts_is_renewed_in_the_same_round)
 {
     struct told told = {0};
-    RENEWER *r = open_stepped(w->b, &told, INTERVAL_MS);
+    RENEWER *r = open_stepped(play_client("b"), &told, INTERVAL_MS);
     struct figures f;
 
-    hold_many(w->b, r, locks, LOCKS, LEASE_MS);
+    play("b everywhere");
+    hold_many(play_client("b"), r, locks, LOCKS, LEASE_MS);
     f = make_rounds(r, 2);
-    for (size_t i = 0; i < w->n; i++)
-        (void)quorum_ask(w, i, "SCRIPT FLUSH");
+    play("redis SCRIPT FLUSH");
     assert_int_equal(make_rounds(r, 1).renewals, f.renewals + LOCKS);
     assert_true(figures_of(r).trips >= f.trips + 2); /* asked twice */
     give_back(&told);

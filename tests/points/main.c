@@ -2,7 +2,7 @@
 #include <signal.h>
 
 #include "tests/points/trace.h"
-#include "worker/cli/cli.h"
+#include "worker/program.h"
 
 int main(int argc, char **argv)
 {

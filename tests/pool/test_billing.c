@@ -2,7 +2,7 @@
  */
 #include "tests/lib/steps.h"
 
-GROUP(.open = world_open, .close = world_close);
+GROUP(GROUP_OF_WORLD);
 
 /* ---- order and time ------------------------------------------------------- */
 

@@ -14,7 +14,7 @@ static void open_shop(void)
     fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
 }
 
-GROUP(.open = open_shop, .close = shop_close);
+GROUP(.open = open_shop, .end = world_end, .close = shop_close);
 
 /* Triggers that do this when a row is worked: `users` is a condition on user_id. */
 static void plant_triggers(const char *users, const char *body)

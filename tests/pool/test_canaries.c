@@ -11,7 +11,6 @@
 #include "tests/lib/runs.h"
 #include "tests/lib/secrets.h"
 
-static struct private_pg postgres;
 static struct fixture_redis redis;
 static struct fixture f;
 static char file[96]; /* the configuration */
@@ -21,14 +20,14 @@ static void ask_for_password(void)
 {
     char sql[512], hba[160];
 
-    fixture_query_text(postgres.url, "SHOW hba_file", hba, sizeof hba);
+    fixture_query_text(private_pg.url, "SHOW hba_file", hba, sizeof hba);
     (void)snprintf(
         sql, sizeof sql,
         "ALTER ROLE ledgerlock_worker PASSWORD '" SECRET_OF_POSTGRES "';"
         "COPY (SELECT 'local all ledgerlock_worker scram-sha-256' UNION ALL SELECT "
         "'local all all trust') TO '%s'; SELECT pg_reload_conf()",
         hba);
-    fixture_exec(postgres.url, sql);
+    fixture_exec(private_pg.url, sql);
 }
 
 static void write_file(void)
@@ -40,14 +39,14 @@ static void write_file(void)
         "postgres: { url = \"postgresql://ledgerlock_worker:%s@/%s?host=%s\"; "
         "};\nredis: { url = \"unix://:%s@%s\"; };\n"
         "log: { level = \"debug\"; };\n",
-        SECRET_OF_POSTGRES, f.database, postgres.dir, SECRET_OF_REDIS,
+        SECRET_OF_POSTGRES, f.database, private_pg.dir, SECRET_OF_REDIS,
         redis.url + strlen("unix://"));
     fixture_file(file, sizeof file, text, 0600);
 }
 
 static void open_all(void)
 {
-    private_pg_open(&postgres);
+    private_pg_open(&private_pg);
     fixture_open_migrated(&f);
     pool_work_put(&f, &small);
     ask_for_password();
@@ -71,7 +70,7 @@ static void close_all(void)
     (void)unlink(file);
     fixture_redis_close(&redis);
     fixture_close(&f);
-    private_pg_close(&postgres);
+    private_pg_close(&private_pg);
 }
 
 GROUP(.start = open_all, .stop = close_all, .open = use_file);
@@ -81,23 +80,10 @@ GROUP(.start = open_all, .stop = close_all, .open = use_file);
 /* Nothing of a file of /proc; one that may not be read shows nothing. */
 static void shows_none(pid_t pid, const char *name)
 {
-    static char text[1 << 16];
-    char path[64];
-    ssize_t n;
-    int fd;
+    const char *text = pool_proc(pid, name);
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd >= 0 ? read(fd, text, sizeof text - 1) : 0;
-    if (fd >= 0)
-        (void)close(fd);
-    for (ssize_t i = 0; i < n; i++) {
-        if (text[i] == '\0')
-            text[i] = ' ';
-    }
-    text[n > 0 ? n : 0] = '\0';
     if (strstr(text, "canary") != NULL)
-        fail_msg("%s shows a password: %s", path, text);
+        fail_msg("%s of %ld shows a password: %s", name, (long)pid, text);
 }
 
 /* Guarantee: Passwords are in no argument and no environment of the pool and its

@@ -3,7 +3,7 @@
 #include "tests/lib/steps.h"
 #include "tests/lib/world.h"
 
-GROUP(.open = world_open, .close = world_close);
+GROUP(GROUP_OF_WORLD);
 
 static const char run_at_ten[] =
     "run --once --jobs billing --now 2024-01-11T12:00:00Z --catch-up-max 10";

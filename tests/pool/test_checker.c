@@ -22,8 +22,7 @@ static void open_worked(void)
     fixture_spawn(&world.f, &world.pool, "run", "-w", "4", NULL);
     clients = load_clients_start(&world.load, &world.f, world.checker.dir, 500);
     load_clients_finish(&world.load, &world.f, world.checker.dir, clients);
-    (void)kill(world.pool.pid, SIGTERM);
-    pool_assert_ends(&world.pool, 0);
+    pool_end(&world.pool);
     meet_assert("billing");
     meet_assert("orders");
     checker_assert_holds(&world.checker, &world.f, "now", "--bound-ms 60000");

@@ -2,7 +2,7 @@
 #include "tests/lib/world.h"
 #include "worker/jobs/job.h"
 
-GROUP(.open = world_open, .close = world_close);
+GROUP(GROUP_OF_WORLD);
 
 /* The names of all jobs, as a list of SQL; each must be in the schema. */
 static void list_names(char *list, size_t size)

@@ -34,7 +34,7 @@ static void close_shop(void)
     shop_close();
 }
 
-GROUP(.open = open_shop, .close = close_shop);
+GROUP(.open = open_shop, .end = world_end, .close = close_shop);
 
 /* ---- a row that kills ---- */
 

@@ -8,7 +8,7 @@
 
 static const char now[] = "2024-01-05T00:00:00Z";
 
-GROUP(.open = hand_world, .close = world_close);
+GROUP(.open = hand_world, .end = world_end, .close = world_close);
 
 static void open_without_redis(void)
 {

@@ -22,7 +22,7 @@ static void assert_cost_a_batch(void)
 
 /* ---- the fence ----------------------------------------------------------- */
 
-GROUP(.open = hand_world, .close = world_close);
+GROUP(.open = hand_world, .end = world_end, .close = world_close);
 
 /* Guarantee: A fence of a wallet that is ahead of Redis' clock costs each worker one
  * batch; the next token is above it. */

@@ -129,8 +129,7 @@ static void start_two(void)
 static void finish_by_the_standby(void)
 {
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    assert_int_equal(kill(standby.pid, SIGTERM), 0);
-    pool_assert_ends(&standby, 0);
+    pool_end(&standby);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
     assert_served();
 }
@@ -171,7 +170,6 @@ CASE(worker_that_is_frozen_gives_way_to_the_standby)
     super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
     finish_by_the_standby();
     assert_int_equal(kill(frozen, SIGCONT), 0);
-    pool_stop();
 }
 
 #define KEY_OF_SERVING "hashtextextended('ledgerlock serves orders', 0)"
@@ -195,7 +193,6 @@ CASE(outsider_who_holds_the_key_of_serving_stops_nobody)
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
     PQfinish(outsider);
     world_wait(WORKERS_WITH_THE_KEY); /* in order again */
-    pool_stop();
 }
 
 /* ---- beside a key that somebody holds ---- */
@@ -231,7 +228,6 @@ CASE(once_beside_a_pool_that_serves_and_gets_nowhere_ends)
     world_runs(7, "run --once --jobs orders --now " NOW);
     fixture_assert_contains(world.o.out, " due (another pool serves them)");
     (void)shop_key("DEL", "user:8", "");
-    pool_stop();
 }
 
 /* Guarantee: A row that one worker left and another worked is not told as left. */

@@ -43,7 +43,6 @@ CASE(of_two_orders_for_one_piece_behind_3000_held_users_the_first_is_fulfilled)
                                 " (state = 'fulfilled') <> (order_id %% 2 = 0)"),
                       0);
     (void)redis_do(EACH_HELD, "'DEL'", "", world.f.prefix);
-    pool_stop();
 }
 
 /* Orders 1 to 30 and 51 to 100 want SKU 1, of which there are 30; those between them
@@ -83,5 +82,4 @@ CASE(key_that_is_free_again_in_a_round_goes_to_the_oldest_order)
         world_ask("SELECT count(*) FROM orders WHERE (state = 'fulfilled') <> (order_id"
                   " <= 50)"),
         0);
-    pool_stop();
 }

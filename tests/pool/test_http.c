@@ -3,27 +3,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "tests/lib/http.h"
-#include "tests/lib/steps.h"
+#include "tests/lib/page.h"
 
 static const struct pool_work small = {
     .users = 200, .periods = 3, .orders = 60, .units = 40};
 
-WORLD(.poll_ms = 100, .lease_ms = 2000, .work = &small, .redis = true);
-
-static struct http_answer a;
-static int port;
-
 /* A pool that has done all of its work, and answers. */
 static void start_and_drain(void)
 {
-    port = fixture_free_port();
-    pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",
-               pool_work_now(&small), port);
+    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now(&small));
     pool_work_wait(&world.f, pool_work_all(&small));
-    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 200, "/readyz says %d: %s", a.status,
-                  a.body);
+    page_await(200, "/readyz", "");
 }
+
+WORLD(.poll_ms = 100,
+      .lease_ms = 2000,
+      .work = &small,
+      .redis = true,
+      .also = start_and_drain);
 
 /* ---- metrics ---- */
 
@@ -45,29 +42,14 @@ static void assert_promtool_accepts(const char *text)
  * under names that promtool accepts. */
 CASE(metrics_say_what_the_tables_say)
 {
-    start_and_drain();
-    FIXTURE_AWAIT(
-        http_get(port, &a, "/metrics") == 200 &&
-            strstr(a.body, "\nledgerlock_audit_broken_invariants ") != NULL &&
-            strstr(a.body, "\nledgerlock_backlog_rows{job=\"billing\"} 0\n") != NULL,
-        "no audit, or a backlog: %s", a.body);
-    assert_promtool_accepts(a.body);
-    fixture_assert_contains(a.head, "text/plain; version=0.0.4");
-    assert_true(http_metric(&a, "ledgerlock_rows_total{job=\"billing\",outcome="
-                                "\"charged\"}") == small.users * small.periods);
-    assert_true(http_metric(&a, "ledgerlock_rows_total{job=\"orders\",outcome="
-                                "\"fulfilled\"}") == small.units);
-    assert_true(
-        http_metric(&a, "ledgerlock_batches_total{job=\"billing\"}") ==
-        http_metric(&a, "ledgerlock_transaction_seconds_count{job=\"billing\"}"));
-    assert_true(http_metric(&a, "ledgerlock_lock_acquire_seconds_sum{job=\"orders\"}") >
-                0);
-    assert_true(http_metric(&a, "ledgerlock_audit_broken_invariants") == 0);
-    assert_true(http_metric(&a, "ledgerlock_redis_up") == 1);
-    assert_true(http_metric(&a, "ledgerlock_pg_up") == 1);
-    assert_true(
-        http_metric(&a, "ledgerlock_workers{job=\"billing\",state=\"works\"}") == 2);
-    pool_stop();
+    PAGE_AWAIT("/metrics", "\nledgerlock_audit_broken_invariants 0\n",
+               "\nledgerlock_backlog_rows{job=\"billing\"} 0\n");
+    assert_promtool_accepts(page.body);
+    fixture_assert_contains(page.head, "text/plain; version=0.0.4");
+    assert_true(page_metric("ledgerlock_rows_total{job=\"billing\",outcome="
+                            "\"charged\"}") == small.users * small.periods);
+    assert_true(page_metric("ledgerlock_rows_total{job=\"orders\",outcome="
+                            "\"fulfilled\"}") == small.units);
 }
 
 /* ---- health ---- */
@@ -78,68 +60,55 @@ static void lose_redis(void)
     fixture_redis_kill(&world.redis);
     world_sku(77, "late", 1, 100);
     (void)world_order(1, "late", "[{\"sku\": \"late\", \"qty\": 1}]");
-    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 503 &&
-                      strstr(a.body, "redis_down") != NULL,
-                  "still ready: %s", a.body);
+    page_await(503, "/readyz", "redis_down");
 }
 
 /* Guarantee: /readyz names the server that a worker misses, and /livez stays ok. */
 CASE(readiness_names_the_server_that_is_down)
 {
-    start_and_drain();
     lose_redis();
-    assert_int_equal(http_get(port, &a, "/livez"), 200);
-    assert_int_equal(http_get(port, &a, "/metrics"), 200);
-    assert_true(http_metric(&a, "ledgerlock_redis_up") == 0);
+    page_is(200, "/livez");
+    page_is(200, "/metrics");
+    assert_true(page_metric("ledgerlock_redis_up") == 0);
     pool_redis_start(&world.redis);
-    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 200, "not ready again: %s", a.body);
-    pool_stop();
+    page_await(200, "/readyz", "");
 }
 
 /* Guarantee: /readyz and redis_up notice that Redis is gone while no worker has
  * anything to do, and that it is back. */
 CASE(readiness_notices_that_an_idle_pool_has_no_redis)
 {
-    start_and_drain();
     fixture_redis_kill(&world.redis);
-    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 503 &&
-                      strstr(a.body, "Redis does not answer: ") != NULL,
-                  "still ready: %s", a.body);
-    assert_null(strstr(a.body, "redis_down")); /* of a worker, which did not ask */
-    assert_int_equal(http_get(port, &a, "/metrics"), 200);
-    assert_true(http_metric(&a, "ledgerlock_redis_up") == 0);
+    page_await(503, "/readyz", "Redis does not answer: ");
+    assert_null(strstr(page.body, "redis_down")); /* of a worker, which did not ask */
+    page_is(200, "/metrics");
+    assert_true(page_metric("ledgerlock_redis_up") == 0);
     pool_redis_start(&world.redis);
-    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 200, "not ready again: %s", a.body);
-    pool_stop();
+    page_await(200, "/readyz", "");
 }
 
 /* Guarantee: A supervisor that stands still is not alive to /livez. */
 CASE(liveness_notices_a_supervisor_that_stands_still)
 {
-    start_and_drain();
-    assert_int_equal(http_get(port, &a, "/livez"), 200);
+    page_is(200, "/livez");
     assert_int_equal(kill(world.pool.pid, SIGSTOP), 0);
-    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 503, "alive: %s", a.body);
+    page_await(503, "/livez", "");
     assert_int_equal(kill(world.pool.pid, SIGCONT), 0);
-    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 200, "dead: %s", a.body);
-    pool_stop();
+    page_await(200, "/livez", "");
 }
 
 /* Guarantee: The process that serves the page may die: workers go on, and it comes
  * back. */
 CASE(page_that_is_killed_comes_back_and_costs_no_work)
 {
-    pid_t first;
+    pid_t first = pool_page();
 
-    start_and_drain();
-    first = pool_page();
     assert_true(first > 0);
     assert_int_equal(kill(first, SIGKILL), 0);
     pool_log_wait(&world.pool, "event=pool.http_died");
-    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 200, "the page is gone");
+    page_await(200, "/livez", "");
     assert_int_not_equal(pool_page(), first);
     pool_logged(0, "event=pool.worker_died");
-    pool_stop();
 }
 
 /* ---- strangers ---- */
@@ -167,23 +136,22 @@ static const struct {
  * page of another site. */
 CASE(requests_of_strangers_are_refused)
 {
-    start_and_drain();
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        if (http_send(port, &a, refused[i].lines) != refused[i].status)
-            fail_msg("%s: %d %s", refused[i].name, a.status, a.body);
-        assert_null(strstr(a.body, "workers"));
+        if (http_send(page_port, &page, refused[i].lines) != refused[i].status)
+            fail_msg("%s: %d %s", refused[i].name, page.status, page.body);
+        assert_null(strstr(page.body, "workers"));
     }
-    assert_int_equal(http_get(port, &a, "/"), 200);
-    fixture_assert_contains(a.head, "Content-Security-Policy: default-src 'none'");
-    assert_null(strstr(a.body, "<script>"));
-    assert_int_equal(http_send(port, &a, "GET / HTTP/1.1\r\nHost: [::1]:1"), 200);
-    assert_int_equal(http_send(port, &a, /* a link that somebody follows */
+    page_is(200, "/");
+    fixture_assert_contains(page.head, "Content-Security-Policy: default-src 'none'");
+    assert_null(strstr(page.body, "<script>"));
+    assert_int_equal(http_send(page_port, &page, "GET / HTTP/1.1\r\nHost: [::1]:1"),
+                     200);
+    assert_int_equal(http_send(page_port, &page, /* a link that somebody follows */
                                "GET / HTTP/1.1\r\nHost: localhost\r\n"
                                "Sec-Fetch-Site: cross-site\r\n"
                                "Sec-Fetch-Mode: navigate\r\n"
                                "Sec-Fetch-Dest: document"),
                      200);
-    pool_stop();
 }
 
 /* Guarantee: A header without end is cut off, and the page answers others. */
@@ -192,13 +160,11 @@ CASE(header_without_end_is_cut_off)
     static char lines[64 * 1024];
     size_t n;
 
-    start_and_drain();
     n = (size_t)snprintf(lines, sizeof lines,
                          "GET / HTTP/1.1\r\nHost: localhost\r\nX: ");
     memset(lines + n, 'x', sizeof lines - 1 - n);
-    assert_int_not_equal(http_send(port, &a, lines), 200);
-    assert_int_equal(http_get(port, &a, "/livez"), 200);
-    pool_stop();
+    assert_int_not_equal(http_send(page_port, &page, lines), 200);
+    page_is(200, "/livez");
 }
 
 /* ---- many ---- */
@@ -214,9 +180,8 @@ CASE(slow_clients_keep_nobody_waiting)
     static int fds[SLOW + LISTENERS];
     int64_t begun_ms;
 
-    start_and_drain();
     for (int i = 0; i < SLOW + LISTENERS; i++) {
-        fds[i] = http_connect(port);
+        fds[i] = http_connect(page_port);
         assert_true(fds[i] >= 0);
         if (i < SLOW)
             assert_true(send(fds[i], half, sizeof half - 1, MSG_NOSIGNAL) > 0);
@@ -226,12 +191,11 @@ CASE(slow_clients_keep_nobody_waiting)
     }
     begun_ms = fixture_now_ms();
     for (int i = 0; i < 10; i++)
-        assert_int_equal(http_get(port, &a, "/readyz"), 200);
+        page_is(200, "/readyz");
     print_message("ten answers beside slow clients: %lld ms\n",
                   (long long)(fixture_now_ms() - begun_ms));
     for (int i = 0; i < SLOW + LISTENERS; i++)
         (void)close(fds[i]);
-    pool_stop();
 }
 
 /* Sends a byte twice a second, so that the connection is never idle, until it is
@@ -262,9 +226,8 @@ CASE(request_that_drips_is_cut_off)
     size_t n = 0;
     int fd;
 
-    start_and_drain();
-    assert_drip_is_cut_off(http_connect(port), "GET / HTTP/1.1\r\nHost: local");
-    fd = http_connect(port);
+    assert_drip_is_cut_off(http_connect(page_port), "GET / HTTP/1.1\r\nHost: local");
+    fd = http_connect(page_port);
     assert_true(send(fd, whole, sizeof whole - 1, MSG_NOSIGNAL) > 0);
     while (strstr(answered, "ok\n") == NULL) {
         ssize_t got = read(fd, answered + n, sizeof answered - 1 - n);
@@ -273,8 +236,7 @@ CASE(request_that_drips_is_cut_off)
         n += (size_t)got;
     }
     assert_drip_is_cut_off(fd, "GET /");
-    assert_int_equal(http_get(port, &a, "/livez"), 200);
-    pool_stop();
+    page_is(200, "/livez");
 }
 
 /* Guarantee: An event with the state of the pool comes again and again, for longer than
@@ -286,8 +248,7 @@ CASE(events_bring_the_state_again_and_again)
     size_t n = 0;
     int fd, events = 0;
 
-    start_and_drain();
-    fd = http_connect(port);
+    fd = http_connect(page_port);
     assert_true(write(fd, request, sizeof request - 1) > 0);
     while (events < 8) {
         ssize_t got = read(fd, buf + n, sizeof buf - 1 - n);
@@ -301,7 +262,6 @@ CASE(events_bring_the_state_again_and_again)
     }
     fixture_assert_contains(buf, "\"workers\":[{\"slot\":0,");
     (void)close(fd);
-    pool_stop();
 }
 
 /* ---- settings ---- */
@@ -310,12 +270,11 @@ CASE(events_bring_the_state_again_and_again)
  * starts. */
 CASE(port_that_cannot_be_had_is_said_at_the_start)
 {
-    start_and_drain();
-    world_says(3, "http.listen", "run --once --http %d", port);
-    world_says(3, "Address already in use", "run --once --http %d", port);
+    world_says(3, "http.listen", "run --once --http %d", page_port);
+    world_says(3, "Address already in use", "run --once --http %d", page_port);
     world_says(3, "is no [address:]port", "run --once --http here:there");
     pool_stop();
-    FIXTURE_AWAIT(http_connect(port) < 0, "somebody still listens");
+    FIXTURE_AWAIT(http_connect(page_port) < 0, "somebody still listens");
 }
 
 /* Guarantee: No answer of the page has a password. */
@@ -324,12 +283,10 @@ CASE(answers_have_no_password)
     static const char *const paths[] = {"/",        "/plain",  "/state",
                                         "/metrics", "/readyz", "/livez"};
 
-    start_and_drain();
     lose_redis();
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        assert_int_not_equal(http_get(port, &a, paths[i]), 0);
-        assert_null(strstr(a.body, pool_redis_secret()));
+        assert_int_not_equal(http_get(page_port, &page, paths[i]), 0);
+        assert_null(strstr(page.body, pool_redis_secret()));
     }
     pool_redis_start(&world.redis);
-    pool_stop();
 }

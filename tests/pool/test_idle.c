@@ -105,16 +105,7 @@ CASE(idle_workers_share_the_polls)
 
 static int64_t cpu_ns(pid_t pid)
 {
-    long long ns = 0;
-    char path[64];
-    FILE *file;
-
-    (void)snprintf(path, sizeof path, "/proc/%ld/schedstat", (long)pid);
-    file = fopen(path, "r");
-    assert_non_null(file);
-    assert_int_equal(fscanf(file, "%lld", &ns), 1);
-    (void)fclose(file);
-    return ns;
+    return strtoll(pool_proc(pid, "schedstat"), NULL, 10);
 }
 
 static int64_t pool_cpu_ns(void)

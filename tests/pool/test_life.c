@@ -1,7 +1,7 @@
 /* life: what people do to subscriptions, and what a pool then charges. */
 #include "tests/lib/steps.h"
 
-GROUP(.open = world_open, .close = world_close);
+GROUP(GROUP_OF_WORLD);
 
 /* State, next period and its time, retries: of subscription 1. */
 static const char stands[] =

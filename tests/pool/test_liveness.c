@@ -4,28 +4,20 @@
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
-/* A trouble that concerns user SHOP_TROUBLE or SKU SHOP_SKU, and nobody else. */
-struct trouble {
+/* A trouble, and what run --once makes of it. */
+struct outcome {
     const char *name;
-    int subscriptions, orders; /* more of them, due first */
-    const char *sql;           /* as the owner */
-    const char *gone;          /* the rows that are deleted past the foreign keys */
-    const char *hold;          /* by a client, in a transaction that stays open */
-    const char *key, *value;   /* set in Redis by somebody */
-    const char *workers;       /* of each job; NULL: two */
-    int code;                  /* of run --once */
-    const char *billing, *orders_done; /* what it prints of each job */
+    struct shop_trouble trouble;
+    const char *workers; /* of each job; NULL: two */
+    int code;
+    const char *billing, *orders; /* what it prints of each job */
 };
 
-#define USER_ROW .hold = "SELECT FROM users WHERE user_id = 7 FOR UPDATE"
-#define SKU_ROW .hold = "SELECT FROM stock WHERE sku_id = 4 FOR UPDATE"
-#define USER_KEY(text) .key = "user:7", .value = text
-#define SKU_KEY .key = "sku:4", .value = "other PX 600000"
 #define MUCH .subscriptions = 1000, .orders = 200
 #define BILLED "200 charged, 0 declined, 0 cancelled, 0 parked, nothing left"
 #define SERVED "200 fulfilled, 0 rejected, 0 parked, "
 #define ENDS(code_, billing_, orders_)                                                 \
-    .code = (code_), .billing = (billing_), .orders_done = (orders_)
+    .code = (code_), .billing = (billing_), .orders = (orders_)
 #define LEFT_7(why)                                                                    \
     ENDS(7, "199 charged, 0 declined, 0 cancelled, 0 parked, left: user:7" why,        \
          "199 fulfilled, 0 rejected, 0 parked, left: user:7" why)
@@ -33,23 +25,6 @@ struct trouble {
 #define BY_ROW " (its row is locked by another session)"
 #define BY_KEY " (its lock is held in Redis)"
 #define NO_TTL " (its lock has no time to live: ledgerlock locks release)"
-
-static void plant(const struct trouble *t)
-{
-    if (t->subscriptions > 0)
-        shop_subscribe(SHOP_TROUBLE, t->subscriptions, 1);
-    if (t->orders > 0)
-        shop_order(SHOP_TROUBLE, SHOP_SKU, t->orders);
-    if (t->sql != NULL)
-        world_do("%s", t->sql);
-    if (t->gone != NULL)
-        super_do("SET session_replication_role = replica; DELETE FROM ledgerlock.%s",
-                 t->gone);
-    if (t->key != NULL)
-        (void)shop_key("SET", t->key, t->value);
-    if (t->hold != NULL)
-        shop_hold(t->hold);
-}
 
 GROUP(.open = shop_open, .close = shop_close);
 
@@ -65,116 +40,84 @@ static void forget_keys(char *out)
     }
 }
 
-static void assert_flowed(const struct trouble *t, bool either_reason)
+static void assert_flowed(const struct outcome *of, bool either_reason)
 {
     char line[512];
 
-    (void)snprintf(line, sizeof line, "billing: %s; orders: %s\n", t->billing,
-                   t->orders_done);
+    (void)snprintf(line, sizeof line, "billing: %s; orders: %s\n", of->billing,
+                   of->orders);
     if (either_reason) {
         forget_keys(world.o.out);
         forget_keys(line);
     }
     assert_string_equal(world.o.out, line);
-    assert_int_equal(world.o.code, t->code);
+    assert_int_equal(world.o.code, of->code);
     shop_assert_others_done();
-    (void)shop_key("DEL", "user:7", "");
-    (void)shop_key("DEL", "sku:4", "");
+    shop_forget();
 }
 
-static void assert_others_flow(const struct trouble *t)
-{
-    plant(t);
-    (void)shop_run_with(t->workers != NULL ? t->workers : "2");
-    assert_flowed(t, t->workers == NULL && t->hold != NULL);
-}
-
-/* The same while four workers of each job meet. */
-static void assert_others_flow_among_four(const struct trouble *t)
-{
-    plant(t);
-    (void)shop_run_met();
-    assert_flowed(t, t->hold != NULL);
-}
-
-static const struct trouble held[] = {
-    {"a_client_holds_the_users_row", USER_ROW, LEFT_7("")},
-    {"a_client_holds_the_row_of_a_user_who_has_much_to_do", MUCH, USER_ROW, LEFT_7("")},
-    {"somebody_holds_the_users_key", USER_KEY("other PX 600000"), LEFT_7(BY_KEY)},
-    {"somebody_holds_the_key_of_a_user_who_has_much_to_do", MUCH,
-     USER_KEY("other PX 600000"), LEFT_7(BY_KEY)},
-    {"the_users_key_has_no_end", USER_KEY("left"), LEFT_7(NO_TTL)},
-    {"a_client_holds_the_row_of_a_sku_that_many_want", .orders = 200, SKU_ROW,
-     .workers = "1", LEFT_SKU(BY_ROW)},
-    {"somebody_holds_the_key_of_a_sku_that_many_want", .orders = 200, SKU_KEY,
+static const struct outcome outcomes[] = {
+    {"while_a_client_holds_the_users_row", {SHOP_USER_ROW}, LEFT_7("")},
+    {"while_a_client_holds_the_row_of_a_user_who_has_much_to_do",
+     {MUCH, SHOP_USER_ROW},
+     LEFT_7("")},
+    {"while_somebody_holds_the_users_key",
+     {SHOP_USER_KEY("other PX 600000")},
+     LEFT_7(BY_KEY)},
+    {"while_somebody_holds_the_key_of_a_user_who_has_much_to_do",
+     {MUCH, SHOP_USER_KEY("other PX 600000")},
+     LEFT_7(BY_KEY)},
+    {"while_the_users_key_has_no_end", {SHOP_USER_KEY("left")}, LEFT_7(NO_TTL)},
+    {"while_a_client_holds_the_row_of_a_sku_that_many_want",
+     {.orders = 200, SHOP_SKU_ROW},
+     .workers = "1",
+     LEFT_SKU(BY_ROW)},
+    {"while_somebody_holds_the_key_of_a_sku_that_many_want",
+     {.orders = 200, SHOP_SKU_KEY},
      LEFT_SKU(BY_KEY)},
-};
-
-/* Guarantee: A user or SKU whose row a client holds, or whose key somebody holds in
- * Redis, keeps its own rows waiting and no others, however many they are; `run --once`
- * names it and ends with exit code 7. */
-CASE_ROWS(others_flow_while, held)
-{
-    assert_others_flow(row);
-}
-
-/* Guarantee: Four workers that serve orders in any order pass over a user or SKU that
- * is held as one worker does. */
-CASE_ROWS(others_flow_among_four_workers_while, held)
-{
-    assert_others_flow_among_four(row);
-}
-
-static const struct trouble absent[] = {
-    {"user", .subscriptions = 100, .orders = 100, .gone = "users WHERE user_id = 7",
+    {"beside_an_absent_user",
+     {.subscriptions = 100, .orders = 100, SHOP_NO_USER},
      ENDS(8,
           "199 charged, 0 declined, 0 cancelled, 101 parked, nothing left",
           "199 fulfilled, 0 rejected, 101 parked, nothing left")},
-    {"sku", .orders = 100, .gone = "stock WHERE sku_id = 4",
+    {"beside_an_absent_sku",
+     {.orders = 100, SHOP_NO_SKU},
      ENDS(8, BILLED, "200 fulfilled, 0 rejected, 100 parked, nothing left")},
-};
-
-/* Guarantee: A row whose user or SKU does not exist is parked, and holds up no other.
- */
-CASE_ROWS(others_flow_beside_an_absent, absent)
-{
-    assert_others_flow(row);
-}
-
-CASE_ROWS(others_flow_among_four_workers_beside_an_absent, absent)
-{
-    assert_others_flow_among_four(row);
-}
-
-static const struct trouble much[] = {
-    {"nothing_else", ENDS(0, BILLED, SERVED "nothing left")},
-    {"orders_of_the_future", .orders = 200,
-     .sql = "UPDATE orders SET placed_at = '2024-01-02Z' WHERE order_id > 100000",
+    {"beside_nothing_else", {NULL}, ENDS(0, BILLED, SERVED "nothing left")},
+    {"beside_orders_of_the_future",
+     {.orders = 200, SHOP_FUTURE},
      ENDS(0, BILLED, SERVED "nothing left")},
-    {"a_user_who_cannot_pay_200_subscriptions_and_100_orders", .subscriptions = 200,
-     .orders = 100, .sql = "UPDATE users SET balance_minor = 0 WHERE user_id = 7",
+    {"beside_a_user_who_cannot_pay_200_subscriptions_and_100_orders",
+     {.subscriptions = 200, .orders = 100, SHOP_NO_MONEY},
      ENDS(0,
           "199 charged, 201 declined, 0 cancelled, 0 parked, nothing left",
           "199 fulfilled, 101 rejected, 0 parked, nothing left")},
-    {"a_subscription_30_periods_behind",
-     .sql = "UPDATE subscriptions SET anchor_at = timestamptz '2024-01-01Z' - interval"
-            " '29 days', next_due_at = timestamptz '2024-01-01Z' - interval '29 days'"
-            ", unit = 'day' WHERE subscription_id = 7",
+    {"beside_a_subscription_30_periods_behind",
+     {.periods = 30},
      ENDS(0,
           "229 charged, 0 declined, 0 cancelled, 0 parked, nothing left",
           SERVED "nothing left")},
 };
 
-/* Guarantee: Orders of the future, a user who cannot pay what he has, or a subscription
- * that is many periods behind hold up no other. */
-CASE_ROWS(others_flow_beside, much)
+/* Guarantee: A user or SKU whose row a client holds, or whose key somebody holds in
+ * Redis, keeps its own rows waiting and no others, however many they are; `run --once`
+ * names it and ends with exit code 7. A row whose user or SKU does not exist is parked,
+ * and holds up no other. Orders of the future, a user who cannot pay what he has, or a
+ * subscription that is many periods behind hold up no other. */
+CASE_ROWS(others_flow, outcomes)
 {
-    assert_others_flow(row);
+    shop_plant(&row->trouble, 1);
+    (void)shop_run_with(row->workers != NULL ? row->workers : "2");
+    assert_flowed(row, row->workers == NULL && row->trouble.hold != NULL);
 }
 
-CASE_ROWS(others_flow_among_four_workers_beside, much)
+/* Guarantee: Four workers that serve orders in any order, and meet, pass over all of
+ * these as one worker does. */
+CASE_ROWS(others_flow_among_four_workers, outcomes)
 {
-    assert_others_flow_among_four(row);
+    shop_plant(&row->trouble, 1);
+    (void)(row->trouble.key != NULL ? shop_run_any() : shop_run_met());
+    assert_flowed(row, row->trouble.hold != NULL);
 }
 
 /* All of one shard, due before the others, and more than a worker remembers. */

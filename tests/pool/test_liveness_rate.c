@@ -12,21 +12,13 @@
  * shards; one of each has the trouble. All times the scale. */
 enum { OTHERS = 2000, BATCH = 50, FIRST_ID = 1000000, USER_STEP = 32, TRIES = 5 };
 
-struct trouble {
-    const char *name;
-    void (*put)(int n);
-    int n;            /* times the scale */
-    const char *hold; /* by a client, in a transaction that stays open */
-    const char *key;  /* in Redis, by somebody */
-};
-
 struct rate {
     int64_t batches, ms; /* until all others were worked */
 };
 
 static const char *const jobs[] = {"billing", "orders"};
 static struct rate alone[2];
-static const struct trouble nothing = {.name = "nothing"};
+static const struct shop_trouble nothing = {.name = "nothing"};
 
 /* The first half of the users subscribes, the second one orders: the jobs do not meet.
  */
@@ -92,7 +84,7 @@ static void wait_for_others(struct rate found[2])
 }
 
 /* A lease so long that no batch is cut for the time that it takes. */
-static void work(const struct trouble *t, struct rate found[2])
+static void work(const struct shop_trouble *t, struct rate found[2])
 {
     char batch[16];
 
@@ -100,20 +92,20 @@ static void work(const struct trouble *t, struct rate found[2])
     (void)snprintf(batch, sizeof batch, "%d", BATCH * fixture_scale());
     fixture_env("LEDGERLOCK_POOL_BATCH", batch);
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000");
+    fixture_env("LEDGERLOCK_BILLING_CATCH_UP_MAX", "1000000"); /* else it is parked */
     put_others(OTHERS * fixture_scale());
-    if (t->put != NULL)
-        t->put(t->n * fixture_scale());
-    if (t->key != NULL)
-        (void)shop_key("SET", t->key, "other PX 600000");
-    if (t->hold != NULL)
-        shop_hold(t->hold);
+    shop_plant(t, fixture_scale());
     pool_start("run -w 2 --now %s", SHOP_NOW);
     wait_for_others(found);
     world_kill(&world.pool);
     for (size_t job = 0; job < 2; job++)
         found[job].batches = batches_until_done(job);
-    if (t->key != NULL)
-        (void)shop_key("DEL", t->key, "");
+    if (t->gone == NULL)
+        promise_int_equal(world_parked(), 0);
+    if (t->periods > 0)
+        assert_true(world_ask("SELECT count(*) FROM charges WHERE subscription_id = %d",
+                              SHOP_TROUBLE) > 1);
+    shop_forget();
     shop_close();
 }
 
@@ -132,7 +124,7 @@ static void assert_half_of_the_rate(const struct rate found[2])
 }
 
 /* The machine may do something else meanwhile: then both are measured again. */
-static void assert_half_of_the_speed(const struct trouble *t, struct rate found[2])
+static void assert_half_of_the_speed(const struct shop_trouble *t, struct rate found[2])
 {
     for (int i = 1; found[0].ms > 2 * alone[0].ms || found[1].ms > 2 * alone[1].ms;
          i++) {
@@ -153,73 +145,25 @@ static void measure_alone(void)
 
 GROUP(.start = measure_alone);
 
-static void put_much(int n)
-{
-    shop_subscribe(SHOP_TROUBLE, n, 1);
-    shop_order(SHOP_TROUBLE, SHOP_SKU, n);
-}
+#define MUCH .subscriptions = 100, .orders = 100
+#define USER_KEY SHOP_USER_KEY("other PX 600000")
 
-static void put_orders(int n)
-{
-    shop_order(SHOP_TROUBLE, SHOP_SKU, n);
-}
-
-static void put_unpayable(int n)
-{
-    world_do("UPDATE users SET balance_minor = 0 WHERE user_id = %d", SHOP_TROUBLE);
-    put_much(n);
-}
-
-static void put_absent(int n)
-{
-    put_much(n);
-    super_do("SET session_replication_role = replica; DELETE FROM ledgerlock.users"
-             " WHERE user_id = %d",
-             SHOP_TROUBLE);
-}
-
-static void put_absent_sku(int n)
-{
-    put_orders(n);
-    super_do("SET session_replication_role = replica; DELETE FROM ledgerlock.stock"
-             " WHERE sku_id = %d",
-             SHOP_SKU);
-}
-
-static void put_future(int n)
-{
-    put_orders(n);
-    world_do("UPDATE orders SET placed_at = '2024-01-02Z' WHERE order_id BETWEEN 100000"
-             " AND %d; ANALYZE orders",
-             FIRST_ID);
-}
-
-static void put_periods(int n)
-{
-    world_do("UPDATE subscriptions SET anchor_at = anchor_at - interval '1 day' * %d,"
-             " next_due_at = anchor_at - interval '1 day' * %d, unit = 'day' WHERE"
-             " subscription_id = %d",
-             n - 1, n - 1, SHOP_TROUBLE);
-}
-
-#define USER_ROW .hold = "SELECT FROM users WHERE user_id = 7 FOR UPDATE"
-#define SKU_ROW .hold = "SELECT FROM stock WHERE sku_id = 4 FOR UPDATE"
-
-static const struct trouble troubles[] = {
-    {"a_client_holds_a_users_row", USER_ROW},
-    {"somebody_holds_a_users_key", .key = "user:7"},
-    {"a_client_holds_the_row_of_a_user_with_1000_due_rows", put_much, 100, USER_ROW},
-    {"somebody_holds_the_key_of_a_user_with_1000_due_rows", put_much, 100,
-     .key = "user:7"},
-    {"a_client_holds_the_row_of_a_sku_that_1000_orders_want", put_orders, 100, SKU_ROW},
-    {"somebody_holds_the_key_of_a_sku_that_1000_orders_want", put_orders, 100,
-     .key = "sku:4"},
-    {"1000_rows_have_no_user", .put = put_absent, .n = 100},
-    {"1000_orders_have_no_sku", .put = put_absent_sku, .n = 100},
-    {"a_user_cannot_pay_10000_subscriptions_and_orders", .put = put_unpayable,
-     .n = 1000},
-    {"300000_orders_are_of_the_future", .put = put_future, .n = 30000},
-    {"a_subscription_is_10000_periods_behind", .put = put_periods, .n = 1000},
+/* All numbers times the scale. */
+static const struct shop_trouble troubles[] = {
+    {"a_client_holds_a_users_row", SHOP_USER_ROW},
+    {"somebody_holds_a_users_key", USER_KEY},
+    {"a_client_holds_the_row_of_a_user_with_1000_due_rows", MUCH, SHOP_USER_ROW},
+    {"somebody_holds_the_key_of_a_user_with_1000_due_rows", MUCH, USER_KEY},
+    {"a_client_holds_the_row_of_a_sku_that_1000_orders_want", .orders = 100,
+     SHOP_SKU_ROW},
+    {"somebody_holds_the_key_of_a_sku_that_1000_orders_want", .orders = 100,
+     SHOP_SKU_KEY},
+    {"1000_rows_have_no_user", MUCH, SHOP_NO_USER},
+    {"1000_orders_have_no_sku", .orders = 100, SHOP_NO_SKU},
+    {"a_user_cannot_pay_10000_subscriptions_and_orders", .subscriptions = 1000,
+     .orders = 1000, SHOP_NO_MONEY},
+    {"300000_orders_are_of_the_future", .orders = 30000, SHOP_FUTURE},
+    {"a_subscription_is_10000_periods_behind", .periods = 1000},
 };
 
 /* Guarantee: While a client or a key in Redis holds a user or SKU, or a user, a SKU or

@@ -1,36 +1,64 @@
 /* The value of each metric of a pool at work: what it counts is made to happen on real
- * servers, and the number on /metrics is the one that it must be. */
+ * servers, each fault as well, and the number on /metrics is the one that it must be.
+ */
 #include <math.h>
 #include <time.h>
 
-#include "tests/lib/metrics.h"
-#include "tests/lib/steps.h"
+#include "tests/lib/page.h"
+#include "tests/lib/session.h"
 #include "worker/jobs/job.h"
 
-enum { DELAY_MS = 30 }; /* of each answer of a server */
+enum { DELAY_MS = 30 /* of each answer of a server */, LEASE_MS = 10000 };
 
 static const struct pool_work small = {
     .users = 20, .periods = 3, .orders = 30, .units = 10};
 
 WORLD(.poll_ms = 100,
-      .lease_ms = 10000,
+      .lease_ms = LEASE_MS,
       .work = &small,
       .redis = true,
       .proxies = true);
 
+static char asserted[1 << 12] = " "; /* the names of all values that were read */
+
 static void start(const char *words)
 {
-    metrics_start("run -w 1 --now %s %s", pool_work_now(&small), words);
+    page_start("run -w 1 --now %s %s", pool_work_now(&small), words);
+    page_await(200, "/metrics", "");
 }
 
-/* Guarantee: Each metric that /metrics has is in the table of this test, and has its
- * value asserted by a case. */
-CASE(each_metric_has_a_test_of_its_value)
+static bool is_asserted(const char *name, size_t length, const char *end)
 {
-    start("");
-    metrics_assert_known();
-    pool_stop();
+    char word[96];
+
+    (void)snprintf(word, sizeof word, " %.*s%s ", (int)length, name, end);
+    return strstr(asserted, word) != NULL;
 }
+
+/* The value of ledgerlock_NAME and its labels. */
+STEPS_TAKE(2) static double value(const char *name, const char *labels, ...)
+{
+    size_t n = strlen(asserted);
+    char sample[160];
+    va_list ap;
+
+    if (!is_asserted(name, strlen(name), ""))
+        (void)snprintf(asserted + n, sizeof asserted - n, "%s ", name);
+    n = (size_t)snprintf(sample, sizeof sample, "ledgerlock_%s", name);
+    va_start(ap, labels);
+    (void)vsnprintf(sample + n, sizeof sample - n, labels, ap);
+    va_end(ap);
+    return page_metric(sample);
+}
+
+static double plain_value(const char *name)
+{
+    return value(name, "%s", "");
+}
+
+#define AWAIT_METRIC(condition)                                                        \
+    FIXTURE_AWAIT((page_await(200, "/metrics", ""), condition), "never %s:\n%s",       \
+                  #condition, page.body)
 
 enum { OUTCOMES = 4 };
 
@@ -96,6 +124,7 @@ static void assert_is_now(const char *name)
  * were, and what a whole audit found. */
 CASE(metrics_of_work_are_what_was_done)
 {
+    PGconn *client = session_open(world.owner);
     double busy;
 
     add_outcomes();
@@ -115,11 +144,15 @@ CASE(metrics_of_work_are_what_was_done)
     (void)redis_do("SET %suser:21 somebody PX 600000", world.f.prefix);
     world_subscription(26, 21, 100, "2024-01-02Z");
     AWAIT_METRIC(value("lock_keys_total", BUSY) > busy);
+    assert_true(value("rows_locked_total", "{job=\"billing\"}") == 0);
+    session_do(client, "BEGIN; SELECT FROM users WHERE user_id = 22 FOR NO "
+                       "KEY UPDATE");
+    world_subscription(27, 22, 100, "2024-01-02Z");
+    AWAIT_METRIC(value("rows_locked_total", "{job=\"billing\"}") > 0);
+    PQfinish(client);
     assert_true(value("build_info", "{version=\"" LEDGERLOCK_VERSION "\"}") == 1);
     proxy_pass(&world.to_postgres);
-    AWAIT_METRIC(strstr(metrics_read_last.body,
-                        "\nledgerlock_audit_broken_invariants ") != NULL &&
-                 plain_value("audit_broken_invariants") > 0);
+    AWAIT_METRIC(plain_value("audit_broken_invariants") > 0);
     assert_true(plain_value("audit_broken_invariants") ==
                 (double)world_ask("SELECT cardinality(broken) FROM audits ORDER BY "
                                   "audit_id DESC LIMIT 1"));
@@ -128,8 +161,6 @@ CASE(metrics_of_work_are_what_was_done)
                 (double)world_ask("SELECT took_ms FROM audits ORDER BY audit_id DESC "
                                   "LIMIT 1"));
     assert_is_now("tables_read_timestamp_seconds");
-    metrics_end("work");
-    pool_stop();
 }
 
 /* Guarantee: /metrics counts rows that are due, since when, and rows that are parked.
@@ -143,12 +174,164 @@ CASE(metrics_of_rows_that_wait_and_rows_that_are_parked)
              "WHERE user_id = 7");
     start("");
     AWAIT_METRIC(value("rows_parked_total", "{job=\"orders\"}") == 2);
-    AWAIT_METRIC(strstr(metrics_read_last.body, "ledgerlock_parked_rows{") != NULL &&
-                 value("parked_rows", "{job=\"orders\"}") == 2);
+    AWAIT_METRIC(value("parked_rows", "{job=\"orders\"}") == 2);
     assert_true(value("backlog_rows", "{job=\"billing\"}") == small.users);
     assert_true(
         fabs(value("oldest_due_timestamp_seconds", "{job=\"billing\"}") - since) < 120);
-    metrics_end("backlog");
     (void)kill(world.pool.pid, SIGTERM);
     pool_assert_ends(&world.pool, 8); /* rows were parked */
+}
+
+/* ---- faults ---- */
+
+/* The bytes of statements, with the name between an empty portal and the rest. */
+static const char apply[] = "\0billing_apply_charges";
+static const char begin[] = "BEGIN ISOLATION LEVEL READ COMMITTED";
+static const char user_key[] = "user:";
+
+#define BILLING "{job=\"billing\"}"
+#define WORKS "{job=\"billing\",state=\"works\"}"
+
+/* Guarantee: /metrics counts a lost lease and a worker that died, and a worker by its
+ * state. */
+CASE(metrics_of_a_worker_that_stands_still_and_dies)
+{
+    pid_t pid;
+
+    proxy_hold(&world.to_postgres, apply, sizeof apply, 1);
+    start("--jobs billing");
+    assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
+    pid = pool_child(world.pool.pid, "billing:0");
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    proxy_let_go(&world.to_postgres);
+    page_await(200, "/metrics", "");
+    assert_true(value("workers", "{job=\"billing\",state=\"connected\"}") == 1);
+    fixture_pause_ms(LEASE_MS + 1000);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    AWAIT_METRIC(value("leases_lost_total", BILLING) == 1);
+    AWAIT_METRIC(value("workers", WORKS) == 1);
+    assert_true(value("worker_restarts_total", BILLING) == 0);
+    assert_int_equal(kill(pool_child(world.pool.pid, "billing:0"), SIGKILL), 0);
+    AWAIT_METRIC(value("worker_restarts_total", BILLING) == 1);
+    AWAIT_METRIC(value("workers", WORKS) == 1);
+}
+
+/* Guarantee: /metrics says which server is down, and that it is up again. */
+CASE(metrics_of_servers_that_are_down)
+{
+    start("");
+    pool_work_wait(&world.f, pool_work_all(&small));
+    AWAIT_METRIC(plain_value("redis_up") == 1 && plain_value("pg_up") == 1);
+    fixture_redis_kill(&world.redis);
+    AWAIT_METRIC(plain_value("redis_up") == 0);
+    assert_true(plain_value("pg_up") == 1);
+    pool_redis_start(&world.redis);
+    AWAIT_METRIC(plain_value("redis_up") == 1);
+    proxy_refuse(&world.to_postgres, true);
+    AWAIT_METRIC(plain_value("pg_up") == 0);
+    AWAIT_METRIC(value("workers", "{job=\"billing\",state=\"postgres_down\"}") == 1);
+    assert_true(plain_value("redis_up") == 1);
+    proxy_refuse(&world.to_postgres, false);
+    AWAIT_METRIC(plain_value("pg_up") == 1);
+}
+
+/* Guarantee: /metrics counts rows that another had worked before we had their locks,
+ * and rows whose fence refused an old token. */
+CASE(metrics_of_duplicates_that_were_prevented)
+{
+    proxy_hold(&world.to_postgres, begin, strlen(begin), 1);
+    start("--jobs billing");
+    assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
+    world_do("UPDATE subscriptions SET next_due_at = '2030-01-01Z' WHERE "
+             "subscription_id <= 5");
+    proxy_let_go(&world.to_postgres);
+    AWAIT_METRIC(
+        value("duplicates_prevented_total", "{job=\"billing\",guard=\"reread\"}") == 5);
+    assert_true(
+        value("duplicates_prevented_total", "{job=\"billing\",guard=\"fence\"}") == 0);
+    world_user(21, 1000);
+    world_do("UPDATE users SET fence = ((extract(epoch FROM clock_timestamp()) + 3600) "
+             "* 1000000)::bigint WHERE user_id = 21");
+    world_subscription(21, 21, 100, "2024-01-02Z");
+    AWAIT_METRIC(
+        value("duplicates_prevented_total", "{job=\"billing\",guard=\"fence\"}") == 1);
+}
+
+#define DOUBT(resolution)                                                              \
+    value("commits_in_doubt_total", "{job=\"billing\",resolution=\"" resolution "\"}")
+
+static void give_work(int64_t user)
+{
+    world_user(user, 1000);
+    world_subscription(user, user, 100, "2024-01-02Z");
+}
+
+#define LOST_COMMITS value("commit_answers_lost_total", BILLING)
+
+/* Guarantee: /metrics counts COMMITs whose answer was lost, and what became of them. */
+CASE(metrics_of_commits_in_doubt)
+{
+    proxy_cut_after(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+    start("--jobs billing");
+    AWAIT_METRIC(DOUBT("committed") == 1);
+    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    proxy_cut_before(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
+    give_work(21);
+    AWAIT_METRIC(DOUBT("rolled_back") == 1);
+    assert_true(DOUBT("committed") == 1 && LOST_COMMITS == 2);
+    pool_work_wait(&world.f, (int64_t)small.users * small.periods + 1);
+    proxy_swallow_at(&world.to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE);
+    give_work(22);
+    AWAIT_METRIC(LOST_COMMITS == 3);
+    assert_true(DOUBT("committed") + DOUBT("rolled_back") == 2);
+    proxy_pass(&world.to_postgres);
+    AWAIT_METRIC(DOUBT("committed") + DOUBT("rolled_back") == 3);
+    assert_true(LOST_COMMITS == 3);
+}
+
+/* Guarantee: /metrics counts a lock call whose answer is lost. */
+CASE(metrics_of_a_lock_answer_that_is_lost)
+{
+    proxy_swallow_after(&world.to_redis, user_key, strlen(user_key));
+    start("--jobs billing");
+    AWAIT_METRIC(value("lock_answers_lost_total", BILLING) == 1);
+    proxy_pass(&world.to_redis);
+    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+}
+
+static const char collide[] =
+    "CREATE SEQUENCE public.met; GRANT USAGE ON SEQUENCE public.met TO PUBLIC; CREATE "
+    "FUNCTION public.collide() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF "
+    "nextval('public.met') <= 3 THEN RAISE EXCEPTION 'made' USING ERRCODE = '40001'; "
+    "END IF; RETURN NULL; END $$; CREATE TRIGGER collide AFTER INSERT ON "
+    "ledgerlock.charges EXECUTE FUNCTION public.collide()";
+
+/* Guarantee: /metrics counts batches that were rolled back for a collision. */
+CASE(metrics_of_collisions)
+{
+    super_do("%s", collide);
+    start("--jobs billing");
+    pool_work_wait(&world.f, (int64_t)small.users * small.periods);
+    AWAIT_METRIC(value("conflicts_total", BILLING) == 3);
+}
+
+static bool is_whole(void)
+{
+    return getenv("LL_TEST_ONLY") == NULL;
+}
+
+/* Guarantee: Each metric that /metrics has has its value asserted by a case. */
+CASE(each_metric_has_a_test_of_its_value, .when = is_whole)
+{
+    static const char head[] = "# TYPE ledgerlock_";
+    size_t n = 0;
+
+    start("");
+    for (const char *p = page.body; (p = strstr(p, head)) != NULL; n++) {
+        size_t length = strcspn(p += sizeof head - 1, " ");
+
+        if (!is_asserted(p, length, "") && !is_asserted(p, length, "_sum"))
+            fail_msg("no case asserts the value of %.*s", (int)length, p);
+    }
+    assert_true(n > 20);
 }

@@ -59,5 +59,4 @@ CASE(worker_says_it_once_and_the_rows_are_worked_when_it_is_gone)
     assert_in_range(times, 1, 2);
     assert_still_there("user:3");
     pool_work_wait(&world.f, pool_work_all(&work));
-    pool_stop();
 }

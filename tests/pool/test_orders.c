@@ -16,7 +16,7 @@ static void open_shop(void)
     world_sku(192, "C", 0, 1);
 }
 
-GROUP(.open = open_shop, .close = world_close);
+GROUP(.open = open_shop, .end = world_end, .close = world_close);
 
 /* "fulfilled, rejected out_of_stock {A,B}": every order in the order it was placed. */
 static const char outcomes[] =

@@ -1,11 +1,12 @@
-/* The page of a pool that runs, read by a real browser, while a worker is killed; and
- * what it says of a whole audit. */
-#include <libpq-fe.h>
-#include <stdlib.h>
+/* The page of a pool that runs: read by a real browser, while a worker is killed; its
+ * verdict, as that of `top`, also what it would say if a guard had failed; the keys of
+ * workers and of other clients; and the addresses that it is served on. */
+#include <arpa/inet.h>
+#include <sys/socket.h>
 
-#include "tests/lib/http.h"
-#include "tests/lib/session.h"
-#include "tests/lib/steps.h"
+#include "tests/lib/forged_rows.h"
+#include "tests/lib/page.h"
+#include "tests/lib/shop.h"
 
 static const struct pool_work small = {
     .users = 200, .periods = 3, .orders = 60, .units = 40};
@@ -16,11 +17,8 @@ WORLD(.poll_ms = 100, .lease_ms = 2000, .work = &small);
  * without JavaScript, in a narrow window and by keyboard. */
 CASE(browser_shows_the_pool_and_the_death_of_a_worker)
 {
-    int port = fixture_free_port();
-
-    pool_start("run -w 2 --now %s --http %d --http-audit-every-s 5",
-               pool_work_now(&small), port);
-    http_browse(port, "");
+    page_start("run -w 2 --now %s --http-audit-every-s 5", pool_work_now(&small));
+    http_browse(page_port, "");
     pool_work_wait(&world.f, pool_work_all(&small));
     pool_logged(1, "event=pool.worker_died");
     pool_stop();
@@ -30,12 +28,8 @@ CASE(browser_shows_the_pool_and_the_death_of_a_worker)
 /* Guarantee: The page of 64 workers shows each in a row of its own that can be read. */
 CASE(page_of_64_workers_can_be_read)
 {
-    int port = fixture_free_port();
-
-    pool_start("run -w 64 --jobs billing --now %s --http %d", pool_work_now(&small),
-               port);
-    http_browse(port, "--workers 64");
-    pool_stop();
+    page_start("run -w 64 --jobs billing --now %s", pool_work_now(&small));
+    http_browse(page_port, "--workers 64");
 }
 
 /* Guarantee: The page and its files are less than 60 kB. */
@@ -43,19 +37,15 @@ CASE(page_is_small)
 {
     static const char *const files[] = {"/", "/style.css", "/icon.svg", "/page.js",
                                         "/chaos.js"};
-    int port = fixture_free_port();
-    struct http_answer a;
     size_t n = 0;
 
-    pool_start("run -w 1 --now %s --http %d --allow-chaos", pool_work_now(&small),
-               port);
-    FIXTURE_AWAIT(http_get(port, &a, "/livez") == 200, "no page");
+    page_start("run -w 1 --now %s --allow-chaos", pool_work_now(&small));
+    page_await(200, "/livez", "");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
-        assert_int_equal(http_get(port, &a, files[i]), 200);
-        n += strlen(a.head) + strlen(a.body);
+        page_is(200, files[i]);
+        n += strlen(page.head) + strlen(page.body);
     }
     assert_in_range(n, 1000, 60000);
-    pool_stop();
 }
 
 #define FIGURES "<p>0 charged twice, 0 oversold, 0 totals wrong</p>"
@@ -71,103 +61,223 @@ static void renew_page(void)
  */
 CASE(verdict_is_not_known_while_the_tables_cannot_be_read)
 {
-    int port = fixture_free_port();
-    struct http_answer a;
-
-    pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",
-               pool_work_now(&small), port);
-    FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
-                      strstr(a.body, FIGURES) != NULL &&
-                      strstr(a.body, " SKUs, read 0 s ago.") != NULL &&
-                      strstr(a.body, " s ago): no promise is broken.") != NULL,
-                  "no verdict: %s", a.body);
-    assert_null(strstr(a.body, "class=bad"));
+    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now(&small));
+    PAGE_AWAIT("/plain", FIGURES, " SKUs, read 0 s ago.",
+               " s ago): no promise is broken.");
+    assert_null(strstr(page.body, "class=bad"));
     world_do("ALTER FUNCTION check_newest RENAME TO check_gone;"
              "ALTER FUNCTION report_audit RENAME TO report_gone");
-    FIXTURE_AWAIT(
-        http_get(port, &a, "/plain") == 200 &&
-            strstr(a.body, "Not known; it was: 0 charged twice, 0 oversold") != NULL &&
-            strstr(a.body, "<p class=bad>PostgreSQL: ") != NULL &&
-            strstr(a.body, " SKUs, read 0 s ago.") == NULL,
-        "still known: %s", a.body);
+    PAGE_AWAIT("/plain", "Not known; it was: 0 charged twice, 0 oversold",
+               "<p class=bad>PostgreSQL: ", "! SKUs, read 0 s ago.");
     renew_page();
-    FIXTURE_AWAIT(
-        http_get(port, &a, "/plain") == 200 &&
-            strstr(a.body, "Not known: the tables were not read yet.") != NULL &&
-            strstr(a.body, "<p class=bad>The last try of a whole audit: ") != NULL,
-        "the audit is not missed: %s", a.body);
-    assert_int_equal(http_get(port, &a, "/state"), 200);
-    fixture_assert_contains(a.body, "\"verdict\":\"unknown\"");
+    PAGE_AWAIT("/plain", "Not known: the tables were not read yet.",
+               "<p class=bad>The last try of a whole audit: ");
+    page_is(200, "/state");
+    fixture_assert_contains(page.body, "\"verdict\":\"unknown\"");
     world_do("ALTER FUNCTION check_gone RENAME TO check_newest;"
              "ALTER FUNCTION report_gone RENAME TO report_audit");
     renew_page();
-    FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
-                      strstr(a.body, FIGURES) != NULL &&
-                      strstr(a.body, "class=bad") == NULL,
-                  "not known again: %s", a.body);
-    pool_stop();
+    PAGE_AWAIT("/plain", FIGURES, "!class=bad");
 }
 
-static long long state_ms(const struct http_answer *a)
+static long long state_ms(void)
 {
-    const char *at = strstr(a->body, "\"at_ms\":");
-
-    assert_non_null(at);
-    return strtoll(at + strlen("\"at_ms\":"), NULL, 10);
+    PAGE_AWAIT("/state", "\"at_ms\":");
+    return strtoll(strstr(page.body, "\"at_ms\":") + strlen("\"at_ms\":"), NULL, 10);
 }
 
 /* Guarantee: While a table is locked, the page goes on to show the pool and says that
  * the tables cannot be read; soon after they can it shows them. */
-CASE(locked_table_stops_no_page)
+CASE(locked_table_stops_no_page, .close = shop_close)
 {
-    int port = fixture_free_port();
-    PGconn *holder = session_open(world.owner);
-    struct http_answer a;
     long long begun_ms;
 
-    pool_start("run -w 2 --now %s --http %d", pool_work_now(&small), port);
+    page_start("run -w 2 --now %s", pool_work_now(&small));
     pool_work_wait(&world.f, pool_work_all(&small));
-    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
-                      strstr(a.body, "\"verdict\":\"good\"") != NULL,
-                  "no verdict: %s", a.body);
-    session_do(holder,
-               "BEGIN; LOCK TABLE ONLY ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
-    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
-                      strstr(a.body, "\"verdict\":\"unknown\"") != NULL &&
-                      strstr(a.body, "lock timeout") != NULL,
-                  "the lock is not seen: %s", a.body);
-    begun_ms = state_ms(&a);
-    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 && state_ms(&a) > begun_ms + 3000,
-                  "the page stands still: %s", a.body);
-    fixture_assert_contains(a.body, "\"verdict\":\"unknown\"");
-    PQfinish(holder);
-    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200 &&
-                      strstr(a.body, "\"verdict\":\"good\"") != NULL,
-                  "not known again: %s", a.body);
-    pool_stop();
+    PAGE_AWAIT("/state", "\"verdict\":\"good\"");
+    shop_hold("LOCK TABLE ONLY transfers IN ACCESS EXCLUSIVE MODE");
+    PAGE_AWAIT("/state", "\"verdict\":\"unknown\"", "lock timeout");
+    begun_ms = state_ms();
+    FIXTURE_AWAIT(state_ms() > begun_ms + 3000, "the page stands still: %s", page.body);
+    fixture_assert_contains(page.body, "\"verdict\":\"unknown\"");
+    shop_let_go();
+    PAGE_AWAIT("/state", "\"verdict\":\"good\"");
 }
 
 /* Guarantee: An invariant that the whole audit finds broken is in /metrics, on the page
  * and in table audits. */
 CASE(broken_invariant_is_told)
 {
-    int port = fixture_free_port();
-    struct http_answer a;
-
-    pool_start("run -w 2 --now %s --http %d --http-audit-every-s 1",
-               pool_work_now(&small), port);
+    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now(&small));
     pool_work_wait(&world.f, pool_work_all(&small));
     world_do("SET ledgerlock.repair = on;"
              "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1");
     renew_page();
-    FIXTURE_AWAIT(http_get(port, &a, "/metrics") == 200 &&
-                      strstr(a.body, "\nledgerlock_audit_broken_invariants 1\n") !=
-                          NULL,
-                  "nothing broken: %s", a.body);
-    FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
-                      strstr(a.body, "BROKEN: balance_is_sum_of_transfers") != NULL,
-                  "not on the page: %s", a.body);
+    PAGE_AWAIT("/metrics", "\nledgerlock_audit_broken_invariants 1\n");
+    PAGE_AWAIT("/plain", "BROKEN: balance_is_sum_of_transfers");
     world_is(1, "SELECT count(DISTINCT broken) FROM audits WHERE broken ="
                 " '{balance_is_sum_of_transfers}'");
+}
+
+/* ---- if a guard had failed ---- */
+
+static void open_forged(void)
+{
+    static const struct world_plan plan = {.poll_ms = 100};
+
+    world_open_as(&plan);
+    super_do("%s", forged_rows);
+}
+
+#define VERDICT                                                                        \
+    "SELECT concat_ws(' ', charges, wallets, skus, charged_twice, oversold, "          \
+    "wrong_totals) FROM check_newest(NULL, 20)"
+
+/* clang-format off */
+static const struct {
+    const char *name, *forged, *verdict;
+} guards[] = {
+    {"all_hold",             "",             "4 1 1 0 0 0"},
+    {"charge_of_a_period",   FORGED_CHARGE,  "5 1 1 1 0 0"},
+    {"payment_of_an_order",  FORGED_PAYMENT, "4 1 1 1 0 0"},
+    {"sale_of_an_order",     FORGED_SALE,    "4 1 1 1 0 0"},
+    {"stock_below_nothing",  FORGED_UNIT,    "4 1 1 0 1 0"},
+    {"stock_without_source", FORGED_SHELF,   "4 1 1 0 0 1"},
+    {"money_without_source", FORGED_WALLET,  "4 1 1 0 0 1"},
+    {"charge_and_transfer",  FORGED_CHARGE
+     "ALTER TABLE transfers DROP CONSTRAINT one_transfer_per_source; INSERT INTO transfers SELECT * FROM transfers WHERE kind = 'charge';"
+     "UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 1", "5 1 1 1 0 0"},
+    {"what_is_older",        "UPDATE charges SET charged_at = now() - interval '6 minutes', period_start = period_start - interval '1 second',"
+                             " period_end = period_end", "0 1 1 0 0 0"},
+};
+
+/* clang-format on */
+
+/* Guarantee: If a guard failed, the verdict counts it at once, by rows alone: a
+ * period charged twice, an order paid or moved twice, units that were never there, and
+ * a wallet or a SKU that is not the sum of its rows. */
+CASE_ROWS(failure_is_counted, guards, .open = open_forged)
+{
+    super_do(FORGED_BY_HAND "%s", row->forged);
+    world_expect(row->verdict, VERDICT);
+}
+
+/* Guarantee: SKUs and movements that are too many to be counted are told as such. */
+CASE(too_many_skus_are_not_counted, .open = open_forged)
+{
+    world_is(-1, "SELECT oversold FROM check_newest(NULL, 0)");
+    world_is(0, "SELECT skus FROM check_newest(NULL, 0)");
+}
+
+/* Guarantee: The page, with JavaScript and without, says 0 charged twice, 0 oversold
+ * and 0 totals wrong, and 1, 1 and 1 as soon as one of each is there. */
+CASE(page_says_so_in_red, .open = open_forged)
+{
+    page_start("run -w 1 --http-audit-every-s 0");
+    FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") == 6 &&
+                      super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
+                                "'pending'") == 1,
+                  "what is due is not worked");
+    PAGE_AWAIT("/state", "\"charged_twice\":0,\"oversold\":0,\"wrong_totals\":0");
+    PAGE_AWAIT("/plain", FIGURES);
+    super_do(FORGED_BY_HAND FORGED_CHARGE FORGED_UNIT FORGED_WALLET);
+    PAGE_AWAIT("/state", "\"charged_twice\":1,\"oversold\":1,\"wrong_totals\":1");
+    PAGE_AWAIT("/plain",
+               "<p class=bad>1 charged twice, 1 oversold, 1 totals wrong</p>");
+    http_browse(page_port, "--red");
+}
+
+/* ---- keys, addresses ---- */
+
+static void open_ring(void)
+{
+    static const struct world_plan plan = {
+        .poll_ms = 100, .lease_ms = 2000, .redis = true};
+
+    world_open_as(&plan);
+    world_user(7, 1000000);
+    world_sku(5, "ring", 1000, 1);
+}
+
+static void start(void)
+{
+    page_start("run -w 1 --now 2024-01-02T00:00:00Z");
+    page_await(200, "/readyz", "");
+}
+
+/* The worker of orders is in no batch, and its last one is still there. */
+static bool shows_last_batch(void)
+{
+    const char *at =
+        PAGE_HAS("/state", "\"slot\":1,") ? strstr(page.body, "\"slot\":1,") : NULL;
+
+    at = at != NULL ? strstr(at, "\"holds\":false") : NULL;
+    return at != NULL && strstr(at, "\"keys\":[\"user:7\",\"sku:5\"]") != NULL;
+}
+
+static void order_of(int64_t i)
+{
+    char key[32];
+
+    (void)snprintf(key, sizeof key, "order-%lld", (long long)i);
+    (void)world_order(7, key, "[{\"sku\": \"ring\", \"qty\": 1}]");
+}
+
+/* Guarantee: The page shows the keys of a worker's last batch, and what is left of
+ * their lease, though a batch takes milliseconds. */
+CASE(keys_of_the_last_batch_stay_for_a_document, .open = open_ring)
+{
+    bool is_there = false;
+
+    start();
+    /* A page that is late by more than a second missed that batch: another one. */
+    for (int64_t n = 1; n <= 50 && !is_there; n++) {
+        order_of(n);
+        FIXTURE_AWAIT(
+            world_ask("SELECT count(*) FROM orders WHERE state = 'pending'") == 0,
+            "nobody serves");
+        for (int i = 0; i < 20 && !(is_there = shows_last_batch()); i++)
+            fixture_pause_ms(100);
+    }
+    assert_true(is_there);
+}
+
+/* Guarantee: The page says which key a worker waits for while another client of Redis
+ * holds it, and no longer when it is free. */
+CASE(key_of_another_client_is_shown_while_a_worker_waits_for_it, .open = open_ring)
+{
+    (void)redis_do("SET %suser:7 somebody NX PX 600000", world.f.prefix);
+    start();
+    order_of(1);
+    PAGE_AWAIT("/state",
+               "\"key\":\"user:7\",\"holder\":\"another client\",\"waits_ms\":");
+    PAGE_AWAIT("/plain", "another client");
+    (void)redis_do("DEL %suser:7", world.f.prefix);
+    PAGE_AWAIT("/state", "\"busy\":[]");
+    FIXTURE_AWAIT(world_ask("SELECT count(*) FROM orders WHERE state = 'fulfilled'") ==
+                      1,
+                  "nobody serves");
+}
+
+static int try_other_address(void)
+{
+    struct sockaddr_in other = {.sin_family = AF_INET,
+                                .sin_port = htons((uint16_t)page_port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), code;
+
+    assert_int_equal(inet_pton(AF_INET, "127.0.0.2", &other.sin_addr), 1);
+    code = connect(fd, (struct sockaddr *)&other, sizeof other);
+    (void)close(fd);
+    return code;
+}
+
+/* Guarantee: A port without an address is served on 127.0.0.1 alone. */
+CASE(port_alone_means_loopback)
+{
+    start();
+    assert_int_equal(try_other_address(), -1);
     pool_stop();
+    pool_start("run -w 1 --now 2024-01-02T00:00:00Z --http 0.0.0.0:%d", page_port);
+    page_await(200, "/readyz", "");
+    assert_int_equal(try_other_address(), 0);
 }

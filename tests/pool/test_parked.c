@@ -4,7 +4,7 @@
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
-GROUP(.open = shop_open, .close = shop_close);
+GROUP(.open = shop_open, .end = world_end, .close = shop_close);
 
 /* ---- what is the row's own ---- */
 
@@ -88,16 +88,24 @@ CASE(redis_that_restarts_again_and_again_parks_nothing)
         world_ask("SELECT sum(next_period_no) FROM subscriptions"));
 }
 
+static const struct {
+    const char *name, *point;
+} deaths[] = {
+    {"are_killed_over_their_rows", "after_claim=kill"},
+    {"meet_a_library_that_lacks_a_symbol", "before_lock=exit"},
+};
+
 /* Guarantee: Workers that die over everything park nothing and end the pool with exit
  * code 70. */
-CASE(workers_that_always_die_park_nothing_and_end_the_pool)
+CASE_ROWS(pool_ends_when_all_workers, deaths)
 {
     points_program();
-    fixture_env("LL_TEST_POINT", "after_claim=kill");
+    fixture_env("LL_TEST_POINT", row->point);
     (void)shop_run();
     points_as_shipped();
     assert_int_equal(world.o.code, 70);
     assert_int_equal(shop_log_count("event=pool.giving_up"), 1);
     promise_int_equal(world_parked(), 0);
     world_is(0, "SELECT count(*) FROM charges");
+    world_is(0, "SELECT count(*) FROM orders WHERE state <> 'pending'");
 }

@@ -99,7 +99,6 @@ CASE(resume_is_noticed_by_workers_that_poll_once_a_minute)
     support("resume", NULL);
     FIXTURE_AWAIT(world_ask(CHARGED) > 0, "nothing is charged");
     assert_in_range(fixture_now_ms() - since_ms, 0, SOON_MS);
-    pool_stop();
 }
 
 /* Guarantee: Each pause of a job and its end are a row of history, with who, when and
@@ -160,5 +159,4 @@ CASE(rows_of_a_dead_worker_wait_while_their_job_is_paused, .open = open_points)
     world_is(0, CHARGED);
     support("resume", NULL);
     FIXTURE_AWAIT(world_ask(CHARGED) > 0, "nothing is charged");
-    pool_stop();
 }

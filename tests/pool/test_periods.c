@@ -2,7 +2,7 @@
 #include "tests/lib/calendar.h"
 #include "tests/lib/world.h"
 
-GROUP(.open = world_open, .close = world_close);
+GROUP(GROUP_OF_WORLD);
 
 static void plant(int64_t id, const struct calendar *c)
 {

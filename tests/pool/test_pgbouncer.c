@@ -55,7 +55,7 @@ static const char *lacks(void)
                                  : NULL;
 }
 
-GROUP(.missing = lacks, .open = open_world, .close = world_close);
+GROUP(.missing = lacks, .open = open_world, .end = world_end, .close = world_close);
 
 static void start_pool(void)
 {
@@ -164,8 +164,7 @@ CASE(standby_behind_a_pooler_goes_on_when_the_first_is_killed)
     (void)kill(worker, SIGKILL); /* it may have ended with its pool */
     gate_open();
     wait_for_orders_of("true");
-    assert_int_equal(kill(standby.pid, SIGTERM), 0);
-    pool_assert_ends(&standby, 0);
+    pool_end(&standby);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
     world_runs(0, "run --once --now %s", pool_work_now(&work)); /* subscriptions */
     pool_work_assert_exact(&world.f, &work);

@@ -9,7 +9,7 @@ static void begin(void)
 }
 
 const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
-GROUP(.start = begin, .open = world_open, .close = world_close);
+GROUP(.start = begin, GROUP_OF_WORLD);
 
 static void jump(bool on)
 {

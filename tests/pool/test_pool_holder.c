@@ -53,10 +53,7 @@ static void hold_at(const char *bytes, size_t size)
 /* Everything, also what the holder has begun. */
 static void others_do_all(void)
 {
-    meet_begin();
     world_runs(0, "run --once -w 4 --batch 300 --now %s", pool_work_now(&work));
-    meet_assert("billing");
-    meet_assert("orders");
     assert_int_equal(pool_work_done(&world.f), pool_work_all(&work));
 }
 
@@ -169,8 +166,7 @@ CASE(stop_between_check_and_commit_is_put_in_order_by_the_rows, .open = open_lon
     pool_work_wait(&world.f, 40); /* not all: its rows are locked */
     holder_goes_on(); /* in less than half of its lease: PostgreSQL has kept it */
     pool_work_wait(&world.f, all);
-    (void)kill(others.pid, SIGTERM);
-    pool_assert_ends(&others, 0);
+    pool_end(&others);
     meet_assert("billing");
     meet_assert("orders");
     end_and_assert_exact();

@@ -286,20 +286,9 @@ CASE(password_in_a_url_is_in_no_message)
 /* Largest resident set that a process ever had, in KiB; 0 when it is gone. */
 static long high_water_kib(pid_t pid)
 {
-    char path[64], line[256];
-    long kib = 0;
-    FILE *file;
+    const char *at = strstr(pool_proc(pid, "status"), "VmHWM:");
 
-    (void)snprintf(path, sizeof path, "/proc/%ld/status", (long)pid);
-    file = fopen(path, "r");
-    if (file == NULL)
-        return 0;
-    while (fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "VmHWM: %ld", &kib) == 1)
-            break;
-    }
-    (void)fclose(file);
-    return kib;
+    return at != NULL ? strtol(at + strlen("VmHWM:"), NULL, 10) : 0;
 }
 
 #ifndef __SANITIZE_ADDRESS__

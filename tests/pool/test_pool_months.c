@@ -68,6 +68,33 @@ CASE(month_of_an_old_row_is_made_when_it_is_needed)
     promise_int_equal(world_parked(), 0);
 }
 
+/* Guarantee: A pool whose rows all lack their partition parks nothing, says so once and
+ * ends with exit code 9. */
+CASE(pool_whose_partitions_are_gone_ends_and_parks_nothing)
+{
+    fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
+    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
+    world_run(NOW);
+    fixture_spawn(&world.f, &world.pool, "run", "-w", "4", "--now", NOW, NULL);
+    pool_log_wait(&world.pool, "event=pool.started");
+    world_do("SELECT make_months('2022-05-01Z', '2022-05-01Z'); DROP TABLE "
+             "charges_2022_05, stock_movements_2024_01");
+    world_sku(1, "S", 100, 1);
+    for (int i = 0; i < 40; i++) {
+        char key[8];
+
+        (void)snprintf(key, sizeof key, "%d", i);
+        (void)world_order(1 + i % 2, key, "[{\"sku\": \"S\", \"qty\": 1}]");
+        world_subscription(3 + i, 1 + i % 2, 100, "2022-05-10Z");
+    }
+    pool_assert_ends(&world.pool, 9);
+    pool_logged(1, "event=pool.fault ");
+    pool_log_wait(&world.pool, "a month has no partition");
+    promise_int_equal(world_parked(), 0);
+    world_is(0, "SELECT count(*) FROM charges WHERE subscription_id > 2");
+    world_is(40, "SELECT count(*) FROM orders WHERE state = 'pending'");
+}
+
 /* Guarantee: A month whose partition is gone keeps its own rows waiting alone: the
  * pool says so, and parks nothing. */
 CASE(partition_that_is_gone_is_named_and_parks_nothing)

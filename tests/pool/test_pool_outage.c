@@ -5,43 +5,28 @@
 #include "tests/lib/private_pg.h"
 #include "tests/lib/steps.h"
 
-static struct private_pg postgres;
-
-static void open_server(void)
-{
-    private_pg_open(&postgres);
-}
-
-static void close_server(void)
-{
-    private_pg_close(&postgres);
-}
-
 static void undo(void)
 {
-    if (postgres.pid == 0)
-        private_pg_start(&postgres);
+    if (private_pg.pid == 0)
+        private_pg_start(&private_pg);
 }
 
 static const struct load_size size = {
     .users = 120, .subscriptions = 160, .orders = 150, .periods = 12};
 const struct world_plan world_plan = {FAULT_PLAN, .load = &size, .undo = undo};
-GROUP(.start = open_server,
-      .stop = close_server,
-      .open = world_open,
-      .close = world_close);
+GROUP(.start = private_pg_begin, .stop = private_pg_end, GROUP_OF_WORLD);
 
 /* ---- faults ---- */
 
 static void kill_postgres(bool on)
 {
     if (on) {
-        private_pg_kill(&postgres);
+        private_pg_kill(&private_pg);
         return;
     }
     fixture_pause_ms(1000);
     pool_logged(0, "event=pool.postgres_up");
-    private_pg_start(&postgres);
+    private_pg_start(&private_pg);
 }
 
 static void end_sessions(bool on)
@@ -50,9 +35,10 @@ static void end_sessions(bool on)
 
     while (on && ended < 8) {
         ended += fixture_query_int8(
-            postgres.url, "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM"
-                          " pg_stat_activity WHERE application_name LIKE"
-                          " 'ledgerlock worker%') AS t");
+            private_pg.url,
+            "SELECT count(*) FROM (SELECT pg_terminate_backend(pid) FROM"
+            " pg_stat_activity WHERE application_name LIKE"
+            " 'ledgerlock worker%') AS t");
         fixture_pause_ms(100);
     }
 }

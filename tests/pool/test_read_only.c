@@ -2,7 +2,7 @@
  * leads to after a failover: an outage, not the end of the pool. */
 #include "tests/lib/steps.h"
 
-GROUP(.open = world_open, .close = world_close);
+GROUP(GROUP_OF_WORLD);
 
 /* Guarantee: A PostgreSQL that takes no writes is waited for. */
 CASE(pool_stays_up_on_a_read_only_server_and_goes_on_when_it_writes)

@@ -111,37 +111,14 @@ static void put_due(int64_t id)
              id, id);
 }
 
-/* The worker of a slot, by the name that it gives itself. */
-static pid_t find_worker(pid_t pool, int slot)
-{
-    pid_t pids[POOL_CHILDREN];
-    size_t n = pool_children(pool, pids);
-    char path[64], title[32], wanted[32];
-
-    (void)snprintf(wanted, sizeof wanted, "billing:%d\n", slot);
-    for (size_t i = 0; i < n; i++) {
-        FILE *file;
-
-        (void)snprintf(path, sizeof path, "/proc/%ld/comm", (long)pids[i]);
-        file = fopen(path, "r");
-        title[0] = '\0';
-        if (file != NULL && fgets(title, sizeof title, file) == NULL)
-            title[0] = '\0';
-        if (file != NULL)
-            (void)fclose(file);
-        if (strcmp(title, wanted) == 0)
-            return pids[i];
-    }
-    fail_msg("no worker is called %s", wanted);
-    return 0;
-}
-
 /* Waits for the session that sleeps: "ledgerlock worker pool.slot.incarnation". Its
  * worker, and no other after it, hangs on the row, with its keys. */
 static pid_t wait_hanging(pid_t pool, int64_t id)
 {
     int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
     const char *name;
+    char title[16];
+    pid_t worker;
     int slot = -1;
 
     do {
@@ -155,7 +132,10 @@ static pid_t wait_hanging(pid_t pool, int64_t id)
     (void)strcpy(last_killed, name);
     assert_int_equal(sscanf(name, "ledgerlock worker %*[^.].%d.", &slot), 1);
     world_do("DELETE FROM public.slow WHERE item = %" PRId64, id);
-    return find_worker(pool, slot);
+    (void)snprintf(title, sizeof title, "billing:%d", slot);
+    worker = pool_child(pool, title);
+    assert_true(worker > 0);
+    return worker;
 }
 
 static bool is_locked(int64_t id)

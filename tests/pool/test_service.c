@@ -98,7 +98,6 @@ CASE(service_is_not_ready_while_a_worker_has_no_connection)
     assert_false(hears(500));
     super_do("ALTER DATABASE %s CONNECTION LIMIT -1", world.f.database);
     expect("READY=1");
-    pool_stop();
 }
 
 /* Guarantee: The watchdog of systemd is fed while the supervisor's loop runs, and only
@@ -120,7 +119,6 @@ CASE(watchdog_is_fed_while_the_loop_runs)
     assert_false(hears(1500));
     (void)kill(world.pool.pid, SIGCONT);
     expect("WATCHDOG=1");
-    pool_stop();
 }
 
 CASE(watchdog_of_another_process_is_not_fed)

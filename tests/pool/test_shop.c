@@ -2,15 +2,12 @@
  * under every fault, beside workers under a plain lock that do not. */
 #include <sys/wait.h>
 
-#include "tests/lib/button.h"
-#include "tests/lib/steps.h"
+#include "tests/lib/page.h"
 
 enum { LEASE_MS = 2000, SEASONS_MS = 300000 };
 
 static struct fixture_child shop;
 static struct fixture owner;
-static struct http_answer a;
-static int port;
 
 static void end_shop(void)
 {
@@ -36,8 +33,7 @@ static void open_shop(const char *keep_mb, const char *rate)
     fixture_become(&owner, "ledgerlock_owner");
     fixture_spawn(&owner, &shop, "shop", "--keep-mb", keep_mb, "--orders", rate,
                   "--periods", rate, "--users", "100", NULL);
-    port = fixture_free_port();
-    pool_start("run -w 2 --http %d --allow-chaos --http-audit-every-s 5", port);
+    page_start("run -w 2 --allow-chaos --http-audit-every-s 5");
     FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") > 50 &&
                       super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
                                 "'fulfilled'") > 20 &&
@@ -47,8 +43,7 @@ static void open_shop(const char *keep_mb, const char *rate)
 
 static void close_shop(void)
 {
-    (void)kill(shop.pid, SIGTERM);
-    pool_assert_ends(&shop, 0);
+    pool_end(&shop);
     pool_stop();
 }
 
@@ -61,13 +56,11 @@ static int64_t plain(const char *column)
 
 static void press(const char *action)
 {
-    char headers[160], form[128];
-
-    button_form(port, headers, form);
-    FIXTURE_AWAIT(button_press(port, &a, action, headers, form) != 409,
+    page_read_form();
+    FIXTURE_AWAIT(page_press(action, page_ours, page_form) != 409,
                   "a fault does not end");
-    if (a.status != 303)
-        fail_msg("%s: %d %s", action, a.status, a.body);
+    if (page.status != 303)
+        fail_msg("%s: %d %s", action, page.status, page.body);
 }
 
 /* Guarantee: The wallet that the shop holds is of a user of whom a subscription is due
@@ -96,7 +89,8 @@ static bool has_recovered(const char *action)
     const char *at;
 
     (void)snprintf(begin, sizeof begin, "\"faults\":[{\"fault\":\"%s\"", action);
-    if (http_get(port, &a, "/state") != 200 || (at = strstr(a.body, begin)) == NULL ||
+    if (http_get(page_port, &page, "/state") != 200 ||
+        (at = strstr(page.body, begin)) == NULL ||
         (at = strstr(at, "\"recovered_ms\":")) == NULL)
         return false;
     return at[strlen("\"recovered_ms\":")] != '-';
@@ -105,7 +99,7 @@ static bool has_recovered(const char *action)
 static void press_and_recover(const char *action)
 {
     press(action);
-    FIXTURE_AWAIT(has_recovered(action), "%s: %s", action, a.body);
+    FIXTURE_AWAIT(has_recovered(action), "%s: %s", action, page.body);
 }
 
 static void assert_exact(void)
@@ -152,7 +146,7 @@ CASE(shop_goes_on_and_the_totals_stay_exact)
 CASE(browser_breaks_the_plain_side_and_not_ours)
 {
     open_shop("256", "20");
-    http_browse(port, "--chaos");
+    http_browse(page_port, "--chaos");
     assert_exact();
     close_shop();
 }
@@ -171,8 +165,8 @@ static void assert_order(void)
 {
     const char *at;
 
-    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200, "no page");
-    at = a.body;
+    page_await(200, "/state", "");
+    at = page.body;
     for (size_t i = 0; i < sizeof buttons / sizeof buttons[0]; i++) {
         char name[64];
 
@@ -207,16 +201,12 @@ CASE(plain_lock_charges_twice_after_each_fault_that_breaks_it)
                           (long long)(fixture_now_ms() - begun_ms));
             assert_in_range(fixture_now_ms() - begun_ms, 0, 30000);
         }
-        FIXTURE_AWAIT(has_recovered(buttons[i].name), "%s", a.body);
+        FIXTURE_AWAIT(has_recovered(buttons[i].name), "%s", page.body);
         assert_exact();
     }
     assert_counts_are_the_charges();
-    FIXTURE_AWAIT(
-        http_get(port, &a, "/plain") == 200 &&
-            strstr(a.body, "without guards: 0 charged twice") == NULL &&
-            strstr(a.body, "<p>0 charged twice, 0 oversold, 0 totals wrong</p>") !=
-                NULL,
-        "the page does not tell: %s", a.body);
+    PAGE_AWAIT("/plain", "!without guards: 0 charged twice",
+               "<p>0 charged twice, 0 oversold, 0 totals wrong</p>");
     pool_logged(0, "event=pool.worker_died");
     assert_exact();
     close_shop();

@@ -2,8 +2,7 @@
  * and how long it took until the recovery. */
 #include <jansson.h>
 
-#include "tests/lib/http.h"
-#include "tests/lib/steps.h"
+#include "tests/lib/page.h"
 
 enum { LEASE_MS = 2000 };
 
@@ -16,14 +15,9 @@ WORLD(.poll_ms = 100,
       .redis = true,
       .proxies = true);
 
-static struct http_answer a;
-static int port;
-
 static void start(void)
 {
-    port = fixture_free_port();
-    pool_start_in(&world.through, "run -w 1 --jobs billing --now %s --http %d",
-                  pool_work_now(&small), port);
+    page_start("run -w 1 --jobs billing --now %s", pool_work_now(&small));
 }
 
 /* Asserts that the newest event of this kind is this one; how long it took until the
@@ -34,8 +28,8 @@ static int64_t recovered(const char *what, const char *detail)
     int64_t ms = -2;
     size_t i;
 
-    if (http_get(port, &a, "/state") == 200)
-        doc = json_loads(a.body, 0, NULL);
+    if (http_get(page_port, &page, "/state") == 200)
+        doc = json_loads(page.body, 0, NULL);
     json_array_foreach(json_object_get(doc, "timeline"), i, event)
     {
         if (found == NULL &&
@@ -65,13 +59,13 @@ CASE(timeline_tells_what_happened_to_a_worker)
     proxy_hold(&world.to_postgres, apply, sizeof apply, 1);
     start();
     assert_true(proxy_wait(&world.to_postgres, PROXY_HELD, 1, 60));
-    FIXTURE_AWAIT(http_get(port, &a, "/state") == 200, "no page");
-    fixture_assert_contains(a.body, "\"timeline\":[]");
-    worker = (pid_t)atoi(strstr(a.body, "\"pid\":") + strlen("\"pid\":"));
+    page_await(200, "/state", "");
+    fixture_assert_contains(page.body, "\"timeline\":[]");
+    worker = (pid_t)atoi(strstr(page.body, "\"pid\":") + strlen("\"pid\":"));
     assert_int_equal(kill(worker, SIGSTOP), 0);
     proxy_let_go(&world.to_postgres);
     FIXTURE_AWAIT(recovered("worker stood still", "stopped by a signal") == -1,
-                  "nothing stands still: %s", a.body);
+                  "nothing stands still: %s", page.body);
     fixture_pause_ms(2 * LEASE_MS); /* the fault itself: its lease ends meanwhile */
     assert_int_equal(recovered("worker stood still", ""), -1);
     assert_int_equal(recovered("lease lost", ""), -2);
@@ -80,13 +74,11 @@ CASE(timeline_tells_what_happened_to_a_worker)
     FIXTURE_AWAIT(recovered("lease lost", "before its batch ended") >= 0, "none lost");
     assert_int_equal(recovered("worker died", ""), -2);
     assert_int_equal(kill(worker, SIGKILL), 0);
-    FIXTURE_AWAIT(recovered("worker died", "signal 9") >= 0, "nobody died: %s", a.body);
-    FIXTURE_AWAIT(http_get(port, &a, "/plain") == 200 &&
-                      strstr(a.body, "<td>worker died</td><td>worker 0 of billing</td>"
-                                     "<td>signal 9</td>") != NULL,
-                  "not in the plain page: %s", a.body);
+    FIXTURE_AWAIT(recovered("worker died", "signal 9") >= 0, "nobody died: %s",
+                  page.body);
+    PAGE_AWAIT("/plain",
+               "<td>worker died</td><td>worker 0 of billing</td><td>signal 9</td>");
     pool_work_wait(&world.f, (int64_t)small.users * small.periods);
-    pool_stop();
 }
 
 /* Guarantee: The timeline has each server that was away, with the time until the pool
@@ -94,16 +86,16 @@ CASE(timeline_tells_what_happened_to_a_worker)
 CASE(timeline_tells_when_a_server_was_away)
 {
     start();
-    FIXTURE_AWAIT(http_get(port, &a, "/readyz") == 200, "not ready: %s", a.body);
+    page_await(200, "/readyz", "");
     proxy_refuse(&world.to_postgres, true);
-    FIXTURE_AWAIT(recovered("PostgreSQL down", "") == -1, "it is not away: %s", a.body);
+    FIXTURE_AWAIT(recovered("PostgreSQL down", "") == -1, "it is not away: %s",
+                  page.body);
     proxy_refuse(&world.to_postgres, false);
-    FIXTURE_AWAIT(recovered("PostgreSQL down", "") >= 0, "still away: %s", a.body);
+    FIXTURE_AWAIT(recovered("PostgreSQL down", "") >= 0, "still away: %s", page.body);
     proxy_refuse(&world.to_redis, true);
     world_subscription(9000, 1, 1,
                        "2024-01-01T00:00:00Z"); /* a worker asks for its key */
-    FIXTURE_AWAIT(recovered("Redis down", "") == -1, "it is not away: %s", a.body);
+    FIXTURE_AWAIT(recovered("Redis down", "") == -1, "it is not away: %s", page.body);
     proxy_refuse(&world.to_redis, false);
-    FIXTURE_AWAIT(recovered("Redis down", "") >= 0, "still away: %s", a.body);
-    pool_stop();
+    FIXTURE_AWAIT(recovered("Redis down", "") >= 0, "still away: %s", page.body);
 }

@@ -31,7 +31,7 @@ static void begin(void)
 const struct world_plan world_plan = {
     .lease_ms = 2000, .batch = 20, .proxies = true, .also = prepare};
 
-GROUP(.start = begin, .open = world_open, .close = world_close);
+GROUP(.start = begin, GROUP_OF_WORLD);
 
 static void assert_all_given_once(void)
 {

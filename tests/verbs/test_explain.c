@@ -211,17 +211,6 @@ CASE_ROWS(held_row_is_named_with_its_session, holders)
     waits_for("subscription 7", "a worker", "is due since");
 }
 
-CASE(row_locks_are_not_told_without_places)
-{
-    report_workers();
-    fixture_env("LEDGERLOCK_POSTGRES_PLACES", "off");
-    fixture_become(&world.f, "ledgerlock_owner");
-    runs(&world.f, 0, "migrate");
-    shop_hold(holders[0].sql);
-    waits_for("subscription 7", "a worker", "is due since");
-    fixture_env("LEDGERLOCK_POSTGRES_PLACES", NULL);
-}
-
 CASE(order_names_the_older_one_of_the_same_sku)
 {
     report_workers();

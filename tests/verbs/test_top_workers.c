@@ -87,7 +87,8 @@ CASE(top_shows_the_last_trouble_of_each_worker, .open = open_own_redis)
     wait_redrawn(" s worker died");
     press("sss");
     /* Until the one in its place works, which stands above the other. */
-    for (int i = 0; i < 60 && !is_above; i++) {
+    for (int i = 0; i < 120 && !is_above; i++) {
+        fixture_pause_ms(i > 0 ? 1000 : 0);
         wait_redrawn(" s worker died");
         died = strstr(t.said, "worker died");
         works = strstr(t.said, "works");

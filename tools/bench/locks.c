@@ -159,7 +159,7 @@ static int hold_many(struct lock_bench *b, struct ll_renewer *r, struct ll_lock 
     return code;
 }
 
-/* Number of locks that have more time left than at the last look. */
+/* Number of locks that have more time left than at the last count. */
 static size_t count_renewed(struct ll_lock *const *held, int64_t *left_ms)
 {
     size_t n = 0;

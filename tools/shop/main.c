@@ -62,7 +62,6 @@ int shop_connect(const struct config *c,
         .schema = c->postgres_schema,
         .answer_ms = 60000,
         .lock_ms = strcmp(name, "plain") == 0 ? 0 : LOCK_MS,
-        .by_key = c->by_key,
     };
 
     (void)snprintf(title, sizeof title, "ledgerlock-shop %s", name);

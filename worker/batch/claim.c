@@ -185,7 +185,7 @@ int batch_report_refused(struct session *s, struct err *e)
         code = take_refused(s, (enum resource_kind)kind, res, e);
         pg_result_free(res);
         n = list_unclaimed(b, (enum resource_kind)kind);
-        session_count(s, COUNT_busy, (int64_t)n);
+        session_count(s, s->locks != NULL ? COUNT_row_locked : COUNT_busy, (int64_t)n);
         for (size_t i = 0; i < n; i++)
             (void)busy_note(&s->busy, kind, b->ids[i], BUSY_ROW_LOCKED, clk_ms());
     }

@@ -61,7 +61,6 @@ int session_connect(struct session *s, struct err *e)
                            : lease_ms > SILENT_MS           ? lease_ms
                                                             : SILENT_MS,
         .schema = s->config->postgres_schema,
-        .by_key = s->config->by_key,
         .plans_once = true,
         .transaction_pooling = s->config->transaction_pooling,
     };

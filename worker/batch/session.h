@@ -13,11 +13,13 @@
 
 enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16, BUSY_SHOWN = 4 };
 
-/* Every worker counts these; the counters of its job follow from COUNT_JOB on. */
+/* Every worker counts these; the counters of its job follow from COUNT_JOB on. busy:
+ * keys that another holder had; row_locked: keys that we held in Redis while another
+ * session had their row, which is busy without Redis. */
 /* clang-format off */
 #define POOL_COUNTERS(X)                                                    \
-    X(batches) X(granted) X(busy) X(lost) X(fenced) X(uncertain)            \
-    X(commit_unknown) X(conflicts) X(parked) X(restarts)
+    X(batches) X(granted) X(busy) X(row_locked) X(lost) X(fenced)           \
+    X(uncertain) X(commit_unknown) X(conflicts) X(parked) X(restarts)
 /* clang-format on */
 #define COUNT_ONE(name) COUNT_##name,
 

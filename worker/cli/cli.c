@@ -159,7 +159,6 @@ int cli_connect_within(const struct config *c,
         .statement_ms = limits->statement_ms,
         .lock_ms = limits->lock_ms,
         .schema = c->postgres_schema,
-        .by_key = c->by_key,
         .transaction_pooling = c->transaction_pooling,
     };
 

@@ -47,8 +47,6 @@ struct cli_program {
     size_t verb_ct;
 };
 
-extern const struct cli_program cli_ledgerlock;
-
 /* The program that runs, set by cli_main. */
 extern const struct cli_program *cli_program;
 

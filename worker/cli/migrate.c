@@ -3,7 +3,6 @@
 #include "worker/cli/migrate.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "audit_gen.h"
@@ -99,14 +98,11 @@ int migrate_hash(struct pg *pg,
                  char hash[MIGRATE_HASH],
                  struct err *e)
 {
-    char *copy;
-    struct pg_param param = pg_text(pg_text_sent(pg, text, &copy));
+    const struct pg_param param = pg_text(text);
     struct pg_result *res;
-    int code = pg_exec(pg, SQL_MIGRATE_HASH_TEXT, &param, 1, &res, e);
 
-    free(copy);
-    if (code != 0)
-        return code;
+    if (pg_exec(pg, SQL_MIGRATE_HASH_TEXT, &param, 1, &res, e) != 0)
+        return (int)e->code;
     (void)snprintf(hash, MIGRATE_HASH, "%s", pg_get_text(res, 0, 0));
     pg_result_free(res);
     return 0;

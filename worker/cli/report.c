@@ -101,7 +101,7 @@ static const struct row money_rows[] = {
     {"deposited", "deposited"}, {"paid out", "withdrawn"}, {"in wallets", "in_wallets"}, {"subscription revenue", "subscription_revenue"},
     {"order revenue", "order_revenue"}, {"refunded", "refunded"}, {"difference", "difference"}, {0}};
 static const struct row lock_rows[] = {
-    {"granted", "granted"}, {"met busy", "busy"}, {"lost", "lost"}, {"fenced", "fenced"}, {"uncertain", "uncertain"},
+    {"granted", "granted"}, {"met busy", "busy"}, {"rows locked", "row_locked"}, {"lost", "lost"}, {"fenced", "fenced"}, {"uncertain", "uncertain"},
     {"commits unknown", "commit_unknown"}, {"batches", "batches"}, {"workers restarted", "restarts"}, {0}};
 
 /* clang-format on */

@@ -109,8 +109,7 @@ static int add_keys(struct pg *pg,
     return code;
 }
 
-/* Redis is asked behind the transaction, so that none waits for it. A server whose rows
- * have no places has no xmax either, by which row locks are found. */
+/* Redis is asked behind the transaction, so that none waits for it. */
 static int gather(struct pg *pg, const struct item *item, json_t *doc, struct err *e)
 {
     const struct pg_param id = pg_int8(item->id);
@@ -130,8 +129,7 @@ static int gather(struct pg *pg, const struct item *item, json_t *doc, struct er
     if (json_array_size(waits) == 0)
         return err_set(e, ERR_INVALID, "LL-6005 there is no %s %lld", item->kind->name,
                        (long long)item->id);
-    if (!item->config->by_key &&
-        doc_rows(doc, "waits", pg, SQL_EXPLAIN_FIND_ROW_LOCKS, params, 2, e) != 0)
+    if (doc_rows(doc, "waits", pg, SQL_EXPLAIN_FIND_ROW_LOCKS, params, 2, e) != 0)
         return (int)e->code;
     pg_rollback(pg);
     return add_keys(pg, item, params, waits, e);

@@ -3,7 +3,6 @@
 #include "worker/cli/migrate.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -47,14 +46,10 @@ static int apply(struct pg *pg, const struct piece *p, bool first, struct err *e
 {
     int64_t start = clk_ms();
     char hash[MIGRATE_HASH];
-    char *copy;
-    const char *text = pg_text_sent(pg, p->text, &copy);
-    int code = text != NULL ? pg_exec_text(pg, text, NULL, e)
-                            : err_set(e, ERR_NOMEM, "LL-9001 out of memory");
 
-    free(copy);
-    if (code != 0 || migrate_hash(pg, p->text, hash, e) != 0 ||
-        record(pg, p, hash, first, e) != 0 || pg_commit(pg, e) != 0)
+    if (pg_exec_text(pg, p->text, NULL, e) != 0 ||
+        migrate_hash(pg, p->text, hash, e) != 0 || record(pg, p, hash, first, e) != 0 ||
+        pg_commit(pg, e) != 0)
         return explain(p, e);
     (void)printf("applied %s %s (%lld ms)\n", p->kind, p->name,
                  (long long)(clk_ms() - start));

@@ -2,8 +2,8 @@
  *
  *   doctor_postgres.c  server, role, schema and tables, mostly by sql/queries/doctor
  *   doctor_redis.c     the lock servers
- *   verb_doctor.c      runs them in the order of the tables, and prints; files, limits
- *                      and ports of this machine */
+ *   doctor_host.c      files, limits and ports of this machine
+ *   verb_doctor.c      runs them in the order of the table, and prints */
 #ifndef LEDGERLOCK_DOCTOR_H
 #define LEDGERLOCK_DOCTOR_H
 
@@ -19,7 +19,7 @@ struct finding {
     const char *remedy; /* NULL: none is needed, or `says` has it */
 };
 
-/* The patient: connections are opened by the first check that needs them. */
+/* Shared by all checks. A connection is opened by the first check that needs it. */
 struct doctor {
     const struct config *config;
     struct pg *pg;            /* NULL: it could not be opened */
@@ -36,7 +36,7 @@ struct check {
 };
 
 /* Lists that end with a row without a name. */
-extern const struct check checks_of_postgres[], checks_of_redis[];
+extern const struct check checks_of_postgres[], checks_of_redis[], checks_of_host[];
 
 /* Fills a finding. */
 void find(struct finding *f,

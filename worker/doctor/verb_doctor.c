@@ -1,16 +1,9 @@
-/* doctor: runs every check and prints what it found; the checks of this machine. */
-#include <inttypes.h>
-#include <stdarg.h>
+/* doctor: runs every check and prints what it found. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
 #include "worker/doctor/doctor.h"
-#include "worker/pool/companion.h"
 
 static struct values {
     bool json;
@@ -21,74 +14,6 @@ static const struct cli_flag flags[] = {
      "print one JSON document instead of the lines"},
     {0},
 };
-
-void find(
-    struct finding *f, enum verdict verdict, const char *remedy, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(f->says, sizeof f->says, fmt, ap);
-    va_end(ap);
-    f->verdict = verdict;
-    f->remedy = verdict == CHECK_OK ? NULL : remedy;
-}
-
-/* ---- files, limits and ports of this machine ---- */
-
-enum { FILES_MIN = 256 };
-
-/* The configuration decides which database is charged. */
-static void check_configuration(struct doctor *d, struct finding *f)
-{
-    const char *path = getenv("LEDGERLOCK_CONFIG");
-    struct stat st;
-
-    (void)d;
-    path = path != NULL ? path : "ledgerlock.cfg";
-    if (stat(path, &st) != 0)
-        find(f, CHECK_OK, NULL, "there is no file %s", path);
-    else if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        find(f, CHECK_FAIL, "chmod go-w", "%s may be written by others", path);
-    else
-        find(f, CHECK_OK, NULL, "%s is written by its owner alone", path);
-}
-
-static void check_files(struct doctor *d, struct finding *f)
-{
-    struct rlimit limit = {0};
-
-    (void)d;
-    (void)getrlimit(RLIMIT_NOFILE, &limit);
-    find(f, limit.rlim_cur < FILES_MIN ? CHECK_FAIL : CHECK_OK, "ulimit -n 1024",
-         "%" PRIu64 " files may be open", (uint64_t)limit.rlim_cur);
-}
-
-static void check_port(struct doctor *d, struct finding *f)
-{
-    struct err e = {0};
-    int fd;
-
-    if (d->config->http_listen[0] == '\0') {
-        find(f, CHECK_OK, NULL, "http.listen is empty: no page is served");
-        return;
-    }
-    if (companion_http.open(d->config, &fd, &e) != 0) {
-        find(f, CHECK_WARN, "nothing, if it is the pool that runs", "%s", e.msg);
-        return;
-    }
-    (void)close(fd);
-    find(f, CHECK_OK, NULL, "%s is free", d->config->http_listen);
-}
-
-static const struct check checks_of_host[] = {
-    {"configuration_file", check_configuration},
-    {"open_files", check_files},
-    {"http_port", check_port},
-    {NULL, NULL},
-};
-
-/* ---- the verb ---- */
 
 static const char *const words[] = {"OK", "WARN", "FAIL"};
 

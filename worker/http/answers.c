@@ -51,70 +51,9 @@ static bool is_of_a_stranger(struct MHD_Connection *connection, bool is_post)
            !is_header(connection, "Sec-Fetch-Site", "none") && !is_link;
 }
 
-/* ---- an answer, with the headers of every answer ---- */
-
-#define POLICY                                                                         \
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "    \
-    "img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
-
-static void put_headers(struct MHD_Response *response, const char *type)
-{
-    (void)MHD_add_response_header(response, "Content-Type", type);
-    (void)MHD_add_response_header(response, "Content-Security-Policy", POLICY);
-    (void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    (void)MHD_add_response_header(response, "Referrer-Policy", "same-origin");
-    (void)MHD_add_response_header(response, "Cross-Origin-Resource-Policy",
-                                  "same-origin");
-    (void)MHD_add_response_header(response, "Cache-Control", "no-store");
-}
-
-static enum MHD_Result respond(struct http *h,
-                               struct MHD_Connection *connection,
-                               unsigned status,
-                               const char *type,
-                               struct MHD_Response *response)
-{
-    enum MHD_Result result;
-
-    if (response == NULL)
-        return MHD_NO;
-    put_headers(response, type);
-    clients_whole(h, connection);
-    result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result;
-}
-
-static const char words_type[] = "text/plain; charset=utf-8",
-                  html_type[] = "text/html; charset=utf-8";
-
-enum MHD_Result answer_words(struct http *h,
-                             struct MHD_Connection *connection,
-                             unsigned status,
-                             const char *words)
-{
-    union {
-        const char *text;
-        void *buffer;
-    } copied = {words}; /* it is only read, whatever the type says */
-
-    return respond(h, connection, status, words_type,
-                   MHD_create_response_from_buffer(strlen(words), copied.buffer,
-                                                   MHD_RESPMEM_MUST_COPY));
-}
-
-enum MHD_Result
-answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path)
-{
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-
-    if (response != NULL)
-        (void)MHD_add_response_header(response, "Location", path);
-    return respond(h, connection, 303, words_type, response);
-}
-
 /* ---- answers ---- */
+
+static const char html[] = "text/html; charset=utf-8";
 
 static bool write_state(const struct http *h, FILE *out)
 {
@@ -131,17 +70,17 @@ static const struct route {
     enum page_id file;
     bool of_chaos; /* only where faults may be started */
 } routes[] = {
-    {"/", html_type, NULL, PAGE_INDEX, false},
+    {"/", html, NULL, PAGE_INDEX, false},
     {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, false},
     {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, false},
     {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, false},
     {"/chaos.js", "text/javascript; charset=utf-8", NULL, PAGE_CHAOS, true},
-    {"/livez", words_type, health_is_alive, 0, false},
-    {"/readyz", words_type, health_is_ready, 0, false},
+    {"/livez", answer_text, health_is_alive, 0, false},
+    {"/readyz", answer_text, health_is_ready, 0, false},
     {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0, false},
-    {"/plain", html_type, plain_write, 0, false},
+    {"/plain", html, plain_write, 0, false},
     {"/state", "application/json", write_state, 0, false},
-    {"/chaos", html_type, chaos_write, 0, true},
+    {"/chaos", html, chaos_write, 0, true},
 };
 
 static enum MHD_Result
@@ -166,8 +105,8 @@ send_route(struct http *h, struct MHD_Connection *connection, const struct route
         free(text);
         return MHD_NO;
     }
-    return respond(
-        h, connection, is_well ? 200 : 503, is_well ? r->type : words_type,
+    return answer_with(
+        h, connection, is_well ? 200 : 503, is_well ? r->type : answer_text,
         MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
 }
 
@@ -177,7 +116,7 @@ static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connec
 
     if (response == NULL)
         return answer_words(h, connection, 503, "too many pages are open\n");
-    return respond(h, connection, 200, "text/event-stream", response);
+    return answer_with(h, connection, 200, "text/event-stream", response);
 }
 
 static enum MHD_Result

@@ -161,7 +161,7 @@ static int claim_user(struct chaos_run *r, struct err *e)
 }
 
 /* A user of whom a subscription is due, so that people see it wait; when none comes to
- * that, one who has a subscription. r->user is 0: it takes another look. */
+ * that, one who has a subscription. r->user is 0: ask again. */
 static int choose_user(struct chaos_run *r, bool is_late, struct err *e)
 {
     struct pg_result *res;

@@ -14,18 +14,6 @@ enum { KEYS_SHOWN = 3, KEPT_MS = 1500, WAIT_MS = 200, WAITS_SHOWN = 16 };
 
 /* ---- workers ---- */
 
-const char *memory_state(enum slot_state state)
-{
-    static const char *const names[SLOT_STATES] = {
-        [SLOT_STARTS] = "starts",         [SLOT_POSTGRES_DOWN] = "postgres_down",
-        [SLOT_CONNECTED] = "connected",   [SLOT_FAULT] = "fault",
-        [SLOT_REDIS_DOWN] = "redis_down", [SLOT_REDIS_WAITS] = "redis_waits",
-        [SLOT_WORKS] = "works",
-    };
-
-    return state < SLOT_STATES ? names[state] : "unknown";
-}
-
 /* A batch takes milliseconds, and a document comes once a second: the keys of the last
  * batch stay for one document. */
 static bool is_shown(const struct http *h, const struct slot *slot)
@@ -95,7 +83,7 @@ static json_t *worker_document(const struct http *h, size_t i)
     json_t *worker = json_pack(
         "{s:I,s:s,s:I,s:s,s:I,s:I,s:b,s:I,s:I}", "slot", (json_int_t)i, "job",
         slot->job->name, "pid", (json_int_t)slot->pid, "state",
-        slot->pid == 0 ? "gone" : memory_state(state), "restarts",
+        slot->pid == 0 ? "gone" : health_state(state), "restarts",
         (json_int_t)slot->counters.value[COUNT_restarts], "rows",
         (json_int_t)(is_set ? f->n : 0), "holds", (int)(is_set && left_ms > 0),
         "lease_left_ms", (json_int_t)(shown && left_ms > 0 ? left_ms : 0), "lease_ms",

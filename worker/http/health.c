@@ -23,6 +23,20 @@ bool health_is_alive(const struct http *h, FILE *out)
     return true;
 }
 
+/* ---- can it work? ---- */
+
+const char *health_state(enum slot_state state)
+{
+    static const char *const names[SLOT_STATES] = {
+        [SLOT_STARTS] = "starts",         [SLOT_POSTGRES_DOWN] = "postgres_down",
+        [SLOT_CONNECTED] = "connected",   [SLOT_FAULT] = "fault",
+        [SLOT_REDIS_DOWN] = "redis_down", [SLOT_REDIS_WAITS] = "redis_waits",
+        [SLOT_WORKS] = "works",
+    };
+
+    return state < SLOT_STATES ? names[state] : "unknown";
+}
+
 static bool is_ready(enum slot_state state)
 {
     return state == SLOT_CONNECTED || state == SLOT_WORKS;
@@ -40,7 +54,7 @@ bool health_is_ready(const struct http *h, FILE *out)
             continue;
         is_ok = false;
         (void)fprintf(out, "worker %zu of %s: %s%s%s\n", i, slot->job->name,
-                      slot->pid == 0 ? "does not run" : memory_state(state),
+                      slot->pid == 0 ? "does not run" : health_state(state),
                       slot->trouble[0] != '\0' ? ": " : "", slot->trouble);
     }
     if (h->redis_trouble[0] != '\0')

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 #include "common/pg/pg.h"
-#include "worker/pool/companion.h"
+#include "worker/http/companion_http.h"
 
 enum { LISTENERS_MAX = 64 };
 
@@ -68,7 +68,7 @@ json_t *document_audit(const struct http *h);
 int64_t document_now_ms(void);
 
 /* The name of a state of a worker: "works". */
-const char *memory_state(enum slot_state state);
+const char *health_state(enum slot_state state);
 
 /* How long after an audit the next one begins: its interval, and 200 times what the
  * last one took if that is longer, so audits take at most a 200th of the time. */
@@ -113,6 +113,16 @@ struct MHD_Response *events_response(struct http *h, struct MHD_Connection *conn
 
 /* A new document is there, or the end has come; the mutex is held. */
 void events_wake(struct http *h);
+
+/* An answer of that type. Takes the response; NULL: out of memory. */
+enum MHD_Result answer_with(struct http *h,
+                            struct MHD_Connection *connection,
+                            unsigned status,
+                            const char *type,
+                            struct MHD_Response *response);
+
+/* The type of plain text. */
+extern const char answer_text[];
 
 /* Words alone. */
 enum MHD_Result answer_words(struct http *h,

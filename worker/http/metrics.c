@@ -74,6 +74,9 @@ static const struct sample {
     {"ledgerlock_lock_keys_total", ",result=\"granted\"",
      "Lock keys that were asked for, by the answer.", COUNTED(granted)},
     {"ledgerlock_lock_keys_total", ",result=\"busy\"", NULL, COUNTED(busy)},
+    {"ledgerlock_rows_locked_total", "",
+     "Keys that were granted while another session had locked their row.",
+     COUNTED(row_locked)},
     {"ledgerlock_leases_lost_total", "",
      "Batches whose lease ended before their release.", COUNTED(lost)},
     {"ledgerlock_lock_answers_lost_total", "",
@@ -175,7 +178,7 @@ put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
             (void)fprintf(
                 f, "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
                 job_types[j]->name,
-                s < SLOT_STATES ? memory_state((enum slot_state)s) : "gone", states[s]);
+                s < SLOT_STATES ? health_state((enum slot_state)s) : "gone", states[s]);
         redis_down += states[SLOT_REDIS_DOWN];
         postgres_down += states[SLOT_POSTGRES_DOWN];
     }

@@ -25,7 +25,4 @@ struct companion {
     void (*serve)(const struct companion_order *order);
 };
 
-/* Metrics, health and a page over HTTP; worker/http. */
-extern const struct companion companion_http;
-
 #endif

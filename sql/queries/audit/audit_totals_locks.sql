@@ -2,6 +2,7 @@
 -- A counter that no worker has is 0. Locks: none.
 SELECT coalesce(sum((counters ->> 'granted')::int8), 0)::int8 AS granted,
        coalesce(sum((counters ->> 'busy')::int8), 0)::int8 AS busy,
+       coalesce(sum((counters ->> 'row_locked')::int8), 0)::int8 AS row_locked,
        coalesce(sum((counters ->> 'lost')::int8), 0)::int8 AS lost,
        coalesce(sum((counters ->> 'fenced')::int8), 0)::int8 AS fenced,
        coalesce(sum((counters ->> 'uncertain')::int8), 0)::int8 AS uncertain,

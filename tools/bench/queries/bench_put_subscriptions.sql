@@ -1,4 +1,4 @@
--- Makes subscription i of user i, daily, their due instants spread at random over 22 hours: with nothing else
+-- Makes subscription i of user i, daily, their due times spread at random over 22 hours: with nothing else
 -- due, no second period of any comes in the two hours after the load. $1 bigint: n. $2 bigint: whole days
 -- that each is behind (0: one period due). $3 bigint: 0, in the order in which the users signed up; 1, in no order,
 -- and in none of the users either. Columns: none. Locks: the new rows, their users FOR KEY SHARE.

@@ -8,6 +8,7 @@
 #include "worker/batch/batch.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/migrate.h"
+#include "worker/http/companion_http.h"
 #include "worker/pool/pool.h"
 
 #define JOB_WORD(name, ...) #name ", "

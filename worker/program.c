@@ -1,5 +1,5 @@
 /* program: the verbs of ledgerlock. */
-#include "worker/cli/cli.h"
+#include "worker/program.h"
 
 static const struct cli_verb *const verbs[] = {
     &verb_migrate, &verb_seed,        &verb_import, &verb_run,   &verb_audit,

@@ -1,0 +1,77 @@
+/* page: one pool, one page; a press is what a browser would send. */
+#include "tests/lib/page.h"
+
+#include <math.h>
+
+struct http_answer page;
+int page_port;
+char page_ours[160], page_form[128];
+
+void page_start(const char *words, ...)
+{
+    char line[512];
+    va_list ap;
+
+    va_start(ap, words);
+    assert_in_range(vsnprintf(line, sizeof line, words, ap), 0, sizeof line - 1);
+    va_end(ap);
+    page_port = fixture_free_port();
+    pool_start_in(&world.through, "%s --http %d", line, page_port);
+}
+
+void page_is(int status, const char *path)
+{
+    assert_int_equal(http_get(page_port, &page, path), status);
+}
+
+void page_await(int status, const char *path, const char *text)
+{
+    FIXTURE_AWAIT(http_get(page_port, &page, path) == status &&
+                      strstr(page.body, text) != NULL,
+                  "%s: %d %s", path, page.status, page.body);
+}
+
+bool page_has(const char *path, const char *const *texts)
+{
+    bool has = http_get(page_port, &page, path) == 200;
+
+    for (; *texts != NULL; texts++)
+        has = has && (**texts == '!' ? strstr(page.body, *texts + 1) == NULL
+                                     : strstr(page.body, *texts) != NULL);
+    return has;
+}
+
+double page_metric(const char *sample)
+{
+    char line[256];
+    const char *at;
+
+    (void)snprintf(line, sizeof line, "\n%s ", sample);
+    at = strstr(page.body, line);
+    return at != NULL ? strtod(at + strlen(line), NULL) : NAN;
+}
+
+void page_read_form(void)
+{
+    const char *at;
+
+    page_await(200, "/chaos", "name=token value=");
+    at = strstr(page.body, "name=token value=") + strlen("name=token value=");
+    (void)snprintf(page_form, sizeof page_form, "token=%.*s&confirm=yes",
+                   (int)strcspn(at, ">"), at);
+    (void)snprintf(page_ours, sizeof page_ours,
+                   "Origin: http://localhost:%d\r\nContent-Type: "
+                   "application/x-www-form-urlencoded",
+                   page_port);
+}
+
+int page_press(const char *action, const char *headers, const char *form)
+{
+    char lines[1024];
+
+    (void)snprintf(lines, sizeof lines,
+                   "POST /chaos/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: "
+                   "%zu\r\n%s",
+                   action, page_port, strlen(form), headers);
+    return http_post(page_port, &page, lines, form);
+}
