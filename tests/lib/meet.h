@@ -18,7 +18,8 @@ void meet_plant(void);
 void meet_begin(void);
 
 /* Asserts that workers of this job found keys taken: in Redis, or without Redis rows;
- * and of both. A key (without Redis a row) that the test holds itself counts as well. */
+ * and of both. A key (without Redis a row) that the test holds itself counts as well.
+ */
 void meet_assert(const char *job);
 void meet_assert_both(void);
 

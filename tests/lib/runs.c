@@ -142,6 +142,51 @@ const char *said_text(const char *path)
     return text;
 }
 
+const char *said_broken(void)
+{
+    static char names[4096];
+    size_t i, n = 0;
+    json_t *row;
+
+    names[0] = '\0';
+    json_array_foreach(said_at("invariants"), i, row)
+    {
+        if (json_is_true(json_object_get(row, "holds")))
+            continue;
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s ",
+                              json_string_value(json_object_get(row, "name")));
+        assert_true(n < sizeof names);
+        assert_true(json_integer_value(json_object_get(row, "violations")) > 0);
+        assert_true(json_array_size(json_object_get(row, "examples")) > 0);
+    }
+    return names;
+}
+
+void said_are(const char *conditions, const char *group, ...)
+{
+    char path[256], name[96], is;
+    const char *p = conditions;
+    double wanted;
+    size_t n;
+    int used;
+    va_list ap;
+
+    va_start(ap, group);
+    n = (size_t)vsnprintf(path, 128, group, ap);
+    va_end(ap);
+    for (; sscanf(p, "%95[^=<>]%c%lf%n", name, &is, &wanted, &used) == 3;
+         p += strspn(p, ", ")) {
+        double found;
+
+        (void)snprintf(path + n, sizeof path - n, "%s%s", n > 0 ? "/" : "", name);
+        found = said_number(path);
+        if (is == '=' ? found != wanted : is == '>' ? found <= wanted : found >= wanted)
+            fail_msg("%s is %f, not %c %f", path, found, is, wanted);
+        p += used;
+    }
+    assert_string_equal(p, "");
+}
+
 void holds(const struct fixture *f, int64_t n, const char *sql)
 {
     char url[FIXTURE_URL];

@@ -39,6 +39,18 @@ void starts(const struct fixture *f,
             const char *words,
             ...) __attribute__((format(printf, 3, 4)));
 
+/* Names of the invariants that the latest run, an audit with --json, has found broken,
+ * each with a blank behind it; each has violations and examples. Overwritten by the
+ * next call. */
+const char *said_broken(void);
+
+/* Asserts numbers of one group of that document ("": of all of it): each is equal to,
+ * above or below another one.
+ *
+ *   said_are("charges=100, seconds>0, busy<5", "result") */
+void said_are(const char *conditions, const char *group, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* Asserts that the query answers n, asked by the owner, whose search_path is
  * ledgerlock. */
 void holds(const struct fixture *f, int64_t n, const char *sql);

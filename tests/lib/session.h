@@ -4,7 +4,7 @@
 
 #include <libpq-fe.h>
 
-#include "tests/lib/test.h"
+#include "tests/lib/fixture.h"
 
 /* With search_path ledgerlock. */
 static inline PGconn *session_open(const char *url)
@@ -31,6 +31,29 @@ static inline PGresult *session_ask(PGconn *conn, const char *sql)
 static inline void session_do(PGconn *conn, const char *sql)
 {
     PQclear(session_ask(conn, sql));
+}
+
+/* Asserts that the result is an error with this SQLSTATE, and clears it. */
+static inline void session_refused(const char *state, PGresult *res)
+{
+    const char *is = PQresultErrorField(res, PG_DIAG_SQLSTATE);
+
+    if (PQresultStatus(res) != PGRES_FATAL_ERROR || strcmp(is, state) != 0)
+        fail_msg("%s, not %s: %s", is != NULL ? is : "no error", state,
+                 PQresultErrorMessage(res));
+    PQclear(res);
+}
+
+/* Sends the statement, and returns while another session keeps it waiting. `url`: of
+ * anybody in the database. */
+static inline void session_sticks(PGconn *conn, const char *sql, const char *url)
+{
+    char waits[160];
+
+    assert_int_equal(PQsendQuery(conn, sql), 1);
+    (void)snprintf(waits, sizeof waits, "SELECT cardinality(pg_blocking_pids(%d))",
+                   PQbackendPID(conn));
+    FIXTURE_AWAIT(fixture_query_int8(url, waits) > 0, "nothing waits: %s", sql);
 }
 
 static inline int64_t session_number(const PGresult *res, int row, int column)

@@ -61,6 +61,14 @@ void press(const char *keys)
     assert_true(write(t.fd, keys, strlen(keys)) > 0);
 }
 
+void press_for(const char *keys, const char *text)
+{
+    size_t from = t.n;
+
+    press(keys);
+    wait_for(text, from);
+}
+
 /* It ends so, the other screen is left, and lines are edited and shown again. */
 void assert_restored_by(int end)
 {
@@ -78,4 +86,10 @@ void assert_restored_by(int end)
 void assert_restored(void)
 {
     assert_restored_by(0);
+}
+
+void quit_top(void)
+{
+    press("q");
+    assert_restored();
 }

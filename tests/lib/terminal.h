@@ -23,8 +23,14 @@ void wait_for(const char *text, size_t from);
 
 void press(const char *keys);
 
+/* Presses them, and waits for the text that is written then. */
+void press_for(const char *keys, const char *text);
+
 /* It ends so, the other screen is left, and lines are edited and shown again. */
 void assert_restored_by(int end);
 void assert_restored(void);
+
+/* The same, after q. */
+void quit_top(void);
 
 #endif

@@ -121,20 +121,6 @@ CASE(totals_of_all_statements_are_of_one_snapshot)
 /* A wallet and a SKU are both wrong, or both right: always together. */
 static const char spoil_and_mend[] = MOVE_BOTH("+ 1") MOVE_BOTH("- 1");
 
-static bool invariant_holds(const json_t *doc, const char *name)
-{
-    const json_t *row;
-    size_t i;
-
-    json_array_foreach(json_object_get(doc, "invariants"), i, row)
-    {
-        if (strcmp(json_string_value(json_object_get(row, "name")), name) == 0)
-            return json_is_true(json_object_get(row, "holds"));
-    }
-    fail_msg("no invariant %s", name);
-    return false;
-}
-
 /* Until it was met in both states, and often enough. */
 /* Guarantee: All invariants of an audit are of one snapshot, over whichever connection
  * they are read. */
@@ -144,17 +130,14 @@ CASE(invariants_of_both_connections_are_of_one_snapshot)
     pid_t pid = keep_saying(spoil_and_mend);
 
     for (int i = 0; i < 10 || met[0] == 0 || met[1] == 0; i++) {
-        json_t *doc;
         bool right;
 
         assert_true(i < 200);
         (void)fixture_run(&f, &said, "audit", "--json", "--now", AUDIT_NOW, NULL);
-        doc = json_loads(said.out, 0, NULL);
-        right = invariant_holds(doc, "balance_is_sum_of_transfers");
-        promise_int_equal(invariant_holds(doc, "on_hand_is_initial_plus_movements"),
-                          right);
+        right = strstr(said_broken(), "balance_is_sum_of_transfers ") == NULL;
+        promise_int_equal(
+            strstr(said_broken(), "on_hand_is_initial_plus_movements ") == NULL, right);
         met[right]++;
-        json_decref(doc);
     }
     end(pid);
 }

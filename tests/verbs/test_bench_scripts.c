@@ -82,54 +82,33 @@ static void measure(const char *script, const char *flags)
     (void)fclose(file);
 }
 
-/* Each was measured: those of "group/NAME" are above this. */
-static void above(double least, const char *group, const char *names)
-{
-    char path[128], copy[256], *rest = NULL;
-
-    (void)snprintf(copy, sizeof copy, "%s", names);
-    for (char *name = strtok_r(copy, " ", &rest); name != NULL;
-         name = strtok_r(NULL, " ", &rest)) {
-        (void)snprintf(path, sizeof path, "%s/%s", group, name);
-        if (said_number(path) <= least)
-            fail_msg("%s is %f", path, said_number(path));
-    }
-}
-
 /* Of a row that comes due in an idle pool, and of rows that trickle in. */
 CASE(idle_measures_delays_and_cores)
 {
     measure("idle.py", "--rows 3 --seconds 1 --per-second 100");
-    assert_int_equal(said_number("delay/subscription/rows"), 3);
-    assert_int_equal(said_number("delay/order/rows"), 3);
-    above(0, "delay",
-          "subscription/p50_ms subscription/p99_ms subscription/most_ms order/p50_ms "
-          "order/p99_ms order/most_ms");
-    assert_int_equal(said_number("delay/subscription/target_ms"), 1100);
-    assert_int_equal(said_number("delay/order/target_ms"), 50);
-    above(0, "trickle", "rows_per_s cores/all");
-    above(1, "idle", "workers");
+    said_are("rows=3, p50_ms>0, p99_ms>0, most_ms>0, target_ms=1100",
+             "delay/subscription");
+    said_are("rows=3, p50_ms>0, p99_ms>0, most_ms>0, target_ms=50", "delay/order");
+    said_are("trickle/rows_per_s>0, trickle/cores/all>0, idle/workers>1", "%s", "");
 }
 
 /* It fails itself when a call has left no row. */
 CASE(clients_measures_a_call)
 {
     measure("clients.py", "--users 100 --calls 10 --rounds 2");
-    above(1, "us_a_call/place_order", "median");
-    above(1, "us_a_call/deposit", "median");
+    said_are("place_order/median>1, deposit/median>1", "us_a_call");
 }
 
 /* The page was read while the pool worked, and top was started. */
 CASE(page_measures_the_pool_that_is_watched)
 {
     measure("page.py", "--rows 400 --workers 1 --seconds 1 --rounds 1");
-    above(0, "rate",
-          "with/charges_per_s/median without/charges_per_s/median ratio/median "
-          "with/cpu_us_per_charge/median");
-    above(1000, "page", "bytes");
-    above(0, "page", "all_files_ms");
-    above(0, "slow", "p50_ms most_ms");
-    above(0, "top", "start_ms figures_ms");
+    said_are("with/charges_per_s/median>0, without/charges_per_s/median>0, "
+             "ratio/median>0, with/cpu_us_per_charge/median>0",
+             "rate");
+    said_are("page/bytes>1000, page/all_files_ms>0, slow/p50_ms>0, slow/most_ms>0, "
+             "top/start_ms>0, top/figures_ms>0",
+             "%s", "");
 }
 
 static const struct {
@@ -150,9 +129,9 @@ CASE_ROWS(pressure_loses_no_order, pressure)
     fixture_assert_contains(printed, row->scene);
     if (strstr(printed, "  met") == NULL)
         fixture_assert_contains(printed, "MISSED");
-    (void)snprintf(path, sizeof path, "cases/%s", row->scene);
-    above(60, path, "acknowledged stored decided");
-    above(0, path, "before_per_s during_per_s after_per_s p99_ms prompt_share");
+    said_are("acknowledged>60, stored>60, decided>60, before_per_s>0, during_per_s>0, "
+             "after_per_s>0, p99_ms>0, prompt_share>0",
+             "cases/%s", row->scene);
     (void)snprintf(path, sizeof path, "cases/%s/lost", row->scene);
     promise_int_equal((int)said_number(path), 0);
     (void)snprintf(path, sizeof path, "cases/%s/audit_holds", row->scene);
@@ -166,29 +145,23 @@ CASE(size_rate_is_the_steady_one_of_both_orders)
     measure(
         "size.py",
         "--only rate --rows 400 --small-rows 100 --workers 1 --batch 50 --seconds 1");
-    for (int i = 0; i < 2; i++) {
-        const char *order = i == 0 ? "rate/sign-up" : "rate/shuffled";
-
-        above(1, order, "large/warm_up_seconds/median");
-        above(0, order,
-              "large/charges_per_s/median ratio/median small/cpu_us_per_charge/median");
-        above(100, order, "small/wal_bytes_per_charge/median");
-        above(0, order,
-              "grown/database_gib grown/tables_gib/charges grown/audit_seconds");
-        above(1, order, "grown/audit_mib");
-    }
-    assert_true(said_number("rate/sign-up/target") == 0.78);
-    assert_true(said_number("rate/shuffled/target") == 0.65);
+    for (int i = 0; i < 2; i++)
+        said_are("large/warm_up_seconds/median>1, large/charges_per_s/median>0, "
+                 "ratio/median>0, small/cpu_us_per_charge/median>0, "
+                 "small/wal_bytes_per_charge/median>100, grown/database_gib>0, "
+                 "grown/tables_gib/charges>0, grown/audit_seconds>0, grown/audit_mib>1",
+                 "rate/%s", i == 0 ? "sign-up" : "shuffled");
+    said_are("sign-up/target=0.78, shuffled/target=0.65", "rate");
 }
 
 /* All charges are in thirteen months, and those of the last one stay open. */
 CASE(size_audits_one_open_month_beside_closed_ones)
 {
     measure("size.py", "--only months --audit-rows 40000");
-    assert_in_range(said_number("months/charges"), 39000, 40000);
-    assert_in_range(said_number("months/months_closed"), 12, 13);
-    assert_in_range(said_number("months/charges_open"), 1, 3200);
-    above(0, "months", "all_open_s closed_s closed_with_sealed_rows_s");
+    said_are("charges>38999, charges<40001, months_closed>11, months_closed<14, "
+             "charges_open>0, charges_open<3201, all_open_s>0, closed_s>0, "
+             "closed_with_sealed_rows_s>0",
+             "months");
 }
 
 static const struct {
@@ -201,30 +174,25 @@ static const struct {
 /* Of users all others are worked; of orders, how many beside a held SKU is a figure. */
 CASE_ROWS(liveness_measures_others_beside_held, liveness)
 {
-    char flags[160], path[64];
+    char flags[160];
 
     (void)snprintf(flags, sizeof flags, "%s --only '%s'", row->flags, row->scene);
     measure("liveness.py", flags);
     assert_int_equal(said_number("cases"), 2);
-    for (int i = 0; i < 2; i++) {
-        (void)snprintf(path, sizeof path, "cases/%s (%s)", row->scene,
-                       i == 0 ? "row" : "key");
-        above(0, path, "undisturbed_per_s beside_per_s share/median");
-    }
+    for (int i = 0; i < 2; i++)
+        said_are("undisturbed_per_s>0, beside_per_s>0, share/median>0", "cases/%s (%s)",
+                 row->scene, i == 0 ? "row" : "key");
     if (row == &liveness[0])
-        assert_true(said_number("cases/billing: a held user (row)/all_done") == 1);
+        said_are("all_done=1", "cases/billing: a held user (row)");
 }
 
 /* Of the audit: its orders are those that the pool serves, each to its last line. */
 CASE(size_audit_is_over_what_the_pool_has_served)
 {
     measure("size.py", "--only audit --audit-rows 1000");
-    assert_int_equal(said_number("audit/ten_periods_each/users"), 100);
-    assert_int_equal(said_number("audit/ten_periods_each/charges"), 1000);
-    assert_int_equal(said_number("audit/ten_periods_each/order_lines"), 1000);
-    assert_int_equal(said_number("audit/one_period_each/users"), 1000);
-    assert_int_equal(said_number("audit/one_period_each/charges"), 1000);
-    above(0, "audit", "ten_periods_each/seconds one_period_each/seconds");
+    said_are("users=100, charges=1000, order_lines=1000, seconds>0",
+             "audit/ten_periods_each");
+    said_are("users=1000, charges=1000, seconds>0", "audit/one_period_each");
 }
 
 CASE(baselines_tell_and_draw_how_far_its_rounds_lie_apart)
@@ -294,10 +262,10 @@ CASE(clients_are_measured_beside_another_build)
     put_other();
     measure("clients.py", "--users 100 --calls 10 --rounds 2 --compare $LL_DIR/old");
     fixture_exec(super, "DROP DATABASE other");
-    above(1, "us_a_call/place_order/the other", "median");
-    above(1, "us_a_call/deposit/the other", "median");
-    above(0, "us_a_call/place_order/calls_a_second_by_the_other", "median");
-    above(0, "us_a_call/deposit/calls_a_second_by_the_other", "median");
+    said_are("place_order/the other/median>1, deposit/the other/median>1, "
+             "place_order/calls_a_second_by_the_other/median>0, "
+             "deposit/calls_a_second_by_the_other/median>0",
+             "us_a_call");
 }
 
 CASE(compare_measures_two_builds_by_rounds)
@@ -306,8 +274,6 @@ CASE(compare_measures_two_builds_by_rounds)
         "billing",         "billing, shuffled",  "orders",
         "hot SKU",         "both jobs together", "locks, 1 key",
         "locks, 100 keys", "locks, 1000 keys"};
-    char path[64];
-
     put_other();
     measure(
         "compare.py",
@@ -315,12 +281,8 @@ CASE(compare_measures_two_builds_by_rounds)
     fixture_exec(super, "DROP DATABASE other");
     fixture_assert_contains(printed, "the one by the other");
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
-        (void)snprintf(path, sizeof path, "rates/%s/this build", modes[i]);
-        assert_int_equal(said_number(path), 1);
-        (void)snprintf(path, sizeof path, "rates/%s/the other", modes[i]);
-        assert_int_equal(said_number(path), 1);
-        (void)snprintf(path, sizeof path, "ratios/%s", modes[i]);
-        above(0, path, i < 5 ? "median cpu/median" : "median");
+        said_are("this build=1, the other=1", "rates/%s", modes[i]);
+        said_are(i < 5 ? "median>0, cpu/median>0" : "median>0", "ratios/%s", modes[i]);
     }
 }
 

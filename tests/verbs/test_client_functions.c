@@ -4,6 +4,7 @@
 
 #include "tests/lib/client.h"
 #include "tests/lib/runs.h"
+#include "tests/lib/session.h"
 
 static void prepare(void)
 {
@@ -250,14 +251,13 @@ CASE(cancel_at_the_start_of_a_period_ends_after_it)
 
 /* ---- two at once ---- */
 
-static int64_t answer(PGconn *conn)
+static int64_t answer(PGconn *conn, PGresult *res)
 {
-    PGresult *res = PQgetResult(conn);
     int64_t value;
 
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s", PQresultErrorMessage(res));
-    value = strtoll(PQgetvalue(res, 0, 0), NULL, 10);
+    value = session_number(res, 0, 0);
     PQclear(res);
     assert_null(PQgetResult(conn));
     return value;
@@ -266,15 +266,13 @@ static int64_t answer(PGconn *conn)
 /* The second session calls while the first has not committed; it is answered this. */
 static void answers_twice(int64_t n, const char *sql)
 {
-    PGconn *a = PQconnectdb(client), *b = PQconnectdb(client);
+    PGconn *a = session_open(client), *b = session_open(client);
 
-    PQclear(PQexec(a, "BEGIN"));
-    assert_int_equal(PQsendQuery(a, sql), 1);
-    assert_int_equal(answer(a), n);
-    assert_int_equal(PQsendQuery(b, sql), 1);
-    world_wait_blocked();
-    PQclear(PQexec(a, "COMMIT"));
-    assert_int_equal(answer(b), n);
+    session_do(a, "BEGIN");
+    assert_int_equal(answer(a, PQexec(a, sql)), n);
+    session_sticks(b, sql, world.owner);
+    session_do(a, "COMMIT");
+    assert_int_equal(answer(b, PQgetResult(b)), n);
     PQfinish(a);
     PQfinish(b);
 }

@@ -1,6 +1,7 @@
 /* corrections: refunds, voids, withdrawals, write-offs, returns, adjustments and orders
  * that are taken back. Each is a new row that names what it undoes. */
 #include "tests/lib/client.h"
+#include "tests/lib/session.h"
 
 enum { ORDERS = 400 };
 
@@ -125,21 +126,13 @@ CASE(withdrawal_is_never_more_than_the_wallet)
  * paid. */
 CASE(refunds_at_once_give_back_what_was_paid)
 {
-    static const char sql[] = "SELECT refund(1, 'charge', 1, 0, 60, 'late', '%c')";
-    PGconn *a = PQconnectdb(client), *b = PQconnectdb(client);
-    char text[80];
-    PGresult *res;
+    PGconn *a = session_open(client), *b = session_open(client);
 
-    PQclear(PQexec(a, "BEGIN"));
-    (void)snprintf(text, sizeof text, sql, 'a');
-    PQclear(PQexec(a, text));
-    (void)snprintf(text, sizeof text, sql, 'b');
-    assert_int_equal(PQsendQuery(b, text), 1);
-    world_wait_blocked();
-    PQclear(PQexec(a, "COMMIT"));
-    res = PQgetResult(b);
-    assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), "LL003");
-    PQclear(res);
+    session_do(a, "BEGIN");
+    session_do(a, "SELECT refund(1, 'charge', 1, 0, 60, 'late', 'a')");
+    session_sticks(b, "SELECT refund(1, 'charge', 1, 0, 60, 'late', 'b')", world.owner);
+    session_do(a, "COMMIT");
+    session_refused("LL003", PQgetResult(b));
     PQfinish(a);
     PQfinish(b);
     wallet_is(750);

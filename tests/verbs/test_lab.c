@@ -81,17 +81,14 @@ CASE(lab_forced_failure_comes_every_time)
 {
     for (int i = 0; i < 3; i++) {
         play(0, "get-del", "stopped");
-        assert_int_equal(number_in(NULL, FORCED), 2);
-        assert_int_equal(number_in(NULL, "charged_twice_by_chance"), 0);
-        assert_int_equal(number_in(NULL, "units_oversold"), 2);
+        said_are(FORCED "=2, charged_twice_by_chance=0, units_oversold=2", "cells/0");
     }
 }
 
 CASE(lab_keys_without_end_are_found_stuck)
 {
     play(0, "setnx", "killed");
-    assert_int_equal(number_in(NULL, "keys_stuck"), 2);
-    assert_int_equal(number_in(NULL, "periods_missed"), 6);
+    said_are("keys_stuck=2, periods_missed=6", "cells/0");
 }
 
 /* clang-format off */
@@ -202,8 +199,7 @@ CASE(lab_crashes_postgres_and_what_is_shipped_holds)
     (void)fixture_wait(&child, PLAY_SECONDS, &said);
     assert_string_equal(said.err, "");
     assert_int_equal(said.code, 0);
-    assert_int_equal(number_in(NULL, FORCED), 0);
-    assert_true(number_in("races", "commit_unknown") > 0);
+    said_are(FORCED "=0, races/commit_unknown>0", "cells/0");
 }
 
 static void open_postgres(void)

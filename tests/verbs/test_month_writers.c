@@ -86,13 +86,9 @@ static const struct {
 CASE_ROWS(closed_month_takes_no, late)
 {
     PGconn *client = session_open(f.url);
-    PGresult *res;
 
     session_do(client, SEAL);
-    res = PQexec(client, row->sql);
-    assert_int_equal(PQresultStatus(res), PGRES_FATAL_ERROR);
-    assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), "LL003");
-    PQclear(res);
+    session_refused("LL003", PQexec(client, row->sql));
     PQfinish(client);
 }
 
@@ -125,7 +121,6 @@ CASE(month_is_made_beside_a_reader_with_every_lock_it_can_take)
 {
     char url[FIXTURE_URL];
     PGconn *reader, *writer = session_open(f.url);
-    PGresult *res;
 
     fixture_url_as(&f, "ledgerlock_reader", url, sizeof url);
     reader = session_open(url);
@@ -133,9 +128,8 @@ CASE(month_is_made_beside_a_reader_with_every_lock_it_can_take)
                        " SELECT pg_advisory_lock(hashtext('ledgerlock months'))");
     session_do(writer, "SELECT make_months('2010-01-01', '2010-01-01')");
     session_do(writer, "SELECT deposit(1, 'USD', 5, 'old', '2010-02-05')");
-    res = PQexec(reader, "LOCK TABLE months IN SHARE ROW EXCLUSIVE MODE");
-    assert_string_equal(PQresultErrorField(res, PG_DIAG_SQLSTATE), "42501");
-    PQclear(res);
+    session_refused("42501",
+                    PQexec(reader, "LOCK TABLE months IN SHARE ROW EXCLUSIVE MODE"));
     PQfinish(reader);
     PQfinish(writer);
 }

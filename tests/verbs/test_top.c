@@ -15,29 +15,19 @@ WORLD(.work = &small);
  * as it was. */
 CASE(top_shows_the_pools_and_q_restores_the_terminal)
 {
-    size_t from;
-
     world_run(pool_work_now());
     start_top();
     wait_for("0 charged twice, 0 oversold, 0 totals wrong", 0);
     wait_for("No pool has made a whole audit yet", 0);
     wait_for("billing", 0);
     wait_for("MOST WANTED SKU", 0);
-    from = t.n;
-    press("?");
-    wait_for("show the workers whose pool", from);
-    from = t.n;
-    press("x");
-    wait_for("0 charged twice", from);
-    from = t.n;
+    press_for("?", "show the workers whose pool");
+    press_for("x", "0 charged twice");
+    press_for("p", "PAUSED");
     press("p");
-    wait_for("PAUSED", from);
-    press("p");
-    from = t.n;
     press("/nobody\n");
     wait_for("no worker was seen", 0);
-    press("q");
-    assert_restored();
+    quit_top();
 }
 
 WORLD_OPEN(open_empty, .work = NULL)
@@ -51,8 +41,7 @@ CASE(top_shows_what_a_failed_guard_leaves, .open = open_empty)
     wait_for("0 charged twice, 0 oversold, 0 totals wrong", 0);
     super_do(FORGED_BY_HAND FORGED_CHARGE FORGED_UNIT FORGED_WALLET);
     wait_for("1 charged twice, 1 oversold, 1 totals wrong", 0);
-    press("q");
-    assert_restored();
+    quit_top();
 }
 
 /* Guarantee: `top` shows what the last whole audit of a pool found, and its age. */
@@ -65,8 +54,7 @@ CASE(top_shows_the_last_whole_audit)
     wait_for("one_charge_per_period", 0);
     world_do("SELECT report_audit(5, 66, '[]')");
     wait_for("no promise is broken, ", 0);
-    press("q");
-    assert_restored();
+    quit_top();
 }
 
 static PGconn *session(const char *name)
@@ -108,8 +96,7 @@ CASE(top_shows_who_waits_parked_rows_and_stock_bars)
         wait_for("half", 0);
         wait_for("[#", 0);
         wait_for("INCIDENT", 0);
-        press("q");
-        assert_restored();
+        quit_top();
     }
     PQfinish(waiter);
     PQfinish(holder);
@@ -118,10 +105,9 @@ CASE(top_shows_who_waits_parked_rows_and_stock_bars)
 /* The workers as they stand there when the help is left, which draws all lines anew. */
 static void assert_order(const char *first, const char *second)
 {
-    size_t from = t.n;
+    size_t from;
 
-    press("?");
-    wait_for("show the workers whose pool", from);
+    press_for("?", "show the workers whose pool");
     from = t.n;
     press("x");
     wait_for(first, from);
@@ -145,34 +131,30 @@ CASE(s_sorts_the_workers)
     assert_order("bbbb", "aaaa");
     press("s");
     assert_order("aaaa", "bbbb");
-    press("q");
-    assert_restored();
+    quit_top();
+}
+
+/* Ends it by each of them. */
+static void assert_ends_by(const int *sigs, size_t n, bool is_crash)
+{
+    for (size_t i = 0; i < n; i++) {
+        start_top();
+        wait_for("0 charged twice", 0);
+        assert_int_equal(kill(t.pid, sigs[i]), 0);
+        assert_restored_by(is_crash ? sigs[i] : 0);
+    }
 }
 
 /* Guarantee: A crash of `top` leaves the terminal as it was. */
 CASE(crash_restores_the_terminal)
 {
-    static const int sigs[] = {SIGABRT, SIGSEGV};
-
-    for (size_t i = 0; i < sizeof sigs / sizeof sigs[0]; i++) {
-        start_top();
-        wait_for("0 charged twice", 0);
-        assert_int_equal(kill(t.pid, sigs[i]), 0);
-        assert_restored_by(sigs[i]);
-    }
+    assert_ends_by((const int[]){SIGABRT, SIGSEGV}, 2, true);
 }
 
 /* Guarantee: A signal ends `top`, and the terminal is as it was. */
 CASE(signal_restores_the_terminal)
 {
-    static const int sigs[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
-
-    for (size_t i = 0; i < sizeof sigs / sizeof sigs[0]; i++) {
-        start_top();
-        wait_for("0 charged twice", 0);
-        assert_int_equal(kill(t.pid, sigs[i]), 0);
-        assert_restored();
-    }
+    assert_ends_by((const int[]){SIGTERM, SIGINT, SIGHUP, SIGQUIT}, 4, false);
 }
 
 /* Guarantee: A signal ends `top` at once also while PostgreSQL does not answer it. */

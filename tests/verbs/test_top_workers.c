@@ -57,8 +57,7 @@ CASE(top_shows_keys_and_lease_of_each_worker, .open = open_long_lease)
     PQfinish(holder);
     pool_work_wait((int64_t)small.users * small.periods);
     wait_redrawn("works");
-    press("q");
-    assert_restored();
+    quit_top();
     pool_stop();
 }
 
@@ -96,8 +95,7 @@ CASE(top_shows_the_last_trouble_of_each_worker, .open = open_own_redis)
         is_above = works != NULL && works < died && strstr(died, "works") != NULL;
     }
     assert_true(is_above);
-    press("q");
-    assert_restored();
+    quit_top();
     pool_stop();
 }
 
@@ -118,8 +116,7 @@ CASE(top_shows_no_workers_of_another_database)
     wait_for("away", 0); /* the page is asked before it is drawn */
     wait_for("q quit", 0);
     assert_null(strstr(t.said, "works"));
-    press("q");
-    assert_restored();
+    quit_top();
     world.f = works;
     pool_stop();
     fixture_close(&shown);
@@ -139,6 +136,5 @@ CASE(top_counts_the_workers_that_do_not_fit)
     wait_for("MOST WANTED SKU", 0);
     wait_for("INCIDENT", 0);
     wait_for("q quit", 0);
-    press("q");
-    assert_restored();
+    quit_top();
 }

@@ -14,6 +14,8 @@ static void print_text(const char *text)
             (void)fputs("\\-", stdout);
         else if (*p == '\'')
             (void)fputs("\\(aq", stdout);
+        else if (*p == '|') /* between choices */
+            (void)fputs(strchr(p + 1, '|') != NULL ? ", " : " or ", stdout);
         else
             (void)putchar(*p);
     }
@@ -21,26 +23,18 @@ static void print_text(const char *text)
 
 static void print_bounds(const struct config_option *o)
 {
-    if (o->type == OPTION_INT)
-        (void)printf("A whole number from %lld to %lld", (long long)o->min,
-                     (long long)o->max);
-    else if (o->type == OPTION_CHOICE)
-        (void)printf("One of");
-    else if (o->min == o->max)
-        (void)printf("A text of %lld characters", (long long)o->min);
-    else
-        (void)printf("A text of %lld to %lld characters", (long long)o->min,
-                     (long long)o->max);
-    for (const char *p = o->type == OPTION_CHOICE ? o->choices : NULL; p != NULL;
-         p = strchr(p, '|')) {
-        size_t n;
-
-        p += *p == '|';
-        n = strcspn(p, "|");
-        (void)printf("%s ", p == o->choices ? "" : p[n] == '\0' ? " or" : ",");
-        for (size_t i = 0; i < n; i++)
-            (void)printf(p[i] == '-' ? "\\-" : "%c", p[i]);
+    if (o->type == OPTION_CHOICE) {
+        (void)printf("One of ");
+        print_text(o->choices);
+        return;
     }
+    (void)printf(o->type == OPTION_INT ? "A whole number from %lld"
+                 : o->min == o->max    ? "A text of %lld characters"
+                                       : "A text of %lld",
+                 (long long)o->min);
+    if (o->type == OPTION_INT || o->min != o->max)
+        (void)printf(" to %lld%s", (long long)o->max,
+                     o->type == OPTION_INT ? "" : " characters");
 }
 
 static void print_setting(const struct config_option *o)

@@ -141,25 +141,22 @@ static int gather(struct pg *pg, const struct item *item, json_t *doc, struct er
 static void print_event(const json_t *row)
 {
     const char *currency = doc_text(row, "currency"), *worker = doc_text(row, "worker");
-    const char *detail = doc_text(row, "detail"),
-               *comma = detail[0] != '\0' ? ", " : "";
+    const char *comma = doc_text(row, "detail")[0] != '\0' ? ", " : "";
     char money[48];
 
-    (void)printf("%s  %-11s %s", doc_text(row, "at"), doc_text(row, "what"), detail);
+    (void)printf("%s  %-11s %s", doc_text(row, "at"), doc_text(row, "what"),
+                 doc_text(row, "detail"));
     if (json_object_get(row, "amount_minor") != NULL) {
-        (void)printf(
-            "%s%s %s", comma,
-            money_format(doc_int(row, "amount_minor"), currency, money, sizeof money),
-            currency);
+        (void)money_format(doc_int(row, "amount_minor"), currency, money, sizeof money);
+        (void)printf("%s%s %s", comma, money, currency);
         comma = ", ";
     }
     if (json_object_get(row, "token") != NULL) {
         (void)printf("%stoken %lld", comma, doc_int(row, "token"));
         comma = ", ";
     }
-    if (worker[0] != '\0')
-        (void)printf("%sby %s", comma, worker);
-    (void)putchar('\n');
+    (void)printf("%s%s%s\n", worker[0] != '\0' ? comma : "",
+                 worker[0] != '\0' ? "by " : "", worker);
 }
 
 static void print(const json_t *doc)

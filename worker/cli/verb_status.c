@@ -1,7 +1,6 @@
 /* status: backlog, rates and number of workers of each job; the workers; the last
  * incidents. */
 #include <stdio.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "worker/cli/cli.h"
@@ -24,91 +23,39 @@ static const struct cli_flag flags[] = {
 
 /* ---- gathering ---- */
 
-/* A job that is paused has a member that says since when, by whom and why. */
-static int add_pauses(struct pg *pg, json_t *doc, struct err *e)
+/* Adds to each job its workers, its pause, its counters and their growth. With run
+ * --now the times in the rows may be in the past, so a rate cannot be read from rows:
+ * it is the difference of two samples of the counters. */
+static int add_more(struct pg *pg, json_t *doc, struct err *e)
 {
-    json_t *jobs = json_object_get(doc, "jobs");
-    struct pg_result *res;
-    int code = pg_exec(pg, SQL_PAUSE_LIST_JOBS, NULL, 0, &res, e);
-
-    for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
-        json_t *job = json_object_get(jobs, pg_get_text(res, i, 0));
-
-        if (job != NULL)
-            code = doc_put(job, "paused", doc_row(res, i, 1), e);
-    }
-    pg_result_free(res);
-    return code;
-}
-
-/* Counts the workers of each job. */
-static int count_workers(json_t *doc, struct err *e)
-{
-    json_t *jobs = json_object_get(doc, "jobs"), *job, *worker;
+    json_t *nothing =
+               json_pack("{s:i,s:{},s:{}}", "workers", 0, "rates_per_s", "counters"),
+           *more = NULL, *job;
+    struct pg_result *before, *res = NULL;
+    int64_t from = clk_us();
     const char *name;
-    int code = 0;
-    size_t i;
+    int code = pg_exec(pg, SQL_STATUS_COUNTERS, NULL, 0, &before, e);
 
-    json_object_foreach(jobs, name, job)
-    {
-        json_int_t n = 0;
+    if (code == 0) {
+        struct pg_param params[] = {pg_text(pg_get_text(before, 0, 0)), {0}};
 
-        json_array_foreach(json_object_get(doc, "workers"), i, worker)
-        {
-            n += strcmp(doc_text(worker, "job"), name) == 0;
-        }
-        if (code == 0)
-            code = doc_put(job, "workers", json_integer(n), e);
+        clk_pause_ms(SAMPLE_MS);
+        params[1] = pg_int8(clk_us() - from);
+        code = pg_exec(pg, SQL_STATUS_JOBS, params, 2, &res, e);
     }
-    return code;
-}
-
-/* The growth of the counters of a job, per second. A pool that has begun to count
- * anew has no rate. */
-static int put_rates(
-    json_t *job, const json_t *before, json_t *counters, int64_t us, struct err *e)
-{
-    json_t *rates = json_object(), *n;
-    const char *counter;
-    int code = doc_put(job, "rates_per_s", rates, e);
-
-    json_object_foreach(counters, counter, n)
-    {
-        json_int_t grown = json_integer_value(n) - doc_int(before, counter);
-
-        if (code == 0)
-            code = doc_put(rates, counter,
-                           json_integer(grown > 0 ? grown * 1000000 / us : 0), e);
-    }
-    return code;
-}
-
-/* With run --now the times in the rows may be in the past, so a rate cannot be read
- * from rows: it is the difference of two samples of the counters. */
-static int add_rates(struct pg *pg, json_t *doc, struct err *e)
-{
-    json_t *samples = json_object(), *job;
-    const char *name;
-    int64_t from = clk_us(), us;
-    int code = doc_read(samples, "before", pg, SQL_STATUS_COUNTERS, e);
-
-    clk_pause_ms(code == 0 ? SAMPLE_MS : 1);
-    us = clk_us() - from;
     if (code == 0)
-        code = doc_read(samples, "after", pg, SQL_STATUS_COUNTERS, e);
+        more = json_loads(pg_get_text(res, 0, 0), 0, NULL);
     json_object_foreach(json_object_get(doc, "jobs"), name, job)
     {
-        json_t *before = json_object_get(json_object_get(samples, "before"), name);
-        json_t *after = json_object_get(json_object_get(samples, "after"), name);
-
-        after = after != NULL ? json_incref(after) : json_object();
-        if (code == 0)
-            code = put_rates(job, before, after, us, e);
-        if (code == 0)
-            code = doc_put(job, "counters", json_incref(after), e);
-        json_decref(after);
+        (void)json_object_update(job, nothing);
+        (void)json_object_update(job, json_object_get(more, name));
+        if (json_is_null(json_object_get(job, "paused")))
+            (void)json_object_del(job, "paused");
     }
-    json_decref(samples);
+    json_decref(nothing);
+    json_decref(more);
+    pg_result_free(before);
+    pg_result_free(res);
     return code;
 }
 
@@ -118,10 +65,8 @@ static int gather(struct pg *pg, json_t *doc, struct err *e)
     int code;
 
     if (doc_read(doc, "now", pg, SQL_STATUS_READ_NOW, e) != 0 ||
-        doc_jobs(doc, pg, doc_text(doc, "now"), e) != 0 ||
-        add_pauses(pg, doc, e) != 0 || add_rates(pg, doc, e) != 0 ||
+        doc_jobs(doc, pg, doc_text(doc, "now"), e) != 0 || add_more(pg, doc, e) != 0 ||
         doc_read(doc, "workers", pg, SQL_STATUS_WORKERS, e) != 0 ||
-        count_workers(doc, e) != 0 ||
         pg_exec(pg, SQL_AUDIT_TOTALS_INCIDENTS, NULL, 0, &res, e) != 0)
         return (int)e->code;
     code = doc_put(doc, "incidents", doc_pairs(res), e);

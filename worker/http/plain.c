@@ -101,12 +101,9 @@ static void put_table(FILE *f, const char *title, const json_t *rows)
 
 static void put_figures(FILE *f, const json_t *of)
 {
-    char oversold[24];
+    char figures[VIEW_FIGURES];
 
-    (void)fprintf(f, "%lld charged twice, %s oversold, %lld totals wrong</p>\n",
-                  doc_int(of, "charged_twice"),
-                  view_oversold(of, oversold, sizeof oversold),
-                  doc_int(of, "wrong_totals"));
+    (void)fprintf(f, "%s</p>\n", view_figures(of, figures));
 }
 
 static void put_verdict(FILE *f, const json_t *doc, long long late_ms)

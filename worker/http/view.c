@@ -60,12 +60,16 @@ int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e
     return code;
 }
 
-const char *view_oversold(const json_t *newest, char *text, size_t size)
+const char *view_figures(const json_t *of, char text[VIEW_FIGURES])
 {
-    long long n = doc_int(newest, "oversold");
+    char oversold[24] = "-";
 
-    (void)snprintf(text, size, "%lld", n);
-    return n < 0 ? "-" : text;
+    if (doc_int(of, "oversold") >= 0)
+        (void)snprintf(oversold, sizeof oversold, "%lld", doc_int(of, "oversold"));
+    (void)snprintf(text, VIEW_FIGURES,
+                   "%lld charged twice, %s oversold, %lld totals wrong",
+                   doc_int(of, "charged_twice"), oversold, doc_int(of, "wrong_totals"));
+    return text;
 }
 
 const char *view_verdict(const json_t *tables, const json_t *audit, bool is_late)

@@ -39,8 +39,10 @@ int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms);
 MUST_CHECK int
 view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e);
 
-/* How many units were oversold, as digits; "-": there are too many SKUs to count. */
-const char *view_oversold(const json_t *newest, char *text, size_t size);
+/* "0 charged twice, 0 oversold, 0 totals wrong": a row of `newest`; returns text. */
+enum { VIEW_FIGURES = 128 };
+
+const char *view_figures(const json_t *of, char text[VIEW_FIGURES]);
 
 /* The verdict of them and of the last whole audit: "bad" stays so; one that was good
  * and can no longer be read in time is "unknown". */

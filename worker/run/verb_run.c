@@ -3,12 +3,15 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/registry.h"
 #include "common/base/timestamp.h"
 #include "worker/batch/batch.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/migrate.h"
 #include "worker/http/companion_http.h"
 #include "worker/pool/pool.h"
+
+#define JOB_WORD(name, ...) #name ", "
 
 static struct {
     bool once;
@@ -24,7 +27,7 @@ static const struct cli_flag flag_rows[] = {
      "the time that counts as now (ISO 8601) instead of the database's clock; not a later one"},
     {"allow-chaos", CLI_BOOL, offsetof(__typeof__(flags), allow_chaos), 0, 0,
      "the page has buttons that kill workers, wipe Redis and more: for a demonstration"},
-    {NULL, CLI_BOOL, 0, 0, 0, NULL},
+    {0},
 };
 
 /* Fixed once, so that every statement of the run counts the same time as now. */
@@ -164,39 +167,25 @@ static int preflight(const struct config *c, const struct job_type *job, struct 
     return code;
 }
 
-static int unknown_job(const char *name, int n, struct err *e)
-{
-    char known[128] = "";
-
-    for (size_t i = 0; i < JOB_TYPE_CT; i++) {
-        size_t at = strlen(known);
-
-        (void)snprintf(known + at, sizeof known - at, "%s%s", i > 0 ? ", " : "",
-                       job_types[i]->name);
-    }
-    return err_set(e, ERR_CONFIG,
-                   "LL-2017 pool.jobs: no job is called \"%.*s\"; there are: %s", n,
-                   name, known);
-}
-
 /* The job types named in a comma list, as bits of the registry. */
 static int parse_jobs(const char *list, unsigned *bits, struct err *e)
 {
-    const char *p = list;
+    static const char known[] = JOB_TYPES(JOB_WORD); /* with a comma behind each */
 
     *bits = 0;
-    while (*p != '\0') {
-        size_t n = strcspn(p, ",");
-        size_t i = 0;
+    for (const char *p = list; *p != '\0'; p += *p == ',') {
+        size_t n = strcspn(p, ","), i = 0;
 
         while (i < JOB_TYPE_CT && (strlen(job_types[i]->name) != n ||
                                    strncmp(job_types[i]->name, p, n) != 0))
             i++;
         if (i == JOB_TYPE_CT)
-            return unknown_job(p, (int)n, e);
+            return err_set(
+                e, ERR_CONFIG,
+                "LL-2017 pool.jobs: no job is called \"%.*s\"; there are: %.*s", (int)n,
+                p, (int)sizeof known - 3, known);
         *bits |= 1u << i;
         p += n;
-        p += *p == ',' ? 1 : 0;
     }
     if (*bits == 0)
         return err_set(e, ERR_CONFIG, "LL-2017 pool.jobs names no job");

@@ -48,19 +48,16 @@ static void draw_verdict(const struct screen *s)
     const json_t *audit = json_object_get(s->doc, "audit");
     bool is_late = s->trouble[0] != '\0';
     const char *verdict = view_verdict(s->doc, audit, is_late);
-    char oversold[24];
+    char figures[VIEW_FIGURES];
 
     if (newest == NULL) {
         (void)put_line(A_BOLD, "Not known yet");
         return;
     }
     (void)put_line(verdict[0] == 'b' ? A_BOLD | A_REVERSE : A_BOLD,
-                   "%s%lld charged twice, %s oversold, %lld totals wrong; newest %lld "
-                   "charges, %lld SKUs",
+                   "%s%s; newest %lld charges, %lld SKUs",
                    verdict[0] == 'u' ? "Not known; it was: " : "",
-                   doc_int(newest, "charged_twice"),
-                   view_oversold(newest, oversold, sizeof oversold),
-                   doc_int(newest, "wrong_totals"), doc_int(newest, "charges"),
+                   view_figures(newest, figures), doc_int(newest, "charges"),
                    doc_int(newest, "skus"));
 }
 

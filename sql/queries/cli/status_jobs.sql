@@ -1,0 +1,15 @@
+-- status_jobs: of each job that has workers or is paused: its workers that reported within the last ten seconds, its pause, the
+-- sums of its counters, and by how much they have grown per second; a counter that began anew has not grown.
+-- $1 text: what status_counters gave before. $2 bigint: so many microseconds ago. Locks: none.
+-- Column: a JSON object of {workers, paused {since, by, reason} or null, rates_per_s, counters} by job.
+SELECT coalesce(json_object_agg(job, json_build_object(
+         'workers', (SELECT count(*) FROM workers AS w WHERE w.job = j.job AND seen_at > clock_timestamp() - interval '10 seconds'),
+         'paused', (SELECT json_build_object('since', to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
+                             'by', paused_by, 'reason', reason) FROM paused_jobs AS p WHERE p.job = j.job),
+         'rates_per_s', coalesce(rates, '{}'), 'counters', coalesce(sums, '{}'))), '{}')::text
+  FROM (SELECT job FROM workers UNION SELECT job FROM paused_jobs) AS j,
+       LATERAL (SELECT json_object_agg(counter, n ORDER BY counter) AS sums,
+                       json_object_agg(counter, greatest(n - coalesce(($1::text::json -> j.job ->> counter)::bigint, 0), 0)
+                                                * 1000000 / $2::bigint ORDER BY counter) AS rates
+                  FROM (SELECT c.key AS counter, sum(c.value::bigint)::bigint AS n
+                          FROM workers AS w, jsonb_each_text(w.counters) AS c WHERE w.job = j.job GROUP BY c.key) AS one) AS grown
