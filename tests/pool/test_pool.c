@@ -8,7 +8,9 @@
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
-WORLD(.lease_ms = 2000, .poll_ms = 100, .batch = 5);
+WORLD(.any = true, .lease_ms = 2000, .poll_ms = 100, .batch = 5);
+
+enum { WORKERS = 8 }; /* of a pool with -w 4: four of each job */
 
 static const struct pool_work small = {
     .users = 200, .periods = 3, .orders = 60, .units = 40};
@@ -23,13 +25,13 @@ static void finish_exactly(const struct pool_work *work)
     pool_work_assert_exact(&world.f, work);
 }
 
-/* A pool of four that is in the middle of its work, where it stays: half of the users
+/* A pool of eight that is in the middle of its work, where it stays: half of the users
  * are held until gate_open. */
 static void start_midway(const struct pool_work *work)
 {
     pool_work_put(&world.f, work);
     gate_shut(&world.f, "user_id % 2 = 0", 12);
-    pool_start("run -w 3 --now %s", pool_work_now(work));
+    pool_start("run -w 4 --now %s", pool_work_now(work));
     pool_work_wait(&world.f, 100);
 }
 
@@ -102,14 +104,14 @@ static void kill_one_and_await_another(void)
     pid_t victim = pids[0];
     int64_t deadline = fixture_now_ms() + POOL_WAIT_MS;
 
-    assert_int_equal(n, 4);
+    assert_int_equal(n, WORKERS);
     (void)kill(victim, SIGKILL);
     do {
         if (fixture_now_ms() > deadline)
             fail_msg("worker %ld was not replaced", (long)victim);
         fixture_pause_ms(2);
         n = pool_children(world.pool.pid, pids);
-    } while (n != 4 || pool_has(pids, n, victim));
+    } while (n != WORKERS || pool_has(pids, n, victim));
 }
 
 /* At once: the log says how long the pool pauses before. The last one has nothing to
@@ -176,11 +178,11 @@ CASE(supervisor_killed_takes_its_workers_with_it)
     int64_t deadline;
 
     start_midway(&large);
-    assert_int_equal(pool_children(world.pool.pid, pids), 4);
+    assert_int_equal(pool_children(world.pool.pid, pids), WORKERS);
     gate_feed();
     world_kill(&world.pool);
     deadline = fixture_now_ms() + POOL_WAIT_MS;
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < WORKERS; i++)
         for (; pool_is_alive(pids[i]); fixture_pause_ms(10))
             assert_true(fixture_now_ms() < deadline);
     finish_exactly(&large);
