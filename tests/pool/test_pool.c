@@ -9,7 +9,9 @@
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
 
-WORLD(.lease_ms = 2000, .poll_ms = 100, .batch = 5);
+WORLD(.any = true, .lease_ms = 2000, .poll_ms = 100, .batch = 5);
+
+enum { WORKERS = 8 }; /* of a pool with -w 4: four of each job */
 
 static const struct pool_work small = {
     .users = 200, .periods = 3, .orders = 60, .units = 40};
@@ -24,13 +26,13 @@ static void finish_exactly(void)
     pool_work_assert_exact();
 }
 
-/* A pool of four that is in the middle of its work, where it stays: half of the users
+/* A pool of eight that is in the middle of its work, where it stays: half of the users
  * are held until gate_open. */
 static void start_midway(const struct pool_work *work)
 {
     pool_work_put(work);
     gate_shut("user_id % 2 = 0", 12);
-    pool_start("run -w 3 --now %s", pool_work_now());
+    pool_start("run -w 4 --now %s", pool_work_now());
     pool_work_wait(100);
 }
 
@@ -101,12 +103,12 @@ static bool is_replaced(pid_t victim)
     pid_t pids[POOL_CHILDREN];
     size_t n = pool_children(world.pool.pid, pids);
 
-    return n == 4 && !pool_has(pids, n, victim);
+    return n == WORKERS && !pool_has(pids, n, victim);
 }
 
 static void kill_one_and_await_another(void)
 {
-    pid_t victim = pool_workers(4);
+    pid_t victim = pool_workers(WORKERS);
 
     (void)kill(victim, SIGKILL);
     FIXTURE_AWAIT(is_replaced(victim), "worker %ld was not replaced", (long)victim);
@@ -171,10 +173,10 @@ CASE(supervisor_killed_takes_its_workers_with_it)
     pid_t pids[POOL_CHILDREN];
 
     start_midway(&large);
-    assert_int_equal(pool_children(world.pool.pid, pids), 4);
+    assert_int_equal(pool_children(world.pool.pid, pids), WORKERS);
     gate_feed();
     world_kill(&world.pool);
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < WORKERS; i++)
         FIXTURE_AWAIT(!pool_is_alive(pids[i]), "worker %ld lives", (long)pids[i]);
     finish_exactly();
 }

@@ -1,18 +1,20 @@
-/* pool: its locks are held on a quorum of three servers. One of them is killed, wiped
- * or stopped in the middle of the work: the pool goes on meanwhile and the totals are
- * exact. */
+/* pool: its locks are held on a quorum of three servers, or of five. One of them is
+ * killed, wiped or stopped in the middle of the work, or two of five are: the pool goes
+ * on meanwhile and the totals are exact. */
 
 #include "common/lock/lock.h"
 #include "tests/lib/fault.h"
 #include "tests/lib/steps.h"
 
-enum { SERVERS = 3, LEASE_MS = 2000, WORKERS = 8 };
+enum { SERVERS = 3, MORE = 5, LEASE_MS = 2000, WORKERS = 8 };
 
-static struct fixture_redis servers[SERVERS];
+static struct fixture_redis servers[MORE];
+static size_t server_ct = SERVERS;
+static char links[41]; /* to their sockets, so that five fit into redis.url */
 
 static void restart_servers(void)
 {
-    for (size_t i = 0; i < SERVERS; i++) {
+    for (size_t i = 0; i < server_ct; i++) {
         fixture_redis_kill(&servers[i]);
         fixture_redis_start(&servers[i], NULL);
     }
@@ -20,37 +22,44 @@ static void restart_servers(void)
 
 static void prepare(void)
 {
-    char *at = world.f.redis_url;
+    char *at = world.f.redis_url, link[64];
 
     fixture_env("LEDGERLOCK_REDIS_MAX_LEASE_MS", "2000");
-    for (size_t i = 0; i < SERVERS; i++) {
+    fixture_folder(links, sizeof links, "q");
+    for (size_t i = 0; i < server_ct; i++) {
         fixture_redis_start(&servers[i], NULL);
+        (void)snprintf(link, sizeof link, "%s/%zu", links, i);
+        assert_int_equal(symlink(servers[i].url + strlen("unix://"), link), 0);
         at += snprintf(at, (size_t)(world.f.redis_url + sizeof world.f.redis_url - at),
-                       "%s%s", i == 0 ? "" : ",", servers[i].url);
+                       "%sunix://%s", i == 0 ? "" : ",", link);
     }
     world.through = world.f;
 }
 
 static void undo(void)
 {
-    for (size_t i = 0; i < SERVERS; i++) {
+    for (size_t i = 0; i < server_ct; i++) {
         if (servers[i].pid > 0)
             (void)kill(servers[i].pid, SIGCONT);
         fixture_redis_close(&servers[i]);
     }
+    server_ct = SERVERS;
+    fixture_remove(links, "log");
     (void)snprintf(world.f.redis_url, sizeof world.f.redis_url, "%s",
                    getenv("LL_TEST_REDIS"));
 }
 
-WORLD(.any = true,
-      .points = true,
-      .checker = true,
-      .lease_ms = LEASE_MS,
-      .poll_ms = 50,
-      .batch = 5,
-      .load = &fault_usual,
-      .also = prepare,
-      .undo = undo);
+static void prepare_more(void)
+{
+    server_ct = MORE;
+    prepare();
+}
+
+#define PLAN                                                                           \
+    .any = true, .points = true, .checker = true, .lease_ms = LEASE_MS, .poll_ms = 50, \
+    .batch = 5, .load = &fault_usual, .undo = undo
+WORLD(PLAN, .also = prepare);
+WORLD_OPEN(open_more, PLAN, .also = prepare_more)
 
 #define MICROSECONDS(time) "SELECT (extract(epoch FROM " time ") * 1000000)::bigint"
 
@@ -85,17 +94,27 @@ static void kill_one(bool on)
         fixture_redis_start(&servers[0], NULL);
 }
 
-/* A lock that only this server and one more had granted may go to another worker. */
-static void wipe_one(bool on)
+/* A lock that only these servers and one more had granted may go to another worker. */
+static void wipe(size_t n)
 {
     char reply[32];
 
-    for (int i = 0; on && i < 5; i++) {
+    for (size_t i = 0; i < 5 * n; i++) {
         checker_mark("forgot", 0, 0);
-        pool_redis(servers[1].url, reply, sizeof reply, "FLUSHALL");
+        pool_redis(servers[1 + i % n].url, reply, sizeof reply, "FLUSHALL");
         assert_string_equal(reply, "OK");
         fixture_pause_ms(50);
     }
+}
+
+static void wipe_one(bool on)
+{
+    wipe(on ? 1 : 0);
+}
+
+static void wipe_two(bool on)
+{
+    wipe(on ? 2 : 0);
 }
 
 static void stop_one(bool on)
@@ -103,9 +122,15 @@ static void stop_one(bool on)
     (void)kill(servers[2].pid, on ? SIGSTOP : SIGCONT);
 }
 
+static void lose_two(bool on)
+{
+    kill_one(on);
+    stop_one(on);
+}
+
 static void stop_all(bool on)
 {
-    for (size_t i = 0; i < SERVERS; i++)
+    for (size_t i = 0; i < server_ct; i++)
         (void)kill(servers[i].pid, on ? SIGSTOP : SIGCONT);
 }
 
@@ -120,6 +145,20 @@ static const struct fault faults[] = {
 /* Guarantee: One server of three of a quorum is killed, wiped or stopped: the pool is
  * served and exact. All are away: nothing is charged, and it goes on by itself. */
 CASE_ROWS(pool_is_exact_though, faults)
+{
+    fault_happens(row);
+    assert_in_range(pool_log_count(&world.pool, "event=pool.redis_up"), 0,
+                    pool_log_count(&world.pool, "event=pool.redis_down"));
+}
+
+static const struct fault faults_of_five[] = {
+    {"one_is_killed_and_one_is_stopped", .set = lose_two, .done = 300},
+    {"two_are_wiped", .set = wipe_two, .done = 300},
+};
+
+/* Guarantee: Two servers of five of a quorum are lost, or are wiped: the pool is served
+ * and exact. */
+CASE_ROWS(pool_on_five_servers_is_exact_though, faults_of_five, .open = open_more)
 {
     fault_happens(row);
     assert_in_range(pool_log_count(&world.pool, "event=pool.redis_up"), 0,

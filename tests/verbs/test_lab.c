@@ -121,7 +121,7 @@ static const struct {
     {"shipped_holds_where_redis_lies",   "everything",  "lying",     0, false, "races", "granted_twice", NULL},
     {"shipped_holds_where_a_key_is_lost", "everything", "flushed",   0, false, "races", "fenced", NULL},
     {"shipped_holds_without_answers",    "everything",  "replies",   0, false, "races", "answers_lost", NULL},
-    {"shipped_meets_the_other_in_calm",  "everything",  "calm",      0, false, "races", "busy", "answers_lost"},
+    {"shipped_meets_the_other_in_calm",  "everything",  "calm",      0, false, "races", "busy_orders", "answers_lost"},
     {"clock_that_jumped_ends_a_lease",   "token-lua",   "clock",     1, true,  NULL, FORCED, NULL},
     {"clock_that_jumped_ends_no_lock",   "setnx",       "clock",     0, true,  "met", "turned_away", NULL},
 };

@@ -8,6 +8,11 @@ static char dir[64]; /* converted files */
 static char retail[512], telco[512];
 static const char *source;
 
+#define NOW "2011-01-01T00:00:00Z"
+#define IN_TRANSACTION                                                                 \
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND"     \
+    " application_name LIKE 'ledgerlock worker%%' AND state = 'idle in transaction'"
+
 /* ---- what awk says of the originals, with no code of converters or importer ---- */
 
 /* Good lines have eight fields or more (commas in descriptions), a customer, and
@@ -147,7 +152,7 @@ CASE(wholesaler_with_stock_for_everything_sells_everything_and_rejects_all_other
     (void)snprintf(told, sizeof told, "bad lines: %" PRId64 ", put aside",
                    all - lines.rows);
     shows(told);
-    serve("2011-01-01T00:00:00Z");
+    serve(NOW);
     assert_int_equal(total("stock", "sold"), lines.units);
     assert_int_equal(total("stock", "left"), 0);
     assert_int_equal(total("stock", "oversold"), 0);
@@ -162,11 +167,81 @@ CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
 {
     import_retail("1.5", "700.00");
     oracle_read("false");
-    serve("2011-01-01T00:00:00Z");
+    serve(NOW);
     assert_in_range(oracle_assert_served(), 100, 1000);
     holds(
         &world.f, 2,
         "SELECT count(DISTINCT reason) FROM orders WHERE reason IN ('out_of_stock', 'insufficient_funds')");
+}
+
+/* ---- two pools ---- */
+
+static struct fixture_child standby;
+
+/* Batches are small and slow: some hundred decisions are not all. */
+static void start_two(void)
+{
+    fixture_env("LEDGERLOCK_POOL_BATCH", "5");
+    super_do(
+        "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
+        " PERFORM pg_sleep(0.02); RETURN NULL; END $$; CREATE TRIGGER slow AFTER"
+        " UPDATE ON ledgerlock.orders FOR EACH STATEMENT EXECUTE FUNCTION"
+        " public.slow()");
+    pool_start("run --jobs orders --lease-ms 3000 --now " NOW);
+    world_wait("SELECT count(*) = 1 FROM ledgerlock.workers");
+    (void)pool_workers(1);
+    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--lease-ms", "3000",
+                  "--now", NOW, NULL);
+    world_wait("SELECT count(*) = 2 FROM ledgerlock.workers");
+    pool_work_wait(300);
+}
+
+/* The worker stands still in a transaction, and has the keys of its batch. */
+static void stop_within_a_batch(pid_t worker)
+{
+    for (int tries = 1;; tries++) {
+        assert_int_equal(kill(worker, SIGSTOP), 0);
+        fixture_pause_ms(100); /* what it had sent is answered */
+        if (super_ask(IN_TRANSACTION) > 0)
+            break;
+        assert_true(tries < 100 && kill(worker, SIGCONT) == 0);
+        fixture_pause_ms(1);
+    }
+    assert_true(pool_lock_keys() > 0);
+    assert_in_range(world_ask("SELECT count(*) FROM orders WHERE state = 'pending'"),
+                    100, 1200);
+}
+
+/* An order that needs a key of the dead batch could be overtaken by others while the
+ * lease lasts: the standby begins behind that. */
+static void kill_all(pid_t worker)
+{
+    super_do("SET search_path = ledgerlock; SELECT pause_job('orders')");
+    world_kill(&world.pool);
+    assert_int_equal(kill(worker, SIGKILL), 0);
+    FIXTURE_AWAIT(pool_lock_keys() == 0, "a key stays");
+    super_do("SET search_path = ledgerlock; SELECT resume_job('orders')");
+}
+
+/* Guarantee: The orders of a wholesaler whose pool is killed with -9 in the midst of
+ * a batch are served as if one after the other by the pool that stands by. */
+CASE(wholesaler_whose_pool_is_killed_serves_his_orders_as_if_one_after_the_other)
+{
+    pid_t worker;
+
+    import_retail("1.5", "700.00");
+    oracle_read("false");
+    start_two();
+    worker = pool_workers(1);
+    stop_within_a_batch(worker);
+    kill_all(worker);
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+    assert_int_equal(kill(standby.pid, SIGTERM), 0);
+    pool_assert_ends(&standby, 0);
+    holds(&world.f, 2,
+          "SELECT count(*) FROM workers WHERE (counters ->> 'batches')::bigint > 0");
+    assert_in_range(oracle_assert_served(), 100, 1000);
+    world_audit(NOW, NULL);
 }
 
 CASE(subscribers_are_charged_for_every_period_once)

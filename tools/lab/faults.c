@@ -9,8 +9,8 @@
 
 /* clang-format off */
 const struct lab_fault lab_faults[LAB_FAULTS] = {
-    {"calm",      "calm: two workers meet",                       lab_scene_calm,      lab_pool_calm,      LAB_LONG_MS, "busy", NULL},
-    {"killed",    "holder killed in its lock and in its work",    lab_scene_killed,    lab_pool_killed,    500,         "busy", NULL},
+    {"calm",      "calm: two workers meet",                       lab_scene_calm,      lab_pool_calm,      LAB_LONG_MS, "busy_orders", NULL},
+    {"killed",    "holder killed in its lock and in its work",    lab_scene_killed,    lab_pool_killed,    500,         "busy_orders", NULL},
     {"stopped",   "holder stopped beyond its lease",              lab_scene_stopped,   lab_pool_stopped,   500,         "lost", NULL},
     {"flushed",   "Redis flushed",                                lab_scene_forgets, lab_pool_forgets, LAB_LONG_MS, "fenced", lab_flush},
     {"restarted", "Redis restarted empty",                        lab_scene_forgets, lab_pool_forgets, LAB_LONG_MS, "fenced", lab_restart_empty},
@@ -114,10 +114,10 @@ static const char *judge_races(const struct lab_result *r)
     return NULL;
 }
 
-static bool has_pool_race(const struct lab_result *r)
+static bool has_pool_race(const struct lab_result *r, const char *name)
 {
     for (size_t i = 0; i < r->race_ct; i++) {
-        if (strcmp(r->races[i].name, r->fault->pool_race) == 0)
+        if (strcmp(r->races[i].name, name) == 0)
             return true;
     }
     return false;
@@ -128,6 +128,8 @@ static const char *judge_free_run(const struct lab_result *r)
 {
     const int64_t *count = r->free_run.count;
 
+    if (lab_is(r->strategy, LAB_SHIPPED) && !has_pool_race(r, LAB_FREE_ORDERS))
+        return "the workers of orders did not meet in the free run";
     if (count[LAB_AWAY] + count[LAB_REFUSED] + count[LAB_LATE] > 0)
         return NULL;
     return "the workers of the free run did not meet";
@@ -143,7 +145,7 @@ void lab_judge(struct lab_result *r)
         why = judge_free_run(r);
     if (why != NULL)
         (void)snprintf(r->why, sizeof r->why, "%s", why);
-    else if (lab_is(r->strategy, LAB_SHIPPED) && !has_pool_race(r))
+    else if (lab_is(r->strategy, LAB_SHIPPED) && !has_pool_race(r, r->fault->pool_race))
         (void)snprintf(r->why, sizeof r->why, "the pool met no \"%s\"",
                        r->fault->pool_race);
     r->is_right = r->why[0] == '\0';

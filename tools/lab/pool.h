@@ -20,9 +20,15 @@ void lab_pool_start(struct lab *l, int seat);
 /* The same signal to a pool and all of its workers. */
 void lab_pool_signal(struct lab *l, int seat, int sig);
 
-/* Of all pools of the cell: charges and orders decided, keys met busy, batches refused
- * or given up. */
-enum lab_pool_count { POOL_DONE, POOL_BUSY, POOL_VAIN, POOL_COUNTS };
+/* Of all pools of the cell: charges and orders decided, keys met busy by the workers of
+ * each job, batches refused or given up. */
+enum lab_pool_count {
+    POOL_DONE,
+    POOL_BUSY_BILLING,
+    POOL_BUSY_ORDERS,
+    POOL_VAIN,
+    POOL_COUNTS
+};
 
 int64_t lab_pool_count(struct lab *l, enum lab_pool_count what);
 

@@ -70,7 +70,9 @@ void lab_pool_calm(struct lab *l)
 {
     hold_at_commit(l);
     lab_pool_start(l, POOL_OTHER);
-    LAB_UNTIL(lab_pool_count(l, POOL_BUSY) > 0, "the other pool met nobody");
+    LAB_UNTIL(lab_pool_count(l, POOL_BUSY_BILLING) > 0 &&
+                  lab_pool_count(l, POOL_BUSY_ORDERS) > 0,
+              "a worker of the other pool met nobody");
     let_go(l);
     lab_until_over(l, POOL_OTHER);
 }

@@ -162,7 +162,8 @@ static void print_races(const struct lab_result *results, size_t n)
     (void)printf(
         "\nThe tables of the shipped pool refuse a second charge by themselves, so it\n"
         "cannot be marked X: its marks say that nothing was missed, sold without stock or\n"
-        "left behind, that the audit holds, and that the pool met what the fault brings:\n");
+        "left behind, that the audit holds, and that the pool met what the fault brings\n"
+        "(busy, and free for the four workers left to themselves: keys met busy, by job):\n");
     for (size_t i = 0; i < n; i++) {
         const struct lab_result *r = &results[i];
 
