@@ -96,7 +96,7 @@ compile_all() {
   embed sql SQL "$ROOT/sql" "$(find "$ROOT/sql/queries" -name '*.sql' | sort | paste -sd ';')" # for a header alone
   embed page PAGE "$ROOT/worker/http/page" "$(find "$ROOT/worker/http/page" -type f | sort | paste -sd ';')"
   compile library "$ROOT"/common/lock/*.c "$DIR/lua_gen.c"
-  compile program "$ROOT"/common/base/*.c "$ROOT"/worker/cli/cli_flags.c "$ROOT"/worker/http/{answers,chaos_page,clients,events}.c "$DIR/page_gen.c"
+  compile program "$ROOT"/common/base/*.c "$ROOT"/worker/cli/cli_flags.c "$ROOT"/worker/http/{answers,chaos_page,clients,events,respond}.c "$DIR/page_gen.c"
   compile fuzz "$HERE"/*.c
 }
 
@@ -108,7 +108,7 @@ link_one() { # fuzzer
       wraps=("-Wl,--wrap=redisConnectNonBlock,--wrap=redisConnectUnixNonBlock")
       ;;
     cli) objects+=("$DIR"/program/cli_flags.o) ;;
-    http) objects+=("$DIR"/program/{answers,chaos_page,clients,clock,events,page_gen}.o) ;;
+    http) objects+=("$DIR"/program/{answers,chaos_page,clients,clock,events,page_gen,respond}.o) ;;
   esac
   case $1 in
     config | csv | cli | log) objects+=("$DIR"/program/{clock,config,config_check,config_env,config_file,config_text,csv,err,log,secret,timestamp}.o) ;;
