@@ -112,18 +112,6 @@ CASE(prefix_of_others_is_refused_as_a_right_not_as_busy)
     play("a connect: auth; a try x 5000: auth");
 }
 
-CASE(key_is_given_back_where_the_next_is_refused)
-{
-    CONTEXT *raw = lock_raw_connection(servers[0].url);
-
-    freeReplyObject(
-        redisCommand(raw, "ACL SETUSER forbidden reset on >change-me ~* +@all -copy"));
-    open_as("a", 1, "forbidden:change-me");
-    play("a any x,y 5000: auth");
-    freeReplyObject(redisCommand(raw, "SELECT 1"));
-    assert_int_equal(lock_number(redisCommand(raw, "DBSIZE")), 0);
-}
-
 static const struct {
     const char *name, *before, *user; /* in the URL: socket or port follow */
     bool is_socket, is_refused;

@@ -35,23 +35,16 @@ PLAY_FRESH(redis_restart_old_snapshot,
 
 /* ---- some of it ---- */
 
-static const struct {
-    const char *name;
-} policies[] = {{"allkeys-lru"},    {"allkeys-lfu"},  {"allkeys-random"},
-                {"volatile-lru"},   {"volatile-lfu"}, {"volatile-ttl"},
-                {"volatile-random"}};
+#define EVICTING(policy)                                                               \
+    "redis CONFIG SET maxmemory-policy " policy "; a connect: evicting; "              \
+    "a try k: evicting; redis CONFIG SET maxmemory-policy noeviction; "                \
+    "a error: " policy "; a error: noeviction; a try k; a release; a disconnect; "
 
 /* Guarantee: A Redis that evicts is refused by name. */
-CASE_ROWS_IN(lock_group, struct lock_world, eviction_policy_detected, policies)
-{
-    lock_raw_do(w, "CONFIG SET maxmemory-policy %s", row->name);
-    assert_int_equal(ll_connect(w->a), LL_E_EVICTING);
-    assert_int_equal(ll_try(w->la, "user:1", 5000), LL_E_EVICTING);
-    lock_raw_do(w, "CONFIG SET maxmemory-policy noeviction");
-    fixture_assert_contains(ll_error(w->a), row->name);
-    fixture_assert_contains(ll_error(w->a), "noeviction");
-    assert_int_equal(ll_try(w->la, "user:1", 5000), LL_OK);
-}
+PLAY_ONE(eviction_policy_detected,
+         EVICTING("allkeys-lru") EVICTING("allkeys-lfu") EVICTING("allkeys-random")
+             EVICTING("volatile-lru") EVICTING("volatile-lfu") EVICTING("volatile-ttl")
+                 EVICTING("volatile-random"));
 
 /* The policy was changed under our connection, and Redis threw everything away: the
  * next look, a second later at most, tells. */

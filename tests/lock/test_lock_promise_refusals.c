@@ -140,9 +140,9 @@ CASE(wrong_password_is_told_as_such)
 /* A right that is missing in the middle of the script: the first key is taken by then.
  */
 PLAY_ONE(refusal_in_mid_script_leaves_no_key,
-         "b try other; redis ACL SETUSER default -copy; a all x,y: auth; "
-         "redis ACL SETUSER default +@all; copies x: 0; copies y: 0; a granted: 0; "
-         "b all x,y: inval; b release; b all x,y");
+         "b try other; redis ACL SETUSER default -copy; a all x,y: auth; copies x: 0; "
+         "a any x,y: auth; redis ACL SETUSER default +@all; copies x: 0; copies y: 0; "
+         "a granted: 0; b all x,y: inval; b release; b all x,y");
 
 /* ---- eviction ---- */
 

@@ -86,13 +86,10 @@ PLAY_QUORUM(renewal_goes_on_while_a_node_is_away,
 
 /* ---- waiting ---- */
 
+/* The grant of the minority is given back. */
 PLAY_QUORUM(wait_goes_on_through_a_majority_that_is_away,
-            "p take j; proxy0 refuse; proxy1 refuse; p2 try k: no_quorum; "
+            "p take j; proxy0 refuse; proxy1 refuse; p2 try k: no_quorum; copies k: 0; "
             "p release: no_quorum; p begin k 60000; rest 500; proxy0 welcome; p end");
-
-PLAY_QUORUM(grant_of_a_minority_is_given_back_when_the_others_break_away,
-            "p take j; proxy0 refuse; proxy1 refuse; p2 try k: no_quorum; "
-            "copies k: 0");
 
 PLAY_QUORUM(wait_tells_of_a_majority_that_stays_away,
             "proxy0 refuse; proxy1 refuse; p wait k 300: no_quorum");
