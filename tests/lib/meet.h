@@ -12,9 +12,10 @@
  * so it is called before a worker stands still in one. */
 void meet_plant(void);
 
-/* From now on the first batch of each job that has written charges or orders keeps its
- * keys until another worker of the job has found keys taken, for a second at most. The
- * next ones do not wait. Plants the triggers if they are not there. */
+/* From now on the first batches of each job that have written charges or orders keep
+ * their keys until another worker of the job has found keys taken: four of them, each
+ * for a second or a third of the statement's timeout at most. The next ones do not
+ * wait. Plants the triggers if they are not there. */
 void meet_begin(void);
 
 /* Asserts that workers of this job found keys taken: in Redis, or without Redis rows;
