@@ -77,17 +77,21 @@ static void restart_redis(int i)
 
 /* Eight times; at ten times the size 720 times, as often as in an hour of a restart
  * every five seconds. It does not take an hour: the next one comes when the pool has
- * worked again after the last. Two years are due, so that each meets work of both jobs.
- */
+ * worked again after the last. Two years of five subscriptions a user are due, so that
+ * each meets work of both jobs. */
 /* Guarantee: A Redis that restarts again and again, each time empty, parks nothing, and
  * the pool says each outage and its end once. */
 CASE(redis_that_restarts_again_and_again_parks_nothing)
 {
     int times = fixture_scale() > 1 ? 72 * fixture_scale() : 8;
 
-    world_do("UPDATE subscriptions SET unit = 'day', anchor_at = anchor_at - interval"
-             " '2 years', next_due_at = next_due_at - interval '2 years'; UPDATE users"
-             " SET balance_minor = 1000000");
+    world_do(
+        "UPDATE subscriptions SET unit = 'day', anchor_at = anchor_at - interval"
+        " '2 years', next_due_at = next_due_at - interval '2 years'; UPDATE users"
+        " SET balance_minor = 1000000; INSERT INTO subscriptions (subscription_id,"
+        " user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) SELECT"
+        " subscription_id + 1000 * g, user_id, 'x' || g, 100, 'USD', anchor_at, unit,"
+        " next_due_at FROM subscriptions, generate_series(1, 4) AS g; ANALYZE");
     pool_redis_start(&world.redis);
     memcpy(world.f.redis_url, world.redis.url, sizeof world.f.redis_url);
     fixture_env("LEDGERLOCK_POOL_BATCH", "2");
