@@ -29,7 +29,7 @@ static_assert((int)JOB_ROWS <= (int)CONFIG_JOBS,
 /* min and max bound the value of an integer and the length of a text. */
 /* clang-format off */
 const struct config_option config_options[] = {
-    {"postgres.url", ROW_TEXT(postgres_url), "postgresql:///ledgerlock", 1, 255, NULL,
+    {"postgres.url", ROW_TEXT(postgres_url), "postgresql:///ledgerlock", 1, 1023, NULL,
      "LEDGERLOCK_POSTGRES_URL", "postgres-url", 0, OPTION_SECRET,
      "PostgreSQL, as libpq reads it: URL or key=value words"},
     {"postgres.password_file", ROW_TEXT(postgres_password_file), "", 0, 255, NULL,
@@ -45,7 +45,7 @@ const struct config_option config_options[] = {
     {"postgres.durability", ROW_CHOICE(postgres_durability), "required", 0, 0, "required|any",
      "LEDGERLOCK_POSTGRES_DURABILITY", "postgres-durability", 0, 0,
      "any: run also where fsync, full_page_writes or synchronous_commit is off"},
-    {"redis.url", ROW_TEXT(redis_url), "redis://127.0.0.1:6379", 1, 255, NULL,
+    {"redis.url", ROW_TEXT(redis_url), "redis://127.0.0.1:6379", 1, 1023, NULL,
      "LEDGERLOCK_REDIS_URL", "redis-url", 0, OPTION_SECRET,
      "Redis: redis://[user[:password]@]host[:port][/db], rediss://, unix:///path, "
      "3 or 5 of these with commas (a quorum), redis+sentinel://host,host/name or "

@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 
-enum { CONFIG_TEXT = 256, CONFIG_JOBS = 8 };
+enum { CONFIG_TEXT = 1024, CONFIG_JOBS = 8 };
 
 /* Effective values. Text is owned by the struct; times are milliseconds unless named.
  */

@@ -137,14 +137,12 @@ static void use_append_only_file(const char *fsync)
     assert_string_equal(redis_do("CONFIG SET appendfsync %s", fsync), "OK");
 }
 
-/* The locks of the workers that stand still are there again, with an end; another may
- * have got more meanwhile. */
-static void assert_locks_are_back(int64_t before)
+/* The locks of the workers that stand still are there again, one of them with its nonce
+ * and an end; another worker may have got more meanwhile. */
+static void assert_locks_are_back(int64_t before, const char *name, const char *value)
 {
-    char name[64];
-
     assert_true(pool_lock_keys() >= before);
-    assert_true(pool_lock_name(name, sizeof name));
+    assert_string_equal(redis_do("GET %s%s", world.f.prefix, name), value);
     assert_in_range(strtoll(redis_do("PTTL %s%s", world.f.prefix, name), NULL, 10), 1,
                     60000);
 }
@@ -181,17 +179,21 @@ static void finish_after_outages(unsigned least)
 /* Nobody may have asked for a lock while Redis was away. */
 static void kill_while_locks_are_held(void)
 {
+    char name[64], value[96];
     int64_t held;
 
     proxy_swallow_at(&world.to_postgres, PROXY_AT_BEGIN);
     fault_start("4");
     assert_true(proxy_wait(&world.to_postgres, PROXY_SWALLOWED, 1, 60));
     held = pool_lock_keys();
-    assert_true(held > 0);
+    assert_true(pool_lock_name(name, sizeof name));
+    (void)snprintf(value, sizeof value, "%s",
+                   redis_do("GET %s%s", world.f.prefix, name));
+    assert_non_null(strchr(value, '|'));
     FIXTURE_AWAIT(is_written(), "no write"); /* everysec: up to two seconds late */
     fixture_redis_kill(&world.redis);
     fault_redis_start("--appendonly", "yes");
-    assert_locks_are_back(held);
+    assert_locks_are_back(held, name, value);
     assert_orders_are_left();
     proxy_swallow(&world.to_postgres, false);
     finish_after_outages(0);

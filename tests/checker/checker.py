@@ -156,4 +156,7 @@ def main():
     return 1 if counts else 0
 
 
-sys.exit(main())
+try:
+    sys.exit(main())
+except Exception as error:  # 1 would say that a rule is broken
+    die(repr(error))

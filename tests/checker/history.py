@@ -32,7 +32,7 @@ class History:
                     break
                 try:
                     self.take(json.loads(line), own)
-                except (ValueError, KeyError):
+                except (ValueError, KeyError, TypeError, AttributeError):
                     die(f"{path}:{number}: no event that can stand here")
         self.attempts += own
         self.workers += bool(own)

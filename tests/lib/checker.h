@@ -15,7 +15,8 @@ struct checker {
 void checker_open(void);
 void checker_close(void);
 
-/* options: further words, e.g. "--kills". Returns the exit code. */
+/* options: further words, e.g. "--kills"; NULL: without the history. Returns the exit
+ * code. */
 int checker_run(const char *now, const char *options);
 
 /* The same over rows that these statements have changed, which are undone. */

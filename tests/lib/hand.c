@@ -38,8 +38,8 @@ void hand_open(struct hand *h, int64_t lease_ms)
 
     memset(h, 0, sizeof *h);
     config_defaults(&h->config);
-    (void)snprintf(h->config.postgres_url, CONFIG_TEXT, "%.255s", world.f.url);
-    (void)snprintf(h->config.redis_url, CONFIG_TEXT, "%.255s", world.f.redis_url);
+    (void)snprintf(h->config.postgres_url, CONFIG_TEXT, "%s", world.f.url);
+    (void)snprintf(h->config.redis_url, CONFIG_TEXT, "%s", world.f.redis_url);
     (void)snprintf(h->config.lock_prefix, CONFIG_TEXT, "%s", world.f.prefix);
     h->config.lease_ms = lease_ms;
     assert_int_equal(config_check(&h->config, &e), 0);

@@ -162,6 +162,20 @@ const char *said_broken(void)
     return names;
 }
 
+bool said_is_broken(const char *invariant)
+{
+    json_t *row;
+    size_t i;
+
+    json_array_foreach(said_at("invariants"), i, row)
+    {
+        if (strcmp(json_string_value(json_object_get(row, "name")), invariant) == 0)
+            return !json_is_true(json_object_get(row, "holds"));
+    }
+    fail_msg("no invariant %s", invariant);
+    return false;
+}
+
 void said_are(const char *conditions, const char *group, ...)
 {
     char path[256], name[96], is;

@@ -44,6 +44,9 @@ void starts(const struct fixture *f,
  * next call. */
 const char *said_broken(void);
 
+/* True if it has found this one broken; one that does not exist fails. */
+bool said_is_broken(const char *invariant);
+
 /* Asserts numbers of one group of that document ("": of all of it): each is equal to,
  * above or below another one.
  *

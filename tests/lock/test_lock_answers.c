@@ -138,8 +138,8 @@ PLAY_ONE(lock_is_not_valid_once_a_release_was_sent,
 
 /* ---- the server is another one now ---- */
 
-/* Idle connections, before and after the look of once a second; the server goes on with
- * what it has. */
+/* Idle connections, before and after the check of once a second; the server goes on
+ * with what it has. */
 #define DEMOTE "redis REPLICAOF 127.0.0.1 1; "
 #define PROMOTE "redis REPLICAOF NO ONE; "
 
@@ -169,7 +169,7 @@ PLAY_ONE(client_pause_is_uncertain_and_leaves_nothing,
          "a try k: uncertain; a try k: fault; redis CLIENT UNPAUSE; rest 1000; "
          "copies k: 0; await a try k; a release");
 
-/* The server is not even asked where it was not looked at for a second. */
+/* The server is not even asked where it was not checked for a second. */
 PLAY_ONE(client_pause_of_all_leaves_nothing,
          "a limits 500; a take first; a release; redis CLIENT PAUSE 4000 ALL; "
          "a try k: uncertain|unavailable; redis SET @!probe 1; rest 1000; copies k: 0; "

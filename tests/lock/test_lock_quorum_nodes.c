@@ -59,7 +59,7 @@ PLAY_CASE(play_on_quorum, slow_node_that_is_seldom_asked_holds_nobody_up)
 {
     play("p limits 5000; p everywhere; rest 500; proxy2 cut");
     (void)longest_round("p", briefly);  /* it is connected anew */
-    play("rest 250; proxy2 delay 600"); /* the others are looked at next, it is not */
+    play("rest 250; proxy2 delay 600"); /* the others are checked next, it is not */
     assert_not_held_up("p", seldom);
     play("proxy pass; " NOTHING_LEFT "b try k0");
 }

@@ -110,8 +110,8 @@ open_liar(const struct quorum_world *w, const char *second, struct fake_options 
 }
 
 /* Of tokens that are the time of a server. */
-#define TIMELY "1-1999999999999999"
-#define TIMELY_OR_NONE "0-1999999999999999"
+#define TIMELY "1-3999999999999999"
+#define TIMELY_OR_NONE "0-3999999999999999"
 
 /* Two servers and one that says nonsense, until it has granted as well. */
 CASE_ROWS_IN(play_on_quorum, struct quorum_world, nonsense_token_is_not_taken, tokens)

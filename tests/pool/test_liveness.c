@@ -111,8 +111,8 @@ CASE_ROWS(others_flow, outcomes)
     assert_flowed(row, row->workers == NULL && row->trouble.hold != NULL);
 }
 
-/* Guarantee: Four workers that serve orders in any order, and meet, pass over all of
- * these as one worker does. */
+/* Guarantee: Four workers that serve orders in any order, and meet where no key is
+ * held, pass over all of these as one worker does. */
 CASE_ROWS(others_flow_among_four_workers, outcomes)
 {
     shop_plant(&row->trouble, 1);

@@ -150,7 +150,7 @@ CASE(file_that_is_missing_or_a_folder_is_refused)
 
 /* ---- values ---- */
 
-static char long_text[400];
+static char long_text[1100];
 
 /* clang-format off */
 static const struct {
@@ -161,7 +161,7 @@ static const struct {
     {"rubbish",         "pool.workers", "4x",                   "", false},
     {"beyond_64_bits",  "pool.workers", "99999999999999999999", "", false},
     {"out_of_bounds",   "pool.workers", "257",                  "", false},
-    {"too_long",        "redis.url",    long_text,              "1 to 255 characters, this one has 399", false},
+    {"too_long",        "redis.url",    long_text,              "1 to 1023 characters, this one has 1099", false},
     {"line_feed",       "locks.prefix", "a\nb",                 "locks.prefix holds a control character", false},
     {"two_choices",     "log.level",    "debug|info",           "", false},
     {"no_choice",       "log.level",    "",                     "", false},

@@ -176,8 +176,6 @@ CASE(wholesaler_serves_his_orders_as_if_one_after_the_other)
 
 /* ---- two pools ---- */
 
-static struct fixture_child standby;
-
 /* Batches are small and slow: some hundred decisions are not all. */
 static void start_two(void)
 {
@@ -190,8 +188,8 @@ static void start_two(void)
     pool_start("run --jobs orders --lease-ms 3000 --now " NOW);
     world_wait("SELECT count(*) = 1 FROM ledgerlock.workers");
     (void)pool_workers(1);
-    fixture_spawn(&world.f, &standby, "run", "--jobs", "orders", "--lease-ms", "3000",
-                  "--now", NOW, NULL);
+    fixture_spawn(&world.f, &world.others, "run", "--jobs", "orders", "--lease-ms",
+                  "3000", "--now", NOW, NULL);
     world_wait("SELECT count(*) = 2 FROM ledgerlock.workers");
     pool_work_wait(300);
 }
@@ -236,8 +234,8 @@ CASE(wholesaler_whose_pool_is_killed_serves_his_orders_as_if_one_after_the_other
     stop_within_a_batch(worker);
     kill_all(worker);
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    assert_int_equal(kill(standby.pid, SIGTERM), 0);
-    pool_assert_ends(&standby, 0);
+    assert_int_equal(kill(world.others.pid, SIGTERM), 0);
+    pool_assert_ends(&world.others, 0);
     holds(&world.f, 2,
           "SELECT count(*) FROM workers WHERE (counters ->> 'batches')::bigint > 0");
     assert_in_range(oracle_assert_served(), 100, 1000);

@@ -124,8 +124,8 @@ enum exit_code
 cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *arg);
 
 /* After a try of a verb: true to try again, after a second, since another session holds
- * a lock that `what` needs, which is said on stderr; false after thirty tries, and
- * after any other end. */
+ * a lock that `what` needs, which is said on stderr; false after thirty tries, after
+ * success, and after any other error. */
 bool cli_tries_again(const char *verb, const char *what, int *tries, struct err *e);
 
 /* Asks for confirmation on the terminal, unless yes. ERR_INVALID if the answer is no,

@@ -43,8 +43,11 @@ static int add_more(struct pg *pg, json_t *doc, struct err *e)
         params[1] = pg_int8(clk_us() - from);
         code = pg_exec(pg, SQL_STATUS_JOBS, params, 2, &res, e);
     }
-    if (code == 0)
+    if (code == 0) {
         more = json_loads(pg_get_text(res, 0, 0), 0, NULL);
+        if (more == NULL || nothing == NULL)
+            code = err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    }
     json_object_foreach(json_object_get(doc, "jobs"), name, job)
     {
         (void)json_object_update(job, nothing);

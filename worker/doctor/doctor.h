@@ -1,5 +1,6 @@
 /* doctor: named checks of settings, servers and tables, each with a cause and a remedy.
  *
+ *   doctor.c           what the checks share
  *   doctor_postgres.c  server, role, schema and tables, mostly by sql/queries/doctor
  *   doctor_redis.c     the lock servers
  *   doctor_host.c      files, limits and ports of this machine

@@ -39,7 +39,8 @@ static void check_reachable(struct doctor *d, struct finding *f)
 
     for (int i = 0; i < JOB_TYPE_CT; i++)
         params[0].int8 += pool_workers(d->config, i);
-    if (cli_connect(d->config, "doctor", &d->pg, &e) == 0) {
+    if (cli_connect(d->config, "doctor", &d->pg, &e) == 0 &&
+        pg_prepare(d->pg, SQL_DOCTOR_SERVER, &e) == 0) { /* before the clock is read */
         (void)clock_gettime(CLOCK_REALTIME, &now);
         params[2] = pg_int8((int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
         (void)!pg_exec(d->pg, SQL_DOCTOR_SERVER, params, 4, &d->server, &e);

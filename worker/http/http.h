@@ -7,6 +7,7 @@
  *   http.c     the socket, the threads, the end
  *   clients.c  closes a connection whose request takes too long
  *   answers.c  one request: who may ask, and which answer it gets
+ *   respond.c  an answer with the headers of every answer
  *   events.c   server-sent events: the document, each time it is new
  *   view.c     what the tables say, for the page and for `top`
  *   document.c the document: that, and what the memory of the pool says

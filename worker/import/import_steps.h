@@ -10,8 +10,8 @@
 #include "common/pg/pg.h"
 #include "worker/import/import_line.h"
 
-/* The numbers that the statements of an import return. Those that exist
- * are among all; rejected orders are among the new ones, and what they wanted does not
+/* The numbers that the statements of an import return. ALL counts new rows and those
+ * that were there. Rejected orders count as new; their lines, units and amounts do not
  * count. */
 enum import_count {
     IMPORT_STOCK_NEW,
