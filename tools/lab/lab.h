@@ -130,7 +130,7 @@ struct lab {
     int64_t met[LAB_COUNTS];
     int64_t lease_ms;
     struct pg *pg;
-    char postgres_url[KIT_URL]; /* as configured */
+    char postgres_url[CONFIG_TEXT]; /* as configured */
     struct proxy to_postgres;
     struct lab_servers servers;
 };
