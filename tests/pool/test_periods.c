@@ -236,7 +236,7 @@ CASE(pool_whose_partitions_are_gone_ends_and_parks_nothing, .open = open_months)
              "charges_2022_05, stock_movements_2024_01");
     world_sku(1, "S", 100, 1);
     for (int i = 0; i < 40; i++) {
-        char key[8];
+        char key[16];
 
         (void)snprintf(key, sizeof key, "%d", i);
         (void)world_order(1 + i % 2, key, "[{\"sku\": \"S\", \"qty\": 1}]");
