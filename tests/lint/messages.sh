@@ -28,12 +28,13 @@ for code in $(comm -13 "$work/used" "$work/table"); do
   echo "messages: $code is used by no source" && bad=1
 done
 
-# An entry: the code with a sentence, Why and Do.
+# An entry: the code with a sentence, Why, Do, and an empty line.
 awk '
   /^#/ { next }
-  { want = state == 0 ? "^LL-[0-9][0-9][0-9][0-9] .*\\.$" : state == 1 ? "^Why: .*\\.$" : "^Do: .*[.;]$" }
+  { want = state == 0 ? "^(LL-[0-9][0-9][0-9][0-9] .*\\.)?$" : state == 1 ? "^Why: .*\\.$" : state == 2 ? "^Do: .*[.;]$" : "^$" }
   $0 !~ want && !(state == 1 && /^Why: .*;$/) { print "messages: worker/cli/messages.txt:" NR ": not as expected: " $0; failed = 1 }
-  { state = (state + 1) % 3 }
+  state == 0 && $0 == "" { next }
+  { state = (state + 1) % 4 }
   END { exit failed }
 ' worker/cli/messages.txt || bad=1
 scripts/messages --check || { echo "messages: run scripts/messages" && bad=1; }

@@ -35,7 +35,7 @@ bool cli_explain(const char *code)
     if (entry == NULL)
         return false;
     entry++;
-    end = strstr(entry, "\nLL-");
+    end = strstr(entry, "\n\n");
     (void)printf("%.*s\n", (int)(end != NULL ? end - entry : (long)strlen(entry) - 1),
                  entry);
     return true;
