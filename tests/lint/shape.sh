@@ -33,17 +33,6 @@ done
 main=$(wc -l <worker/main.c)
 [ "$main" -le 80 ] || say "worker/main.c has $main lines, more than 80"
 
-# Lines of a part, all of its files. They shall fall: whoever makes a part smaller lowers its number.
-at_most() { # lines, folders...
-  most=$1 && shift
-  lines=$(find "$@" -type f -exec cat {} + | wc -l)
-  [ "$lines" -le "$most" ] || say "$* have $lines lines, more than $most"
-}
-at_most 4150 worker/pool worker/batch worker/jobs
-at_most 14700 worker
-at_most 5600 common/lock
-at_most 44500 tests
-
 # A reader has this tree only: it speaks of no way of working, and of no place on one machine.
 found=$(find . \( -name .git -o -name build \) -prune -o -type f ! -path ./tests/lint/shape.sh -print0 |
   xargs -0 grep -nIE '/work/|shared/(design|style|reference)|issues show|design\.md|style\.md' || true)
