@@ -40,8 +40,7 @@ struct progress {
 };
 
 /* Milliseconds from now_ms to the next line; is_terminal chooses its kind. */
-int64_t
-progress_wait_ms(const struct progress *p, bool is_terminal, int64_t now_ms);
+int64_t progress_wait_ms(const struct progress *p, bool is_terminal, int64_t now_ms);
 
 /* The line at now_ms, at most `columns` wide; returns buf. */
 const char *progress_line(const struct progress *p,
