@@ -43,7 +43,7 @@ def parse(parser):
 
 
 class Progress:
-    """What is measured, for how long by now, and how long all of it still takes: on standard error, a line that moves on a
+    """The measurement at hand, its time until now, and the time that all of it still takes: on standard error, a line that moves on a
     terminal, elsewhere a line every ten seconds. A timer tells it, so that no measurement has to."""
 
     def __init__(self):

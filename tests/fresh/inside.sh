@@ -36,7 +36,7 @@ may_sudo() { # password or not
 
 # ---- nothing is left ----
 
-# This script is the first process of its namespace, so that whatever outlives its parent is here. Who listens at a port is a process.
+# This script is the first process of its namespace, so that a process that outlives its parent is here, also a server at a port.
 others() {
   local proc line
   for proc in /proc/[0-9]*; do

@@ -269,8 +269,7 @@ void pgbouncer_open(struct pgbouncer *b, const char *mode, int sessions)
     configure(b, mode, sessions);
     b->pid = spawn(b->dir, words);
     (void)snprintf(url, sizeof url, "postgresql:///postgres?host=%s&port=6432", b->dir);
-    FIXTURE_AWAIT(PQping(url) == PQPING_OK,
-                  "pgbouncer did not start; its log ends: %s",
+    FIXTURE_AWAIT(PQping(url) == PQPING_OK, "pgbouncer did not start; its log ends: %s",
                   fixture_log_end(b->dir, "log"));
 }
 

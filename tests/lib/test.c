@@ -14,6 +14,7 @@ static struct {
     const struct test_group *group;
     bool is_whole; /* its start came to its end */
 } started[GROUPS];
+
 static size_t started_ct;
 
 void test_register(struct test_case *c)

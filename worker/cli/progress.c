@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "worker/cli/report.h"
+#include "common/base/digits.h"
 
 enum { MOVE_MS = 200, COLUMNS = 80 };
 
@@ -93,14 +93,14 @@ const char *progress_line(const struct progress *p,
                           size_t columns,
                           char buf[PROGRESS_LINE])
 {
-    char count[2 * REPORT_DIGITS + 8] = "", done[REPORT_DIGITS], total[REPORT_DIGITS];
+    char count[2 * DIGITS + 8] = "", done[DIGITS], total[DIGITS];
     char time[64];
 
     if (p->done >= 0 && p->total > 0)
-        (void)snprintf(count, sizeof count, ": %s of %s", report_digits(p->done, done),
-                       report_digits(p->total, total));
+        (void)snprintf(count, sizeof count, ": %s of %s", digits_of(p->done, done),
+                       digits_of(p->total, total));
     else if (p->done >= 0)
-        (void)snprintf(count, sizeof count, ": %s", report_digits(p->done, done));
+        (void)snprintf(count, sizeof count, ": %s", digits_of(p->done, done));
     put_time(p, now_ms, time, sizeof time);
     (void)snprintf(buf, PROGRESS_LINE, "%s: %s%s%s", p->name, p->what, count, time);
     make_safe(buf, columns);

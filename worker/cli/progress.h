@@ -2,8 +2,8 @@
  * seconds. On a terminal the last line of stderr moves, elsewhere (nohup, CI, systemd,
  * containers) stderr gets a line every ten seconds. Results and messages are printed
  * between cli_progress_end and the next cli_progress, or by cli_say. */
-#ifndef LEDGERLOCK_PROGRESS_H
-#define LEDGERLOCK_PROGRESS_H
+#ifndef LEDGERLOCK_CLI_PROGRESS_H
+#define LEDGERLOCK_CLI_PROGRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,8 +40,7 @@ struct progress {
 };
 
 /* Milliseconds from now_ms to the next line; is_terminal chooses its kind. */
-int64_t
-progress_wait_ms(const struct progress *p, bool is_terminal, int64_t now_ms);
+int64_t progress_wait_ms(const struct progress *p, bool is_terminal, int64_t now_ms);
 
 /* The line at now_ms, at most `columns` wide; returns buf. */
 const char *progress_line(const struct progress *p,
