@@ -151,7 +151,10 @@ static int step(struct worker *w, struct err *e)
     int code = ready(w, e);
 
     *out = (struct batch_outcome){0};
-    if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, e) != 0)
+    if (code != 0 || clocks_tend(s, e) != 0)
+        return (int)e->code;
+    months_tend(s);
+    if (standby_check(s, e) != 0)
         return (int)e->code;
     out->is_standby = !s->serves;
     if (s->serves && batch_run(s, &w->schedule.next, e) != 0)
@@ -159,7 +162,7 @@ static int step(struct worker *w, struct err *e)
     note_pause(w, out->is_paused);
     note_success(w, out);
     pool_progress_note(&w->progress, s,
-                       out->worked > 0 ||
+                       out->worked > 0 || out->makes_months ||
                            (!out->is_standby && batch_found_nothing(out)));
     return 0;
 }
@@ -240,7 +243,7 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     s->inflight = &slot->inflight;
     s->deaths = &shared->deaths;
     s->commits = &shared->commits;
-    w->well_ms = clk_ms();
+    s->months_ms = w->well_ms = clk_ms(); /* the pool has made them */
     w->progress = (struct pool_progress){.commits = *s->commits, .at_ms = w->well_ms};
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, s->slot,

@@ -118,10 +118,8 @@ static void make_months(const struct config *c)
 {
     struct err e = {0};
     struct pg *pg;
-    int64_t made;
 
-    if (cli_connect(c, "run", &pg, &e) != 0 ||
-        months_keep(pg, flags.now, &made, &e) != 0)
+    if (cli_connect(c, "run", &pg, &e) != 0 || months_keep(pg, flags.now, &e) != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
     pg_close(pg);
 }
