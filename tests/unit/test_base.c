@@ -1,7 +1,8 @@
-/* The smallest parts of common/base: errors, jitter and back-off, points in time,
+/* The smallest parts of common/base: errors, jitter and back-off, points in time, ages,
  * money, files of a secret. */
 #include <sys/stat.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "common/base/err.h"
 #include "common/base/money.h"
@@ -43,6 +44,33 @@ CASE(err_wrap_of_long_message_stays_terminated)
     assert_int_equal(strlen(e.msg), sizeof e.msg - 1);
     (void)err_wrap(&e, "%s", text);
     assert_true(strlen(e.msg) < sizeof e.msg);
+}
+
+/* ---- ages ---- */
+
+/* The page is held to the same file by a browser. */
+CASE(age_text_is_as_people_read_it)
+{
+    char path[512], line[128], text[AGE_TEXT];
+    size_t ct = 0;
+    FILE *f;
+
+    (void)snprintf(path, sizeof path, "%s/tests/page/ages", getenv("LL_TEST_SOURCE"));
+    f = fopen(path, "r");
+    assert_non_null(f);
+    while (fgets(line, sizeof line, f) != NULL) {
+        char *rest;
+        long long ms = strtoll(line, &rest, 10);
+
+        if (line[0] == '#')
+            continue;
+        rest[strcspn(rest, "\n")] = '\0';
+        assert_string_equal(age_text(ms, text), rest + 1);
+        ct++;
+    }
+    (void)fclose(f);
+    assert_in_range(ct, 20, 1000);
+    assert_string_equal(age_text(INT64_MAX, text), "292471208 y 247 d");
 }
 
 /* ---- jitter and back-off ---- */
