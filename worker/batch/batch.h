@@ -91,8 +91,17 @@ batch_run(struct session *s, const struct batch_order *order, struct err *e);
 /* Sets session.serves if this worker is the one that serves the job, of all pools: it
  * holds an advisory lock of its session, or behind a transaction pooler a key with a
  * short lease. Behind a pooler without Redis there is neither, and each serves. So does
- * each while a session that is no worker's holds that advisory lock. */
+ * each while a session that is no worker's holds that advisory lock. ERR_REDIS: it does
+ * not answer, so this worker asks for neither. */
 MUST_CHECK int standby_check(struct session *s, struct err *e);
+
+/* How often a worker that stands by asks, and how long one that has yielded does not.
+ */
+enum { STANDBY_ASKS_MS = 250, STANDBY_YIELDS_MS = 4 * STANDBY_ASKS_MS };
+
+/* After a step that broke, whatever broke it: if nothing but that came for longer than
+ * a lease (idle_ms), the worker serves no longer. True if it did until now. */
+bool standby_yield(struct session *s, int64_t idle_ms);
 
 /* How many rows of the job are due; -1: PostgreSQL does not say. */
 int64_t batch_due(struct session *s);
@@ -141,6 +150,9 @@ void batch_want(struct batch *b, int64_t only);
 
 /* Counts a lost lease, and writes the incident. */
 void batch_note_lost(struct session *s, const char *phase, const char *detail);
+
+/* ERR_REDIS, for what a call of the lock library answered. */
+int batch_redis_fault(const struct session *s, int code, struct err *e);
 
 /* Takes every key that is free; the attempt's token stays 0 when none is. ERR_REDIS:
  * unreachable, unsure, or it grants nothing yet. */

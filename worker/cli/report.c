@@ -13,18 +13,16 @@
 
 enum { WIDTH = 80, NAME_WIDTH = 38 };
 
-enum { DIGITS = 64 }; /* any sum, in groups of three */
-
 static const char *const BOLD = "\033[1m", *const RED = "\033[1;31m",
                          *const GREEN = "\033[32m";
 
 /* 1234567 as "1,234,567"; returns buf. */
-static const char *group(const char *digits, char buf[DIGITS])
+static const char *group(const char *digits, char buf[REPORT_DIGITS])
 {
     size_t len = strlen(digits), used = 0;
     size_t sign = digits[0] == '-';
 
-    for (size_t i = 0; i < len && used + 2 < DIGITS; i++) {
+    for (size_t i = 0; i < len && used + 2 < REPORT_DIGITS; i++) {
         if (i > sign && (len - i) % 3 == 0)
             buf[used++] = ',';
         buf[used++] = digits[i];
@@ -33,7 +31,7 @@ static const char *group(const char *digits, char buf[DIGITS])
     return buf;
 }
 
-static const char *group_int(int64_t n, char buf[DIGITS])
+const char *report_digits(int64_t n, char buf[REPORT_DIGITS])
 {
     char digits[24];
 
@@ -59,9 +57,9 @@ void report_heading(const char *text)
 
 void report_line(const char *label, int64_t n, const char *note)
 {
-    char count[DIGITS];
+    char count[REPORT_DIGITS];
 
-    (void)printf("  %-24s%16s%s%s\n", label, group_int(n, count),
+    (void)printf("  %-24s%16s%s%s\n", label, report_digits(n, count),
                  note[0] != '\0' ? "   " : "", note);
 }
 
@@ -128,7 +126,7 @@ static void print_amounts(const char *label, int64_t n, json_t *money, const cha
 
     json_object_foreach(money, currency, of)
     {
-        char buf[DIGITS], amount[DIGITS], note[DIGITS + 8];
+        char buf[REPORT_DIGITS], amount[REPORT_DIGITS], note[REPORT_DIGITS + 8];
         const char *digits = doc_digits(of, key, buf, sizeof buf);
 
         if (strcmp(digits, "0") == 0)
@@ -155,7 +153,7 @@ static void print_section(const char *heading,
                           json_t *money)
 {
     const json_t *amounts = json_object_iter_value(json_object_iter(money));
-    char digits[DIGITS], text[DIGITS];
+    char digits[REPORT_DIGITS], text[REPORT_DIGITS];
 
     report_heading(heading);
     for (; row->key != NULL; row++) {
@@ -222,7 +220,7 @@ static void wrap(int indent, const char *text)
 static void print_invariant(const json_t *row)
 {
     json_t *examples = json_object_get(row, "examples");
-    char count[DIGITS], text[DIGITS + 8];
+    char count[REPORT_DIGITS], text[REPORT_DIGITS + 8];
 
     (void)printf("  %-*s", NAME_WIDTH, doc_text(row, "name"));
     if (json_is_true(json_object_get(row, "holds"))) {
@@ -230,7 +228,7 @@ static void print_invariant(const json_t *row)
         return;
     }
     (void)snprintf(text, sizeof text, "BROKEN %s",
-                   group_int(doc_int(row, "violations"), count));
+                   report_digits(doc_int(row, "violations"), count));
     paint(RED, text);
     wrap(4, doc_text(row, "sentence"));
     for (size_t i = 0; i < json_array_size(examples); i++)
