@@ -72,8 +72,8 @@ static const struct {
     {"a_paused_job", "SELECT pause_job('billing', 'test')", 0, "paused_jobs", "WARN",
      "1 jobs are paused"},
     {"a_batch_longer_than_the_lease",
-     "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('billing',"
-     " (extract(epoch FROM now()) * 1000000 - 60000000)::bigint, 'w', now(), 0, 0)",
+     "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('billing',"
+     " (extract(epoch FROM now()) * 1000000 - 60000000)::bigint, 'w', now(), 0, 0, '{}', 1)",
      1, "lease_length", "FAIL", "took at most 6"},
     {"commits_that_do_not_wait",
      "ALTER ROLE ledgerlock_worker IN DATABASE @ SET synchronous_commit = off", 1,

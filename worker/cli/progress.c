@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "common/base/digits.h"
 #include "common/base/log.h"
-#include "worker/cli/report.h"
 
 enum { MOVE_MS = 200, COLUMNS = 80 };
 
@@ -96,18 +96,17 @@ const char *progress_line(const struct progress *p,
                           size_t columns,
                           char buf[PROGRESS_LINE])
 {
-    char figures[4 * REPORT_DIGITS] = "", done[REPORT_DIGITS], total[REPORT_DIGITS];
+    char figures[4 * DIGITS] = "", done[DIGITS], total[DIGITS];
     char what[sizeof p->name + sizeof p->what + 2], time[64];
     size_t n, room = columns < PROGRESS_LINE ? columns : PROGRESS_LINE - 1;
 
     put_time(p, now_ms, time, sizeof time);
     if (p->done >= 0 && p->total > 0)
         (void)snprintf(figures, sizeof figures, ": %s of %s%s",
-                       report_digits(p->done, done), report_digits(p->total, total),
-                       time);
+                       digits_of(p->done, done), digits_of(p->total, total), time);
     else
         (void)snprintf(figures, sizeof figures, "%s%s%s", p->done >= 0 ? ": " : "",
-                       p->done >= 0 ? report_digits(p->done, done) : "", time);
+                       p->done >= 0 ? digits_of(p->done, done) : "", time);
     n = strlen(figures);
     (void)snprintf(what, sizeof what, "%s: %s", p->name, p->what);
     put_safe(what, room > n ? room - n : 0, buf);

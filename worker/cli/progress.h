@@ -2,8 +2,8 @@
  * seconds. On a terminal the last line of stderr moves, elsewhere (nohup, CI, systemd,
  * containers) stderr gets a line every ten seconds. Results and messages are printed
  * between cli_progress_end and the next cli_progress, or by cli_say. */
-#ifndef LEDGERLOCK_PROGRESS_H
-#define LEDGERLOCK_PROGRESS_H
+#ifndef LEDGERLOCK_CLI_PROGRESS_H
+#define LEDGERLOCK_CLI_PROGRESS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/digits.h"
 #include "common/base/money.h"
 #include "worker/cli/json.h"
 
@@ -15,29 +16,6 @@ enum { WIDTH = 80, NAME_WIDTH = 38 };
 
 static const char *const BOLD = "\033[1m", *const RED = "\033[1;31m",
                          *const GREEN = "\033[32m";
-
-/* 1234567 as "1,234,567"; returns buf. */
-static const char *group(const char *digits, char buf[REPORT_DIGITS])
-{
-    size_t len = strlen(digits), used = 0;
-    size_t sign = digits[0] == '-';
-
-    for (size_t i = 0; i < len && used + 2 < REPORT_DIGITS; i++) {
-        if (i > sign && (len - i) % 3 == 0)
-            buf[used++] = ',';
-        buf[used++] = digits[i];
-    }
-    buf[used] = '\0';
-    return buf;
-}
-
-const char *report_digits(int64_t n, char buf[REPORT_DIGITS])
-{
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, "%" PRId64, n);
-    return group(digits, buf);
-}
 
 /* A line in colour, on a terminal and without NO_COLOR. */
 static void paint(const char *colour, const char *text)
@@ -57,9 +35,9 @@ void report_heading(const char *text)
 
 void report_line(const char *label, int64_t n, const char *note)
 {
-    char count[REPORT_DIGITS];
+    char count[DIGITS];
 
-    (void)printf("  %-24s%16s%s%s\n", label, report_digits(n, count),
+    (void)printf("  %-24s%16s%s%s\n", label, digits_of(n, count),
                  note[0] != '\0' ? "   " : "", note);
 }
 
@@ -126,7 +104,7 @@ static void print_amounts(const char *label, int64_t n, json_t *money, const cha
 
     json_object_foreach(money, currency, of)
     {
-        char buf[REPORT_DIGITS], amount[REPORT_DIGITS], note[REPORT_DIGITS + 8];
+        char buf[DIGITS], amount[DIGITS], note[DIGITS + 8];
         const char *digits = doc_digits(of, key, buf, sizeof buf);
 
         if (strcmp(digits, "0") == 0)
@@ -153,7 +131,7 @@ static void print_section(const char *heading,
                           json_t *money)
 {
     const json_t *amounts = json_object_iter_value(json_object_iter(money));
-    char digits[REPORT_DIGITS], text[REPORT_DIGITS];
+    char digits[DIGITS], text[DIGITS];
 
     report_heading(heading);
     for (; row->key != NULL; row++) {
@@ -169,7 +147,7 @@ static void print_section(const char *heading,
         else
             (void)printf("  %-24s%16s\n", row->label,
                          currency == NULL
-                             ? group(sum, text)
+                             ? digits_group(sum, text)
                              : money_format_digits(sum, currency, text, sizeof text));
     }
 }
@@ -220,7 +198,7 @@ static void wrap(int indent, const char *text)
 static void print_invariant(const json_t *row)
 {
     json_t *examples = json_object_get(row, "examples");
-    char count[REPORT_DIGITS], text[REPORT_DIGITS + 8];
+    char count[DIGITS], text[DIGITS + 8];
 
     (void)printf("  %-*s", NAME_WIDTH, doc_text(row, "name"));
     if (json_is_true(json_object_get(row, "holds"))) {
@@ -228,7 +206,7 @@ static void print_invariant(const json_t *row)
         return;
     }
     (void)snprintf(text, sizeof text, "BROKEN %s",
-                   report_digits(doc_int(row, "violations"), count));
+                   digits_of(doc_int(row, "violations"), count));
     paint(RED, text);
     wrap(4, doc_text(row, "sentence"));
     for (size_t i = 0; i < json_array_size(examples); i++)

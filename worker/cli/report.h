@@ -8,11 +8,6 @@
 /* Prints the document of audit_gather. */
 void report_print(const json_t *audit);
 
-enum { REPORT_DIGITS = 64 }; /* any sum, in groups of three */
-
-/* 1234567 as "1,234,567"; returns buf. */
-const char *report_digits(int64_t n, char buf[REPORT_DIGITS]);
-
 /* A heading, and one line of a label, a count and a note (may be ""). */
 void report_heading(const char *text);
 void report_line(const char *label, int64_t n, const char *note);

@@ -119,11 +119,10 @@ static void make_months(const struct config *c)
 {
     struct err e = {0};
     struct pg *pg;
-    int64_t made;
 
     if (cli_connect(c, "run", &pg, &e) == 0) {
         cli_progress("making the months of what is due");
-        (void)!months_keep(pg, flags.now, &made, &e);
+        (void)!months_keep(pg, flags.now, &e);
     }
     if (e.code != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
