@@ -18,6 +18,9 @@ LL_USER="" # whom the servers run as when it is not the caller
 LL_REDIS_BIN=${LEDGERLOCK_REDIS_SERVER:-redis-server} # a program: another one than the machine's can be chosen
 LL_AT_END="" # a function to call when they have ended
 LL_BASE="" # the folder in which LL_DIR is made, when it is not TMPDIR
+# The path of tests is Debian's alone: what a person put elsewhere would hide that a test leans on it.
+# shellcheck disable=SC2034 # of the scripts that run tests
+LL_TEST_PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
 # PostgreSQL refuses to run as root: then both servers run as another user.
 ll_pick_user() {

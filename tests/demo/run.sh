@@ -119,6 +119,7 @@ watch() {
   [[ $state == *'"plain":{'* && $state == *'"name":"freeze-worker"'* ]] || die "the page has no other side, or no buttons: $state"
   kill -INT "$demo"
   ends_with 130 "the page was open"
+  grep -q '^==> Stopping' "$base.out" || die "nothing was said at once when it was interrupted"
   ! get "$port" / >/dev/null || die "somebody still listens at port $port"
 }
 
