@@ -54,6 +54,8 @@ struct batch_outcome {
     bool is_behind;          /* rows before those that it pulled may be due */
     bool is_paused;          /* the job is: nothing of it is pulled */
     bool is_refused;         /* each that was tried by itself met an error */
+    bool wants_months;       /* some were missing, */
+    bool makes_months;       /* and it made a few */
     struct batch_place last; /* the last row; if it is refused, that was tried */
     int64_t pull_ms;         /* how long the pull took */
 };
@@ -198,10 +200,17 @@ MUST_CHECK int park_items(
 /* Counts what the workers of the slot have parked: the answer to that may be lost. */
 void parked_count(struct session *s);
 
-/* Makes the months that a pool may write into at that time (NULL: the database's
- * clock); *made says how many were missing. */
-MUST_CHECK int
-months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e);
+/* Makes every month that a pool may write into at that time (NULL: the database's
+ * clock). */
+MUST_CHECK int months_keep(struct pg *pg, const char *now, struct err *e);
+
+/* Makes some of them once an hour, and then until none is missing. A failure is said
+ * and is no error: there are two months' time. */
+void months_tend(struct session *s);
+
+/* A row's month is missing: makes some, be it those of other rows. `out` of the batch
+ * says if it did: then there may be more. */
+MUST_CHECK int months_make(struct session *s, struct err *e);
 
 /* ERR_REFUSED if the clock of the server is farther from ours than pool.clocks_apart_s.
  * The first also tells PostgreSQL's time. */
