@@ -14,6 +14,31 @@ static const char unknown_pooler[] =
 
 /* ---- settings ---- */
 
+/* The prints of PostgreSQL depend on these, and so do definitions that it prints of
+ * objects, texts that are cast, and how a text of ours is read: a database or a role
+ * may have others. First of all, since the quotes within search_path are printed, too.
+ */
+static size_t write_prints(const char *set, char text[PG_SETTINGS])
+{
+    static const char *const prints[] = {
+        "quote_all_identifiers TO off",
+        "standard_conforming_strings TO on",
+        "transform_null_equals TO off",
+        "array_nulls TO on",
+        "DateStyle TO 'ISO, MDY'",
+        "IntervalStyle TO postgres",
+        "timezone TO 'UTC'",
+        "extra_float_digits TO 1",
+        "bytea_output TO hex",
+    };
+
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
+        n += (size_t)snprintf(text + n, PG_SETTINGS - n, "%s %s; ", set, prints[i]);
+    return n;
+}
+
 static void
 write_settings(const struct pg_options *o, const char *schema, char text[PG_SETTINGS])
 {
@@ -29,12 +54,12 @@ write_settings(const struct pg_options *o, const char *schema, char text[PG_SETT
         {"idle_session_timeout", o->transaction_pooling ? 0 : o->session_idle_ms},
     };
 
-    size_t n = (size_t)snprintf(text, PG_SETTINGS,
-                                "%s search_path TO \"%s\", pg_temp; "
-                                "%s timezone TO 'UTC'; "
-                                "%s client_min_messages TO warning; %s jit TO off",
-                                set, schema, set, set, set);
+    size_t n = write_prints(set, text);
 
+    n += (size_t)snprintf(text + n, PG_SETTINGS - n,
+                          "%s search_path TO \"%s\", pg_temp; "
+                          "%s client_min_messages TO warning; %s jit TO off",
+                          set, schema, set, set);
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         if (limits[i].value > 0)
             n += (size_t)snprintf(text + n, PG_SETTINGS - n, "; %s %s TO %lld", set,
