@@ -51,7 +51,7 @@ CASE_ROWS(use_names_the_words_of, uses)
 CASE(help_shows_defaults_and_bounds)
 {
     says(NULL, 0, "-w, --workers N", "run --help");
-    shows("[0]");
+    shows("(0 to 256) [0]");
     assert_null(strstr(said.out, "--redis-url TEXT"));
     says(NULL, 0, "--redis-url URL", "help settings");
     shows("-c, --config FILE");

@@ -73,8 +73,9 @@ void cli_help(void);
 void cli_help_verb(const struct cli_verb *verb);
 void cli_help_settings(void);
 
-/* The value of a setting in the help: "URL". */
+/* The value of a setting and of a flag in the help: "URL"; "": the flag has none. */
 const char *cli_value_word(const struct config_option *o);
+const char *cli_flag_word(const struct cli_flag *f);
 
 /* The meaning of an exit code, in the order of the numbers. */
 struct cli_exit {
@@ -102,6 +103,9 @@ void cli_man_settings(void);
 
 /* The program after main: parses, loads the configuration, runs the verb. */
 enum exit_code cli_main(const struct cli_program *program, int argc, char **argv);
+
+/* The configuration file of this call, from --config or LEDGERLOCK_CONFIG; NULL: none. */
+const char *cli_config_path(void);
 
 /* Loads the configuration again from file, environment and the flags of the call.
  * *fresh is complete only when it returns 0; then the log uses it, unless an option

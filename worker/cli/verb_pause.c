@@ -79,7 +79,7 @@ static enum exit_code run_resume(const struct config *c, int argc, char **argv)
 const struct cli_verb verb_pause = {
     .name = "pause",
     .use = "JOB",
-    .sentence = "no pool works a job any more, until it is resumed",
+    .sentence = "stops all pools from working a job, until it is resumed",
     .example = "ledgerlock pause billing --reason 'the bank is closed'",
     .flags = flags,
     .values = &values,
@@ -91,7 +91,7 @@ const struct cli_verb verb_pause = {
 const struct cli_verb verb_resume = {
     .name = "resume",
     .use = "JOB",
-    .sentence = "the pools work a paused job again",
+    .sentence = "lets the pools work a paused job again",
     .example = "ledgerlock resume billing",
     .run = run_resume,
     .max_words = 1,

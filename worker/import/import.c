@@ -187,9 +187,8 @@ static const struct cli_flag flag_table[] = {
 const struct cli_verb verb_import = {
     .name = "import",
     .sentence =
-        "bring in orders, subscriptions and stock from CSV files, all or nothing",
-    .example =
-        "ledgerlock import --stock stock.csv --orders orders.csv --rejects bad.csv",
+        "brings in orders, subscriptions and stock from CSV files, all or nothing",
+    .example = "ledgerlock import --stock stock.csv --orders orders.csv",
     .flags = flag_table,
     .values = &flags,
     .settings = "import.",
