@@ -203,6 +203,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_parked = {
     .name = "parked",
+    .who = "members of ledgerlock_support",
     .sentence =
         "rows that no worker works, with reasons; `release ITEM` gives one back",
     .example = "ledgerlock parked release --all --reason balance_never_negative",

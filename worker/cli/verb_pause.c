@@ -76,6 +76,7 @@ static enum exit_code run_resume(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_pause = {
     .name = "pause",
+    .who = "members of ledgerlock_support",
     .sentence = "no pool works a job any more, until it is resumed",
     .example = "ledgerlock pause billing --reason 'the bank is closed'",
     .flags = flags,
@@ -87,6 +88,7 @@ const struct cli_verb verb_pause = {
 
 const struct cli_verb verb_resume = {
     .name = "resume",
+    .who = "members of ledgerlock_support",
     .sentence = "the pools work a paused job again",
     .example = "ledgerlock resume billing",
     .run = run_resume,
