@@ -112,7 +112,7 @@ CASE(without_allow_chaos_there_is_no_button)
     page_is(404, "/chaos");
     page_is(404, "/chaos.js");
     assert_int_equal(press("Origin: http://localhost\r\n" TYPE, "confirm=yes"), 405);
-    world_says(3, "it needs --http", "run --once --allow-chaos");
+    world_says(2, "it needs --http", "run --once --allow-chaos");
 }
 
 /* ---- the timeline ---- */

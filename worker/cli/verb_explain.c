@@ -221,6 +221,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_explain = {
     .name = "explain",
+    .who = "members of ledgerlock_reader",
     .use = "order|subscription ID",
     .sentence =
         "tells the life of one subscription or order, and what it waits for now",

@@ -78,6 +78,7 @@ static enum exit_code run_resume(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_pause = {
     .name = "pause",
+    .who = "members of ledgerlock_support",
     .use = "JOB",
     .sentence = "stops all pools from working a job, until it is resumed",
     .example = "ledgerlock pause billing --reason 'the bank is closed'",
@@ -90,6 +91,7 @@ const struct cli_verb verb_pause = {
 
 const struct cli_verb verb_resume = {
     .name = "resume",
+    .who = "members of ledgerlock_support",
     .use = "JOB",
     .sentence = "lets the pools work a paused job again",
     .example = "ledgerlock resume billing",

@@ -179,6 +179,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_report = {
     .name = "report",
+    .who = "members of ledgerlock_reader",
     .sentence = "prints revenue, deposits, refunds and debts by month and currency",
     .example = "ledgerlock report --csv > months.csv",
     .flags = flags,

@@ -225,6 +225,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_status = {
     .name = "status",
+    .who = "members of ledgerlock_reader",
     .sentence = "shows the backlog, rates, workers and incidents",
     .example = "ledgerlock status --json",
     .flags = flags,

@@ -42,7 +42,7 @@ static void pause_ms(struct worker *w, int64_t ms)
 
 static void note_trouble(struct worker *w, enum slot_state state, const char *why)
 {
-    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.290s", why);
+    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.699s", why);
     w->slot->trouble_ms = clk_ms();
     w->slot->state = state;
 }

@@ -33,7 +33,7 @@ struct slot {
     struct inflight inflight;
     volatile enum slot_state state;
     volatile pid_t pid;            /* by the supervisor; 0: no worker is in the slot */
-    char trouble[300];             /* why it got no further, */
+    char trouble[700];             /* why it got no further, */
     int64_t trouble_ms;            /* and when it last was so */
     char left[POOL_PROGRESS_LEFT]; /* run --once: the rows that it leaves, and why */
 };

@@ -237,10 +237,10 @@ static int read_now(struct seed *s, struct err *e)
 {
     if (flags.now == NULL)
         return pg_ask(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &s->g.now, e);
-    return timestamp_parse(flags.now, &s->g.now)
-               ? 0
-               : err_set(e, ERR_INVALID,
-                         "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    if (!timestamp_parse(flags.now, &s->g.now))
+        return err_set(e, ERR_INVALID,
+                       "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    return cli_ask_now(s->pg, flags.now, s->g.now, e);
 }
 
 static int make_month(struct seed *s, struct err *e)
@@ -329,6 +329,7 @@ static const struct cli_flag flag_table[] = {
 
 const struct cli_verb verb_seed = {
     .name = "seed",
+    .who = "the owner of the schema",
     .sentence =
         "fills an empty database with made-up users, subscriptions, SKUs and orders",
     .example = "ledgerlock seed --users 5000 --subscriptions 20000 --seed 7",
