@@ -2,6 +2,7 @@
  * incidents. */
 #include <stdio.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
@@ -85,7 +86,7 @@ static void print_job(const char *name, json_t *job)
     json_t *rates = json_object_get(job, "rates_per_s"), *n;
     const json_t *paused = json_object_get(job, "paused");
     const char *counter;
-    char note[64];
+    char note[64], old[AGE_TEXT];
 
     (void)snprintf(note, sizeof note, "JOB %s", name);
     report_heading(note);
@@ -95,8 +96,8 @@ static void print_job(const char *name, json_t *job)
     if (doc_text(paused, "reason")[0] != '\0')
         (void)printf("  because: %.69s\n", doc_text(paused, "reason"));
     report_line("workers", doc_int(job, "workers"), "");
-    (void)snprintf(note, sizeof note, "oldest for %lld ms",
-                   doc_int(job, "oldest_due_ms"));
+    (void)snprintf(note, sizeof note, "oldest for %s",
+                   age_text(doc_int(job, "oldest_due_ms"), old));
     report_line("due", doc_int(job, "due"), doc_int(job, "due") > 0 ? note : "");
     report_line("future", doc_int(job, "future"), "");
     report_line("parked", doc_int(job, "parked"), "");
@@ -110,6 +111,7 @@ static void print_job(const char *name, json_t *job)
 
 static void print_workers(json_t *workers)
 {
+    char seen[AGE_TEXT], up[AGE_TEXT];
     size_t i;
     json_t *w;
 
@@ -117,14 +119,15 @@ static void print_workers(json_t *workers)
     if (json_array_size(workers) == 0)
         (void)puts("  none seen within ten seconds");
     else
-        (void)printf("  %-16s %-10s %4s %7s %7s %8s %9s %8s\n", "pool", "job", "slot",
-                     "pid", "seen ms", "up s", "batches", "busy");
+        (void)printf("  %-16s %-10s %4s %7s %7s %10s %9s %8s\n", "pool", "job", "slot",
+                     "pid", "seen", "up", "batches", "busy");
     json_array_foreach(workers, i, w)
     {
-        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7lld %8lld %9lld %8lld\n",
+        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7s %10s %9lld %8lld\n",
                      doc_text(w, "pool"), doc_text(w, "job"), doc_int(w, "slot"),
-                     doc_int(w, "pid"), doc_int(w, "seen_ms"), doc_int(w, "up_s"),
-                     doc_int(w, "batches"), doc_int(w, "busy"));
+                     doc_int(w, "pid"), age_text(doc_int(w, "seen_ms"), seen),
+                     age_text(doc_int(w, "up_s") * 1000, up), doc_int(w, "batches"),
+                     doc_int(w, "busy"));
     }
 }
 
