@@ -89,6 +89,7 @@ release(struct pg *pg, struct ll_client *locks, const char *key, struct err *e)
         return held_error(locks, code, e);
     if (pg_commit(pg, e) != 0)
         return err_wrap(e, "%s was released, but its journal row was not written", key);
+    cli_progress_end();
     (void)printf("released %s\n", key);
     return 0;
 }
@@ -124,6 +125,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     is_quorum = c->is_quorum;
     if (argc == 1 || (argc == 2 && strcmp(argv[0], "release") != 0))
         return cli_usage("locks", "LL-1015 either no word, or `release KEY`");
+    cli_progress("asking Redis");
     code = session_open_locks(&s, &e);
     if (code == 0 && s.locks == NULL)
         code = err_set(&e, ERR_CONFIG,
@@ -137,6 +139,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_locks = {
     .name = "locks",
+    .use = "[release KEY]",
     .sentence = "held locks with holder, token and time left; `release KEY` frees one",
     .example = "ledgerlock locks release user:42 --yes",
     .flags = flags,

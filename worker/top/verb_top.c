@@ -255,5 +255,6 @@ const struct cli_verb verb_top = {
     .name = "top",
     .sentence = "the state of all pools in a terminal; q ends it",
     .example = "ledgerlock top",
+    .settings = "http.listen",
     .run = run,
 };
