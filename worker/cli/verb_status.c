@@ -141,6 +141,7 @@ static void print_job(const char *name, json_t *job)
 
 static void print_workers(json_t *workers)
 {
+    char seen[AGE_TEXT], up[AGE_TEXT];
     size_t i;
     json_t *w;
 
@@ -148,14 +149,15 @@ static void print_workers(json_t *workers)
     if (json_array_size(workers) == 0)
         (void)puts("  none seen within ten seconds");
     else
-        (void)printf("  %-16s %-10s %4s %7s %7s %8s %9s %8s\n", "pool", "job", "slot",
-                     "pid", "seen ms", "up s", "batches", "busy");
+        (void)printf("  %-16s %-10s %4s %7s %7s %10s %9s %8s\n", "pool", "job", "slot",
+                     "pid", "seen", "up", "batches", "busy");
     json_array_foreach(workers, i, w)
     {
-        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7lld %8lld %9lld %8lld\n",
+        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7s %10s %9lld %8lld\n",
                      doc_text(w, "pool"), doc_text(w, "job"), doc_int(w, "slot"),
-                     doc_int(w, "pid"), doc_int(w, "seen_ms"), doc_int(w, "up_s"),
-                     doc_int(w, "batches"), doc_int(w, "busy"));
+                     doc_int(w, "pid"), age_text(doc_int(w, "seen_ms"), seen),
+                     age_text(doc_int(w, "up_s") * 1000, up), doc_int(w, "batches"),
+                     doc_int(w, "busy"));
     }
 }
 

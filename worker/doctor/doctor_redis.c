@@ -1,7 +1,7 @@
 /* doctor_redis: the lock servers. */
-#include <inttypes.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "worker/doctor/doctor.h"
 
 static bool has_locks(const struct doctor *d, struct finding *f)
@@ -62,6 +62,7 @@ static void check_eviction(struct doctor *d, struct finding *f)
 
 static void check_clock(struct doctor *d, struct finding *f)
 {
+    char apart[AGE_TEXT];
     int64_t apart_ms;
 
     if (!has_locks(d, f))
@@ -77,8 +78,8 @@ static void check_clock(struct doctor *d, struct finding *f)
              ? CHECK_FAIL
          : apart_ms > 1000 ? CHECK_WARN
                            : CHECK_OK,
-         "put both right by NTP: Redis' clock makes the tokens",
-         "%" PRId64 " ms from ours", apart_ms);
+         "put both right by NTP: Redis' clock makes the tokens", "%s from ours",
+         age_text(apart_ms, apart));
 }
 
 /* True if a URL of the list leads over TCP to another machine. */
