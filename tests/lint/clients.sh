@@ -12,7 +12,7 @@ PEOPLE = {"shop", "cashier", "warehouse", "support", "reader"}
 
 
 def plain(text):
-    return re.sub(r"\s+", " ", text).replace("( ", "(").strip()
+    return " ".join(text.split()).replace("( ", "(")
 
 
 signatures, roles = {}, {}

@@ -6,7 +6,8 @@
 
 static char client[FIXTURE_URL];
 
-/* What the consumer was told, and its cursor: tables of its own in the same database.
+/* The consumer's tables, in the same database: the decisions that it was told, and its
+ * cursor.
  */
 static void prepare(void)
 {
@@ -22,8 +23,8 @@ static void prepare(void)
 const struct world_plan world_plan = {.lease_ms = 1500, .any = true, .also = prepare};
 GROUP(GROUP_OF_WORLD, .start = private_pg_begin, .stop = private_pg_end);
 
-/* One turn of a consumer, which ends without COMMIT when it is cut. Returns how many
- * decisions it was given. */
+/* One transaction of a consumer, which ends without COMMIT when it is cut. Returns how
+ * many decisions it was given. */
 static int64_t consume(bool is_cut)
 {
     PGconn *conn = session_open(client);
@@ -48,7 +49,7 @@ static int64_t consume(bool is_cut)
     return n;
 }
 
-/* Each in its own words, from the tables. */
+/* All decisions, as the tables of their rows tell them. */
 #define DECIDED                                                                                    \
     "SELECT 'order.' || state, order_id::text FROM orders"                                         \
     " WHERE state IN ('fulfilled', 'rejected', 'cancelled')"                                       \
@@ -93,13 +94,13 @@ CASE(consumer_that_dies_has_each_effect_once)
         world_fill(&size);
         pool_start("run -w 4 --batch 7");
         load_clients_start(1000);
-        for (int turn = 0; load_left() > 0; turn++) {
-            bool is_cut = turn % 3 == 1;
+        for (int part = 0; load_left() > 0; part++) {
+            bool is_cut = part % 3 == 1;
             int64_t n = consume(is_cut);
 
             fed += !is_cut && n > 0;
             cuts += is_cut && n > 0;
-            if (turn % 8 == 7)
+            if (part % 8 == 7)
                 kill_a_worker();
         }
         load_clients_finish();
@@ -144,7 +145,7 @@ static void give_back(struct fixture *f)
     (void)setenv("LL_TEST_PG", shared, 1);
 }
 
-/* What comes behind the cursor, in one line, and moves it on. */
+/* Reads the decisions behind the cursor, in one line, and moves it on. */
 static const char *read_on(const char *url, char cursor[64])
 {
     static char text[512];

@@ -27,7 +27,7 @@ GROUP(GROUP_OF_WORLD, .start = private_pg_begin, .stop = private_pg_end);
     "SELECT subscribe(" user ", '" plan "', 300, 'USD', 'month', 1, now(), 0, '" plan  \
     "')"
 
-/* What the reader is given, as text, and its cursor moves on. The session is the
+/* Reads a page of decisions, as text, and moves the cursor on. The session is the
  * caller's. */
 static const char *read_in(PGconn *reader, int limit)
 {
@@ -168,7 +168,8 @@ CASE(parked_order_comes_when_it_is_decided)
     "SELECT * FROM apply_charges(" token ", 'w', NULL, '{1}',"                         \
     " (SELECT array_agg(ctid) FROM subscriptions), '{1}', 1000)"
 
-/* Who began first and is open while the reader reads, and what comes when it ends. */
+/* A transaction that began first and is open while the reader reads: what it does, and
+ * what comes when it ends. */
 static const struct {
     const char *name, *before, *sql, *comes;
 } early[] = {
