@@ -15,7 +15,7 @@ static void prepare(void)
     super_do("CREATE TABLE public.told (decision text, what text);"
              "CREATE TABLE public.consumer (cursor text);"
              "INSERT INTO public.consumer VALUES (NULL);"
-             "GRANT ALL ON public.told, public.consumer TO ledgerlock_shop");
+             "GRANT ALL ON public.told, public.consumer TO ledgerlock_shop, ledgerlock_owner");
 }
 
 /* A server of its own: a transaction that is open in another database holds up the
@@ -132,7 +132,7 @@ static void restore(struct fixture *f)
     private_pg_open(&other);
     fixture_open(f);
     (void)snprintf(command, sizeof command,
-                   "pg_dump --clean --if-exists --dbname='%s' |"
+                   "pg_dump --schema=ledgerlock --dbname='%s' |"
                    " psql -q -X -1 -v ON_ERROR_STOP=1 -d '%s' >/dev/null",
                    world.owner, f->url);
     assert_int_equal(system(command), 0);
