@@ -1,5 +1,6 @@
 /* pool: while it runs it gets a new configuration by HUP, refused or taken over, tells
- * systemd what it does over the socket of sd_notify(3), at which the test listens; and a program to come migrates under it. */
+ * systemd what it does over the socket of sd_notify(3), at which the test listens; and
+ * a program to come migrates under it. */
 #define _GNU_SOURCE /* SOCK_CLOEXEC */
 #include <poll.h>
 #include <sys/socket.h>

@@ -137,8 +137,8 @@ static int transact(struct session *s, int64_t only, struct err *e)
 
 /* True if an error may be of one of the rows: neither a server's state nor a collision.
  * ERR_CONN may be in a trigger alone, which asks another server: when the disk is full,
- * no row is tried before another. What is missing or denied when the rows are claimed
- * may be a trigger's. */
+ * no row is tried before another. An object that is missing or denied when the rows
+ * are claimed may be a trigger's. */
 static bool may_be_a_row(const struct session *s, const struct err *e)
 {
     if (e->code == ERR_DENIED || e->code == ERR_SCHEMA)

@@ -103,8 +103,7 @@ const char *progress_line(const struct progress *p,
     put_time(p, now_ms, time, sizeof time);
     if (p->done >= 0 && p->total > 0)
         (void)snprintf(figures, sizeof figures, ": %s of %s%s",
-                       digits_of(p->done, done), digits_of(p->total, total),
-                       time);
+                       digits_of(p->done, done), digits_of(p->total, total), time);
     else
         (void)snprintf(figures, sizeof figures, "%s%s%s", p->done >= 0 ? ": " : "",
                        p->done >= 0 ? digits_of(p->done, done) : "", time);

@@ -137,6 +137,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_locks = {
     .name = "locks",
+    .use = "[release KEY]",
     .sentence = "held locks with holder, token and time left; `release KEY` frees one",
     .example = "ledgerlock locks release user:42 --yes",
     .flags = flags,

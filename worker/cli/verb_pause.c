@@ -78,6 +78,7 @@ static enum exit_code run_resume(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_pause = {
     .name = "pause",
+    .use = "JOB",
     .sentence = "no pool works a job any more, until it is resumed",
     .example = "ledgerlock pause billing --reason 'the bank is closed'",
     .flags = flags,
@@ -89,6 +90,7 @@ const struct cli_verb verb_pause = {
 
 const struct cli_verb verb_resume = {
     .name = "resume",
+    .use = "JOB",
     .sentence = "the pools work a paused job again",
     .example = "ledgerlock resume billing",
     .run = run_resume,

@@ -14,7 +14,7 @@ static struct values {
 static const struct cli_flag flags[] = {
     {"csv", CLI_BOOL, offsetof(struct values, csv), 0, 0,
      "print comma-separated values, one line a month and currency, without sums"},
-    {"now", CLI_TEXT, offsetof(struct values, now), 0, 0,
+    {"now", CLI_TIME, offsetof(struct values, now), 0, 0,
      "time up to which periods are owed (default: the database's clock)"},
     {0},
 };

@@ -23,7 +23,7 @@ static struct {
 static const struct cli_flag flag_rows[] = {
     {"once", CLI_BOOL, offsetof(__typeof__(flags), once), 0, 0,
      "until nothing is due; then say on one line what was done, left and parked"},
-    {"now", CLI_TEXT, offsetof(__typeof__(flags), now), 0, 0,
+    {"now", CLI_TIME, offsetof(__typeof__(flags), now), 0, 0,
      "the time that counts as now (ISO 8601) instead of the database's clock; not a later one"},
     {"allow-chaos", CLI_BOOL, offsetof(__typeof__(flags), allow_chaos), 0, 0,
      "the page has buttons that kill workers, wipe Redis and more: for a demonstration"},
@@ -271,5 +271,6 @@ const struct cli_verb verb_run = {
     .example = "ledgerlock run -w 4 --once",
     .flags = flag_rows,
     .values = &flags,
+    .settings = "pool. locks. billing. http.",
     .run = run,
 };

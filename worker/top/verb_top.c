@@ -252,5 +252,6 @@ const struct cli_verb verb_top = {
     .name = "top",
     .sentence = "the state of all pools in a terminal, new each second; q ends it",
     .example = "ledgerlock top",
+    .settings = "http.listen",
     .run = run,
 };
