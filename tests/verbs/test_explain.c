@@ -94,7 +94,7 @@ CASE(life_has_what_support_did)
     put_customer();
     world_runs(0, "run --once -w 1 --jobs billing");
     world_do("SELECT write_off(301, 301, 1, 'moved away', 'k');"
-             " SELECT pause_subscription(301, 301, 2)");
+             " SELECT pause_subscription(301, 301, 2, 2)");
     lived("subscription 301", "made, charged, declined, written off, skipped");
     fixture_assert_contains(joined("life", "detail"), "period 1: moved away");
     waits_for("subscription 301", "its time", "paused: period 4 is due at ");
