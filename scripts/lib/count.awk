@@ -48,7 +48,7 @@ place == "" && match($0, /[a-z_0-9]+\.c:[0-9]+/) && /error|Failure|ERROR/ {
 }
 /^\[       OK \] / { functions++; here["passed"]++ }
 /^\[  SKIPPED \] / { functions++; spared++; here["skipped"]++; say("skipped", test " " $NF, reason); reason = "" }
-/^\[  FAILED  \] [a-zA-Z_0-9]+$/ {
+/^\[  (FAILED  |ERROR   )\] [a-zA-Z_0-9]+$/ {
   functions++; bad++; here["failed"]++
   if (place == "") place = $NF
   say("failed", test " " $NF, broken ? "a promise is broken" : "")

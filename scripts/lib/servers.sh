@@ -189,6 +189,7 @@ ll_servers_stop() {
   local status=$?
   trap '' INT TERM HUP PIPE
   set +e
+  [ "$status" -lt 128 ] || [ -z "$LL_DIR" ] || ll_step "Stopping what was started: each ends what it is at, which may take 20 s"
   ll_end_jobs "$LL_PG_PID" "$LL_REDIS_PID"
   ll_end_server PostgreSQL INT "$LL_PG_PID"
   ll_end_server Redis TERM "$LL_REDIS_PID"
@@ -219,9 +220,9 @@ ll_export_contract() { # build folder
 }
 
 # A script that builds, and works on servers of its own: from here on nothing outlives it. In its folder.
-ll_begin() {
+ll_begin() { # option of scripts/setup: what is to be installed
   ll_servers_guard
-  "$LL_ROOT/scripts/setup" >&2
+  "$LL_ROOT/scripts/setup" "$@" >&2
   ll_forget_settings
   ll_folder_make
   cd "$LL_DIR" || exit

@@ -111,8 +111,8 @@ COMMENT ON COLUMN subscription_terms.unit_minor IS 'Price of one unit for one pe
 CREATE TABLE retry_schedules (
   schedule_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_retry_schedule PRIMARY KEY,
   pauses_s    bigint[] NOT NULL CONSTRAINT retries_within_a_year CHECK (
-                cardinality(pauses_s) BETWEEN 1 AND 16 AND 1 <= ALL (pauses_s) AND 31622400 >= ALL (pauses_s)
-                AND array_position(pauses_s, NULL) IS NULL),
+                cardinality(pauses_s) >= 1 AND cardinality(pauses_s) <= 16 -- a BETWEEN beside an AND prints otherwise once it was restored
+                AND 1 <= ALL (pauses_s) AND 31622400 >= ALL (pauses_s) AND array_position(pauses_s, NULL) IS NULL),
   worker      text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );

@@ -74,36 +74,11 @@ enum exit_code cli_fail(const struct err *e)
         if (endings[i].code == e->code)
             end = &endings[i];
     }
+    cli_progress_end();
     (void)fflush(stdout);
     (void)fprintf(stderr, "%s: %s%s\n", cli_program->name, e->msg,
                   end != NULL ? end->advice : "");
     return end != NULL ? end->exit : EXIT_BUG;
-}
-
-static bool has_progress(void)
-{
-    const char *no_color = getenv("NO_COLOR");
-
-    return isatty(STDERR_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0');
-}
-
-void cli_progress(const char *fmt, ...)
-{
-    va_list ap;
-
-    if (!has_progress())
-        return;
-    (void)fputs("\r\033[K", stderr);
-    va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    (void)fflush(stderr);
-}
-
-void cli_progress_end(void)
-{
-    if (has_progress())
-        (void)fputs("\r\033[K", stderr);
 }
 
 int cli_confirm(bool yes, const char *warning, struct err *e)
@@ -112,6 +87,7 @@ int cli_confirm(bool yes, const char *warning, struct err *e)
 
     if (yes)
         return 0;
+    cli_progress_end();
     if (isatty(STDIN_FILENO) == 0)
         return err_set(e, ERR_INVALID, "LL-1008 %s; say --yes", warning);
     (void)fprintf(stderr, "%s. Go on? [y/N] ", warning);
@@ -132,10 +108,8 @@ bool cli_tries_again(const char *verb, const char *what, int *tries, struct err 
                        what, TRIES, verb);
         return false;
     }
-    (void)fprintf(stderr,
-                  "%s waits for a lock that another session holds, try %d of %d "
-                  "(pg_stat_activity shows who)\n",
-                  what, *tries, TRIES);
+    cli_progress("%s waits for a lock that another session holds, try %d of %d", what,
+                 *tries + 1, TRIES);
     clk_pause_ms(PAUSE_MS);
     *e = (struct err){0};
     return true;
@@ -163,6 +137,7 @@ int cli_connect_within(const struct config *c,
     };
 
     (void)snprintf(name, sizeof name, "ledgerlock %s", verb);
+    cli_progress("connecting to PostgreSQL");
     if (pg_open(out, &o, e) != 0)
         return err_wrap(e, "postgres.url %s",
                         config_mask(c->postgres_url, url, sizeof url));
@@ -181,7 +156,10 @@ int cli_connect(const struct config *c,
 
 int cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e)
 {
-    return cli_connect(c, verb, out, e) != 0 ? (int)e->code : migrate_check(*out, e);
+    if (cli_connect(c, verb, out, e) != 0)
+        return (int)e->code;
+    cli_progress("checking the schema");
+    return migrate_check(*out, e);
 }
 
 enum exit_code
@@ -191,8 +169,10 @@ cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *ar
     struct pg *pg = NULL;
     int code = cli_open(c, verb, &pg, &e);
 
+    cli_progress("asking PostgreSQL");
     if (code == 0)
         code = work(pg, arg, &e);
+    cli_progress_end();
     pg_close(pg);
     return code == 0 ? EXIT_OK : cli_fail(&e);
 }

@@ -9,6 +9,7 @@
 #include "common/base/config.h"
 #include "common/base/err.h"
 #include "common/pg/pg.h"
+#include "worker/cli/progress.h"
 
 /* One flag of one verb, beside the options of the configuration, which every verb
  * takes. The value is stored in the verb's static struct at `offset`. */
@@ -124,17 +125,12 @@ enum exit_code
 cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *arg);
 
 /* After a try of a verb: true to try again, after a second, since another session holds
- * a lock that `what` needs, which is said on stderr; false after thirty tries, after
+ * a lock that `what` needs, which the progress says; false after thirty tries, after
  * success, and after any other error. */
 bool cli_tries_again(const char *verb, const char *what, int *tries, struct err *e);
 
 /* Asks for confirmation on the terminal, unless yes. ERR_INVALID if the answer is no,
  * or if there is no terminal. */
 MUST_CHECK int cli_confirm(bool yes, const char *warning, struct err *e);
-
-/* Progress on a terminal only (stderr, and NO_COLOR empty): one line, overwritten each
- * time; cli_progress_end removes it. Without a terminal both do nothing. */
-void cli_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void cli_progress_end(void);
 
 #endif

@@ -96,7 +96,10 @@ static enum exit_code run_verb(struct cli_parsed *p, int argc, char **argv)
         return cli_fail(&e);
     start_log(&c);
     started = c;
-    return p->verb->run(&c, p->argc, p->argv);
+    cli_progress_begin(cli_program->name, cli_is_single() ? "" : p->verb->name);
+    code = p->verb->run(&c, p->argc, p->argv);
+    cli_progress_end();
+    return code;
 }
 
 /* A failed write to stdout is an error; a reader that closed the pipe is not. */

@@ -8,38 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/digits.h"
 #include "common/base/money.h"
 #include "worker/cli/json.h"
 
 enum { WIDTH = 80, NAME_WIDTH = 38 };
 
-enum { DIGITS = 64 }; /* any sum, in groups of three */
-
 static const char *const BOLD = "\033[1m", *const RED = "\033[1;31m",
                          *const GREEN = "\033[32m";
-
-/* 1234567 as "1,234,567"; returns buf. */
-static const char *group(const char *digits, char buf[DIGITS])
-{
-    size_t len = strlen(digits), used = 0;
-    size_t sign = digits[0] == '-';
-
-    for (size_t i = 0; i < len && used + 2 < DIGITS; i++) {
-        if (i > sign && (len - i) % 3 == 0)
-            buf[used++] = ',';
-        buf[used++] = digits[i];
-    }
-    buf[used] = '\0';
-    return buf;
-}
-
-static const char *group_int(int64_t n, char buf[DIGITS])
-{
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, "%" PRId64, n);
-    return group(digits, buf);
-}
 
 /* A line in colour, on a terminal and without NO_COLOR. */
 static void paint(const char *colour, const char *text)
@@ -61,7 +37,7 @@ void report_line(const char *label, int64_t n, const char *note)
 {
     char count[DIGITS];
 
-    (void)printf("  %-24s%16s%s%s\n", label, group_int(n, count),
+    (void)printf("  %-24s%16s%s%s\n", label, digits_of(n, count),
                  note[0] != '\0' ? "   " : "", note);
 }
 
@@ -171,7 +147,7 @@ static void print_section(const char *heading,
         else
             (void)printf("  %-24s%16s\n", row->label,
                          currency == NULL
-                             ? group(sum, text)
+                             ? digits_group(sum, text)
                              : money_format_digits(sum, currency, text, sizeof text));
     }
 }
@@ -230,7 +206,7 @@ static void print_invariant(const json_t *row)
         return;
     }
     (void)snprintf(text, sizeof text, "BROKEN %s",
-                   group_int(doc_int(row, "violations"), count));
+                   digits_of(doc_int(row, "violations"), count));
     paint(RED, text);
     wrap(4, doc_text(row, "sentence"));
     for (size_t i = 0; i < json_array_size(examples); i++)

@@ -29,13 +29,16 @@ static void put_quoted(FILE *f, const char *text)
  */
 static void tell(const char *path, size_t line, const char *reason)
 {
-    (void)fprintf(stderr, "%s:%zu: ", path, line);
-    for (; *reason != '\0'; reason++) {
+    char text[512];
+    size_t n = 0;
+
+    for (; *reason != '\0' && n + 1 < sizeof text; reason++) {
         unsigned char c = (unsigned char)*reason;
 
-        (void)fputc(c < 0x20 || c == 0x7F ? '?' : c, stderr);
+        text[n++] = (char)(c < 0x20 || c == 0x7F ? '?' : c);
     }
-    (void)fputc('\n', stderr);
+    text[n] = '\0';
+    cli_say("%s:%zu: %s\n", path, line, text);
 }
 
 /* raw is the line itself; it is put aside with the reason as one more column. */
@@ -139,7 +142,7 @@ static int copy_lines(struct import *im,
         else
             report(im, id, record.line, reason, record.raw, record.raw_len);
         if (++ct % PROGRESS_LINES == 0)
-            cli_progress("%s: %zu lines", im->files[id], ct);
+            cli_progress_of((int64_t)ct, 0);
     }
     return (int)e->code;
 }
@@ -153,6 +156,7 @@ int import_stage(struct import *im, enum import_kind_id id, struct err *e)
 
     if (im->files[id] == NULL)
         return 0;
+    cli_progress("lines of %s", im->files[id]);
     code = csv_open(&csv, im->files[id], e);
     if (code == 0)
         code = read_header(im, id, csv, &header, e);
@@ -164,7 +168,6 @@ int import_stage(struct import *im, enum import_kind_id id, struct err *e)
         (void)!copy_lines(im, id, csv, &header, copy, e);
         code = pg_copy_finish(copy);
     }
-    cli_progress_end();
     if (code == 0)
         code = pg_exec(im->pg, statements[id].analyze, NULL, 0, NULL, e);
     free(copy);
@@ -174,47 +177,89 @@ int import_stage(struct import *im, enum import_kind_id id, struct err *e)
 
 /* ---- from staging tables to the real ones ---- */
 
+/* The numbers by which a step is cut in parts, in the order of the columns of
+ * import_count_parts. */
+enum numbered { BY_HEAD, BY_SUBSCRIPTION, NUMBERED, AT_ONCE = NUMBERED };
+
+enum { PARTS_MAX = 50, PART_MIN = 20000 };
+
 /* In this order: all checks against the database come before the first user is made. A
- * statement takes some of the parameters currency, now and deposit, and returns one row
- * of numbers or none. */
+ * statement takes some of the parameters currency, now and deposit, then, if it is cut,
+ * the numbers of its part, and returns one row of numbers or none. */
 /* clang-format off */
 static const struct step {
     const struct sql_text *sql;
     size_t param, param_ct;    /* the first, and how many */
     enum import_count number;  /* where the first number goes */
+    enum numbered parts;
+    const char *what;
 } steps[] = {
-    {SQL_IMPORT_REFUSE_STOCK,         0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_PUT_STOCK,            0, 1, IMPORT_STOCK_NEW},
-    {SQL_IMPORT_REFUSE_SUBSCRIPTIONS, 0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_CURRENCY,      0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_LARGE,         0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_MAKE_HEADS,           0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_ANALYZE_HEADS,        0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_ORDERS,        0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_SKIP_ORDERS,          0, 0, IMPORT_ORDERS_SAME},
-    {SQL_LOAD_MAKE_MONTH,             1, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_MAKE_USERS,           0, 3, IMPORT_USERS_NEW},
-    {SQL_IMPORT_PUT_SUBSCRIPTIONS,    0, 1, IMPORT_SUBSCRIPTIONS_NEW},
-    {SQL_IMPORT_PUT_ORDERS,           0, 2, IMPORT_ORDERS_NEW},
-    {SQL_IMPORT_PUT_LINES,            0, 0, IMPORT_LINES},
+    {SQL_IMPORT_REFUSE_STOCK,         0, 1, IMPORT_NOTHING,           AT_ONCE, "checking SKUs"},
+    {SQL_IMPORT_PUT_STOCK,            0, 1, IMPORT_STOCK_NEW,         AT_ONCE, "storing SKUs"},
+    {SQL_IMPORT_REFUSE_SUBSCRIPTIONS, 0, 1, IMPORT_NOTHING,           AT_ONCE, "checking subscriptions"},
+    {SQL_IMPORT_REFUSE_CURRENCY,      0, 1, IMPORT_NOTHING,           AT_ONCE, "checking currencies"},
+    {SQL_IMPORT_REFUSE_LARGE,         0, 0, IMPORT_NOTHING,           AT_ONCE, "checking sizes of orders"},
+    {SQL_IMPORT_MAKE_HEADS,           0, 0, IMPORT_NOTHING,           AT_ONCE, "numbering orders"},
+    {SQL_IMPORT_ANALYZE_HEADS,        0, 0, IMPORT_NOTHING,           AT_ONCE, "numbering orders"},
+    {SQL_IMPORT_REFUSE_ORDERS,        0, 0, IMPORT_NOTHING,           AT_ONCE, "checking orders"},
+    {SQL_IMPORT_SKIP_ORDERS,          0, 0, IMPORT_ORDERS_SAME,       AT_ONCE, "checking orders"},
+    {SQL_LOAD_MAKE_MONTH,             1, 1, IMPORT_NOTHING,           AT_ONCE, "making the month"},
+    {SQL_IMPORT_MAKE_USERS,           0, 3, IMPORT_USERS_NEW,         AT_ONCE, "storing users"},
+    {SQL_IMPORT_PUT_SUBSCRIPTIONS,    0, 1, IMPORT_SUBSCRIPTIONS_NEW, BY_SUBSCRIPTION, "storing subscriptions"},
+    {SQL_IMPORT_INDEX_ORDERS,         0, 0, IMPORT_NOTHING,           AT_ONCE, "sorting lines of orders"},
+    {SQL_IMPORT_PUT_ORDERS,           0, 2, IMPORT_ORDERS_NEW,        BY_HEAD, "storing orders"},
+    {SQL_IMPORT_PUT_LINES,            0, 0, IMPORT_LINES,             BY_HEAD, "storing lines of orders"},
 };
 
 /* clang-format on */
 
-static int run(struct import *im, const struct step *step, struct err *e)
+/* The part has the numbers above `after`, up to `to`. */
+static int run(struct import *im,
+               const struct step *step,
+               int64_t after,
+               int64_t to,
+               struct err *e)
 {
-    const struct pg_param params[] = {pg_text(im->currency), pg_text(im->now),
-                                      pg_int8(im->deposit_minor)};
+    const struct pg_param all[] = {pg_text(im->currency), pg_text(im->now),
+                                   pg_int8(im->deposit_minor)};
+    struct pg_param params[5];
+    size_t n = step->param_ct;
     struct pg_result *res;
 
-    if (pg_exec(im->pg, step->sql, &params[step->param], step->param_ct, &res, e) != 0)
+    memcpy(params, &all[step->param], n * sizeof params[0]);
+    if (step->parts != AT_ONCE) {
+        params[n++] = pg_int8(after);
+        params[n++] = pg_int8(to);
+    }
+    if (pg_exec(im->pg, step->sql, params, n, &res, e) != 0)
         return (int)e->code;
     for (size_t i = 0;
          pg_rows(res) > 0 && i < pg_columns(res) && i < IMPORT_COUNTS - step->number;
          i++)
-        im->counts[step->number + i] = pg_get_int8(res, 0, i);
+        im->counts[step->number + i] += pg_get_int8(res, 0, i);
     pg_result_free(res);
     return 0;
+}
+
+/* In few parts, since each may read the staging tables from end to end. */
+static int run_parts(struct import *im, const struct step *step, struct err *e)
+{
+    struct pg_result *res;
+    int64_t last, part;
+    int code = 0;
+
+    if (step->parts == AT_ONCE)
+        return run(im, step, 0, 0, e);
+    if (pg_exec(im->pg, SQL_IMPORT_COUNT_PARTS, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    last = pg_get_int8(res, 0, step->parts);
+    pg_result_free(res);
+    part = last / PARTS_MAX > PART_MIN ? last / PARTS_MAX : PART_MIN;
+    for (int64_t done = 0; code == 0 && done < last; done += part) {
+        cli_progress_of(done, last);
+        code = run(im, step, done, done + part, e);
+    }
+    return code;
 }
 
 /* Reads page by page: any number of lines may be bad. */
@@ -242,12 +287,13 @@ static int report_refused(struct import *im, enum import_kind_id id, struct err 
 
 int import_store(struct import *im, struct err *e)
 {
+    const size_t step_ct = sizeof steps / sizeof steps[0];
     int code = 0;
 
-    cli_progress("storing");
-    for (size_t i = 0; code == 0 && i < sizeof steps / sizeof steps[0]; i++)
-        code = run(im, &steps[i], e);
-    cli_progress_end();
+    for (size_t i = 0; code == 0 && i < step_ct; i++) {
+        cli_progress("step %zu of %zu, %s", i + 1, step_ct, steps[i].what);
+        code = run_parts(im, &steps[i], e);
+    }
     for (int id = 0; code == 0 && id < IMPORT_KINDS; id++) {
         if (im->files[id] != NULL)
             code = report_refused(im, (enum import_kind_id)id, e);

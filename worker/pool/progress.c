@@ -9,7 +9,7 @@
 
 enum { LEAVE_LEASES = 3 };
 
-void progress_note(struct progress *p, const struct session *s, bool gets_on)
+void pool_progress_note(struct pool_progress *p, const struct session *s, bool gets_on)
 {
     long long commits = *s->commits;
 
@@ -19,13 +19,14 @@ void progress_note(struct progress *p, const struct session *s, bool gets_on)
     p->at_ms = clk_ms();
 }
 
-int64_t progress_age_ms(const struct progress *p)
+int64_t pool_progress_age_ms(const struct pool_progress *p)
 {
     return clk_ms() - p->at_ms;
 }
 
 /* Run --once leaves the rows that are due. */
-static enum exit_code leave_due(char left[PROGRESS_LEFT], int64_t due, const char *why)
+static enum exit_code
+leave_due(char left[POOL_PROGRESS_LEFT], int64_t due, const char *why)
 {
     char ct[24] = "all";
 
@@ -33,25 +34,26 @@ static enum exit_code leave_due(char left[PROGRESS_LEFT], int64_t due, const cha
         return EXIT_OK;
     if (due > 0)
         (void)snprintf(ct, sizeof ct, "%" PRId64, due);
-    (void)snprintf(left, PROGRESS_LEFT, "%s due (%s)", ct, why);
+    (void)snprintf(left, POOL_PROGRESS_LEFT, "%s due (%s)", ct, why);
     return EXIT_LEFT;
 }
 
-static bool has_waited(const struct progress *p, const struct session *s, int leases)
+static bool
+has_waited(const struct pool_progress *p, const struct session *s, int leases)
 {
-    return progress_age_ms(p) >= leases * s->config->lease_ms;
+    return pool_progress_age_ms(p) >= leases * s->config->lease_ms;
 }
 
 /* The one that serves gets on while fewer and fewer rows are due. If it is of this pool
  * it ends before this one. */
-static bool is_done_standing_by(struct progress *p,
+static bool is_done_standing_by(struct pool_progress *p,
                                 struct session *s,
-                                char left[PROGRESS_LEFT],
+                                char left[POOL_PROGRESS_LEFT],
                                 enum exit_code *code)
 {
     int64_t due = batch_due(s);
 
-    progress_note(p, s, due < p->due);
+    pool_progress_note(p, s, due < p->due);
     p->due = due;
     if (due != 0 && !has_waited(p, s, LEAVE_LEASES + 1))
         return false;
@@ -59,10 +61,10 @@ static bool is_done_standing_by(struct progress *p,
     return true;
 }
 
-bool progress_is_done(struct progress *p,
-                      struct session *s,
-                      char left[PROGRESS_LEFT],
-                      enum exit_code *code)
+bool pool_progress_is_done(struct pool_progress *p,
+                           struct session *s,
+                           char left[POOL_PROGRESS_LEFT],
+                           enum exit_code *code)
 {
     const struct batch_outcome *out = &s->batch->out;
     int64_t met_ms = clk_ms() - s->config->lease_ms;
@@ -70,7 +72,7 @@ bool progress_is_done(struct progress *p,
 
     if (out->is_standby)
         return is_done_standing_by(p, s, left, code);
-    progress_note(p, s, p->due != 0); /* it begins to serve */
+    pool_progress_note(p, s, p->due != 0); /* it begins to serve */
     p->due = 0;
     if (out->is_paused) {
         (void)snprintf(why, sizeof why, "%s is paused: ledgerlock resume %s",
@@ -80,8 +82,8 @@ bool progress_is_done(struct progress *p,
         *code = EXIT_OK;
     } else if (!has_waited(p, s, LEAVE_LEASES)) {
         return false;
-    } else if (busy_text(&s->busy, met_ms, left, PROGRESS_LEFT)[0] == '\0' &&
-               busy_text(&s->busy, clk_ms(), left, PROGRESS_LEFT)[0] == '\0') {
+    } else if (busy_text(&s->busy, met_ms, left, POOL_PROGRESS_LEFT)[0] == '\0' &&
+               busy_text(&s->busy, clk_ms(), left, POOL_PROGRESS_LEFT)[0] == '\0') {
         *code = leave_due(left, batch_due(s), "see the log");
     } else {
         *code = EXIT_LEFT;

@@ -24,7 +24,7 @@ struct worker {
     bool stopping;
     bool is_paused;  /* the job was, when its rows were last asked for */
     int64_t well_ms; /* when it last could work, or had nothing to do */
-    struct progress progress;
+    struct pool_progress progress;
 };
 
 /* ---- pauses ---- */
@@ -102,8 +102,8 @@ static bool is_fault(struct worker *w, const struct err *e)
     if (e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_UNKNOWN)
         return true;
     session_count(&w->session, COUNT_conflicts, 1);
-    progress_note(&w->progress, &w->session, false);
-    return progress_age_ms(&w->progress) > w->session.config->lease_ms;
+    pool_progress_note(&w->progress, &w->session, false);
+    return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
 }
 
 /* After an error: true to go on after a pause, false to end the process. */
@@ -161,9 +161,9 @@ static int step(struct worker *w, struct err *e)
         return (int)e->code;
     note_pause(w, out->is_paused);
     note_success(w, out);
-    progress_note(&w->progress, s,
-                  out->worked > 0 || out->makes_months ||
-                      (!out->is_standby && batch_found_nothing(out)));
+    pool_progress_note(&w->progress, s,
+                       out->worked > 0 || out->makes_months ||
+                           (!out->is_standby && batch_found_nothing(out)));
     return 0;
 }
 
@@ -201,7 +201,8 @@ static enum exit_code live(struct worker *w)
         stand_back(w, true);
         failures = 0;
         heartbeat(&w->heartbeat, s);
-        if (w->schedule.once && progress_is_done(&w->progress, s, w->slot->left, &code))
+        if (w->schedule.once &&
+            pool_progress_is_done(&w->progress, s, w->slot->left, &code))
             return code;
         ms = clk_ms() - begun_ms;
         pause_ms(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
@@ -243,7 +244,7 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     s->deaths = &shared->deaths;
     s->commits = &shared->commits;
     s->months_ms = w->well_ms = clk_ms(); /* the pool has made them */
-    w->progress = (struct progress){.commits = *s->commits, .at_ms = w->well_ms};
+    w->progress = (struct pool_progress){.commits = *s->commits, .at_ms = w->well_ms};
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, s->slot,
                    slot->incarnation);
