@@ -10,14 +10,14 @@ enum err_code {
     ERR_NOMEM,
     ERR_INVALID,    /* wrong input */
     ERR_CONFIG,     /* wrong settings */
-    ERR_CONN,       /* PostgreSQL is unreachable, or the connection was lost */
+    ERR_CONN,       /* PostgreSQL is unreachable, refused the login, or is lost */
     ERR_REDIS,      /* Redis is unreachable or unusable */
     ERR_TIMEOUT,    /* a deadline passed */
     ERR_CONFLICT,   /* concurrent transactions collided */
     ERR_CONSTRAINT, /* a database constraint refused the effect */
     ERR_LOST,       /* the lock was lost */
     ERR_UNKNOWN,    /* COMMIT was sent and its answer is lost */
-    ERR_DENIED,     /* wrong password or missing right */
+    ERR_DENIED,     /* a right is missing */
     ERR_REFUSED,    /* refused for safety */
     ERR_SCHEMA,     /* the database schema does not match this program */
     ERR_BUG

@@ -54,6 +54,16 @@ int secret_check_mode(const char *path, struct err *e)
         path, path);
 }
 
+int64_t secret_stamp(const char *path)
+{
+    struct stat st;
+
+    if (stat(path, &st) != 0)
+        return 0;
+    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec +
+           (int64_t)st.st_ino * 31 + st.st_size;
+}
+
 int secret_read(const char *path, char *buf, size_t size, struct err *e)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO must not block */

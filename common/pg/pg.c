@@ -41,13 +41,7 @@ static int finish_connect(struct pg *pg, struct err *e)
         if (status == PGRES_POLLING_FAILED)
             break;
     }
-    (void)pg_conn_error(pg, e, "cannot connect to PostgreSQL");
-    if (strstr(e->msg, "password") != NULL ||
-        strstr(e->msg, "authentication") != NULL ||
-        strstr(e->msg, "does not exist") != NULL ||
-        strstr(e->msg, "no such ") != NULL || strstr(e->msg, "no pg_hba") != NULL)
-        e->code = ERR_DENIED;
-    return (int)e->code;
+    return pg_conn_error(pg, e, "cannot connect to PostgreSQL");
 }
 
 static void quiet(void *arg, const PGresult *res)

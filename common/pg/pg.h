@@ -40,9 +40,10 @@ struct pg_options {
 /* Opens a connection, sets UTC, the timeouts and how to plan: for the session, or with
  * transaction_pooling for every transaction, in one round trip with its BEGIN; pg_exec
  * then gives a statement outside a transaction one of its own. On failure
- * *out is NULL; ERR_CONN, ERR_TIMEOUT, ERR_DENIED (password, missing database),
- * ERR_CONFIG (a transaction pooler although the options say session), each with advice
- * in its message. Caller closes with pg_close. */
+ * *out is NULL; ERR_CONN (also for a refused login: libpq has no SQLSTATE of a
+ * connection that failed, and its words are in the server's language), ERR_TIMEOUT,
+ * ERR_CONFIG (the password file; a transaction pooler although the options say
+ * session), each with advice in its message. Caller closes with pg_close. */
 MUST_CHECK int
 pg_open(struct pg **out, const struct pg_options *options, struct err *e);
 

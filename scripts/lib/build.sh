@@ -14,13 +14,14 @@ ll_run_shown() { # words, log, command...
   wait "$pid"
 }
 
+# Without the tests and what they need, unless an option says otherwise.
 ll_build() { # folder, build type, targets in one word, options of cmake...
   local dir=$1 type=$2 target=$3 log=$LL_DIR/build.log
   shift 3
   mkdir -p "$LL_ROOT/build"
   # shellcheck disable=SC2086 # the targets are words
   # The lock: two scripts started at once in one checkout share the folder.
-  if ! ll_run flock "$LL_ROOT/build/.lock" cmake -S "$LL_ROOT" -B "$dir" -DCMAKE_BUILD_TYPE="$type" "$@" >"$log" 2>&1 ||
+  if ! ll_run flock "$LL_ROOT/build/.lock" cmake -S "$LL_ROOT" -B "$dir" -DCMAKE_BUILD_TYPE="$type" -DBUILD_TESTING=OFF "$@" >"$log" 2>&1 ||
     ! ll_run_shown "    building:" "$log" flock "$LL_ROOT/build/.lock" cmake --build "$dir" --target $target --parallel "$(nproc)"; then
     sed -i '/^\[ *[0-9]*%\]/d' "$log" # the progress of what went well
     ll_show_log "$log" 60

@@ -38,8 +38,8 @@ function finish(    i) {
 test == "" { next }
 { sub(/^.*<system-out>/, "") }
 /PROMISE BROKEN|ERROR: (Address|Leak|Thread|Undefined)|: runtime error:|Test failed with exception/ { broken = 1 }
-/^\[==========\] Running / { began = 1; summary = 0; next }
-/^\[==========\] [0-9]+ test/ { summary = 1; next }
+/^\[==========\] ([^ ]+: )?Running / { began = 1; summary = 0; next }
+/^\[==========\] ([^ ]+: )?[0-9]+ test/ { summary = 1; next }
 /^\[ RUN      \] / { reason = ""; function_now = $NF; next }
 /^(SKIPPED|[Ss]kipped): / { reason = $0; sub(/^[A-Za-z]*: /, "", reason) }
 summary { next }

@@ -55,4 +55,4 @@ END $$;
 COMMENT ON FUNCTION pause_subscription IS
   'Skips whole periods and returns when charging begins again. Errors: LL002 bad argument; LL003 not active, or over before that.';
 REVOKE ALL ON FUNCTION pause_subscription FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION pause_subscription TO ledgerlock_support;
+GRANT EXECUTE ON FUNCTION pause_subscription TO ledgerlock_shop, ledgerlock_support;

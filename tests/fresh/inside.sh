@@ -97,7 +97,7 @@ tests() {
 
 apt-get -qq -o APT::Update::Error-Mode=any update || exit 77
 [ "$who" = root ] || make_user
-typed git clone -q "$mnt/ledgerlock.bundle" ledgerlock
+typed git clone -q -c advice.detachedHead=false "$mnt/ledgerlock.bundle" ledgerlock
 before=$(ls -A "$home")
 [ "$who" = root ] || refuse_without_password
 demo

@@ -149,9 +149,9 @@ static const struct plant plants[] = {
 /* Against the journal. */
 static const struct plant plants_alone[] = {
     {"no_fence_beyond_tokens", "UPDATE users SET fence = 9006099743113216 WHERE user_id = 3;"
-        "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('toy', 9006099743113216, '', now(), 0, 0)"},
+        "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('toy', 9006099743113216, '', now(), 0, 0, '{}', 100)"},
     {"no_fence_beyond_tokens", "UPDATE stock SET fence = 9007199254740992 WHERE sku_id = 3;"
-        "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('toy', 9007199254740992, '', now(), 0, 0)"},
+        "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('toy', 9007199254740992, '', now(), 0, 0, '{}', 101)"},
     {"charges_have_their_batch", "UPDATE charges SET worker = 'mallory' WHERE (subscription_id, period_no) = (1, 0)"},
     {"charges_have_their_batch", "DELETE FROM batches WHERE token = 1099511627777 AND done > 0"},
     {"charges_have_their_batch", "UPDATE subscription_journal SET token = 5 WHERE subscription_id = 3 AND try_no = 1"},

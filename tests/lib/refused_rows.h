@@ -31,7 +31,7 @@ static const char world[] =
     "INSERT INTO workers SELECT (jsonb_populate_record(NULL::workers, jsonb_build_object('pool', 'p', 'slot', i, "
     "'job', 'billing', 'host', 'h', 'pid', i, 'started_at', now(), 'seen_at', now() + i * interval '1 s', 'counters', '{}'))).* "
     "FROM generate_series(1, 2) AS i;"
-    "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('billing', 1, 'w', now(), 1, 0);"
+    "INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no) VALUES ('billing', 1, 'w', now(), 1, 0, '{1}', '{0}', 1);"
     "INSERT INTO order_journal (order_id, event, state, user_id, total_minor) VALUES (1, 'parked', 'parked', 1, 1);"
     "INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor) VALUES (1, 3, 'p', 2, 50);"
     "INSERT INTO closures (user_id, at) VALUES (1, now()); INSERT INTO signups VALUES (1, 'k', 1, 0);"
@@ -244,7 +244,12 @@ static const struct refusal {
     {"schema_migrations", "UPDATE schema_migrations SET kind = 'rumour'"},
     {"batches", "INSERT INTO batches OVERRIDING SYSTEM VALUE SELECT * FROM batches"},
     {"batches", "UPDATE batches SET done = -1"},
-    {"batches", "UPDATE batches SET refused = -1"},
+    {"batches", "UPDATE batches SET refused = -1, done = 2"},
+    {"batches", "UPDATE batches SET ids = '{1,2}'"},
+    {"batches", "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) SELECT job, token, worker, at, done, refused, ids, feed_no FROM batches"},
+    {"feed_base", "INSERT INTO feed_base (base) VALUES (1)"},
+    {"feed_base", "UPDATE feed_base SET one = false"},
+    {"feed_base", "UPDATE feed_base SET base = -1"},
     {"subscription_journal",
      "INSERT INTO subscription_journal OVERRIDING SYSTEM VALUE SELECT * FROM subscription_journal"},
     {"subscription_journal", "UPDATE subscription_journal SET event = 'sung'"},

@@ -15,7 +15,8 @@ static void prepare(void)
         "SELECT make_months(anchor_at, now()) FROM subscriptions;"
         "INSERT INTO charges SELECT 1, 0, 1, anchor_at, anchor_at + interval '10 days', 100, 'captured', 1, 5, 'hand', anchor_at FROM subscriptions;"
         "INSERT INTO transfers SELECT 'charge', 1, 0, 1, anchor_at, 'wallet', 'subscription_revenue', 100, 'USD', anchor_at FROM subscriptions;"
-        "INSERT INTO batches (job, token, worker, at, done, refused) SELECT 'billing', 5, 'hand', anchor_at, 1, 0 FROM subscriptions;"
+        "INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no)"
+        " SELECT 'billing', 5, 'hand', anchor_at, 1, 0, '{1}', '{0}', 1 FROM subscriptions;"
         "UPDATE subscriptions SET next_period_no = 1, next_due_at = anchor_at + interval '10 days';"
         "UPDATE users SET balance_minor = 200, fence = 5 WHERE user_id = 1");
 }

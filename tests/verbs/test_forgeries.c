@@ -152,16 +152,23 @@ CASE(truth_is_written)
         "SELECT count(*) = 1 FROM workers",
     };
 
-    session_do(worker, "BEGIN");
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        PGresult *res = ask(steps[i]);
+    struct fixture own; /* a transaction has one batch, so each step is committed */
+    char url[FIXTURE_URL];
+    PGconn *honest;
 
-        if (PQresultStatus(res) != PGRES_TUPLES_OK ||
-            strcmp(PQgetvalue(res, 0, 0), "t") != 0)
-            fail_msg("%s: %s", steps[i], PQerrorMessage(worker));
+    fixture_open_migrated(&own);
+    fixture_exec(own.url, forged_rows);
+    fixture_url_as(&own, "ledgerlock_worker", url, sizeof url);
+    honest = session_open(url);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        PGresult *res = session_ask(honest, steps[i]);
+
+        if (strcmp(PQgetvalue(res, 0, 0), "t") != 0)
+            fail_msg("%s", steps[i]);
         PQclear(res);
     }
-    PQclear(ask("ROLLBACK"));
+    PQfinish(honest);
+    fixture_close(&own);
 }
 
 /* ---- without a claim ---- */

@@ -76,16 +76,16 @@ wait_for_backlog(struct pg *pg, int64_t wait_s, struct backlog *b, struct err *e
 {
     int64_t deadline = clk_ms() + wait_s * 1000;
 
+    cli_progress("waiting until nothing is due, rows");
     while (read_backlog(pg, values.now, b, e) == 0 &&
            b->subscriptions + b->orders > 0) {
         if (clk_ms() >= deadline) {
-            (void)fprintf(stderr,
-                          "ledgerlock: after %s still due: %" PRId64
-                          " subscriptions, %" PRId64
-                          " orders; auditing what is there\n",
-                          values.wait, b->subscriptions, b->orders);
+            cli_say("ledgerlock: after %s still due: %" PRId64
+                    " subscriptions, %" PRId64 " orders; auditing what is there\n",
+                    values.wait, b->subscriptions, b->orders);
             break;
         }
+        cli_progress_of(b->subscriptions + b->orders, 0);
         clk_pause_ms(POLL_MS);
     }
     return (int)e->code;

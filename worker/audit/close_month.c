@@ -104,6 +104,7 @@ static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct er
 {
     const struct pg_param param = pg_text(m->first);
 
+    cli_progress("sealing %s", m->text);
     if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) != 0 &&
         strcmp(e->sqlstate, "LL003") == 0)
         e->code = ERR_REFUSED;
@@ -126,6 +127,7 @@ close_month(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e
 {
     int tries = 0, code;
 
+    cli_progress("waiting for sessions that write");
     do {
         code = try_once(pg, m, row_ct, e);
     } while (cli_tries_again("close-month", m->text, &tries, e));
@@ -157,6 +159,7 @@ static int work(struct pg *pg, void *month, struct err *e)
 
     if (close_month(pg, m, &row_ct, e) != 0)
         return (int)e->code;
+    cli_progress_end();
     (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m->text,
                  row_ct);
     return print_seals(pg, m, e);

@@ -117,10 +117,6 @@ static int transact(struct session *s, int64_t only, struct err *e)
     s->inflight->alone = only;
     session_reach(s, HOOK_BEFORE_BEGIN);
     a->code = claim_and_apply(s, e);
-    /* Ours was there when the rows were claimed: what is missing or denied behind that,
-     * in apply or at COMMIT, is somebody else's. */
-    if (a->rows.n > 0 && (a->code == ERR_SCHEMA || a->code == ERR_DENIED))
-        a->code = (int)(e->code = ERR_BUG);
     if (!a->in_doubt)
         pg_rollback(s->pg); /* unless it is committed */
     s->inflight->is_claimed = false;
@@ -141,12 +137,15 @@ static int transact(struct session *s, int64_t only, struct err *e)
 
 /* True if an error may be of one of the rows: neither a server's state nor a collision.
  * ERR_CONN may be in a trigger alone, which asks another server: when the disk is full,
- * no row is tried before another. */
+ * no row is tried before another. An object that is missing or denied when the rows
+ * are claimed may be a trigger's. */
 static bool may_be_a_row(const struct session *s, const struct err *e)
 {
+    if (e->code == ERR_DENIED || e->code == ERR_SCHEMA)
+        return s->attempt.rows.n > 0 && pg_is_usable(s->pg);
     return e->code != ERR_UNKNOWN && e->code != ERR_REDIS && e->code != ERR_CONFLICT &&
-           e->code != ERR_TIMEOUT && e->code != ERR_DENIED && e->code != ERR_SCHEMA &&
-           (e->code != ERR_CONN || e->is_in_trigger) && pg_is_usable(s->pg);
+           e->code != ERR_TIMEOUT && (e->code != ERR_CONN || e->is_in_trigger) &&
+           pg_is_usable(s->pg);
 }
 
 /* Leaves out the owner of an item: others of his may break it too. True if that is new.

@@ -81,7 +81,8 @@ struct session {
     int64_t incarnation;    /* how often a worker was started in the slot */
     char name[WORKER_NAME]; /* pool.slot.incarnation: never used twice */
     struct pg *pg;
-    struct ll_client *locks; /* NULL: locks.mode is database-only */
+    struct ll_client *locks; /* NULL: not opened, or locks.mode is database-only */
+    int64_t secret;          /* stamp of Redis' password file when it was read */
     struct ll_lock *lock;
     struct batch *batch;
     bool serves;             /* this worker serves the job (standby.c) */
@@ -117,9 +118,13 @@ static inline void session_count(struct session *s, enum pool_counter c, int64_t
  * statement that a batch needs prepared. */
 MUST_CHECK int session_connect(struct session *s, struct err *e);
 
-/* Makes the worker's lock client (no I/O yet); none when locks.mode is database-only.
- */
+/* Makes the worker's lock client (no I/O yet) if there is none; none when locks.mode is
+ * database-only. */
 MUST_CHECK int session_open_locks(struct session *s, struct err *e);
+
+/* After a failure of Redis: if its password file is another one by now, the client is
+ * closed, so that the next session_open_locks reads the file. */
+void session_forget_secret(struct session *s);
 
 /* Closes the connections. */
 void session_close(struct session *s);

@@ -13,6 +13,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/digits.h"
+#include "common/base/log.h"
 
 enum { MOVE_MS = 200, COLUMNS = 80 };
 
@@ -71,43 +72,49 @@ static void put_time(const struct progress *p, int64_t now_ms, char *buf, size_t
     }
 }
 
-/* Names of files may be cut in a character, and hold what steers a terminal. */
-static void make_safe(char *line, size_t columns)
+/* Names of files may hold what steers a terminal. */
+static void put_safe(const char *what, size_t room, char *buf)
 {
-    size_t n = strlen(line);
+    size_t n = strlen(what);
 
-    if (n > columns) {
-        n = columns;
-        while (n > 0 && ((unsigned char)line[n] & 0xC0) == 0x80)
+    if (n > room) {
+        n = room;
+        while (n > 0 && ((unsigned char)what[n] & 0xC0) == 0x80) /* in a character */
             n--;
-        line[n] = '\0';
     }
     for (size_t i = 0; i < n; i++) {
-        if ((unsigned char)line[i] < 0x20 || line[i] == 0x7F)
-            line[i] = '?';
+        unsigned char c = (unsigned char)what[i];
+
+        buf[i] = c < 0x20 || c == 0x7F ? '?' : what[i];
     }
+    buf[n] = '\0';
 }
 
+/* If the line is too narrow, what the work is loses its end, and not the figures. */
 const char *progress_line(const struct progress *p,
                           int64_t now_ms,
                           size_t columns,
                           char buf[PROGRESS_LINE])
 {
-    char count[2 * DIGITS + 8] = "", done[DIGITS], total[DIGITS];
-    char time[64];
+    char figures[4 * DIGITS] = "", done[DIGITS], total[DIGITS];
+    char what[sizeof p->name + sizeof p->what + 2], time[64];
+    size_t n, room = columns < PROGRESS_LINE ? columns : PROGRESS_LINE - 1;
 
-    if (p->done >= 0 && p->total > 0)
-        (void)snprintf(count, sizeof count, ": %s of %s", digits_of(p->done, done),
-                       digits_of(p->total, total));
-    else if (p->done >= 0)
-        (void)snprintf(count, sizeof count, ": %s", digits_of(p->done, done));
     put_time(p, now_ms, time, sizeof time);
-    (void)snprintf(buf, PROGRESS_LINE, "%s: %s%s%s", p->name, p->what, count, time);
-    make_safe(buf, columns);
+    if (p->done >= 0 && p->total > 0)
+        (void)snprintf(figures, sizeof figures, ": %s of %s%s",
+                       digits_of(p->done, done), digits_of(p->total, total), time);
+    else
+        (void)snprintf(figures, sizeof figures, "%s%s%s", p->done >= 0 ? ": " : "",
+                       p->done >= 0 ? digits_of(p->done, done) : "", time);
+    n = strlen(figures);
+    (void)snprintf(what, sizeof what, "%s: %s", p->name, p->what);
+    put_safe(what, room > n ? room - n : 0, buf);
+    (void)strncat(buf, figures, room - strlen(buf));
     return buf;
 }
 
-/* ---- the thread, with the mutex held ---- */
+/* ---- drawing, with the mutex held ---- */
 
 static size_t columns(void)
 {
@@ -136,6 +143,16 @@ static void draw(void)
     (void)fprintf(stderr, told.is_terminal ? "\r\033[K%s\r" : "%s\n", line);
     told.is_drawn = told.is_terminal;
 }
+
+/* New work, or more of it: at once, once anything is drawn. */
+static void draw_news(void)
+{
+    if (told.is_told && told.is_terminal &&
+        clk_ms() - told.now.begun_ms >= PROGRESS_SILENT_MS)
+        draw();
+}
+
+/* ---- the thread ---- */
 
 /* True when so much time is over, false when cli_progress_end came before. */
 static bool wait_for(int64_t ms)
@@ -182,12 +199,23 @@ static void start(void)
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+/* For the lines of the log. */
+static void uncover(void)
+{
+    if (told.owner != getpid() || !told.is_terminal)
+        return;
+    (void)pthread_mutex_lock(&told.mutex);
+    erase();
+    (void)pthread_mutex_unlock(&told.mutex);
+}
+
 /* ---- the calls ---- */
 
 void cli_progress_begin(const char *program, const char *verb)
 {
     told.owner = getpid();
     told.is_terminal = isatty(STDERR_FILENO) == 1;
+    log_uncovers(uncover);
     (void)snprintf(told.now.name, sizeof told.now.name, "%s%s%s", program,
                    verb[0] != '\0' ? " " : "", verb);
 }
@@ -207,6 +235,7 @@ void cli_progress(const char *fmt, ...)
     told.now.work_ms = clk_ms();
     if (!told.is_told)
         start();
+    draw_news();
     (void)pthread_mutex_unlock(&told.mutex);
 }
 
@@ -217,6 +246,7 @@ void cli_progress_of(int64_t done, int64_t total)
     (void)pthread_mutex_lock(&told.mutex);
     told.now.done = done;
     told.now.total = total;
+    draw_news();
     (void)pthread_mutex_unlock(&told.mutex);
 }
 

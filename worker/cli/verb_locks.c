@@ -87,6 +87,7 @@ release(struct pg *pg, struct ll_client *locks, const char *key, struct err *e)
         return held_error(locks, code, e);
     if (pg_commit(pg, e) != 0)
         return err_wrap(e, "%s was released, but its journal row was not written", key);
+    cli_progress_end();
     (void)printf("released %s\n", key);
     return 0;
 }
@@ -122,6 +123,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     is_quorum = c->is_quorum;
     if (argc == 1 || (argc == 2 && strcmp(argv[0], "release") != 0))
         return cli_usage("locks", "LL-1015 either no word, or `release KEY`");
+    cli_progress("asking Redis");
     code = session_open_locks(&s, &e);
     if (code == 0 && s.locks == NULL)
         code = err_set(&e, ERR_CONFIG,

@@ -158,6 +158,7 @@ static int release(struct pg *pg, json_t *doc, const char *item, struct err *e)
         return (int)e->code;
     if (item != NULL && n == 0)
         return err_set(e, ERR_INVALID, "LL-6006 %.80s is not parked any more", item);
+    cli_progress_end();
     (void)printf("released %zu\n", n);
     return 0;
 }

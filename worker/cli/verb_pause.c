@@ -28,6 +28,7 @@ static int pause_job(struct pg *pg, void *job, struct err *e)
     if (pg_exec(pg, SQL_PAUSE_STOP_JOB, params, 2, NULL, e) != 0 ||
         pg_exec(pg, SQL_PAUSE_LIST_JOBS, NULL, 0, &res, e) != 0)
         return (int)e->code;
+    cli_progress_end();
     for (size_t i = 0; i < pg_rows(res); i++) {
         const char *reason = pg_get_text(res, i, 3);
 
@@ -47,6 +48,7 @@ static int resume_job(struct pg *pg, void *job, struct err *e)
 
     if (pg_ask(pg, SQL_PAUSE_RESUME_JOB, &name, 1, &was_paused, e) != 0)
         return (int)e->code;
+    cli_progress_end();
     (void)printf(was_paused != 0 ? "%s is resumed\n" : "%s was not paused\n",
                  (const char *)job);
     return 0;

@@ -157,6 +157,7 @@ static int report(struct pg *pg, void *is_even, struct err *e)
             e->code = ERR_INVALID;
         return (int)e->code;
     }
+    cli_progress_end();
     if (values.csv)
         print_csv(res);
     else

@@ -28,7 +28,9 @@ static void check_reachable(struct doctor *d, struct finding *f)
         d->lock_code == LL_E_VERSION || d->lock_code == LL_E_CLUSTER)
         find(f, CHECK_OK, NULL, "it answers");
     else
-        find(f, CHECK_FAIL, "start the server, or mend redis.url and its password",
+        find(f, CHECK_FAIL,
+             "start the server, or mend redis.url, its user or its password "
+             "(redis.password_file)",
              "%s", ll_error(d->session.locks));
 }
 
@@ -41,8 +43,7 @@ static void check_code(
     if (d->lock_code == code)
         find(f, CHECK_FAIL, remedy, "%s", ll_error(d->session.locks));
     else if (d->lock_code != LL_OK)
-        find(f, CHECK_FAIL, "mend what redis_reachable names",
-             "not known: Redis was not asked");
+        find(f, CHECK_SKIP, NULL, "not known: Redis was not asked");
     else
         find(f, CHECK_OK, NULL, "%s", good);
 }

@@ -28,10 +28,10 @@ bool health_is_alive(const struct http *h, FILE *out)
 const char *health_state(enum slot_state state)
 {
     static const char *const names[SLOT_STATES] = {
-        [SLOT_STARTS] = "starts",         [SLOT_POSTGRES_DOWN] = "postgres_down",
-        [SLOT_CONNECTED] = "connected",   [SLOT_FAULT] = "fault",
-        [SLOT_REDIS_DOWN] = "redis_down", [SLOT_REDIS_WAITS] = "redis_waits",
-        [SLOT_WORKS] = "works",
+        [SLOT_STARTS] = "starts",       [SLOT_POSTGRES_DOWN] = "postgres_down",
+        [SLOT_CONNECTED] = "connected", [SLOT_REFUSED] = "refused",
+        [SLOT_FAULT] = "fault",         [SLOT_REDIS_DOWN] = "redis_down",
+        [SLOT_WORKS] = "works",         [SLOT_REDIS_WAITS] = "redis_waits",
     };
 
     return state < SLOT_STATES ? names[state] : "unknown";
@@ -79,12 +79,16 @@ static void note(struct http *h, int failures, const struct err *e)
 
 static int ping(struct session *s, struct err *e)
 {
-    int code = s->locks != NULL ? 0 : session_open_locks(s, e);
+    int code = session_open_locks(s, e);
 
     if (code != 0 || s->locks == NULL) /* no locks in Redis are wanted */
         return code;
     code = ll_connect(s->locks);
-    return code == LL_OK ? 0 : held_error(s->locks, code, e);
+    if (code == LL_OK)
+        return 0;
+    (void)held_error(s->locks, code, e);
+    session_forget_secret(s);
+    return (int)e->code;
 }
 
 void *ping_redis(void *arg)

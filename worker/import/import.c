@@ -76,6 +76,7 @@ static int prepare(struct import *im, struct err *e)
         SQL_IMPORT_CREATE_BAD,
     };
 
+    cli_progress("waiting for another seed or import");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (pg_exec(im->pg, steps[i], NULL, 0, NULL, e) != 0)
             return (int)e->code;
@@ -86,8 +87,7 @@ static int prepare(struct import *im, struct err *e)
 static int judge(const struct import *im, struct err *e)
 {
     if (im->bad_ct > IMPORT_TOLD_MAX)
-        (void)fprintf(stderr, "... and %zu more bad lines\n",
-                      im->bad_ct - IMPORT_TOLD_MAX);
+        cli_say("... and %zu more bad lines\n", im->bad_ct - IMPORT_TOLD_MAX);
     if (im->bad_ct == 0 || im->rejects.file != NULL)
         return 0;
     return err_set(

@@ -291,7 +291,7 @@ int import_store(struct import *im, struct err *e)
     int code = 0;
 
     for (size_t i = 0; code == 0 && i < step_ct; i++) {
-        cli_progress("step %zu of %zu, %s", i + 1, step_ct, steps[i].what);
+        cli_progress("%s, step %zu of %zu", steps[i].what, i + 1, step_ct);
         code = run_parts(im, &steps[i], e);
     }
     for (int id = 0; code == 0 && id < IMPORT_KINDS; id++) {

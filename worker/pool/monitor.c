@@ -22,6 +22,8 @@ static const struct trouble {
 } troubles[] = {
     {SLOT_POSTGRES_DOWN, SLOT_CONNECTED, LOG_WARN, "pool.postgres_down", "LL-5101",
      "pool.postgres_up", "PostgreSQL down"},
+    {SLOT_REFUSED, SLOT_WORKS, LOG_WARN, "pool.postgres_refuses", "LL-5105",
+     "pool.postgres_serves", "PostgreSQL refuses"},
     {SLOT_REDIS_DOWN, SLOT_WORKS, LOG_WARN, "pool.redis_down", "LL-5102",
      "pool.redis_up", "Redis down"},
     {SLOT_REDIS_WAITS, SLOT_WORKS, LOG_INFO, "pool.redis_waits", "LL-5103",

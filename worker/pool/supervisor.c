@@ -111,11 +111,6 @@ static void on_exit_of(struct pool *p, size_t i, int status)
         child->finished = true;
         if (code == EXIT_OK && !p->draining)
             forget_left(p, p->shared->slots[i].job);
-    } else if (code == EXIT_CONFIG || code == EXIT_REFUSED) { /* a new one would, too */
-        child->finished = true;
-        p->code = (enum exit_code)code;
-        log_error("pool.giving_up", "code=LL-5015 slot=%zu exit=%d", i, code);
-        drain(p);
     } else {
         schedule_restart(p, i, pid, status);
     }

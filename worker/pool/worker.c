@@ -70,6 +70,14 @@ static int reconnect(struct session *s, struct err *e)
     return session_connect(s, e);
 }
 
+/* A password file that cannot be read now is as good as a Redis that refuses. */
+static int reopen_locks(struct session *s, struct err *e)
+{
+    if (session_open_locks(s, e) == ERR_CONFIG)
+        e->code = ERR_REDIS;
+    return (int)e->code;
+}
+
 /* A usable connection, and nothing of before that is open. */
 static int ready(struct worker *w, struct err *e)
 {
@@ -79,17 +87,21 @@ static int ready(struct worker *w, struct err *e)
         return (int)e->code;
     if (w->slot->state < SLOT_CONNECTED)
         w->slot->state = SLOT_CONNECTED;
+    if (reopen_locks(s, e) != 0)
+        return (int)e->code;
     if (incidents_write(s, e) != 0 || crash_recover(s, e) != 0)
         return (int)e->code;
     return s->attempt.in_doubt ? in_doubt_settle(s, e) : 0;
 }
 
-/* A server that is full or sick answers with an error: it is no outage. */
+/* A server that is full or sick answers with an error: it is no outage. A password file
+ * that cannot be read now, or a pooler that was put before the server, is waited for.
+ */
 static bool is_outage(const struct worker *w, const struct err *e)
 {
     if (pg_is_usable(w->session.pg))
         return false;
-    if (e->code == ERR_TIMEOUT)
+    if (e->code == ERR_TIMEOUT || e->code == ERR_CONFIG)
         return true;
     return e->code == ERR_CONN && strncmp(e->sqlstate, "58", 2) != 0 &&
            (strncmp(e->sqlstate, "53", 2) != 0 || strcmp(e->sqlstate, "53300") == 0);
@@ -106,24 +118,29 @@ static bool is_fault(struct worker *w, const struct err *e)
     return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
 }
 
-/* After an error: true to go on after a pause, false to end the process. */
-static bool survive(struct worker *w, const struct err *e, unsigned failures)
+/* Rights and tables were there when the pool started: they may come back, as after a
+ * restore. */
+static bool is_refusal(const struct err *e)
+{
+    return e->code == ERR_DENIED || e->code == ERR_SCHEMA;
+}
+
+/* After an error: tells the supervisor what it is, and pauses. */
+static void survive(struct worker *w, const struct err *e, unsigned failures)
 {
     log_debug("worker.retry", "failures=%u err=%s", failures, LOG_TEXT(e->msg));
-    if (e->code == ERR_SCHEMA || e->code == ERR_DENIED || e->code == ERR_CONFIG) {
-        log_error("worker.failed", "code=LL-5018 err=%s", LOG_TEXT(e->msg));
-        return false;
-    }
     if (e->code == ERR_REDIS) {
         w->session.clocks_ms = 0;
         note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
                      e->msg);
+        session_forget_secret(&w->session);
     } else if (is_outage(w, e))
         note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
+    else if (is_refusal(e))
+        note_trouble(w, SLOT_REFUSED, e->msg);
     else if (is_fault(w, e))
         note_trouble(w, SLOT_FAULT, e->msg);
     pause_ms(w, clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
-    return true;
 }
 
 /* ---- work ---- */
@@ -190,8 +207,7 @@ static enum exit_code live(struct worker *w)
 
         if (step(w, &e) != 0) {
             ms = clk_ms() - begun_ms;
-            if (!survive(w, &e, failures++))
-                return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_REFUSED;
+            survive(w, &e, failures++);
             schedule_fail(&w->schedule, out,
                           e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT, ms,
                           clk_ms());
@@ -271,7 +287,6 @@ enum exit_code worker_run(
 {
     static struct worker w;
     static struct batch batch;
-    struct err e = {0};
     enum exit_code code;
 
     w.session.config = c;
@@ -279,13 +294,6 @@ enum exit_code worker_run(
     w.session.slot = slot;
     w.session.batch = &batch;
     begin(&w, shared, once);
-    if (session_open_locks(&w.session, &e) != 0) {
-        log_error("worker.failed", "code=LL-5018 err=%s", LOG_TEXT(e.msg));
-        session_close(&w.session);
-        return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_BUG;
-    }
-    if (w.session.lock != NULL)
-        ll_set_nonce_copy(w.session.lock, w.session.inflight->nonce);
     code = live(&w);
     finish(&w);
     session_close(&w.session);

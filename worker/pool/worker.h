@@ -13,6 +13,7 @@ enum slot_state {
     SLOT_STARTS,
     SLOT_POSTGRES_DOWN,
     SLOT_CONNECTED, /* to PostgreSQL; no more is known */
+    SLOT_REFUSED,   /* by PostgreSQL, for a right or a table that is not there now */
     SLOT_FAULT,     /* an error that is neither server's */
     SLOT_REDIS_DOWN,
     SLOT_REDIS_WAITS, /* a quorum: there, but started too lately to grant a lock */
@@ -51,7 +52,8 @@ struct shared {
 /* The life of the worker in a slot; now: NULL for the database's clock. Works until it
  * is told to stop (TERM or INT, which it blocks and asks for), or, if once, until
  * nothing is due: EXIT_OK, or EXIT_LEFT when the due rows could not be had for three
- * leases (its slot says why). Any other code: a fault that does not mend. */
+ * leases (its slot says why). The pool had its first success before a worker was
+ * started: what is refused since is waited for, and no error ends a worker. */
 enum exit_code worker_run(const struct config *c,
                           const char *now,
                           bool once,

@@ -68,6 +68,7 @@ static int check_redis(struct session *s, struct err *e)
 {
     int code;
 
+    cli_progress("connecting to Redis");
     if (session_open_locks(s, e) != 0)
         return (int)e->code;
     if (s->locks == NULL)
@@ -119,7 +120,11 @@ static void make_months(const struct config *c)
     struct err e = {0};
     struct pg *pg;
 
-    if (cli_connect(c, "run", &pg, &e) != 0 || months_keep(pg, flags.now, &e) != 0)
+    if (cli_connect(c, "run", &pg, &e) == 0) {
+        cli_progress("making the months of what is due");
+        (void)!months_keep(pg, flags.now, &e);
+    }
+    if (e.code != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
     pg_close(pg);
 }
@@ -140,9 +145,11 @@ static void explain(const struct config *c, struct err *e)
 static int preflight(const struct config *c, const struct job_type *job, struct err *e)
 {
     struct session s = {.config = c, .job = job, .name = "preflight"};
-    int code = session_connect(&s, e);
     char url[CONFIG_TEXT];
+    int code;
 
+    cli_progress("connecting to PostgreSQL");
+    code = session_connect(&s, e);
     if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
         return err_wrap(e, "postgres.url %s",
                         config_mask(c->postgres_url, url, sizeof url));
@@ -195,8 +202,10 @@ static int check_objects(const struct config *c, struct err *e)
 {
     struct pg *pg;
 
-    if (cli_connect(c, "run", &pg, e) == 0)
+    if (cli_connect(c, "run", &pg, e) == 0) {
+        cli_progress("comparing the schema with that of the program");
         (void)!migrate_check_objects(pg, e);
+    }
     pg_close(pg);
     return (int)e->code;
 }
@@ -251,6 +260,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
             "pool.no_locks",
             "code=LL-5005 reason=\"locks.mode is database-only: no Redis lock is held; "
             "fences and constraints alone keep the totals\"");
+    cli_progress_end();
     return pool_run(&order);
 }
 
