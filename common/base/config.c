@@ -77,7 +77,7 @@ const struct config_option config_options[] = {
 #define ROW_JOB(name, NAME, workers, most, batch, poll_ms) \
     {"pool." #name ".workers", ROW_INT(job_workers[JOB_ROW_##name]), #workers, 0, most, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_WORKERS", #name, 0, 0, \
-     "worker processes of the job " #name ", at most " #most}, \
+     "worker processes of the job " #name}, \
     {"pool." #name ".batch", ROW_INT(job_batch[JOB_ROW_##name]), #batch, 1, 1000, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_BATCH", #name "-batch", 0, OPTION_RELOAD, \
      "most rows of one transaction of the job " #name}, \

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The count of scripts/test, by what cmocka of either release of Debian prints: 1.1.5 of Debian 12, 1.1.7 of Debian 13.
+# Counts of scripts/test, by the words that cmocka of either release of Debian prints: 1.1.5 of Debian 12, 1.1.7 of Debian 13.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0

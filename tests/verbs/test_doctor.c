@@ -158,6 +158,10 @@ CASE(configuration_that_others_write_is_found)
     assert_int_equal(chmod(path, 0622), 0);
     fixture_env("LEDGERLOCK_CONFIG", path);
     finds(1, "configuration_file", "FAIL", "may be written by others");
+    fixture_env("LEDGERLOCK_CONFIG", NULL);
+    finds(0, "configuration_file", "OK", "none is read");
+    runs(&world.f, 1, "doctor --config %s", path);
+    shows("may be written by others");
     (void)unlink(path);
 }
 

@@ -177,6 +177,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_close_month = {
     .name = "close-month",
+    .use = "YYYY-MM",
     .sentence = "proves a month that is over and seals it: its rows never change again",
     .example = "ledgerlock close-month 2026-10",
     .run = run,

@@ -16,7 +16,8 @@
 struct cli_flag {
     const char *name; /* without dashes */
 
-    enum { CLI_BOOL, CLI_INT, CLI_TEXT } type; /* bool, int64_t, const char * */
+    /* bool, int64_t, and kinds of text: const char * */
+    enum { CLI_BOOL, CLI_INT, CLI_TEXT, CLI_FILE, CLI_TIME, CLI_SPAN } type;
 
     size_t offset;
     int64_t min, max; /* CLI_INT */
@@ -28,8 +29,11 @@ struct cli_flag {
  * after an error, `return cli_fail(&e)`. */
 struct cli_verb {
     const char *name;
-    const char *sentence;         /* one line for `ledgerlock help` */
-    const char *example;          /* one line for `ledgerlock VERB -h` */
+    const char *use;      /* its words: "order|subscription ID"; NULL: none */
+    const char *sentence; /* one line for `ledgerlock help` */
+    const char *example;  /* one line for `ledgerlock VERB -h` */
+    const char *settings; /* groups of settings that it is about, as "pool. http.":
+                             its help shows them; NULL: none */
     const struct cli_flag *flags; /* ends with a row whose name is NULL; may be NULL */
     void *values;                 /* the struct that flags fill; holds the defaults */
     enum exit_code (*run)(const struct config *c, int argc, char **argv);
@@ -63,9 +67,24 @@ bool cli_is_single(void);
 /* A verb by name, or NULL. */
 const struct cli_verb *cli_find(const char *name);
 
-/* Help on stdout: of the program, of one verb (sentence, example, flags, defaults). */
+/* Help on stdout: of the program, of one verb (use, sentence, example, its own flags
+ * with their defaults), and of the settings, which every verb takes as flags. */
 void cli_help(void);
 void cli_help_verb(const struct cli_verb *verb);
+void cli_help_settings(void);
+
+/* The value of a setting and of a flag in the help: "URL"; "": the flag has none. */
+const char *cli_value_word(const struct config_option *o);
+const char *cli_flag_word(const struct cli_flag *f);
+
+/* The meaning of an exit code, in the order of the numbers. */
+struct cli_exit {
+    enum exit_code code;
+    const char *means;
+};
+
+extern const struct cli_exit cli_exits[];
+extern const size_t cli_exit_ct;
 
 /* True for a word like LL-2001. */
 bool cli_is_code(const char *word);
@@ -78,11 +97,15 @@ void cli_list_codes(void);
 /* On stdout: what bash loads to complete verbs, their words, flags and choices. */
 void cli_completion(void);
 
-/* On stdout: the man page of the settings, from their table. */
+/* On stdout: the manual pages ledgerlock(1) and ledgerlock.cfg(5), from the tables. */
+void cli_man_program(void);
 void cli_man_settings(void);
 
 /* The program after main: parses, loads the configuration, runs the verb. */
 enum exit_code cli_main(const struct cli_program *program, int argc, char **argv);
+
+/* The configuration file of this call, from --config or LEDGERLOCK_CONFIG; NULL: none. */
+const char *cli_config_path(void);
 
 /* Loads the configuration again from file, environment and the flags of the call.
  * *fresh is complete only when it returns 0; then the log uses it, unless an option

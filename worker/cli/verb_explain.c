@@ -221,7 +221,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_explain = {
     .name = "explain",
-    .sentence = "the life of one subscription or order, and what it waits for now",
+    .use = "order|subscription ID",
+    .sentence =
+        "tells the life of one subscription or order, and what it waits for now",
     .example = "ledgerlock explain order 42",
     .flags = flags,
     .values = &values,

@@ -137,7 +137,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_locks = {
     .name = "locks",
-    .sentence = "held locks with holder, token and time left; `release KEY` frees one",
+    .use = "[release KEY]",
+    .sentence =
+        "lists held locks with holder, token and time left; `release KEY` frees one",
     .example = "ledgerlock locks release user:42 --yes",
     .flags = flags,
     .values = &values,

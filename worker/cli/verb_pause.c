@@ -78,7 +78,8 @@ static enum exit_code run_resume(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_pause = {
     .name = "pause",
-    .sentence = "no pool works a job any more, until it is resumed",
+    .use = "JOB",
+    .sentence = "stops all pools from working a job, until it is resumed",
     .example = "ledgerlock pause billing --reason 'the bank is closed'",
     .flags = flags,
     .values = &values,
@@ -89,7 +90,8 @@ const struct cli_verb verb_pause = {
 
 const struct cli_verb verb_resume = {
     .name = "resume",
-    .sentence = "the pools work a paused job again",
+    .use = "JOB",
+    .sentence = "lets the pools work a paused job again",
     .example = "ledgerlock resume billing",
     .run = run_resume,
     .max_words = 1,

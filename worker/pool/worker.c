@@ -185,10 +185,12 @@ static int step(struct worker *w, struct err *e)
 }
 
 /* Another worker serves the job when this one could not work for longer than a lease.
- */
-static void stand_back(struct worker *w, bool is_whole)
+ * An error of rows is no reason: another worker would meet it, too. */
+static void stand_back(struct worker *w, const struct err *e)
 {
-    if (is_whole && w->slot->state == SLOT_WORKS)
+    enum slot_state state = w->slot->state;
+
+    if (state == SLOT_WORKS || (state == SLOT_FAULT && e->code != ERR_REFUSED))
         w->well_ms = clk_ms();
     else if (standby_yield(&w->session, clk_ms() - w->well_ms))
         pause_ms(w, STANDBY_YIELDS_MS);
@@ -227,10 +229,10 @@ static enum exit_code live(struct worker *w)
             schedule_fail(&w->schedule, out,
                           e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT, ms,
                           clk_ms());
-            stand_back(w, false);
+            stand_back(w, &e);
             continue;
         }
-        stand_back(w, true);
+        stand_back(w, &e);
         failures = 0;
         if (w->schedule.once &&
             pool_progress_is_done(&w->progress, s, w->slot->left, &code))

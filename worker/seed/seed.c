@@ -321,8 +321,8 @@ static const struct cli_flag flag_table[] = {
     {"skus",          CLI_INT,  FLAG(skus),          0, 5000000,   "how many SKUs"},
     {"orders",        CLI_INT,  FLAG(orders),        0, 100000000, "how many orders"},
     {"seed",          CLI_INT,  FLAG(seed),          0, INT64_MAX, "the number that everything is made from"},
-    {"now",           CLI_TEXT, FLAG(now),           0, 0,         "time that counts as now (default: today, by the database's clock)"},
-    {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, when there is data"},
+    {"now",           CLI_TIME, FLAG(now),           0, 0,         "time that counts as now (default: today, by the database's clock)"},
+    {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, if there is data"},
     {NULL,            CLI_BOOL, 0,                   0, 0,         NULL},
 };
 /* clang-format on */
@@ -330,10 +330,10 @@ static const struct cli_flag flag_table[] = {
 const struct cli_verb verb_seed = {
     .name = "seed",
     .sentence =
-        "fill an empty database with made-up users, subscriptions, SKUs and orders",
-    .example =
-        "ledgerlock seed --users 5000 --subscriptions 20000 --orders 5000 --seed 7",
+        "fills an empty database with made-up users, subscriptions, SKUs and orders",
+    .example = "ledgerlock seed --users 5000 --subscriptions 20000 --seed 7",
     .flags = flag_table,
     .values = &flags,
+    .settings = "import.",
     .run = run_verb,
 };

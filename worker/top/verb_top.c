@@ -250,7 +250,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_top = {
     .name = "top",
-    .sentence = "the state of all pools in a terminal, new each second; q ends it",
+    .sentence =
+        "shows the state of all pools in a terminal, new each second; q ends it",
     .example = "ledgerlock top",
+    .settings = "http.listen",
     .run = run,
 };
