@@ -75,16 +75,45 @@ CASE(readiness_names_the_server_that_is_down)
     page_await(200, "/readyz", "");
 }
 
-/* Guarantee: /readyz and redis_up notice that Redis is gone while no worker has
- * anything to do, and that it is back. */
-CASE(readiness_notices_that_an_idle_pool_has_no_redis)
+static void kill_redis(void)
 {
     fixture_redis_kill(&world.redis);
-    page_await(503, "/readyz", "Redis does not answer: ");
+}
+
+static void start_redis(void)
+{
+    pool_redis_start(&world.redis);
+}
+
+static void take_rights(void)
+{
+    (void)redis_do("ACL SETUSER default -evalsha -eval");
+}
+
+static void give_rights(void)
+{
+    (void)redis_do("ACL SETUSER default +@all");
+}
+
+static const struct {
+    const char *name;
+    void (*on)(void);
+    void (*off)(void);
+} gone[] = {
+    {"redis", kill_redis, start_redis},
+    {"right_to_lock", take_rights, give_rights},
+};
+
+/* Guarantee: /readyz and redis_up notice that Redis, or the right to take a lock there,
+ * is gone while no worker has anything to do, and that it is back. */
+CASE_ROWS(readiness_notices_that_an_idle_pool_has_no, gone)
+{
+    row->on();
+    page_await(503, "/readyz", "Redis grants no lock: ");
     assert_null(strstr(page.body, "redis_down")); /* of a worker, which did not ask */
     page_is(200, "/metrics");
     assert_true(page_metric("ledgerlock_redis_up") == 0);
-    pool_redis_start(&world.redis);
+    row->off();
     page_await(200, "/readyz", "");
 }
 
@@ -96,20 +125,6 @@ CASE(liveness_notices_a_supervisor_that_stands_still)
     page_await(503, "/livez", "");
     assert_int_equal(kill(world.pool.pid, SIGCONT), 0);
     page_await(200, "/livez", "");
-}
-
-/* Guarantee: The process that serves the page may die: workers go on, and it comes
- * back. */
-CASE(page_that_is_killed_comes_back_and_costs_no_work)
-{
-    pid_t first = pool_page();
-
-    assert_true(first > 0);
-    assert_int_equal(kill(first, SIGKILL), 0);
-    pool_log_wait(&world.pool, "event=pool.http_died");
-    page_await(200, "/livez", "");
-    assert_int_not_equal(pool_page(), first);
-    pool_logged(0, "event=pool.worker_died");
 }
 
 /* ---- strangers ---- */

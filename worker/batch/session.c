@@ -6,9 +6,9 @@
 
 #include "common/base/secret.h"
 
-/* A worker asks something of PostgreSQL every two seconds at least. One that is frozen
- * must not keep the others standing by, of a job that one worker serves. */
-enum { SILENT_MS = 10000 };
+/* One that is frozen must not keep the others standing by, of a job that one worker
+ * serves. */
+enum { SILENT_MS = 2 * HEARTBEAT_MS };
 
 void (*session_hook)(const struct session *s, enum hook_point point);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/base/age.h"
+#include "worker/batch/batch.h"
 #include "worker/doctor/doctor.h"
 
 static bool has_locks(const struct doctor *d, struct finding *f)
@@ -51,6 +52,25 @@ static void check_code(
 static void check_version(struct doctor *d, struct finding *f)
 {
     check_code(d, f, LL_E_VERSION, "6.2 or newer", "Redis 6.2 or newer is needed");
+}
+
+/* The handshake needs fewer rights than a lock. */
+static void check_rights(struct doctor *d, struct finding *f)
+{
+    struct err e = {0};
+
+    if (!has_locks(d, f))
+        return;
+    if (d->lock_code != LL_OK)
+        check_code(d, f, LL_OK, "", "");
+    else if (batch_try_lock(&d->session, &e) == 0)
+        find(f, CHECK_OK, NULL, "its user may take and release a lock");
+    else
+        find(f, d->session.is_early ? CHECK_WARN : CHECK_FAIL,
+             d->session.is_early
+                 ? "wait: new servers of a quorum grant nothing yet"
+                 : "give the user these rights: config/redis-acl.example",
+             "%s", e.msg);
 }
 
 static void check_eviction(struct doctor *d, struct finding *f)
@@ -130,11 +150,8 @@ static void check_user(struct doctor *d, struct finding *f)
 }
 
 const struct check checks_of_redis[] = {
-    {"redis_reachable", check_reachable},
-    {"redis_version", check_version},
-    {"redis_eviction", check_eviction},
-    {"redis_clock", check_clock},
-    {"redis_transport", check_transport},
-    {"redis_user", check_user},
-    {NULL, NULL},
+    {"redis_reachable", check_reachable}, {"redis_version", check_version},
+    {"redis_eviction", check_eviction},   {"redis_rights", check_rights},
+    {"redis_clock", check_clock},         {"redis_transport", check_transport},
+    {"redis_user", check_user},           {NULL, NULL},
 };

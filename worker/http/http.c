@@ -266,9 +266,7 @@ static void serve(const struct companion_order *order)
 
     (void)sigemptyset(&stops);
     (void)sigaddset(&stops, SIGTERM);
-    (void)sigaddset(&stops, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &stops, NULL);
-    (void)signal(SIGHUP, SIG_IGN);
     if (order->allow_chaos)
         h.chaos = chaos_open(&h);
     h.daemon = start(&h);

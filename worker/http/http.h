@@ -46,7 +46,7 @@ struct http {
     int64_t stale_ms;        /* they are read again before they are so old */
     char trouble[300];       /* why the tables could not be read; "" */
     char audit_trouble[300]; /* why the last whole audit failed; "" */
-    char redis_trouble[300]; /* why Redis does not answer; "" */
+    char redis_trouble[300]; /* why Redis grants no lock; "" */
     struct listener *listeners;
     size_t listener_ct;
     bool is_ending;

@@ -25,9 +25,9 @@ struct pool_order {
  * serve at once. */
 int64_t pool_workers(const struct config *c, int job);
 
-/* Runs until told to stop (TERM, INT: drain within config.grace_ms; a second one: at
- * once) or, with once, until every worker found nothing due. Works as process 1. With
- * once, prints one line that says what was done, left and parked. Returns the exit
+/* Runs until told to stop (TERM, INT, QUIT: drain within config.grace_ms; a second one:
+ * at once) or, with once, until every worker found nothing due. Works as process 1.
+ * With once, prints one line that says what was done, left and parked. Returns the exit
  * code: 0, 7 (work was left), 8 (something was parked), 9 (an error let nothing be
  * committed for config.give_up_ms), 70 (workers keep dying and nothing is committed),
  * or the worker's own when it asks not to be started again. */

@@ -196,6 +196,19 @@ static void stand_back(struct worker *w, const struct err *e)
         pause_ms(w, STANDBY_YIELDS_MS);
 }
 
+/* Until the next pull; a long one is no silence. */
+static void rest(struct worker *w, int64_t ms)
+{
+    int64_t until_ms = clk_ms() + ms, left_ms = ms;
+
+    for (; !w->stopping && left_ms > 0; left_ms = until_ms - clk_ms()) {
+        int64_t beat_ms = heartbeat_due_ms(&w->heartbeat) - clk_ms();
+
+        pause_ms(w, beat_ms < left_ms ? beat_ms : left_ms);
+        heartbeat(&w->heartbeat, &w->session);
+    }
+}
+
 static enum exit_code live(struct worker *w)
 {
     struct session *s = &w->session;
@@ -207,7 +220,10 @@ static enum exit_code live(struct worker *w)
         int64_t begun_ms = clk_ms(), ms;
         struct err e = {0};
 
-        if (step(w, &e) != 0) {
+        bool is_whole = step(w, &e) == 0;
+
+        heartbeat(&w->heartbeat, s);
+        if (!is_whole) {
             ms = clk_ms() - begun_ms;
             survive(w, &e, failures++);
             schedule_fail(&w->schedule, out,
@@ -218,12 +234,11 @@ static enum exit_code live(struct worker *w)
         }
         stand_back(w, &e);
         failures = 0;
-        heartbeat(&w->heartbeat, s);
         if (w->schedule.once &&
             pool_progress_is_done(&w->progress, s, w->slot->left, &code))
             return code;
         ms = clk_ms() - begun_ms;
-        pause_ms(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
+        rest(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
     }
     return EXIT_OK;
 }
@@ -279,9 +294,7 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     schedule_start(&w->schedule);
     (void)sigemptyset(&w->stops);
     (void)sigaddset(&w->stops, SIGTERM);
-    (void)sigaddset(&w->stops, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &w->stops, NULL);
-    (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
 }
 
 enum exit_code worker_run(

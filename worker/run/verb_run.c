@@ -8,6 +8,7 @@
 #include "worker/batch/batch.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/migrate.h"
+#include "worker/cli/rights.h"
 #include "worker/http/companion_http.h"
 #include "worker/pool/pool.h"
 
@@ -74,6 +75,9 @@ static int check_redis(struct session *s, struct err *e)
         return err_set(e, ERR_REDIS,
                        "LL-4008 %s; see redis.url in `ledgerlock config show`",
                        ll_error(s->locks));
+    if (batch_try_lock(s, e) != 0 && !s->is_early)
+        return (int)e->code;
+    *e = (struct err){0};
     return clocks_check_redis(s, e);
 }
 
@@ -124,13 +128,15 @@ static void make_months(const struct config *c)
     pg_close(pg);
 }
 
-/* A statement could not be prepared: reports a schema that is missing or older. */
+/* A statement could not be prepared: reports a role without rights, or a schema that is
+ * missing or older. */
 static void explain(const struct config *c, struct err *e)
 {
     struct err why = {0};
     struct pg *pg;
 
-    if (cli_connect(c, "run", &pg, &why) == 0 && migrate_check(pg, &why) != 0)
+    if (cli_connect(c, "run", &pg, &why) == 0 &&
+        (rights_check(pg, &why) != 0 || migrate_check(pg, &why) != 0))
         *e = why;
     pg_close(pg);
 }
@@ -149,6 +155,8 @@ static int preflight(const struct config *c, const struct job_type *job, struct 
     if (code == ERR_SCHEMA)
         explain(c, e);
     code = (int)e->code;
+    if (code == 0)
+        code = rights_check(s.pg, e);
     if (code == 0)
         code = migrate_check(s.pg, e);
     if (code == 0)
