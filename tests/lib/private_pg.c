@@ -175,9 +175,9 @@ void private_pg_follow(struct private_pg *standby, const struct private_pg *prim
     char commands[200];
 
     (void)snprintf(commands, sizeof commands,
-                   "pg_basebackup -D data -R -X stream -c fast -h %s -U postgres "
+                   "pg_basebackup -D data -R -X stream -c fast -p %d -h %s -U postgres "
                    "--no-sync",
-                   primary->dir);
+                   primary->port != 0 ? primary->port : PORT, primary->dir);
     private_pg_fill(standby, commands);
 }
 

@@ -123,10 +123,10 @@ CASE(rights_that_a_restore_left_out_are_given_again)
 {
     restore(WITHOUT_RIGHTS, BY_PG_RESTORE, "ledgerlock_owner");
     become("ledgerlock_worker");
-    says(&copy, 6, "LL-3107 role ledgerlock_worker may not use schema ledgerlock",
+    says(&copy, 6, "LL-3108 role ledgerlock_worker may not use schema ledgerlock",
          "run --once");
     shows("whose owner is ledgerlock_owner");
-    says(&copy, 6, "LL-3107", "audit");
+    says(&copy, 6, "LL-3108", "audit");
     become("ledgerlock_owner");
     says(&copy, 0, "gave the roles their rights again", "migrate");
     says(&copy, 0, "schema is up to date", "migrate");
@@ -184,7 +184,7 @@ CASE(shop_that_was_restored_to_the_superuser_says_whose_it_is)
     restore("pg_dump -Fc --no-owner -f dump -d \"$FROM\"", BY_PG_RESTORE, "postgres");
     become("ledgerlock_owner");
     says(&copy, 6,
-         "LL-3107 role ledgerlock_owner may not use schema ledgerlock, whose owner is "
+         "LL-3108 role ledgerlock_owner may not use schema ledgerlock, whose owner is "
          "postgres",
          "migrate");
 }

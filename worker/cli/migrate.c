@@ -42,7 +42,7 @@ int migrate_read(struct pg *pg, struct pg_result **applied, struct err *e)
     if (found == CLOSED)
         (void)err_set(
             e, ERR_SCHEMA,
-            "LL-3107 role %s may not use schema %s, whose owner is %s: log in "
+            "LL-3108 role %s may not use schema %s, whose owner is %s: log in "
             "as a role that may, or give the roles their rights by `ledgerlock "
             "migrate` as that owner",
             pg_get_text(res, 0, 2), pg_schema(pg), pg_get_text(res, 0, 1));

@@ -218,13 +218,16 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         (void)!migrate(pg, &e);
     cli_progress_end();
     pg_close(pg);
+    cli_name_role("migrate", &e);
     return e.code == 0 ? EXIT_OK : cli_fail(&e);
 }
 
 const struct cli_verb verb_migrate = {
     .name = "migrate",
+    .who = "the owner of the schema",
     .sentence = "makes the schema or brings it up to this program; safe to run again",
-    .example = "ledgerlock migrate --postgres-url postgresql://ledgerlock_migrate@db/shop",
+    .example =
+        "ledgerlock migrate --postgres-url postgresql://ledgerlock_migrate@db/shop",
     .flags = flags,
     .values = &values,
     .run = run,
