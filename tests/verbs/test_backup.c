@@ -123,10 +123,12 @@ CASE(rights_that_a_restore_left_out_are_given_again)
 {
     restore(WITHOUT_RIGHTS, BY_PG_RESTORE, "ledgerlock_owner");
     become("ledgerlock_worker");
-    says(&copy, 6, "LL-3108 role ledgerlock_worker may not use schema ledgerlock",
-         "run --once");
-    shows("whose owner is ledgerlock_owner");
-    says(&copy, 6, "LL-3108", "audit");
+    says(&copy, 6, "LL-3107 the role ledgerlock_worker may not use the schema", "run");
+    shows("run `ledgerlock migrate` as ledgerlock_owner");
+    says(&copy, 6,
+         "LL-3108 role ledgerlock_worker may not use schema ledgerlock, whose "
+         "owner is ledgerlock_owner",
+         "audit");
     become("ledgerlock_owner");
     says(&copy, 0, "gave the roles their rights again", "migrate");
     says(&copy, 0, "schema is up to date", "migrate");
