@@ -1,7 +1,7 @@
 -- next_feed_no(): the number of this transaction in the feed of decisions (decisions_since): the base of the feed and its transaction
 -- id. A reader knows from its snapshot below which id all transactions have ended, so it never passes one that is open; a number
 -- of a sequence would not tell.
--- The rows of a dump carry the ids of the server that they were made on. If the ids of those rows are above the ids of this server, the
+-- The rows of a dump carry the ids of the server that they were made on. If these ids are above those of this server, the
 -- base rises first, so numbers rise for ever. No row that is visible has an id from the end of the snapshot on but one of the
 -- transaction itself. All is read in one statement, of one snapshot, and the base is only changed as it was read: else a
 -- second rise would pass the numbers of transactions that are open.

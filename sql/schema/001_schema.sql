@@ -229,7 +229,7 @@ CREATE TABLE stock_movements (
                                           OR (kind = 'adjust' AND qty <> 0))
 ) PARTITION BY RANGE (source_at);
 COMMENT ON TABLE stock_movements IS
-  'Every change of on_hand. sale: source is the order_id; receive: source is the delivery number given by the caller; adjust: adjustment_id; return: return_id.';
+  'Every change of on_hand. sale: source is the order_id; receive: delivery_id; adjust: adjustment_id; return: return_id.';
 COMMENT ON COLUMN stock_movements.source_at IS
   'The time that the source itself has and keeps: placed_at of the order, or the time of the delivery, adjustment or return. It names the partition.';
 
@@ -279,17 +279,18 @@ COMMENT ON TABLE deposits IS
   'The keys of deposits that clients made. The number of its transfer is given here, so no key meets that of another caller or an importer.';
 
 CREATE TABLE deliveries (
-  sku_id      bigint NOT NULL CONSTRAINT delivery_has_a_sku REFERENCES stock,
-  delivery_no bigint NOT NULL,
-  qty         bigint NOT NULL CONSTRAINT delivery_qty_positive CHECK (qty > 0),
-  at          timestamptz NOT NULL,
-  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_delivery_per_number PRIMARY KEY (sku_id, delivery_no),
+  sku_id          bigint NOT NULL CONSTRAINT delivery_has_a_sku REFERENCES stock,
+  idempotency_key text COLLATE "C" NOT NULL,
+  delivery_id     bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_delivery_per_number UNIQUE,
+  qty             bigint NOT NULL CONSTRAINT delivery_qty_positive CHECK (qty > 0),
+  at              timestamptz NOT NULL,
+  recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT one_delivery_per_key PRIMARY KEY (sku_id, idempotency_key),
   CONSTRAINT delivery_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON COLUMN deposits.at IS 'The source_at of its transfer.';
 COMMENT ON COLUMN deliveries.at IS 'The source_at of its movement.';
-COMMENT ON TABLE deliveries IS 'The deliveries that clients reported. The movement of each has the same number and quantity.';
+COMMENT ON TABLE deliveries IS 'The deliveries that clients reported. The movement of each has its number as source.';
 
 CREATE TABLE prorations (
   subscription_id bigint NOT NULL,
@@ -542,6 +543,9 @@ CREATE TABLE workers (
 COMMENT ON COLUMN workers.job IS 'The job that the worker works.';
 COMMENT ON TABLE workers IS
   'The counters of each worker slot of each pool since the pool started; kept across restarts of the process in the slot.';
+CREATE VIEW live_workers AS
+  SELECT * FROM workers WHERE seen_at > clock_timestamp() - interval '10 seconds';
+COMMENT ON VIEW live_workers IS 'The workers that reported of late: each does so every five seconds, also while it has nothing to do.';
 
 CREATE TABLE audits (
   audit_id   bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_audit PRIMARY KEY,

@@ -24,7 +24,7 @@ static const char world[] =
     " place_order(1, 'k2', '[{\"sku\": \"A\", \"qty\": 1}]');"
     "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES"
     " (1, 'receive', 1, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());"
-    "SELECT receive_stock('A', 7, 5); SELECT deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');"
+    "SELECT receive_stock('A', '7', 5); SELECT deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');"
     "INSERT INTO transfers VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());"
     "SELECT pause_job('billing'); SELECT report_audit(1, 66, '[]');"
     "INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');"
@@ -184,7 +184,9 @@ static const struct refusal {
     {"contracts", "UPDATE contracts SET user_id = 99"},
     {"contracts", NO_REPAIR "DELETE FROM contracts"},
     {"deliveries",
-     "INSERT INTO deliveries (sku_id, delivery_no, qty, at) VALUES (1, 7, 5, now())"},
+     "INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '7', 5, now())"},
+    {"deliveries",
+     "INSERT INTO deliveries OVERRIDING SYSTEM VALUE SELECT sku_id, '8', delivery_id, qty, at FROM deliveries"},
     {"deliveries", "UPDATE deliveries SET qty = 0"},
     {"deliveries", "UPDATE deliveries SET sku_id = 99"},
     {"deliveries", NO_REPAIR "DELETE FROM deliveries"},

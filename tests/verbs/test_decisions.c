@@ -1,5 +1,6 @@
 /* decisions: the feed of what was decided, read beside those who decide. */
 #include "tests/lib/client.h"
+#include "tests/lib/private_pg.h"
 #include "tests/lib/runs.h"
 #include "tests/lib/session.h"
 
@@ -15,7 +16,10 @@ static void prepare(void)
         world_user(user, user == 3 ? 0 : 1000);
 }
 
-WORLD(.also = prepare);
+/* A server of its own: a transaction that is open in another database holds up the
+ * feed. */
+const struct world_plan world_plan = {.also = prepare};
+GROUP(GROUP_OF_WORLD, .start = private_pg_begin, .stop = private_pg_end);
 
 #define ORDER(user, key, sku)                                                          \
     "SELECT place_order(" user ", '" key "', '[{\"sku\": \"" sku "\", \"qty\": 1}]')"
@@ -23,8 +27,8 @@ WORLD(.also = prepare);
     "SELECT subscribe(" user ", '" plan "', 300, 'USD', 'month', 1, now(), 0, '" plan  \
     "')"
 
-/* The decisions that the reader is given, as text, and its cursor moves on. The session
- * is the caller's. */
+/* Reads a page of decisions, as text, and moves the cursor on. The session is the
+ * caller's. */
 static const char *read_in(PGconn *reader, int limit)
 {
     static char text[4096];
@@ -164,8 +168,8 @@ CASE(parked_order_comes_when_it_is_decided)
     "SELECT * FROM apply_charges(" token ", 'w', NULL, '{1}',"                         \
     " (SELECT array_agg(ctid) FROM subscriptions), '{1}', 1000)"
 
-/* The transaction that began first and is open while the reader reads, and what comes
- * when it ends. */
+/* A transaction that began first and is open while the reader reads: what it does, and
+ * what comes when it ends. */
 static const struct {
     const char *name, *before, *sql, *comes;
 } early[] = {
@@ -246,32 +250,6 @@ CASE_ROWS(reader_that_decides_itself_misses_nothing_at, levels)
 }
 
 /* ---- cursors ---- */
-
-/* clang-format off */
-static const struct {
-    const char *name, *sql;
-} wrong[] = {
-    {"empty_cursor",       "decisions_since('')"},
-    {"text",               "decisions_since('yesterday')"},
-    {"cursor_with_more",   "decisions_since('7.1.1')"},
-    {"number_too_long",    "decisions_since('9999999999999999999')"},
-    {"cursor_ahead",       "decisions_since('99999999999')"},
-    {"limit_of_none",      "decisions_since(NULL, NULL)"},
-    {"limit_of_0",         "decisions_since(NULL, 0)"},
-    {"limit_of_1001",      "decisions_since(NULL, 1001)"},
-    {"time_of_none",       "decisions_from(NULL)"},
-    {"time_without_end",   "decisions_from('infinity')"},
-};
-
-/* clang-format on */
-
-CASE_ROWS(reader_is_refused_a, wrong)
-{
-    char sql[128];
-
-    (void)snprintf(sql, sizeof sql, "SELECT * FROM %s", row->sql);
-    refused("LL002", sql);
-}
 
 CASE(cursor_of_a_time_gives_what_was_decided_since)
 {
