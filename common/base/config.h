@@ -57,6 +57,8 @@ struct config {
                                    "USD" */
     char http_listen[CONFIG_TEXT]; /* http.listen: [address:]port; "": nothing is served
                                     */
+    char http_hosts[CONFIG_TEXT];  /* http.hosts: names by which the page may be asked,
+                                      comma list; "": none beside those without a dot */
     int64_t http_audit_every_s;    /* http.audit_every_s: 0 .. 86400, default 600 */
     char log_level[CONFIG_TEXT];   /* log.level: debug, info, warn, error */
     char log_format[CONFIG_TEXT];  /* log.format: auto, logfmt, human */

@@ -127,6 +127,13 @@ static int check_schema(struct config *c, struct err *e)
                            e);
 }
 
+/* Names as they stand in a Host header, without a port. */
+static bool are_hosts(const char *names)
+{
+    return names[strspn(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "0123456789-.,_ ")] == '\0';
+}
+
 int config_check(struct config *c, struct err *e)
 {
     if (check_schema(c, e) != 0 || check_no_secret(c, e) != 0)
@@ -140,6 +147,11 @@ int config_check(struct config *c, struct err *e)
         return wrong(c, "locks.prefix", "be printable ASCII without blanks", e);
     if (strspn(c->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
         return wrong(c, "import.currency", "be three capital letters such as EUR", e);
+    if (!are_hosts(c->http_hosts))
+        return wrong(c, "http.hosts",
+                     "be names as ops.example.com, separated by commas, without "
+                     "scheme, port or *",
+                     e);
     c->any_order = strcmp(c->orders_order, "any") == 0;
     c->transaction_pooling = strcmp(c->postgres_pooling, "transaction") == 0;
     return 0;

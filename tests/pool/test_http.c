@@ -10,7 +10,9 @@ static const struct pool_work small = {
 /* A pool that has done all of its work, and answers. */
 static void start_and_drain(void)
 {
-    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now());
+    page_start("run -w 2 --now %s --http-audit-every-s 1 --http-hosts "
+               "Ops.example.com,pool.shop.svc",
+               pool_work_now());
     pool_work_wait(pool_work_all());
     page_await(200, "/readyz", "");
 }
@@ -121,7 +123,16 @@ static const struct {
     {"a_name_of_the_internet", "GET /state HTTP/1.1\r\nHost: shop.example.com:1", 403},
     {"a_name_that_ends_like_ours", "GET /state HTTP/1.1\r\nHost: 127.0.0.1.example",
      403},
+    {"a_name_that_ends_like_a_name_of_the_settings",
+     "GET /state HTTP/1.1\r\nHost: evil.ops.example.com", 403},
+    {"a_name_like_the_begin_of_one", "GET /state HTTP/1.1\r\nHost: ops.example", 403},
+    {"two_names_of_the_settings",
+     "GET /state HTTP/1.1\r\nHost: ops.example.com,pool.shop.svc", 403},
     {"no_host", "GET /state HTTP/1.0\r\nHost:", 403},
+    {"head_by_a_name_of_the_internet", "HEAD / HTTP/1.1\r\nHost: shop.example.com",
+     403},
+    {"metrics_for_a_page_of_another_site",
+     "GET /metrics HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site", 403},
     {"a_page_of_another_site",
      "GET /state HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site", 403},
     {"a_frame_of_another_site",
@@ -131,8 +142,8 @@ static const struct {
     {"no_such_file", "GET /../etc/passwd HTTP/1.1\r\nHost: localhost", 404},
 };
 
-/* Guarantee: The page answers GET alone, by address or by a name without a dot, and no
- * page of another site. */
+/* Guarantee: The page answers GET and HEAD alone, by address, by a name without a dot
+ * or by a name of http.hosts, and no page of another site. */
 CASE(requests_of_strangers_are_refused)
 {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -151,6 +162,49 @@ CASE(requests_of_strangers_are_refused)
                                "Sec-Fetch-Mode: navigate\r\n"
                                "Sec-Fetch-Dest: document"),
                      200);
+}
+
+static const struct {
+    const char *name, *lines, *head;
+} taken[] = {
+    {"health_by_any_name", "GET /readyz HTTP/1.1\r\nHost: shop.example.com", ""},
+    {"liveness_by_any_name", "GET /livez HTTP/1.1\r\nHost: shop.example.com:80", ""},
+    {"metrics_by_any_name", "GET /metrics HTTP/1.1\r\nHost: a.b.svc.cluster.local", ""},
+    {"health_by_no_name", "GET /livez HTTP/1.0", ""},
+    {"metrics_head", "HEAD /metrics HTTP/1.1\r\nHost: shop.example.com",
+     "Content-Type: text/plain; version=0.0.4"},
+    {"the_page_by_a_name_of_the_settings", "GET / HTTP/1.1\r\nHost: ops.EXAMPLE.com",
+     ""},
+    {"the_state_by_another", "GET /state HTTP/1.1\r\nHost: pool.shop.svc:9464", ""},
+    {"page_head", "HEAD / HTTP/1.1\r\nHost: localhost", "Content-Type: text/html"},
+    {"script_head", "HEAD /page.js HTTP/1.1\r\nHost: localhost", "text/javascript"},
+    {"events_head", "HEAD /events HTTP/1.1\r\nHost: localhost", "text/event-stream"},
+};
+
+/* Guarantee: Health and metrics answer to any name and to none, and each path answers
+ * to HEAD with the head that GET gets. */
+CASE(health_answers_by_any_name_and_all_to_head)
+{
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        bool is_head = taken[i].lines[0] == 'H';
+
+        if (http_send(page_port, &page, taken[i].lines) != 200)
+            fail_msg("%s: %d %s", taken[i].name, page.status, page.body);
+        fixture_assert_contains(page.head, taken[i].head);
+        if (is_head != (page.body[0] == '\0'))
+            fail_msg("%s: %s", taken[i].name, page.body);
+    }
+}
+
+/* Guarantee: OPTIONS, and the refusal of a method, name the methods of the path. */
+CASE(methods_are_named)
+{
+    assert_int_equal(
+        http_send(page_port, &page, "OPTIONS /state HTTP/1.1\r\nHost: localhost"), 204);
+    fixture_assert_contains(page.head, "Allow: GET, HEAD, OPTIONS");
+    assert_int_equal(http_send(page_port, &page, "PUT / HTTP/1.1\r\nHost: localhost"),
+                     405);
+    fixture_assert_contains(page.head, "Allow: GET, HEAD, OPTIONS");
 }
 
 /* Guarantee: A header without end is cut off, and the page answers others. */

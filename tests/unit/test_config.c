@@ -168,6 +168,8 @@ static const struct {
     {"url",             "redis.url",       "http://a",        "redis.url must start with", true},
     {"url_names",       "redis.url",       "a,b,c",           "redis.url must start with", true},
     {"prefix",          "locks.prefix",    "a b",             "", true},
+    {"url_of_a_page",   "http.hosts",      "https://ops.example.com", "http.hosts must be names", true},
+    {"any_host",        "http.hosts",      "*",               "http.hosts must be names", true},
     {"currency",        "import.currency", "eur",             "", true},
 };
 
@@ -191,6 +193,7 @@ CASE(value_at_its_bound_is_taken)
     assert_int_equal(set("log.level", "error"), 0);
     assert_int_equal(set("locks.prefix", "a:"), 0);
     assert_int_equal(set("redis.url", "unix:///x"), 0);
+    assert_int_equal(set("http.hosts", "ops.example.com, Pool-1.shop_svc"), 0);
     assert_int_equal(config_check(&c, &e), 0);
 }
 

@@ -212,14 +212,14 @@ CASE_ROWS(deposit_is_refused, wrong_deposits)
 /* Guarantee: A delivery made twice under one number arrives once. */
 CASE(delivery_with_same_number_arrives_once)
 {
-    answers(15, "SELECT receive_stock('A', 1, 5)");
-    answers(15, "SELECT receive_stock('A', 1, 5)");
-    answers(10, "SELECT receive_stock('B', 1, 5)");
-    refused("LL001", "SELECT receive_stock('A', 1, 6)");
-    refused("LL002", "SELECT receive_stock('A', 2, 0)");
-    refused("LL002", "SELECT receive_stock('Z', 1, 5)");
+    answers(15, "SELECT receive_stock('A', '1', 5)");
+    answers(15, "SELECT receive_stock('A', '1', 5)");
+    answers(10, "SELECT receive_stock('B', '1', 5)");
+    refused("LL001", "SELECT receive_stock('A', '1', 6)");
+    refused("LL002", "SELECT receive_stock('A', '2', 0)");
+    refused("LL002", "SELECT receive_stock('Z', '1', 5)");
     refused("LL002", "SELECT receive_stock('A', NULL, 5)");
-    refused("LL002", "SELECT receive_stock('MANY', 1, 1)");
+    refused("LL002", "SELECT receive_stock('MANY', '1', 1)");
     world_expect("A B", "SELECT string_agg(sku, ' ' ORDER BY sku) FROM stock WHERE"
                         " on_hand - initial_qty = 5");
 }
@@ -289,6 +289,6 @@ CASE(deposit_from_two_sessions_at_once_counts_once)
  * once, and both get the same answer. */
 CASE(delivery_from_two_sessions_at_once_arrives_once)
 {
-    answers_twice(15, "SELECT receive_stock('A', 7, 5)");
+    answers_twice(15, "SELECT receive_stock('A', '7', 5)");
     world_expect("1", "SELECT count(*) FROM stock_movements");
 }

@@ -105,6 +105,7 @@ static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct er
     const struct pg_param param = pg_text(m->first);
     char why[sizeof e->msg];
 
+    cli_progress("sealing %s", m->text);
     if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) == 0 ||
         strcmp(e->sqlstate, "LL003") != 0)
         return (int)e->code;
@@ -128,6 +129,7 @@ close_month(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e
 {
     int tries = 0, code;
 
+    cli_progress("waiting for sessions that write");
     do {
         code = try_once(pg, m, row_ct, e);
     } while (cli_tries_again("close-month", m->text, &tries, e));
@@ -159,6 +161,7 @@ static int work(struct pg *pg, void *month, struct err *e)
 
     if (close_month(pg, m, &row_ct, e) != 0)
         return (int)e->code;
+    cli_progress_end();
     (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m->text,
                  row_ct);
     return print_seals(pg, m, e);
@@ -177,6 +180,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 const struct cli_verb verb_close_month = {
     .name = "close-month",
     .who = "the owner of the schema",
+    .use = "YYYY-MM",
     .sentence = "proves a month that is over and seals it: its rows never change again",
     .example = "ledgerlock close-month 2026-10",
     .run = run,

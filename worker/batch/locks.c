@@ -6,6 +6,12 @@
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
 
+int batch_redis_fault(const struct session *s, int code, struct err *e)
+{
+    return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code),
+                   ll_error(s->locks));
+}
+
 static int lock_fault(struct session *s, int code, struct err *e)
 {
     char words[256];

@@ -89,6 +89,8 @@ struct session {
     bool holds;              /* and its connection holds the lock of that */
     struct ll_lock *serving; /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
+    int64_t months_ms;       /* when no month was missing (months.c); */
+    bool months_fail;        /* the last try to make some did */
     struct busy busy;        /* keys that were busy, or are left out for a while */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started

@@ -77,36 +77,11 @@ enum exit_code cli_fail(const struct err *e)
         if (endings[i].code == e->code)
             end = &endings[i];
     }
+    cli_progress_end();
     (void)fflush(stdout);
     (void)fprintf(stderr, "%s: %s%s\n", cli_program->name, e->msg,
                   end != NULL ? end->advice : "");
     return end != NULL ? end->exit : EXIT_BUG;
-}
-
-static bool has_progress(void)
-{
-    const char *no_color = getenv("NO_COLOR");
-
-    return isatty(STDERR_FILENO) == 1 && (no_color == NULL || no_color[0] == '\0');
-}
-
-void cli_progress(const char *fmt, ...)
-{
-    va_list ap;
-
-    if (!has_progress())
-        return;
-    (void)fputs("\r\033[K", stderr);
-    va_start(ap, fmt);
-    (void)vfprintf(stderr, fmt, ap);
-    va_end(ap);
-    (void)fflush(stderr);
-}
-
-void cli_progress_end(void)
-{
-    if (has_progress())
-        (void)fputs("\r\033[K", stderr);
 }
 
 int cli_confirm(bool yes, const char *warning, struct err *e)
@@ -115,6 +90,7 @@ int cli_confirm(bool yes, const char *warning, struct err *e)
 
     if (yes)
         return 0;
+    cli_progress_end();
     if (isatty(STDIN_FILENO) == 0)
         return err_set(e, ERR_INVALID, "LL-1008 %s; say --yes", warning);
     (void)fprintf(stderr, "%s. Go on? [y/N] ", warning);
@@ -135,10 +111,8 @@ bool cli_tries_again(const char *verb, const char *what, int *tries, struct err 
                        what, TRIES, verb);
         return false;
     }
-    (void)fprintf(stderr,
-                  "%s waits for a lock that another session holds, try %d of %d "
-                  "(pg_stat_activity shows who)\n",
-                  what, *tries, TRIES);
+    cli_progress("%s waits for a lock that another session holds, try %d of %d", what,
+                 *tries + 1, TRIES);
     clk_pause_ms(PAUSE_MS);
     *e = (struct err){0};
     return true;
@@ -193,6 +167,7 @@ int cli_connect_within(const struct config *c,
     };
 
     (void)snprintf(name, sizeof name, "ledgerlock %s", verb);
+    cli_progress("connecting to PostgreSQL");
     return pg_open(out, &o, e) != 0 ? cli_name_server(c, e) : 0;
 }
 
@@ -208,7 +183,10 @@ int cli_connect(const struct config *c,
 
 int cli_open(const struct config *c, const char *verb, struct pg **out, struct err *e)
 {
-    return cli_connect(c, verb, out, e) != 0 ? (int)e->code : migrate_check(*out, e);
+    if (cli_connect(c, verb, out, e) != 0)
+        return (int)e->code;
+    cli_progress("checking the schema");
+    return migrate_check(*out, e);
 }
 
 /* PostgreSQL names the right, but not who has it. */
@@ -229,8 +207,10 @@ cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *ar
     struct pg *pg = NULL;
     int code = cli_open(c, verb, &pg, &e);
 
+    cli_progress("asking PostgreSQL");
     if (code == 0)
         code = work(pg, arg, &e);
+    cli_progress_end();
     pg_close(pg);
     if (code == 0)
         return EXIT_OK;

@@ -9,13 +9,15 @@
 #include "common/base/config.h"
 #include "common/base/err.h"
 #include "common/pg/pg.h"
+#include "worker/cli/progress.h"
 
 /* One flag of one verb, beside the options of the configuration, which every verb
  * takes. The value is stored in the verb's static struct at `offset`. */
 struct cli_flag {
     const char *name; /* without dashes */
 
-    enum { CLI_BOOL, CLI_INT, CLI_TEXT } type; /* bool, int64_t, const char * */
+    /* bool, int64_t, and kinds of text: const char * */
+    enum { CLI_BOOL, CLI_INT, CLI_TEXT, CLI_FILE, CLI_TIME, CLI_SPAN } type;
 
     size_t offset;
     int64_t min, max; /* CLI_INT */
@@ -27,8 +29,11 @@ struct cli_flag {
  * after an error, `return cli_fail(&e)`. */
 struct cli_verb {
     const char *name;
-    const char *sentence;         /* one line for `ledgerlock help` */
-    const char *example;          /* one line for `ledgerlock VERB -h` */
+    const char *use;      /* its words: "order|subscription ID"; NULL: none */
+    const char *sentence; /* one line for `ledgerlock help` */
+    const char *example;  /* one line for `ledgerlock VERB -h` */
+    const char *settings; /* groups of settings that it is about, as "pool. http.":
+                             its help shows them; NULL: none */
     const struct cli_flag *flags; /* ends with a row whose name is NULL; may be NULL */
     void *values;                 /* the struct that flags fill; holds the defaults */
     enum exit_code (*run)(const struct config *c, int argc, char **argv);
@@ -63,9 +68,24 @@ bool cli_is_single(void);
 /* A verb by name, or NULL. */
 const struct cli_verb *cli_find(const char *name);
 
-/* Help on stdout: of the program, of one verb (sentence, example, flags, defaults). */
+/* Help on stdout: of the program, of one verb (use, sentence, example, its own flags
+ * with their defaults), and of the settings, which every verb takes as flags. */
 void cli_help(void);
 void cli_help_verb(const struct cli_verb *verb);
+void cli_help_settings(void);
+
+/* The value of a setting and of a flag in the help: "URL"; "": the flag has none. */
+const char *cli_value_word(const struct config_option *o);
+const char *cli_flag_word(const struct cli_flag *f);
+
+/* The meaning of an exit code, in the order of the numbers. */
+struct cli_exit {
+    enum exit_code code;
+    const char *means;
+};
+
+extern const struct cli_exit cli_exits[];
+extern const size_t cli_exit_ct;
 
 /* True for a word like LL-2001. */
 bool cli_is_code(const char *word);
@@ -78,11 +98,15 @@ void cli_list_codes(void);
 /* On stdout: what bash loads to complete verbs, their words, flags and choices. */
 void cli_completion(void);
 
-/* On stdout: the man page of the settings, from their table. */
+/* On stdout: the manual pages ledgerlock(1) and ledgerlock.cfg(5), from the tables. */
+void cli_man_program(void);
 void cli_man_settings(void);
 
 /* The program after main: parses, loads the configuration, runs the verb. */
 enum exit_code cli_main(const struct cli_program *program, int argc, char **argv);
+
+/* The configuration file of this call, from --config or LEDGERLOCK_CONFIG; NULL: none. */
+const char *cli_config_path(void);
 
 /* Loads the configuration again from file, environment and the flags of the call.
  * *fresh is complete only when it returns 0; then the log uses it, unless an option
@@ -140,17 +164,12 @@ enum exit_code
 cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *arg);
 
 /* After a try of a verb: true to try again, after a second, since another session holds
- * a lock that `what` needs, which is said on stderr; false after thirty tries, after
+ * a lock that `what` needs, which the progress says; false after thirty tries, after
  * success, and after any other error. */
 bool cli_tries_again(const char *verb, const char *what, int *tries, struct err *e);
 
 /* Asks for confirmation on the terminal, unless yes. ERR_INVALID if the answer is no,
  * or if there is no terminal. */
 MUST_CHECK int cli_confirm(bool yes, const char *warning, struct err *e);
-
-/* Progress on a terminal only (stderr, and NO_COLOR empty): one line, overwritten each
- * time; cli_progress_end removes it. Without a terminal both do nothing. */
-void cli_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void cli_progress_end(void);
 
 #endif

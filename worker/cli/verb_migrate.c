@@ -51,6 +51,7 @@ static int apply(struct pg *pg, const struct piece *p, bool first, struct err *e
         migrate_hash(pg, p->text, hash, e) != 0 || record(pg, p, hash, first, e) != 0 ||
         pg_commit(pg, e) != 0)
         return explain(p, e);
+    cli_progress_end();
     (void)printf("applied %s %s (%lld ms)\n", p->kind, p->name,
                  (long long)(clk_ms() - start));
     (void)fflush(stdout);
@@ -90,6 +91,7 @@ bring_up(struct pg *pg, const struct piece *p, enum piece_state *state, struct e
     char what[160];
 
     (void)snprintf(what, sizeof what, "%s %s", p->kind, p->name);
+    cli_progress("%s", what);
     do {
         code = try_once(pg, p, state, e);
     } while (cli_tries_again("migrate", what, &tries, e));
@@ -132,11 +134,13 @@ static int make_months(struct pg *pg, struct err *e)
     int64_t made = 0;
     int tries = 0, code;
 
+    cli_progress("making the months to come");
     do {
         code = pg_ask(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &made, e);
         if (code != 0)
             (void)err_wrap(e, "making the months to come");
     } while (cli_tries_again("migrate", "step months", &tries, e));
+    cli_progress_end();
     if (code == 0 && made > 0)
         (void)printf("made %lld months\n", (long long)made);
     return code;
@@ -205,6 +209,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         code = start_identities(pg, values.cell, &e);
     if (code == 0 && !values.dry_run)
         code = make_months(pg, &e);
+    cli_progress_end();
     pg_close(pg);
     if (code != 0) {
         cli_name_role("migrate", &e);

@@ -24,8 +24,7 @@ static bool find_in(const struct pg_result *res, const char *name, struct findin
 void find_row(const struct doctor *d, const char *name, struct finding *f)
 {
     if (!find_in(d->server, name, f) && !find_in(d->tables, name, f))
-        find(f, CHECK_FAIL, "mend what the checks above name",
-             "not known: PostgreSQL was not asked");
+        find(f, CHECK_SKIP, NULL, "not known: PostgreSQL was not asked");
 }
 
 static void check_reachable(struct doctor *d, struct finding *f)
@@ -46,7 +45,10 @@ static void check_reachable(struct doctor *d, struct finding *f)
         (void)!pg_exec(d->pg, SQL_DOCTOR_SERVER, params, 4, &d->server, &e);
     }
     if (e.code != 0)
-        find(f, CHECK_FAIL, "start the server, or mend postgres.url", "%s", e.msg);
+        find(f, CHECK_FAIL,
+             "start the server, or mend postgres.url, its role or its password "
+             "(postgres.password_file)",
+             "%s", e.msg);
     else
         find(f, CHECK_OK, NULL, "it answers");
 }

@@ -1,7 +1,7 @@
 /* doctor_redis: the lock servers. */
-#include <inttypes.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "worker/doctor/doctor.h"
 
 static bool has_locks(const struct doctor *d, struct finding *f)
@@ -28,7 +28,9 @@ static void check_reachable(struct doctor *d, struct finding *f)
         d->lock_code == LL_E_VERSION || d->lock_code == LL_E_CLUSTER)
         find(f, CHECK_OK, NULL, "it answers");
     else
-        find(f, CHECK_FAIL, "start the server, or mend redis.url and its password",
+        find(f, CHECK_FAIL,
+             "start the server, or mend redis.url, its user or its password "
+             "(redis.password_file)",
              "%s", ll_error(d->session.locks));
 }
 
@@ -41,8 +43,7 @@ static void check_code(
     if (d->lock_code == code)
         find(f, CHECK_FAIL, remedy, "%s", ll_error(d->session.locks));
     else if (d->lock_code != LL_OK)
-        find(f, CHECK_FAIL, "mend what redis_reachable names",
-             "not known: Redis was not asked");
+        find(f, CHECK_SKIP, NULL, "not known: Redis was not asked");
     else
         find(f, CHECK_OK, NULL, "%s", good);
 }
@@ -61,6 +62,7 @@ static void check_eviction(struct doctor *d, struct finding *f)
 
 static void check_clock(struct doctor *d, struct finding *f)
 {
+    char apart[AGE_TEXT];
     int64_t apart_ms;
 
     if (!has_locks(d, f))
@@ -76,8 +78,8 @@ static void check_clock(struct doctor *d, struct finding *f)
              ? CHECK_FAIL
          : apart_ms > 1000 ? CHECK_WARN
                            : CHECK_OK,
-         "put both right by NTP: Redis' clock makes the tokens",
-         "%" PRId64 " ms from ours", apart_ms);
+         "put both right by NTP: Redis' clock makes the tokens", "%s from ours",
+         age_text(apart_ms, apart));
 }
 
 /* True if a URL of the list leads over TCP to another machine. */

@@ -1,9 +1,9 @@
 /* health: is the pool alive, and can it work; both are answered from memory. A worker
  * that has nothing to do asks Redis for nothing, so a thread of this process asks it,
  * with a connection of its own. */
-#include <inttypes.h>
 #include <stdio.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "worker/cli/held.h"
 #include "worker/http/http.h"
@@ -13,10 +13,11 @@ enum { SILENT_MS = 10000 }; /* the supervisor goes round five times a second */
 bool health_is_alive(const struct http *h, FILE *out)
 {
     int64_t silent_ms = clk_ms() - h->order->shared->tick_ms;
+    char silent[AGE_TEXT];
 
     if (silent_ms > SILENT_MS) {
-        (void)fprintf(out, "the supervisor has not gone round for %" PRId64 " s\n",
-                      silent_ms / 1000);
+        (void)fprintf(out, "the supervisor has not gone round for %s\n",
+                      age_text(silent_ms, silent));
         return false;
     }
     (void)fputs("ok\n", out);

@@ -77,6 +77,7 @@ static int prepare(struct import *im, struct err *e)
         SQL_IMPORT_CREATE_BAD,
     };
 
+    cli_progress("waiting for another seed or import");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (pg_exec(im->pg, steps[i], NULL, 0, NULL, e) != 0)
             return (int)e->code;
@@ -87,8 +88,7 @@ static int prepare(struct import *im, struct err *e)
 static int judge(const struct import *im, struct err *e)
 {
     if (im->bad_ct > IMPORT_TOLD_MAX)
-        (void)fprintf(stderr, "... and %zu more bad lines\n",
-                      im->bad_ct - IMPORT_TOLD_MAX);
+        cli_say("... and %zu more bad lines\n", im->bad_ct - IMPORT_TOLD_MAX);
     if (im->bad_ct == 0 || im->rejects.file != NULL)
         return 0;
     return err_set(
@@ -177,12 +177,12 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 /* clang-format off */
 static const struct cli_flag flag_table[] = {
-    {"orders",        CLI_TEXT, FLAG(orders),        0, 0, "file of order lines"},
-    {"subscriptions", CLI_TEXT, FLAG(subscriptions), 0, 0, "file of subscriptions"},
-    {"stock",         CLI_TEXT, FLAG(stock),         0, 0, "file of SKUs"},
-    {"rejects",       CLI_TEXT, FLAG(rejects),       0, 0, "put bad lines into this file and import the others"},
+    {"orders",        CLI_FILE, FLAG(orders),        0, 0, "file of order lines"},
+    {"subscriptions", CLI_FILE, FLAG(subscriptions), 0, 0, "file of subscriptions"},
+    {"stock",         CLI_FILE, FLAG(stock),         0, 0, "file of SKUs"},
+    {"rejects",       CLI_FILE, FLAG(rejects),       0, 0, "put bad lines into this file and import the others"},
     {"deposit",       CLI_TEXT, FLAG(deposit),       0, 0, "opening deposit of each new user (default 0)"},
-    {"now",           CLI_TEXT, FLAG(now),           0, 0, "time that counts as now (default: the database's clock)"},
+    {"now",           CLI_TIME, FLAG(now),           0, 0, "time that counts as now (default: the database's clock)"},
     {NULL,            CLI_BOOL, 0,                   0, 0, NULL},
 };
 /* clang-format on */
@@ -191,10 +191,10 @@ const struct cli_verb verb_import = {
     .name = "import",
     .who = "the owner of the schema",
     .sentence =
-        "bring in orders, subscriptions and stock from CSV files, all or nothing",
-    .example =
-        "ledgerlock import --stock stock.csv --orders orders.csv --rejects bad.csv",
+        "brings in orders, subscriptions and stock from CSV files, all or nothing",
+    .example = "ledgerlock import --stock stock.csv --orders orders.csv",
     .flags = flag_table,
     .values = &flags,
+    .settings = "import.",
     .run = run,
 };

@@ -28,13 +28,16 @@ static void put_quoted(FILE *f, const char *text)
  */
 static void tell(const char *path, size_t line, const char *reason)
 {
-    (void)fprintf(stderr, "%s:%zu: ", path, line);
-    for (; *reason != '\0'; reason++) {
+    char text[512];
+    size_t n = 0;
+
+    for (; *reason != '\0' && n + 1 < sizeof text; reason++) {
         unsigned char c = (unsigned char)*reason;
 
-        (void)fputc(c < 0x20 || c == 0x7F ? '?' : c, stderr);
+        text[n++] = (char)(c < 0x20 || c == 0x7F ? '?' : c);
     }
-    (void)fputc('\n', stderr);
+    text[n] = '\0';
+    cli_say("%s:%zu: %s\n", path, line, text);
 }
 
 void import_report(struct import *im,
@@ -137,7 +140,7 @@ static int copy_lines(struct import *im,
         else
             import_report(im, id, record.line, reason, record.raw, record.raw_len);
         if (++ct % PROGRESS_LINES == 0)
-            cli_progress("%s: %zu lines", im->files[id], ct);
+            cli_progress_of((int64_t)ct, 0);
     }
     return (int)e->code;
 }
@@ -151,6 +154,7 @@ int import_stage(struct import *im, enum import_kind_id id, struct err *e)
 
     if (im->files[id] == NULL)
         return 0;
+    cli_progress("lines of %s", im->files[id]);
     code = csv_open(&csv, im->files[id], e);
     if (code == 0)
         code = read_header(im, id, csv, &header, e);
@@ -162,7 +166,6 @@ int import_stage(struct import *im, enum import_kind_id id, struct err *e)
         (void)!copy_lines(im, id, csv, &header, copy, e);
         code = pg_copy_finish(copy);
     }
-    cli_progress_end();
     if (code == 0)
         code = pg_exec(im->pg, statements[id].analyze, NULL, 0, NULL, e);
     free(copy);

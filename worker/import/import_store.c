@@ -7,42 +7,62 @@
 
 enum { REFUSED_MAX = 1000 };
 
+/* The numbers by which a step is cut in parts, in the order of the columns of
+ * import_count_parts. */
+enum numbered { BY_HEAD, BY_SUBSCRIPTION, NUMBERED, AT_ONCE = NUMBERED };
+
+enum { PARTS_MAX = 50, PART_MIN = 20000 };
+
 /* In this order: all checks against the database come before the first user is made. A
- * statement takes some of the parameters currency, now and deposit, and returns one row
- * of numbers or none. */
+ * statement takes some of the parameters currency, now and deposit, then, if it is cut,
+ * the numbers of its part, and returns one row of numbers or none. */
 /* clang-format off */
 static const struct step {
     const struct sql_text *sql;
     size_t param, param_ct;    /* the first, and how many */
     enum import_count number;  /* where the first number goes */
+    enum numbered parts;
+    const char *what;
 } steps[] = {
-    {SQL_IMPORT_LOCK_TABLES,          0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_STOCK,         0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_PUT_STOCK,            0, 1, IMPORT_STOCK_NEW},
-    {SQL_IMPORT_REFUSE_SUBSCRIPTIONS, 0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_CURRENCY,      0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_LARGE,         0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_CLOSED,        0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_MAKE_HEADS,           0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_ANALYZE_HEADS,        0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_ORDERS,        0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_SKIP_ORDERS,          0, 0, IMPORT_ORDERS_SAME},
-    {SQL_LOAD_MAKE_MONTH,             1, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_MAKE_USERS,           0, 3, IMPORT_USERS_NEW},
-    {SQL_IMPORT_PUT_SUBSCRIPTIONS,    0, 1, IMPORT_SUBSCRIPTIONS_NEW},
-    {SQL_IMPORT_PUT_ORDERS,           0, 2, IMPORT_ORDERS_NEW},
-    {SQL_IMPORT_PUT_LINES,            0, 0, IMPORT_LINES},
+    {SQL_IMPORT_LOCK_TABLES,          0, 0, IMPORT_NOTHING,           AT_ONCE, "waiting for closings of months"},
+    {SQL_IMPORT_REFUSE_STOCK,         0, 1, IMPORT_NOTHING,           AT_ONCE, "checking SKUs"},
+    {SQL_IMPORT_PUT_STOCK,            0, 1, IMPORT_STOCK_NEW,         AT_ONCE, "storing SKUs"},
+    {SQL_IMPORT_REFUSE_SUBSCRIPTIONS, 0, 1, IMPORT_NOTHING,           AT_ONCE, "checking subscriptions"},
+    {SQL_IMPORT_REFUSE_CURRENCY,      0, 1, IMPORT_NOTHING,           AT_ONCE, "checking currencies"},
+    {SQL_IMPORT_REFUSE_LARGE,         0, 0, IMPORT_NOTHING,           AT_ONCE, "checking sizes of orders"},
+    {SQL_IMPORT_REFUSE_CLOSED,        0, 0, IMPORT_NOTHING,           AT_ONCE, "checking months"},
+    {SQL_IMPORT_MAKE_HEADS,           0, 0, IMPORT_NOTHING,           AT_ONCE, "numbering orders"},
+    {SQL_IMPORT_ANALYZE_HEADS,        0, 0, IMPORT_NOTHING,           AT_ONCE, "numbering orders"},
+    {SQL_IMPORT_REFUSE_ORDERS,        0, 0, IMPORT_NOTHING,           AT_ONCE, "checking orders"},
+    {SQL_IMPORT_SKIP_ORDERS,          0, 0, IMPORT_ORDERS_SAME,       AT_ONCE, "checking orders"},
+    {SQL_LOAD_MAKE_MONTH,             1, 1, IMPORT_NOTHING,           AT_ONCE, "making the month"},
+    {SQL_IMPORT_MAKE_USERS,           0, 3, IMPORT_USERS_NEW,         AT_ONCE, "storing users"},
+    {SQL_IMPORT_PUT_SUBSCRIPTIONS,    0, 1, IMPORT_SUBSCRIPTIONS_NEW, BY_SUBSCRIPTION, "storing subscriptions"},
+    {SQL_IMPORT_PUT_ORDERS,           0, 2, IMPORT_ORDERS_NEW,        BY_HEAD, "storing orders"},
+    {SQL_IMPORT_PUT_LINES,            0, 0, IMPORT_LINES,             BY_HEAD, "storing lines of orders"},
 };
 
 /* clang-format on */
 
-static int run(struct import *im, const struct step *step, struct err *e)
+/* The part has the numbers above `after`, up to `to`. */
+static int run(struct import *im,
+               const struct step *step,
+               int64_t after,
+               int64_t to,
+               struct err *e)
 {
-    const struct pg_param params[] = {pg_text(im->currency), pg_text(im->now),
-                                      pg_int8(im->deposit_minor)};
+    const struct pg_param all[] = {pg_text(im->currency), pg_text(im->now),
+                                   pg_int8(im->deposit_minor)};
+    struct pg_param params[5];
+    size_t n = step->param_ct;
     struct pg_result *res;
 
-    if (pg_exec(im->pg, step->sql, &params[step->param], step->param_ct, &res, e) != 0)
+    memcpy(params, &all[step->param], n * sizeof params[0]);
+    if (step->parts != AT_ONCE) {
+        params[n++] = pg_int8(after);
+        params[n++] = pg_int8(to);
+    }
+    if (pg_exec(im->pg, step->sql, params, n, &res, e) != 0)
         return (int)e->code;
     for (size_t i = 0;
          pg_rows(res) > 0 && i < pg_columns(res) && i < IMPORT_COUNTS - step->number;
@@ -52,12 +72,37 @@ static int run(struct import *im, const struct step *step, struct err *e)
     return 0;
 }
 
-static int run_all(struct import *im, struct err *e)
+/* In few parts, since each may read the staging tables from end to end. */
+static int run_parts(struct import *im, const struct step *step, struct err *e)
 {
+    struct pg_result *res;
+    int64_t last, part;
     int code = 0;
 
-    for (size_t i = 0; code == 0 && i < sizeof steps / sizeof steps[0]; i++)
-        code = run(im, &steps[i], e);
+    if (step->parts == AT_ONCE)
+        return run(im, step, 0, 0, e);
+    if (pg_exec(im->pg, SQL_IMPORT_COUNT_PARTS, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    last = pg_get_int8(res, 0, step->parts);
+    pg_result_free(res);
+    part = last / PARTS_MAX > PART_MIN ? last / PARTS_MAX : PART_MIN;
+    for (int64_t done = 0; code == 0 && done < last; done += part) {
+        cli_progress_of(done, last);
+        code = run(im, step, done, done + part, e);
+    }
+    return code;
+}
+
+static int run_all(struct import *im, struct err *e)
+{
+    const size_t step_ct = sizeof steps / sizeof steps[0];
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < step_ct; i++) {
+        if (im->refused_ct == 0)
+            cli_progress("%s, step %zu of %zu", steps[i].what, i + 1, step_ct);
+        code = run_parts(im, &steps[i], e);
+    }
     return code;
 }
 
@@ -156,11 +201,12 @@ int import_store(struct import *im, struct err *e)
 {
     int code;
 
-    cli_progress("storing");
-    code = try_all(im, e);
+    cli_progress("sorting lines of orders");
+    code = pg_exec(im->pg, SQL_IMPORT_INDEX_ORDERS, NULL, 0, NULL, e);
+    if (code == 0)
+        code = try_all(im, e);
     if (code == ERR_CONSTRAINT)
         code = store_divided(im, e);
-    cli_progress_end();
     for (int id = 0; code == 0 && id < IMPORT_KINDS; id++) {
         if (im->files[id] != NULL)
             code = report_refused(im, (enum import_kind_id)id, e);

@@ -10,6 +10,8 @@ struct pool_order {
     unsigned jobs;         /* bits of the registry */
     const char *now;       /* NULL: the database's clock */
     bool once;
+    int64_t to_do[JOB_TYPE_CT]; /* once: about how much the counters of each job will
+                                   count, as it was read at the start; 0: not known */
     const struct companion *companion; /* used if companion_fd is not -1 */
     int companion_fd;                  /* closed by pool_run */
     bool allow_chaos;                  /* for the companion */

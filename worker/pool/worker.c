@@ -10,9 +10,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
+#include "worker/pool/progress.h"
 #include "worker/pool/schedule.h"
 
-enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500, LEAVE_LEASES = 3 };
+enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500 };
 
 struct worker {
     struct session session;
@@ -21,10 +22,9 @@ struct worker {
     struct slot *slot;
     sigset_t stops;
     bool stopping;
-    bool is_paused;      /* the job was, when its rows were last asked for */
-    int64_t due;         /* rows, while it stands by (run --once) */
-    long long commits;   /* of the pool, when it last was seen to get on, */
-    int64_t progress_ms; /* and when that was */
+    bool is_paused;  /* the job was, when its rows were last asked for */
+    int64_t well_ms; /* when it last could work, or had nothing to do */
+    struct pool_progress progress;
 };
 
 /* ---- pauses ---- */
@@ -59,17 +59,6 @@ static void note_success(struct worker *w, const struct batch_outcome *out)
         ll_connect(w->session.locks) != LL_OK)
         return;
     w->slot->state = SLOT_WORKS;
-}
-
-/* Notes when the pool last committed something, or had nothing to do. */
-static void note_progress(struct worker *w, bool gets_on)
-{
-    long long commits = *w->session.commits;
-
-    if (commits == w->commits && !gets_on)
-        return;
-    w->commits = commits;
-    w->progress_ms = clk_ms();
 }
 
 static int reconnect(struct session *s, struct err *e)
@@ -125,8 +114,8 @@ static bool is_fault(struct worker *w, const struct err *e)
     if (e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_UNKNOWN)
         return true;
     session_count(&w->session, COUNT_conflicts, 1);
-    note_progress(w, false);
-    return clk_ms() - w->progress_ms > w->session.config->lease_ms;
+    pool_progress_note(&w->progress, &w->session, false);
+    return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
 }
 
 /* Rights and tables were there when the pool started: they may come back, as after a
@@ -179,78 +168,32 @@ static int step(struct worker *w, struct err *e)
     int code = ready(w, e);
 
     *out = (struct batch_outcome){0};
-    if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, e) != 0)
+    if (code != 0 || clocks_tend(s, e) != 0)
+        return (int)e->code;
+    months_tend(s);
+    if (standby_check(s, e) != 0)
         return (int)e->code;
     out->is_standby = !s->serves;
     if (s->serves && batch_run(s, &w->schedule.next, e) != 0)
         return (int)e->code;
     note_pause(w, out->is_paused);
     note_success(w, out);
-    note_progress(w, out->worked > 0 || (!out->is_standby && batch_found_nothing(out)));
+    pool_progress_note(&w->progress, s,
+                       out->worked > 0 || out->makes_months ||
+                           (!out->is_standby && batch_found_nothing(out)));
     return 0;
 }
 
-/* Run --once leaves the rows that are due. */
-static enum exit_code leave_due(struct worker *w, int64_t due, const char *why)
+/* Another worker serves the job when this one could not work for longer than a lease.
+ * An error of rows is no reason: another worker would meet it, too. */
+static void stand_back(struct worker *w, const struct err *e)
 {
-    char ct[24] = "all";
+    enum slot_state state = w->slot->state;
 
-    if (due == 0)
-        return EXIT_OK;
-    if (due > 0)
-        (void)snprintf(ct, sizeof ct, "%" PRId64, due);
-    (void)snprintf(w->slot->left, sizeof w->slot->left, "%s due (%s)", ct, why);
-    return EXIT_LEFT;
-}
-
-static bool has_waited(const struct worker *w, int leases)
-{
-    return clk_ms() - w->progress_ms >= leases * w->session.config->lease_ms;
-}
-
-/* The one that serves gets on while fewer and fewer rows are due. If it is of this pool
- * it ends before this one. */
-static bool is_done_standing_by(struct worker *w, enum exit_code *code)
-{
-    int64_t due = batch_due(&w->session);
-
-    note_progress(w, due < w->due);
-    w->due = due;
-    if (due != 0 && !has_waited(w, LEAVE_LEASES + 1))
-        return false;
-    *code = leave_due(w, due, "another pool serves them");
-    return true;
-}
-
-/* Run --once: true when it is over. The rows that are busy are left when the whole pool
- * has got nowhere for three leases. */
-static bool is_done(struct worker *w, enum exit_code *code)
-{
-    const struct session *s = &w->session;
-    const struct batch_outcome *out = &s->batch->out;
-    char *left = w->slot->left, why[120];
-    size_t size = sizeof w->slot->left;
-
-    if (out->is_standby)
-        return is_done_standing_by(w, code);
-    note_progress(w, w->due != 0); /* it begins to serve */
-    w->due = 0;
-    if (out->is_paused) {
-        (void)snprintf(why, sizeof why, "%s is paused: ledgerlock resume %s",
-                       s->job->name, s->job->name);
-        *code = leave_due(w, batch_due(&w->session), why);
-    } else if (batch_found_nothing(out)) {
-        *code = EXIT_OK;
-    } else if (!has_waited(w, LEAVE_LEASES)) {
-        return false;
-    } else if (busy_text(&s->busy, clk_ms() - s->config->lease_ms, left, size)[0] ==
-                   '\0' &&
-               busy_text(&s->busy, clk_ms(), left, size)[0] == '\0') {
-        *code = leave_due(w, batch_due(&w->session), "see the log");
-    } else {
-        *code = EXIT_LEFT;
-    }
-    return true;
+    if (state == SLOT_WORKS || (state == SLOT_FAULT && e->code != ERR_REFUSED))
+        w->well_ms = clk_ms();
+    else if (standby_yield(&w->session, clk_ms() - w->well_ms))
+        pause_ms(w, STANDBY_YIELDS_MS);
 }
 
 static enum exit_code live(struct worker *w)
@@ -270,11 +213,14 @@ static enum exit_code live(struct worker *w)
             schedule_fail(&w->schedule, out,
                           e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT, ms,
                           clk_ms());
+            stand_back(w, &e);
             continue;
         }
+        stand_back(w, &e);
         failures = 0;
         heartbeat(&w->heartbeat, s);
-        if (w->schedule.once && is_done(w, &code))
+        if (w->schedule.once &&
+            pool_progress_is_done(&w->progress, s, w->slot->left, &code))
             return code;
         ms = clk_ms() - begun_ms;
         pause_ms(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
@@ -315,8 +261,8 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     s->inflight = &slot->inflight;
     s->deaths = &shared->deaths;
     s->commits = &shared->commits;
-    w->commits = *s->commits;
-    w->progress_ms = clk_ms();
+    s->months_ms = w->well_ms = clk_ms(); /* the pool has made them */
+    w->progress = (struct pool_progress){.commits = *s->commits, .at_ms = w->well_ms};
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, s->slot,
                    slot->incarnation);

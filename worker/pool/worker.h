@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "worker/batch/session.h"
+#include "worker/pool/progress.h"
 #include "worker/pool/timeline.h"
 
 /* How far a worker got with its last batch. */
@@ -31,10 +32,10 @@ struct slot {
     struct measures measures;
     struct inflight inflight;
     volatile enum slot_state state;
-    volatile pid_t pid; /* by the supervisor; 0: no worker is in the slot */
-    char trouble[700];  /* why it got no further, */
-    int64_t trouble_ms; /* and when it last was so */
-    char left[500];     /* run --once: the rows that it leaves, and why */
+    volatile pid_t pid;            /* by the supervisor; 0: no worker is in the slot */
+    char trouble[700];             /* why it got no further, */
+    int64_t trouble_ms;            /* and when it last was so */
+    char left[POOL_PROGRESS_LEFT]; /* run --once: the rows that it leaves, and why */
 };
 
 /* Of the whole pool. */

@@ -22,9 +22,9 @@ static struct {
 
 static const struct cli_flag flag_rows[] = {
     {"once", CLI_BOOL, offsetof(__typeof__(flags), once), 0, 0,
-     "until nothing is due; then say on one line what was done, left and parked"},
-    {"now", CLI_TEXT, offsetof(__typeof__(flags), now), 0, 0,
-     "the time that counts as now (ISO 8601) instead of the database's clock; not a later one"},
+     "work until nothing is due; then say on one line what was done, left and parked"},
+    {"now", CLI_TIME, offsetof(__typeof__(flags), now), 0, 0,
+     "time that counts as now (default: the database's clock, and no later one)"},
     {"allow-chaos", CLI_BOOL, offsetof(__typeof__(flags), allow_chaos), 0, 0,
      "the page has buttons that kill workers, wipe Redis and more: for a demonstration"},
     {0},
@@ -62,6 +62,7 @@ static int check_redis(struct session *s, struct err *e)
 {
     int code;
 
+    cli_progress("connecting to Redis");
     if (session_open_locks(s, e) != 0)
         return (int)e->code;
     if (s->locks == NULL)
@@ -113,10 +114,12 @@ static void make_months(const struct config *c)
 {
     struct err e = {0};
     struct pg *pg;
-    int64_t made;
 
-    if (cli_connect(c, "run", &pg, &e) != 0 ||
-        months_keep(pg, flags.now, &made, &e) != 0)
+    if (cli_connect(c, "run", &pg, &e) == 0) {
+        cli_progress("making the months of what is due");
+        (void)!months_keep(pg, flags.now, &e);
+    }
+    if (e.code != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
     pg_close(pg);
 }
@@ -137,8 +140,10 @@ static void explain(const struct config *c, struct err *e)
 static int preflight(const struct config *c, const struct job_type *job, struct err *e)
 {
     struct session s = {.config = c, .job = job, .name = "preflight"};
-    int code = session_connect(&s, e);
+    int code;
 
+    cli_progress("connecting to PostgreSQL");
+    code = session_connect(&s, e);
     if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
         return cli_name_server(c, e);
     if (code == ERR_SCHEMA)
@@ -188,19 +193,36 @@ static int parse_jobs(const struct config *c, unsigned *bits, struct err *e)
     return config_refuse(c, "pool.jobs", e);
 }
 
+static int count_to_do(struct pg *pg, struct pool_order *order, struct err *e)
+{
+    int code = 0;
+
+    cli_progress("counting what is due");
+    for (int job = 0; code == 0 && order->once && job < JOB_TYPE_CT; job++) {
+        if ((order->jobs & 1u << job) != 0)
+            code = job_to_do(job_types[job], pg, flags.now, &order->to_do[job], e);
+    }
+    return code;
+}
+
 /* On a connection whose statements may take longer than those of a batch. */
-static int check_objects(const struct config *c, struct err *e)
+static int
+check_objects(const struct config *c, struct pool_order *order, struct err *e)
 {
     struct pg *pg;
 
-    if (cli_connect(c, "run", &pg, e) == 0)
-        (void)!migrate_check_objects(pg, e);
+    if (cli_connect(c, "run", &pg, e) == 0) {
+        cli_progress("comparing the schema with that of the program");
+        if (migrate_check_objects(pg, e) == 0)
+            (void)!count_to_do(pg, order, e);
+    }
     pg_close(pg);
     return (int)e->code;
 }
 
-static int prepare(const struct config *c, unsigned *jobs, struct err *e)
+static int prepare(const struct config *c, struct pool_order *order, struct err *e)
 {
+    unsigned *jobs = &order->jobs;
     int64_t workers = 0;
 
     if (parse_jobs(c, jobs, e) != 0)
@@ -216,7 +238,7 @@ static int prepare(const struct config *c, unsigned *jobs, struct err *e)
         if ((*jobs & 1u << job) != 0 && preflight(c, job_types[job], e) != 0)
             return (int)e->code;
     }
-    return check_objects(c, e);
+    return check_objects(c, order, e);
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
@@ -240,7 +262,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         (void)err_set(
             &e, ERR_INVALID,
             "LL-5019 --allow-chaos puts buttons on the page: it needs --http");
-    if (e.code != 0 || fix_now(&e) != 0 || prepare(&own, &order.jobs, &e) != 0)
+    if (e.code != 0 || fix_now(&e) != 0 || prepare(&own, &order, &e) != 0)
         return cli_fail(&e);
     order.now = flags.now;
     order.allow_chaos = flags.allow_chaos;
@@ -251,15 +273,17 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
             "pool.no_locks",
             "code=LL-5005 reason=\"locks.mode is database-only: no Redis lock is held; "
             "fences and constraints alone keep the totals\"");
+    cli_progress_end();
     return pool_run(&order);
 }
 
 const struct cli_verb verb_run = {
     .name = "run",
     .sentence =
-        "the pool: workers that charge due subscriptions and serve pending orders",
+        "runs the pool: workers that charge due subscriptions and serve pending orders",
     .example = "ledgerlock run -w 4 --once",
     .flags = flag_rows,
     .values = &flags,
+    .settings = "pool. locks. billing. http.",
     .run = run,
 };

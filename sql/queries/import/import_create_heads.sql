@@ -3,5 +3,6 @@ CREATE TEMPORARY TABLE import_heads (
   order_ref    text COLLATE "C" NOT NULL,
   customer_ref text COLLATE "C" NOT NULL,
   placed_at    timestamptz NOT NULL,
+  no           bigint NOT NULL,
   request_hash bytea NOT NULL
 ) ON COMMIT DROP
