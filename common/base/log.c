@@ -24,7 +24,8 @@ static struct {
     bool human;
     bool color;
     char context[96];
-} state = {LOG_INFO, false, false, ""};
+    void (*uncover)(void); /* or NULL */
+} state = {LOG_INFO, false, false, "", NULL};
 
 static struct {
     dev_t device; /* of stderr when it was last checked */
@@ -42,6 +43,16 @@ void log_init(enum log_level level, enum log_format format)
     state.level = level;
     state.human = format == LOG_HUMAN || (format == LOG_AUTO && tty);
     state.color = tty && (no_color == NULL || no_color[0] == '\0');
+}
+
+bool log_is_human(void)
+{
+    return state.human;
+}
+
+void log_uncovers(void (*uncover)(void))
+{
+    state.uncover = uncover;
 }
 
 void log_context(const char *fmt, ...)
@@ -236,6 +247,8 @@ void log_event(enum log_level level, const char *event, const char *fmt, ...)
         n = n < ROOM ? n : ROOM - 1;
     }
     n = tail(line, from, n, was_cut);
+    if (state.uncover != NULL)
+        state.uncover();
     /* One write per line, so that lines of several processes never mix: a pipe takes
      * less than PIPE_BUF whole or not at all. A log that cannot be written must not
      * stop the work. */

@@ -14,6 +14,13 @@ enum log_format { LOG_AUTO, LOG_LOGFMT, LOG_HUMAN };
  * terminal. Colour only on a terminal, never with a non-empty NO_COLOR. */
 void log_init(enum log_level level, enum log_format format);
 
+/* True if lines are written for a person on a terminal. */
+bool log_is_human(void);
+
+/* `uncover` is called before each line: it takes away what stands in the line of the
+ * terminal. */
+void log_uncovers(void (*uncover)(void));
+
 /* Sets the process name that every line carries: "supervisor", "worker=3 job=billing".
  * The text is copied. The count of dropped lines starts again. */
 void log_context(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

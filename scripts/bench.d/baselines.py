@@ -49,10 +49,11 @@ class Contest:
 
     def run(self, rounds):
         for number in range(rounds):
-            for name, measure in self.measure.items():
-                tools.progress(f"round {number + 1} of {rounds}: {name}")
+            for done, (name, measure) in enumerate(self.measure.items()):
+                tools.progress(f"round {number + 1} of {rounds}: {name}", (number + done / len(self.measure)) / rounds)
                 self.rates[name].append(measure())
-        tools.progress("")
+                tools.tell(f"round {number + 1} of {rounds}, {name}: {self.rates[name][-1]:,.0f} rows a second")
+        print()
 
     def median(self, name):
         return tools.median(self.rates[name])

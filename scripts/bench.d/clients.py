@@ -62,7 +62,9 @@ def measure(builds, a):
     for number in range(a.rounds):
         for name in SCRIPTS:
             for build in builds[:: -1 if number % 2 else 1]:
+                tools.progress(f"round {number + 1} of {a.rounds}: {name}, {build.name}", number / a.rounds)
                 found[name][build.name].append(microseconds(build, scripts[build][name], a))
+                tools.tell(f"round {number + 1} of {a.rounds}, {name}, {build.name}: {found[name][build.name][-1]:,.0f} us a call")
     for build in builds:
         made = [after - then for after, then in zip(effects(build), before[build])]
         if made != [a.calls * a.rounds] * 2:
@@ -81,7 +83,7 @@ def main():
                               calls_a_second_by_the_other=tools.ratios(*reversed(found[name].values()))) for name in found}
     else:
         results = {name: tools.spread(times["this build"]) for name, times in found.items()}
-    tools.finish("clients", a, {"us_a_call": results}, a.json)
+    tools.measure("clients", a, [("us_a_call", lambda _: results)], a.json)
 
 
 main()

@@ -88,11 +88,11 @@ def measure(builds, a):
             for build in builds[:: -1 if number % 2 else 1]:
                 if a.only not in (None, name):
                     continue
-                tools.progress(f"round {number + 1} of {a.rounds}: {name}, {build.name}")
+                tools.progress(f"round {number + 1} of {a.rounds}: {name}, {build.name}", number / a.rounds)
                 for mode, (rate, cost) in part(build, a).items():
+                    tools.tell(f"round {number + 1} of {a.rounds}, {mode}, {build.name}: {rate:,.0f} a second")
                     for found, value in ((rates, rate), (costs, cost)):
                         found.setdefault(mode, {b.name: [] for b in builds})[build.name].append(value)
-    tools.progress("")
     return rates, costs
 
 
@@ -131,6 +131,7 @@ def main():
     a = arguments()
     builds = checkouts.pair(a.folder)
     # The first to use the server's buffers and log pays for their pages.
+    tools.progress("before the first round: runs that are not counted")
     first = [build.bench("billing", "--rows", a.rows, "-w", a.workers) for build in builds]
     rates, costs = measure(builds, a)
     ratios = judge(rates, costs)

@@ -124,7 +124,7 @@ PARTS = (("idle", part_idle), ("delay", part_delay), ("trickle", part_trickle))
 
 def main():
     a = arguments()
-    tools.finish("idle", a, {name: part(a) for name, part in PARTS if a.only in (None, name)}, a.json)
+    tools.measure("idle", a, [part for part in PARTS if a.only in (None, part[0])], a.json)
 
 
 main()

@@ -267,14 +267,16 @@ def measure(a, case):
     return rate, done == others.wanted
 
 
-def run_round(a, cases, found):
+def run_round(a, cases, found, number):
     alone = {}
-    for case in cases:
+    for done, case in enumerate(cases):
+        share = (number + done / len(cases)) / a.rounds
         if case.job not in alone:
-            tools.progress(f"{case.job}: nothing in the way")
+            tools.progress(f"{case.job}: nothing in the way", share)
             alone[case.job], _ = measure(a, Case(case.job, "nothing"))
-        tools.progress(f"{case.job}: {case.name}")
+        tools.progress(f"{case.job}: {case.name}", share)
         rate, complete = measure(a, case)
+        tools.tell(f"round {number + 1} of {a.rounds}, {case.job}: {case.name}: {rate:,.0f} rows a second, alone {alone[case.job]:,.0f}")
         found.setdefault(f"{case.job}: {case.name}", []).append(
             {"undisturbed": alone[case.job], "beside": rate, "complete": complete})
 
@@ -292,12 +294,12 @@ def main():
     if not cases:
         tools.fail(f"no case has \"{a.only}\" in its name")
     found = {}
+    tools.progress("before the first round: a run that is not counted")
     tools.bench("billing", "--rows", a.rows, "--no-audit")  # the first to use the server's buffers pays for their pages
-    for _ in range(a.rounds):
-        run_round(a, cases, found)
-    tools.progress("")
+    for number in range(a.rounds):
+        run_round(a, cases, found, number)
     verdicts = {name: judge(rounds) for name, rounds in found.items()}
-    print(f"{'rows of others a second':<60}{'alone':>10}{'beside':>10}{'share':>8}")
+    tools.tell(f"\n{'rows of others a second':<60}{'alone':>10}{'beside':>10}{'share':>8}")
     for name, v in verdicts.items():
         print(f"{name:<60}{v['undisturbed_per_s']:>10,.0f}{v['beside_per_s']:>10,.0f}{v['share']['median']:>8.2f}"
               f"  {'met' if v['met'] else 'MISSED'}{'' if v['all_done'] else ', not all done'}")

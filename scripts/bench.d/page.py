@@ -160,8 +160,9 @@ def part_rate(a):
     found = {"without": [], "with": []}
     for number in range(a.rounds):
         for name, port in (("without", None), ("with", free_port())):
-            tools.progress(f"round {number + 1}: {name} the page")
+            tools.progress(f"round {number + 1} of {a.rounds}: {name} the page")
             found[name].append(measure_rate(a, port))
+            tools.tell(f"round {number + 1} of {a.rounds}, {name} the page: {found[name][-1]['charges_per_s']:,.0f} charges a second")
     ratio = tools.ratios([r["charges_per_s"] for r in found["with"]], [r["charges_per_s"] for r in found["without"]])
     shown = {name: {key: tools.spread([r[key] for r in rounds]) for key in rounds[0]} for name, rounds in found.items()}
     share = shown["with"]["page_share_of_cpu"]["median"]
@@ -180,6 +181,7 @@ def browser_ready_ms(port):
 
 
 def part_page(a):
+    tools.progress("a browser opens the page")
     port = free_port()
     with tools.Pool("-w", a.workers, "--http", f"127.0.0.1:{port}", "--http-audit-every-s", 0):
         await_page(port)
@@ -225,6 +227,7 @@ class SlowClients:
 
 
 def part_slow(a):
+    tools.progress(f"beside {2 * SLOW_CLIENTS} slow clients")
     port, times = free_port(), []
     with tools.Pool("-w", a.workers, "--http", f"127.0.0.1:{port}", "--http-audit-every-s", 0):
         await_page(port)
@@ -241,6 +244,7 @@ def part_slow(a):
 
 def part_top(a):
     """In a terminal of 80 x 24, beside a pool that has charged a thousand rows, and whose page it asks."""
+    tools.progress("ledgerlock top")
     tools.bench("billing", "--rows", 1000, "--no-audit")
     port = free_port()
     with tools.Pool("-w", a.workers, "--http", port):
@@ -275,7 +279,7 @@ PARTS = (("rate", part_rate), ("page", part_page), ("slow", part_slow), ("top", 
 
 def main():
     a = arguments()
-    tools.finish("page", a, {name: part(a) for name, part in PARTS if a.only in (None, name)}, a.json)
+    tools.measure("page", a, [part for part in PARTS if a.only in (None, part[0])], a.json)
 
 
 main()

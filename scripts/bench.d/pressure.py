@@ -317,9 +317,9 @@ def audit_holds():
 
 
 def measure(a, number, name, disturb, rate):
-    tools.progress(f"{name}: filling the tables")
+    tools.progress(f"case {number + 1}, {name}: filling the tables")
     with World(a, f"case-{number}", rate) as world:
-        tools.progress(name)
+        tools.progress(f"case {number + 1}, {name}")
         begun = time.time() + 1 + a.seconds / 2  # of the first second the pools need a part
         rest(begun)
         ended = begun + a.seconds
@@ -350,14 +350,16 @@ def decided_now():
     return int(tools.psql("SELECT count(*) FROM orders WHERE state IN ('fulfilled', 'rejected')"))
 
 
-def print_report(rate, found):
-    print(f"{rate:,.0f} orders a second are placed\n")
-    print(f"{'':<44}{'decided a second':^27}{'from placed to decided':^24}{'acknow-':>9}{'':>6}{'caught':>9}")
-    print(f"{'':<44}{'before':>9}{'during':>9}{'after':>9}{'p99 ms':>12}{'in 1 s':>12}{'ledged':>9}{'lost':>6}{'up, s':>9}")
-    for name, v in found.items():
-        print(f"{name:<44}{v['before_per_s']:>9,.0f}{v['during_per_s']:>9,.0f}{v['after_per_s']:>9,.0f}{v['p99_ms']:>12,.0f}"
-              f"{v['prompt_share']:>12.2%}{v['acknowledged']:>9,}{v['lost']:>6}{v['caught_up_s']:>9.1f}"
-              f"  {'met' if v['met'] else 'MISSED'}{'' if v['audit_holds'] else ', the audit does not hold'}")
+def tell_head(rate):
+    tools.tell(f"{rate:,.0f} orders a second are placed\n")
+    tools.tell(f"{'':<44}{'decided a second':^27}{'from placed to decided':^24}{'acknow-':>9}{'':>6}{'caught':>9}")
+    tools.tell(f"{'':<44}{'before':>9}{'during':>9}{'after':>9}{'p99 ms':>12}{'in 1 s':>12}{'ledged':>9}{'lost':>6}{'up, s':>9}")
+
+
+def tell_case(name, v):
+    tools.tell(f"{name:<44}{v['before_per_s']:>9,.0f}{v['during_per_s']:>9,.0f}{v['after_per_s']:>9,.0f}{v['p99_ms']:>12,.0f}"
+               f"{v['prompt_share']:>12.2%}{v['acknowledged']:>9,}{v['lost']:>6}{v['caught_up_s']:>9.1f}"
+               f"  {'met' if v['met'] else 'MISSED'}{'' if v['audit_holds'] else ', the audit does not hold'}")
 
 
 def main():
@@ -367,10 +369,10 @@ def main():
         tools.fail(f"no case has \"{a.only}\" in its name")
     try:
         rate, found = a.rate or capacity(a) / 3, {}
+        tell_head(rate)
         for number, (name, disturb) in enumerate(cases):
             found[name] = measure(a, number, name, disturb, rate)
-        tools.progress("")
-        print_report(rate, found)
+            tell_case(name, found[name])
         about = tools.machine(tools.bench("billing", "--load-only", "--rows", 100))
     finally:
         Server.end()

@@ -108,10 +108,12 @@ def rates(results):
 
 def measure_order(a, order):
     large, small, grown = [], [], {}
-    for _ in range(a.rounds):
+    for number in range(a.rounds):
         large.append(measure_rate(a, a.rows, order))
         grown = {**size_on_disk(), **audit_once()}
         small.append(measure_rate(a, a.small_rows, order))
+        tools.tell(f"round {number + 1} of {a.rounds}, {order}: {large[-1]['charges_per_s']:,.0f} charges a second of {a.rows:,}"
+                   f" rows, {small[-1]['charges_per_s']:,.0f} of {a.small_rows:,}")
     ratio = tools.ratios([r["charges_per_s"] for r in large], [r["charges_per_s"] for r in small])
     target = RATIO_TARGETS[order]
     return {"large": rates(large), "small": rates(small), "ratio": ratio, "target": target,
@@ -141,6 +143,7 @@ def time_pulls(seconds):
 
 
 def part_pull(a):
+    tools.progress("pulls over fresh rows")
     tools.bench("billing", "--load-only", "--steady", "--rows", a.small_rows)
     fresh = time_pulls(min(20, a.seconds))
     old = tools.Session()
@@ -181,6 +184,7 @@ def time_audit(now, *flags):
         begun = time.monotonic()
         tools.run([tools.PROGRAM, "audit", "--now", now, "--lag", "0s", *flags], tools.settings("ledgerlock_worker"))
         times.append(time.monotonic() - begun)
+        tools.tell(f"an audit: {times[-1]:.2f} s")
     return tools.median(times)
 
 
@@ -231,7 +235,7 @@ PARTS = (("rate", part_rate), ("pull", part_pull), ("audit", part_audit), ("mont
 
 def main():
     a = arguments()
-    tools.finish("size", a, {name: part(a) for name, part in PARTS if a.only in (None, name)}, a.json)
+    tools.measure("size", a, [part for part in PARTS if a.only in (None, part[0])], a.json)
 
 
 main()

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import statistics
 import subprocess
 import sys
@@ -41,10 +42,54 @@ def parse(parser):
     return given
 
 
-def progress(text):
-    """One line, written over; on a terminal only."""
-    if sys.stderr.isatty() and not os.environ.get("NO_COLOR"):
-        print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+class Progress:
+    """The measurement at hand, its time until now, and the time that all of it still takes: on standard error, a line that moves on a
+    terminal, elsewhere a line every ten seconds. A timer tells it, so that no measurement has to."""
+
+    def __init__(self):
+        self.text, self.since, self.left_s, self.begun = "", 0.0, None, None
+        self.moves = sys.stderr.isatty()
+        self.pause_s = 1 if self.moves else 10
+
+    def step(self, text, share):
+        self.since = time.monotonic()
+        if self.begun is None:
+            self.begun = self.since
+            signal.signal(signal.SIGALRM, lambda *_: self.show())
+            signal.setitimer(signal.ITIMER_REAL, self.pause_s, self.pause_s)
+        self.text = text
+        self.left_s = (self.since - self.begun) * (1 - share) / share if share else None
+        if self.moves:
+            self.show()
+
+    def show(self):
+        if not self.text:
+            return
+        took = time.monotonic() - self.since
+        line = f"{self.text}, {took:.0f} s"
+        if self.left_s is not None:
+            line += f"; {max(1, (self.left_s - took) / 60):.0f} min still"
+        # The timer may come while this program prints: nothing of it is buffered.
+        os.write(2, (f"\r\033[K{line}" if self.moves else f"{line}\n").encode())
+
+    def clear(self):
+        self.text = ""
+        if self.moves:
+            os.write(2, b"\r\033[K")
+
+
+PROGRESS = Progress()
+
+
+def progress(text, share=None):
+    """A step begins; share: how much of the whole measurement is done."""
+    PROGRESS.step(text, share)
+
+
+def tell(line):
+    """A result, as soon as it is there."""
+    PROGRESS.clear()
+    print(line, flush=True)
 
 
 def settings(role, database=DATABASE):
@@ -233,20 +278,21 @@ def quantile(values, share):
 
 def show(name, values, depth=0):
     """A result as indented lines."""
-    print("  " * depth + name)
+    tell("  " * depth + name)
     for key, value in values.items():
         label = key.replace("_", " ")
         if isinstance(value, dict) and "median" not in value:
             show(label, value, depth + 1)
         else:
-            print(f"{'  ' * (depth + 1) + label:<42}{shown(value):>14}")
+            tell(f"{'  ' * (depth + 1) + label:<42}{shown(value):>14}")
 
 
-def finish(kind, a, found, path):
-    """Prints what was found, and writes it with what it was measured on."""
-    progress("")
-    for name, values in found.items():
-        show(name, values)
+def measure(kind, a, parts, path):
+    """Measures each part and prints what it found, at once; writes all of it with what it was measured on."""
+    found = {}
+    for name, part in parts:
+        found[name] = part(a)
+        show(name, found[name])
     about = machine(bench("billing", "--load-only", "--rows", 100))
     write(path, dict(about, kind=kind, arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"], **found))
 

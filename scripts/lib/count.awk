@@ -38,8 +38,8 @@ function finish(    i) {
 test == "" { next }
 { sub(/^.*<system-out>/, "") }
 /PROMISE BROKEN|ERROR: (Address|Leak|Thread|Undefined)|: runtime error:|Test failed with exception/ { broken = 1 }
-/^\[==========\] Running / { began = 1; summary = 0; next }
-/^\[==========\] [0-9]+ test/ { summary = 1; next }
+/^\[==========\] ([^ ]+: )?Running / { began = 1; summary = 0; next }
+/^\[==========\] ([^ ]+: )?[0-9]+ test/ { summary = 1; next }
 /^\[ RUN      \] / { reason = ""; function_now = $NF; next }
 /^(SKIPPED|[Ss]kipped): / { reason = $0; sub(/^[A-Za-z]*: /, "", reason) }
 summary { next }
@@ -48,7 +48,7 @@ place == "" && match($0, /[a-z_0-9]+\.c:[0-9]+/) && /error|Failure|ERROR/ {
 }
 /^\[       OK \] / { functions++; here["passed"]++ }
 /^\[  SKIPPED \] / { functions++; spared++; here["skipped"]++; say("skipped", test " " $NF, reason); reason = "" }
-/^\[  FAILED  \] [a-zA-Z_0-9]+$/ {
+/^\[  (FAILED  |ERROR   )\] [a-zA-Z_0-9]+$/ {
   functions++; bad++; here["failed"]++
   if (place == "") place = $NF
   say("failed", test " " $NF, broken ? "a promise is broken" : "")

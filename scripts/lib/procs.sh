@@ -61,9 +61,9 @@ ll_run() { # command...
 
 # Waits until none of the processes, nor what they leave behind in the session, is alive.
 ll_wait_tree_gone() { # leader, seconds, pids...
-  local leader=$1 i pid alive
+  local leader=$1 until=$((SECONDS + $2)) pid alive
   local -a pids
-  for ((i = $2 * 10; i > 0; i--)); do
+  while [ "$SECONDS" -le "$until" ]; do
     mapfile -t pids < <(ll_tree "$leader" && printf '%s\n' "${@:3}")
     alive=0
     for pid in "${pids[@]}"; do

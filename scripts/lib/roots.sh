@@ -12,6 +12,7 @@ LL_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$LL_LIB/procs.sh"
 
 LL_DIR=""
+LL_ROOT_BINDS="" # words "folder:place": folders of the machine that a command in a root may write, and where it sees them
 LL_CACHE=/var/cache/ledgerlock
 if [ "$(id -u)" != 0 ]; then
   LL_CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/ledgerlock
@@ -120,6 +121,11 @@ ll_root_clean() { # release
     grep -vx ledgerlock)
 }
 
+# A root RELEASE-bare: what a machine has on which nothing but a clone was made so far; 1 as above.
+ll_root_bare() { # release
+  ll_root_make "$1-bare" "$1" ca-certificates git sudo
+}
+
 # Runs a command in a root: a folder of the machine is there as /mnt, to be read; whatever the command writes,
 # starts or mounts is gone when it ends.
 ll_root_run() { # name, folder, command...
@@ -129,21 +135,26 @@ ll_root_run() { # name, folder, command...
   # shellcheck disable=SC2016 # the inner shell expands it
   ll_spawn KILL "" unshare --mount --pid --fork --kill-child bash -c '
     set -euo pipefail
-    root=$1 folder=$2 run=$3
-    shift 3
+    root=$1 folder=$2 run=$3 binds=$4
+    shift 4
     mount -t tmpfs tmpfs "$run"
     mkdir "$run/upper" "$run/work" "$run/root"
     mount -t overlay overlay -o "lowerdir=$root,upperdir=$run/upper,workdir=$run/work" "$run/root"
     run=$run/root
     mount -t proc proc "$run/proc"
     mount -t tmpfs tmpfs "$run/tmp"
+    mount -t tmpfs tmpfs "$run/dev/shm"
+    mount -t devpts -o newinstance,ptmxmode=666,gid=5,mode=620 devpts "$run/dev/pts"
+    mount --bind "$run/dev/pts/ptmx" "$run/dev/ptmx"
     mount --bind "$folder" "$run/mnt"
     mount -o remount,bind,ro "$run/mnt"
+    for bind in $binds; do mount --bind "${bind%:*}" "$run${bind#*:}"; done
+    echo "127.0.0.1 localhost $(uname -n)" >"$run/etc/hosts" # debootstrap makes none
     cp -L /etc/resolv.conf "$run/etc/resolv.conf"
     unset TMPDIR LD_PRELOAD LD_LIBRARY_PATH
     export LC_ALL=C.UTF-8 HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive
     exec chroot "$run" "$@"
-  ' bash "$root" "$folder" "$LL_CACHE/run" "$@"
+  ' bash "$root" "$folder" "$LL_CACHE/run" "$LL_ROOT_BINDS" "$@"
   wait "$LL_PID"
 }
 

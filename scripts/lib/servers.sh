@@ -12,12 +12,15 @@ LL_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=scripts/lib/procs.sh
 . "$LL_LIB/procs.sh"
 
-LL_DIR="" LL_PG_PID="" LL_REDIS_PID=""
+LL_DIR="" LL_INITDB_PID="" LL_PG_PID="" LL_REDIS_PID=""
 LL_PG_SETTINGS="" # lines of postgresql.conf on top of ours
 LL_USER="" # whom the servers run as when it is not the caller
 LL_REDIS_BIN=${LEDGERLOCK_REDIS_SERVER:-redis-server} # a program: another one than the machine's can be chosen
 LL_AT_END="" # a function to call when they have ended
 LL_BASE="" # the folder in which LL_DIR is made, when it is not TMPDIR
+# The path of tests is Debian's alone: what a person put elsewhere would hide that a test leans on it.
+# shellcheck disable=SC2034 # of the scripts that run tests
+LL_TEST_PATH=/usr/sbin:/usr/bin:/sbin:/bin
 
 # PostgreSQL refuses to run as root: then both servers run as another user.
 ll_pick_user() {
@@ -82,11 +85,14 @@ ll_find_servers() {
 }
 
 ll_pg_init() {
-  ll_run_as_user env -C "$LL_DIR" "$LL_PG_BIN/initdb" -D "$LL_PG_DATA" -U postgres -A trust \
-    -E UTF8 --locale=C.UTF-8 --no-sync --no-instructions >"$LL_DIR/initdb.log" 2>&1 || {
+  ll_spawn TERM "$(ll_user_options)" env -C "$LL_DIR" "$LL_PG_BIN/initdb" -D "$LL_PG_DATA" -U postgres -A trust \
+    -E UTF8 --locale=C.UTF-8 --no-sync --no-instructions >"$LL_DIR/initdb.log" 2>&1
+  LL_INITDB_PID=$LL_PID
+  wait "$LL_PID" || {
     ll_show_log "$LL_DIR/initdb.log"
     ll_fail "initdb failed"
   }
+  LL_INITDB_PID=""
   cat >>"$LL_PG_DATA/postgresql.conf" <<CONF
 listen_addresses = ''
 unix_socket_directories = '$LL_PG_DIR'
@@ -184,11 +190,14 @@ ll_end_server() { # name, signal, pid
   ll_end_tree leader "$2" 30 "$3" || echo "$1 (pid $3) does not end" >&2
 }
 
-# Clients first, so that they can finish; then the servers; then the folder.
+# Clients first, so that they can finish; then the servers; then the folder. An initdb comes to its end: the server that it has
+# under way would leave its shared memory behind.
 ll_servers_stop() {
   local status=$?
   trap '' INT TERM HUP PIPE
   set +e
+  [ "$status" -lt 128 ] || [ -z "$LL_DIR" ] || ll_step "Stopping what was started: each ends what it is at, which may take 20 s"
+  [ -z "$LL_INITDB_PID" ] || ll_wait_tree_gone "$LL_INITDB_PID" 60 "$LL_INITDB_PID" || true
   ll_end_jobs "$LL_PG_PID" "$LL_REDIS_PID"
   ll_end_server PostgreSQL INT "$LL_PG_PID"
   ll_end_server Redis TERM "$LL_REDIS_PID"
@@ -219,9 +228,9 @@ ll_export_contract() { # build folder
 }
 
 # A script that builds, and works on servers of its own: from here on nothing outlives it. In its folder.
-ll_begin() {
+ll_begin() { # option of scripts/setup: what is to be installed
   ll_servers_guard
-  "$LL_ROOT/scripts/setup" >&2
+  "$LL_ROOT/scripts/setup" "$@" >&2
   ll_forget_settings
   ll_folder_make
   cd "$LL_DIR" || exit

@@ -21,6 +21,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 #variable_conflict use_column
 DECLARE
   v_pauses  bigint[];
+  v_feed_no bigint := next_feed_no();
   v_decided bigint;
   v_written bigint;
 BEGIN
@@ -129,8 +130,9 @@ WITH clock AS (
    WHERE captured AND amount_minor > 0 -- a free period moves nothing
   RETURNING 1
 ), batch AS (
-  INSERT INTO batches (job, token, worker, at, done, refused)
-  SELECT 'billing', $1, $2::text, (SELECT now FROM clock), count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined)
+  INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no)
+  SELECT 'billing', $1, $2::text, (SELECT now FROM clock), count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
+         array_agg(subscription_id), array_agg(period_no), v_feed_no
     FROM decided
    WHERE captured OR declined
   HAVING count(*) > 0

@@ -143,8 +143,8 @@ BEGIN
    WHERE d.is_fulfilled AND d.total > 0;
   GET DIAGNOSTICS v_rows = ROW_COUNT;
   v_written := v_written + v_rows;
-  INSERT INTO batches (job, token, worker, at, done, refused)
-  SELECT 'orders', p_token, p_worker, v_now, v_done, v_orders - v_done WHERE v_orders > 0;
+  INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no)
+  SELECT 'orders', p_token, p_worker, v_now, v_done, v_orders - v_done, v_ids, next_feed_no() WHERE v_orders > 0;
   GET DIAGNOSTICS v_rows = ROW_COUNT;
   v_written := v_written + v_rows;
 

@@ -3,7 +3,8 @@
 CREATE OR REPLACE FUNCTION cancel_order(p_user_id bigint, p_order_id bigint)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-  v_state text;
+  v_state   text;
+  v_feed_no bigint;
 BEGIN
   PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE; -- as a worker that claims the order
   SELECT state INTO v_state FROM orders WHERE order_id = p_order_id AND user_id = p_user_id FOR NO KEY UPDATE;
@@ -16,11 +17,12 @@ BEGIN
     RAISE EXCEPTION 'order % is %', p_order_id, v_state
       USING ERRCODE = 'LL003', HINT = CASE v_state WHEN 'fulfilled' THEN 'Its units can be returned: return_units.' ELSE '' END;
   END IF;
+  v_feed_no := next_feed_no();
   WITH given AS (
     UPDATE orders SET state = 'cancelled' WHERE order_id = p_order_id RETURNING *
   )
-  INSERT INTO order_journal (order_id, event, state, user_id, total_minor, worker)
-  SELECT order_id, 'cancelled', state, user_id, total_minor, session_user FROM given;
+  INSERT INTO order_journal (order_id, event, state, user_id, total_minor, worker, feed_no)
+  SELECT order_id, 'cancelled', state, user_id, total_minor, session_user, v_feed_no FROM given;
   RETURN true;
 END $$;
 COMMENT ON FUNCTION cancel_order IS

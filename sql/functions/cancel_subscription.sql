@@ -45,4 +45,4 @@ END $$;
 COMMENT ON FUNCTION cancel_subscription IS
   'Cancels now or at period end and returns from when nothing is charged. Errors: LL002 the user has no such subscription, or bad argument.';
 REVOKE ALL ON FUNCTION cancel_subscription FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION cancel_subscription TO ledgerlock_support;
+GRANT EXECUTE ON FUNCTION cancel_subscription TO ledgerlock_shop, ledgerlock_support;

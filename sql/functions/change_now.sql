@@ -54,6 +54,7 @@ BEGIN
   ELSIF v_balance > 9223372036854775807 + least(v_new.amount_minor, 0) THEN
     RAISE EXCEPTION 'the balance would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
+  PERFORM make_months(p_at, p_at);
   WITH change AS (
     INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor,
                             new_minor, days_left, days, amount_minor, at)

@@ -18,7 +18,7 @@ BEGIN
   FOR v_month IN SELECT m::date FROM generate_series(date_trunc('month', p_from), p_to, interval '1 month') AS m
                  EXCEPT SELECT month FROM months ORDER BY 1 LOOP
     IF v_month < first_open() THEN
-      RAISE EXCEPTION 'the month % is closed', to_char(v_month, 'YYYY-MM') USING ERRCODE = 'LL003',
+      RAISE EXCEPTION 'the month % is closed', to_char(v_month, 'YYYY-MM') USING ERRCODE = 'LL004',
         HINT = 'A correction of a closed month is a new transfer in an open one.';
     END IF;
     INSERT INTO months (month) VALUES (v_month);
@@ -28,5 +28,5 @@ BEGIN
   RETURN v_made;
 END $$;
 COMMENT ON FUNCTION make_months IS
-  'Makes the partitions of months that are not there yet. Errors: LL002 bad argument, LL003 the month is closed.';
+  'Makes the partitions of months that are not there yet. Errors: LL002 bad argument, LL004 the month is closed.';
 REVOKE ALL ON FUNCTION make_months FROM PUBLIC;

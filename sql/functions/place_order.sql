@@ -36,7 +36,7 @@ BEGIN
   IF NOT FOUND THEN
     PERFORM check_time('the time of an order', p_at, interval '1 day', interval '1 day');
     IF p_at < first_open() THEN
-      RAISE EXCEPTION 'an order cannot be placed in a month that is closed' USING ERRCODE = 'LL003';
+      RAISE EXCEPTION 'an order cannot be placed in a month that is closed' USING ERRCODE = 'LL004';
     END IF;
     IF v_closed_at IS NOT NULL THEN
       RAISE EXCEPTION 'the account of user % is closed', p_user_id USING ERRCODE = 'LL003';
@@ -86,6 +86,6 @@ BEGIN
   RETURN v_order.order_id;
 END $$;
 COMMENT ON FUNCTION place_order IS
-  'Places an order once per (user, idempotency key) and returns its order_id. Errors: LL001 key used with other lines, LL002 bad argument, LL003 the month is closed.';
+  'Places an order once per (user, idempotency key) and returns its order_id. Errors: LL001 key used with other lines, LL002 bad argument, LL003 the account is closed, LL004 the month is closed.';
 REVOKE ALL ON FUNCTION place_order FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION place_order TO ledgerlock_shop;

@@ -52,6 +52,6 @@ BEGIN
   RETURN v_sub.subscription_id;
 END $$;
 COMMENT ON FUNCTION subscribe IS
-  'Makes a subscription once per (user, key). Errors: LL001 key or contract used already, LL002 bad argument, LL003 the account or the month is closed.';
+  'Makes a subscription once per (user, key). Errors: LL001 key or contract used already, LL002 bad argument, LL003 the account is closed, LL004 the month is closed.';
 REVOKE ALL ON FUNCTION subscribe FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION subscribe TO ledgerlock_shop, ledgerlock_support;

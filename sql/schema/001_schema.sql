@@ -111,8 +111,8 @@ COMMENT ON COLUMN subscription_terms.unit_minor IS 'Price of one unit for one pe
 CREATE TABLE retry_schedules (
   schedule_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_retry_schedule PRIMARY KEY,
   pauses_s    bigint[] NOT NULL CONSTRAINT retries_within_a_year CHECK (
-                cardinality(pauses_s) BETWEEN 1 AND 16 AND 1 <= ALL (pauses_s) AND 31622400 >= ALL (pauses_s)
-                AND array_position(pauses_s, NULL) IS NULL),
+                cardinality(pauses_s) >= 1 AND cardinality(pauses_s) <= 16 -- a BETWEEN beside an AND prints otherwise once it was restored
+                AND 1 <= ALL (pauses_s) AND 31622400 >= ALL (pauses_s) AND array_position(pauses_s, NULL) IS NULL),
   worker      text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
@@ -229,7 +229,7 @@ CREATE TABLE stock_movements (
                                           OR (kind = 'adjust' AND qty <> 0))
 ) PARTITION BY RANGE (source_at);
 COMMENT ON TABLE stock_movements IS
-  'Every change of on_hand. sale: source is the order_id; receive: source is the delivery number given by the caller; adjust: adjustment_id; return: return_id.';
+  'Every change of on_hand. sale: source is the order_id; receive: delivery_id; adjust: adjustment_id; return: return_id.';
 COMMENT ON COLUMN stock_movements.source_at IS
   'The time that the source itself has and keeps: placed_at of the order, or the time of the delivery, adjustment or return. It names the partition.';
 
@@ -279,17 +279,18 @@ COMMENT ON TABLE deposits IS
   'The keys of deposits that clients made. The number of its transfer is given here, so no key meets that of another caller or an importer.';
 
 CREATE TABLE deliveries (
-  sku_id      bigint NOT NULL CONSTRAINT delivery_has_a_sku REFERENCES stock,
-  delivery_no bigint NOT NULL,
-  qty         bigint NOT NULL CONSTRAINT delivery_qty_positive CHECK (qty > 0),
-  at          timestamptz NOT NULL,
-  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_delivery_per_number PRIMARY KEY (sku_id, delivery_no),
+  sku_id          bigint NOT NULL CONSTRAINT delivery_has_a_sku REFERENCES stock,
+  idempotency_key text COLLATE "C" NOT NULL,
+  delivery_id     bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_delivery_per_number UNIQUE,
+  qty             bigint NOT NULL CONSTRAINT delivery_qty_positive CHECK (qty > 0),
+  at              timestamptz NOT NULL,
+  recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT one_delivery_per_key PRIMARY KEY (sku_id, idempotency_key),
   CONSTRAINT delivery_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON COLUMN deposits.at IS 'The source_at of its transfer.';
 COMMENT ON COLUMN deliveries.at IS 'The source_at of its movement.';
-COMMENT ON TABLE deliveries IS 'The deliveries that clients reported. The movement of each has the same number and quantity.';
+COMMENT ON TABLE deliveries IS 'The deliveries that clients reported. The movement of each has its number as source.';
 
 CREATE TABLE prorations (
   subscription_id bigint NOT NULL,
@@ -542,6 +543,9 @@ CREATE TABLE workers (
 COMMENT ON COLUMN workers.job IS 'The job that the worker works.';
 COMMENT ON TABLE workers IS
   'The counters of each worker slot of each pool since the pool started; kept across restarts of the process in the slot.';
+CREATE VIEW live_workers AS
+  SELECT * FROM workers WHERE seen_at > clock_timestamp() - interval '10 seconds';
+COMMENT ON VIEW live_workers IS 'The workers that reported of late: each does so every five seconds, also while it has nothing to do.';
 
 CREATE TABLE audits (
   audit_id   bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_audit PRIMARY KEY,
@@ -609,13 +613,29 @@ CREATE TABLE batches (
   at          timestamptz NOT NULL,
   done        bigint NOT NULL CONSTRAINT batch_done_not_negative CHECK (done >= 0),
   refused     bigint NOT NULL CONSTRAINT batch_refused_not_negative CHECK (refused >= 0),
+  ids         bigint[] NOT NULL,
+  periods     bigint[],
+  feed_no     bigint NOT NULL CONSTRAINT one_batch_per_transaction UNIQUE,
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT batch_names_its_decisions CHECK (cardinality(ids) = done + refused AND cardinality(periods) = cardinality(ids)),
   CONSTRAINT batch_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 COMMENT ON TABLE batches IS 'One row for each transaction of a worker: its effects carry the same token and time.';
 COMMENT ON COLUMN batches.at IS 'The time that the batch used as now: the database clock, or run --now.';
 COMMENT ON COLUMN batches.done IS 'billing: periods captured; orders: fulfilled.';
 COMMENT ON COLUMN batches.refused IS 'billing: tries declined; orders: rejected.';
+COMMENT ON COLUMN batches.ids IS
+  'billing: the subscriptions that were tried; orders: the orders that were decided. Neither table has an index by token.';
+COMMENT ON COLUMN batches.periods IS 'billing: the period of each of ids.';
+COMMENT ON COLUMN batches.feed_no IS 'The place of this transaction in the feed of decisions: decisions_since.';
+
+CREATE TABLE feed_base (
+  one  boolean PRIMARY KEY DEFAULT true CONSTRAINT one_base CHECK (one),
+  base bigint NOT NULL CONSTRAINT base_not_negative CHECK (base >= 0)
+);
+INSERT INTO feed_base (base) VALUES (0);
+COMMENT ON TABLE feed_base IS
+  'A number of the feed is base and the transaction id. base rises when the database was restored into a server whose ids are lower (next_feed_no).';
 
 CREATE TABLE subscription_journal (
   entry_id        bigint GENERATED ALWAYS AS IDENTITY,
@@ -670,11 +690,15 @@ CREATE TABLE order_journal (
   token       bigint NOT NULL DEFAULT 0,
   worker      text COLLATE "C" NOT NULL DEFAULT session_user,
   at          timestamptz NOT NULL DEFAULT now() CONSTRAINT order_entry_is_finite CHECK (isfinite(at)),
+  feed_no     bigint,
   recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT one_order_entry PRIMARY KEY (order_id, entry_id)
 );
+CREATE INDEX order_journal_feed ON order_journal (feed_no) WHERE feed_no IS NOT NULL;
 COMMENT ON TABLE order_journal IS
   'state, reason and skus are those after the event. made: an order that was not pending when it was stored.';
+COMMENT ON COLUMN order_journal.feed_no IS
+  'The place of a decision that no batch made in the feed of decisions: decisions_since. null: none, or its batch has the place.';
 
 CREATE TABLE stock_journal (
   entry_id         bigint GENERATED ALWAYS AS IDENTITY,
@@ -696,7 +720,7 @@ CREATE FUNCTION journal_new_subscriptions() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   IF EXISTS (SELECT FROM made WHERE next_due_at < (SELECT first_open()) AND state <> 'cancelled') THEN
-    RAISE EXCEPTION 'a subscription cannot be due in a month that is closed' USING ERRCODE = 'LL003';
+    RAISE EXCEPTION 'a subscription cannot be due in a month that is closed' USING ERRCODE = 'LL004';
   END IF;
   INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id,
                                     amount_minor, plan, currency, anchor_at, unit, every)
@@ -705,14 +729,14 @@ BEGIN
     FROM made ORDER BY subscription_id;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION journal_new_subscriptions IS 'Trigger: journals the terms of new subscriptions, all of a statement at once. SQLSTATE LL003 if one is due in a closed month.';
+COMMENT ON FUNCTION journal_new_subscriptions IS 'Trigger: journals the terms of new subscriptions, all of a statement at once. SQLSTATE LL004 if one is due in a closed month.';
 
 CREATE FUNCTION journal_decided_order() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-  INSERT INTO order_journal (order_id, event, state, reason, skus, user_id, total_minor, token, at)
+  INSERT INTO order_journal (order_id, event, state, reason, skus, user_id, total_minor, token, at, feed_no)
   VALUES (NEW.order_id, 'made', NEW.state, NEW.reason, NEW.skus, NEW.user_id, NEW.total_minor, NEW.fence,
-          coalesce(NEW.decided_at, NEW.placed_at));
+          coalesce(NEW.decided_at, NEW.placed_at), CASE WHEN NEW.state <> 'parked' THEN next_feed_no() END);
   RETURN NULL;
 END $$;
 COMMENT ON FUNCTION journal_decided_order IS 'Trigger: journals an order that was decided when it was placed.';

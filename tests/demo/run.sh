@@ -22,6 +22,12 @@ if [ $# = 2 ]; then
   exit "$code"
 fi
 
+# As root with shared memory of its own, in which whatever a server leaves is seen.
+if [ -z "${DEMO_SHM:-}" ] && unshare --mount true 2>/dev/null; then
+  # shellcheck disable=SC2016 # the inner shell expands it
+  exec env DEMO_SHM=own TMPDIR=/tmp unshare --mount bash -c 'mount -t tmpfs tmpfs /dev/shm && exec "$0" "$@"' "$0" "$@"
+fi
+
 # Everything of a run has this folder in its environment, its arguments or its working directory.
 base=$(mktemp -d /tmp/lldemo.XXXXXX)
 pattern=$(mktemp) # in a file, or whoever searches would find himself
@@ -44,6 +50,7 @@ left_behind() {
   grep -lsF -f "$pattern" /proc/[0-9]*/environ /proc/[0-9]*/cmdline || true
   find /proc/[0-9]*/cwd -maxdepth 0 -lname "$base*" 2>/dev/null || true
   find "$base" -mindepth 1 -maxdepth 1
+  [ -z "${DEMO_SHM:-}" ] || find /dev/shm -mindepth 1
 }
 
 assert_nothing_left() { # moment
@@ -119,6 +126,7 @@ watch() {
   [[ $state == *'"plain":{'* && $state == *'"name":"freeze-worker"'* ]] || die "the page has no other side, or no buttons: $state"
   kill -INT "$demo"
   ends_with 130 "the page was open"
+  grep -q '^==> Stopping' "$base.out" || die "nothing was said at once when it was interrupted"
   ! get "$port" / >/dev/null || die "somebody still listens at port $port"
 }
 

@@ -27,13 +27,13 @@ verbs=$(ledgerlock help | sed -n '/^Verbs:/,/^$/s/^  \([a-z-]*\)  .*/\1/p' | xar
 [ -n "$verbs" ] || { echo "completion: the help names no verb" >&2 && exit 1; }
 wants "$verbs" ""
 for verb in $verbs; do
-  flags=$(ledgerlock help "$verb" | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--.*' | xargs)
+  flags=$({ ledgerlock help "$verb" && case $verb in version | help) ;; *) ledgerlock help settings ;; esac; } | grep -oE '^  (-., |    )--[a-z-]+' | grep -oE -- '--.*' | sort -u | xargs)
   wants "$flags" "$verb" -
   wants "$flags" "$verb" anything --
 done
 wants migrate mi
 wants "pause parked" pa
-wants "$verbs codes" help ""
+wants "$verbs codes settings" help ""
 wants "check show sample" config ""
 wants "show sample" config s
 wants "" config show s

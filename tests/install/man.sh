@@ -9,8 +9,8 @@ trap 'rm -rf "$work"' EXIT
 bad=0
 page=$build/ledgerlock.cfg.5
 
-for file in "$page" "$here"/docs/man/*; do
-  MANWIDTH=100 man --warnings=w -E UTF-8 -l "$file" >"$work/$(basename "$file")" 2>"$work/errors" || bad=1
+for file in "$page" "$build/ledgerlock.1" "$here"/docs/man/*; do
+  MANWIDTH=80 man --warnings=w -E UTF-8 -l "$file" >"$work/$(basename "$file")" 2>"$work/errors" || bad=1
   [ ! -s "$work/errors" ] || { cat "$work/errors" >&2 && bad=1; }
 done
 

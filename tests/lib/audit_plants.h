@@ -149,9 +149,9 @@ static const struct plant plants[] = {
 /* Against the journal. */
 static const struct plant plants_alone[] = {
     {"no_fence_beyond_tokens", "UPDATE users SET fence = 9006099743113216 WHERE user_id = 3;"
-        "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('toy', 9006099743113216, '', now(), 0, 0)"},
+        "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('toy', 9006099743113216, '', now(), 0, 0, '{}', 100)"},
     {"no_fence_beyond_tokens", "UPDATE stock SET fence = 9007199254740992 WHERE sku_id = 3;"
-        "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('toy', 9007199254740992, '', now(), 0, 0)"},
+        "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('toy', 9007199254740992, '', now(), 0, 0, '{}', 101)"},
     {"charges_have_their_batch", "UPDATE charges SET worker = 'mallory' WHERE (subscription_id, period_no) = (1, 0)"},
     {"charges_have_their_batch", "DELETE FROM batches WHERE token = 1099511627777 AND done > 0"},
     {"charges_have_their_batch", "UPDATE subscription_journal SET token = 5 WHERE subscription_id = 3 AND try_no = 1"},
@@ -205,7 +205,7 @@ static const struct plant plants_alone[] = {
     {"pause_is_journaled", "INSERT INTO job_journal (job, event) VALUES ('orders', 'paused')"},
     {"pause_is_journaled", "INSERT INTO paused_jobs (job, reason) VALUES ('orders', 'a'); INSERT INTO job_journal (job, event, reason) VALUES ('orders', 'paused', 'b')"},
     {"delivery_is_received", "DELETE FROM deliveries"},
-    {"delivery_is_received", "UPDATE deliveries SET delivery_no = 2"},
+    {"delivery_is_received", "UPDATE deliveries SET delivery_id = DEFAULT"},
     {"delivery_is_received", "UPDATE deliveries SET qty = 6"},
     {"subscription_has_its_contract", "DELETE FROM contracts WHERE subscription_id = 7"},
     {"subscription_has_its_contract", "UPDATE contracts SET plan = 'gold' WHERE subscription_id = 7"},

@@ -22,7 +22,8 @@
 "INSERT INTO contracts (user_id, plan, anchor_at, subscription_id) SELECT user_id, plan, anchor_at, subscription_id FROM subscriptions;" \
 "INSERT INTO deposits (user_id, idempotency_key, deposit_id, amount_minor, at)" \
 " SELECT source, leg, leg, amount_minor, source_at FROM transfers WHERE kind = 'deposit' AND leg <> 0;" \
-"INSERT INTO deliveries (sku_id, delivery_no, qty, at) SELECT sku_id, source, abs(qty), source_at FROM stock_movements WHERE kind = 'receive';" \
+"INSERT INTO deliveries (sku_id, idempotency_key, delivery_id, qty, at) OVERRIDING SYSTEM VALUE" \
+" SELECT sku_id, source, source, abs(qty), source_at FROM stock_movements WHERE kind = 'receive';" \
 "INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, user_id, try_no," \
 "                                  amount_minor, token, worker, at)" \
 " SELECT c.subscription_id, CASE WHEN n = tries AND c.state <> 'written_off' THEN c.state ELSE 'declined' END, 'past_due'," \
@@ -44,11 +45,14 @@
 "        user_id, total_minor, fence, 'pool-0', coalesce(decided_at, placed_at) FROM orders WHERE state IN ('rejected', 'parked', 'cancelled');" \
 "INSERT INTO stock_journal (sku_id, event, sku, initial_qty, unit_price_minor, currency)" \
 " SELECT sku_id, 'made', sku, initial_qty, unit_price_minor, currency FROM stock;" \
-"INSERT INTO batches (job, token, worker, at, done, refused)" \
-" SELECT 'billing', fence, worker, charged_at, count(*), 0 FROM charges WHERE state = 'captured' GROUP BY 2, 3, 4" \
-" UNION ALL SELECT 'billing', token, worker, at, 0, count(*) FROM subscription_journal WHERE event = 'declined' GROUP BY 2, 3, 4" \
+"INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no) SELECT *, row_number() OVER () FROM (" \
+" SELECT 'billing', fence, worker, charged_at, count(*), 0, array_agg(subscription_id), array_agg(period_no)" \
+"  FROM charges WHERE state = 'captured' GROUP BY 2, 3, 4" \
+" UNION ALL SELECT 'billing', token, worker, at, 0, count(*), array_agg(subscription_id), array_agg(next_period_no)" \
+"  FROM subscription_journal WHERE event = 'declined' GROUP BY 2, 3, 4" \
 " UNION ALL SELECT 'orders', fence, 'pool-0', decided_at, count(*) FILTER (WHERE state = 'fulfilled')," \
-"  count(*) FILTER (WHERE state = 'rejected') FROM orders WHERE state IN ('fulfilled', 'rejected') AND fence <> 0 GROUP BY 2, 4;"
+"  count(*) FILTER (WHERE state = 'rejected'), array_agg(order_id), NULL" \
+"  FROM orders WHERE state IN ('fulfilled', 'rejected') AND fence <> 0 GROUP BY 2, 4) AS made;"
 
 /* In parts: a literal may have 4,095 characters. Run all, in this order. */
 static const char *const audit_world[4] = {

@@ -189,6 +189,10 @@ void fixture_temporary(char *path, size_t size, const char *name);
 void fixture_folder(char *dir, size_t size, const char *name);
 void fixture_remove(char *dir, const char *log);
 
+/* The last words of a server's log in its folder, for a message: the folder is gone
+ * when a person reads it. */
+const char *fixture_log_end(const char *dir, const char *log);
+
 /* Writes a temporary file with this mode and puts its path into path; the test unlinks
  * it. */
 void fixture_file(char *path, size_t size, const char *text, unsigned mode);

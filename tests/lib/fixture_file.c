@@ -59,3 +59,22 @@ void fixture_remove(char *dir, const char *log)
     if (is_shown)
         fail_msg("%s shows a password", path);
 }
+
+const char *fixture_log_end(const char *dir, const char *log)
+{
+    static char text[700]; /* cmocka cuts a message after 1,023 bytes */
+    char path[256];
+    FILE *file;
+    size_t n = 0;
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, log);
+    file = fopen(path, "r");
+    if (file != NULL) {
+        if (fseek(file, -(long)(sizeof text - 1), SEEK_END) != 0)
+            rewind(file);
+        n = fread(text, 1, sizeof text - 1, file);
+        (void)fclose(file);
+    }
+    text[n] = '\0';
+    return n > 0 ? text : "(nothing)";
+}

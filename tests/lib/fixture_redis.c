@@ -111,7 +111,8 @@ void fixture_redis_start(struct fixture_redis *r, ...)
         exec_redis(r, ap);
     va_end(ap);
     FIXTURE_AWAIT(redis_answers(r->url + strlen("unix://")),
-                  "redis-server in %s did not start", r->dir);
+                  "redis-server did not start; its log ends: %s",
+                  fixture_log_end(r->dir, "redis.log"));
 }
 
 static void end_redis(struct fixture_redis *r, int signal)

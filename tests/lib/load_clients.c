@@ -30,7 +30,7 @@ static void compose(FILE *out, const struct load *l, const struct load_call *c)
         fprintf(out, "SELECT ledgerlock.deposit(%zu, '%s', " N ", 'saved');", id,
                 load_currency((int64_t)id), l->users[c->index].deposit_minor);
     } else if (c->verb == LOAD_DELIVER) {
-        fprintf(out, "SELECT ledgerlock.receive_stock('sku-%zu', %zu, " N ");", id,
+        fprintf(out, "SELECT ledgerlock.receive_stock('sku-%zu', '%zu', " N ");", id,
                 c->lot, l->skus[c->index].lot);
     } else if (c->verb == LOAD_CANCEL) {
         fprintf(out,

@@ -10,7 +10,7 @@
 #include <pwd.h>
 #include <sys/prctl.h>
 
-enum { START_SECONDS = 120, PORT = 5432 };
+enum { START_SECONDS = 120, PORT = 5432, MAX_WORDS = 32 };
 
 /* A program of the newest PostgreSQL that is installed; by name alone from PATH. */
 static const char *find_program(const char *name, char *path, size_t size)
@@ -57,18 +57,25 @@ static void redirect_to_log(void)
     (void)dup2(log, STDERR_FILENO);
 }
 
+/* A program of PostgreSQL looks for its brothers in the folder that its name says, or
+ * on the path, where Debian does not put them: it is told its whole name. */
 static pid_t spawn(const char *dir, const char *const *words)
 {
     char path[256];
+    const char *whole[MAX_WORDS] = {find_program(words[0], path, sizeof path)};
     pid_t pid = fixture_fork();
 
     if (pid > 0)
         return pid;
+    for (size_t i = 1; words[i] != NULL; i++) {
+        if (i + 1 == MAX_WORDS)
+            _exit(124);
+        whole[i] = words[i];
+    }
     become_server_user(dir);
     (void)prctl(PR_SET_PDEATHSIG, SIGINT); /* a change of user would clear it */
     redirect_to_log();
-    (void)execvp(find_program(words[0], path, sizeof path),
-                 (char *const *)(uintptr_t)words);
+    (void)execvp(whole[0], (char *const *)(uintptr_t)whole);
     _exit(127);
 }
 
@@ -109,7 +116,8 @@ static bool answers(struct private_pg *pg)
 
 void private_pg_start(struct private_pg *pg)
 {
-    FIXTURE_AWAIT(answers(pg), "postgres in %s did not start; see its log", pg->dir);
+    FIXTURE_AWAIT(answers(pg), "postgres did not start; its log ends: %s",
+                  fixture_log_end(pg->dir, "log"));
 }
 
 static void make_folder(char dir[80], const char *name)
@@ -129,7 +137,8 @@ static void make(struct private_pg *pg, const char *const *words)
                    "postgresql:///postgres?host=%s&port=%d&user=postgres", pg->dir,
                    pg->port != 0 ? pg->port : PORT);
     if (fixture_reap(spawn(pg->dir, words), START_SECONDS) != 0)
-        fail_msg("%s in %s failed; see its log", words[0], pg->dir);
+        fail_msg("%s failed; its log ends: %s", words[0],
+                 fixture_log_end(pg->dir, "log"));
     private_pg_start(pg);
 }
 
@@ -155,10 +164,13 @@ void private_pg_open(struct private_pg *pg)
 
 void private_pg_follow(struct private_pg *standby, const struct private_pg *primary)
 {
+    char port[16];
     const char *const words[] = {
-        "pg_basebackup", "-D", "data",       "-R", "-X",       "stream",    "-c",
-        "fast",          "-h", primary->dir, "-U", "postgres", "--no-sync", NULL};
+        "pg_basebackup", "-D", "data", "-R", "-X",         "stream", "-c",
+        "fast",          "-p", port,   "-h", primary->dir, "-U",     "postgres",
+        "--no-sync",     NULL};
 
+    (void)snprintf(port, sizeof port, "%d", primary->port != 0 ? primary->port : PORT);
     make(standby, words);
 }
 
@@ -260,8 +272,8 @@ void pgbouncer_open(struct pgbouncer *b, const char *mode, int sessions)
     configure(b, mode, sessions);
     b->pid = spawn(b->dir, words);
     (void)snprintf(url, sizeof url, "postgresql:///postgres?host=%s&port=6432", b->dir);
-    FIXTURE_AWAIT(PQping(url) == PQPING_OK,
-                  "pgbouncer in %s did not start; see its log", b->dir);
+    FIXTURE_AWAIT(PQping(url) == PQPING_OK, "pgbouncer did not start; its log ends: %s",
+                  fixture_log_end(b->dir, "log"));
 }
 
 void pgbouncer_url(const struct pgbouncer *b,

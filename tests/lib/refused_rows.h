@@ -24,14 +24,14 @@ static const char world[] =
     " place_order(1, 'k2', '[{\"sku\": \"A\", \"qty\": 1}]');"
     "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES"
     " (1, 'receive', 1, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());"
-    "SELECT receive_stock('A', 7, 5); SELECT deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');"
+    "SELECT receive_stock('A', '7', 5); SELECT deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');"
     "INSERT INTO transfers VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());"
     "SELECT pause_job('billing'); SELECT report_audit(1, 66, '[]');"
     "INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');"
     "INSERT INTO workers SELECT (jsonb_populate_record(NULL::workers, jsonb_build_object('pool', 'p', 'slot', i, "
     "'job', 'billing', 'host', 'h', 'pid', i, 'started_at', now(), 'seen_at', now() + i * interval '1 s', 'counters', '{}'))).* "
     "FROM generate_series(1, 2) AS i;"
-    "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('billing', 1, 'w', now(), 1, 0);"
+    "INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no) VALUES ('billing', 1, 'w', now(), 1, 0, '{1}', '{0}', 1);"
     "INSERT INTO order_journal (order_id, event, state, user_id, total_minor) VALUES (1, 'parked', 'parked', 1, 1);"
     "INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor) VALUES (1, 3, 'p', 2, 50);"
     "INSERT INTO closures (user_id, at) VALUES (1, now()); INSERT INTO signups VALUES (1, 'k', 1, 0);"
@@ -184,7 +184,9 @@ static const struct refusal {
     {"contracts", "UPDATE contracts SET user_id = 99"},
     {"contracts", NO_REPAIR "DELETE FROM contracts"},
     {"deliveries",
-     "INSERT INTO deliveries (sku_id, delivery_no, qty, at) VALUES (1, 7, 5, now())"},
+     "INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '7', 5, now())"},
+    {"deliveries",
+     "INSERT INTO deliveries OVERRIDING SYSTEM VALUE SELECT sku_id, '8', delivery_id, qty, at FROM deliveries"},
     {"deliveries", "UPDATE deliveries SET qty = 0"},
     {"deliveries", "UPDATE deliveries SET sku_id = 99"},
     {"deliveries", NO_REPAIR "DELETE FROM deliveries"},
@@ -244,7 +246,12 @@ static const struct refusal {
     {"schema_migrations", "UPDATE schema_migrations SET kind = 'rumour'"},
     {"batches", "INSERT INTO batches OVERRIDING SYSTEM VALUE SELECT * FROM batches"},
     {"batches", "UPDATE batches SET done = -1"},
-    {"batches", "UPDATE batches SET refused = -1"},
+    {"batches", "UPDATE batches SET refused = -1, done = 2"},
+    {"batches", "UPDATE batches SET ids = '{1,2}'"},
+    {"batches", "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) SELECT job, token, worker, at, done, refused, ids, feed_no FROM batches"},
+    {"feed_base", "INSERT INTO feed_base (base) VALUES (1)"},
+    {"feed_base", "UPDATE feed_base SET one = false"},
+    {"feed_base", "UPDATE feed_base SET base = -1"},
     {"subscription_journal",
      "INSERT INTO subscription_journal OVERRIDING SYSTEM VALUE SELECT * FROM subscription_journal"},
     {"subscription_journal", "UPDATE subscription_journal SET event = 'sung'"},

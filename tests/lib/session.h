@@ -1,6 +1,6 @@
 /* session: statements in a session that a test keeps; one that fails ends the test. */
-#ifndef LEDGERLOCK_SESSION_H
-#define LEDGERLOCK_SESSION_H
+#ifndef LL_TEST_SESSION_H
+#define LL_TEST_SESSION_H
 
 #include <libpq-fe.h>
 

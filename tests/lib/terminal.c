@@ -1,4 +1,4 @@
-/* terminal: `top` as a child that believes to be on a screen. */
+/* terminal: the program as a child that believes to be on a screen. */
 #define _GNU_SOURCE /* forkpty */
 #include "tests/lib/terminal.h"
 
@@ -15,9 +15,12 @@
 
 struct terminal t;
 
-void start_top_in(unsigned short lines, unsigned short columns)
+enum { TAIL = 800 }; /* of a message */
+
+static void start(const char *words, unsigned short lines, unsigned short columns)
 {
     const struct winsize size = {.ws_row = lines, .ws_col = columns};
+    char line[1024];
 
     memset(&t, 0, sizeof t);
     t.pid = forkpty(&t.fd, NULL, NULL, &size);
@@ -26,9 +29,20 @@ void start_top_in(unsigned short lines, unsigned short columns)
         (void)setenv("TERM", "xterm", 1);
         (void)setenv("LEDGERLOCK_POSTGRES_URL", world.f.url, 1);
         (void)setenv("LEDGERLOCK_REDIS_URL", world.f.redis_url, 1);
-        (void)execl(fixture_program(), "ledgerlock", "top", (char *)NULL);
+        (void)snprintf(line, sizeof line, "exec '%s' %s", fixture_program(), words);
+        (void)execl("/bin/sh", "sh", "-c", line, (char *)NULL);
         _exit(127);
     }
+}
+
+void start_on_terminal(const char *words)
+{
+    start(words, 24, 80);
+}
+
+void start_top_in(unsigned short lines, unsigned short columns)
+{
+    start("top", lines, columns);
 }
 
 void start_top(void)
@@ -50,10 +64,20 @@ void wait_for(const char *text, size_t from)
         if (fixture_now_ms() < until_ms && poll(&p, 1, 120000) > 0)
             got = read(t.fd, t.said + t.n, room);
         if (got <= 0)
-            fail_msg("never \"%s\" in: %s", text, t.said + from);
+            fail_msg("never \"%s\"; the end: %s", text,
+                     t.said + (t.n > from + TAIL ? t.n - TAIL : from));
         t.n += (size_t)got;
         t.said[t.n] = '\0';
     }
+}
+
+int end_on_terminal(void)
+{
+    int status;
+
+    assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
+    (void)close(t.fd);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 void press(const char *keys)

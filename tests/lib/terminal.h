@@ -1,4 +1,4 @@
-/* terminal: `top` in a pseudo-terminal, over the world (world.h). */
+/* terminal: the program in a pseudo-terminal, over the world (world.h). */
 #ifndef LL_TEST_TERMINAL_H
 #define LL_TEST_TERMINAL_H
 
@@ -14,7 +14,10 @@ struct terminal {
 
 extern struct terminal t;
 
-/* Starts it in so many lines and columns, or in 80 x 24. */
+/* Starts a verb in 80 x 24, with words parted by blanks. */
+void start_on_terminal(const char *words);
+
+/* Starts `top` in so many lines and columns, or in 80 x 24. */
 void start_top_in(unsigned short lines, unsigned short columns);
 void start_top(void);
 
@@ -22,6 +25,9 @@ void start_top(void);
 void wait_for(const char *text, size_t from);
 
 void press(const char *keys);
+
+/* Waits for its end; returns the exit code. */
+int end_on_terminal(void);
 
 /* Presses them, and waits for the text that is written then. */
 void press_for(const char *keys, const char *text);

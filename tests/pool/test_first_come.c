@@ -102,13 +102,14 @@ CASE(orders_in_any_order_are_served_by_four_workers_that_meet)
     }
 }
 
-static void start_two(void)
+/* The first one's program runs in f. */
+static void start_two(const struct fixture *f)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", "20");
     fill(4000, 9);
     oracle_read("o.user_id % 2 = 0");
     gate_shut("user_id % 2 = 0", 1);
-    pool_start("run --jobs orders --now " NOW);
+    pool_start_in(f, "run --jobs orders --now " NOW);
     world_wait("SELECT count(*) > 100 FROM ledgerlock.orders WHERE state <> 'pending'");
     fixture_env("LEDGERLOCK_POOL_ORDERS_WORKERS", "2");
     starts(&world.f, &world.others, "run --jobs orders --now %s", NOW);
@@ -132,7 +133,6 @@ static void finish_by_the_standby(void)
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
     pool_end(&world.others);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
-    assert_served();
 }
 
 /* Guarantee: Orders are served as placed by one worker of all pools, and by the next
@@ -141,12 +141,13 @@ CASE(standby_of_another_pool_goes_on_when_the_first_is_killed)
 {
     pid_t worker;
 
-    start_two();
+    start_two(&world.f);
     pause_orders();
     worker = pool_workers(1);
     world_kill(&world.pool);
     (void)kill(worker, SIGKILL); /* it may have ended with its pool */
     finish_by_the_standby();
+    assert_served();
 }
 
 /* Guarantee: A frozen worker of orders keeps those that stand by from work for ten
@@ -155,12 +156,37 @@ CASE(worker_that_is_frozen_gives_way_to_the_standby)
 {
     pid_t frozen;
 
-    start_two();
+    start_two(&world.f);
     pause_orders();
     frozen = pool_workers(1);
     assert_int_equal(kill(frozen, SIGSTOP), 0);
     finish_by_the_standby();
     assert_int_equal(kill(frozen, SIGCONT), 0);
+    assert_served();
+}
+
+static const struct {
+    const char *name;
+    void (*redis)(struct proxy *p, bool on);
+} kept[] = {
+    {"redis_away", .redis = proxy_refuse},
+    {"redis_silent", .redis = proxy_swallow},
+};
+
+/* Guarantee: A pool that cannot work for longer than a lease, since it alone has no way
+ * to Redis, lets another pool serve the orders, in the order in which they were placed.
+ */
+CASE_ROWS(standby_goes_on_when_the_first_one_has, kept)
+{
+    PROXY way = proxy_before(world.f.redis_url);
+    struct fixture first = world.f;
+
+    (void)memcpy(first.redis_url, way.url, sizeof way.url);
+    start_two(&first);
+    pause_orders();
+    row->redis(&way, true);
+    finish_by_the_standby();
+    assert_served();
 }
 
 #define KEY_OF_SERVING "hashtextextended('ledgerlock serves orders', 0)"

@@ -216,7 +216,7 @@ CASE(paused_periods_are_not_charged)
     world_user(1, 10000);
     world_subscription(1, 1, 100, "2024-01-31Z");
     world_run("2024-02-01T00:00:00Z");
-    world_expect("2024-04-30", "SELECT pause_subscription(1, 1, 2)::date");
+    world_expect("2024-04-30", "SELECT pause_subscription(1, 1, 2, 1)::date");
     world_settle("2024-05-15T00:00:00Z");
     world_expect("0 captured 1 100, 1 skipped 0 100, 2 skipped 0 100, 3 captured 1 100",
                  periods);

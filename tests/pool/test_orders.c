@@ -113,7 +113,7 @@ CASE(order_with_one_sku_at_two_prices_is_summed)
                         " total_minor = 570");
     world_run(now);
     world_expect("rejected out_of_stock {A}", outcomes);
-    (void)world_text("SELECT receive_stock('A', 1, 1)");
+    (void)world_text("SELECT receive_stock('A', '1', 1)");
     world_do(
         "SET ledgerlock.repair = on; UPDATE orders SET state = 'pending', reason = NULL, skus = NULL, decided_at = NULL");
     world_run(now);

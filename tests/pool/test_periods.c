@@ -1,6 +1,5 @@
 /* periods: every boundary that is charged, against a calendar of our own; how far a
- * pool catches up; the months that it writes into; and names and rights that it finds.
- */
+ * pool catches up; and names and rights that it finds. */
 #include "tests/lib/calendar.h"
 #include "tests/lib/steps.h"
 #include "worker/jobs/job.h"
@@ -162,108 +161,6 @@ CASE(subscription_that_is_released_to_a_higher_limit_is_charged)
     world_runs(
         0, "run --once --jobs billing --now 2024-01-11T12:00:00Z --catch-up-max 11");
     world_expect("1 active 11", states);
-}
-
-/* ---- months ---- */
-
-#define NOW "2024-08-31T00:00:00Z"
-
-static void open_months(void)
-{
-    static const struct world_plan plan = {.batch = 10, .poll_ms = 20};
-
-    world_open_as(&plan);
-    world_user(1, 1000000);
-    world_user(2, 1000000);
-    world_subscription(1, 1, 100, "2022-11-30Z");
-    world_subscription(2, 2, 100, "2024-02-15Z");
-}
-
-/* Guarantee: A pool never stops for a month that is not made yet, whatever its clock,
- * and it is ahead of it. */
-CASE(months_come_as_the_clock_moves, .open = open_months)
-{
-    static const char *const times[] = {"2022-12-01T00:00:00Z", "2024-02-20T00:00:00Z",
-                                        "2024-03-01T00:00:00Z", NOW};
-    static const int charged[] = {1, 15 + 1, 16 + 1, 22 + 7};
-
-    for (size_t i = 0; i < 4; i++) {
-        world_run(times[i]);
-        world_is(charged[i], "SELECT count(*) FROM charges");
-        assert_int_equal(
-            world_ask("SELECT count(*) FROM months, generate_series(0, 2) AS n"
-                      " WHERE month = date_trunc('month', date '%.10s') +"
-                      " n * interval '1 month'",
-                      times[i]),
-            3);
-    }
-    promise_int_equal(world_parked(), 0);
-    world_audit(times[3], NULL);
-}
-
-/* A pool at work, with nothing left to do. */
-static void start(const char *flags)
-{
-    world_run(NOW);
-    pool_start("run %s --now " NOW, flags);
-    pool_log_wait(&world.pool, "event=pool.started");
-}
-
-static void wait_for_charge(int subscription)
-{
-    world_wait("SELECT count(*) > 0 FROM ledgerlock.charges WHERE subscription_id = %d",
-               subscription);
-}
-
-/* No insert of a subscription makes a month. */
-CASE(month_of_an_old_row_is_made_when_it_is_needed, .open = open_months)
-{
-    start("-w 1 --jobs billing");
-    world_subscription(3, 2, 100, "2019-01-31Z");
-    wait_for_charge(3);
-    pool_log_wait(&world.pool, "event=pool.months_made");
-    promise_int_equal(world_parked(), 0);
-}
-
-/* Guarantee: A pool whose rows all lack their partition parks nothing, says so once and
- * ends with exit code 9. */
-CASE(pool_whose_partitions_are_gone_ends_and_parks_nothing, .open = open_months)
-{
-    fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
-    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
-    start("-w 4");
-    world_do("SELECT make_months('2022-05-01Z', '2022-05-01Z'); DROP TABLE "
-             "charges_2022_05, stock_movements_2024_01");
-    world_sku(1, "S", 100, 1);
-    for (int i = 0; i < 40; i++) {
-        char key[16];
-
-        (void)snprintf(key, sizeof key, "%d", i);
-        (void)world_order(1 + i % 2, key, "[{\"sku\": \"S\", \"qty\": 1}]");
-        world_subscription(3 + i, 1 + i % 2, 100, "2022-05-10Z");
-    }
-    pool_assert_ends(&world.pool, 9);
-    pool_logged(1, "event=pool.fault ");
-    pool_log_wait(&world.pool, "a month has no partition");
-    promise_int_equal(world_parked(), 0);
-    world_is(0, "SELECT count(*) FROM charges WHERE subscription_id > 2");
-    world_is(40, "SELECT count(*) FROM orders WHERE state = 'pending'");
-}
-
-/* Guarantee: A month whose partition is gone keeps its own rows waiting alone: the
- * pool says so, and parks nothing. */
-CASE(partition_that_is_gone_is_named_and_parks_nothing, .open = open_months)
-{
-    world_do("SELECT make_months('2022-05-01Z', '2022-05-01Z')");
-    start("-w 1 --jobs billing");
-    world_do("DROP TABLE charges_2022_05");
-    world_subscription(3, 1, 100, "2022-05-10Z");
-    pool_log_wait(&world.pool, "a month has no partition");
-    world_subscription(4, 2, 100, "2024-08-01Z");
-    wait_for_charge(4);
-    promise_int_equal(world_parked(), 0);
-    assert_int_equal(
-        world_ask("SELECT count(*) FROM charges WHERE subscription_id = 3"), 0);
 }
 
 /* ---- names and rights ---- */

@@ -1,5 +1,7 @@
 /* pgbouncer: the whole program behind a pooler that gives a session to a transaction
  * only, and the refusal when it was not told of one. */
+#include <limits.h>
+
 #include "common/pg/pg.h"
 #include "tests/lib/gate.h"
 #include "tests/lib/meet.h"
@@ -130,29 +132,52 @@ CASE(database_only_behind_a_pooler_is_exact)
 #define WORKED "FROM workers WHERE (counters ->> 'batches')::bigint > 0"
 
 /* No session lasts behind a transaction pooler, so a lock says who serves. */
-/* Guarantee: Behind PgBouncer, too, one worker of all pools serves orders as placed,
- * and the next when its pool is killed. */
-CASE(standby_behind_a_pooler_goes_on_when_the_first_is_killed)
+static void start_two(const struct fixture *first)
 {
-    pid_t worker;
-
     fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
     gate_shut("user_id % 2 = 0", 1);
-    pool_start("run --jobs orders --now %s", pool_work_now());
+    pool_start_in(first, "run --jobs orders --now %s", pool_work_now());
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
                " user_id %% 2 = 1");
-    worker = pool_workers(1);
     starts(&world.f, &world.others, "run --jobs orders --now %s", pool_work_now());
     FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "nobody stands by");
     promise_int_equal(world_ask("SELECT count(*) " WORKED), 1);
-    world_kill(&world.pool);
-    (void)kill(worker, SIGKILL); /* it may have ended with its pool */
+}
+
+static void finish_by_the_standby(void)
+{
     gate_open();
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
     pool_end(&world.others);
     assert_int_equal(world_ask("SELECT count(*) " WORKED), 2);
     world_runs(0, "run --once --now %s", pool_work_now()); /* subscriptions */
     pool_work_assert_exact();
+}
+
+/* Guarantee: Behind PgBouncer, too, one worker of all pools serves orders as placed,
+ * and the next when its pool is killed. */
+CASE(standby_behind_a_pooler_goes_on_when_the_first_is_killed)
+{
+    pid_t worker;
+
+    start_two(&world.f);
+    worker = pool_workers(1);
+    world_kill(&world.pool);
+    (void)kill(worker, SIGKILL); /* it may have ended with its pool */
+    finish_by_the_standby();
+}
+
+/* Guarantee: Behind PgBouncer, too, a pool that cannot work lets the next serve the
+ * orders, also when it could still lengthen the lease of its place. */
+CASE(standby_behind_a_pooler_goes_on_when_the_first_gets_no_keys)
+{
+    PROXY way = proxy_before(world.f.redis_url);
+    struct fixture first = world.f;
+
+    (void)memcpy(first.redis_url, way.url, sizeof way.url);
+    start_two(&first);
+    proxy_cut_before(&way, PROXY_BYTES("user:") - 1, UINT_MAX);
+    finish_by_the_standby();
 }
 
 /* ---- settings ---- */

@@ -1,6 +1,6 @@
-/* pool: while it runs it gets a new configuration by HUP, refused or taken over, loses
- * its rights, tells systemd what it does over the socket of sd_notify(3), at which the
- * test listens; and a program to come migrates under it. */
+/* pool: while it runs it gets a new configuration by HUP, refused or taken over, tells
+ * systemd what it does over the socket of sd_notify(3), at which the test listens; and
+ * a program to come migrates under it. */
 #define _GNU_SOURCE /* SOCK_CLOEXEC */
 #include <poll.h>
 #include <sys/socket.h>
@@ -123,19 +123,6 @@ CASE(hup_takes_over_the_level_of_the_log_unless_refused)
     (void)kill(world.pool.pid, SIGTERM);
     pool_log_wait(&world.pool, "event=pool.draining");
     pool_assert_ends(&world.pool, 0);
-}
-
-/* ---- given up ---- */
-
-/* Guarantee: A pool whose rights in PostgreSQL are taken says which and exits 6. */
-CASE(pool_whose_rights_are_taken_gives_up_with_6)
-{
-    pool_start("run --now %s", pool_work_now());
-    pool_work_wait(pool_work_all());
-    world_do("REVOKE SELECT ON ledgerlock.subscriptions FROM ledgerlock_worker");
-    pool_assert_ends(&world.pool, 6);
-    pool_log_wait(&world.pool, "event=pool.giving_up");
-    pool_log_wait(&world.pool, "permission denied");
 }
 
 /* ---- systemd ---- */
@@ -284,10 +271,9 @@ CASE(upgrade_under_a_running_pool_stops_nothing, .open = open_much)
     PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM ledgerlock.charges"));
     assert_int_equal(PQtransactionStatus(reader), PQTRANS_INTRANS);
     start_next(&migration, "ledgerlock_owner", "migrate");
-    pool_log_wait(&migration, "another session holds, try 1 of");
+    pool_log_wait(&migration, "another session holds, try ");
     done = pool_work_done();
-    pool_log_wait(&migration, "another session holds, try 2 of");
-    assert_true(pool_work_done() > done); /* nobody waits behind it for ever */
+    pool_work_wait(done + 1); /* nobody waits behind it for ever */
     PQfinish(reader);
     assert_int_equal(fixture_wait(&migration, 120, &said), 0);
     start_next(&next, "ledgerlock_worker", "run");

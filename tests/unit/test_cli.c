@@ -16,20 +16,48 @@ CASE(no_words_print_help_that_lists_every_verb)
         shows(verbs[i].name);
 }
 
-CASE_ROWS(help_has_example_and_flags_of, verbs)
+/* Guarantee: The help of a verb begins with its use, and has its own flags and an
+ * example, in lines of at most 80 columns. */
+CASE_ROWS(help_has_use_example_and_flags_of, verbs)
 {
     static struct fixture_output by_help;
+    char use[64];
 
     says(NULL, 0, "Example: ledgerlock ", "%s -h", row->name);
     shows("--help");
+    (void)snprintf(use, sizeof use, "Usage: ledgerlock %s ", row->name);
+    assert_ptr_equal(strstr(said.out, use), said.out);
     assert_int_equal(fixture_run(NULL, &by_help, "help", row->name, NULL), 0);
     assert_string_equal(said.out, by_help.out);
+    fits_80_columns();
+}
+
+/* clang-format off */
+static const struct {
+    const char *name, *words, *use;
+} uses[] = {
+    {"explain", "explain", "explain order|subscription ID "}, {"close_month", "close-month", "close-month YYYY-MM "},
+    {"locks", "locks", "locks [release KEY] "},               {"pause", "pause", "pause JOB "},
+    {"parked", "parked", "[list | release ITEM | release --all] "},
+};
+
+/* clang-format on */
+
+CASE_ROWS(use_names_the_words_of, uses)
+{
+    says(NULL, 0, row->use, "%s -h", row->words);
 }
 
 CASE(help_shows_defaults_and_bounds)
 {
     says(NULL, 0, "-w, --workers N", "run --help");
-    shows("0 to 256 [0]");
+    shows("(0 to 256) [0]");
+    assert_null(strstr(said.out, "--redis-url TEXT"));
+    says(NULL, 0, "--redis-url URL", "help settings");
+    shows("-c, --config FILE");
+    fits_80_columns();
+    says(NULL, 0, "  70  internal error", "help");
+    fits_80_columns();
 }
 
 CASE(unknown_verb_suggests_and_fails)
@@ -102,7 +130,7 @@ CASE(config_sample_checks_out)
 {
     char path[64];
 
-    runs(NULL, 0, "config sample");
+    says(NULL, 0, "  clocks_apart_s = 60;  # 0 to 3600\n", "config sample");
     fixture_file(path, sizeof path, said.out, 0600);
     says(NULL, 0, "configuration is good", "config check -c %s", path);
     (void)unlink(path);

@@ -26,7 +26,7 @@ static const char by_hand[] =
     "UPDATE users SET balance_minor = balance_minor + 500 WHERE user_id = 1;"
     "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at)"
     " SELECT sku_id, 'receive', 1, 10, fence, '2024-04-10Z', '2024-04-10Z' FROM stock WHERE sku_id = 1;"
-    "INSERT INTO deliveries (sku_id, delivery_no, qty, at) VALUES (1, 1, 10, '2024-04-10Z');"
+    "INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '1', 10, '2024-04-10Z');"
     "UPDATE stock SET on_hand = on_hand + 10 WHERE sku_id = 1;"
     "SELECT place_order(1, 'unknown', '[{\"sku\": \"NOPE\", \"qty\": 1}]'),"
     "       place_order(1, 'later', '[{\"sku\": \"SKU-00001\", \"qty\": 1}]');"

@@ -204,6 +204,8 @@ CASE(baselines_tell_and_draw_how_far_its_rounds_lie_apart)
         "baselines.py",
         "--only hot-sku --rounds 2 --rows 500 --orders 100 --workers 2 --batch 50 --seconds 1");
     fixture_assert_contains(printed, "highest   target");
+    fixture_assert_contains(printed, "round 1 of 2, hot SKU as shipped, sign-up: ");
+    fixture_assert_contains(printed, "round 2 of 2, hot SKU as shipped, sign-up: ");
     doc = json_loads(said.out, 0, NULL);
     json_object_foreach(json_object_get(doc, "rates"), name, rates)
     {
@@ -284,6 +286,25 @@ CASE(compare_measures_two_builds_by_rounds)
         said_are("this build=1, the other=1", "rates/%s", modes[i]);
         said_are(i < 5 ? "median>0, cpu/median>0" : "median>0", "ratios/%s", modes[i]);
     }
+}
+
+/* Guarantee: A benchmark tells how far it is also without a terminal, and with NO_COLOR
+ * on one. */
+CASE(benchmark_tells_how_far_it_is)
+{
+    shell("cat >$LL_DIR/counts.py <<'END'\n"
+          "import signal, tools\n"
+          "tools.PROGRESS.pause_s = 0.01\n"
+          "tools.progress('counting', 0.5)\n"
+          "signal.pause()\n"
+          "tools.tell('counted')\n"
+          "END\n"
+          "export PYTHONPATH=$LL_ROOT/scripts/bench.d LL_PG_BIN=- NO_COLOR=1; "
+          "python3 -B $LL_DIR/counts.py 2>&1; python3 -Bc \"import os, pty; "
+          "pty.spawn(['python3', '-B', os.environ['LL_DIR'] + '/counts.py'])\"");
+    fixture_assert_contains(printed, "counting, 0 s; 1 min still\n");
+    fixture_assert_contains(printed,
+                            "\r\033[Kcounting, 0 s; 1 min still\r\033[Kcounted");
 }
 
 /* Runs scripts/bench where nothing can be built: an attempt leaves a mark. */

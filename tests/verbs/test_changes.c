@@ -15,7 +15,8 @@ static void prepare(void)
         "SELECT make_months(anchor_at, now()) FROM subscriptions;"
         "INSERT INTO charges SELECT 1, 0, 1, anchor_at, anchor_at + interval '10 days', 100, 'captured', 1, 5, 'hand', anchor_at FROM subscriptions;"
         "INSERT INTO transfers SELECT 'charge', 1, 0, 1, anchor_at, 'wallet', 'subscription_revenue', 100, 'USD', anchor_at FROM subscriptions;"
-        "INSERT INTO batches (job, token, worker, at, done, refused) SELECT 'billing', 5, 'hand', anchor_at, 1, 0 FROM subscriptions;"
+        "INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no)"
+        " SELECT 'billing', 5, 'hand', anchor_at, 1, 0, '{1}', '{0}', 1 FROM subscriptions;"
         "UPDATE subscriptions SET next_period_no = 1, next_due_at = anchor_at + interval '10 days';"
         "UPDATE users SET balance_minor = 200, fence = 5 WHERE user_id = 1");
 }
@@ -43,13 +44,14 @@ CASE(pause_from_a_named_period_is_made_once)
 
 CASE(pause_of_what_is_tried_or_over_is_refused)
 {
-    refused("LL002", "SELECT pause_subscription(1, 1, 0)");
-    refused("LL002", "SELECT pause_subscription(2, 1, 1)");
+    refused("LL002", "SELECT pause_subscription(1, 1, 0, 1)");
+    refused("LL002", "SELECT pause_subscription(1, 1, 1, NULL)");
+    refused("LL002", "SELECT pause_subscription(2, 1, 1, 1)");
     world_do("UPDATE subscriptions SET cancel_at = next_due_at + interval '10 days'");
-    refused("LL003", "SELECT pause_subscription(1, 1, 2)");
-    refused("00000", "SELECT pause_subscription(1, 1, 1)");
+    refused("LL003", "SELECT pause_subscription(1, 1, 2, 1)");
+    refused("00000", "SELECT pause_subscription(1, 1, 1, 1)");
     world_do("UPDATE subscriptions SET state = 'past_due', retries = 1");
-    refused("LL003", "SELECT pause_subscription(1, 1, 1)");
+    refused("LL003", "SELECT pause_subscription(1, 1, 1, 2)");
 }
 
 /* ---- cancel ---- */
@@ -126,7 +128,7 @@ CASE(change_without_a_paid_period_is_refused)
     refused("LL002", "SELECT change_now(2, 1, 'p', 1, 1, 'k')");
     refused("LL002", CHANGE("'p', 1, 1", ""));
     refused("LL002", CHANGE("'p', 0, 1", "k"));
-    world_do("SELECT pause_subscription(1, 1, 1)");
+    world_do("SELECT pause_subscription(1, 1, 1, 1)");
     refused("LL003", CHANGE("'p', 1, 1", "k"));
     world_do("SELECT cancel_subscription(1, 1, 'now')");
     refused("LL003", CHANGE("'p', 1, 1", "k"));

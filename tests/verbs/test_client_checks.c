@@ -39,7 +39,7 @@ CASE_ROWS(another_user_cannot, strangers)
 
 #define ORDER_AT(at) "SELECT place_order(1, 'k', '[" LINE("A", "1") "]', " at ")"
 #define DEPOSIT_AT(at) "SELECT deposit(1, 'USD', 5, 'k', " at ")"
-#define RECEIVE_AT(at) "SELECT receive_stock('A', 1, 5, " at ")"
+#define RECEIVE_AT(at) "SELECT receive_stock('A', '1', 5, " at ")"
 #define CANCEL_AT(at) "SELECT cancel_subscription(1, 1, p_at => " at ")"
 #define RESUME_AT(at) "SELECT resume_subscription(1, 1, 'bill_all', " at ")"
 #define NEVER "'infinity'"

@@ -209,14 +209,14 @@ CASE_ROWS(deposit_is_refused, wrong_deposits)
 /* Guarantee: A delivery made twice under one number arrives once. */
 CASE(delivery_with_same_number_arrives_once)
 {
-    answers(15, "SELECT receive_stock('A', 1, 5)");
-    answers(15, "SELECT receive_stock('A', 1, 5)");
-    answers(10, "SELECT receive_stock('B', 1, 5)");
-    refused("LL001", "SELECT receive_stock('A', 1, 6)");
-    refused("LL002", "SELECT receive_stock('A', 2, 0)");
-    refused("LL002", "SELECT receive_stock('Z', 1, 5)");
+    answers(15, "SELECT receive_stock('A', '1', 5)");
+    answers(15, "SELECT receive_stock('A', '1', 5)");
+    answers(10, "SELECT receive_stock('B', '1', 5)");
+    refused("LL001", "SELECT receive_stock('A', '1', 6)");
+    refused("LL002", "SELECT receive_stock('A', '2', 0)");
+    refused("LL002", "SELECT receive_stock('Z', '1', 5)");
     refused("LL002", "SELECT receive_stock('A', NULL, 5)");
-    refused("LL002", "SELECT receive_stock('MANY', 1, 1)");
+    refused("LL002", "SELECT receive_stock('MANY', '1', 1)");
     world_expect("A B", "SELECT string_agg(sku, ' ' ORDER BY sku) FROM stock WHERE"
                         " on_hand - initial_qty = 5");
 }

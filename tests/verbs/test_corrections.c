@@ -279,7 +279,7 @@ CASE(orders_taken_back_while_a_pool_serves_are_one_or_the_other)
     int cancelled = 0, late = 0;
 
     world_do(
-        "SELECT receive_stock('A', 1, %d); INSERT INTO users (user_id, currency)"
+        "SELECT receive_stock('A', '1', %d); INSERT INTO users (user_id, currency)"
         " SELECT 100 + n, 'USD' FROM generate_series(2, %d) AS n; SELECT deposit(100"
         " + n, 'USD', 100, 'k') FROM generate_series(2, %d) AS n; SELECT"
         " place_order(100 + n, 'k', '[{\"sku\": \"A\", \"qty\": 1}]') FROM"

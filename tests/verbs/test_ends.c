@@ -46,7 +46,7 @@ WORLD(.role = "ledgerlock_owner", .also = prepare);
 #define CANCEL_NOW "cancel_subscription(1, 1, 'now', '2024-02-20Z')::date"
 #define FORGIVE(at) "resume_subscription(1, 1, 'forgive', '" at "')"
 #define BILL_ALL(at) "resume_subscription(1, 1, 'bill_all', '" at "')"
-#define PAUSE(n) "pause_subscription(1, 1, " n ")::date"
+#define PAUSE(n) "pause_subscription(1, 1, " n ", 1)::date"
 #define CHANGE(at, amount, key)                                                        \
     "change_now(1, 1, 'r', 1, " amount ", '" key "', '" at "')"
 #define WRITE_OFF "write_off(1, 1, 1, 'gone', 'k', '2024-03-05Z')"

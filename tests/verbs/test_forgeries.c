@@ -87,9 +87,9 @@ static const struct {
     {"token_is_none",                   ARGUMENT, CLAIM(1) ONE("NULL", "NULL", 4, 1)},
     {"periods_without_end",             ARGUMENT, CLAIM(1) MANY("NULL")},
     {"more_periods_than_any_setting",   ARGUMENT, CLAIM(1) MANY("1000001")},
-    {"months_of_1900",                  NOTHING,  "SELECT keep_months('1900-01-01Z', 2)"},
-    {"months_for_ten_years",            ARGUMENT, "SELECT keep_months(now(), 120)"},
-    {"months_of_next_year",             ARGUMENT, "SELECT keep_months(now() + interval '1 year', 2)"},
+    {"months_of_1900",                  NOTHING,  "SELECT keep_months('1900-01-01Z', 2, 1000)"},
+    {"months_for_ten_years",            ARGUMENT, "SELECT keep_months(now(), 120, 1000)"},
+    {"months_of_next_year",             ARGUMENT, "SELECT keep_months(now() + interval '1 year', 2, 1000)"},
     {"schedule_of_its_own",             "42501",  "INSERT INTO retry_schedules (pauses_s) VALUES ('{31622400}')"},
     {"order_that_is_decided",           NOTHING,  "SELECT * FROM apply_orders(9, NULL, '{1,2}', 'w')"},
     {"order_twice",                     "23505",  "SELECT * FROM apply_orders(9, NULL, '{3,3}', 'w')"},
@@ -153,16 +153,23 @@ CASE(truth_is_written)
         "SELECT count(*) = 1 FROM workers",
     };
 
-    session_do(worker, "BEGIN");
-    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
-        PGresult *res = ask(steps[i]);
+    struct fixture own; /* a transaction has one batch, so each step is committed */
+    char url[FIXTURE_URL];
+    PGconn *honest;
 
-        if (PQresultStatus(res) != PGRES_TUPLES_OK ||
-            strcmp(PQgetvalue(res, 0, 0), "t") != 0)
-            fail_msg("%s: %s", steps[i], PQerrorMessage(worker));
+    fixture_open_migrated(&own);
+    fixture_exec(own.url, forged_rows);
+    fixture_url_as(&own, "ledgerlock_worker", url, sizeof url);
+    honest = session_open(url);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        PGresult *res = session_ask(honest, steps[i]);
+
+        if (strcmp(PQgetvalue(res, 0, 0), "t") != 0)
+            fail_msg("%s", steps[i]);
         PQclear(res);
     }
-    PQclear(ask("ROLLBACK"));
+    PQfinish(honest);
+    fixture_close(&own);
 }
 
 /* ---- without a claim ---- */

@@ -14,8 +14,8 @@ static void open_all(void)
         "SET search_path = ledgerlock;"
         "SELECT log_incident('user:1', 1, 'w', 'lost', 'apply', NULL, '', 0),"
         " withdraw(1, 'USD', 1, 'test', 'k'), adjust_stock('A', 1, 'test', 'k'), cancel_order(1, 3);"
-        "INSERT INTO batches (job, token, worker, at, done, refused) VALUES ('billing',"
-        " 1, 'w', now(), 1, 0); INSERT INTO subscription_terms (subscription_id,"
+        "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES"
+        " ('billing', 1, 'w', now(), 1, 0, '{1}', 1); INSERT INTO subscription_terms (subscription_id,"
         " from_period, plan, quantity, unit_minor) VALUES (1, 0, 'p', 1, 100)");
 }
 

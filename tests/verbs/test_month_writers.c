@@ -88,7 +88,7 @@ CASE_ROWS(closed_month_takes_no, late)
     PGconn *client = session_open(f.url);
 
     session_do(client, SEAL);
-    session_refused("LL003", PQexec(client, row->sql));
+    session_refused("LL004", PQexec(client, row->sql));
     PQfinish(client);
 }
 

@@ -99,15 +99,17 @@ static const struct person {
     const char *name, *functions; /* that the role may call */
     bool reads;
 } people[] = {
-    {"ledgerlock_shop", "cancel_order create_user order_status place_order subscribe",
+    {"ledgerlock_shop",
+     "balance cancel_order cancel_subscription charges_of create_user decisions_from decisions_since order_by_key"
+     " order_status orders_of pause_subscription place_order subscribe subscriptions_of",
      false},
     {"ledgerlock_cashier", "deposit withdraw", false},
     {"ledgerlock_warehouse", "adjust_stock receive_stock", false},
     {"ledgerlock_support",
-     "cancel_order cancel_subscription change_now check_newest close_account cost_of_periods cost_of_units create_user"
-     " first_open month_sums newest_sales order_status paid_for_period pause_job pause_subscription period_start prorated refund"
-     " release_orders release_subscriptions resume_job resume_order resume_subscription return_units set_price set_terms"
-     " subscribe terms_of void_transfer write_off",
+     "balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units"
+     " create_sku create_user decisions_from decisions_since first_open month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job pause_subscription period_start prorated refund"
+     " release_orders release_subscriptions resume_job resume_order resume_subscription return_units set_price set_sku_price set_terms"
+     " subscribe subscriptions_of terms_of void_transfer write_off",
      true},
     {"ledgerlock_reader",
      "check_newest cost_of_periods cost_of_units first_open month_sums newest_sales paid_for_period period_start prorated terms_of",
@@ -138,7 +140,7 @@ CASE_ROWS(role_can_use_its_own_functions, people)
 #define PLACE   "SELECT ledgerlock.place_order(1, 'k', '[{\"sku\": \"A\", \"qty\": 1}]')"
 #define ASK     "SELECT * FROM ledgerlock.order_status(1, 1)"
 #define DEPOSIT "SELECT ledgerlock.deposit(1, 'USD', 100, 'k')"
-#define RECEIVE "SELECT ledgerlock.receive_stock('A', 1, 1)"
+#define RECEIVE "SELECT ledgerlock.receive_stock('A', '1', 1)"
 #define CANCEL  "SELECT ledgerlock.cancel_subscription(1, 1)"
 #define RESUME  "SELECT ledgerlock.resume_subscription(1, 1)"
 #define RELEASE "SELECT ledgerlock.release_orders('{1}'), ledgerlock.release_subscriptions('{1}')"

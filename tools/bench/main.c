@@ -128,6 +128,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 static const struct cli_verb verb_bench = {
     .name = "bench",
+    .use = "billing|orders|hot-sku|locks",
     .sentence =
         "measures, in a database marked for it: billing, orders, hot-sku, locks",
     .example = "ledgerlock-bench billing --workers 4 --batch 500 --rows 200000",

@@ -16,7 +16,7 @@
 #include "common/base/clock.h"
 #include "tools/bench/bench.h"
 
-enum { TICK_MS = 20, SAY_MS = 100, START_MS = 30000, BURN_DOWN_S = 600, STEADY_S = 10 };
+enum { TICK_MS = 20, START_MS = 30000, BURN_DOWN_S = 600, STEADY_S = 10 };
 
 enum { PATH = 4096 };
 
@@ -133,19 +133,16 @@ static bool is_over(int64_t begun_ms, int64_t worked_ms, int64_t seconds)
 
 static int await_end(pid_t pool, int64_t seconds, struct bench_run *run, struct err *e)
 {
-    int64_t begun_ms = clk_ms(), worked_ms = 0, said_ms = 0;
+    int64_t begun_ms = clk_ms(), worked_ms = 0;
     struct rusage used = {.ru_maxrss = 0};
     bool told = false;
     int status = 0;
     pid_t ended = 0;
 
+    cli_progress("measuring");
     while (ended == 0 || (ended < 0 && errno == EINTR)) {
         if (read_workers(pool, run) && worked_ms == 0)
             worked_ms = clk_ms();
-        if (clk_ms() > said_ms + SAY_MS) {
-            said_ms = clk_ms();
-            cli_progress("measuring: %" PRId64 " s", (said_ms - begun_ms) / 1000);
-        }
         if (!told && is_over(begun_ms, worked_ms, seconds)) {
             told = true;
             (void)kill(pool, SIGTERM);

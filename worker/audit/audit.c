@@ -24,9 +24,9 @@ static struct values {
 
 static const struct cli_flag flags[] = {
     {"json", CLI_BOOL, offsetof(struct values, json), 0, 0, "print one JSON document instead of the report"},
-    {"wait", CLI_TEXT, offsetof(struct values, wait), 0, 0, "first wait until nothing is due, for at most this long: 300s, 5m"},
-    {"now",  CLI_TEXT, offsetof(struct values, now),  0, 0, "time that counts as now (default: the database's clock)"},
-    {"lag",  CLI_TEXT, offsetof(struct values, lag),  0, 0, "how long something due may wait: 0s, 1h (default: 1h, after --wait 0s)"},
+    {"wait", CLI_SPAN, offsetof(struct values, wait), 0, 0, "first wait until nothing is due, for at most this long: 300s, 5m"},
+    {"now",  CLI_TIME, offsetof(struct values, now),  0, 0, "time that counts as now (default: the database's clock)"},
+    {"lag",  CLI_SPAN, offsetof(struct values, lag),  0, 0, "how long something due may wait: 0s, 1h (default: 1h, after --wait 0s)"},
     {"sealed", CLI_BOOL, offsetof(struct values, sealed), 0, 0, "also add up the rows of closed months, and hold them against their seals"},
     {0},
 };
@@ -76,16 +76,16 @@ wait_for_backlog(struct pg *pg, int64_t wait_s, struct backlog *b, struct err *e
 {
     int64_t deadline = clk_ms() + wait_s * 1000;
 
+    cli_progress("waiting until nothing is due, rows");
     while (read_backlog(pg, values.now, b, e) == 0 &&
            b->subscriptions + b->orders > 0) {
         if (clk_ms() >= deadline) {
-            (void)fprintf(stderr,
-                          "ledgerlock: after %s still due: %" PRId64
-                          " subscriptions, %" PRId64
-                          " orders; auditing what is there\n",
-                          values.wait, b->subscriptions, b->orders);
+            cli_say("ledgerlock: after %s still due: %" PRId64
+                    " subscriptions, %" PRId64 " orders; auditing what is there\n",
+                    values.wait, b->subscriptions, b->orders);
             break;
         }
+        cli_progress_of(b->subscriptions + b->orders, 0);
         clk_pause_ms(POLL_MS);
     }
     return (int)e->code;
@@ -154,6 +154,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_audit = {
     .name = "audit",
+    .who = "members of ledgerlock_reader",
     .sentence = "proves every invariant in one snapshot and prints the totals",
     .example = "ledgerlock audit --wait 300s --json",
     .flags = flags,

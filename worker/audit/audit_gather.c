@@ -5,6 +5,7 @@
 #include "worker/audit/audit.h"
 #include "worker/cli/json.h"
 #include "worker/cli/migrate.h"
+#include "worker/cli/progress.h"
 
 /* ---- totals ---- */
 
@@ -20,7 +21,10 @@ static int add_totals(struct pg *pg, json_t *doc, struct err *e)
     bool is_twice = !holds(doc, AUDIT_ONE_CHARGE_PER_PERIOD) ||
                     !holds(doc, AUDIT_ONE_TRANSFER_PER_SOURCE);
     json_t *totals;
-    int code = audit_totals(pg, doc_text(doc, "now"), is_twice, &totals, e);
+    int code;
+
+    cli_progress("totals");
+    code = audit_totals(pg, doc_text(doc, "now"), is_twice, &totals, e);
 
     if (code == 0)
         return doc_put(doc, "totals", totals, e);

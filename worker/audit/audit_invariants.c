@@ -9,6 +9,7 @@
 #include "audit_gen.h"
 #include "worker/audit/audit.h"
 #include "worker/cli/json.h"
+#include "worker/cli/progress.h"
 
 enum { SENTENCE = 256 };
 
@@ -97,6 +98,7 @@ add_invariant(struct pg *pg, size_t i, json_t *rows, bool *is_broken, struct err
     int64_t n;
     int code = 0;
 
+    cli_progress("invariant %zu of %d, %s", i + 1, (int)AUDIT_COUNT, text->stem);
     if (ask(pg, SQL_AUDIT_COUNT_VIOLATIONS, text, &res, e) != 0)
         return (int)e->code;
     n = strtoll(pg_get_text(res, 0, 0), NULL, 10);

@@ -67,7 +67,7 @@ static int lock_month(struct pg *pg, const struct month *m, struct err *e)
     if (pg_exec(pg, SQL_CLOSE_LIMIT_WAITS, NULL, 0, NULL, e) != 0 ||
         pg_exec_text(pg, text, NULL, e) != 0) {
         if (strcmp(e->sqlstate, "42P01") == 0)
-            (void)err_set(e, ERR_REFUSED, "LL-7002 there is no month %s", m->text);
+            (void)err_set(e, ERR_INVALID, "LL-7002 there is no month %s", m->text);
         return (int)e->code;
     }
     return 0;
@@ -103,11 +103,14 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
 static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
     const struct pg_param param = pg_text(m->first);
+    char why[sizeof e->msg];
 
-    if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) != 0 &&
-        strcmp(e->sqlstate, "LL003") == 0)
-        e->code = ERR_REFUSED;
-    return (int)e->code;
+    cli_progress("sealing %s", m->text);
+    if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) == 0 ||
+        strcmp(e->sqlstate, "LL003") != 0)
+        return (int)e->code;
+    (void)snprintf(why, sizeof why, "%.900s", err_words(e));
+    return err_set(e, ERR_REFUSED, "LL-7004 %s is not closed: %s", m->text, why);
 }
 
 /* The cheap refusals of close_month come last, but nothing is lost by that. */
@@ -126,6 +129,7 @@ close_month(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e
 {
     int tries = 0, code;
 
+    cli_progress("waiting for sessions that write");
     do {
         code = try_once(pg, m, row_ct, e);
     } while (cli_tries_again("close-month", m->text, &tries, e));
@@ -157,6 +161,7 @@ static int work(struct pg *pg, void *month, struct err *e)
 
     if (close_month(pg, m, &row_ct, e) != 0)
         return (int)e->code;
+    cli_progress_end();
     (void)printf("closed %s: %" PRId64 " rows are proved and sealed\n", m->text,
                  row_ct);
     return print_seals(pg, m, e);
@@ -174,6 +179,8 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_close_month = {
     .name = "close-month",
+    .who = "the owner of the schema",
+    .use = "YYYY-MM",
     .sentence = "proves a month that is over and seals it: its rows never change again",
     .example = "ledgerlock close-month 2026-10",
     .run = run,

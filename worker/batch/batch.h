@@ -54,6 +54,8 @@ struct batch_outcome {
     bool is_behind;          /* rows before those that it pulled may be due */
     bool is_paused;          /* the job is: nothing of it is pulled */
     bool is_refused;         /* each that was tried by itself met an error */
+    bool wants_months;       /* some were missing, */
+    bool makes_months;       /* and it made a few */
     struct batch_place last; /* the last row; if it is refused, that was tried */
     int64_t pull_ms;         /* how long the pull took */
 };
@@ -91,8 +93,17 @@ batch_run(struct session *s, const struct batch_order *order, struct err *e);
 /* Sets session.serves if this worker is the one that serves the job, of all pools: it
  * holds an advisory lock of its session, or behind a transaction pooler a key with a
  * short lease. Behind a pooler without Redis there is neither, and each serves. So does
- * each while a session that is no worker's holds that advisory lock. */
+ * each while a session that is no worker's holds that advisory lock. ERR_REDIS: it does
+ * not answer, so this worker asks for neither. */
 MUST_CHECK int standby_check(struct session *s, struct err *e);
+
+/* How often a worker that stands by asks, and how long one that has yielded does not.
+ */
+enum { STANDBY_ASKS_MS = 250, STANDBY_YIELDS_MS = 4 * STANDBY_ASKS_MS };
+
+/* After a step that broke, whatever broke it: if nothing but that came for longer than
+ * a lease (idle_ms), the worker serves no longer. True if it did until now. */
+bool standby_yield(struct session *s, int64_t idle_ms);
 
 /* How many rows of the job are due; -1: PostgreSQL does not say. */
 int64_t batch_due(struct session *s);
@@ -142,6 +153,14 @@ void batch_want(struct batch *b, int64_t only);
 /* Counts a lost lease, and writes the incident. */
 void batch_note_lost(struct session *s, const char *phase, const char *detail);
 
+/* ERR_REDIS, for what a call of the lock library answered. */
+int batch_redis_fault(const struct session *s, int code, struct err *e);
+
+/* Takes a key that nobody wants and gives it back, as a batch does. ERR_REDIS: Redis
+ * answers, and lets this user do no such thing, or takes no writes, or grants nothing
+ * yet (session.is_early). */
+MUST_CHECK int batch_try_lock(struct session *s, struct err *e);
+
 /* Takes every key that is free; the attempt's token stays 0 when none is. ERR_REDIS:
  * unreachable, unsure, or it grants nothing yet. */
 MUST_CHECK int batch_lock(struct session *s, struct err *e);
@@ -186,10 +205,17 @@ MUST_CHECK int park_items(
 /* Counts what the workers of the slot have parked: the answer to that may be lost. */
 void parked_count(struct session *s);
 
-/* Makes the months that a pool may write into at that time (NULL: the database's
- * clock); *made says how many were missing. */
-MUST_CHECK int
-months_keep(struct pg *pg, const char *now, int64_t *made, struct err *e);
+/* Makes every month that a pool may write into at that time (NULL: the database's
+ * clock). */
+MUST_CHECK int months_keep(struct pg *pg, const char *now, struct err *e);
+
+/* Makes some of them once an hour, and then until none is missing. A failure is said
+ * and is no error: there are two months' time. */
+void months_tend(struct session *s);
+
+/* A row's month is missing: makes some, be it those of other rows. `out` of the batch
+ * says if it did: then there may be more. */
+MUST_CHECK int months_make(struct session *s, struct err *e);
 
 /* ERR_REFUSED if the clock of the server is farther from ours than pool.clocks_apart_s.
  * The first also tells PostgreSQL's time. */

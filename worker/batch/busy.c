@@ -108,6 +108,7 @@ const char *busy_text(const struct busy *b, int64_t since_ms, char *buf, size_t 
         [BUSY_LOCKED] = "its lock is held in Redis",
         [BUSY_NO_TTL] = "its lock has no time to live: ledgerlock locks release",
         [BUSY_ROW_LOCKED] = "its row is locked by another session",
+        [BUSY_MONTH] = "its month is made",
         [BUSY_ERROR] = "an error, see the log",
     };
     size_t at = 0, found = 0;

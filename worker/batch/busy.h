@@ -11,7 +11,7 @@
 
 #include "worker/jobs/resource.h"
 
-enum busy_cause { BUSY_LOCKED, BUSY_NO_TTL, BUSY_ROW_LOCKED, BUSY_ERROR };
+enum busy_cause { BUSY_LOCKED, BUSY_NO_TTL, BUSY_ROW_LOCKED, BUSY_MONTH, BUSY_ERROR };
 
 struct busy_key {
     int64_t id;

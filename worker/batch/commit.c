@@ -1,4 +1,6 @@
 /* commit: one batch from pull to release, and its transactions. */
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
@@ -117,10 +119,6 @@ static int transact(struct session *s, int64_t only, struct err *e)
     s->inflight->alone = only;
     session_reach(s, HOOK_BEFORE_BEGIN);
     a->code = claim_and_apply(s, e);
-    /* Ours was there when the rows were claimed: what is missing or denied behind that,
-     * in apply or at COMMIT, is somebody else's. */
-    if (a->rows.n > 0 && (a->code == ERR_SCHEMA || a->code == ERR_DENIED))
-        a->code = (int)(e->code = ERR_BUG);
     if (!a->in_doubt)
         pg_rollback(s->pg); /* unless it is committed */
     s->inflight->is_claimed = false;
@@ -139,24 +137,48 @@ static int transact(struct session *s, int64_t only, struct err *e)
 
 /* ---- when it breaks ---- */
 
+/* A trigger that asks another server may report that one's end, with which the server
+ * itself would end our session. When the disk is full, no row is tried before another.
+ */
+static bool is_of_another_server(const struct err *e)
+{
+    return strncmp(e->sqlstate, "08", 2) == 0 || strncmp(e->sqlstate, "57P", 3) == 0;
+}
+
 /* True if an error may be of one of the rows: neither a server's state nor a collision.
- * ERR_CONN may be in a trigger alone, which asks another server: when the disk is full,
- * no row is tried before another. */
+ * An object that is missing or denied when the rows are claimed may be a trigger's. */
 static bool may_be_a_row(const struct session *s, const struct err *e)
 {
+    if (e->code == ERR_DENIED || e->code == ERR_SCHEMA)
+        return s->attempt.rows.n > 0 && pg_is_usable(s->pg);
     return e->code != ERR_UNKNOWN && e->code != ERR_REDIS && e->code != ERR_CONFLICT &&
-           e->code != ERR_TIMEOUT && e->code != ERR_DENIED && e->code != ERR_SCHEMA &&
-           (e->code != ERR_CONN || e->is_in_trigger) && pg_is_usable(s->pg);
+           e->code != ERR_TIMEOUT && (e->code != ERR_CONN || is_of_another_server(e)) &&
+           pg_is_usable(s->pg);
 }
 
 /* Leaves out the owner of an item: others of his may break it too. True if that is new.
  */
-static bool leave_out(struct session *s, size_t i)
+static bool leave_out(struct session *s, size_t i, enum busy_cause cause)
 {
     const struct batch *b = s->batch;
     const struct batch_key *owner = &b->keys[b->refs[b->first_ref[i]].key];
 
-    return busy_note(&s->busy, (int)owner->kind, owner->id, BUSY_ERROR, clk_ms());
+    return busy_note(&s->busy, (int)owner->kind, owner->id, cause, clk_ms());
+}
+
+/* The month of an item is one of many that are made, a few with each batch: others go
+ * on, and it is tried again in the next round. */
+static bool waits_for_month(struct session *s, size_t i, const struct err *why)
+{
+    const struct batch_outcome *out = &s->batch->out;
+    struct err ignored = {0};
+
+    if (months_is_missing(why) && !out->wants_months)
+        (void)!months_make(s, &ignored);
+    if (!months_is_missing(why) || !out->makes_months)
+        return false;
+    (void)leave_out(s, i, BUSY_MONTH);
+    return true;
 }
 
 /* Works the items one by one, so that one that cannot be worked keeps no other from it:
@@ -182,10 +204,12 @@ static int transact_each(struct session *s, struct err *e)
             failures = b->out.worked > worked ? 0 : failures;
             continue;
         }
+        if (waits_for_month(s, i, &why))
+            continue;
         failures++;
         tried = i;
         if (may_be_a_row(s, &why) && !parked_is_rows_fault(s->job, &why)) {
-            is_news = leave_out(s, i) || is_news;
+            is_news = leave_out(s, i, BUSY_ERROR) || is_news;
             first = first.code == 0 ? why : first;
         } else if (!may_be_a_row(s, &why) ||
                    park_items(s, &b->items[i], 1, why.msg, &why) != 0) {
@@ -210,22 +234,26 @@ static int transact_each(struct session *s, struct err *e)
     return (int)e->code;
 }
 
-/* All at once if that can be. A month that was missing is made, also by another worker.
- */
+/* All at once if that can be, also when a month was missing and this worker, or another
+ * one, has made it. */
 static int transact_all(struct session *s, struct err *e)
 {
-    int64_t made;
+    struct err why = {0};
     int code = transact(s, 0, e);
 
     if (code != 0 && months_is_missing(e)) {
-        *e = (struct err){0};
-        code = months_keep(s->pg, s->now, &made, e);
-        code = code == 0 ? transact(s, 0, e) : code;
+        if (months_make(s, &why) == 0) {
+            *e = (struct err){0};
+            code = transact(s, 0, e);
+        } else if (!pg_is_usable(s->pg)) {
+            *e = why;
+            code = (int)why.code;
+        }
     }
     if (code != 0 && may_be_a_row(s, e))
         code = transact_each(s, e);
     if ((code == ERR_CONFLICT || code == ERR_TIMEOUT) && s->batch->n == 1)
-        (void)leave_out(s, 0);
+        (void)leave_out(s, 0, BUSY_ERROR);
     return code;
 }
 
@@ -266,7 +294,7 @@ int batch_run(struct session *s, const struct batch_order *order, struct err *e)
     if (code == 0 && s->attempt.is_fenced) {
         code = err_set(e, ERR_CONFLICT, "LL-3010 rows carry ever newer fences");
         if (s->batch->n == 1)
-            (void)leave_out(s, 0);
+            (void)leave_out(s, 0, BUSY_ERROR);
     }
     if (code != ERR_UNKNOWN)
         inflight_clear(s->inflight);

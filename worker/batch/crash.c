@@ -61,8 +61,7 @@ static int free_keys(struct session *s, struct err *e)
     if (code == LL_E_INVAL)
         return 0; /* it died while it wrote its nonce, so it had not asked for a key */
     if (code != LL_OK)
-        return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code),
-                       ll_error(s->locks));
+        return batch_redis_fault(s, code, e);
     log_info("worker.recovers",
              "dead=%s.%d.%" PRId64 " rows=%zu keys_freed=%zu after_ms=%" PRId64,
              s->pool, s->slot, f->incarnation, f->n, freed, clk_ms() - f->died_at_ms);

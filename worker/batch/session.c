@@ -6,9 +6,9 @@
 
 #include "common/base/secret.h"
 
-/* A worker asks something of PostgreSQL every two seconds at least. One that is frozen
- * must not keep the others standing by, of a job that one worker serves. */
-enum { SILENT_MS = 10000 };
+/* One that is frozen must not keep the others standing by, of a job that one worker
+ * serves. */
+enum { SILENT_MS = 2 * HEARTBEAT_MS };
 
 void (*session_hook)(const struct session *s, enum hook_point point);
 
@@ -82,10 +82,21 @@ int session_connect(struct session *s, struct err *e)
     return (int)e->code;
 }
 
+static void close_locks(struct session *s)
+{
+    if (s->serving != NULL && ll_granted(s->serving) > 0)
+        (void)!ll_release(s->serving);
+    ll_free(s->serving);
+    ll_free(s->lock);
+    ll_close(s->locks);
+    s->locks = NULL;
+    s->lock = s->serving = NULL;
+}
+
 int session_open_locks(struct session *s, struct err *e)
 {
     const struct config *c = s->config;
-    char password[CONFIG_TEXT], why[160];
+    char password[SECRET_SIZE], why[160];
     struct ll_options options = {
         .size = sizeof options,
         .url = c->redis_url,
@@ -97,33 +108,43 @@ int session_open_locks(struct session *s, struct err *e)
     };
     int code;
 
-    if (strcmp(c->lock_mode, "database-only") == 0)
+    if (s->locks != NULL || strcmp(c->lock_mode, "database-only") == 0)
         return 0;
+    s->secret = secret_stamp(c->redis_password_file); /* before it is read */
     if (c->redis_password_file[0] != '\0') {
-        if (secret_read(c->redis_password_file, password, sizeof password, e) != 0)
+        if (secret_read(c->redis_password_file, password, e) != 0)
             return (int)e->code;
         options.password = password;
     }
     code = ll_open(&s->locks, &options, why, sizeof why);
     secret_wipe(password, sizeof password);
-    if (code == LL_E_INVAL || code == LL_E_TLS)
-        return err_set(e, ERR_CONFIG, "LL-2016 redis.url or locks.prefix: %s", why);
+    if (code == LL_E_INVAL || code == LL_E_TLS) {
+        (void)err_set(e, ERR_CONFIG, "LL-2016 redis.url or locks.prefix: %s", why);
+        return config_refuse(c, "redis.url", e);
+    }
     if (code == LL_OK) {
         s->lock = ll_new(s->locks);
         s->serving = ll_new(s->locks);
     }
-    return s->lock == NULL || s->serving == NULL
-               ? err_set(e, ERR_NOMEM, "LL-9001 out of memory")
-               : 0;
+    if (s->lock == NULL || s->serving == NULL) {
+        close_locks(s);
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    }
+    ll_raise_floor(s->locks, s->floor);
+    if (s->inflight != NULL)
+        ll_set_nonce_copy(s->lock, s->inflight->nonce);
+    return 0;
+}
+
+void session_forget_secret(struct session *s)
+{
+    if (s->locks != NULL && secret_stamp(s->config->redis_password_file) != s->secret)
+        close_locks(s);
 }
 
 void session_close(struct session *s)
 {
-    if (s->serving != NULL && ll_granted(s->serving) > 0)
-        (void)!ll_release(s->serving);
-    ll_free(s->serving);
-    ll_free(s->lock);
-    ll_close(s->locks);
+    close_locks(s);
     pg_close(s->pg);
     busy_close(&s->busy);
 }

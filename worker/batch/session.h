@@ -13,6 +13,10 @@
 
 enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16, BUSY_SHOWN = 4 };
 
+/* A worker that is well says something to PostgreSQL so often, whatever it waits for.
+ * The view live_workers has those of the last two times. */
+enum { HEARTBEAT_MS = 5000 };
+
 /* Every worker counts these; the counters of its job follow from COUNT_JOB on. busy:
  * keys that another holder had; row_locked: keys that we held in Redis while another
  * session had their row, which is busy without Redis. */
@@ -81,13 +85,16 @@ struct session {
     int64_t incarnation;    /* how often a worker was started in the slot */
     char name[WORKER_NAME]; /* pool.slot.incarnation: never used twice */
     struct pg *pg;
-    struct ll_client *locks; /* NULL: locks.mode is database-only */
+    struct ll_client *locks; /* NULL: not opened, or locks.mode is database-only */
+    int64_t secret;          /* stamp of Redis' password file when it was read */
     struct ll_lock *lock;
     struct batch *batch;
     bool serves;             /* this worker serves the job (standby.c) */
     bool holds;              /* and its connection holds the lock of that */
     struct ll_lock *serving; /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
+    int64_t months_ms;       /* when no month was missing (months.c); */
+    bool months_fail;        /* the last try to make some did */
     struct busy busy;        /* keys that were busy, or are left out for a while */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started
@@ -115,9 +122,13 @@ static inline void session_count(struct session *s, enum pool_counter c, int64_t
  * statement that a batch needs prepared. */
 MUST_CHECK int session_connect(struct session *s, struct err *e);
 
-/* Makes the worker's lock client (no I/O yet); none when locks.mode is database-only.
- */
+/* Makes the worker's lock client (no I/O yet) if there is none; none when locks.mode is
+ * database-only. */
 MUST_CHECK int session_open_locks(struct session *s, struct err *e);
+
+/* After a failure of Redis: if its password file is another one by now, the client is
+ * closed, so that the next session_open_locks reads the file. */
+void session_forget_secret(struct session *s);
 
 /* Closes the connections. */
 void session_close(struct session *s);

@@ -5,14 +5,17 @@
 
 enum { SERVING_LEASE_MS = 2000 };
 
-/* The session that dies, or is ended, gives it to the next that asks. While somebody
- * who is no worker holds it, each worker serves, and asks again before its next batch.
- */
+/* The session that dies, or is ended, gives it to the next that asks; so does one whose
+ * worker cannot work (standby_yield), and without Redis nobody can. While somebody who
+ * is no worker holds it, each worker serves, and asks again before its next batch. */
 static int serve_by_session(struct session *s, struct err *e)
 {
     const struct pg_param job = pg_text(s->job->name);
     int64_t answer = 1;
+    int code = s->holds || s->locks == NULL ? LL_OK : ll_connect(s->locks);
 
+    if (code != LL_OK)
+        return batch_redis_fault(s, code, e);
     if (!s->holds && pg_ask(s->pg, SQL_POOL_SERVE_JOB, &job, 1, &answer, e) != 0)
         return (int)e->code;
     s->holds = answer == 1;
@@ -35,9 +38,7 @@ static int serve_by_lease(struct session *s, struct err *e)
             ll_abandon(s->serving);
     }
     s->serves = code == LL_OK;
-    return code >= 0 ? 0
-                     : err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code),
-                               ll_error(s->locks));
+    return code >= 0 ? 0 : batch_redis_fault(s, code, e);
 }
 
 int standby_check(struct session *s, struct err *e)
@@ -49,4 +50,24 @@ int standby_check(struct session *s, struct err *e)
         return 0;
     }
     return is_pooled ? serve_by_lease(s, e) : serve_by_session(s, e);
+}
+
+bool standby_yield(struct session *s, int64_t idle_ms)
+{
+    const struct pg_param job = pg_text(s->job->name);
+    struct err e = {0};
+    int64_t had = 0;
+
+    if (idle_ms <= s->config->lease_ms)
+        return false;
+    if (s->serving != NULL && ll_granted(s->serving) > 0) {
+        if (ll_release(s->serving) < 0)
+            ll_abandon(s->serving);
+        had = 1;
+    }
+    if (s->holds && pg_is_usable(s->pg) &&
+        pg_ask(s->pg, SQL_POOL_LEAVE_JOB, &job, 1, &had, &e) == 0)
+        s->holds = false;
+    s->serves = s->holds;
+    return had != 0;
 }

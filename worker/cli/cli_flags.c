@@ -55,7 +55,7 @@ set_flag(const struct cli_verb *verb, const struct cli_flag *f, const char *text
         *(bool *)at = true;
         return EXIT_OK;
     }
-    if (f->type == CLI_TEXT) {
+    if (f->type != CLI_INT) {
         memcpy(at, &text, sizeof text);
         return EXIT_OK;
     }

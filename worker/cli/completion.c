@@ -12,7 +12,7 @@ static void print_verb(const struct cli_verb *verb)
     for (const struct cli_flag *f = verb->flags; f != NULL && f->name != NULL; f++)
         (void)printf(" --%s%s", f->name, f->type == CLI_BOOL ? "" : "=");
     (void)printf("\" words[%s]=\"%s\"\n", verb->name,
-                 strcmp(verb->name, "help") == 0 ? "$verbs codes"
+                 strcmp(verb->name, "help") == 0 ? "$verbs codes settings"
                  : verb->words != NULL           ? verb->words
                                                  : "");
 }

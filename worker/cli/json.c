@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/cli/progress.h"
 #include "worker/jobs/job.h"
 
 int doc_put(json_t *object, const char *key, json_t *value, struct err *e)
@@ -179,6 +180,7 @@ void doc_print(const json_t *doc)
 
 void doc_show(const json_t *doc, bool as_json, void (*print)(const json_t *doc))
 {
+    cli_progress_end();
     if (as_json)
         doc_print(doc);
     else

@@ -72,7 +72,8 @@ json_t *doc_string(const char *text);
 /* Text under a key; "" if there is none. */
 const char *doc_text(const json_t *doc, const char *key);
 
-/* Prints the document as JSON, or for a person as `print` does. */
+/* Ends the progress, and prints the document as JSON, or for a person as `print` does.
+ */
 void doc_show(const json_t *doc, bool as_json, void (*print)(const json_t *doc));
 
 /* Prints the document on stdout. */

@@ -1,4 +1,4 @@
-/* man: the page ledgerlock.cfg(5), printed from the table of the settings. */
+/* man: the pages ledgerlock(1) and ledgerlock.cfg(5), printed from the tables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,10 +14,24 @@ static void print_text(const char *text)
             (void)fputs("\\-", stdout);
         else if (*p == '\'')
             (void)fputs("\\(aq", stdout);
-        else if (*p == '|') /* between choices */
-            (void)fputs(strchr(p + 1, '|') != NULL ? ", " : " or ", stdout);
         else
             (void)putchar(*p);
+    }
+}
+
+/* "a|b|c" as "a, b or c". */
+static void print_choices(const char *choices)
+{
+    char word[64];
+
+    for (const char *p = choices; *p != '\0';) {
+        size_t n = strcspn(p, "|");
+
+        (void)snprintf(word, sizeof word, "%.*s", (int)n, p);
+        print_text(word);
+        p += n + (p[n] == '|');
+        if (*p != '\0')
+            (void)fputs(strchr(p, '|') != NULL ? ", " : " or ", stdout);
     }
 }
 
@@ -25,7 +39,7 @@ static void print_bounds(const struct config_option *o)
 {
     if (o->type == OPTION_CHOICE) {
         (void)printf("One of ");
-        print_text(o->choices);
+        print_choices(o->choices);
         return;
     }
     (void)printf(o->type == OPTION_INT ? "A whole number from %lld"
@@ -68,7 +82,7 @@ static void print_group(size_t row)
 void cli_man_settings(void)
 {
     (void)printf(
-        ".\\\" Printed by: ledgerlock help --man\n"
+        ".\\\" Printed by: ledgerlock help --man 5\n"
         ".TH LEDGERLOCK.CFG 5 \"\" \"ledgerlock " LEDGERLOCK_VERSION
         "\" \"File formats\"\n"
         ".nh\n.ad l\n"
@@ -91,4 +105,65 @@ void cli_man_settings(void)
         print_setting(&config_options[i]);
     }
     (void)printf(".SH SEE ALSO\n.BR ledgerlock (1)\n");
+}
+
+/* ---- ledgerlock(1) ---- */
+
+static void print_verb(const struct cli_verb *verb)
+{
+    (void)printf(".TP\n.B ");
+    print_text(verb->name);
+    if (verb->use != NULL) {
+        (void)printf(" \\fI");
+        print_text(verb->use);
+        (void)printf("\\fR");
+    }
+    (void)printf("\n\\&");
+    print_text(verb->sentence);
+    (void)printf(".\n");
+    for (const struct cli_flag *f = verb->flags; f != NULL && f->name != NULL; f++) {
+        (void)printf(".br\n.B \\-\\-");
+        print_text(f->name);
+        (void)printf(" \\fI%s\\fR\n\\&", cli_flag_word(f));
+        print_text(f->help);
+        (void)printf(".\n");
+    }
+}
+
+void cli_man_program(void)
+{
+    (void)printf(".\\\" Printed by: ledgerlock help --man 1\n"
+                 ".TH LEDGERLOCK 1 \"\" \"ledgerlock " LEDGERLOCK_VERSION
+                 "\" \"User commands\"\n.nh\n.ad l\n"
+                 ".SH NAME\nledgerlock \\- ");
+    print_text(cli_program->sentence);
+    (void)printf(
+        "\n.SH SYNOPSIS\n.B ledgerlock\n.I VERB\n.RI [ flags ]\n"
+        ".SH DESCRIPTION\n"
+        "A pool of worker processes pulls due subscriptions and pending orders from\n"
+        "PostgreSQL, takes locks for each user and SKU in Redis, charges wallets and\n"
+        "deducts stock. Constraints in PostgreSQL keep the promise; the locks save\n"
+        "work and keep order.\n.PP\n.B ledgerlock \\fIVERB\\fB \\-h\n"
+        "shows the use, the flags and an example of a verb; each setting of\n"
+        ".BR ledgerlock.cfg (5)\nis a flag of every verb.\n.SH VERBS\n");
+    for (size_t i = 0; i < cli_program->verb_ct; i++)
+        print_verb(cli_program->verbs[i]);
+    (void)printf(
+        ".SH SIGNALS\nOf\n.BR run :\nTERM and INT drain within\n"
+        ".BR pool.grace_ms ,\na second one ends the pool at once. HUP reads the\n"
+        "configuration again and replaces the workers one by one.\n.SH EXIT STATUS\n");
+    for (size_t i = 0; i < cli_exit_ct; i++) {
+        (void)printf(".TP\n.B %d\n\\&", (int)cli_exits[i].code);
+        print_text(cli_exits[i].means);
+        (void)printf(".\n");
+    }
+    (void)printf(
+        ".SH DIAGNOSTICS\n"
+        "Each message begins with a code, and an event of the log has it as\n"
+        ".BR code= .\n.B ledgerlock help LL\\-3103\n"
+        "says of a code what it means, why it comes and what to do;\n.B help codes\n"
+        "lists them.\n.SH ENVIRONMENT\nEach setting has a variable:\n"
+        ".B LEDGERLOCK_POSTGRES_URL\nfor\n.BR postgres.url ,\nand so on.\n"
+        ".B LEDGERLOCK_CONFIG\nnames the file of settings.\n"
+        ".SH SEE ALSO\n.BR ledgerlock.cfg (5),\n.BR ledgerlock\\-lock (3)\n");
 }

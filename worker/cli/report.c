@@ -8,38 +8,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/digits.h"
 #include "common/base/money.h"
 #include "worker/cli/json.h"
+#include "worker/cli/wrap.h"
 
-enum { WIDTH = 80, NAME_WIDTH = 38 };
-
-enum { DIGITS = 64 }; /* any sum, in groups of three */
+enum { NAME_WIDTH = 38 };
 
 static const char *const BOLD = "\033[1m", *const RED = "\033[1;31m",
                          *const GREEN = "\033[32m";
-
-/* 1234567 as "1,234,567"; returns buf. */
-static const char *group(const char *digits, char buf[DIGITS])
-{
-    size_t len = strlen(digits), used = 0;
-    size_t sign = digits[0] == '-';
-
-    for (size_t i = 0; i < len && used + 2 < DIGITS; i++) {
-        if (i > sign && (len - i) % 3 == 0)
-            buf[used++] = ',';
-        buf[used++] = digits[i];
-    }
-    buf[used] = '\0';
-    return buf;
-}
-
-static const char *group_int(int64_t n, char buf[DIGITS])
-{
-    char digits[24];
-
-    (void)snprintf(digits, sizeof digits, "%" PRId64, n);
-    return group(digits, buf);
-}
 
 /* A line in colour, on a terminal and without NO_COLOR. */
 static void paint(const char *colour, const char *text)
@@ -61,7 +38,7 @@ void report_line(const char *label, int64_t n, const char *note)
 {
     char count[DIGITS];
 
-    (void)printf("  %-24s%16s%s%s\n", label, group_int(n, count),
+    (void)printf("  %-24s%16s%s%s\n", label, digits_of(n, count),
                  note[0] != '\0' ? "   " : "", note);
 }
 
@@ -171,7 +148,7 @@ static void print_section(const char *heading,
         else
             (void)printf("  %-24s%16s\n", row->label,
                          currency == NULL
-                             ? group(sum, text)
+                             ? digits_group(sum, text)
                              : money_format_digits(sum, currency, text, sizeof text));
     }
 }
@@ -199,26 +176,6 @@ static void print_totals(const json_t *totals)
 
 /* ---- invariants ---- */
 
-/* Text in indented lines of at most WIDTH, broken at blanks. */
-static void wrap(int indent, const char *text)
-{
-    size_t room = (size_t)(WIDTH - indent);
-
-    while (*text != '\0') {
-        size_t n = strlen(text);
-
-        if (n > room) {
-            n = room;
-            while (n > 0 && text[n] != ' ')
-                n--;
-            n = n == 0 ? room : n;
-        }
-        (void)printf("%*s%.*s\n", indent, "", (int)n, text);
-        text += n;
-        text += strspn(text, " ");
-    }
-}
-
 static void print_invariant(const json_t *row)
 {
     json_t *examples = json_object_get(row, "examples");
@@ -230,11 +187,11 @@ static void print_invariant(const json_t *row)
         return;
     }
     (void)snprintf(text, sizeof text, "BROKEN %s",
-                   group_int(doc_int(row, "violations"), count));
+                   digits_of(doc_int(row, "violations"), count));
     paint(RED, text);
-    wrap(4, doc_text(row, "sentence"));
+    wrap_print(4, "", doc_text(row, "sentence"));
     for (size_t i = 0; i < json_array_size(examples); i++)
-        wrap(6, json_string_value(json_array_get(examples, i)));
+        wrap_print(6, "", json_string_value(json_array_get(examples, i)));
 }
 
 void report_print(const json_t *audit)

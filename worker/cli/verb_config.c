@@ -9,12 +9,69 @@ static enum exit_code run(const struct config *c, int argc, char **argv);
 
 const struct cli_verb verb_config = {
     .name = "config",
-    .sentence = "check the settings, show what is in effect, print a sample",
+    .use = "check|show|sample",
+    .sentence = "checks the settings, shows what is in effect, prints a sample",
     .example = "ledgerlock config show --config config/ledgerlock.cfg",
     .run = run,
     .max_words = 1,
     .words = "check show sample",
 };
+
+/* ---- sample ---- */
+
+enum { GROUPS_MAX = 4, KEY_MAX = 128 };
+
+/* The groups around a line of the sample: "pool." and "orders.". */
+struct groups {
+    size_t depth, begin[GROUPS_MAX]; /* of the last parts in `path` */
+    char path[KEY_MAX];
+};
+
+static void follow(struct groups *g, const char *word, size_t n, char kind)
+{
+    size_t used = strlen(g->path);
+
+    if (kind == ':' && g->depth < GROUPS_MAX) {
+        g->begin[g->depth++] = used;
+        (void)snprintf(g->path + used, sizeof g->path - used, "%.*s.", (int)n, word);
+    } else if (kind == '}' && g->depth > 0) {
+        g->path[g->begin[--g->depth]] = '\0';
+    }
+}
+
+/* The bounds of a number stand in the table of the settings alone. */
+static void print_bounds(const struct groups *g, const char *word, size_t n)
+{
+    char key[KEY_MAX];
+
+    (void)snprintf(key, sizeof key, "%s%.*s", g->path, (int)n, word);
+    for (size_t i = 0; i < config_option_ct; i++) {
+        if (config_options[i].type == OPTION_INT &&
+            strcmp(config_options[i].key, key) == 0)
+            (void)printf("  # %lld to %lld", (long long)config_options[i].min,
+                         (long long)config_options[i].max);
+    }
+}
+
+static void print_sample(const char *text)
+{
+    struct groups g = {.path = ""};
+
+    while (*text != '\0') {
+        size_t len = strcspn(text, "\n");
+        const char *word = text + strspn(text, " ");
+        size_t n = strcspn(word, " :=\n");
+        char kind = word[0] == '}' ? '}' : word[n];
+
+        (void)fwrite(text, 1, len, stdout);
+        if (word[0] != '#')
+            follow(&g, word, n, kind);
+        if (word[0] != '#' && strncmp(word + n, " = ", 3) == 0)
+            print_bounds(&g, word, n);
+        (void)putchar('\n');
+        text += len + (text[len] == '\n');
+    }
+}
 
 /* A wrong setting has been refused before the verb runs. */
 static enum exit_code run(const struct config *c, int argc, char **argv)
@@ -26,9 +83,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     } else if (strcmp(what, "show") == 0) {
         config_print(c, stdout);
     } else if (strcmp(what, "sample") == 0) {
-        const struct sample_text *t = &sample_texts[SAMPLE_LEDGERLOCK];
-
-        (void)fwrite(t->text, 1, t->len, stdout);
+        print_sample((const char *)sample_texts[SAMPLE_LEDGERLOCK].text);
     } else {
         return cli_usage("config",
                          "LL-1012 config needs one word: check, show or sample");

@@ -51,6 +51,7 @@ static int apply(struct pg *pg, const struct piece *p, bool first, struct err *e
         migrate_hash(pg, p->text, hash, e) != 0 || record(pg, p, hash, first, e) != 0 ||
         pg_commit(pg, e) != 0)
         return explain(p, e);
+    cli_progress_end();
     (void)printf("applied %s %s (%lld ms)\n", p->kind, p->name,
                  (long long)(clk_ms() - start));
     (void)fflush(stdout);
@@ -90,6 +91,7 @@ bring_up(struct pg *pg, const struct piece *p, enum piece_state *state, struct e
     char what[160];
 
     (void)snprintf(what, sizeof what, "%s %s", p->kind, p->name);
+    cli_progress("%s", what);
     do {
         code = try_once(pg, p, state, e);
     } while (cli_tries_again("migrate", what, &tries, e));
@@ -132,11 +134,13 @@ static int make_months(struct pg *pg, struct err *e)
     int64_t made = 0;
     int tries = 0, code;
 
+    cli_progress("making the months to come");
     do {
         code = pg_ask(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &made, e);
         if (code != 0)
             (void)err_wrap(e, "making the months to come");
     } while (cli_tries_again("migrate", "step months", &tries, e));
+    cli_progress_end();
     if (code == 0 && made > 0)
         (void)printf("made %lld months\n", (long long)made);
     return code;
@@ -151,6 +155,24 @@ static int start_identities(struct pg *pg, int64_t cell, struct err *e)
         return 0;
     if (strcmp(e->sqlstate, "LL003") == 0)
         e->code = ERR_REFUSED;
+    return (int)e->code;
+}
+
+/* A name of a customer or of a SKU is text of any language. */
+static int check_encoding(struct pg *pg, struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_MIGRATE_READ_ENCODING, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    if (strcmp(pg_get_text(res, 0, 0), "UTF8") != 0)
+        (void)err_set(
+            e, ERR_REFUSED,
+            "LL-3109 the encoding of the database is %s, and texts of customers "
+            "need UTF8; make another: CREATE DATABASE shop ENCODING 'UTF8' "
+            "TEMPLATE template0",
+            pg_get_text(res, 0, 0));
+    pg_result_free(res);
     return (int)e->code;
 }
 
@@ -180,14 +202,19 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     (void)argv;
     if (cli_connect(c, "migrate", &pg, &e) != 0)
         return cli_fail(&e);
-    code = migrate_all(pg, values.dry_run, &missing_ct, &e);
+    code = check_encoding(pg, &e);
+    if (code == 0)
+        code = migrate_all(pg, values.dry_run, &missing_ct, &e);
     if (code == 0 && !values.dry_run && values.cell != NO_CELL)
         code = start_identities(pg, values.cell, &e);
     if (code == 0 && !values.dry_run)
         code = make_months(pg, &e);
+    cli_progress_end();
     pg_close(pg);
-    if (code != 0)
+    if (code != 0) {
+        cli_name_role("migrate", &e);
         return cli_fail(&e);
+    }
     if (missing_ct == 0)
         (void)printf("schema is up to date (%d migrations, %d functions)\n",
                      (int)MIGRATION_COUNT, (int)FUNCTION_COUNT);
@@ -196,6 +223,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_migrate = {
     .name = "migrate",
+    .who = "the owner of the schema",
     .sentence = "makes the schema or brings it up to this program; safe to run again",
     .example = "ledgerlock migrate --postgres-url postgresql://owner@db/ledgerlock",
     .flags = flags,

@@ -158,6 +158,7 @@ static int release(struct pg *pg, json_t *doc, const char *item, struct err *e)
         return (int)e->code;
     if (item != NULL && n == 0)
         return err_set(e, ERR_INVALID, "LL-6006 %.80s is not parked any more", item);
+    cli_progress_end();
     (void)printf("released %zu\n", n);
     return 0;
 }
@@ -203,8 +204,10 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_parked = {
     .name = "parked",
+    .who = "members of ledgerlock_support",
+    .use = "[list | release ITEM | release --all]",
     .sentence =
-        "rows that no worker works, with reasons; `release ITEM` gives one back",
+        "lists rows that no worker works, with reasons; `release ITEM` gives one back",
     .example = "ledgerlock parked release --all --reason balance_never_negative",
     .flags = flags,
     .values = &values,

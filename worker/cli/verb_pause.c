@@ -28,6 +28,7 @@ static int pause_job(struct pg *pg, void *job, struct err *e)
     if (pg_exec(pg, SQL_PAUSE_STOP_JOB, params, 2, NULL, e) != 0 ||
         pg_exec(pg, SQL_PAUSE_LIST_JOBS, NULL, 0, &res, e) != 0)
         return (int)e->code;
+    cli_progress_end();
     for (size_t i = 0; i < pg_rows(res); i++) {
         const char *reason = pg_get_text(res, i, 3);
 
@@ -47,6 +48,7 @@ static int resume_job(struct pg *pg, void *job, struct err *e)
 
     if (pg_ask(pg, SQL_PAUSE_RESUME_JOB, &name, 1, &was_paused, e) != 0)
         return (int)e->code;
+    cli_progress_end();
     (void)printf(was_paused != 0 ? "%s is resumed\n" : "%s was not paused\n",
                  (const char *)job);
     return 0;
@@ -76,7 +78,9 @@ static enum exit_code run_resume(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_pause = {
     .name = "pause",
-    .sentence = "no pool works a job any more, until it is resumed",
+    .who = "members of ledgerlock_support",
+    .use = "JOB",
+    .sentence = "stops all pools from working a job, until it is resumed",
     .example = "ledgerlock pause billing --reason 'the bank is closed'",
     .flags = flags,
     .values = &values,
@@ -87,7 +91,9 @@ const struct cli_verb verb_pause = {
 
 const struct cli_verb verb_resume = {
     .name = "resume",
-    .sentence = "the pools work a paused job again",
+    .who = "members of ledgerlock_support",
+    .use = "JOB",
+    .sentence = "lets the pools work a paused job again",
     .example = "ledgerlock resume billing",
     .run = run_resume,
     .max_words = 1,

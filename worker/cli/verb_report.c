@@ -14,7 +14,7 @@ static struct values {
 static const struct cli_flag flags[] = {
     {"csv", CLI_BOOL, offsetof(struct values, csv), 0, 0,
      "print comma-separated values, one line a month and currency, without sums"},
-    {"now", CLI_TEXT, offsetof(struct values, now), 0, 0,
+    {"now", CLI_TIME, offsetof(struct values, now), 0, 0,
      "time up to which periods are owed (default: the database's clock)"},
     {0},
 };
@@ -157,6 +157,7 @@ static int report(struct pg *pg, void *is_even, struct err *e)
             e->code = ERR_INVALID;
         return (int)e->code;
     }
+    cli_progress_end();
     if (values.csv)
         print_csv(res);
     else
@@ -178,7 +179,8 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_report = {
     .name = "report",
-    .sentence = "revenue, deposits, refunds and debts by month and currency",
+    .who = "members of ledgerlock_reader",
+    .sentence = "prints revenue, deposits, refunds and debts by month and currency",
     .example = "ledgerlock report --csv > months.csv",
     .flags = flags,
     .values = &values,

@@ -12,7 +12,9 @@
 #include "common/pg/pg.h"
 #include "worker/batch/session.h"
 
-enum verdict { CHECK_OK, CHECK_WARN, CHECK_FAIL };
+/* The first three are numbers in sql/queries/doctor, too. CHECK_SKIP: what it would ask
+ * cannot be asked, which another check has found. */
+enum verdict { CHECK_OK, CHECK_WARN, CHECK_FAIL, CHECK_SKIP, VERDICTS };
 
 struct finding {
     enum verdict verdict;
@@ -46,7 +48,7 @@ void find(struct finding *f,
           const char *fmt,
           ...) __attribute__((format(printf, 4, 5)));
 
-/* Finds what the rows say of a check; that nothing is known, if none does. */
+/* Finds what the rows say of a check; skips it, if none does. */
 void find_row(const struct doctor *d, const char *name, struct finding *f);
 
 #endif

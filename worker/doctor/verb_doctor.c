@@ -15,7 +15,7 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
-static const char *const words[] = {"OK", "WARN", "FAIL"};
+static const char *const words[] = {"OK", "WARN", "FAIL", "SKIP"};
 
 static void print(const char *name, const struct finding *f)
 {
@@ -30,16 +30,20 @@ static json_t *document(const char *name, const struct finding *f)
                      "says", f->says, "remedy", f->remedy);
 }
 
-static void
-run_checks(struct doctor *d, const struct check *checks, json_t *rows, int counts[3])
+static void run_checks(struct doctor *d,
+                       const struct check *checks,
+                       json_t *rows,
+                       int counts[VERDICTS])
 {
     for (size_t i = 0; checks[i].name != NULL; i++) {
         struct finding f = {0};
 
+        cli_progress("%s", checks[i].name);
         if (checks[i].run != NULL)
             checks[i].run(d, &f);
         else
             find_row(d, checks[i].name, &f);
+        cli_progress_end();
         counts[f.verdict]++;
         if (values.json)
             (void)json_array_append_new(rows, document(checks[i].name, &f));
@@ -54,7 +58,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
                                                 checks_of_host};
     struct doctor d = {.config = c};
     json_t *doc = json_pack("{s:[]}", "checks");
-    int counts[3] = {0};
+    int counts[VERDICTS] = {0};
 
     (void)argc;
     (void)argv;
@@ -63,8 +67,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     if (values.json)
         doc_print(doc);
     else
-        (void)printf("doctor: %d ok, %d to look at, %d failed\n", counts[CHECK_OK],
-                     counts[CHECK_WARN], counts[CHECK_FAIL]);
+        (void)printf("doctor: %d ok, %d to look at, %d failed, %d skipped\n",
+                     counts[CHECK_OK], counts[CHECK_WARN], counts[CHECK_FAIL],
+                     counts[CHECK_SKIP]);
     json_decref(doc);
     pg_result_free(d.server);
     pg_result_free(d.tables);

@@ -14,6 +14,8 @@ static struct {
     const char *orders, *subscriptions, *stock, *rejects, *deposit, *now;
 } flags;
 
+static int64_t now_us; /* --now as a number */
+
 /* Bounds the opening deposit: the sum over millions of users must fit into 64 bits. */
 #define DEPOSIT_MAX INT64_C(1000000000000)
 
@@ -21,8 +23,6 @@ static struct {
 
 static int fill(struct import *im, const struct config *c, char *now, struct err *e)
 {
-    int64_t us;
-
     im->currency = c->currency;
     im->files[IMPORT_ORDERS] = flags.orders;
     im->files[IMPORT_SUBSCRIPTIONS] = flags.subscriptions;
@@ -38,10 +38,10 @@ static int fill(struct import *im, const struct config *c, char *now, struct err
     if (im->deposit_minor < 0 || im->deposit_minor > DEPOSIT_MAX)
         return err_set(e, ERR_INVALID, "LL-8003 --deposit is %s",
                        im->deposit_minor < 0 ? "negative" : "too large");
-    if (flags.now != NULL && !timestamp_parse(flags.now, &us))
+    if (flags.now != NULL && !timestamp_parse(flags.now, &now_us))
         return err_set(e, ERR_INVALID,
                        "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
-    im->now = flags.now != NULL ? timestamp_format(us, now, TIMESTAMP_TEXT) : NULL;
+    im->now = flags.now != NULL ? timestamp_format(now_us, now, TIMESTAMP_TEXT) : NULL;
     return 0;
 }
 
@@ -73,9 +73,11 @@ static int prepare(struct import *im, struct err *e)
         SQL_IMPORT_CREATE_STOCK,
         SQL_IMPORT_CREATE_SUBSCRIPTIONS,
         SQL_IMPORT_CREATE_ORDERS,
+        SQL_IMPORT_CREATE_HEADS,
         SQL_IMPORT_CREATE_BAD,
     };
 
+    cli_progress("waiting for another seed or import");
     for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
         if (pg_exec(im->pg, steps[i], NULL, 0, NULL, e) != 0)
             return (int)e->code;
@@ -86,8 +88,7 @@ static int prepare(struct import *im, struct err *e)
 static int judge(const struct import *im, struct err *e)
 {
     if (im->bad_ct > IMPORT_TOLD_MAX)
-        (void)fprintf(stderr, "... and %zu more bad lines\n",
-                      im->bad_ct - IMPORT_TOLD_MAX);
+        cli_say("... and %zu more bad lines\n", im->bad_ct - IMPORT_TOLD_MAX);
     if (im->bad_ct == 0 || im->rejects.file != NULL)
         return 0;
     return err_set(
@@ -104,6 +105,8 @@ static int import(struct pg *pg, void *arg, struct err *e)
     struct replace *rejects = &im->rejects;
 
     im->pg = pg;
+    if (flags.now != NULL && cli_ask_now(pg, flags.now, now_us, e) != 0)
+        return (int)e->code;
     if (pg_begin(pg, e) != 0 || prepare(im, e) != 0)
         return (int)e->code;
     for (int id = 0; id < IMPORT_KINDS; id++) {
@@ -174,23 +177,24 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 /* clang-format off */
 static const struct cli_flag flag_table[] = {
-    {"orders",        CLI_TEXT, FLAG(orders),        0, 0, "file of order lines"},
-    {"subscriptions", CLI_TEXT, FLAG(subscriptions), 0, 0, "file of subscriptions"},
-    {"stock",         CLI_TEXT, FLAG(stock),         0, 0, "file of SKUs"},
-    {"rejects",       CLI_TEXT, FLAG(rejects),       0, 0, "put bad lines into this file and import the others"},
+    {"orders",        CLI_FILE, FLAG(orders),        0, 0, "file of order lines"},
+    {"subscriptions", CLI_FILE, FLAG(subscriptions), 0, 0, "file of subscriptions"},
+    {"stock",         CLI_FILE, FLAG(stock),         0, 0, "file of SKUs"},
+    {"rejects",       CLI_FILE, FLAG(rejects),       0, 0, "put bad lines into this file and import the others"},
     {"deposit",       CLI_TEXT, FLAG(deposit),       0, 0, "opening deposit of each new user (default 0)"},
-    {"now",           CLI_TEXT, FLAG(now),           0, 0, "time that counts as now (default: the database's clock)"},
+    {"now",           CLI_TIME, FLAG(now),           0, 0, "time that counts as now (default: the database's clock)"},
     {NULL,            CLI_BOOL, 0,                   0, 0, NULL},
 };
 /* clang-format on */
 
 const struct cli_verb verb_import = {
     .name = "import",
+    .who = "the owner of the schema",
     .sentence =
-        "bring in orders, subscriptions and stock from CSV files, all or nothing",
-    .example =
-        "ledgerlock import --stock stock.csv --orders orders.csv --rejects bad.csv",
+        "brings in orders, subscriptions and stock from CSV files, all or nothing",
+    .example = "ledgerlock import --stock stock.csv --orders orders.csv",
     .flags = flag_table,
     .values = &flags,
+    .settings = "import.",
     .run = run,
 };

@@ -1,5 +1,4 @@
-/* import_steps: copies each file into its staging table, then makes the real rows from
- * there, one statement a step. */
+/* import_steps: copies each file into its staging table. */
 #include "worker/import/import_steps.h"
 
 #include <stdlib.h>
@@ -29,17 +28,19 @@ static void put_quoted(FILE *f, const char *text)
  */
 static void tell(const char *path, size_t line, const char *reason)
 {
-    (void)fprintf(stderr, "%s:%zu: ", path, line);
-    for (; *reason != '\0'; reason++) {
+    char text[512];
+    size_t n = 0;
+
+    for (; *reason != '\0' && n + 1 < sizeof text; reason++) {
         unsigned char c = (unsigned char)*reason;
 
-        (void)fputc(c < 0x20 || c == 0x7F ? '?' : c, stderr);
+        text[n++] = (char)(c < 0x20 || c == 0x7F ? '?' : c);
     }
-    (void)fputc('\n', stderr);
+    text[n] = '\0';
+    cli_say("%s:%zu: %s\n", path, line, text);
 }
 
-/* raw is the line itself; it is put aside with the reason as one more column. */
-static void report(struct import *im,
+void import_report(struct import *im,
                    enum import_kind_id id,
                    size_t line,
                    const char *reason,
@@ -137,9 +138,9 @@ static int copy_lines(struct import *im,
                              sizeof reason))
             put_line(copy, kind, &line, &record, im->rejects.file != NULL);
         else
-            report(im, id, record.line, reason, record.raw, record.raw_len);
+            import_report(im, id, record.line, reason, record.raw, record.raw_len);
         if (++ct % PROGRESS_LINES == 0)
-            cli_progress("%s: %zu lines", im->files[id], ct);
+            cli_progress_of((int64_t)ct, 0);
     }
     return (int)e->code;
 }
@@ -153,6 +154,7 @@ int import_stage(struct import *im, enum import_kind_id id, struct err *e)
 
     if (im->files[id] == NULL)
         return 0;
+    cli_progress("lines of %s", im->files[id]);
     code = csv_open(&csv, im->files[id], e);
     if (code == 0)
         code = read_header(im, id, csv, &header, e);
@@ -164,93 +166,9 @@ int import_stage(struct import *im, enum import_kind_id id, struct err *e)
         (void)!copy_lines(im, id, csv, &header, copy, e);
         code = pg_copy_finish(copy);
     }
-    cli_progress_end();
     if (code == 0)
         code = pg_exec(im->pg, statements[id].analyze, NULL, 0, NULL, e);
     free(copy);
     csv_close(csv);
-    return code;
-}
-
-/* ---- from staging tables to the real ones ---- */
-
-/* In this order: all checks against the database come before the first user is made. A
- * statement takes some of the parameters currency, now and deposit, and returns one row
- * of numbers or none. */
-/* clang-format off */
-static const struct step {
-    const struct sql_text *sql;
-    size_t param, param_ct;    /* the first, and how many */
-    enum import_count number;  /* where the first number goes */
-} steps[] = {
-    {SQL_IMPORT_REFUSE_STOCK,         0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_PUT_STOCK,            0, 1, IMPORT_STOCK_NEW},
-    {SQL_IMPORT_REFUSE_SUBSCRIPTIONS, 0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_CURRENCY,      0, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_LARGE,         0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_MAKE_HEADS,           0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_ANALYZE_HEADS,        0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_REFUSE_ORDERS,        0, 0, IMPORT_NOTHING},
-    {SQL_IMPORT_SKIP_ORDERS,          0, 0, IMPORT_ORDERS_SAME},
-    {SQL_LOAD_MAKE_MONTH,             1, 1, IMPORT_NOTHING},
-    {SQL_IMPORT_MAKE_USERS,           0, 3, IMPORT_USERS_NEW},
-    {SQL_IMPORT_PUT_SUBSCRIPTIONS,    0, 1, IMPORT_SUBSCRIPTIONS_NEW},
-    {SQL_IMPORT_PUT_ORDERS,           0, 2, IMPORT_ORDERS_NEW},
-    {SQL_IMPORT_PUT_LINES,            0, 0, IMPORT_LINES},
-};
-
-/* clang-format on */
-
-static int run(struct import *im, const struct step *step, struct err *e)
-{
-    const struct pg_param params[] = {pg_text(im->currency), pg_text(im->now),
-                                      pg_int8(im->deposit_minor)};
-    struct pg_result *res;
-
-    if (pg_exec(im->pg, step->sql, &params[step->param], step->param_ct, &res, e) != 0)
-        return (int)e->code;
-    for (size_t i = 0;
-         pg_rows(res) > 0 && i < pg_columns(res) && i < IMPORT_COUNTS - step->number;
-         i++)
-        im->counts[step->number + i] = pg_get_int8(res, 0, i);
-    pg_result_free(res);
-    return 0;
-}
-
-/* Reads page by page: any number of lines may be bad. */
-static int report_refused(struct import *im, enum import_kind_id id, struct err *e)
-{
-    struct pg_param params[] = {pg_text(import_kinds[id].name), pg_int8(0)};
-    struct pg_result *res;
-    size_t n;
-
-    do {
-        if (pg_exec(im->pg, SQL_IMPORT_LIST_BAD, params, 2, &res, e) != 0)
-            return (int)e->code;
-        n = pg_rows(res);
-        for (size_t i = 0; i < n; i++) {
-            const char *raw = pg_get_text(res, i, 2);
-
-            params[1] = pg_int8(pg_get_int8(res, i, 0));
-            report(im, id, (size_t)params[1].int8, pg_get_text(res, i, 1), raw,
-                   strlen(raw));
-        }
-        pg_result_free(res);
-    } while (n > 0);
-    return 0;
-}
-
-int import_store(struct import *im, struct err *e)
-{
-    int code = 0;
-
-    cli_progress("storing");
-    for (size_t i = 0; code == 0 && i < sizeof steps / sizeof steps[0]; i++)
-        code = run(im, &steps[i], e);
-    cli_progress_end();
-    for (int id = 0; code == 0 && id < IMPORT_KINDS; id++) {
-        if (im->files[id] != NULL)
-            code = report_refused(im, (enum import_kind_id)id, e);
-    }
     return code;
 }

@@ -7,7 +7,6 @@ enum {
     FILL_MS = 20,
     VAIN_BASE_MS = 4,
     VAIN_MOST_MS = 250,
-    STANDBY_MS = 250,
     HEAD_AGAIN = 5,
     HEAD_MOST_MS = 30000,
     OLDEST_AGAIN = 16, /* pulls */
@@ -138,7 +137,7 @@ int64_t schedule_learn(struct schedule *s,
     pass_over(s);
     s->next.is_idle = batch_found_nothing(out);
     if (out->is_standby)
-        return STANDBY_MS;
+        return STANDBY_ASKS_MS;
     if (out->is_paused)
         return until_phase(s, PAUSED_MS / s->workers, now_ms);
     if (s->next.is_idle)

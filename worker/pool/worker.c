@@ -10,9 +10,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
+#include "worker/pool/progress.h"
 #include "worker/pool/schedule.h"
 
-enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500, LEAVE_LEASES = 3 };
+enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500 };
 
 struct worker {
     struct session session;
@@ -21,10 +22,9 @@ struct worker {
     struct slot *slot;
     sigset_t stops;
     bool stopping;
-    bool is_paused;      /* the job was, when its rows were last asked for */
-    int64_t due;         /* rows, while it stands by (run --once) */
-    long long commits;   /* of the pool, when it last was seen to get on, */
-    int64_t progress_ms; /* and when that was */
+    bool is_paused;  /* the job was, when its rows were last asked for */
+    int64_t well_ms; /* when it last could work, or had nothing to do */
+    struct pool_progress progress;
 };
 
 /* ---- pauses ---- */
@@ -42,7 +42,7 @@ static void pause_ms(struct worker *w, int64_t ms)
 
 static void note_trouble(struct worker *w, enum slot_state state, const char *why)
 {
-    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.290s", why);
+    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.699s", why);
     w->slot->trouble_ms = clk_ms();
     w->slot->state = state;
 }
@@ -61,17 +61,6 @@ static void note_success(struct worker *w, const struct batch_outcome *out)
     w->slot->state = SLOT_WORKS;
 }
 
-/* Notes when the pool last committed something, or had nothing to do. */
-static void note_progress(struct worker *w, bool gets_on)
-{
-    long long commits = *w->session.commits;
-
-    if (commits == w->commits && !gets_on)
-        return;
-    w->commits = commits;
-    w->progress_ms = clk_ms();
-}
-
 static int reconnect(struct session *s, struct err *e)
 {
     if (pg_is_usable(s->pg))
@@ -79,6 +68,14 @@ static int reconnect(struct session *s, struct err *e)
     pg_close(s->pg);
     s->pg = NULL;
     return session_connect(s, e);
+}
+
+/* A password file that cannot be read now is as good as a Redis that refuses. */
+static int reopen_locks(struct session *s, struct err *e)
+{
+    if (session_open_locks(s, e) == ERR_CONFIG)
+        e->code = ERR_REDIS;
+    return (int)e->code;
 }
 
 /* A usable connection, and nothing of before that is open. */
@@ -90,17 +87,21 @@ static int ready(struct worker *w, struct err *e)
         return (int)e->code;
     if (w->slot->state < SLOT_CONNECTED)
         w->slot->state = SLOT_CONNECTED;
+    if (reopen_locks(s, e) != 0)
+        return (int)e->code;
     if (incidents_write(s, e) != 0 || crash_recover(s, e) != 0)
         return (int)e->code;
     return s->attempt.in_doubt ? in_doubt_settle(s, e) : 0;
 }
 
-/* A server that is full or sick answers with an error: it is no outage. */
+/* A server that is full or sick answers with an error: it is no outage. A password file
+ * that cannot be read now, or a pooler that was put before the server, is waited for.
+ */
 static bool is_outage(const struct worker *w, const struct err *e)
 {
     if (pg_is_usable(w->session.pg))
         return false;
-    if (e->code == ERR_TIMEOUT)
+    if (e->code == ERR_TIMEOUT || e->code == ERR_CONFIG)
         return true;
     return e->code == ERR_CONN && strncmp(e->sqlstate, "58", 2) != 0 &&
            (strncmp(e->sqlstate, "53", 2) != 0 || strcmp(e->sqlstate, "53300") == 0);
@@ -113,28 +114,33 @@ static bool is_fault(struct worker *w, const struct err *e)
     if (e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_UNKNOWN)
         return true;
     session_count(&w->session, COUNT_conflicts, 1);
-    note_progress(w, false);
-    return clk_ms() - w->progress_ms > w->session.config->lease_ms;
+    pool_progress_note(&w->progress, &w->session, false);
+    return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
 }
 
-/* After an error: true to go on after a pause, false to end the process. */
-static bool survive(struct worker *w, const struct err *e, unsigned failures)
+/* Rights and tables were there when the pool started: they may come back, as after a
+ * restore. */
+static bool is_refusal(const struct err *e)
+{
+    return e->code == ERR_DENIED || e->code == ERR_SCHEMA;
+}
+
+/* After an error: tells the supervisor what it is, and pauses. */
+static void survive(struct worker *w, const struct err *e, unsigned failures)
 {
     log_debug("worker.retry", "failures=%u err=%s", failures, LOG_TEXT(e->msg));
-    if (e->code == ERR_SCHEMA || e->code == ERR_DENIED || e->code == ERR_CONFIG) {
-        log_error("worker.failed", "code=LL-5018 err=%s", LOG_TEXT(e->msg));
-        return false;
-    }
     if (e->code == ERR_REDIS) {
         w->session.clocks_ms = 0;
         note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
                      e->msg);
+        session_forget_secret(&w->session);
     } else if (is_outage(w, e))
         note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
+    else if (is_refusal(e))
+        note_trouble(w, SLOT_REFUSED, e->msg);
     else if (is_fault(w, e))
         note_trouble(w, SLOT_FAULT, e->msg);
     pause_ms(w, clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
-    return true;
 }
 
 /* ---- work ---- */
@@ -162,78 +168,45 @@ static int step(struct worker *w, struct err *e)
     int code = ready(w, e);
 
     *out = (struct batch_outcome){0};
-    if (code != 0 || clocks_tend(s, e) != 0 || standby_check(s, e) != 0)
+    if (code != 0 || clocks_tend(s, e) != 0)
+        return (int)e->code;
+    months_tend(s);
+    if (standby_check(s, e) != 0)
         return (int)e->code;
     out->is_standby = !s->serves;
     if (s->serves && batch_run(s, &w->schedule.next, e) != 0)
         return (int)e->code;
     note_pause(w, out->is_paused);
     note_success(w, out);
-    note_progress(w, out->worked > 0 || (!out->is_standby && batch_found_nothing(out)));
+    pool_progress_note(&w->progress, s,
+                       out->worked > 0 || out->makes_months ||
+                           (!out->is_standby && batch_found_nothing(out)));
     return 0;
 }
 
-/* Run --once leaves the rows that are due. */
-static enum exit_code leave_due(struct worker *w, int64_t due, const char *why)
+/* Another worker serves the job when this one could not work for longer than a lease.
+ * An error of rows is no reason: another worker would meet it, too. */
+static void stand_back(struct worker *w, const struct err *e)
 {
-    char ct[24] = "all";
+    enum slot_state state = w->slot->state;
 
-    if (due == 0)
-        return EXIT_OK;
-    if (due > 0)
-        (void)snprintf(ct, sizeof ct, "%" PRId64, due);
-    (void)snprintf(w->slot->left, sizeof w->slot->left, "%s due (%s)", ct, why);
-    return EXIT_LEFT;
+    if (state == SLOT_WORKS || (state == SLOT_FAULT && e->code != ERR_REFUSED))
+        w->well_ms = clk_ms();
+    else if (standby_yield(&w->session, clk_ms() - w->well_ms))
+        pause_ms(w, STANDBY_YIELDS_MS);
 }
 
-static bool has_waited(const struct worker *w, int leases)
+/* Until the next pull; a long one is no silence. */
+static void rest(struct worker *w, int64_t ms)
 {
-    return clk_ms() - w->progress_ms >= leases * w->session.config->lease_ms;
-}
+    int64_t until_ms = clk_ms() + ms, left_ms = ms;
 
-/* The one that serves gets on while fewer and fewer rows are due. If it is of this pool
- * it ends before this one. */
-static bool is_done_standing_by(struct worker *w, enum exit_code *code)
-{
-    int64_t due = batch_due(&w->session);
+    for (; !w->stopping && left_ms > 0; left_ms = until_ms - clk_ms()) {
+        int64_t beat_ms = heartbeat_due_ms(&w->heartbeat) - clk_ms();
 
-    note_progress(w, due < w->due);
-    w->due = due;
-    if (due != 0 && !has_waited(w, LEAVE_LEASES + 1))
-        return false;
-    *code = leave_due(w, due, "another pool serves them");
-    return true;
-}
-
-/* Run --once: true when it is over. The rows that are busy are left when the whole pool
- * has got nowhere for three leases. */
-static bool is_done(struct worker *w, enum exit_code *code)
-{
-    const struct session *s = &w->session;
-    const struct batch_outcome *out = &s->batch->out;
-    char *left = w->slot->left, why[120];
-    size_t size = sizeof w->slot->left;
-
-    if (out->is_standby)
-        return is_done_standing_by(w, code);
-    note_progress(w, w->due != 0); /* it begins to serve */
-    w->due = 0;
-    if (out->is_paused) {
-        (void)snprintf(why, sizeof why, "%s is paused: ledgerlock resume %s",
-                       s->job->name, s->job->name);
-        *code = leave_due(w, batch_due(&w->session), why);
-    } else if (batch_found_nothing(out)) {
-        *code = EXIT_OK;
-    } else if (!has_waited(w, LEAVE_LEASES)) {
-        return false;
-    } else if (busy_text(&s->busy, clk_ms() - s->config->lease_ms, left, size)[0] ==
-                   '\0' &&
-               busy_text(&s->busy, clk_ms(), left, size)[0] == '\0') {
-        *code = leave_due(w, batch_due(&w->session), "see the log");
-    } else {
-        *code = EXIT_LEFT;
+        pause_ms(w, beat_ms < left_ms ? beat_ms : left_ms);
+        heartbeat(&w->heartbeat, &w->session);
     }
-    return true;
 }
 
 static enum exit_code live(struct worker *w)
@@ -247,21 +220,25 @@ static enum exit_code live(struct worker *w)
         int64_t begun_ms = clk_ms(), ms;
         struct err e = {0};
 
-        if (step(w, &e) != 0) {
+        bool is_whole = step(w, &e) == 0;
+
+        heartbeat(&w->heartbeat, s);
+        if (!is_whole) {
             ms = clk_ms() - begun_ms;
-            if (!survive(w, &e, failures++))
-                return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_REFUSED;
+            survive(w, &e, failures++);
             schedule_fail(&w->schedule, out,
                           e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT, ms,
                           clk_ms());
+            stand_back(w, &e);
             continue;
         }
+        stand_back(w, &e);
         failures = 0;
-        heartbeat(&w->heartbeat, s);
-        if (w->schedule.once && is_done(w, &code))
+        if (w->schedule.once &&
+            pool_progress_is_done(&w->progress, s, w->slot->left, &code))
             return code;
         ms = clk_ms() - begun_ms;
-        pause_ms(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
+        rest(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
     }
     return EXIT_OK;
 }
@@ -299,8 +276,8 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     s->inflight = &slot->inflight;
     s->deaths = &shared->deaths;
     s->commits = &shared->commits;
-    w->commits = *s->commits;
-    w->progress_ms = clk_ms();
+    s->months_ms = w->well_ms = clk_ms(); /* the pool has made them */
+    w->progress = (struct pool_progress){.commits = *s->commits, .at_ms = w->well_ms};
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, s->slot,
                    slot->incarnation);
@@ -317,9 +294,7 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     schedule_start(&w->schedule);
     (void)sigemptyset(&w->stops);
     (void)sigaddset(&w->stops, SIGTERM);
-    (void)sigaddset(&w->stops, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &w->stops, NULL);
-    (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
 }
 
 enum exit_code worker_run(
@@ -327,7 +302,6 @@ enum exit_code worker_run(
 {
     static struct worker w;
     static struct batch batch;
-    struct err e = {0};
     enum exit_code code;
 
     w.session.config = c;
@@ -335,13 +309,6 @@ enum exit_code worker_run(
     w.session.slot = slot;
     w.session.batch = &batch;
     begin(&w, shared, once);
-    if (session_open_locks(&w.session, &e) != 0) {
-        log_error("worker.failed", "code=LL-5018 err=%s", LOG_TEXT(e.msg));
-        session_close(&w.session);
-        return e.code == ERR_CONFIG ? EXIT_CONFIG : EXIT_BUG;
-    }
-    if (w.session.lock != NULL)
-        ll_set_nonce_copy(w.session.lock, w.session.inflight->nonce);
     code = live(&w);
     finish(&w);
     session_close(&w.session);

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include "worker/batch/session.h"
+#include "worker/pool/progress.h"
 #include "worker/pool/timeline.h"
 
 /* How far a worker got with its last batch. */
@@ -12,6 +13,7 @@ enum slot_state {
     SLOT_STARTS,
     SLOT_POSTGRES_DOWN,
     SLOT_CONNECTED, /* to PostgreSQL; no more is known */
+    SLOT_REFUSED,   /* by PostgreSQL, for a right or a table that is not there now */
     SLOT_FAULT,     /* an error that is neither server's */
     SLOT_REDIS_DOWN,
     SLOT_REDIS_WAITS, /* a quorum: there, but started too lately to grant a lock */
@@ -30,10 +32,10 @@ struct slot {
     struct measures measures;
     struct inflight inflight;
     volatile enum slot_state state;
-    volatile pid_t pid; /* by the supervisor; 0: no worker is in the slot */
-    char trouble[300];  /* why it got no further, */
-    int64_t trouble_ms; /* and when it last was so */
-    char left[500];     /* run --once: the rows that it leaves, and why */
+    volatile pid_t pid;            /* by the supervisor; 0: no worker is in the slot */
+    char trouble[700];             /* why it got no further, */
+    int64_t trouble_ms;            /* and when it last was so */
+    char left[POOL_PROGRESS_LEFT]; /* run --once: the rows that it leaves, and why */
 };
 
 /* Of the whole pool. */
@@ -48,9 +50,10 @@ struct shared {
 };
 
 /* The life of the worker in a slot; now: NULL for the database's clock. Works until it
- * is told to stop (TERM or INT, which it blocks and asks for), or, if once, until
+ * is told to stop (TERM, which it blocks and asks for), or, if once, until
  * nothing is due: EXIT_OK, or EXIT_LEFT when the due rows could not be had for three
- * leases (its slot says why). Any other code: a fault that does not mend. */
+ * leases (its slot says why). The pool had its first success before a worker was
+ * started: what is refused since is waited for, and no error ends a worker. */
 enum exit_code worker_run(const struct config *c,
                           const char *now,
                           bool once,
@@ -64,9 +67,12 @@ struct heartbeat {
     struct counters written;
 };
 
-/* Writes the counters, at most once a second, every five when they did not change.
- * Failing is no error: the next time they are written as a whole. */
+/* Writes the counters, at most once a second, each HEARTBEAT_MS when they did not
+ * change. Failing is no error: the next time they are written as a whole. */
 void heartbeat(struct heartbeat *h, struct session *s);
+
+/* When the next one is due (clk_ms). */
+int64_t heartbeat_due_ms(const struct heartbeat *h);
 
 /* The same at once. */
 void heartbeat_now(struct heartbeat *h, struct session *s);

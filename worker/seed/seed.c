@@ -28,7 +28,7 @@ struct seed {
     bool was_filled; /* with --if-empty this is no error */
 };
 
-enum { PROGRESS_ROWS = 8192 };
+enum { PART_ROWS = 20000 };
 
 /* ---- rows ---- */
 
@@ -109,12 +109,13 @@ static void put_order_lines(struct pg_copy *c, struct seed *s, int64_t id)
 
 typedef void put_fn(struct pg_copy *c, struct seed *s, int64_t id);
 
-static int copy(struct seed *s,
-                const struct sql_text *sql,
-                put_fn *put,
-                int64_t ct,
-                const char *what,
-                struct err *e)
+/* The rows above `after`, up to `to`. */
+static int copy_part(struct seed *s,
+                     const struct sql_text *sql,
+                     put_fn *put,
+                     int64_t after,
+                     int64_t to,
+                     struct err *e)
 {
     struct pg_copy *c = malloc(sizeof *c);
     int code;
@@ -122,17 +123,35 @@ static int copy(struct seed *s,
     if (c == NULL)
         return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     code = pg_copy_begin(c, s->pg, sql, e);
-    if (code == 0) {
-        for (int64_t i = 1; i <= ct && e->code == ERR_OK; i++) {
-            put(c, s, i);
-            if (i % PROGRESS_ROWS == 0)
-                cli_progress("%s: %" PRId64 " of %" PRId64, what, i, ct);
-        }
-        cli_progress("%s: finishing", what);
+    for (int64_t i = after + 1; code == 0 && i <= to && e->code == ERR_OK; i++)
+        put(c, s, i);
+    if (code == 0)
         code = pg_copy_finish(c);
-    }
-    cli_progress_end();
     free(c);
+    return code;
+}
+
+static int64_t part_end(int64_t after, int64_t ct)
+{
+    return ct - after > PART_ROWS ? after + PART_ROWS : ct;
+}
+
+/* In parts: what PostgreSQL does behind the rows of a COPY (journals, foreign keys)
+ * takes longer than to send them. */
+static int copy(struct seed *s,
+                const struct sql_text *sql,
+                put_fn *put,
+                int64_t ct,
+                const char *what,
+                struct err *e)
+{
+    int code = 0;
+
+    cli_progress("%s", what);
+    for (int64_t done = 0; code == 0 && done < ct; done = part_end(done, ct)) {
+        cli_progress_of(done, ct);
+        code = copy_part(s, sql, put, done, part_end(done, ct), e);
+    }
     return code;
 }
 
@@ -144,21 +163,41 @@ static int run(struct seed *s, const struct sql_text *sql, struct err *e)
 static int send_again(struct seed *s, struct err *e)
 {
     struct pg_result *res;
-    int64_t same;
+    int64_t sent, same;
 
     if (pg_exec(s->pg, SQL_SEED_SEND_AGAIN, NULL, 0, &res, e) != 0)
         return (int)e->code;
-    s->sent_twice_ct = pg_get_int8(res, 0, 0);
+    sent = pg_get_int8(res, 0, 0);
     same = pg_get_int8(res, 0, 1);
     pg_result_free(res);
-    if (same != s->sent_twice_ct)
-        return err_set(e, ERR_BUG, "LL-9004 an order sent twice became two orders");
-    return 0;
+    s->sent_twice_ct += sent;
+    return same == sent
+               ? 0
+               : err_set(e, ERR_BUG, "LL-9004 an order sent twice became two orders");
+}
+
+/* Each part goes through a staging table, which is emptied before the next. */
+static int put_orders(struct seed *s, struct err *e)
+{
+    const struct pg_param currency = pg_text(s->currency);
+    int64_t ct = s->g.order_ct;
+    int code = run(s, SQL_SEED_CREATE_ORDERS, e);
+
+    cli_progress("orders");
+    for (int64_t done = 0; code == 0 && done < ct; done = part_end(done, ct)) {
+        cli_progress_of(done, ct);
+        if (run(s, SQL_SEED_EMPTY_ORDERS, e) != 0 ||
+            copy_part(s, SQL_SEED_COPY_ORDERS, put_order, done, part_end(done, ct),
+                      e) != 0 ||
+            pg_exec(s->pg, SQL_SEED_PUT_ORDERS, &currency, 1, NULL, e) != 0)
+            return (int)e->code;
+        code = send_again(s, e);
+    }
+    return code;
 }
 
 static int store(struct seed *s, struct err *e)
 {
-    const struct pg_param currency = pg_text(s->currency);
     const struct generator *g = &s->g;
 
     if (copy(s, SQL_SEED_COPY_USERS, put_user, g->user_ct, "users", e) != 0 ||
@@ -167,14 +206,12 @@ static int store(struct seed *s, struct err *e)
         copy(s, SQL_SEED_COPY_STOCK, put_sku, g->sku_ct, "SKUs", e) != 0 ||
         copy(s, SQL_SEED_COPY_SUBSCRIPTIONS, put_subscription, g->subscription_ct,
              "subscriptions", e) != 0 ||
-        run(s, SQL_SEED_CREATE_ORDERS, e) != 0 ||
-        copy(s, SQL_SEED_COPY_ORDERS, put_order, g->order_ct, "orders", e) != 0 ||
-        pg_exec(s->pg, SQL_SEED_PUT_ORDERS, &currency, 1, NULL, e) != 0 ||
-        copy(s, SQL_SEED_COPY_ORDER_LINES, put_order_lines, g->order_ct, "order lines",
-             e) != 0 ||
-        run(s, SQL_SEED_SET_SEQUENCES, e) != 0 || send_again(s, e) != 0)
+        put_orders(s, e) != 0 ||
+        copy(s, SQL_SEED_COPY_ORDER_LINES, put_order_lines, g->order_ct,
+             "lines of orders", e) != 0 ||
+        run(s, SQL_SEED_SET_SEQUENCES, e) != 0)
         return (int)e->code;
-    cli_progress("analyze");
+    cli_progress("counting rows for the planner");
     return run(s, SQL_SEED_ANALYZE, e);
 }
 
@@ -200,10 +237,10 @@ static int read_now(struct seed *s, struct err *e)
 {
     if (flags.now == NULL)
         return pg_ask(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &s->g.now, e);
-    return timestamp_parse(flags.now, &s->g.now)
-               ? 0
-               : err_set(e, ERR_INVALID,
-                         "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    if (!timestamp_parse(flags.now, &s->g.now))
+        return err_set(e, ERR_INVALID,
+                       "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    return cli_ask_now(s->pg, flags.now, s->g.now, e);
 }
 
 static int make_month(struct seed *s, struct err *e)
@@ -221,17 +258,19 @@ static int seed(struct pg *pg, void *arg, struct err *e)
     struct seed *s = arg;
 
     s->pg = pg;
+    cli_progress("waiting for another seed or import");
     if (read_now(s, e) != 0 || pg_begin(pg, e) != 0 || run(s, SQL_SEED_LOCK, e) != 0 ||
         refuse_filled(s, e) != 0 || s->was_filled)
         return (int)e->code;
+    cli_progress("waiting for sessions that write");
     if (make_month(s, e) != 0 || run(s, SQL_SEED_LOCK_TABLES, e) != 0 ||
         refuse_filled(s, e) != 0 || s->was_filled)
         return (int)e->code;
-    cli_progress("making rows");
-    if (generator_open(&s->g, e) == 0 && store(s, e) == 0)
-        (void)!pg_commit(pg, e);
-    cli_progress_end();
-    return (int)e->code;
+    cli_progress("making rows up");
+    if (generator_open(&s->g, e) != 0 || store(s, e) != 0)
+        return (int)e->code;
+    cli_progress("committing");
+    return pg_commit(pg, e);
 }
 
 static void print_summary(const struct seed *s, int64_t started_ms)
@@ -282,19 +321,20 @@ static const struct cli_flag flag_table[] = {
     {"skus",          CLI_INT,  FLAG(skus),          0, 5000000,   "how many SKUs"},
     {"orders",        CLI_INT,  FLAG(orders),        0, 100000000, "how many orders"},
     {"seed",          CLI_INT,  FLAG(seed),          0, INT64_MAX, "the number that everything is made from"},
-    {"now",           CLI_TEXT, FLAG(now),           0, 0,         "time that counts as now (default: today, by the database's clock)"},
-    {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, when there is data"},
+    {"now",           CLI_TIME, FLAG(now),           0, 0,         "time that counts as now (default: today, by the database's clock)"},
+    {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, if there is data"},
     {NULL,            CLI_BOOL, 0,                   0, 0,         NULL},
 };
 /* clang-format on */
 
 const struct cli_verb verb_seed = {
     .name = "seed",
+    .who = "the owner of the schema",
     .sentence =
-        "fill an empty database with made-up users, subscriptions, SKUs and orders",
-    .example =
-        "ledgerlock seed --users 5000 --subscriptions 20000 --orders 5000 --seed 7",
+        "fills an empty database with made-up users, subscriptions, SKUs and orders",
+    .example = "ledgerlock seed --users 5000 --subscriptions 20000 --seed 7",
     .flags = flag_table,
     .values = &flags,
+    .settings = "import.",
     .run = run_verb,
 };

@@ -1,5 +1,5 @@
--- Makes the staged orders. One with SKUs that are not sold here is recorded as rejected, naming them all.
--- $1 text currency, $2 text time or null for now. Columns: new bigint, rejected bigint.
+-- Makes a part of the staged orders. One with SKUs that are not sold here is recorded as rejected, naming them all.
+-- $1 text currency, $2 text time or null for now, $3 and $4 bigint: numbers of heads above $3, up to $4. Columns: new bigint, rejected bigint.
 -- Locks: the new rows.
 WITH made AS (
   INSERT INTO orders (user_id, idempotency_key, request_hash, state, reason, skus,
@@ -14,10 +14,12 @@ WITH made AS (
     JOIN (SELECT i.order_ref, i.customer_ref,
                  array_agg(DISTINCT i.sku ORDER BY i.sku) FILTER (WHERE s.sku_id IS NULL) AS unknown,
                  coalesce(sum(i.quantity * i.unit_price) FILTER (WHERE s.sku_id IS NOT NULL), 0)::bigint AS total
-            FROM pg_temp.import_orders AS i
+            FROM pg_temp.import_heads AS k
+            JOIN pg_temp.import_orders AS i USING (order_ref, customer_ref)
             LEFT JOIN stock AS s ON s.sku = i.sku
+           WHERE k.no > $3 AND k.no <= $4
            GROUP BY i.order_ref, i.customer_ref) AS x USING (order_ref, customer_ref)
-   ORDER BY h.placed_at, h.order_ref, h.customer_ref
+   ORDER BY h.no
   RETURNING state
 )
 SELECT count(*), count(*) FILTER (WHERE state = 'rejected') FROM made

@@ -1,0 +1,92 @@
+/* progress: the commits of the pool, and what `run --once` leaves. */
+#include "worker/pool/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/clock.h"
+#include "worker/batch/batch.h"
+
+enum { LEAVE_LEASES = 3 };
+
+void pool_progress_note(struct pool_progress *p, const struct session *s, bool gets_on)
+{
+    long long commits = *s->commits;
+
+    if (commits == p->commits && !gets_on)
+        return;
+    p->commits = commits;
+    p->at_ms = clk_ms();
+}
+
+int64_t pool_progress_age_ms(const struct pool_progress *p)
+{
+    return clk_ms() - p->at_ms;
+}
+
+/* Run --once leaves the rows that are due. */
+static enum exit_code
+leave_due(char left[POOL_PROGRESS_LEFT], int64_t due, const char *why)
+{
+    char ct[24] = "all";
+
+    if (due == 0)
+        return EXIT_OK;
+    if (due > 0)
+        (void)snprintf(ct, sizeof ct, "%" PRId64, due);
+    (void)snprintf(left, POOL_PROGRESS_LEFT, "%s due (%s)", ct, why);
+    return EXIT_LEFT;
+}
+
+static bool
+has_waited(const struct pool_progress *p, const struct session *s, int leases)
+{
+    return pool_progress_age_ms(p) >= leases * s->config->lease_ms;
+}
+
+/* The one that serves gets on while fewer and fewer rows are due. If it is of this pool
+ * it ends before this one. */
+static bool is_done_standing_by(struct pool_progress *p,
+                                struct session *s,
+                                char left[POOL_PROGRESS_LEFT],
+                                enum exit_code *code)
+{
+    int64_t due = batch_due(s);
+
+    pool_progress_note(p, s, due < p->due);
+    p->due = due;
+    if (due != 0 && !has_waited(p, s, LEAVE_LEASES + 1))
+        return false;
+    *code = leave_due(left, due, "another pool serves them");
+    return true;
+}
+
+bool pool_progress_is_done(struct pool_progress *p,
+                           struct session *s,
+                           char left[POOL_PROGRESS_LEFT],
+                           enum exit_code *code)
+{
+    const struct batch_outcome *out = &s->batch->out;
+    int64_t met_ms = clk_ms() - s->config->lease_ms;
+    char why[120];
+
+    if (out->is_standby)
+        return is_done_standing_by(p, s, left, code);
+    pool_progress_note(p, s, p->due != 0); /* it begins to serve */
+    p->due = 0;
+    if (out->is_paused) {
+        (void)snprintf(why, sizeof why, "%s is paused: ledgerlock resume %s",
+                       s->job->name, s->job->name);
+        *code = leave_due(left, batch_due(s), why);
+    } else if (batch_found_nothing(out)) {
+        *code = EXIT_OK;
+    } else if (!has_waited(p, s, LEAVE_LEASES)) {
+        return false;
+    } else if (busy_text(&s->busy, met_ms, left, POOL_PROGRESS_LEFT)[0] == '\0' &&
+               busy_text(&s->busy, clk_ms(), left, POOL_PROGRESS_LEFT)[0] == '\0') {
+        *code = leave_due(left, batch_due(s), "see the log");
+    } else {
+        *code = EXIT_LEFT;
+    }
+    return true;
+}
