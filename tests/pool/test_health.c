@@ -90,3 +90,17 @@ CASE(liveness_notices_a_supervisor_that_stands_still)
     assert_int_equal(kill(world.pool.pid, SIGCONT), 0);
     page_await(200, "/livez", "");
 }
+
+/* Guarantee: No answer of the page has a password. */
+CASE(answers_have_no_password)
+{
+    static const char *const paths[] = {"/",        "/plain",  "/state",
+                                        "/metrics", "/readyz", "/livez"};
+
+    lose_redis();
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_int_not_equal(http_get(page_port, &page, paths[i]), 0);
+        assert_null(strstr(page.body, pool_redis_secret()));
+    }
+    pool_redis_start(&world.redis);
+}
