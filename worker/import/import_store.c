@@ -8,7 +8,7 @@
 enum { REFUSED_MAX = 1000 };
 
 /* The numbers by which a step is cut in parts, in the order of the columns of
- * import_count_parts. */
+ * import_count_parts, which has the last of each, and behind these the first. */
 enum numbered { BY_HEAD, BY_SUBSCRIPTION, NUMBERED, AT_ONCE = NUMBERED };
 
 enum { PARTS_MAX = 50, PART_MIN = 20000 };
@@ -76,7 +76,7 @@ static int run(struct import *im,
 static int run_parts(struct import *im, const struct step *step, struct err *e)
 {
     struct pg_result *res;
-    int64_t last, part;
+    int64_t first, last, part;
     int code = 0;
 
     if (step->parts == AT_ONCE)
@@ -84,9 +84,10 @@ static int run_parts(struct import *im, const struct step *step, struct err *e)
     if (pg_exec(im->pg, SQL_IMPORT_COUNT_PARTS, NULL, 0, &res, e) != 0)
         return (int)e->code;
     last = pg_get_int8(res, 0, step->parts);
+    first = pg_get_int8(res, 0, NUMBERED + step->parts);
     pg_result_free(res);
     part = last / PARTS_MAX > PART_MIN ? last / PARTS_MAX : PART_MIN;
-    for (int64_t done = 0; code == 0 && done < last; done += part) {
+    for (int64_t done = first - 1; code == 0 && done < last; done += part) {
         cli_progress_of(done, last);
         code = run(im, step, done, done + part, e);
     }
