@@ -148,7 +148,8 @@ CASE_ROWS(progress_of_a_run_in_the_log_for, logs)
     }
     fixture_become(&world.f, "ledgerlock_worker");
     (void)setenv("LEDGERLOCK_LOCKS_PREFIX", world.f.prefix, 1);
-    (void)snprintf(words, sizeof words, "run --once --jobs billing --now 2024-01-02T00:00:00Z%s",
+    (void)snprintf(words, sizeof words,
+                   "run --once --jobs billing --now 2024-01-02T00:00:00Z%s",
                    row->words);
     hold("SELECT FROM ledgerlock.users WHERE user_id = 2 FOR UPDATE");
     start_on_terminal(words);

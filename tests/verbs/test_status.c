@@ -54,13 +54,14 @@ CASE_ROWS(all_periods_count_of, far_behind)
 {
     char sql[2048];
 
-    (void)snprintf(sql, sizeof sql,
-                   "SET search_path = ledgerlock; CREATE TEMPORARY TABLE subscriptions AS"
-                   " SELECT 'active' AS state, 1 AS every, '%s' AS unit,"
-                   " timestamptz '2024-01-01Z' AS next_due_at, timestamptz %s AS cancel_at;"
-                   " PREPARE p AS %s; EXECUTE p('%s')",
-                   row->unit, row->cancel_at,
-                   (const char *)SQL_BILLING_COUNT_PERIODS->text, row->at);
+    (void)snprintf(
+        sql, sizeof sql,
+        "SET search_path = ledgerlock; CREATE TEMPORARY TABLE subscriptions AS"
+        " SELECT 'active' AS state, 1 AS every, '%s' AS unit,"
+        " timestamptz '2024-01-01Z' AS next_due_at, %s::timestamptz AS cancel_at;"
+        " PREPARE p AS %s; EXECUTE p('%s')",
+        row->unit, row->cancel_at, (const char *)SQL_BILLING_COUNT_PERIODS->text,
+        row->at);
     assert_int_equal(fixture_query_int8(owner, sql), row->periods);
 }
 
