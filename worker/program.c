@@ -11,8 +11,9 @@ static const struct cli_verb *const verbs[] = {
 const struct cli_program cli_ledgerlock = {
     .name = "ledgerlock",
     .sentence = "charges every due period once, sells every unit once, proves it",
-    .start = "Start: ledgerlock migrate && ledgerlock seed && ledgerlock run --once && "
-             "ledgerlock audit\n",
+    .start =
+        "Start: ledgerlock migrate && ledgerlock seed && ledgerlock run --once &&\n"
+        "       ledgerlock audit\n",
     .verbs = verbs,
     .verb_ct = sizeof verbs / sizeof verbs[0],
 };

@@ -77,7 +77,7 @@ const struct config_option config_options[] = {
 #define ROW_JOB(name, NAME, workers, most, batch, poll_ms) \
     {"pool." #name ".workers", ROW_INT(job_workers[JOB_ROW_##name]), #workers, 0, most, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_WORKERS", #name, 0, 0, \
-     "worker processes of the job " #name ", at most " #most}, \
+     "worker processes of the job " #name}, \
     {"pool." #name ".batch", ROW_INT(job_batch[JOB_ROW_##name]), #batch, 1, 1000, NULL, \
      "LEDGERLOCK_POOL_" #NAME "_BATCH", #name "-batch", 0, OPTION_RELOAD, \
      "most rows of one transaction of the job " #name}, \
@@ -116,6 +116,9 @@ const struct config_option config_options[] = {
     {"http.listen", ROW_TEXT(http_listen), "", 0, 255, NULL,
      "LEDGERLOCK_HTTP_LISTEN", "http", 0, 0,
      "[address:]port of the page, metrics and health; without an address: 127.0.0.1; empty: none"},
+    {"http.hosts", ROW_TEXT(http_hosts), "", 0, 1023, NULL,
+     "LEDGERLOCK_HTTP_HOSTS", "http-hosts", 0, 0,
+     "names by which the page may be asked, separated by commas; any address, and any name without a dot, is one"},
     {"http.audit_every_s", ROW_INT(http_audit_every_s), "600", 0, 86400, NULL,
      "LEDGERLOCK_HTTP_AUDIT_EVERY_S", "http-audit-every-s", 0, 0,
      "how often the page has a whole audit made; 0: never"},

@@ -57,6 +57,8 @@ struct config {
                                    "USD" */
     char http_listen[CONFIG_TEXT]; /* http.listen: [address:]port; "": nothing is served
                                     */
+    char http_hosts[CONFIG_TEXT];  /* http.hosts: names by which the page may be asked,
+                                      comma list; "": none beside those without a dot */
     int64_t http_audit_every_s;    /* http.audit_every_s: 0 .. 86400, default 600 */
     char log_level[CONFIG_TEXT];   /* log.level: debug, info, warn, error */
     char log_format[CONFIG_TEXT];  /* log.format: auto, logfmt, human */
@@ -115,8 +117,13 @@ MUST_CHECK int config_set(struct config *c,
                           struct err *e);
 
 /* Checks values that depend on each other (lease against timeouts) and the list of
- * pauses, and fills the derived fields. The caller checks the names of jobs. */
+ * pauses, and fills the derived fields. The class of its error is that of
+ * config_refuse. The caller checks the names of jobs. */
 MUST_CHECK int config_check(struct config *c, struct err *e);
+
+/* Sets the class of an error over the value of an option: ERR_INVALID if a flag gave
+ * it, which is wrong use, else ERR_CONFIG; returns it. */
+int config_refuse(const struct config *c, const char *key, struct err *e);
 
 /* Key of the first option that differs and cannot change while the program runs; NULL:
  * none does. */

@@ -16,13 +16,20 @@ static size_t row_of(const char *key)
     return row;
 }
 
+int config_refuse(const struct config *c, const char *key, struct err *e)
+{
+    e->code = c->origin[row_of(key)] == ORIGIN_FLAG ? ERR_INVALID : ERR_CONFIG;
+    return (int)e->code;
+}
+
 static int
 wrong(const struct config *c, const char *key, const char *rule, struct err *e)
 {
     char where[PLACE];
 
-    return err_set(e, ERR_CONFIG, "LL-2006 %s: %s must %s",
-                   config_where(c, row_of(key), where, sizeof where), key, rule);
+    (void)err_set(e, ERR_CONFIG, "LL-2006 %s: %s must %s",
+                  config_where(c, row_of(key), where, sizeof where), key, rule);
+    return config_refuse(c, key, e);
 }
 
 static bool is_printable(const char *text)
@@ -35,13 +42,14 @@ static bool is_printable(const char *text)
 }
 
 /* Password files are checked before anything starts, and again on reload. */
-static int check_secret(const char *path, struct err *e)
+static int check_secret(const struct config *c, const char *key, struct err *e)
 {
-    char password[CONFIG_TEXT];
-    int code = path[0] == '\0' ? 0 : secret_read(path, password, sizeof password, e);
+    const char *path = (const char *)c + config_options[row_of(key)].offset;
+    char password[SECRET_SIZE];
+    int code = path[0] == '\0' ? 0 : secret_read(path, password, e);
 
     secret_wipe(password, sizeof password);
-    return code;
+    return code == 0 ? 0 : config_refuse(c, key, e);
 }
 
 /* Other users read command lines, and the environment goes on to children. */
@@ -55,13 +63,15 @@ static int check_no_secret(const struct config *c, struct err *e)
 
         if ((o->flags & OPTION_SECRET) != 0 &&
             (c->origin[row] == ORIGIN_ENV || c->origin[row] == ORIGIN_FLAG) &&
-            config_has_secret((const char *)c + o->offset))
-            return err_set(
+            config_has_secret((const char *)c + o->offset)) {
+            (void)err_set(
                 e, ERR_CONFIG,
                 "LL-2007 %s: no password may stand there; put it into a file of "
                 "mode 600, and name that in %.*spassword_file",
                 config_where(c, row, where, sizeof where),
                 (int)strlen(o->key) - (int)strlen("url"), o->key);
+            return config_refuse(c, o->key, e);
+        }
     }
     if (libpq != NULL && libpq[0] != '\0')
         return err_set(
@@ -117,12 +127,19 @@ static int check_schema(struct config *c, struct err *e)
                            e);
 }
 
+/* Names as they stand in a Host header, without a port. */
+static bool are_hosts(const char *names)
+{
+    return names[strspn(names, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                               "0123456789-.,_ ")] == '\0';
+}
+
 int config_check(struct config *c, struct err *e)
 {
     if (check_schema(c, e) != 0 || check_no_secret(c, e) != 0)
         return (int)e->code;
-    if (check_secret(c->postgres_password_file, e) != 0 ||
-        check_secret(c->redis_password_file, e) != 0)
+    if (check_secret(c, "postgres.password_file", e) != 0 ||
+        check_secret(c, "redis.password_file", e) != 0)
         return (int)e->code;
     if (check_redis(c, e) != 0)
         return (int)e->code;
@@ -130,6 +147,11 @@ int config_check(struct config *c, struct err *e)
         return wrong(c, "locks.prefix", "be printable ASCII without blanks", e);
     if (strspn(c->currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != 3)
         return wrong(c, "import.currency", "be three capital letters such as EUR", e);
+    if (!are_hosts(c->http_hosts))
+        return wrong(c, "http.hosts",
+                     "be names as ops.example.com, separated by commas, without "
+                     "scheme, port or *",
+                     e);
     c->any_order = strcmp(c->orders_order, "any") == 0;
     c->transaction_pooling = strcmp(c->postgres_pooling, "transaction") == 0;
     return 0;

@@ -13,15 +13,18 @@ void counters_add(struct counters *to, const struct counters *from)
 size_t counters_text(const struct counters *c,
                      const char *const *names,
                      size_t n,
+                     bool not_zero,
                      char *buf,
                      size_t size)
 {
     size_t at = 0;
 
     buf[0] = '\0';
-    for (size_t i = 0; i < n && at + 64 < size; i++)
-        at += (size_t)snprintf(buf + at, size - at, "%s%s=%" PRId64, at > 0 ? " " : "",
-                               names[i], c->value[i]);
+    for (size_t i = 0; i < n && at + 64 < size; i++) {
+        if (!not_zero || c->value[i] != 0)
+            at += (size_t)snprintf(buf + at, size - at, "%s%s=%" PRId64,
+                                   at > 0 ? " " : "", names[i], c->value[i]);
+    }
     return at;
 }
 

@@ -4,6 +4,7 @@
 #ifndef LEDGERLOCK_COUNTERS_H
 #define LEDGERLOCK_COUNTERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,11 +17,13 @@ struct counters {
 /* Adds every counter of `from`. */
 void counters_add(struct counters *to, const struct counters *from);
 
-/* The first n counters as "name=value ...", or as a JSON object of those that are not
- * 0. Returns the length of the text in buf; counters that do not fit are left out. */
+/* The first n counters as "name=value ...", without those that are 0 if not_zero, or as
+ * a JSON object of those that are not 0. Returns the length of the text in buf;
+ * counters that do not fit are left out. */
 size_t counters_text(const struct counters *c,
                      const char *const *names,
                      size_t n,
+                     bool not_zero,
                      char *buf,
                      size_t size);
 size_t counters_json(const struct counters *c,

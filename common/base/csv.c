@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
+
 enum { WINDOW = 4 * CSV_RECORD_MAX };
 
 struct csv {
@@ -51,6 +53,22 @@ static void consume(struct csv *csv, size_t n)
     csv->start += n;
 }
 
+/* The name of a text that programs write beside UTF-8 with line feeds; NULL: none. */
+static const char *other_form(const struct csv *csv)
+{
+    const char *w = csv->window;
+    bool has_mark = csv->end >= 2 &&
+                    (memcmp(w, "\xFF\xFE", 2) == 0 || memcmp(w, "\xFE\xFF", 2) == 0);
+    bool is_wide = csv->end >= 4 && (w[0] == '\0') != (w[1] == '\0') &&
+                   (w[0] == '\0') == (w[2] == '\0') && (w[1] == '\0') == (w[3] == '\0');
+
+    if (has_mark || is_wide)
+        return "is UTF-16 text; save it as UTF-8";
+    if (memchr(w, '\r', csv->end) != NULL && memchr(w, '\n', csv->end) == NULL)
+        return "ends its lines with CR alone; save it with LF or CRLF";
+    return NULL;
+}
+
 int csv_open(struct csv **out, const char *path, struct err *e)
 {
     size_t len = strlen(path) + 1;
@@ -67,7 +85,9 @@ int csv_open(struct csv **out, const char *path, struct err *e)
     if (csv->file == NULL)
         (void)err_set(e, ERR_INVALID, "LL-8001 cannot open %s: %s", path,
                       strerror(errno));
-    if (csv->file == NULL || fill(csv, e) != 0) {
+    if (csv->file != NULL && fill(csv, e) == 0 && other_form(csv) != NULL)
+        (void)err_set(e, ERR_INVALID, "LL-8008 %s %s", path, other_form(csv));
+    if (e->code != ERR_OK) {
         csv_close(csv);
         return (int)e->code;
     }
@@ -84,30 +104,6 @@ void csv_close(struct csv *csv)
     if (csv->file != NULL)
         (void)fclose(csv->file);
     free(csv);
-}
-
-/* ---- UTF-8 ---- */
-
-/* Length of the UTF-8 sequence at p; 0 for overlong forms, surrogates and characters
- * beyond U+10FFFF, which PostgreSQL refuses too. */
-static size_t utf8_len(const unsigned char *p, const unsigned char *end)
-{
-    size_t n = p[0] < 0x80   ? 1
-               : p[0] < 0xC2 ? 0
-               : p[0] < 0xE0 ? 2
-               : p[0] < 0xF0 ? 3
-                             : 4;
-
-    if (n == 0 || p[0] > 0xF4 || (size_t)(end - p) < n)
-        return 0;
-    for (size_t i = 1; i < n; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    }
-    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F) ||
-        (p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F))
-        return 0;
-    return n;
 }
 
 static const char *fault_of_bytes(const char *raw, size_t raw_len)

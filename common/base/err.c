@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/utf8.h"
+
 enum { CODE = 8 }; /* of a message, with the blank behind it */
 
 /* It may hold words of a stranger, out of a file or a table: they do not steer the
@@ -27,6 +29,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(e->msg, sizeof e->msg, fmt, ap);
     va_end(ap);
+    utf8_cut(e->msg);
     remove_controls(e->msg);
     return (int)code;
 }
@@ -38,10 +41,15 @@ static bool has_code(const char *msg)
            msg[CODE - 1] == ' ';
 }
 
+const char *err_words(const struct err *e)
+{
+    return e->msg + (has_code(e->msg) ? CODE : 0);
+}
+
 int err_wrap(struct err *e, const char *fmt, ...)
 {
     char inner[sizeof e->msg];
-    char prefix[128];
+    char prefix[300];
     int code_length;
     va_list ap;
 
@@ -50,7 +58,8 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_end(ap);
     code_length = has_code(e->msg) ? CODE : 0;
     (void)snprintf(inner, sizeof inner, "%s", e->msg);
-    (void)snprintf(e->msg, sizeof e->msg, "%.*s%.120s: %.370s", code_length, inner,
+    (void)snprintf(e->msg, sizeof e->msg, "%.*s%.299s: %.700s", code_length, inner,
                    prefix, inner + code_length);
+    utf8_cut(e->msg);
     return (int)e->code;
 }

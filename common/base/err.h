@@ -44,7 +44,7 @@ struct err {
     char constraint[64]; /* that a statement violated, else empty; behind its schema and
                             a dot if that is another one than ours */
     bool is_in_trigger; /* PostgreSQL reported it of a function that a trigger called */
-    char msg[512];      /* what happened and what to do, no trailing newline */
+    char msg[1024];     /* what happened and what to do, no trailing newline */
 };
 
 /* Sets class and message and returns the class, so: return err_set(e, ERR_X, "LL-...").
@@ -56,6 +56,9 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 /* Puts "<prefix>: " before the message, behind the code that it begins with; keeps and
  * returns the class. */
 int err_wrap(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The message without the code that it begins with. */
+const char *err_words(const struct err *e);
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 

@@ -45,6 +45,11 @@ void log_init(enum log_level level, enum log_format format)
     state.color = tty && (no_color == NULL || no_color[0] == '\0');
 }
 
+bool log_is_human(void)
+{
+    return state.human;
+}
+
 void log_uncovers(void (*uncover)(void))
 {
     state.uncover = uncover;

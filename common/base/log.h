@@ -14,6 +14,9 @@ enum log_format { LOG_AUTO, LOG_LOGFMT, LOG_HUMAN };
  * terminal. Colour only on a terminal, never with a non-empty NO_COLOR. */
 void log_init(enum log_level level, enum log_format format);
 
+/* True if lines are written for a person on a terminal. */
+bool log_is_human(void);
+
 /* `uncover` is called before each line: it takes away what stands in the line of the
  * terminal. */
 void log_uncovers(void (*uncover)(void));

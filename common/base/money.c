@@ -5,22 +5,24 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ISO 4217: currencies without exactly two decimals. */
-static const char no_decimals[] =
-    "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV "
-    "XAF XOF XPF";
-static const char three_decimals[] = "BHD IQD JOD KWD LYD OMR TND";
-
-static bool is_listed(const char *list, const char *currency)
-{
-    return money_is_currency(currency) && strstr(list, currency) != NULL;
-}
+/* ISO 4217, minor units: currencies without exactly two decimals. */
+static const struct {
+    int decimals;
+    const char *currencies;
+} others[] = {
+    {0, "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"},
+    {3, "BHD IQD JOD KWD LYD OMR TND"},
+    {4, "CLF UYW"},
+};
 
 int money_exponent(const char *currency)
 {
-    if (is_listed(no_decimals, currency))
-        return 0;
-    return is_listed(three_decimals, currency) ? 3 : 2;
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
+        if (money_is_currency(currency) &&
+            strstr(others[i].currencies, currency) != NULL)
+            return others[i].decimals;
+    }
+    return 2;
 }
 
 bool money_is_currency(const char *text)

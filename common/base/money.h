@@ -8,7 +8,7 @@
 
 #include "common/base/err.h"
 
-/* Digits behind the point: 0 for JPY and its like, 3 for KWD and its like, else 2. */
+/* Digits behind the point, as ISO 4217 says: 0 for JPY, 3 for KWD, 4 for CLF. */
 int money_exponent(const char *currency);
 
 /* True if text is three capital letters. */

@@ -64,9 +64,10 @@ int64_t secret_stamp(const char *path)
            (int64_t)st.st_ino * 31 + st.st_size;
 }
 
-int secret_read(const char *path, char *buf, size_t size, struct err *e)
+int secret_read(const char *path, char buf[SECRET_SIZE], struct err *e)
 {
     int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC); /* a FIFO must not block */
+    const size_t size = SECRET_SIZE;
     size_t n = 0;
     ssize_t got = 0;
     int code;
@@ -86,11 +87,11 @@ int secret_read(const char *path, char *buf, size_t size, struct err *e)
         return code;
     buf[n] = '\0';
     n = strcspn(buf, "\r\n");
-    if (n == 0 || n == size - 1)
+    if (n == 0 || n > SECRET_MAX)
         return err_set(
             e, ERR_CONFIG,
-            "LL-2015 password file %s: its first line must have 1 to %zu characters",
-            path, size - 2);
+            "LL-2015 password file %s: its first line must have 1 to %d characters",
+            path, SECRET_MAX);
     buf[n] = '\0';
     return 0;
 }

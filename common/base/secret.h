@@ -7,9 +7,13 @@
 
 #include "common/base/err.h"
 
+/* A password or a token has up to 4096 characters, whatever it is for; a buffer has
+ * room for its end, and for a byte that tells that it is longer. */
+enum { SECRET_MAX = 4096, SECRET_SIZE = SECRET_MAX + 2 };
+
 /* First line of a file into buf; ERR_CONFIG with the path when it cannot be read, is
- * empty or does not fit. Wipe buf after use. */
-MUST_CHECK int secret_read(const char *path, char *buf, size_t size, struct err *e);
+ * empty or too long. Wipe buf after use. */
+MUST_CHECK int secret_read(const char *path, char buf[SECRET_SIZE], struct err *e);
 
 /* A number that is another one when the file was changed or replaced; 0: there is none.
  */

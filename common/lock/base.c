@@ -40,9 +40,14 @@ int ll_fail(struct ll_client *c, int code, const char *fmt, ...)
 int ll_fail_at(
     struct ll_client *c, const struct ll_node *node, int code, const char *fmt, ...)
 {
-    int n = snprintf(c->error, sizeof c->error, "Redis at %.150s", node->address.host);
+    const struct ll_address *at = &node->address;
+    char port[16] = "";
     va_list ap;
+    int n;
 
+    if (!at->is_unix)
+        (void)snprintf(port, sizeof port, ":%d", at->port);
+    n = snprintf(c->error, sizeof c->error, "Redis at %.150s%s", at->host, port);
     va_start(ap, fmt);
     (void)vsnprintf(c->error + n, sizeof c->error - (size_t)n, fmt, ap);
     va_end(ap);

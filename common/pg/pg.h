@@ -25,10 +25,11 @@ struct pg_options {
     const char *schema;        /* in which names without one are found, behind
                                   pg_catalog; NULL: pg_catalog alone */
     int64_t answer_ms;         /* longest wait for any one answer; > 0 */
-    int64_t statement_ms;      /* statement_timeout of the session; 0: the server's */
-    int64_t lock_ms;           /* lock_timeout; 0: the server's */
-    int64_t idle_ms;         /* idle_in_transaction_session_timeout; 0: the server's */
-    int64_t session_idle_ms; /* idle_session_timeout; 0: the server's */
+    /* Limits at the server; 0: none, whatever the database or the role has: */
+    int64_t statement_ms;    /* statement_timeout */
+    int64_t lock_ms;         /* lock_timeout */
+    int64_t idle_ms;         /* idle_in_transaction_session_timeout */
+    int64_t session_idle_ms; /* idle_session_timeout */
     bool plans_once; /* each statement is planned once for all values, by index where
                         one will do: the plan is kept when the tables have grown. No
                         index-only scan: it copies all that matches on a page to return
@@ -46,6 +47,9 @@ struct pg_options {
  * session), each with advice in its message. Caller closes with pg_close. */
 MUST_CHECK int
 pg_open(struct pg **out, const struct pg_options *options, struct err *e);
+
+/* ERR_CONFIG when libpq cannot read the connection string or URL. */
+MUST_CHECK int pg_check_url(const char *url, struct err *e);
 
 /* Closes and frees; accepts NULL. Never waits. */
 void pg_close(struct pg *pg);
@@ -120,6 +124,11 @@ MUST_CHECK int pg_begin_snapshot(struct pg *pg,
 /* The same, in the snapshot of another connection, by PostgreSQL's name for it. */
 MUST_CHECK int pg_begin_snapshot_of(struct pg *pg, const char *name, struct err *e);
 MUST_CHECK int pg_commit(struct pg *pg, struct err *e);
+/* A savepoint; pg_release keeps what came after it, pg_rollback_to undoes that. Either
+ * ends it. */
+MUST_CHECK int pg_savepoint(struct pg *pg, struct err *e);
+MUST_CHECK int pg_release(struct pg *pg, struct err *e);
+MUST_CHECK int pg_rollback_to(struct pg *pg, struct err *e);
 void pg_rollback(
     struct pg *pg); /* best effort; a broken connection rolls back by itself */
 

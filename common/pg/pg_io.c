@@ -48,12 +48,23 @@ static void one_line(char *text)
     }
 }
 
+/* libpq has a line for each host and address that it tried; one that begins with a tab
+ * belongs to the line above, and asks if the server runs. */
 int pg_conn_error(struct pg *pg, struct err *e, const char *what)
 {
+    const char *line = PQerrorMessage(pg->conn);
+    char lines[sizeof e->msg];
+    size_t n = 0;
+
+    lines[0] = '\0';
+    for (size_t size; *line != '\0'; line += size + (line[size] == '\n')) {
+        size = strcspn(line, "\n");
+        if (line[0] != '\t' && size > 0 && n < sizeof lines - 1)
+            n += (size_t)snprintf(lines + n, sizeof lines - n, "%s%.*s",
+                                  n > 0 ? "; " : "", (int)size, line);
+    }
     pg->broken = true;
-    (void)err_set(e, ERR_CONN, "LL-3003 %s: %s", what, PQerrorMessage(pg->conn));
-    one_line(e->msg);
-    return (int)e->code;
+    return err_set(e, ERR_CONN, "LL-3003 %s: %s", what, lines);
 }
 
 /* After an error of severity ERROR the session goes on: it may be of one row, as when a
@@ -66,18 +77,35 @@ static bool goes_on(const struct pg *pg, const PGresult *res, const char *state)
            strcmp(severity, "ERROR") == 0 && strcmp(state, "25006") != 0;
 }
 
-/* A trigger's function has no parameters. "PL/pgSQL function refuse() line 1 at RAISE",
- * in the server's language, is a line of the context. */
+/* The next line of the context at or behind `text` that is of a function, NULL: none
+ * is; its length goes to *n. Its words are in the server's language and order, but the
+ * name of a procedural language and the signature of a function are in none. */
+static const char *find_frame(const char *text, size_t *n)
+{
+    for (; text != NULL && *text != '\0'; text += *n + (text[*n] == '\n')) {
+        const char *name = strstr(text, "PL/");
+
+        *n = strcspn(text, "\n");
+        if (name != NULL && name < text + *n)
+            return text;
+    }
+    return NULL;
+}
+
+/* A trigger's function has no parameters, as in "PL/pgSQL function refuse() line 1 at
+ * RAISE"; none of ours is in another procedural language. */
 static bool is_in_trigger(const PGresult *res)
 {
     const char *line = PQresultErrorField(res, PG_DIAG_CONTEXT);
+    size_t n = 0;
 
-    while (line != NULL && (line = strstr(line, "PL/")) != NULL) {
-        const char *end = strchr(line, '\n'), *call = strstr(line, "()");
+    while ((line = find_frame(line, &n)) != NULL) {
+        const char *call = strstr(line, "()");
 
-        if (call != NULL && (end == NULL || call < end))
+        if ((call != NULL && call < line + n) ||
+            strncmp(strstr(line, "PL/"), "PL/pgSQL", 8) != 0)
             return true;
-        line = end;
+        line += n;
     }
     return false;
 }
@@ -86,18 +114,17 @@ static bool is_in_trigger(const PGresult *res)
  * context, which may name the table, and the function. */
 static void add_place(const PGresult *res, struct err *e)
 {
-    const char *line = PQresultErrorField(res, PG_DIAG_CONTEXT);
-    const char *call = line != NULL ? strstr(line, "PL/") : NULL;
-    size_t n = strlen(e->msg);
+    const char *line = PQresultErrorField(res, PG_DIAG_CONTEXT), *call;
+    size_t n = strlen(e->msg), length = 0;
 
     if (line == NULL)
         return;
     (void)snprintf(e->msg + n, sizeof e->msg - n, " at: %.*s", (int)strcspn(line, "\n"),
                    line);
     n = strlen(e->msg);
+    call = find_frame(line, &length);
     if (call != NULL && call > line)
-        (void)snprintf(e->msg + n, sizeof e->msg - n, "; %.*s",
-                       (int)strcspn(call, "\n"), call);
+        (void)snprintf(e->msg + n, sizeof e->msg - n, "; %.*s", (int)length, call);
 }
 
 int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)

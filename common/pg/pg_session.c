@@ -14,32 +14,50 @@ static const char unknown_pooler[] =
 
 /* ---- settings ---- */
 
-static void
-write_settings(const struct pg_options *o, const char *schema, char text[PG_SETTINGS])
+enum { WITH_TRANSACTION_TIMEOUT = 170000 }; /* version of the server */
+
+/* Every limit is written, 0 as well: those of the database or of the role are meant for
+ * others, and end none of our statements. Behind a transaction pooler the sessions that
+ * are idle are the pooler's. */
+static size_t
+write_limits(const struct pg *pg, const struct pg_options *o, char text[PG_SETTINGS])
 {
     const char *set = o->transaction_pooling ? "SET LOCAL" : "SET";
 
     const struct {
         const char *name;
         int64_t value;
+        bool is_known;
     } limits[] = {
-        {"statement_timeout", o->statement_ms},
-        {"lock_timeout", o->lock_ms},
-        {"idle_in_transaction_session_timeout", o->idle_ms},
-        {"idle_session_timeout", o->transaction_pooling ? 0 : o->session_idle_ms},
+        {"statement_timeout", o->statement_ms, true},
+        {"lock_timeout", o->lock_ms, true},
+        {"idle_in_transaction_session_timeout", o->idle_ms, true},
+        {"idle_session_timeout", o->session_idle_ms, !o->transaction_pooling},
+        {"transaction_timeout", 0,
+         PQserverVersion(pg->conn) >= WITH_TRANSACTION_TIMEOUT},
     };
 
-    size_t n = (size_t)snprintf(text, PG_SETTINGS,
-                                "%s search_path TO \"%s\", pg_temp; "
-                                "%s timezone TO 'UTC'; "
-                                "%s client_min_messages TO warning; %s jit TO off",
-                                set, schema, set, set, set);
+    size_t n = 0;
 
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
-        if (limits[i].value > 0)
-            n += (size_t)snprintf(text + n, PG_SETTINGS - n, "; %s %s TO %lld", set,
+        if (limits[i].is_known)
+            n += (size_t)snprintf(text + n, PG_SETTINGS - n, "%s %s TO %lld; ", set,
                                   limits[i].name, (long long)limits[i].value);
     }
+    return n;
+}
+
+static void
+write_settings(const struct pg *pg, const struct pg_options *o, char text[PG_SETTINGS])
+{
+    const char *set = o->transaction_pooling ? "SET LOCAL" : "SET";
+    size_t n = write_limits(pg, o, text);
+
+    n += (size_t)snprintf(text + n, PG_SETTINGS - n,
+                          "%s search_path TO \"%s\", pg_temp; "
+                          "%s timezone TO 'UTC'; "
+                          "%s client_min_messages TO warning; %s jit TO off",
+                          set, pg->schema, set, set, set);
     if (o->plans_once)
         (void)snprintf(text + n, PG_SETTINGS - n,
                        "; %s enable_seqscan TO off; %s enable_indexonlyscan TO off; "
@@ -53,7 +71,7 @@ write_settings(const struct pg_options *o, const char *schema, char text[PG_SETT
 static int answering_pid(struct pg *pg, int64_t *pid, struct err *e)
 {
     struct pg_result *res;
-    int code = pg_exec_text(pg, (const char *)SQL_POOL_BACKEND_PID->text, &res, e);
+    int code = pg_exec_first(pg, (const char *)SQL_POOL_BACKEND_PID->text, &res, e);
 
     if (code != 0)
         return code;
@@ -108,14 +126,14 @@ static int begin_session(struct pg *pg, const struct pg_options *o, struct err *
 {
     char text[PG_SETTINGS];
 
-    write_settings(o, pg->schema, text);
+    write_settings(pg, o, text);
     if (o->transaction_pooling) {
         memcpy(pg->settings, text, sizeof text);
         return 0;
     }
     if (check_pooler(pg, o, e) != 0)
         return (int)e->code;
-    return pg_exec_text(pg, text, NULL, e);
+    return pg_exec_first(pg, text, NULL, e);
 }
 
 int pg_open(struct pg **out, const struct pg_options *o, struct err *e)

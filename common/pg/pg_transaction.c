@@ -4,13 +4,30 @@
 
 #include "common/pg/pg_private.h"
 
+enum { FIRST_TRIES = 100 };
+
+int pg_exec_first(struct pg *pg,
+                  const char *text,
+                  struct pg_result **res,
+                  struct err *e)
+{
+    int tries = 0;
+
+    while (pg_exec_text(pg, text, res, e) == ERR_TIMEOUT && pg_is_usable(pg) &&
+           ++tries < FIRST_TRIES) {
+        pg_rollback(pg);
+        *e = (struct err){0};
+    }
+    return (int)e->code;
+}
+
 static int begin(struct pg *pg, const char *isolation, struct err *e)
 {
     char text[PG_SETTINGS + 80];
 
     (void)snprintf(text, sizeof text, "BEGIN ISOLATION LEVEL %s; %s", isolation,
                    pg->settings);
-    return pg_exec_text(pg, text, NULL, e);
+    return pg_exec_first(pg, text, NULL, e);
 }
 
 int pg_begin(struct pg *pg, struct err *e)
@@ -35,6 +52,22 @@ int pg_begin_snapshot_of(struct pg *pg, const char *name, struct err *e)
     (void)snprintf(text, sizeof text, "SET TRANSACTION SNAPSHOT '%s'", name);
     return pg_begin_snapshot(pg, e) == 0 ? pg_exec_text(pg, text, NULL, e)
                                          : (int)e->code;
+}
+
+int pg_savepoint(struct pg *pg, struct err *e)
+{
+    return pg_exec_text(pg, "SAVEPOINT part", NULL, e);
+}
+
+int pg_release(struct pg *pg, struct err *e)
+{
+    return pg_exec_text(pg, "RELEASE SAVEPOINT part", NULL, e);
+}
+
+int pg_rollback_to(struct pg *pg, struct err *e)
+{
+    return pg_exec_text(pg, "ROLLBACK TO SAVEPOINT part; RELEASE SAVEPOINT part", NULL,
+                        e);
 }
 
 void pg_cancel(struct pg *pg)

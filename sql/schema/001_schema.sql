@@ -543,6 +543,9 @@ CREATE TABLE workers (
 COMMENT ON COLUMN workers.job IS 'The job that the worker works.';
 COMMENT ON TABLE workers IS
   'The counters of each worker slot of each pool since the pool started; kept across restarts of the process in the slot.';
+CREATE VIEW live_workers AS
+  SELECT * FROM workers WHERE seen_at > clock_timestamp() - interval '10 seconds';
+COMMENT ON VIEW live_workers IS 'The workers that reported of late: each does so every five seconds, also while it has nothing to do.';
 
 CREATE TABLE audits (
   audit_id   bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_audit PRIMARY KEY,

@@ -1,5 +1,6 @@
 /* http: whatever a client sends, it gets an answer of HTTP or none; what is answered
- * with 200 was a GET for a host of ours, and says to the browser what it may do. A
+ * with 200 was a GET or a HEAD for a host of ours, or for health and metrics, and says
+ * to the browser what it may do. A
  * fault is started only by a POST with the token and the person's word. The documents
  * and the faults are those of this file. */
 #define _GNU_SOURCE /* memmem */
@@ -14,7 +15,10 @@
 
 enum { ANSWERS_MAX = 1 << 18, QUIET = 3, HOSTS_MAX = 16 };
 
-static struct http http = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+static struct config config = {.http_hosts = "ops.example.com"};
+static const struct companion_order order = {.config = &config};
+static struct http http = {.order = &order,
+                           .mutex = PTHREAD_MUTEX_INITIALIZER,
                            .clients_mutex = PTHREAD_MUTEX_INITIALIZER,
                            .document = (char[]){"{}"},
                            .length = 2,
@@ -171,9 +175,10 @@ static const char *header(const char **at, const char *end, const char *name, si
     return NULL;
 }
 
-/* An address, or a name without a dot. */
+/* An address, a name without a dot, or the name of the settings. */
 static bool is_ours(const char *host, size_t n)
 {
+    static const char listed[] = "ops.example.com";
     size_t length = 0;
     bool has_dot = false, has_letter = false;
 
@@ -184,7 +189,9 @@ static bool is_ours(const char *host, size_t n)
         has_letter = has_letter || (host[length] != '.' &&
                                     (host[length] < '0' || host[length] > '9'));
     }
-    return length > 0 && (!has_dot || !has_letter);
+    return length > 0 &&
+           (!has_dot || !has_letter ||
+            (length == sizeof listed - 1 && strncasecmp(host, listed, length) == 0));
 }
 
 /* Lines as browsers send them: the library also takes a CR alone for the end of one, a
@@ -205,12 +212,16 @@ static bool has_plain_lines(const char *text, size_t size)
 /* The request may have been one of several: then all of them must be bad. */
 static void check_asked(const char *text, size_t size)
 {
+    static const char *const any[] = {"/livez", "/readyz", "/metrics"};
     const char *at = text, *host;
     bool may = false;
     size_t n;
 
-    if (!has((const uint8_t *)text, size, "GET "))
+    if (!has((const uint8_t *)text, size, "GET ") &&
+        !has((const uint8_t *)text, size, "HEAD "))
         fuzz_found("200 without a GET");
+    for (size_t i = 0; i < FUZZ_COUNT(any); i++)
+        may = may || has((const uint8_t *)text, size, any[i]);
     while ((host = header(&at, text + size, "Host", &n)) != NULL)
         may = may || is_ours(host, n);
     if (!may)
@@ -273,7 +284,7 @@ static void start(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const int ours[] = {200, 303, 403, 404, 405, 409, 415, 503},
+    static const int ours[] = {200, 204, 303, 403, 404, 405, 409, 415, 503},
                      library[] = {400, 408, 411, 413, 414, 417, 431, 500, 501, 505};
     int status = 0;
     size_t n;

@@ -164,10 +164,13 @@ void private_pg_open(struct private_pg *pg)
 
 void private_pg_follow(struct private_pg *standby, const struct private_pg *primary)
 {
+    char port[16];
     const char *const words[] = {
-        "pg_basebackup", "-D", "data",       "-R", "-X",       "stream",    "-c",
-        "fast",          "-h", primary->dir, "-U", "postgres", "--no-sync", NULL};
+        "pg_basebackup", "-D", "data", "-R", "-X",         "stream", "-c",
+        "fast",          "-p", port,   "-h", primary->dir, "-U",     "postgres",
+        "--no-sync",     NULL};
 
+    (void)snprintf(port, sizeof port, "%d", primary->port != 0 ? primary->port : PORT);
     make(standby, words);
 }
 

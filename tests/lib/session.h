@@ -44,6 +44,13 @@ static inline void session_refused(const char *state, PGresult *res)
     PQclear(res);
 }
 
+/* True if the statement that was sent has its answer. */
+static inline bool session_is_answered(PGconn *conn)
+{
+    assert_int_equal(PQconsumeInput(conn), 1);
+    return !PQisBusy(conn);
+}
+
 /* Sends the statement, and returns while another session keeps it waiting. `url`: of
  * anybody in the database. */
 static inline void session_sticks(PGconn *conn, const char *sql, const char *url)
@@ -53,7 +60,10 @@ static inline void session_sticks(PGconn *conn, const char *sql, const char *url
     assert_int_equal(PQsendQuery(conn, sql), 1);
     (void)snprintf(waits, sizeof waits, "SELECT cardinality(pg_blocking_pids(%d))",
                    PQbackendPID(conn));
-    FIXTURE_AWAIT(fixture_query_int8(url, waits) > 0, "nothing waits: %s", sql);
+    FIXTURE_AWAIT(fixture_query_int8(url, waits) > 0 || session_is_answered(conn),
+                  "nothing waits: %s", sql);
+    if (session_is_answered(conn))
+        fail_msg("it waits for nobody: %s", sql);
 }
 
 static inline int64_t session_number(const PGresult *res, int row, int column)

@@ -160,6 +160,14 @@ def check_full(page, url):
     page.wait("it does not try again", lambda s: s["live"] == "live")
 
 
+def check_ages(page):
+    """An age is written as everywhere else: the same file holds age_text in C to it (tests/unit/test_age.c)."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "ages"), encoding="ascii") as file:
+        for ms, text in (line.rstrip("\n").split(" ", 1) for line in file if line[0] != "#"):
+            seen = page.browser.execute_script("return age(arguments[0])", int(ms))
+            check(seen == text, f"{ms} ms are not {text}", seen)
+
+
 def check_schemes(page):
     page.scheme("light")
     light = page.seen()["colour"]
@@ -220,6 +228,7 @@ def check_all(url):
             page = Page(browser, url)
             check_figures(page)
             check_killed_worker(page)
+            check_ages(page)
             check_schemes(page)
             check_keyboard(page)
             check_errors(page)

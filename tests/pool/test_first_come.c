@@ -165,33 +165,17 @@ CASE(worker_that_is_frozen_gives_way_to_the_standby)
     assert_served();
 }
 
-/* For one pool alone each batch is refused, as by a fault of its machine. */
-static void break_batches(bool on)
-{
-    if (on)
-        world_do("CREATE FUNCTION drawn.refuse() RETURNS trigger LANGUAGE plpgsql AS"
-                 " $$ BEGIN IF starts_with(current_setting('application_name'), '%s')"
-                 " THEN RAISE 'broken' USING ERRCODE = 'XX000'; END IF; RETURN new;"
-                 " END $$; CREATE TRIGGER refuse BEFORE UPDATE ON orders FOR EACH ROW"
-                 " EXECUTE FUNCTION drawn.refuse()",
-                 world_text("SELECT 'ledgerlock worker ' || pool || '.' " WORKED));
-    else
-        world_do("DROP TRIGGER refuse ON orders");
-}
-
 static const struct {
     const char *name;
     void (*redis)(struct proxy *p, bool on);
-    void (*batches)(bool on);
 } kept[] = {
     {"redis_away", .redis = proxy_refuse},
     {"redis_silent", .redis = proxy_swallow},
-    {"each_batch_refused", .batches = break_batches},
 };
 
 /* Guarantee: A pool that cannot work for longer than a lease, since it alone has no way
- * to Redis or meets a fault, lets another pool serve the orders, in the order in which
- * they were placed. */
+ * to Redis, lets another pool serve the orders, in the order in which they were placed.
+ */
 CASE_ROWS(standby_goes_on_when_the_first_one_has, kept)
 {
     PROXY way = proxy_before(world.f.redis_url);
@@ -200,13 +184,8 @@ CASE_ROWS(standby_goes_on_when_the_first_one_has, kept)
     (void)memcpy(first.redis_url, way.url, sizeof way.url);
     start_two(&first);
     pause_orders();
-    if (row->redis != NULL)
-        row->redis(&way, true);
-    else
-        row->batches(true);
+    row->redis(&way, true);
     finish_by_the_standby();
-    if (row->batches != NULL)
-        row->batches(false);
     assert_served();
 }
 

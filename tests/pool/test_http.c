@@ -10,7 +10,9 @@ static const struct pool_work small = {
 /* A pool that has done all of its work, and answers. */
 static void start_and_drain(void)
 {
-    page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now());
+    page_start("run -w 2 --now %s --http-audit-every-s 1 --http-hosts "
+               "Ops.example.com,pool.shop.svc",
+               pool_work_now());
     pool_work_wait(pool_work_all());
     page_await(200, "/readyz", "");
 }
@@ -51,65 +53,6 @@ CASE(metrics_say_what_the_tables_say)
                             "\"fulfilled\"}") == small.units);
 }
 
-/* ---- health ---- */
-
-/* A worker that has nothing to do asks Redis for nothing. */
-static void lose_redis(void)
-{
-    fixture_redis_kill(&world.redis);
-    world_sku(77, "late", 1, 100);
-    (void)world_order(1, "late", "[{\"sku\": \"late\", \"qty\": 1}]");
-    page_await(503, "/readyz", "redis_down");
-}
-
-/* Guarantee: /readyz names the server that a worker misses, and /livez stays ok. */
-CASE(readiness_names_the_server_that_is_down)
-{
-    lose_redis();
-    page_is(200, "/livez");
-    page_is(200, "/metrics");
-    assert_true(page_metric("ledgerlock_redis_up") == 0);
-    pool_redis_start(&world.redis);
-    page_await(200, "/readyz", "");
-}
-
-/* Guarantee: /readyz and redis_up notice that Redis is gone while no worker has
- * anything to do, and that it is back. */
-CASE(readiness_notices_that_an_idle_pool_has_no_redis)
-{
-    fixture_redis_kill(&world.redis);
-    page_await(503, "/readyz", "Redis does not answer: ");
-    assert_null(strstr(page.body, "redis_down")); /* of a worker, which did not ask */
-    page_is(200, "/metrics");
-    assert_true(page_metric("ledgerlock_redis_up") == 0);
-    pool_redis_start(&world.redis);
-    page_await(200, "/readyz", "");
-}
-
-/* Guarantee: A supervisor that stands still is not alive to /livez. */
-CASE(liveness_notices_a_supervisor_that_stands_still)
-{
-    page_is(200, "/livez");
-    assert_int_equal(kill(world.pool.pid, SIGSTOP), 0);
-    page_await(503, "/livez", "");
-    assert_int_equal(kill(world.pool.pid, SIGCONT), 0);
-    page_await(200, "/livez", "");
-}
-
-/* Guarantee: The process that serves the page may die: workers go on, and it comes
- * back. */
-CASE(page_that_is_killed_comes_back_and_costs_no_work)
-{
-    pid_t first = pool_page();
-
-    assert_true(first > 0);
-    assert_int_equal(kill(first, SIGKILL), 0);
-    pool_log_wait(&world.pool, "event=pool.http_died");
-    page_await(200, "/livez", "");
-    assert_int_not_equal(pool_page(), first);
-    pool_logged(0, "event=pool.worker_died");
-}
-
 /* ---- strangers ---- */
 
 static const struct {
@@ -121,7 +64,16 @@ static const struct {
     {"a_name_of_the_internet", "GET /state HTTP/1.1\r\nHost: shop.example.com:1", 403},
     {"a_name_that_ends_like_ours", "GET /state HTTP/1.1\r\nHost: 127.0.0.1.example",
      403},
+    {"a_name_that_ends_like_a_name_of_the_settings",
+     "GET /state HTTP/1.1\r\nHost: evil.ops.example.com", 403},
+    {"a_name_like_the_begin_of_one", "GET /state HTTP/1.1\r\nHost: ops.example", 403},
+    {"two_names_of_the_settings",
+     "GET /state HTTP/1.1\r\nHost: ops.example.com,pool.shop.svc", 403},
     {"no_host", "GET /state HTTP/1.0\r\nHost:", 403},
+    {"head_by_a_name_of_the_internet", "HEAD / HTTP/1.1\r\nHost: shop.example.com",
+     403},
+    {"metrics_for_a_page_of_another_site",
+     "GET /metrics HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site", 403},
     {"a_page_of_another_site",
      "GET /state HTTP/1.1\r\nHost: localhost\r\nSec-Fetch-Site: cross-site", 403},
     {"a_frame_of_another_site",
@@ -131,8 +83,8 @@ static const struct {
     {"no_such_file", "GET /../etc/passwd HTTP/1.1\r\nHost: localhost", 404},
 };
 
-/* Guarantee: The page answers GET alone, by address or by a name without a dot, and no
- * page of another site. */
+/* Guarantee: The page answers GET and HEAD alone, by address, by a name without a dot
+ * or by a name of http.hosts, and no page of another site. */
 CASE(requests_of_strangers_are_refused)
 {
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
@@ -151,6 +103,49 @@ CASE(requests_of_strangers_are_refused)
                                "Sec-Fetch-Mode: navigate\r\n"
                                "Sec-Fetch-Dest: document"),
                      200);
+}
+
+static const struct {
+    const char *name, *lines, *head;
+} taken[] = {
+    {"health_by_any_name", "GET /readyz HTTP/1.1\r\nHost: shop.example.com", ""},
+    {"liveness_by_any_name", "GET /livez HTTP/1.1\r\nHost: shop.example.com:80", ""},
+    {"metrics_by_any_name", "GET /metrics HTTP/1.1\r\nHost: a.b.svc.cluster.local", ""},
+    {"health_by_no_name", "GET /livez HTTP/1.0", ""},
+    {"metrics_head", "HEAD /metrics HTTP/1.1\r\nHost: shop.example.com",
+     "Content-Type: text/plain; version=0.0.4"},
+    {"the_page_by_a_name_of_the_settings", "GET / HTTP/1.1\r\nHost: ops.EXAMPLE.com",
+     ""},
+    {"the_state_by_another", "GET /state HTTP/1.1\r\nHost: pool.shop.svc:9464", ""},
+    {"page_head", "HEAD / HTTP/1.1\r\nHost: localhost", "Content-Type: text/html"},
+    {"script_head", "HEAD /page.js HTTP/1.1\r\nHost: localhost", "text/javascript"},
+    {"events_head", "HEAD /events HTTP/1.1\r\nHost: localhost", "text/event-stream"},
+};
+
+/* Guarantee: Health and metrics answer to any name and to none, and each path answers
+ * to HEAD with the head that GET gets. */
+CASE(health_answers_by_any_name_and_all_to_head)
+{
+    for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++) {
+        bool is_head = taken[i].lines[0] == 'H';
+
+        if (http_send(page_port, &page, taken[i].lines) != 200)
+            fail_msg("%s: %d %s", taken[i].name, page.status, page.body);
+        fixture_assert_contains(page.head, taken[i].head);
+        if (is_head != (page.body[0] == '\0'))
+            fail_msg("%s: %s", taken[i].name, page.body);
+    }
+}
+
+/* Guarantee: OPTIONS, and the refusal of a method, name the methods of the path. */
+CASE(methods_are_named)
+{
+    assert_int_equal(
+        http_send(page_port, &page, "OPTIONS /state HTTP/1.1\r\nHost: localhost"), 204);
+    fixture_assert_contains(page.head, "Allow: GET, HEAD, OPTIONS");
+    assert_int_equal(http_send(page_port, &page, "PUT / HTTP/1.1\r\nHost: localhost"),
+                     405);
+    fixture_assert_contains(page.head, "Allow: GET, HEAD, OPTIONS");
 }
 
 /* Guarantee: A header without end is cut off, and the page answers others. */
@@ -271,7 +266,7 @@ CASE(port_that_cannot_be_had_is_said_at_the_start)
 {
     world_says(3, "http.listen", "run --once --http %d", page_port);
     world_says(3, "Address already in use", "run --once --http %d", page_port);
-    world_says(3, "is no [address:]port", "run --once --http here:there");
+    world_says(2, "is no [address:]port", "run --once --http here:there");
     pool_stop();
     FIXTURE_AWAIT(http_connect(page_port) < 0, "somebody still listens");
 }

@@ -101,6 +101,27 @@ CASE(idle_workers_share_the_polls)
     stop_pool();
 }
 
+#define POLL_A_MINUTE "60000"
+
+/* Guarantee: Each worker that has nothing to do is counted among those that live,
+ * however seldom its job is polled and however many there are, and keeps its session.
+ */
+CASE(workers_that_poll_once_a_minute_live_and_keep_their_sessions)
+{
+    fixture_env("LEDGERLOCK_POOL_BILLING_POLL_MS", POLL_A_MINUTE);
+    fixture_env("LEDGERLOCK_POOL_ORDERS_POLL_MS", POLL_A_MINUTE);
+    pool_start("run -w 12");
+    world_wait("SELECT count(*) = 13 FROM ledgerlock.workers");
+    for (int beats = 0; beats < 3; beats++)
+        world_wait("SELECT min(seen_at) > '%s' FROM ledgerlock.workers",
+                   world_text("SELECT clock_timestamp()"));
+    world_is(13, "SELECT count(*) FROM live_workers");
+    world_runs(0, "status --json");
+    assert_true(said_number("jobs/billing/workers") == 12);
+    stop_pool();
+    pool_logged(0, "event=pool.postgres_down");
+}
+
 static int64_t cpu_ns(pid_t pid)
 {
     return strtoll(pool_proc(pid, "schedstat"), NULL, 10);

@@ -156,7 +156,7 @@ CASE(each_period_is_charged_by_its_own_terms)
     world_subscription(1, 1, 100, "2024-01-31Z");
     world_subscription(2, 1, 7, "2024-01-31Z");
     (void)world_text(
-        "SELECT set_terms(1, 1, 2, 'duo', 2, 80), set_terms(1, 1, 4, 'solo', 1, 90)");
+        "SELECT set_terms(1, 1, 2, 'trio', 3, 80), set_terms(1, 1, 2, 'duo', 2, 80), set_terms(1, 1, 4, 'solo', 1, 90)");
     world_settle("2024-06-15T00:00:00Z");
     world_expect(
         "0 captured 1 100, 1 captured 1 100, 2 captured 1 160, 3 captured 1 160,"

@@ -45,10 +45,11 @@ static const struct {
 } signals[] = {
     {"term", SIGTERM, "event=pool.draining pid="},
     {"int", SIGINT, "signal=INT grace_ms=8000"},
+    {"quit", SIGQUIT, "signal=QUIT grace_ms=8000"},
 };
 
-/* Guarantee: A pool that is sent TERM or INT finishes its batches, leaves no key and
- * exits 0. */
+/* Guarantee: A pool that is sent TERM, INT or QUIT finishes its batches, leaves no key
+ * and exits 0. */
 CASE_ROWS(pool_finishes_its_batches_and_exits_0_after, signals)
 {
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "20000"); /* no stall ends it */

@@ -271,10 +271,9 @@ CASE(upgrade_under_a_running_pool_stops_nothing, .open = open_much)
     PQclear(PQexec(reader, "BEGIN; SELECT count(*) FROM ledgerlock.charges"));
     assert_int_equal(PQtransactionStatus(reader), PQTRANS_INTRANS);
     start_next(&migration, "ledgerlock_owner", "migrate");
-    pool_log_wait(&migration, "another session holds, try 1 of");
+    pool_log_wait(&migration, "another session holds, try ");
     done = pool_work_done();
-    pool_log_wait(&migration, "another session holds, try 2 of");
-    assert_true(pool_work_done() > done); /* nobody waits behind it for ever */
+    pool_work_wait(done + 1); /* nobody waits behind it for ever */
     PQfinish(reader);
     assert_int_equal(fixture_wait(&migration, 120, &said), 0);
     start_next(&next, "ledgerlock_worker", "run");

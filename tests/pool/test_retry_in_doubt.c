@@ -73,6 +73,26 @@ CASE(number_that_was_given_out_again_is_no_commit)
     assert_int_equal(pool_incidents("commit_unknown", "settled: rolled back"), 1);
 }
 
+/* Guarantee: A COMMIT in doubt that declined a charge is settled as committed, also when
+ * another worker has tried the charge again since. */
+CASE(declined_charge_that_was_tried_again_since_is_settled_as_committed)
+{
+    struct err e = {0};
+    HAND h;
+
+    world_run("2024-02-05T00:00:00Z");
+    open_in_doubt(&h);
+    h.s.attempt.token = world_ask("SELECT fence FROM charges");
+    h.s.attempt.done.effects = 1;
+    h.s.attempt.rows.n = 1;
+    h.s.attempt.rows.items[0] = 1;
+    world_run("2024-03-05T00:00:00Z");
+    assert_true(world_ask("SELECT fence FROM charges") != h.s.attempt.token);
+    assert_int_equal(in_doubt_settle(&h.s, &e), 0);
+    assert_int_equal(h.s.attempt.code, 0);
+    assert_int_equal(pool_incidents("commit_unknown", "settled: committed"), 1);
+}
+
 /* Guarantee: A COMMIT in doubt stays so while PostgreSQL tells nothing of it. */
 CASE(error_of_the_question_settles_nothing)
 {

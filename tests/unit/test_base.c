@@ -20,6 +20,23 @@ CASE(err_set_takes_control_characters_out)
     assert_string_equal(e.msg, "a [2Jb c \nd");
 }
 
+/* PostgreSQL would refuse a text with a part of a character. */
+CASE(err_set_cuts_a_long_message_between_characters)
+{
+    struct err e;
+    char text[2 * sizeof e.msg];
+
+    for (size_t i = 0; i + 1 < sizeof text; i += 2)
+        memcpy(text + i, "\xC3\xBC", 2);
+    text[sizeof text - 2] = '\0';
+    (void)err_set(&e, ERR_BUG, "%s", text);
+    assert_int_equal(strlen(e.msg), sizeof e.msg - 2);
+    (void)err_set(&e, ERR_BUG, "x%s", text);
+    assert_int_equal(strlen(e.msg), sizeof e.msg - 1);
+    (void)err_set(&e, ERR_BUG, "whole \xE2\x82\xAC");
+    assert_string_equal(e.msg, "whole \xE2\x82\xAC");
+}
+
 CASE(err_wrap_leaves_the_code_of_the_message_in_front)
 {
     struct err e;
@@ -191,7 +208,7 @@ CASE(timestamp_days_of_months_are_known)
 /* ---- secrets ---- */
 
 static struct err e;
-static char password[64];
+static char password[SECRET_SIZE];
 
 /* Reads a file of this text and mode as a password. */
 static int read_secret(const char *text, unsigned mode)
@@ -200,7 +217,7 @@ static int read_secret(const char *text, unsigned mode)
     int code;
 
     fixture_file(path, sizeof path, text, mode);
-    code = secret_read(path, password, sizeof password, &e);
+    code = secret_read(path, password, &e);
     (void)unlink(path);
     if (code != 0)
         fixture_assert_contains(e.msg, path);
@@ -211,6 +228,20 @@ CASE(secret_file_gives_its_first_line)
 {
     assert_int_equal(read_secret("s3cret\r\nmore\n", 0600), 0);
     assert_string_equal(password, "s3cret");
+}
+
+CASE(secret_file_has_up_to_4096_characters)
+{
+    char text[SECRET_MAX + 3];
+
+    memset(text, 'x', sizeof text);
+    text[SECRET_MAX] = '\n';
+    text[SECRET_MAX + 1] = '\0';
+    assert_int_equal(read_secret(text, 0600), 0);
+    assert_int_equal(strlen(password), SECRET_MAX);
+    text[SECRET_MAX] = 'x';
+    assert_int_equal(read_secret(text, 0600), ERR_CONFIG);
+    fixture_assert_contains(e.msg, "1 to 4096 characters");
 }
 
 CASE(secret_file_that_others_read_is_refused)
@@ -237,7 +268,7 @@ CASE(secret_file_that_systemd_hands_in_is_read)
     (void)fputs("s3cret\n", f);
     (void)fclose(f);
     assert_int_equal(chmod(path, 0440), 0);
-    assert_int_equal(secret_read(path, password, sizeof password, &e), 0);
+    assert_int_equal(secret_read(path, password, &e), 0);
     assert_string_equal(password, "s3cret");
     (void)unlink(path);
     (void)rmdir(folder);
@@ -247,8 +278,7 @@ CASE(secret_file_that_systemd_hands_in_is_read)
 CASE(secret_file_that_is_empty_or_missing_is_refused)
 {
     assert_int_equal(read_secret("\nx\n", 0600), ERR_CONFIG);
-    assert_int_equal(secret_read("/nowhere/x", password, sizeof password, &e),
-                     ERR_CONFIG);
+    assert_int_equal(secret_read("/nowhere/x", password, &e), ERR_CONFIG);
     fixture_assert_contains(e.msg, "No such file");
 }
 
@@ -260,7 +290,7 @@ CASE(secret_file_that_is_a_fifo_is_refused_at_once)
     (void)unlink(path);
     assert_int_equal(mkfifo(path, 0600), 0);
     (void)alarm(60); /* opening it for reading would wait for a writer */
-    assert_int_equal(secret_read(path, password, sizeof password, &e), ERR_CONFIG);
+    assert_int_equal(secret_read(path, password, &e), ERR_CONFIG);
     (void)alarm(0);
     (void)unlink(path);
     fixture_assert_contains(e.msg, "is no regular file");

@@ -16,8 +16,8 @@ CASE(no_words_print_help_that_lists_every_verb)
         shows(verbs[i].name);
 }
 
-/* Guarantee: The help of a verb begins with its use, and has its own flags and an example,
- * in lines of at most 80 columns. */
+/* Guarantee: The help of a verb begins with its use, and has its own flags and an
+ * example, in lines of at most 80 columns. */
 CASE_ROWS(help_has_use_example_and_flags_of, verbs)
 {
     static struct fixture_output by_help;
@@ -51,7 +51,7 @@ CASE_ROWS(use_names_the_words_of, uses)
 CASE(help_shows_defaults_and_bounds)
 {
     says(NULL, 0, "-w, --workers N", "run --help");
-    shows("[0]");
+    shows("(0 to 256) [0]");
     assert_null(strstr(said.out, "--redis-url TEXT"));
     says(NULL, 0, "--redis-url URL", "help settings");
     shows("-c, --config FILE");

@@ -168,6 +168,8 @@ static const struct {
     {"url",             "redis.url",       "http://a",        "redis.url must start with", true},
     {"url_names",       "redis.url",       "a,b,c",           "redis.url must start with", true},
     {"prefix",          "locks.prefix",    "a b",             "", true},
+    {"url_of_a_page",   "http.hosts",      "https://ops.example.com", "http.hosts must be names", true},
+    {"any_host",        "http.hosts",      "*",               "http.hosts must be names", true},
     {"currency",        "import.currency", "eur",             "", true},
 };
 
@@ -178,7 +180,7 @@ CASE_ROWS(value_is_refused_for, values)
     memset(long_text, 'x', sizeof long_text - 1);
     assert_int_equal(set(row->key, row->value), row->late ? 0 : ERR_CONFIG);
     if (row->late)
-        assert_int_equal(config_check(&c, &e), ERR_CONFIG);
+        assert_int_equal(config_check(&c, &e), ERR_INVALID); /* of a flag */
     fixture_assert_contains(e.msg, row->says);
     assert_int_equal(c.workers, 0); /* as many as each job says */
     assert_int_equal(c.job_workers[0], 3);
@@ -191,6 +193,7 @@ CASE(value_at_its_bound_is_taken)
     assert_int_equal(set("log.level", "error"), 0);
     assert_int_equal(set("locks.prefix", "a:"), 0);
     assert_int_equal(set("redis.url", "unix:///x"), 0);
+    assert_int_equal(set("http.hosts", "ops.example.com, Pool-1.shop_svc"), 0);
     assert_int_equal(config_check(&c, &e), 0);
 }
 
@@ -203,7 +206,7 @@ static const struct {
     bool is_quorum;
 } urls[] = {
     {"one",               "redis://a",                     "2999",  0, false},
-    {"several_and_a_short_lease", "redis://a,redis://b,redis://c", "2999", ERR_CONFIG, true},
+    {"several_and_a_short_lease", "redis://a,redis://b,redis://c", "2999", ERR_INVALID, true},
     {"several",           "redis://a,redis://b,redis://c", "3000",  0, true},
     {"sentinels",         "redis+sentinel://a,b,c/name",   "2999",  0, false},
     {"sentinels_by_tls",  "rediss+sentinel://a,b,c/name",  "2999",  0, false},
@@ -313,7 +316,7 @@ CASE_ROWS(password_file_that_others_read_is_refused_of, secrets)
 
     fixture_file(path, sizeof path, "s3cret\n", 0644);
     assert_int_equal(set(row->key, path), 0);
-    assert_int_equal(config_check(&c, &e), ERR_CONFIG);
+    assert_int_equal(config_check(&c, &e), ERR_INVALID);
     fixture_assert_contains(e.msg, path);
     (void)chmod(path, 0600);
     assert_int_equal(config_check(&c, &e), 0);

@@ -32,6 +32,7 @@ CASE(money_parse_reads_what_the_currency_has)
     assert_parses("500", "JPY", 500);
     assert_parses("500.00", "JPY", 500);
     assert_parses("1.234", "KWD", 1234);
+    assert_parses("1.2345", "CLF", 12345);
     assert_parses("0", "USD", 0);
 }
 
@@ -71,6 +72,7 @@ CASE(money_format_groups_and_points)
     assert_formats(-100000, "USD", "-1,000.00");
     assert_formats(1234567, "JPY", "1,234,567");
     assert_formats(1234567, "KWD", "1,234.567");
+    assert_formats(12345, "UYW", "1.2345");
     assert_formats(INT64_MIN, "USD", "-92,233,720,368,547,758.08");
 }
 

@@ -73,6 +73,9 @@ static const struct {
     {"resume_for_ever_ago",      "LL002", RESUME_AT(EVER)},
     {"resume_in_a_year",         "LL002", RESUME_AT("now() + interval '1 year'")},
     {"resume_in_a_week",         "00000", RESUME_AT("now() + interval '7 days'")},
+    {"resume_in_33_days",        "LL002", RESUME_AT("now() + interval '33 days'")},
+    {"forgive_in_the_next_hour", "LL002", "SELECT resume_subscription(1, 1, 'forgive', now() + interval '1 hour')"},
+    {"subscribe_in_two_years",   "LL002", "SELECT subscribe(1, 'n', 5, 'USD', 'month', 1, now() + interval '2 years', 0, 'k')"},
 };
 
 /* clang-format on */
@@ -123,20 +126,6 @@ CASE_ROWS(no_time_of_1970_has, corrections)
         (void)snprintf(sql, sizeof sql, "SELECT %s, %s)", row->call, times_of[i]);
         refused(i < 4 ? "LL002" : "00000", sql);
     }
-}
-
-/* Guarantee: A call that is repeated long after it was made is answered as at first. */
-CASE(repeated_call_may_be_old)
-{
-    world_do(ORDER_AT("'2024-01-01Z'") ";" DEPOSIT_AT("'2024-01-01Z'") ";" RECEIVE_AT(
-        "'2024-01-01Z'") ";" CANCEL_AT("'2024-01-01Z'"));
-    refused("00000", ORDER_AT("'2024-01-01Z'"));
-    refused("00000", DEPOSIT_AT("'2024-01-01Z'"));
-    refused("00000", RECEIVE_AT("'2024-01-01Z'"));
-    refused("00000", CANCEL_AT("'2024-01-01Z'"));
-    world_expect("1 1 1",
-                 "SELECT concat_ws(' ', (SELECT count(*) FROM orders), (SELECT"
-                 " count(*) FROM deposits), (SELECT count(*) FROM deliveries))");
 }
 
 static const struct {

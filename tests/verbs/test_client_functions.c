@@ -1,10 +1,7 @@
 /* client functions: as a role with the rights of shop, cashier, warehouse and support
- * calls them, again, wrongly, and two at once. */
-#include <libpq-fe.h>
-
+ * calls them, again and wrongly. */
 #include "tests/lib/client.h"
 #include "tests/lib/runs.h"
-#include "tests/lib/session.h"
 
 static void prepare(void)
 {
@@ -247,48 +244,4 @@ CASE(cancel_at_the_start_of_a_period_ends_after_it)
 {
     assert_true(world_ask(
         "SELECT cancel_subscription(1, 1, p_at => '2024-02-29Z') = '2024-03-31Z'"));
-}
-
-/* ---- two at once ---- */
-
-static int64_t answer(PGconn *conn, PGresult *res)
-{
-    int64_t value;
-
-    if (PQresultStatus(res) != PGRES_TUPLES_OK)
-        fail_msg("%s", PQresultErrorMessage(res));
-    value = session_number(res, 0, 0);
-    PQclear(res);
-    assert_null(PQgetResult(conn));
-    return value;
-}
-
-/* The second session calls while the first has not committed; it is answered this. */
-static void answers_twice(int64_t n, const char *sql)
-{
-    PGconn *a = session_open(client), *b = session_open(client);
-
-    session_do(a, "BEGIN");
-    assert_int_equal(answer(a, PQexec(a, sql)), n);
-    session_sticks(b, sql, world.owner);
-    session_do(a, "COMMIT");
-    assert_int_equal(answer(b, PQgetResult(b)), n);
-    PQfinish(a);
-    PQfinish(b);
-}
-
-/* Guarantee: A deposit that two sessions make at once under one key counts once,
- * and both get the same answer. */
-CASE(deposit_from_two_sessions_at_once_counts_once)
-{
-    answers_twice(100, "SELECT deposit(1, 'USD', 100, 'k')");
-    world_expect("1", "SELECT count(*) FROM transfers");
-}
-
-/* Guarantee: A delivery that two sessions make at once under one number arrives
- * once, and both get the same answer. */
-CASE(delivery_from_two_sessions_at_once_arrives_once)
-{
-    answers_twice(15, "SELECT receive_stock('A', '7', 5)");
-    world_expect("1", "SELECT count(*) FROM stock_movements");
 }

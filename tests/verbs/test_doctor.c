@@ -42,7 +42,7 @@ CASE(sound_set_up_has_no_failure)
     finds(0, "redis_user", "OK", "password");
     finds(0, "oldest_transaction", "OK", "s old");
     finds(0, "dead_rows", "OK", "dead rows in the hot tables");
-    fixture_assert_contains(said.out, "24 ok, 1 to look at, 0 failed, 0 skipped");
+    fixture_assert_contains(said.out, "25 ok, 1 to look at, 0 failed, 0 skipped");
     runs(&world.f, 0, "doctor --json");
     assert_string_equal(said_text("checks/0/check"), "postgres_reachable");
     assert_string_equal(said_text("checks/0/verdict"), "OK");
@@ -61,7 +61,7 @@ static const struct {
      "schema_version", "FAIL", "migrat"},
     {"a_role_without_the_right_to_charge",
      "REVOKE EXECUTE ON FUNCTION apply_charges FROM ledgerlock_worker", 1,
-     "role_rights", "FAIL", "it may not use apply_charges"},
+     "role_rights", "FAIL", "ledgerlock_worker may not use apply_charges"},
     {"a_role_that_writes", "GRANT UPDATE ON users TO ledgerlock_worker", 1,
      "role_rights", "WARN", "it may write users"},
     {"a_month_is_missing", "DELETE FROM months WHERE month > now()", 1, "months_ahead",
@@ -158,6 +158,10 @@ CASE(configuration_that_others_write_is_found)
     assert_int_equal(chmod(path, 0622), 0);
     fixture_env("LEDGERLOCK_CONFIG", path);
     finds(1, "configuration_file", "FAIL", "may be written by others");
+    fixture_env("LEDGERLOCK_CONFIG", NULL);
+    finds(0, "configuration_file", "OK", "none is read");
+    runs(&world.f, 1, "doctor --config %s", path);
+    shows("may be written by others");
     (void)unlink(path);
 }
 

@@ -31,9 +31,16 @@ static const struct {
     {"verb",          2, "did you mean audit?",                       .words = "adit"},
     {"flag",          2, "flag --onc3",                               .words = "run --onc3"},
     {"flag_and_help", 2, "see ledgerlock run -h",                     .words = "run --onc3"},
-    {"no_worker",     3, "pool.jobs orders: no worker works them",    .words = "run --jobs orders --orders 0 -w 4"},
+    {"no_worker",     2, "pool.jobs orders: no worker works them",    .words = "run --jobs orders --orders 0 -w 4"},
     {"flag_value",    2, "must be a whole number, not \"many\"",      .words = "run -w many"},
-    {"job",           3, "no job is called \"biling\"; there are: billing",            .words = "run --once --jobs biling"},
+    {"redis_url",     2, "flag --redis-url: redis.url must start with redis://", .words = "status --redis-url http://foo"},
+    {"postgres_url",  2, "LL-3001 postgres.url cannot be read",       .words = "status --postgres-url postgresql://["},
+    {"schema",        2, "flag --schema: postgres.schema must",       .words = "status --schema pg_catalog"},
+    {"redis_url_of_the_environment", 3, "redis.url must start with redis://",
+     .words = "status", .variable = "LEDGERLOCK_REDIS_URL", .value = "http://foo"},
+    {"postgres_url_of_the_environment", 3, "LL-3001",
+     .words = "status", .variable = "LEDGERLOCK_POSTGRES_URL", .value = "postgresql://["},
+    {"job",           2, "no job is called \"biling\"; there are: billing",            .words = "run --once --jobs biling"},
     {"now_infinity",  2, "infinity",                                  .words = "run --once --now infinity"},
     {"now_tomorrow",  2, "tomorrow",                                  .words = "run --once --now tomorrow"},
     {"now_now",       2, "now is no time",                                      .words = "run --once --now now"},
@@ -123,6 +130,13 @@ CASE(missing_table_is_named, .open = one_open)
 
 /* ---- Redis ---- */
 
+CASE(unreachable_redis_is_named_with_its_port, .open = one_open)
+{
+    (void)strcpy(f.redis_url, "redis://127.0.0.1:1");
+    says(&f, 5, "LL-4008 Redis at 127.0.0.1:1: Connection refused; see redis.url in",
+         "run --once");
+}
+
 /* Guarantee: A Redis that evicts is refused at start. */
 CASE(run_refuses_a_redis_that_evicts, .open = one_open)
 {
@@ -135,16 +149,27 @@ CASE(run_refuses_a_redis_that_evicts, .open = one_open)
 
 /* ---- output ---- */
 
-CASE(result_that_cannot_be_written_is_an_error)
+/* Guarantee: A result that cannot be written is an error with a code and its reason, of
+ * every verb. */
+CASE(result_that_cannot_be_written_is_an_error, .open = one_open)
 {
+    static const char *const verbs[] = {
+        "version",      "config show",   "config sample", "help",         "help --man",
+        "status",       "status --json", "audit",         "audit --json", "report",
+        "report --csv", "doctor",        "locks",         "parked",       "migrate"};
     char command[5000], line[256] = "";
     FILE *p;
 
-    (void)snprintf(command, sizeof command, "'%s' version 2>&1 >/dev/full",
-                   fixture_program());
-    p = popen(command, "r");
-    assert_non_null(p);
-    assert_non_null(fgets(line, sizeof line, p));
-    assert_int_not_equal(pclose(p), 0);
-    fixture_assert_contains(line, "cannot write the result: No space left on device");
+    for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+        (void)snprintf(command, sizeof command,
+                       "LEDGERLOCK_POSTGRES_URL='%s' LEDGERLOCK_REDIS_URL='%s' '%s' %s "
+                       "2>&1 >/dev/full",
+                       f.url, f.redis_url, fixture_program(), verbs[i]);
+        p = popen(command, "r");
+        assert_non_null(p);
+        assert_non_null(fgets(line, sizeof line, p));
+        assert_int_not_equal(pclose(p), 0);
+        fixture_assert_contains(
+            line, "LL-9005 cannot write the result: No space left on device");
+    }
 }

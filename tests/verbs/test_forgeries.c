@@ -145,9 +145,10 @@ CASE(truth_is_written)
         "SELECT (SELECT balance_minor FROM users WHERE user_id = 1) = 200",
         "SELECT (SELECT on_hand FROM stock) = 8",
         "SELECT park_subscriptions('{1}', 9, 'w', 'why') = 1",
+        "SELECT park_subscriptions('{2}', 9, 'w', 'why') = 2",
         "SELECT park_orders('{4}', 9, 'w', 'why') = 4",
         INCIDENT("lost", "86400000") " IS NOT NULL",
-        "SELECT count(*) = 3 FROM lock_incidents",
+        "SELECT count(*) = 4 FROM lock_incidents",
         "SELECT report_worker('p', 0, 'billing', 'h', 1, '{}') IS NOT NULL",
         "SELECT count(*) = 1 FROM workers",
     };

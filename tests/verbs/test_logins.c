@@ -136,8 +136,10 @@ CASE(password_that_is_wrong_or_missing_is_refused)
     fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", path);
     says(&f, 4, "password authentication failed", "run --once");
     assert_null(strstr(said.err, "open-sesame"));
+    shows(path);
     fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", "");
     says(&f, 4, "no password supplied", "run --once");
+    shows("name the file of the password in postgres.password_file");
     fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", secrets_of_postgres());
     (void)unlink(path);
 }

@@ -92,28 +92,6 @@ CASE_ROWS(closed_month_takes_no, late)
     PQfinish(client);
 }
 
-#define TWO_DAYS_AGO "now() - interval '2 days'"
-
-/* Guarantee: A call that is repeated after its month was closed is answered as at
- * first. */
-CASE(repeated_call_may_be_of_a_closed_month)
-{
-    static const char *const calls[] = {
-        "CREATE TABLE first AS SELECT " TWO_DAYS_AGO " AS at",
-        "CREATE TABLE made AS " ORDER(
-            "k") " AS id, subscribe(1, 'k', 5, 'USD', 'month',"
-                 " 1, at, 0, 'k') AS sub FROM first",
-        SEAL,
-        "SELECT 1 / (SELECT (id, sub) = (SELECT id, sub FROM made) FROM (" ORDER(
-            "k") " AS id, subscribe(1, 'k',"
-                 " 5, 'USD', 'month', 1, at, 0, 'k') AS sub FROM first) AS again)::int"};
-    PGconn *client = session_open(f.url);
-
-    for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
-        session_do(client, calls[i]);
-    PQfinish(client);
-}
-
 /* ---- months that are made ---- */
 
 /* Guarantee: A reader keeps nobody from making a month, whatever locks it takes. */

@@ -1,6 +1,7 @@
 /* status: backlog, workers and incidents as they are in the database. */
 #include "tests/lib/one_database.h"
 
+#include "sql_gen.h"
 #include "tests/lib/audit_world.h"
 
 static char owner[FIXTURE_URL];
@@ -31,6 +32,42 @@ CASE(status_as_worker_tells_backlog_workers_and_incidents)
              "%s", "");
     assert_string_equal(said_text("workers/0/host"), "host");
     assert_string_equal(said_text("last_incidents/0/resource"), "lock:user:1");
+    assert_null(strstr(said.out, "burn_down_s")); /* nothing moves */
+}
+
+/* clang-format off */
+static const struct {
+    const char *name, *unit, *cancel_at, *at;
+    int64_t periods;
+} far_behind[] = {
+    {"days",               "day",   "NULL",         "2024-01-10T12:00Z", 10},
+    {"days_until_an_end",  "day",   "'2024-01-03Z'", "2024-01-10T12:00Z", 2},
+    {"months",             "month", "NULL",         "2024-03-15Z",       3},
+    {"nothing_yet",        "month", "NULL",         "2023-12-31Z",       0},
+};
+
+/* clang-format on */
+
+/* Guarantee: `status` and the log of `run --once` tell from the rate and from all
+ * periods that have begun how long the pool takes until nothing is due. */
+CASE_ROWS(all_periods_count_of, far_behind)
+{
+    char sql[2048], *end;
+
+    fixture_exec(owner,
+                 "UPDATE ledgerlock.subscriptions SET next_due_at = '2999-01-01'");
+    (void)snprintf(
+        sql, sizeof sql,
+        "INSERT INTO ledgerlock.subscriptions (user_id, plan, amount_minor, currency,"
+        " anchor_at, unit, next_due_at, cancel_at) SELECT 1, 'far', 1, currency,"
+        " '2024-01-01Z', '%s', '2024-01-01Z', %s FROM ledgerlock.users WHERE user_id = 1",
+        row->unit, row->cancel_at);
+    fixture_exec(owner, sql);
+    (void)snprintf(sql, sizeof sql, "SET search_path = ledgerlock; PREPARE p AS %s",
+                   (const char *)SQL_BILLING_COUNT_PERIODS->text);
+    end = sql + strlen(sql);
+    (void)snprintf(end, sizeof sql - (size_t)(end - sql), "; EXECUTE p('%s')", row->at);
+    assert_int_equal(fixture_query_int8(owner, sql), row->periods);
 }
 
 CASE(what_is_parked_or_lies_in_the_future_is_not_due)
@@ -63,7 +100,8 @@ CASE(rates_are_what_the_counters_of_a_job_grew_by)
     runs(&f, 0, STATUS);
     assert_int_equal(kill(pid, SIGKILL), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    said_are("billing/rates_per_s/charged>0, billing/rates_per_s/busy=0, "
+    said_are("billing/rates_per_s/charged>0, billing/burn_down_s>0, "
+             "billing/rates_per_s/busy=0, "
              "orders/rates_per_s/fulfilled=0",
              "jobs");
 }

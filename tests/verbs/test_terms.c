@@ -53,8 +53,11 @@ CASE(terms_set_again_are_the_same_and_the_last_ones_count)
         "2 30 180",
         "SELECT concat_ws(' ', terms_from_no, (SELECT amount_minor FROM terms_of(1, 2)),"
         " (SELECT amount_minor FROM terms_of(1, 3))) FROM subscriptions");
-    world_expect("3",
-                 "SELECT count(*) FROM subscription_journal WHERE event = 'terms'");
+    refused("00000",
+            SET("1", "3", "'duo', 2, 80")); /* not again: others came between */
+    world_expect("4 160",
+                 "SELECT count(*) || ' ' || (SELECT amount_minor FROM terms_of(1, 3))"
+                 " FROM subscription_journal WHERE event = 'terms'");
 }
 
 CASE(price_keeps_plan_and_quantity_of_its_period)

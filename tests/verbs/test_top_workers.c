@@ -132,7 +132,7 @@ CASE(top_counts_the_workers_that_do_not_fit)
         "day', '{}' FROM generate_series(0, 63) AS g");
     (void)unsetenv("LEDGERLOCK_HTTP_LISTEN");
     start_top();
-    wait_for("and 56 more", 0);
+    wait_for("and 51 more", 0);
     wait_for("MOST WANTED SKU", 0);
     wait_for("INCIDENT", 0);
     wait_for("q quit", 0);

@@ -35,7 +35,7 @@ struct item {
 /* The first server of a quorum: the plain lock knows one. */
 static struct bare *connect_redis(const struct config *c)
 {
-    char url[CONFIG_TEXT], password[CONFIG_TEXT];
+    char url[CONFIG_TEXT], password[SECRET_SIZE];
     struct err e = {0};
     struct bare_answer a = {.kind = BARE_TEXT};
     struct bare *b;
@@ -44,7 +44,7 @@ static struct bare *connect_redis(const struct config *c)
                    c->redis_url);
     b = bare_open(url);
     if (b != NULL && c->redis_password_file[0] != '\0') {
-        if (secret_read(c->redis_password_file, password, sizeof password, &e) == 0)
+        if (secret_read(c->redis_password_file, password, &e) == 0)
             bare_ask(b, (const char *const[]){"AUTH", password}, 2, &a);
         secret_wipe(password, sizeof password);
     }

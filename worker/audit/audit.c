@@ -154,6 +154,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_audit = {
     .name = "audit",
+    .who = "members of ledgerlock_reader",
     .sentence = "proves every invariant in one snapshot and prints the totals",
     .example = "ledgerlock audit --wait 300s --json",
     .flags = flags,

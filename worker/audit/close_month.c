@@ -67,7 +67,7 @@ static int lock_month(struct pg *pg, const struct month *m, struct err *e)
     if (pg_exec(pg, SQL_CLOSE_LIMIT_WAITS, NULL, 0, NULL, e) != 0 ||
         pg_exec_text(pg, text, NULL, e) != 0) {
         if (strcmp(e->sqlstate, "42P01") == 0)
-            (void)err_set(e, ERR_REFUSED, "LL-7002 there is no month %s", m->text);
+            (void)err_set(e, ERR_INVALID, "LL-7002 there is no month %s", m->text);
         return (int)e->code;
     }
     return 0;
@@ -103,12 +103,14 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
 static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
     const struct pg_param param = pg_text(m->first);
+    char why[sizeof e->msg];
 
     cli_progress("sealing %s", m->text);
-    if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) != 0 &&
-        strcmp(e->sqlstate, "LL003") == 0)
-        e->code = ERR_REFUSED;
-    return (int)e->code;
+    if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) == 0 ||
+        strcmp(e->sqlstate, "LL003") != 0)
+        return (int)e->code;
+    (void)snprintf(why, sizeof why, "%.900s", err_words(e));
+    return err_set(e, ERR_REFUSED, "LL-7004 %s is not closed: %s", m->text, why);
 }
 
 /* The cheap refusals of close_month come last, but nothing is lost by that. */
@@ -177,6 +179,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_close_month = {
     .name = "close-month",
+    .who = "the owner of the schema",
     .use = "YYYY-MM",
     .sentence = "proves a month that is over and seals it: its rows never change again",
     .example = "ledgerlock close-month 2026-10",

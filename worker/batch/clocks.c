@@ -2,6 +2,7 @@
  * makes the tokens, and ours ends the leases. */
 #include <time.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "worker/batch/batch.h"
 
@@ -18,15 +19,16 @@ static int64_t wall_ms(void)
 static int
 check_apart(const struct config *c, const char *server, int64_t ahead_ms, struct err *e)
 {
-    int64_t apart_s = (ahead_ms < 0 ? -ahead_ms : ahead_ms) / 1000;
+    int64_t apart_ms = ahead_ms < 0 ? -ahead_ms : ahead_ms;
+    char apart[AGE_TEXT];
 
-    if (c->clocks_apart_s == 0 || apart_s <= c->clocks_apart_s)
+    if (c->clocks_apart_s == 0 || apart_ms / 1000 <= c->clocks_apart_s)
         return 0;
     return err_set(
         e, ERR_REFUSED,
-        "LL-5002 the clock of %s is %lld s %s ours: what is due is charged by it; "
+        "LL-5002 the clock of %s is %s %s ours: what is due is charged by it; "
         "put both right (NTP), or allow more with pool.clocks_apart_s",
-        server, (long long)apart_s, ahead_ms < 0 ? "behind" : "ahead of");
+        server, age_text(apart_ms, apart), ahead_ms < 0 ? "behind" : "ahead of");
 }
 
 int clocks_check_postgres(const struct session *s, int64_t *server_us, struct err *e)

@@ -1,4 +1,6 @@
 /* commit: one batch from pull to release, and its transactions. */
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
@@ -135,16 +137,22 @@ static int transact(struct session *s, int64_t only, struct err *e)
 
 /* ---- when it breaks ---- */
 
+/* A trigger that asks another server may report that one's end, with which the server
+ * itself would end our session. When the disk is full, no row is tried before another.
+ */
+static bool is_of_another_server(const struct err *e)
+{
+    return strncmp(e->sqlstate, "08", 2) == 0 || strncmp(e->sqlstate, "57P", 3) == 0;
+}
+
 /* True if an error may be of one of the rows: neither a server's state nor a collision.
- * ERR_CONN may be in a trigger alone, which asks another server: when the disk is full,
- * no row is tried before another. An object that is missing or denied when the rows
- * are claimed may be a trigger's. */
+ * An object that is missing or denied when the rows are claimed may be a trigger's. */
 static bool may_be_a_row(const struct session *s, const struct err *e)
 {
     if (e->code == ERR_DENIED || e->code == ERR_SCHEMA)
         return s->attempt.rows.n > 0 && pg_is_usable(s->pg);
     return e->code != ERR_UNKNOWN && e->code != ERR_REDIS && e->code != ERR_CONFLICT &&
-           e->code != ERR_TIMEOUT && (e->code != ERR_CONN || e->is_in_trigger) &&
+           e->code != ERR_TIMEOUT && (e->code != ERR_CONN || is_of_another_server(e)) &&
            pg_is_usable(s->pg);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "worker/batch/batch.h"
 
 static int write_row(struct session *s, const struct incident *i, struct err *e)
@@ -63,6 +64,7 @@ void incident_log(struct session *s,
 
     (void)snprintf(i.resource, sizeof i.resource, "%s", resource);
     (void)snprintf(i.detail, sizeof i.detail, "%s", detail);
+    utf8_cut(i.detail);
     (void)snprintf(event, sizeof event, "lock.%s", kind);
     log_warn(event,
              "code=LL-6003 phase=%s resource=%s token=%" PRId64 " xid=%" PRId64

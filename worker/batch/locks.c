@@ -1,6 +1,7 @@
 /* locks: the keys of a batch in Redis. */
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -12,19 +13,42 @@ int batch_redis_fault(const struct session *s, int code, struct err *e)
                    ll_error(s->locks));
 }
 
-static int lock_fault(struct session *s, int code, struct err *e)
+/* No lock: is it that the servers of a quorum started too lately? */
+static int refuse(struct session *s, int code, struct err *e)
 {
     char words[256];
 
     (void)snprintf(words, sizeof words, "%s", ll_error(s->locks));
-    if (code == LL_E_UNCERTAIN) {
-        session_count(s, COUNT_uncertain, 1);
-        incident_log(s, "uncertain", "acquire", s->batch->keys[0].name, words);
-    }
     s->is_early = code == LL_E_NO_QUORUM && ll_connect(s->locks) == LL_OK;
     if (s->is_early)
         return err_set(e, ERR_REDIS, "LL-4003 %s", words);
     return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code), words);
+}
+
+static int lock_fault(struct session *s, int code, struct err *e)
+{
+    if (code == LL_E_UNCERTAIN) {
+        session_count(s, COUNT_uncertain, 1);
+        incident_log(s, "uncertain", "acquire", s->batch->keys[0].name,
+                     ll_error(s->locks));
+    }
+    return refuse(s, code, e);
+}
+
+int batch_try_lock(struct session *s, struct err *e)
+{
+    char name[RESOURCE_NAME];
+    int code;
+
+    if (s->locks == NULL)
+        return 0;
+    (void)snprintf(name, sizeof name, "check:%ld", (long)getpid());
+    code = ll_try(s->lock, name, (uint32_t)s->config->lease_ms);
+    if (code == LL_OK)
+        code = ll_release(s->lock);
+    if (ll_granted(s->lock) > 0)
+        ll_abandon(s->lock);
+    return code >= 0 ? 0 : refuse(s, code, e);
 }
 
 /* A key that is met again after less time is the same wait. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/utf8.h"
 #include "worker/batch/batch.h"
 
 /* Keys of a partition are called as those of the table, with the month: _2026_11. */
@@ -38,6 +39,7 @@ int park_items(
     struct pg_result *res;
 
     (void)snprintf(reason, sizeof reason, "%.250s", why); /* may be e's own words */
+    utf8_cut(reason);
     if (pg_exec(s->pg, s->job->park, params, 4, &res, e) != 0)
         return err_wrap(e, "park");
     s->batch->out.worked += n;

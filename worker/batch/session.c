@@ -6,9 +6,9 @@
 
 #include "common/base/secret.h"
 
-/* A worker asks something of PostgreSQL every two seconds at least. One that is frozen
- * must not keep the others standing by, of a job that one worker serves. */
-enum { SILENT_MS = 10000 };
+/* One that is frozen must not keep the others standing by, of a job that one worker
+ * serves. */
+enum { SILENT_MS = 2 * HEARTBEAT_MS };
 
 void (*session_hook)(const struct session *s, enum hook_point point);
 
@@ -96,7 +96,7 @@ static void close_locks(struct session *s)
 int session_open_locks(struct session *s, struct err *e)
 {
     const struct config *c = s->config;
-    char password[CONFIG_TEXT], why[160];
+    char password[SECRET_SIZE], why[160];
     struct ll_options options = {
         .size = sizeof options,
         .url = c->redis_url,
@@ -112,14 +112,16 @@ int session_open_locks(struct session *s, struct err *e)
         return 0;
     s->secret = secret_stamp(c->redis_password_file); /* before it is read */
     if (c->redis_password_file[0] != '\0') {
-        if (secret_read(c->redis_password_file, password, sizeof password, e) != 0)
+        if (secret_read(c->redis_password_file, password, e) != 0)
             return (int)e->code;
         options.password = password;
     }
     code = ll_open(&s->locks, &options, why, sizeof why);
     secret_wipe(password, sizeof password);
-    if (code == LL_E_INVAL || code == LL_E_TLS)
-        return err_set(e, ERR_CONFIG, "LL-2016 redis.url or locks.prefix: %s", why);
+    if (code == LL_E_INVAL || code == LL_E_TLS) {
+        (void)err_set(e, ERR_CONFIG, "LL-2016 redis.url or locks.prefix: %s", why);
+        return config_refuse(c, "redis.url", e);
+    }
     if (code == LL_OK) {
         s->lock = ll_new(s->locks);
         s->serving = ll_new(s->locks);

@@ -13,6 +13,10 @@
 
 enum { WORKER_NAME = 48, INCIDENTS_KEPT = 16, BUSY_SHOWN = 4 };
 
+/* A worker that is well says something to PostgreSQL so often, whatever it waits for.
+ * The view live_workers has those of the last two times. */
+enum { HEARTBEAT_MS = 5000 };
+
 /* Every worker counts these; the counters of its job follow from COUNT_JOB on. busy:
  * keys that another holder had; row_locked: keys that we held in Redis while another
  * session had their row, which is busy without Redis. */

@@ -10,6 +10,8 @@
 #include "common/base/clock.h"
 #include "worker/cli/migrate.h"
 
+enum { URL_SHOWN = 280 };
+
 enum { TRIES = 30, PAUSE_MS = 1000 }; /* each with a wait of two seconds for a lock */
 
 const struct cli_program *cli_program;
@@ -62,6 +64,7 @@ static const struct ending endings[] = {
     {ERR_REFUSED,  EXIT_REFUSED,  ""},
     {ERR_SCHEMA,   EXIT_REFUSED,  ""},
     {ERR_INVALID,  EXIT_USAGE,    ""},
+    {ERR_CONSTRAINT, EXIT_USAGE,  ""},
 };
 
 /* clang-format on */
@@ -117,6 +120,34 @@ bool cli_tries_again(const char *verb, const char *what, int *tries, struct err 
 
 /* ---- connections ---- */
 
+int cli_name_server(const struct config *c, struct err *e)
+{
+    char url[2 * CONFIG_TEXT];
+
+    (void)config_mask(c->postgres_url, url, sizeof url);
+    return err_wrap(e, "postgres.url %.*s%s", URL_SHOWN, url,
+                    strlen(url) > URL_SHOWN ? "..." : "");
+}
+
+int cli_check_now(const char *now, int64_t now_us, int64_t server_us, struct err *e)
+{
+    return now_us <= server_us
+               ? 0
+               : err_set(e, ERR_INVALID,
+                         "LL-5003 --now %s is later than the database's clock, and "
+                         "nothing happens before its time",
+                         now);
+}
+
+int cli_ask_now(struct pg *pg, const char *now, int64_t now_us, struct err *e)
+{
+    int64_t server_us;
+
+    return pg_ask(pg, SQL_RUN_READ_CLOCK, NULL, 0, &server_us, e) != 0
+               ? (int)e->code
+               : cli_check_now(now, now_us, server_us, e);
+}
+
 int cli_connect_within(const struct config *c,
                        const char *verb,
                        const struct cli_limits *limits,
@@ -124,7 +155,6 @@ int cli_connect_within(const struct config *c,
                        struct err *e)
 {
     char name[64];
-    char url[2 * CONFIG_TEXT];
     struct pg_options o = {
         .url = c->postgres_url,
         .password_file = c->postgres_password_file,
@@ -138,10 +168,7 @@ int cli_connect_within(const struct config *c,
 
     (void)snprintf(name, sizeof name, "ledgerlock %s", verb);
     cli_progress("connecting to PostgreSQL");
-    if (pg_open(out, &o, e) != 0)
-        return err_wrap(e, "postgres.url %s",
-                        config_mask(c->postgres_url, url, sizeof url));
-    return 0;
+    return pg_open(out, &o, e) != 0 ? cli_name_server(c, e) : 0;
 }
 
 int cli_connect(const struct config *c,
@@ -162,6 +189,17 @@ int cli_open(const struct config *c, const char *verb, struct pg **out, struct e
     return migrate_check(*out, e);
 }
 
+/* PostgreSQL names the right, but not who has it. */
+void cli_name_role(const char *verb, struct err *e)
+{
+    const struct cli_verb *v = cli_find(verb);
+    size_t n = strlen(e->msg);
+
+    if (e->code == ERR_DENIED && v != NULL && v->who != NULL)
+        (void)snprintf(e->msg + n, sizeof e->msg - n, "; `%s %s` is for %s",
+                       cli_program->name, verb, v->who);
+}
+
 enum exit_code
 cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *arg)
 {
@@ -174,5 +212,8 @@ cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *ar
         code = work(pg, arg, &e);
     cli_progress_end();
     pg_close(pg);
-    return code == 0 ? EXIT_OK : cli_fail(&e);
+    if (code == 0)
+        return EXIT_OK;
+    cli_name_role(verb, &e);
+    return cli_fail(&e);
 }

@@ -37,8 +37,9 @@ struct cli_verb {
     const struct cli_flag *flags; /* ends with a row whose name is NULL; may be NULL */
     void *values;                 /* the struct that flags fill; holds the defaults */
     enum exit_code (*run)(const struct config *c, int argc, char **argv);
-    int max_words;       /* most words that are not flags */
-    const char *words;   /* what the first of them may be, for completion; or NULL */
+    const char *who;   /* may run it: "members of ledgerlock_support"; NULL: anybody */
+    int max_words;     /* most words that are not flags */
+    const char *words; /* what the first of them may be, for completion; or NULL */
     bool without_config; /* runs on defaults, without file and environment */
 };
 
@@ -73,8 +74,9 @@ void cli_help(void);
 void cli_help_verb(const struct cli_verb *verb);
 void cli_help_settings(void);
 
-/* The value of a setting in the help: "URL". */
+/* The value of a setting and of a flag in the help: "URL"; "": the flag has none. */
 const char *cli_value_word(const struct config_option *o);
+const char *cli_flag_word(const struct cli_flag *f);
 
 /* The meaning of an exit code, in the order of the numbers. */
 struct cli_exit {
@@ -103,6 +105,10 @@ void cli_man_settings(void);
 /* The program after main: parses, loads the configuration, runs the verb. */
 enum exit_code cli_main(const struct cli_program *program, int argc, char **argv);
 
+/* The configuration file of this call, from --config or LEDGERLOCK_CONFIG; NULL: none.
+ */
+const char *cli_config_path(void);
+
 /* Loads the configuration again from file, environment and the flags of the call.
  * *fresh is complete only when it returns 0; then the log uses it, unless an option
  * changed that needs a restart. */
@@ -116,8 +122,8 @@ enum exit_code cli_fail(const struct err *e);
 enum exit_code cli_usage(const char *verb, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Opens the connection of a verb that is not a worker: generous answer_ms (10 min), the
- * server's own timeouts, application_name "ledgerlock <verb>". */
+/* Opens the connection of a verb that is not a worker: generous answer_ms (10 min), no
+ * limit at the server, application_name "ledgerlock <verb>". */
 MUST_CHECK int
 cli_connect(const struct config *c, const char *verb, struct pg **out, struct err *e);
 
@@ -131,6 +137,21 @@ MUST_CHECK int cli_connect_within(const struct config *c,
                                   const struct cli_limits *limits,
                                   struct pg **out,
                                   struct err *e);
+
+/* Puts postgres.url before the message of a connection that failed, without its
+ * password; returns the class. */
+int cli_name_server(const struct config *c, struct err *e);
+
+/* Behind the message of a right that is missing: who may run the verb. */
+void cli_name_role(const char *verb, struct err *e);
+
+/* LL-5003 if --now is later than the clock of the server (both in microseconds). */
+MUST_CHECK int
+cli_check_now(const char *now, int64_t now_us, int64_t server_us, struct err *e);
+
+/* The same by the server's clock, which it asks. */
+MUST_CHECK int
+cli_ask_now(struct pg *pg, const char *now, int64_t now_us, struct err *e);
 
 /* As cli_connect, and checks that the schema is that of this program. The caller closes
  * *out, also on error; it is NULL if it was not opened. */

@@ -27,20 +27,27 @@ static int load_flags(const struct cli_parsed *p, struct config *c, struct err *
     return 0;
 }
 
+static const char *path_of(const struct cli_parsed *p)
+{
+    const char *path =
+        p->config_path != NULL ? p->config_path : getenv("LEDGERLOCK_CONFIG");
+
+    return path != NULL && path[0] != '\0' ? path : NULL;
+}
+
 static int load(const struct cli_parsed *p, struct config *c, struct err *e)
 {
-    const char *path = p->config_path;
-
     config_defaults(c);
     if (p->verb->without_config)
         return 0;
-    if (path == NULL)
-        path = getenv("LEDGERLOCK_CONFIG");
-    if (path != NULL && path[0] != '\0' && config_load_file(c, path, e) != 0)
+    if (path_of(p) != NULL && config_load_file(c, path_of(p), e) != 0)
         return (int)e->code;
     if (config_load_env(c, e) != 0 || load_flags(p, c, e) != 0)
         return (int)e->code;
-    return config_check(c, e);
+    if (config_check(c, e) != 0)
+        return (int)e->code;
+    return pg_check_url(c->postgres_url, e) != 0 ? config_refuse(c, "postgres.url", e)
+                                                 : 0;
 }
 
 static void start_log(const struct config *c)
@@ -102,16 +109,25 @@ static enum exit_code run_verb(struct cli_parsed *p, int argc, char **argv)
     return code;
 }
 
-/* A failed write to stdout is an error; a reader that closed the pipe is not. */
+/* A failed write to stdout is an error; a reader that closed the pipe is not. A write
+ * that failed before has left its errno to others: the next one fails for the same
+ * reason. */
 static enum exit_code finish(enum exit_code code)
 {
-    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+    bool has_failed = ferror(stdout) != 0;
+    bool fails = (has_failed && putchar('\n') == EOF) || fflush(stdout) != 0;
+
+    if ((!has_failed && !fails) || (fails && errno == EPIPE))
         return code;
-    if (errno == EPIPE)
-        return code;
-    (void)fprintf(stderr, "%s: cannot write the result: %s\n", cli_program->name,
-                  strerror(errno));
+    (void)fprintf(stderr, "%s: %s: %s\n", cli_program->name,
+                  "LL-9005 cannot write the result",
+                  fails ? strerror(errno) : "a part of it was not taken");
     return code == EXIT_OK ? EXIT_BUG : code;
+}
+
+const char *cli_config_path(void)
+{
+    return path_of(&invocation);
 }
 
 int cli_reload(struct config *fresh, struct err *e)

@@ -124,7 +124,7 @@ static void print_verb(const struct cli_verb *verb)
     for (const struct cli_flag *f = verb->flags; f != NULL && f->name != NULL; f++) {
         (void)printf(".br\n.B \\-\\-");
         print_text(f->name);
-        (void)printf("\n\\&");
+        (void)printf(" \\fI%s\\fR\n\\&", cli_flag_word(f));
         print_text(f->help);
         (void)printf(".\n");
     }

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "common/base/digits.h"
 #include "common/base/log.h"
@@ -39,24 +40,11 @@ int64_t progress_wait_ms(const struct progress *p, bool is_terminal, int64_t now
     return age_ms < PROGRESS_SILENT_MS ? PROGRESS_SILENT_MS - age_ms : MOVE_MS;
 }
 
-static void put_duration(int64_t ms, char *buf, size_t size)
-{
-    int64_t s = ms / 1000;
-
-    if (s < 60)
-        (void)snprintf(buf, size, "%" PRId64 " s", s);
-    else if (s < 3600)
-        (void)snprintf(buf, size, "%" PRId64 " min %" PRId64 " s", s / 60, s % 60);
-    else
-        (void)snprintf(buf, size, "%" PRId64 " h %" PRId64 " min", s / 3600,
-                       s / 60 % 60);
-}
-
 /* The rate of this work so far holds for the rest of it. */
 static void put_time(const struct progress *p, int64_t now_ms, char *buf, size_t size)
 {
     int64_t spent_ms = now_ms - p->work_ms;
-    char time[32];
+    char time[AGE_TEXT];
 
     buf[0] = '\0';
     if (spent_ms < 1000)
@@ -64,11 +52,10 @@ static void put_time(const struct progress *p, int64_t now_ms, char *buf, size_t
     if (p->total > 0 && p->done > 0) {
         double left = (double)(p->total - p->done) / (double)p->done;
 
-        put_duration((int64_t)((double)spent_ms * left), time, sizeof time);
-        (void)snprintf(buf, size, ", about %s still", time);
+        (void)snprintf(buf, size, ", about %s still",
+                       age_text((int64_t)((double)spent_ms * left), time));
     } else {
-        put_duration(spent_ms, time, sizeof time);
-        (void)snprintf(buf, size, ", %s so far", time);
+        (void)snprintf(buf, size, ", %s so far", age_text(spent_ms, time));
     }
 }
 

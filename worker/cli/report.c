@@ -11,8 +11,9 @@
 #include "common/base/digits.h"
 #include "common/base/money.h"
 #include "worker/cli/json.h"
+#include "worker/cli/wrap.h"
 
-enum { WIDTH = 80, NAME_WIDTH = 38 };
+enum { NAME_WIDTH = 38 };
 
 static const char *const BOLD = "\033[1m", *const RED = "\033[1;31m",
                          *const GREEN = "\033[32m";
@@ -175,26 +176,6 @@ static void print_totals(const json_t *totals)
 
 /* ---- invariants ---- */
 
-/* Text in indented lines of at most WIDTH, broken at blanks. */
-static void wrap(int indent, const char *text)
-{
-    size_t room = (size_t)(WIDTH - indent);
-
-    while (*text != '\0') {
-        size_t n = strlen(text);
-
-        if (n > room) {
-            n = room;
-            while (n > 0 && text[n] != ' ')
-                n--;
-            n = n == 0 ? room : n;
-        }
-        (void)printf("%*s%.*s\n", indent, "", (int)n, text);
-        text += n;
-        text += strspn(text, " ");
-    }
-}
-
 static void print_invariant(const json_t *row)
 {
     json_t *examples = json_object_get(row, "examples");
@@ -208,9 +189,9 @@ static void print_invariant(const json_t *row)
     (void)snprintf(text, sizeof text, "BROKEN %s",
                    digits_of(doc_int(row, "violations"), count));
     paint(RED, text);
-    wrap(4, doc_text(row, "sentence"));
+    wrap_print(4, "", doc_text(row, "sentence"));
     for (size_t i = 0; i < json_array_size(examples); i++)
-        wrap(6, json_string_value(json_array_get(examples, i)));
+        wrap_print(6, "", json_string_value(json_array_get(examples, i)));
 }
 
 void report_print(const json_t *audit)

@@ -10,7 +10,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv);
 const struct cli_verb verb_config = {
     .name = "config",
     .use = "check|show|sample",
-    .sentence = "check the settings, show what is in effect, print a sample",
+    .sentence = "checks the settings, shows what is in effect, prints a sample",
     .example = "ledgerlock config show --config config/ledgerlock.cfg",
     .run = run,
     .max_words = 1,

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "common/base/money.h"
 #include "worker/batch/session.h"
 #include "worker/cli/cli.h"
@@ -46,19 +47,21 @@ static int add_held(struct ll_client *locks,
 {
     json_t *rows = json_array(), *row;
     int code = held_read(locks, rows, e);
+    char left[AGE_TEXT];
     size_t i;
 
     json_array_foreach(rows, i, row)
     {
         for (size_t k = 0; code == 0 && k < pg_rows(names); k++) {
             if (strcmp(doc_text(row, "key"), pg_get_text(names, k, 0)) == 0)
-                code = add_wait(
-                    waits, "a lock key",
-                    json_sprintf("%s is held by %s with token %lld, "
-                                 "%lld ms left",
-                                 doc_text(row, "key"), doc_text(row, "holder"),
-                                 doc_int(row, "token"), doc_int(row, "left_ms")),
-                    e);
+                code =
+                    add_wait(waits, "a lock key",
+                             json_sprintf("%s is held by %s with token %lld, "
+                                          "%s left",
+                                          doc_text(row, "key"), doc_text(row, "holder"),
+                                          doc_int(row, "token"),
+                                          age_text(doc_int(row, "left_ms"), left)),
+                             e);
         }
     }
     json_decref(rows);
@@ -221,8 +224,10 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_explain = {
     .name = "explain",
+    .who = "members of ledgerlock_reader",
     .use = "order|subscription ID",
-    .sentence = "the life of one subscription or order, and what it waits for now",
+    .sentence =
+        "tells the life of one subscription or order, and what it waits for now",
     .example = "ledgerlock explain order 42",
     .flags = flags,
     .values = &values,

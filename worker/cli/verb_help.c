@@ -74,15 +74,24 @@ const char *cli_value_word(const struct config_option *o)
                                                                             : "TEXT";
 }
 
+const char *cli_flag_word(const struct cli_flag *f)
+{
+    static const char *const words[] = {
+        [CLI_BOOL] = "",     [CLI_INT] = "N",     [CLI_TEXT] = "TEXT",
+        [CLI_FILE] = "FILE", [CLI_TIME] = "TIME", [CLI_SPAN] = "DURATION"};
+
+    return words[f->type];
+}
+
 static void print_option(const struct config_option *o)
 {
     char bounds[96] = "", fallback[64] = "", help[400];
 
     if (o->type == OPTION_INT)
-        (void)snprintf(bounds, sizeof bounds, ", %lld to %lld", (long long)o->min,
+        (void)snprintf(bounds, sizeof bounds, " (%lld to %lld)", (long long)o->min,
                        (long long)o->max);
     if (o->type == OPTION_CHOICE)
-        (void)snprintf(bounds, sizeof bounds, ": %s", o->choices);
+        (void)snprintf(bounds, sizeof bounds, " (%s)", o->choices);
     if (o->fallback[0] != '\0')
         (void)snprintf(fallback, sizeof fallback, " [%s]", o->fallback);
     (void)snprintf(help, sizeof help, "%s%s%s", o->help, bounds, fallback);
@@ -100,9 +109,6 @@ static bool is_verb_flag(const struct cli_verb *verb, const char *name)
 
 static void print_verb_flag(const struct cli_verb *verb, const struct cli_flag *f)
 {
-    static const char *const words[] = {
-        [CLI_BOOL] = "",     [CLI_INT] = "N",     [CLI_TEXT] = "TEXT",
-        [CLI_FILE] = "FILE", [CLI_TIME] = "TIME", [CLI_SPAN] = "DURATION"};
     const char *at = (const char *)verb->values + f->offset;
     char help[400];
     const char *text = NULL;
@@ -113,13 +119,13 @@ static void print_verb_flag(const struct cli_verb *verb, const struct cli_flag *
     else if (f->type != CLI_BOOL)
         memcpy(&text, at, sizeof text);
     if (f->type == CLI_INT)
-        (void)snprintf(help, sizeof help, "%s, %lld to %lld [%lld]", f->help,
+        (void)snprintf(help, sizeof help, "%s (%lld to %lld) [%lld]", f->help,
                        (long long)f->min, (long long)f->max, (long long)n);
     else if (text != NULL && text[0] != '\0')
         (void)snprintf(help, sizeof help, "%s [%s]", f->help, text);
     else
         (void)snprintf(help, sizeof help, "%s", f->help);
-    print_flag(0, f->name, words[f->type], help);
+    print_flag(0, f->name, cli_flag_word(f), help);
 }
 
 /* True for a setting whose key begins with a word of the list. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "worker/batch/session.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/held.h"
@@ -26,17 +27,18 @@ static bool is_quorum;
 static void print_table(const json_t *doc)
 {
     const json_t *rows = json_object_get(doc, "locks");
+    char left[AGE_TEXT];
     size_t i;
     json_t *row;
 
     if (json_array_size(rows) > 0)
-        (void)printf("%-28s %-16s %18s %10s%s\n", "KEY", "HOLDER", "TOKEN", "LEFT MS",
+        (void)printf("%-28s %-16s %18s %11s%s\n", "KEY", "HOLDER", "TOKEN", "LEFT",
                      is_quorum ? " SERVERS" : "");
     json_array_foreach(rows, i, row)
     {
-        (void)printf("%-28s %-16.16s %18lld %10lld", doc_text(row, "key"),
+        (void)printf("%-28s %-16.16s %18lld %11s", doc_text(row, "key"),
                      doc_text(row, "holder"), doc_int(row, "token"),
-                     doc_int(row, "left_ms"));
+                     age_text(doc_int(row, "left_ms"), left));
         if (is_quorum)
             (void)printf(" %7lld", doc_int(row, "servers"));
         (void)putchar('\n');
@@ -138,7 +140,8 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 const struct cli_verb verb_locks = {
     .name = "locks",
     .use = "[release KEY]",
-    .sentence = "held locks with holder, token and time left; `release KEY` frees one",
+    .sentence =
+        "lists held locks with holder, token and time left; `release KEY` frees one",
     .example = "ledgerlock locks release user:42 --yes",
     .flags = flags,
     .values = &values,

@@ -158,6 +158,24 @@ static int start_identities(struct pg *pg, int64_t cell, struct err *e)
     return (int)e->code;
 }
 
+/* A name of a customer or of a SKU is text of any language. */
+static int check_encoding(struct pg *pg, struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_MIGRATE_READ_ENCODING, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    if (strcmp(pg_get_text(res, 0, 0), "UTF8") != 0)
+        (void)err_set(
+            e, ERR_REFUSED,
+            "LL-3109 the encoding of the database is %s, and texts of customers "
+            "need UTF8; make another: CREATE DATABASE shop ENCODING 'UTF8' "
+            "TEMPLATE template0",
+            pg_get_text(res, 0, 0));
+    pg_result_free(res);
+    return (int)e->code;
+}
+
 /* ---- the verb ---- */
 
 static struct values {
@@ -184,15 +202,19 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     (void)argv;
     if (cli_connect(c, "migrate", &pg, &e) != 0)
         return cli_fail(&e);
-    code = migrate_all(pg, values.dry_run, &missing_ct, &e);
+    code = check_encoding(pg, &e);
+    if (code == 0)
+        code = migrate_all(pg, values.dry_run, &missing_ct, &e);
     if (code == 0 && !values.dry_run && values.cell != NO_CELL)
         code = start_identities(pg, values.cell, &e);
     if (code == 0 && !values.dry_run)
         code = make_months(pg, &e);
     cli_progress_end();
     pg_close(pg);
-    if (code != 0)
+    if (code != 0) {
+        cli_name_role("migrate", &e);
         return cli_fail(&e);
+    }
     if (missing_ct == 0)
         (void)printf("schema is up to date (%d migrations, %d functions)\n",
                      (int)MIGRATION_COUNT, (int)FUNCTION_COUNT);
@@ -201,6 +223,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_migrate = {
     .name = "migrate",
+    .who = "the owner of the schema",
     .sentence = "makes the schema or brings it up to this program; safe to run again",
     .example = "ledgerlock migrate --postgres-url postgresql://owner@db/ledgerlock",
     .flags = flags,

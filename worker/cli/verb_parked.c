@@ -204,9 +204,10 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_parked = {
     .name = "parked",
+    .who = "members of ledgerlock_support",
     .use = "[list | release ITEM | release --all]",
     .sentence =
-        "rows that no worker works, with reasons; `release ITEM` gives one back",
+        "lists rows that no worker works, with reasons; `release ITEM` gives one back",
     .example = "ledgerlock parked release --all --reason balance_never_negative",
     .flags = flags,
     .values = &values,

@@ -78,8 +78,9 @@ static enum exit_code run_resume(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_pause = {
     .name = "pause",
+    .who = "members of ledgerlock_support",
     .use = "JOB",
-    .sentence = "no pool works a job any more, until it is resumed",
+    .sentence = "stops all pools from working a job, until it is resumed",
     .example = "ledgerlock pause billing --reason 'the bank is closed'",
     .flags = flags,
     .values = &values,
@@ -90,8 +91,9 @@ const struct cli_verb verb_pause = {
 
 const struct cli_verb verb_resume = {
     .name = "resume",
+    .who = "members of ledgerlock_support",
     .use = "JOB",
-    .sentence = "the pools work a paused job again",
+    .sentence = "lets the pools work a paused job again",
     .example = "ledgerlock resume billing",
     .run = run_resume,
     .max_words = 1,

@@ -179,7 +179,8 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_report = {
     .name = "report",
-    .sentence = "revenue, deposits, refunds and debts by month and currency",
+    .who = "members of ledgerlock_reader",
+    .sentence = "prints revenue, deposits, refunds and debts by month and currency",
     .example = "ledgerlock report --csv > months.csv",
     .flags = flags,
     .values = &values,

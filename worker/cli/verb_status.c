@@ -2,10 +2,12 @@
  * incidents. */
 #include <stdio.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
 #include "worker/cli/report.h"
+#include "worker/jobs/job.h"
 
 enum { SAMPLE_MS = 1000, WATCH_MS = 1000 };
 
@@ -62,6 +64,31 @@ static int add_more(struct pg *pg, json_t *doc, struct err *e)
     return code;
 }
 
+/* How long it takes until nothing is due, if the rate stays as it is. */
+static int add_burn_down(struct pg *pg, json_t *doc, struct err *e)
+{
+    json_t *jobs = json_object_get(doc, "jobs");
+    int code = 0;
+
+    for (int i = 0; code == 0 && i < JOB_TYPE_CT; i++) {
+        const struct job_type *job = job_types[i];
+        json_t *of = json_object_get(jobs, job->name);
+        const json_t *rates = json_object_get(of, "rates_per_s");
+        int64_t rate = 0, to_do;
+
+        for (size_t c = 0; job->counters[c].name != NULL; c++)
+            rate +=
+                job->counters[c].stays_due ? 0 : doc_int(rates, job->counters[c].name);
+        if (rate == 0 || doc_int(of, "due") == 0)
+            continue;
+        code = job_to_do(job, pg, doc_text(doc, "now"), &to_do, e);
+        if (code == 0)
+            code =
+                doc_put(of, "burn_down_s", json_integer((to_do + rate - 1) / rate), e);
+    }
+    return code;
+}
+
 static int gather(struct pg *pg, json_t *doc, struct err *e)
 {
     struct pg_result *res;
@@ -69,6 +96,7 @@ static int gather(struct pg *pg, json_t *doc, struct err *e)
 
     if (doc_read(doc, "now", pg, SQL_STATUS_READ_NOW, e) != 0 ||
         doc_jobs(doc, pg, doc_text(doc, "now"), e) != 0 || add_more(pg, doc, e) != 0 ||
+        add_burn_down(pg, doc, e) != 0 ||
         doc_read(doc, "workers", pg, SQL_STATUS_WORKERS, e) != 0 ||
         pg_exec(pg, SQL_AUDIT_TOTALS_INCIDENTS, NULL, 0, &res, e) != 0)
         return (int)e->code;
@@ -85,7 +113,7 @@ static void print_job(const char *name, json_t *job)
     json_t *rates = json_object_get(job, "rates_per_s"), *n;
     const json_t *paused = json_object_get(job, "paused");
     const char *counter;
-    char note[64];
+    char note[64], old[AGE_TEXT];
 
     (void)snprintf(note, sizeof note, "JOB %s", name);
     report_heading(note);
@@ -95,9 +123,12 @@ static void print_job(const char *name, json_t *job)
     if (doc_text(paused, "reason")[0] != '\0')
         (void)printf("  because: %.69s\n", doc_text(paused, "reason"));
     report_line("workers", doc_int(job, "workers"), "");
-    (void)snprintf(note, sizeof note, "oldest for %lld ms",
-                   doc_int(job, "oldest_due_ms"));
+    (void)snprintf(note, sizeof note, "oldest for %s",
+                   age_text(doc_int(job, "oldest_due_ms"), old));
     report_line("due", doc_int(job, "due"), doc_int(job, "due") > 0 ? note : "");
+    if (json_object_get(job, "burn_down_s") != NULL)
+        (void)printf("  all due rows in about %s, at the rate of the last second\n",
+                     age_text(doc_int(job, "burn_down_s") * 1000, old));
     report_line("future", doc_int(job, "future"), "");
     report_line("parked", doc_int(job, "parked"), "");
     json_object_foreach(json_object_get(job, "counters"), counter, n)
@@ -110,6 +141,7 @@ static void print_job(const char *name, json_t *job)
 
 static void print_workers(json_t *workers)
 {
+    char seen[AGE_TEXT], up[AGE_TEXT];
     size_t i;
     json_t *w;
 
@@ -117,14 +149,15 @@ static void print_workers(json_t *workers)
     if (json_array_size(workers) == 0)
         (void)puts("  none seen within ten seconds");
     else
-        (void)printf("  %-16s %-10s %4s %7s %7s %8s %9s %8s\n", "pool", "job", "slot",
-                     "pid", "seen ms", "up s", "batches", "busy");
+        (void)printf("  %-16s %-10s %4s %7s %7s %10s %9s %8s\n", "pool", "job", "slot",
+                     "pid", "seen", "up", "batches", "busy");
     json_array_foreach(workers, i, w)
     {
-        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7lld %8lld %9lld %8lld\n",
+        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7s %10s %9lld %8lld\n",
                      doc_text(w, "pool"), doc_text(w, "job"), doc_int(w, "slot"),
-                     doc_int(w, "pid"), doc_int(w, "seen_ms"), doc_int(w, "up_s"),
-                     doc_int(w, "batches"), doc_int(w, "busy"));
+                     doc_int(w, "pid"), age_text(doc_int(w, "seen_ms"), seen),
+                     age_text(doc_int(w, "up_s") * 1000, up), doc_int(w, "batches"),
+                     doc_int(w, "busy"));
     }
 }
 
@@ -194,6 +227,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_status = {
     .name = "status",
+    .who = "members of ledgerlock_reader",
     .sentence = "shows the backlog, rates, workers and incidents",
     .example = "ledgerlock status --json",
     .flags = flags,

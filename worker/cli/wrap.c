@@ -18,6 +18,9 @@ void wrap_print(size_t indent, const char *left, const char *text)
     while (*text != '\0') {
         size_t n = strcspn(text, " ");
 
+        if (n > WRAP_COLUMNS - indent)
+            n = WRAP_COLUMNS - indent;
+
         if (at > indent && at + 1 + n > WRAP_COLUMNS) {
             (void)printf("\n%*s", (int)indent, "");
             at = indent;

@@ -8,7 +8,7 @@ enum { WRAP_COLUMNS = 80 };
 
 /* Prints `left`, then `text` from column `indent` on, in as many lines as it takes; the
  * lines behind the first are blank up to that column. A `left` that is too long has a
- * line of its own. Only single blanks are broken. */
+ * line of its own. Lines break at blanks, and in words that are longer than a line. */
 void wrap_print(size_t indent, const char *left, const char *text);
 
 #endif

@@ -1,10 +1,10 @@
 /* doctor_host: files, limits and ports of this machine. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "worker/cli/cli.h"
 #include "worker/doctor/doctor.h"
 #include "worker/http/companion_http.h"
 
@@ -13,13 +13,13 @@ enum { FILES_MIN = 256 };
 /* The configuration decides which database is charged. */
 static void check_configuration(struct doctor *d, struct finding *f)
 {
-    const char *path = getenv("LEDGERLOCK_CONFIG");
+    const char *path = cli_config_path();
     struct stat st;
 
     (void)d;
-    path = path != NULL ? path : "ledgerlock.cfg";
-    if (stat(path, &st) != 0)
-        find(f, CHECK_OK, NULL, "there is no file %s", path);
+    if (path == NULL || stat(path, &st) != 0)
+        find(f, CHECK_OK, NULL,
+             "none is read: neither --config nor LEDGERLOCK_CONFIG names a file");
     else if ((st.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         find(f, CHECK_FAIL, "chmod go-w", "%s may be written by others", path);
     else

@@ -4,6 +4,7 @@
 
 #include "worker/cli/cli.h"
 #include "worker/cli/migrate.h"
+#include "worker/cli/rights.h"
 #include "worker/doctor/doctor.h"
 #include "worker/pool/pool.h"
 
@@ -82,32 +83,40 @@ static void check_drift(struct doctor *d, struct finding *f)
              "ledgerlock audit names each (schema_as_built)");
 }
 
-/* Runs a statement, whose rows then answer this check and others. */
-static void check_by_rows(struct doctor *d,
-                          struct finding *f,
-                          const char *name,
-                          const struct sql_text *sql,
-                          size_t param_ct)
+/* The rows that a check has asked for answer it, and others behind it. */
+static void find_asked(struct doctor *d,
+                       struct finding *f,
+                       const char *name,
+                       struct pg_result *rows,
+                       const struct err *e)
 {
-    const struct pg_param lease = pg_int8(d->config->lease_ms);
-    struct err e = {0};
-
     pg_result_free(d->tables);
-    d->tables = NULL;
-    if (d->server != NULL && pg_exec(d->pg, sql, &lease, param_ct, &d->tables, &e) != 0)
-        find(f, CHECK_FAIL, "ledgerlock migrate", "%s", e.msg);
+    d->tables = rows;
+    if (e->code != 0)
+        find(f, CHECK_FAIL, "ledgerlock migrate", "%s", e->msg);
     else
         find_row(d, name, f);
 }
 
 static void check_role(struct doctor *d, struct finding *f)
 {
-    check_by_rows(d, f, "role_rights", SQL_DOCTOR_RIGHTS, 0);
+    struct pg_result *rows = NULL;
+    struct err e = {0};
+
+    if (d->server != NULL)
+        (void)!rights_read(d->pg, &rows, &e);
+    find_asked(d, f, "role_rights", rows, &e);
 }
 
 static void check_dead_rows(struct doctor *d, struct finding *f)
 {
-    check_by_rows(d, f, "dead_rows", SQL_DOCTOR_TABLES, 1);
+    const struct pg_param lease = pg_int8(d->config->lease_ms);
+    struct pg_result *rows = NULL;
+    struct err e = {0};
+
+    if (d->server != NULL)
+        (void)!pg_exec(d->pg, SQL_DOCTOR_TABLES, &lease, 1, &rows, &e);
+    find_asked(d, f, "dead_rows", rows, &e);
 }
 
 const struct check checks_of_postgres[] = {

@@ -1,7 +1,8 @@
 /* doctor_redis: the lock servers. */
-#include <inttypes.h>
 #include <string.h>
 
+#include "common/base/age.h"
+#include "worker/batch/batch.h"
 #include "worker/doctor/doctor.h"
 
 static bool has_locks(const struct doctor *d, struct finding *f)
@@ -53,6 +54,25 @@ static void check_version(struct doctor *d, struct finding *f)
     check_code(d, f, LL_E_VERSION, "6.2 or newer", "Redis 6.2 or newer is needed");
 }
 
+/* The handshake needs fewer rights than a lock. */
+static void check_rights(struct doctor *d, struct finding *f)
+{
+    struct err e = {0};
+
+    if (!has_locks(d, f))
+        return;
+    if (d->lock_code != LL_OK)
+        check_code(d, f, LL_OK, "", "");
+    else if (batch_try_lock(&d->session, &e) == 0)
+        find(f, CHECK_OK, NULL, "its user may take and release a lock");
+    else
+        find(f, d->session.is_early ? CHECK_WARN : CHECK_FAIL,
+             d->session.is_early
+                 ? "wait: new servers of a quorum grant nothing yet"
+                 : "give the user these rights: config/redis-acl.example",
+             "%s", e.msg);
+}
+
 static void check_eviction(struct doctor *d, struct finding *f)
 {
     check_code(
@@ -62,6 +82,7 @@ static void check_eviction(struct doctor *d, struct finding *f)
 
 static void check_clock(struct doctor *d, struct finding *f)
 {
+    char apart[AGE_TEXT];
     int64_t apart_ms;
 
     if (!has_locks(d, f))
@@ -77,8 +98,8 @@ static void check_clock(struct doctor *d, struct finding *f)
              ? CHECK_FAIL
          : apart_ms > 1000 ? CHECK_WARN
                            : CHECK_OK,
-         "put both right by NTP: Redis' clock makes the tokens",
-         "%" PRId64 " ms from ours", apart_ms);
+         "put both right by NTP: Redis' clock makes the tokens", "%s from ours",
+         age_text(apart_ms, apart));
 }
 
 /* True if a URL of the list leads over TCP to another machine. */
@@ -129,11 +150,8 @@ static void check_user(struct doctor *d, struct finding *f)
 }
 
 const struct check checks_of_redis[] = {
-    {"redis_reachable", check_reachable},
-    {"redis_version", check_version},
-    {"redis_eviction", check_eviction},
-    {"redis_clock", check_clock},
-    {"redis_transport", check_transport},
-    {"redis_user", check_user},
-    {NULL, NULL},
+    {"redis_reachable", check_reachable}, {"redis_version", check_version},
+    {"redis_eviction", check_eviction},   {"redis_rights", check_rights},
+    {"redis_clock", check_clock},         {"redis_transport", check_transport},
+    {"redis_user", check_user},           {NULL, NULL},
 };

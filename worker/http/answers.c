@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "page_gen.h"
 #include "worker/http/http.h"
@@ -17,17 +18,34 @@ static size_t host_length(const char *host)
     return end != NULL ? (size_t)(end + 1 - host) : strcspn(host, ":");
 }
 
+/* A name of the list http.hosts. */
+static bool is_listed(const char *names, const char *host, size_t n)
+{
+    static const char between[] = ", ";
+
+    for (names += strspn(names, between); *names != '\0';
+         names += strspn(names, between)) {
+        size_t length = strcspn(names, between);
+
+        if (length == n && strncasecmp(names, host, n) == 0)
+            return true;
+        names += length;
+    }
+    return false;
+}
+
 /* A page of a stranger whose name was made to lead to our address sends that name. An
  * address, or a name without a dot, as in a network of containers, is nobody's on the
- * Internet. */
-static bool is_our_host(const char *host)
+ * Internet; other names are ours if the settings say so. */
+static bool is_our_host(const struct http *h, const char *host)
 {
     size_t n = host != NULL ? host_length(host) : 0;
 
     if (n == 0)
         return false;
     return host[0] == '[' || strspn(host, "0123456789.") >= n ||
-           memchr(host, '.', n) == NULL;
+           memchr(host, '.', n) == NULL ||
+           is_listed(h->order->config->http_hosts, host, n);
 }
 
 static bool
@@ -68,20 +86,32 @@ static const struct route {
     const char *url, *type;
     bool (*write)(const struct http *h, FILE *out); /* NULL: a file */
     enum page_id file;
-    bool of_chaos; /* only where faults may be started */
+
+    enum { FOR_US, FOR_ANY_HOST, FOR_CHAOS } whose; /* FOR_CHAOS: with faults alone */
 } routes[] = {
-    {"/", html, NULL, PAGE_INDEX, false},
-    {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, false},
-    {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, false},
-    {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, false},
-    {"/chaos.js", "text/javascript; charset=utf-8", NULL, PAGE_CHAOS, true},
-    {"/livez", answer_text, health_is_alive, 0, false},
-    {"/readyz", answer_text, health_is_ready, 0, false},
-    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0, false},
-    {"/plain", html, plain_write, 0, false},
-    {"/state", "application/json", write_state, 0, false},
-    {"/chaos", html, chaos_write, 0, true},
+    {"/", html, NULL, PAGE_INDEX, FOR_US},
+    {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, FOR_US},
+    {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, FOR_US},
+    {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, FOR_US},
+    {"/chaos.js", "text/javascript; charset=utf-8", NULL, PAGE_CHAOS, FOR_CHAOS},
+    {"/livez", answer_text, health_is_alive, 0, FOR_ANY_HOST},
+    {"/readyz", answer_text, health_is_ready, 0, FOR_ANY_HOST},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0,
+     FOR_ANY_HOST},
+    {"/plain", html, plain_write, 0, FOR_US},
+    {"/state", "application/json", write_state, 0, FOR_US},
+    {"/chaos", html, chaos_write, 0, FOR_CHAOS},
 };
+
+static const struct route *find_route(const struct http *h, const char *url)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (strcmp(url, routes[i].url) == 0 &&
+            (routes[i].whose != FOR_CHAOS || h->chaos != NULL))
+            return &routes[i];
+    }
+    return NULL;
+}
 
 static enum MHD_Result
 send_route(struct http *h, struct MHD_Connection *connection, const struct route *r)
@@ -110,9 +140,13 @@ send_route(struct http *h, struct MHD_Connection *connection, const struct route
         MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
 }
 
-static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connection)
+/* A HEAD listens to nothing. */
+static enum MHD_Result
+send_events(struct http *h, struct MHD_Connection *connection, bool is_head)
 {
-    struct MHD_Response *response = events_response(h, connection);
+    struct MHD_Response *response =
+        is_head ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)
+                : events_response(h, connection);
 
     if (response == NULL)
         return answer_words(h, connection, 503, "too many pages are open\n");
@@ -120,18 +154,26 @@ static enum MHD_Result send_events(struct http *h, struct MHD_Connection *connec
 }
 
 static enum MHD_Result
-route(struct http *h, struct MHD_Connection *connection, const char *url)
+route(struct http *h, struct MHD_Connection *connection, const char *url, bool is_head)
 {
+    const struct route *r = find_route(h, url);
+
     if (strcmp(url, "/events") == 0)
-        return send_events(h, connection);
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (strcmp(url, routes[i].url) == 0 &&
-            (!routes[i].of_chaos || h->chaos != NULL))
-            return send_route(h, connection, &routes[i]);
-    }
+        return send_events(h, connection, is_head);
+    if (r != NULL)
+        return send_route(h, connection, r);
     return answer_words(h, connection, 404,
                         "there are /, /plain, /metrics, /livez, /readyz, /state and "
                         "/events\n");
+}
+
+/* ---- methods ---- */
+
+static bool is_for_any_host(const struct http *h, const char *url)
+{
+    const struct route *r = find_route(h, url);
+
+    return r != NULL && r->whose == FOR_ANY_HOST;
 }
 
 enum MHD_Result answer(void *cls,
@@ -144,19 +186,22 @@ enum MHD_Result answer(void *cls,
                        void **con_cls)
 {
     const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    bool is_head = strcmp(method, "HEAD") == 0;
     struct http *h = cls;
-
-    bool is_post = h->chaos != NULL && strcmp(method, "POST") == 0;
+    bool is_post = strcmp(method, "POST") == 0 && chaos_has(h, url);
 
     (void)version;
-    if (!is_post && (strcmp(method, "GET") != 0 || *upload_data_size > 0))
-        return answer_words(h, connection, 405, "GET only\n");
-    if (!is_our_host(host))
+    if (strcmp(method, "OPTIONS") == 0)
+        return answer_methods(h, connection, 204, chaos_has(h, url));
+    if (!is_post && ((!is_head && strcmp(method, "GET") != 0) || *upload_data_size > 0))
+        return answer_methods(h, connection, 405, chaos_has(h, url));
+    if (!is_our_host(h, host) && !is_for_any_host(h, url))
         return answer_words(h, connection, 403,
-                            "ask by address, or by a name without a dot\n");
+                            "ask by address, by a name without a dot, or by a name "
+                            "of http.hosts\n");
     if (is_of_a_stranger(connection, is_post))
         return answer_words(h, connection, 403, "pages of others may not read this\n");
     if (is_post)
         return chaos_post(h, connection, url, upload_data, upload_data_size, con_cls);
-    return route(h, connection, url);
+    return route(h, connection, url, is_head);
 }

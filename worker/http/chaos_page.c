@@ -56,11 +56,17 @@ static const char *header(struct MHD_Connection *connection, const char *name)
 /* A browser names the page that sends a form; it must be one of ours. */
 static bool is_of_our_page(struct MHD_Connection *connection)
 {
-    static const char scheme[] = "http://";
+    static const char *const schemes[] = {"http://", "https://"}; /* by a proxy */
     const char *origin = header(connection, "Origin");
 
-    return strncmp(origin, scheme, sizeof scheme - 1) == 0 &&
-           strcmp(origin + sizeof scheme - 1, header(connection, "Host")) == 0;
+    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
+        size_t n = strlen(schemes[i]);
+
+        if (strncmp(origin, schemes[i], n) == 0 &&
+            strcmp(origin + n, header(connection, "Host")) == 0)
+            return true;
+    }
+    return false;
 }
 
 static bool is_a_form(struct MHD_Connection *connection)
@@ -85,13 +91,14 @@ static const struct chaos_action *find_action(const char *url)
     return NULL;
 }
 
-static enum MHD_Result begin(struct http *h,
-                             struct MHD_Connection *connection,
-                             const char *url,
-                             void **con_cls)
+bool chaos_has(const struct http *h, const char *url)
 {
-    if (find_action(url) == NULL)
-        return answer_words(h, connection, 405, "POST starts a fault only\n");
+    return h->chaos != NULL && find_action(url) != NULL;
+}
+
+static enum MHD_Result
+begin(struct http *h, struct MHD_Connection *connection, void **con_cls)
+{
     if (!is_of_our_page(connection))
         return answer_words(h, connection, 403, "only this page starts a fault\n");
     if (!is_a_form(connection))
@@ -133,7 +140,7 @@ enum MHD_Result chaos_post(struct http *h,
                            void **con_cls)
 {
     if (*con_cls == NULL)
-        return begin(h, connection, url, con_cls);
+        return begin(h, connection, con_cls);
     if (*size == 0)
         return finish(h, connection, url, *con_cls);
     append(*con_cls, data, *size);

@@ -1,11 +1,11 @@
 /* health: is the pool alive, and can it work; both are answered from memory. A worker
- * that has nothing to do asks Redis for nothing, so a thread of this process asks it,
- * with a connection of its own. */
-#include <inttypes.h>
+ * that has nothing to do asks Redis for nothing, so a thread of this process takes a
+ * lock now and then, with a connection of its own. */
 #include <stdio.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
-#include "worker/cli/held.h"
+#include "worker/batch/batch.h"
 #include "worker/http/http.h"
 
 enum { SILENT_MS = 10000 }; /* the supervisor goes round five times a second */
@@ -13,10 +13,11 @@ enum { SILENT_MS = 10000 }; /* the supervisor goes round five times a second */
 bool health_is_alive(const struct http *h, FILE *out)
 {
     int64_t silent_ms = clk_ms() - h->order->shared->tick_ms;
+    char silent[AGE_TEXT];
 
     if (silent_ms > SILENT_MS) {
-        (void)fprintf(out, "the supervisor has not gone round for %" PRId64 " s\n",
-                      silent_ms / 1000);
+        (void)fprintf(out, "the supervisor has not gone round for %s\n",
+                      age_text(silent_ms, silent));
         return false;
     }
     (void)fputs("ok\n", out);
@@ -58,13 +59,13 @@ bool health_is_ready(const struct http *h, FILE *out)
                       slot->trouble[0] != '\0' ? ": " : "", slot->trouble);
     }
     if (h->redis_trouble[0] != '\0')
-        (void)fprintf(out, "Redis does not answer: %s\n", h->redis_trouble);
+        (void)fprintf(out, "Redis grants no lock: %s\n", h->redis_trouble);
     else if (is_ok)
         (void)fputs("ok\n", out);
     return is_ok && h->redis_trouble[0] == '\0';
 }
 
-/* ---- is Redis there? ---- */
+/* ---- does Redis grant locks? ---- */
 
 enum { PING_MS = 2000, AGAIN_MS = 500 };
 
@@ -83,11 +84,8 @@ static int ping(struct session *s, struct err *e)
 
     if (code != 0 || s->locks == NULL) /* no locks in Redis are wanted */
         return code;
-    code = ll_connect(s->locks);
-    if (code == LL_OK)
-        return 0;
-    (void)held_error(s->locks, code, e);
-    session_forget_secret(s);
+    if (batch_try_lock(s, e) != 0)
+        session_forget_secret(s);
     return (int)e->code;
 }
 

@@ -50,11 +50,13 @@ static int http_open(const struct config *c, int *fd, struct err *e)
     if (c->http_listen[0] == '\0')
         return 0;
     info = ask_addresses(c->http_listen);
-    if (info == NULL)
-        return err_set(e, ERR_CONFIG,
-                       "LL-2018 http.listen \"%s\" is no [address:]port, as in 9464 or "
-                       "127.0.0.1:9464",
-                       c->http_listen);
+    if (info == NULL) {
+        (void)err_set(e, ERR_CONFIG,
+                      "LL-2018 http.listen \"%s\" is no [address:]port, as in 9464 or "
+                      "127.0.0.1:9464",
+                      c->http_listen);
+        return config_refuse(c, "http.listen", e);
+    }
     code = listen_at(info, fd);
     freeaddrinfo(info);
     if (code == 0)
@@ -264,9 +266,7 @@ static void serve(const struct companion_order *order)
 
     (void)sigemptyset(&stops);
     (void)sigaddset(&stops, SIGTERM);
-    (void)sigaddset(&stops, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &stops, NULL);
-    (void)signal(SIGHUP, SIG_IGN);
     if (order->allow_chaos)
         h.chaos = chaos_open(&h);
     h.daemon = start(&h);

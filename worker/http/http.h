@@ -46,7 +46,7 @@ struct http {
     int64_t stale_ms;        /* they are read again before they are so old */
     char trouble[300];       /* why the tables could not be read; "" */
     char audit_trouble[300]; /* why the last whole audit failed; "" */
-    char redis_trouble[300]; /* why Redis does not answer; "" */
+    char redis_trouble[300]; /* why Redis grants no lock; "" */
     struct listener *listeners;
     size_t listener_ct;
     bool is_ending;
@@ -131,6 +131,12 @@ enum MHD_Result answer_words(struct http *h,
                              unsigned status,
                              const char *words);
 
+/* No words, but the methods that the path takes: of a button POST, of all else GET. */
+enum MHD_Result answer_methods(struct http *h,
+                               struct MHD_Connection *connection,
+                               unsigned status,
+                               bool may_post);
+
 /* The browser is to GET this path next. */
 enum MHD_Result
 answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path);
@@ -146,7 +152,10 @@ json_t *chaos_document(const struct chaos *c);
 /* Reads the figures of the unguarded side into the document, if a shop keeps some. */
 MUST_CHECK int chaos_read_plain(struct pg *pg, json_t *doc, struct err *e);
 
-/* One call of a POST, as of MHD_AccessHandlerCallback. */
+/* True for the path of a button. */
+bool chaos_has(const struct http *h, const char *url);
+
+/* One call of a POST to one, as of MHD_AccessHandlerCallback. */
 enum MHD_Result chaos_post(struct http *h,
                            struct MHD_Connection *connection,
                            const char *url,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "worker/cli/json.h"
 #include "worker/http/http.h"
@@ -112,6 +113,7 @@ static void put_verdict(FILE *f, const json_t *doc, long long late_ms)
     const json_t *newest = json_array_get(json_object_get(tables, "newest"), 0);
     const char *verdict = doc_text(doc, "verdict");
     long long age_ms = doc_int(doc, "tables_age_ms") + late_ms;
+    char ago[AGE_TEXT];
     bool is_known = strcmp(verdict, "bad") == 0 || (strcmp(verdict, "good") == 0 &&
                                                     age_ms <= doc_int(doc, "stale_ms"));
 
@@ -124,9 +126,9 @@ static void put_verdict(FILE *f, const json_t *doc, long long late_ms)
     put_figures(f, newest);
     (void)fprintf(f,
                   "<p>Among the newest %lld charges, %lld wallets and %lld SKUs, read "
-                  "%lld s ago.</p>\n",
+                  "%s ago.</p>\n",
                   doc_int(newest, "charges"), doc_int(newest, "wallets"),
-                  doc_int(newest, "skus"), age_ms / 1000);
+                  doc_int(newest, "skus"), age_text(age_ms, ago));
 }
 
 static void put_trouble(FILE *f, const char *of, const char *trouble)
@@ -141,15 +143,16 @@ static void put_trouble(FILE *f, const char *of, const char *trouble)
 static void put_audit(FILE *f, const json_t *audit, long long late_ms)
 {
     json_t *broken = json_object_get(audit, "broken"), *name;
+    char ago[AGE_TEXT];
     size_t i;
 
     if (!json_is_object(audit)) {
         (void)fputs("<p>No whole audit has ended yet.</p>\n", f);
         return;
     }
-    (void)fprintf(f, "<p>The last whole audit (%lld invariants, %lld s ago): %s",
+    (void)fprintf(f, "<p>The last whole audit (%lld invariants, %s ago): %s",
                   doc_int(audit, "invariants"),
-                  (doc_int(audit, "age_ms") + late_ms) / 1000,
+                  age_text(doc_int(audit, "age_ms") + late_ms, ago),
                   json_array_size(broken) == 0 ? "no promise is broken." : "BROKEN:");
     json_array_foreach(broken, i, name)
     {
@@ -186,6 +189,7 @@ static void put_document(FILE *f, const json_t *doc)
     json_t *read = json_object_get(doc, "tables"), *job;
     long long late_ms = document_now_ms() - doc_int(doc, "at_ms"); /* the document */
     const char *name;
+    char old[AGE_TEXT];
 
     put_verdict(f, doc, late_ms);
     put_trouble(f, "PostgreSQL", doc_text(doc, "trouble"));
@@ -195,8 +199,8 @@ static void put_document(FILE *f, const json_t *doc)
     put_chaos(f, doc);
     json_object_foreach(json_object_get(read, "jobs"), name, job)
     {
-        (void)fprintf(f, "<p>%s: %lld due, the oldest for %lld s; %lld parked</p>\n",
-                      name, doc_int(job, "due"), doc_int(job, "oldest_due_ms") / 1000,
+        (void)fprintf(f, "<p>%s: %lld due, the oldest for %s; %lld parked</p>\n", name,
+                      doc_int(job, "due"), age_text(doc_int(job, "oldest_due_ms"), old),
                       doc_int(job, "parked"));
     }
     put_table(f, "Workers", json_object_get(doc, "workers"));

@@ -52,6 +52,20 @@ enum MHD_Result answer_words(struct http *h,
                                                        MHD_RESPMEM_MUST_COPY));
 }
 
+enum MHD_Result answer_methods(struct http *h,
+                               struct MHD_Connection *connection,
+                               unsigned status,
+                               bool may_post)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+
+    if (response != NULL)
+        (void)MHD_add_response_header(
+            response, "Allow", may_post ? "POST, OPTIONS" : "GET, HEAD, OPTIONS");
+    return answer_with(h, connection, status, answer_text, response);
+}
+
 enum MHD_Result
 answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path)
 {

@@ -15,8 +15,8 @@
 MUST_CHECK int
 view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e);
 
-/* For how many times as long as a reading took the tables are left alone; with
- * --allow-chaos, which is for a demonstration, somebody watches. */
+/* For how many times as long as a reading took the tables are left alone; less while
+ * somebody watches: `top`, and a demonstration with --allow-chaos. */
 enum { VIEW_REST = 50, VIEW_REST_WATCHED = 5 };
 
 /* How long to leave them alone: so many times as long as the reading took, at least 1 s

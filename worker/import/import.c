@@ -14,6 +14,8 @@ static struct {
     const char *orders, *subscriptions, *stock, *rejects, *deposit, *now;
 } flags;
 
+static int64_t now_us; /* --now as a number */
+
 /* Bounds the opening deposit: the sum over millions of users must fit into 64 bits. */
 #define DEPOSIT_MAX INT64_C(1000000000000)
 
@@ -21,8 +23,6 @@ static struct {
 
 static int fill(struct import *im, const struct config *c, char *now, struct err *e)
 {
-    int64_t us;
-
     im->currency = c->currency;
     im->files[IMPORT_ORDERS] = flags.orders;
     im->files[IMPORT_SUBSCRIPTIONS] = flags.subscriptions;
@@ -38,10 +38,10 @@ static int fill(struct import *im, const struct config *c, char *now, struct err
     if (im->deposit_minor < 0 || im->deposit_minor > DEPOSIT_MAX)
         return err_set(e, ERR_INVALID, "LL-8003 --deposit is %s",
                        im->deposit_minor < 0 ? "negative" : "too large");
-    if (flags.now != NULL && !timestamp_parse(flags.now, &us))
+    if (flags.now != NULL && !timestamp_parse(flags.now, &now_us))
         return err_set(e, ERR_INVALID,
                        "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
-    im->now = flags.now != NULL ? timestamp_format(us, now, TIMESTAMP_TEXT) : NULL;
+    im->now = flags.now != NULL ? timestamp_format(now_us, now, TIMESTAMP_TEXT) : NULL;
     return 0;
 }
 
@@ -73,6 +73,7 @@ static int prepare(struct import *im, struct err *e)
         SQL_IMPORT_CREATE_STOCK,
         SQL_IMPORT_CREATE_SUBSCRIPTIONS,
         SQL_IMPORT_CREATE_ORDERS,
+        SQL_IMPORT_CREATE_HEADS,
         SQL_IMPORT_CREATE_BAD,
     };
 
@@ -104,6 +105,8 @@ static int import(struct pg *pg, void *arg, struct err *e)
     struct replace *rejects = &im->rejects;
 
     im->pg = pg;
+    if (flags.now != NULL && cli_ask_now(pg, flags.now, now_us, e) != 0)
+        return (int)e->code;
     if (pg_begin(pg, e) != 0 || prepare(im, e) != 0)
         return (int)e->code;
     for (int id = 0; id < IMPORT_KINDS; id++) {
@@ -186,10 +189,10 @@ static const struct cli_flag flag_table[] = {
 
 const struct cli_verb verb_import = {
     .name = "import",
+    .who = "the owner of the schema",
     .sentence =
-        "bring in orders, subscriptions and stock from CSV files, all or nothing",
-    .example =
-        "ledgerlock import --stock stock.csv --orders orders.csv --rejects bad.csv",
+        "brings in orders, subscriptions and stock from CSV files, all or nothing",
+    .example = "ledgerlock import --stock stock.csv --orders orders.csv",
     .flags = flag_table,
     .values = &flags,
     .settings = "import.",

@@ -1,6 +1,6 @@
 /* import_steps: the steps of an import inside its transaction: from files to staging
- * tables, from these to the real tables, and bad lines to stderr and the rejects file.
- */
+ * tables (import_steps.c), from these to the real tables (import_store.c), and bad
+ * lines to stderr and the rejects file. */
 #ifndef LEDGERLOCK_IMPORT_STEPS_H
 #define LEDGERLOCK_IMPORT_STEPS_H
 
@@ -43,6 +43,7 @@ struct import {
     struct replace rejects;          /* opened when a file is wanted */
     const char *section;             /* of it: the file whose header stands last */
     size_t bad_ct;
+    size_t refused_ct; /* items that the database refused by an error */
     int64_t counts[IMPORT_COUNTS];
 };
 
@@ -51,8 +52,18 @@ struct import {
  * or its header is wrong. */
 MUST_CHECK int import_stage(struct import *im, enum import_kind_id id, struct err *e);
 
+/* A bad line: the first are told on stderr, all are put aside with the reason as one
+ * more column. raw is the line itself. */
+void import_report(struct import *im,
+                   enum import_kind_id id,
+                   size_t line,
+                   const char *reason,
+                   const char *raw,
+                   size_t raw_len);
+
 /* Checks the staged lines against the real tables, reports the bad ones, and creates
- * users, SKUs, subscriptions and orders from the others. */
+ * users, SKUs, subscriptions and orders from the others. A line over which PostgreSQL
+ * reports an error is a bad one, too. */
 MUST_CHECK int import_store(struct import *im, struct err *e);
 
 #endif

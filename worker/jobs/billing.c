@@ -44,6 +44,7 @@ const struct job_type job_billing = {
     .effects = SQL_BILLING_COUNT_EFFECTS,
     .park = SQL_BILLING_PARK_SUBSCRIPTIONS,
     .backlog = SQL_BILLING_COUNT_BACKLOG,
+    .to_do = SQL_BILLING_COUNT_PERIODS,
     .list_parked = SQL_BILLING_LIST_PARKED,
     .release_parked = SQL_BILLING_RELEASE_PARKED,
 };

@@ -30,3 +30,14 @@ int64_t job_batch_rows(const struct job_type *job, const struct config *c)
 {
     return c->batch > 0 ? c->batch : c->job_batch[row_of(job)];
 }
+
+int job_to_do(const struct job_type *job,
+              struct pg *pg,
+              const char *now,
+              int64_t *n,
+              struct err *e)
+{
+    const struct pg_param at = pg_text(now);
+
+    return pg_ask(pg, job->to_do != NULL ? job->to_do : job->backlog, &at, 1, n, e);
+}

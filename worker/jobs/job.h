@@ -84,6 +84,8 @@ struct job_type {
     /* For the verbs status and parked. */
     const struct sql_text *backlog; /* $1 now: one row: due, age of the oldest that is
                                        due in ms, future, parked */
+    const struct sql_text *to_do; /* $1 now: about how often its counters will count, if
+                                     an item may be due several times. NULL: due */
     const struct sql_text *list_parked;    /* $1 how many at most: row (what the item
                                               is), id, since as text, reason, by id */
     const struct sql_text *release_parked; /* $1 items: those that were given back to
@@ -109,6 +111,14 @@ bool job_is_shared(const struct job_type *job, const struct config *c);
 
 /* pool.<job>.poll_ms. */
 int64_t job_poll_ms(const struct job_type *job, const struct config *c);
+
+/* About how much is to be decided by this job until nothing is due: its counters that
+ * decide count so far. */
+MUST_CHECK int job_to_do(const struct job_type *job,
+                         struct pg *pg,
+                         const char *now,
+                         int64_t *n,
+                         struct err *e);
 
 /* The most rows of one transaction: pool.batch, or pool.<job>.batch if that is 0. */
 int64_t job_batch_rows(const struct job_type *job, const struct config *c);

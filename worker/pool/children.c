@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,9 +57,11 @@ void children_close(struct pool *p)
     free(p->children);
 }
 
-/* In the child it returns 0. */
+/* In the child it returns 0. Signals that a terminal sends to all of its processes are
+ * for the supervisor alone, which tells its children by TERM. */
 static pid_t fork_child(const struct pool *p, const char *title)
 {
+    static const int typed[] = {SIGINT, SIGQUIT, SIGHUP};
     pid_t pid;
 
     (void)fflush(NULL);
@@ -73,6 +76,8 @@ static pid_t fork_child(const struct pool *p, const char *title)
     if (getppid() != p->owner)
         _exit(EXIT_BUG);
     (void)prctl(PR_SET_NAME, title);
+    for (size_t i = 0; i < sizeof typed / sizeof typed[0]; i++)
+        (void)signal(typed[i], SIG_IGN);
     return 0;
 }
 
@@ -158,9 +163,12 @@ void children_tend(struct pool *p)
 
 void companion_died(struct pool *p, int status)
 {
-    log_warn("pool.http_died", "code=LL-5011 pid=%ld %s=%d", (long)p->companion.pid,
-             WIFSIGNALED(status) ? "signal" : "exit",
-             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    bool was_told = WIFEXITED(status) && WEXITSTATUS(status) == EXIT_OK;
+
+    if (!was_told) /* by TERM to all of our processes */
+        log_warn("pool.http_died", "code=LL-5011 pid=%ld %s=%d", (long)p->companion.pid,
+                 WIFSIGNALED(status) ? "signal" : "exit",
+                 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     p->companion.pid = 0;
 }
 

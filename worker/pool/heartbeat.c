@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "worker/pool/worker.h"
 
-enum { CHANGED_MS = 1000, IDLE_MS = 5000 };
+enum { CHANGED_MS = 1000 };
 
 void heartbeat_now(struct heartbeat *h, struct session *s)
 {
@@ -33,6 +33,11 @@ void heartbeat(struct heartbeat *h, struct session *s)
 {
     bool changed = memcmp(&h->written, s->counters, sizeof h->written) != 0;
 
-    if (clk_ms() - h->written_ms >= (changed ? CHANGED_MS : IDLE_MS))
+    if (clk_ms() - h->written_ms >= (changed ? CHANGED_MS : HEARTBEAT_MS))
         heartbeat_now(h, s);
+}
+
+int64_t heartbeat_due_ms(const struct heartbeat *h)
+{
+    return h->written_ms + HEARTBEAT_MS;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/session.h"
@@ -162,24 +163,53 @@ static struct total total(const struct pool *p, const struct job_type *job)
     return t;
 }
 
+/* How many items were decided. */
+static int64_t decided(const struct job_type *job, const struct counters *c)
+{
+    int64_t n = c->value[COUNT_parked];
+
+    for (size_t i = 0; job->counters[i].name != NULL; i++)
+        n += job->counters[i].stays_due ? 0 : c->value[COUNT_JOB + i];
+    return n;
+}
+
+/* How long it takes until nothing is due, if the rate stays so; "" if that is not
+ * known. */
+static void put_burn_down(int64_t left, int64_t per_s, char *text, size_t size)
+{
+    int64_t s = per_s > 0 ? (left + per_s - 1) / per_s : 0;
+    char age[AGE_TEXT];
+
+    text[0] = '\0';
+    if (s <= 0)
+        return;
+    if (log_is_human())
+        (void)snprintf(text, size, ", all due rows in about %s",
+                       age_text(s * 1000, age));
+    else
+        (void)snprintf(text, size, " burn_down_s=%" PRId64, s);
+}
+
 /* Totals since the start, and how many items a second since `since`. */
-static void
-say(const char *event, const struct total *t, const struct counters *since, int64_t ms)
+static void say(const char *event,
+                const struct total *t,
+                const struct counters *since,
+                int64_t ms,
+                int64_t left)
 {
     const struct job_type *job = t->job;
     const char *names[COUNTERS_MAX];
     size_t n = session_counter_names(job, names);
-    int64_t done = 0;
-    char text[600];
+    int64_t done = decided(job, &t->sum) - decided(job, since);
+    int64_t per_s = ms > 0 ? done * 1000 / ms : 0;
+    char text[600], burn_down[80];
 
-    for (size_t i = COUNT_JOB; i < n; i++) {
-        if (!job->counters[i - COUNT_JOB].stays_due)
-            done += t->sum.value[i] - since->value[i];
-    }
-    (void)counters_text(&t->sum, names, n, text, sizeof text);
-    log_info(event, "job=%s %s seconds=%" PRId64 ".%" PRId64 " %ss_per_s=%" PRId64,
-             job->name, text, ms / 1000, ms / 100 % 10, job->item,
-             ms > 0 ? done * 1000 / ms : 0);
+    (void)counters_text(&t->sum, names, n, log_is_human(), text, sizeof text);
+    put_burn_down(left, per_s, burn_down, sizeof burn_down);
+    log_info(event,
+             "job=%s %s%sseconds=%" PRId64 ".%" PRId64 " %ss_per_s=%" PRId64 "%s",
+             job->name, text, text[0] != '\0' ? " " : "", ms / 1000, ms / 100 % 10,
+             job->item, per_s, burn_down);
 }
 
 static void say_progress(struct pool *p)
@@ -193,7 +223,8 @@ static void say_progress(struct pool *p)
         const struct total t = total(p, job_types[i]);
 
         if (memcmp(&t.sum, &m->progress[i], sizeof t.sum) != 0)
-            say("pool.progress", &t, &m->progress[i], ms);
+            say("pool.progress", &t, &m->progress[i], ms,
+                p->order->to_do[i] - decided(t.job, &t.sum));
         m->progress[i] = t.sum;
     }
     m->progress_ms += ms;
@@ -235,7 +266,7 @@ int64_t monitor_end(const struct pool *p)
         if (t.workers == 0)
             continue;
         parked += t.sum.value[COUNT_parked];
-        say(event, &t, &nothing, clk_ms() - p->monitor.started_ms);
+        say(event, &t, &nothing, clk_ms() - p->monitor.started_ms, 0);
         if (!p->order->once)
             continue;
         (void)printf("%s%s: ", separator, t.job->name);

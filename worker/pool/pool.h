@@ -10,6 +10,8 @@ struct pool_order {
     unsigned jobs;         /* bits of the registry */
     const char *now;       /* NULL: the database's clock */
     bool once;
+    int64_t to_do[JOB_TYPE_CT]; /* once: about how much the counters of each job will
+                                   count, as it was read at the start; 0: not known */
     const struct companion *companion; /* used if companion_fd is not -1 */
     int companion_fd;                  /* closed by pool_run */
     bool allow_chaos;                  /* for the companion */
@@ -23,9 +25,9 @@ struct pool_order {
  * serve at once. */
 int64_t pool_workers(const struct config *c, int job);
 
-/* Runs until told to stop (TERM, INT: drain within config.grace_ms; a second one: at
- * once) or, with once, until every worker found nothing due. Works as process 1. With
- * once, prints one line that says what was done, left and parked. Returns the exit
+/* Runs until told to stop (TERM, INT, QUIT: drain within config.grace_ms; a second one:
+ * at once) or, with once, until every worker found nothing due. Works as process 1.
+ * With once, prints one line that says what was done, left and parked. Returns the exit
  * code: 0, 7 (work was left), 8 (something was parked), 9 (an error let nothing be
  * committed for config.give_up_ms), 70 (workers keep dying and nothing is committed),
  * or the worker's own when it asks not to be started again. */

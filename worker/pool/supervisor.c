@@ -18,6 +18,7 @@ enum {
     TICK_MS = 200,
     DEATHS_MAX = 10, /* of the pool, in a row, without a commit */
     RESTART_BASE_MS = 100,
+    TOLD_MS = 1000,      /* somebody may be about to tell all of our processes */
     RECOVER_CAP_MS = 250 /* when the dead one has left something to clear up */
 };
 
@@ -107,10 +108,13 @@ static void on_exit_of(struct pool *p, size_t i, int status)
     if (child->replacing && !p->draining) {
         child->replacing = false;
         child->start_at_ms = 0;
-    } else if (code == EXIT_OK || code == EXIT_LEFT || p->draining) {
+    } else if (p->draining ||
+               (p->order->once && (code == EXIT_OK || code == EXIT_LEFT))) {
         child->finished = true;
         if (code == EXIT_OK && !p->draining)
             forget_left(p, p->shared->slots[i].job);
+    } else if (code == EXIT_OK) { /* told by somebody else */
+        child->start_at_ms = clk_ms() + TOLD_MS;
     } else {
         schedule_restart(p, i, pid, status);
     }
@@ -140,7 +144,7 @@ static void reap(struct pool *p)
 
 static void on_stop(struct pool *p, int sig)
 {
-    const char *name = sig == SIGINT ? "INT" : "TERM";
+    const char *name = sig == SIGINT ? "INT" : sig == SIGQUIT ? "QUIT" : "TERM";
 
     if (!p->draining) {
         log_info("pool.draining", "signal=%s grace_ms=%" PRId64, name,
@@ -208,7 +212,7 @@ static void handle_signals(struct pool *p)
     static const struct timespec tick = {0, TICK_MS * 1000000L};
     int sig = sigtimedwait(&p->signals, NULL, &tick);
 
-    if (sig == SIGTERM || sig == SIGINT)
+    if (sig == SIGTERM || sig == SIGINT || sig == SIGQUIT)
         on_stop(p, sig);
     else if (sig == SIGHUP)
         on_reload(p);
@@ -242,6 +246,7 @@ static void block_signals(struct pool *p)
     (void)sigemptyset(&p->signals);
     (void)sigaddset(&p->signals, SIGTERM);
     (void)sigaddset(&p->signals, SIGINT);
+    (void)sigaddset(&p->signals, SIGQUIT);
     (void)sigaddset(&p->signals, SIGHUP);
     (void)sigaddset(&p->signals, SIGCHLD);
     (void)signal(SIGCHLD, SIG_DFL); /* while it is ignored no child can be waited for */

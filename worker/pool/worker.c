@@ -42,7 +42,7 @@ static void pause_ms(struct worker *w, int64_t ms)
 
 static void note_trouble(struct worker *w, enum slot_state state, const char *why)
 {
-    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.290s", why);
+    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.699s", why);
     w->slot->trouble_ms = clk_ms();
     w->slot->state = state;
 }
@@ -185,13 +185,28 @@ static int step(struct worker *w, struct err *e)
 }
 
 /* Another worker serves the job when this one could not work for longer than a lease.
- */
-static void stand_back(struct worker *w, bool is_whole)
+ * An error of rows is no reason: another worker would meet it, too. */
+static void stand_back(struct worker *w, const struct err *e)
 {
-    if (is_whole && w->slot->state == SLOT_WORKS)
+    enum slot_state state = w->slot->state;
+
+    if (state == SLOT_WORKS || (state == SLOT_FAULT && e->code != ERR_REFUSED))
         w->well_ms = clk_ms();
     else if (standby_yield(&w->session, clk_ms() - w->well_ms))
         pause_ms(w, STANDBY_YIELDS_MS);
+}
+
+/* Until the next pull; a long one is no silence. */
+static void rest(struct worker *w, int64_t ms)
+{
+    int64_t until_ms = clk_ms() + ms, left_ms = ms;
+
+    for (; !w->stopping && left_ms > 0; left_ms = until_ms - clk_ms()) {
+        int64_t beat_ms = heartbeat_due_ms(&w->heartbeat) - clk_ms();
+
+        pause_ms(w, beat_ms < left_ms ? beat_ms : left_ms);
+        heartbeat(&w->heartbeat, &w->session);
+    }
 }
 
 static enum exit_code live(struct worker *w)
@@ -205,23 +220,25 @@ static enum exit_code live(struct worker *w)
         int64_t begun_ms = clk_ms(), ms;
         struct err e = {0};
 
-        if (step(w, &e) != 0) {
+        bool is_whole = step(w, &e) == 0;
+
+        heartbeat(&w->heartbeat, s);
+        if (!is_whole) {
             ms = clk_ms() - begun_ms;
             survive(w, &e, failures++);
             schedule_fail(&w->schedule, out,
                           e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT, ms,
                           clk_ms());
-            stand_back(w, false);
+            stand_back(w, &e);
             continue;
         }
-        stand_back(w, true);
+        stand_back(w, &e);
         failures = 0;
-        heartbeat(&w->heartbeat, s);
         if (w->schedule.once &&
             pool_progress_is_done(&w->progress, s, w->slot->left, &code))
             return code;
         ms = clk_ms() - begun_ms;
-        pause_ms(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
+        rest(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
     }
     return EXIT_OK;
 }
@@ -277,9 +294,7 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     schedule_start(&w->schedule);
     (void)sigemptyset(&w->stops);
     (void)sigaddset(&w->stops, SIGTERM);
-    (void)sigaddset(&w->stops, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &w->stops, NULL);
-    (void)signal(SIGHUP, SIG_IGN); /* the supervisor's business */
 }
 
 enum exit_code worker_run(

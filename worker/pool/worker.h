@@ -33,7 +33,7 @@ struct slot {
     struct inflight inflight;
     volatile enum slot_state state;
     volatile pid_t pid;            /* by the supervisor; 0: no worker is in the slot */
-    char trouble[300];             /* why it got no further, */
+    char trouble[700];             /* why it got no further, */
     int64_t trouble_ms;            /* and when it last was so */
     char left[POOL_PROGRESS_LEFT]; /* run --once: the rows that it leaves, and why */
 };
@@ -50,7 +50,7 @@ struct shared {
 };
 
 /* The life of the worker in a slot; now: NULL for the database's clock. Works until it
- * is told to stop (TERM or INT, which it blocks and asks for), or, if once, until
+ * is told to stop (TERM, which it blocks and asks for), or, if once, until
  * nothing is due: EXIT_OK, or EXIT_LEFT when the due rows could not be had for three
  * leases (its slot says why). The pool had its first success before a worker was
  * started: what is refused since is waited for, and no error ends a worker. */
@@ -67,9 +67,12 @@ struct heartbeat {
     struct counters written;
 };
 
-/* Writes the counters, at most once a second, every five when they did not change.
- * Failing is no error: the next time they are written as a whole. */
+/* Writes the counters, at most once a second, each HEARTBEAT_MS when they did not
+ * change. Failing is no error: the next time they are written as a whole. */
 void heartbeat(struct heartbeat *h, struct session *s);
+
+/* When the next one is due (clk_ms). */
+int64_t heartbeat_due_ms(const struct heartbeat *h);
 
 /* The same at once. */
 void heartbeat_now(struct heartbeat *h, struct session *s);

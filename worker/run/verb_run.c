@@ -8,6 +8,7 @@
 #include "worker/batch/batch.h"
 #include "worker/cli/cli.h"
 #include "worker/cli/migrate.h"
+#include "worker/cli/rights.h"
 #include "worker/http/companion_http.h"
 #include "worker/pool/pool.h"
 
@@ -22,9 +23,9 @@ static struct {
 
 static const struct cli_flag flag_rows[] = {
     {"once", CLI_BOOL, offsetof(__typeof__(flags), once), 0, 0,
-     "until nothing is due; then say on one line what was done, left and parked"},
+     "work until nothing is due; then say on one line what was done, left and parked"},
     {"now", CLI_TIME, offsetof(__typeof__(flags), now), 0, 0,
-     "the time that counts as now (ISO 8601) instead of the database's clock; not a later one"},
+     "time that counts as now (default: the database's clock, and no later one)"},
     {"allow-chaos", CLI_BOOL, offsetof(__typeof__(flags), allow_chaos), 0, 0,
      "the page has buttons that kill workers, wipe Redis and more: for a demonstration"},
     {0},
@@ -55,13 +56,7 @@ static int check_postgres_clock(const struct session *s, struct err *e)
 
     if (clocks_check_postgres(s, &server_us, e) != 0)
         return (int)e->code;
-    if (flags.now != NULL && flags.now_us > server_us)
-        return err_set(
-            e, ERR_INVALID,
-            "LL-5003 --now %s is later than the database's clock, and nothing is "
-            "charged before its time",
-            flags.now);
-    return 0;
+    return flags.now != NULL ? cli_check_now(flags.now, flags.now_us, server_us, e) : 0;
 }
 
 static int check_redis(struct session *s, struct err *e)
@@ -77,8 +72,12 @@ static int check_redis(struct session *s, struct err *e)
     if (code == LL_E_EVICTING || code == LL_E_CLUSTER || code == LL_E_VERSION)
         return err_set(e, ERR_REFUSED, "LL-4007 %s", ll_error(s->locks));
     if (code != LL_OK)
-        return err_set(e, ERR_REDIS, "LL-4008 %s (redis.url %s)", ll_error(s->locks),
-                       "see `ledgerlock config show`");
+        return err_set(e, ERR_REDIS,
+                       "LL-4008 %s; see redis.url in `ledgerlock config show`",
+                       ll_error(s->locks));
+    if (batch_try_lock(s, e) != 0 && !s->is_early)
+        return (int)e->code;
+    *e = (struct err){0};
     return clocks_check_redis(s, e);
 }
 
@@ -129,13 +128,15 @@ static void make_months(const struct config *c)
     pg_close(pg);
 }
 
-/* A statement could not be prepared: reports a schema that is missing or older. */
+/* A statement could not be prepared: reports a role without rights, or a schema that is
+ * missing or older. */
 static void explain(const struct config *c, struct err *e)
 {
     struct err why = {0};
     struct pg *pg;
 
-    if (cli_connect(c, "run", &pg, &why) == 0 && migrate_check(pg, &why) != 0)
+    if (cli_connect(c, "run", &pg, &why) == 0 &&
+        (rights_check(pg, &why) != 0 || migrate_check(pg, &why) != 0))
         *e = why;
     pg_close(pg);
 }
@@ -145,17 +146,17 @@ static void explain(const struct config *c, struct err *e)
 static int preflight(const struct config *c, const struct job_type *job, struct err *e)
 {
     struct session s = {.config = c, .job = job, .name = "preflight"};
-    char url[CONFIG_TEXT];
     int code;
 
     cli_progress("connecting to PostgreSQL");
     code = session_connect(&s, e);
     if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
-        return err_wrap(e, "postgres.url %s",
-                        config_mask(c->postgres_url, url, sizeof url));
+        return cli_name_server(c, e);
     if (code == ERR_SCHEMA)
         explain(c, e);
     code = (int)e->code;
+    if (code == 0)
+        code = rights_check(s.pg, e);
     if (code == 0)
         code = migrate_check(s.pg, e);
     if (code == 0)
@@ -173,59 +174,79 @@ static int preflight(const struct config *c, const struct job_type *job, struct 
 }
 
 /* The job types named in a comma list, as bits of the registry. */
-static int parse_jobs(const char *list, unsigned *bits, struct err *e)
+static int parse_jobs(const struct config *c, unsigned *bits, struct err *e)
 {
     static const char known[] = JOB_TYPES(JOB_WORD); /* with a comma behind each */
 
     *bits = 0;
-    for (const char *p = list; *p != '\0'; p += *p == ',') {
+    for (const char *p = c->jobs; *p != '\0'; p += *p == ',') {
         size_t n = strcspn(p, ","), i = 0;
 
         while (i < JOB_TYPE_CT && (strlen(job_types[i]->name) != n ||
                                    strncmp(job_types[i]->name, p, n) != 0))
             i++;
-        if (i == JOB_TYPE_CT)
-            return err_set(
+        if (i == JOB_TYPE_CT) {
+            (void)err_set(
                 e, ERR_CONFIG,
                 "LL-2017 pool.jobs: no job is called \"%.*s\"; there are: %.*s", (int)n,
                 p, (int)sizeof known - 3, known);
+            return config_refuse(c, "pool.jobs", e);
+        }
         *bits |= 1u << i;
         p += n;
     }
-    if (*bits == 0)
-        return err_set(e, ERR_CONFIG, "LL-2017 pool.jobs names no job");
-    return 0;
+    if (*bits != 0)
+        return 0;
+    (void)err_set(e, ERR_CONFIG, "LL-2017 pool.jobs names no job");
+    return config_refuse(c, "pool.jobs", e);
+}
+
+static int count_to_do(struct pg *pg, struct pool_order *order, struct err *e)
+{
+    int code = 0;
+
+    cli_progress("counting what is due");
+    for (int job = 0; code == 0 && order->once && job < JOB_TYPE_CT; job++) {
+        if ((order->jobs & 1u << job) != 0)
+            code = job_to_do(job_types[job], pg, flags.now, &order->to_do[job], e);
+    }
+    return code;
 }
 
 /* On a connection whose statements may take longer than those of a batch. */
-static int check_objects(const struct config *c, struct err *e)
+static int
+check_objects(const struct config *c, struct pool_order *order, struct err *e)
 {
     struct pg *pg;
 
     if (cli_connect(c, "run", &pg, e) == 0) {
         cli_progress("comparing the schema with that of the program");
-        (void)!migrate_check_objects(pg, e);
+        if (migrate_check_objects(pg, e) == 0)
+            (void)!count_to_do(pg, order, e);
     }
     pg_close(pg);
     return (int)e->code;
 }
 
-static int prepare(const struct config *c, unsigned *jobs, struct err *e)
+static int prepare(const struct config *c, struct pool_order *order, struct err *e)
 {
+    unsigned *jobs = &order->jobs;
     int64_t workers = 0;
 
-    if (parse_jobs(c->jobs, jobs, e) != 0)
+    if (parse_jobs(c, jobs, e) != 0)
         return (int)e->code;
     for (int job = 0; job < JOB_TYPE_CT; job++)
         workers += (*jobs & 1u << job) != 0 ? pool_workers(c, job) : 0;
-    if (workers == 0)
-        return err_set(e, ERR_CONFIG, "LL-2017 pool.jobs %s: no worker works them",
-                       c->jobs);
+    if (workers == 0) {
+        (void)err_set(e, ERR_CONFIG, "LL-2017 pool.jobs %s: no worker works them",
+                      c->jobs);
+        return config_refuse(c, "pool.jobs", e);
+    }
     for (int job = 0; job < JOB_TYPE_CT; job++) {
         if ((*jobs & 1u << job) != 0 && preflight(c, job_types[job], e) != 0)
             return (int)e->code;
     }
-    return check_objects(c, e);
+    return check_objects(c, order, e);
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
@@ -247,9 +268,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     }
     if (flags.allow_chaos && own.http_listen[0] == '\0')
         (void)err_set(
-            &e, ERR_CONFIG,
+            &e, ERR_INVALID,
             "LL-5019 --allow-chaos puts buttons on the page: it needs --http");
-    if (e.code != 0 || fix_now(&e) != 0 || prepare(&own, &order.jobs, &e) != 0)
+    if (e.code != 0 || fix_now(&e) != 0 || prepare(&own, &order, &e) != 0)
         return cli_fail(&e);
     order.now = flags.now;
     order.allow_chaos = flags.allow_chaos;
@@ -267,7 +288,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 const struct cli_verb verb_run = {
     .name = "run",
     .sentence =
-        "the pool: workers that charge due subscriptions and serve pending orders",
+        "runs the pool: workers that charge due subscriptions and serve pending orders",
     .example = "ledgerlock run -w 4 --once",
     .flags = flag_rows,
     .values = &flags,

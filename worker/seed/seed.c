@@ -237,10 +237,10 @@ static int read_now(struct seed *s, struct err *e)
 {
     if (flags.now == NULL)
         return pg_ask(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &s->g.now, e);
-    return timestamp_parse(flags.now, &s->g.now)
-               ? 0
-               : err_set(e, ERR_INVALID,
-                         "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    if (!timestamp_parse(flags.now, &s->g.now))
+        return err_set(e, ERR_INVALID,
+                       "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
+    return cli_ask_now(s->pg, flags.now, s->g.now, e);
 }
 
 static int make_month(struct seed *s, struct err *e)
@@ -322,17 +322,17 @@ static const struct cli_flag flag_table[] = {
     {"orders",        CLI_INT,  FLAG(orders),        0, 100000000, "how many orders"},
     {"seed",          CLI_INT,  FLAG(seed),          0, INT64_MAX, "the number that everything is made from"},
     {"now",           CLI_TIME, FLAG(now),           0, 0,         "time that counts as now (default: today, by the database's clock)"},
-    {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, when there is data"},
+    {"if-empty",      CLI_BOOL, FLAG(if_empty),      0, 0,         "do nothing, without complaint, if there is data"},
     {NULL,            CLI_BOOL, 0,                   0, 0,         NULL},
 };
 /* clang-format on */
 
 const struct cli_verb verb_seed = {
     .name = "seed",
+    .who = "the owner of the schema",
     .sentence =
-        "fill an empty database with made-up users, subscriptions, SKUs and orders",
-    .example =
-        "ledgerlock seed --users 5000 --subscriptions 20000 --orders 5000 --seed 7",
+        "fills an empty database with made-up users, subscriptions, SKUs and orders",
+    .example = "ledgerlock seed --users 5000 --subscriptions 20000 --seed 7",
     .flags = flag_table,
     .values = &flags,
     .settings = "import.",

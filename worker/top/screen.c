@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/base/age.h"
 #include "worker/cli/json.h"
 #include "worker/http/view.h"
 
@@ -26,6 +27,7 @@ static void draw_job(const struct screen *s, const char *name, const json_t *job
     json_t *counters = json_object_get(json_object_get(s->doc, "counters"), name);
     const char *counter;
     char rates[256] = "";
+    char old[AGE_TEXT];
     json_t *n;
 
     json_object_foreach(counters, counter, n)
@@ -37,8 +39,8 @@ static void draw_job(const struct screen *s, const char *name, const json_t *job
             strcmp(counter, "granted") != 0 && strcmp(counter, "busy") != 0)
             (void)snprintf(rates + at, sizeof rates - at, "  %s %lld/s", counter, rate);
     }
-    (void)put_line(A_NORMAL, "%-8s %6lld due %7lld s old %4lld parked%s", name,
-                   doc_int(job, "due"), doc_int(job, "oldest_due_ms") / 1000,
+    (void)put_line(A_NORMAL, "%-8s %6lld due %11s old %4lld parked%s", name,
+                   doc_int(job, "due"), age_text(doc_int(job, "oldest_due_ms"), old),
                    doc_int(job, "parked"), rates);
 }
 
@@ -66,17 +68,18 @@ static void draw_audit(const struct screen *s)
     const json_t *audit = json_object_get(s->doc, "audit");
     const json_t *broken = json_object_get(audit, "broken");
     size_t n = json_array_size(broken);
-    long long age_s = doc_int(audit, "age_ms") / 1000;
+    char ago[AGE_TEXT];
 
+    (void)age_text(doc_int(audit, "age_ms") + s->read_ago_ms, ago);
     if (!json_is_object(audit))
         (void)put_line(A_NORMAL, "No pool has made a whole audit yet.");
     else if (n == 0)
-        (void)put_line(A_NORMAL,
-                       "The last whole audit: no promise is broken, %lld s ago", age_s);
+        (void)put_line(A_NORMAL, "The last whole audit: no promise is broken, %s ago",
+                       ago);
     else
-        (void)put_line(
-            A_BOLD | A_REVERSE, "The last whole audit: BROKEN, %lld s ago: %s%s", age_s,
-            json_string_value(json_array_get(broken, 0)), n > 1 ? " and more" : "");
+        (void)put_line(A_BOLD | A_REVERSE, "The last whole audit: BROKEN, %s ago: %s%s",
+                       ago, json_string_value(json_array_get(broken, 0)),
+                       n > 1 ? " and more" : "");
 }
 
 /* ---- the rest ---- */
@@ -126,10 +129,12 @@ static bool draw_sku(const json_t *row)
 static bool draw_wait(const json_t *row)
 {
     const char *holder = doc_text(row, "holder");
+    char since[AGE_TEXT];
 
-    return put_line(A_NORMAL, "%-23.23s %6lld %10lld  %s (%lld), %s",
+    return put_line(A_NORMAL, "%-23.23s %6lld %11s  %s (%lld), %s",
                     doc_text(row, "application_name"), doc_int(row, "pid"),
-                    doc_int(row, "waits_ms"), holder[0] != '\0' ? holder : "a session",
+                    age_text(doc_int(row, "waits_ms"), since),
+                    holder[0] != '\0' ? holder : "a session",
                     doc_int(row, "holder_pid"), doc_text(row, "state"));
 }
 
@@ -145,28 +150,42 @@ static bool draw_incident(const json_t *row)
                     doc_text(row, "resource"), doc_text(row, "detail"));
 }
 
-/* In a small window the workers make room for what people wait for. */
+/* The lines of a table with its head. */
+static int lines_of(const json_t *rows, bool is_always, int room)
+{
+    int n = (int)json_array_size(rows);
+
+    return n > 0 || is_always ? 1 + (n < room ? n : room) : 0;
+}
+
+/* The workers have the lines that the other parts leave: all but their own head, a hint
+ * and the count of those that do not fit. */
 static void draw_sections(const struct screen *s)
 {
     const json_t *waits = json_object_get(s->doc, "waits");
     const json_t *parked = json_object_get(s->doc, "parked");
+    const json_t *stock = json_object_get(s->doc, "stock");
+    const json_t *incidents = json_object_get(s->doc, "incidents");
     bool is_large = LINES >= 40;
-    int others = (json_array_size(waits) > 0) + (json_array_size(parked) > 0);
+    int room = is_large ? 6 : 2, below = lines_of(waits, false, room) +
+                                         lines_of(parked, false, room) +
+                                         lines_of(stock, true, is_large ? 6 : 3) +
+                                         lines_of(incidents, true, is_large ? 8 : 3);
 
-    draw_workers(s, is_large ? LINES - 33 : 8 - 2 * others);
+    draw_workers(s, LINES - 1 - getcury(stdscr) - 3 - below);
     draw_table(
-        waits, false, is_large ? 6 : 2,
-        "SESSION WAITS                    SINCE ms  FOR                                 ",
+        waits, false, (size_t)room,
+        "SESSION WAITS                        SINCE  FOR                                ",
         draw_wait);
     draw_table(
-        parked, false, is_large ? 6 : 2,
+        parked, false, (size_t)room,
         "PARKED ROW                     REASON                                         ",
         draw_parked);
-    draw_table(json_object_get(s->doc, "stock"), true, is_large ? 6 : 3,
+    draw_table(stock, true, is_large ? 6 : 3,
                "MOST WANTED SKU                SOLD       LEFT  OF THE INITIAL STOCK  ",
                draw_sku);
     draw_table(
-        json_object_get(s->doc, "incidents"), true, SIZE_MAX,
+        incidents, true, SIZE_MAX,
         "INCIDENT         OF                       DETAIL                              ",
         draw_incident);
 }
@@ -178,12 +197,13 @@ static void draw_help(void)
         "  q  quit",
         "  p  pause: the figures stand still; again: they go on",
         "  s  sort the workers by slot, batches, busy keys, the last trouble",
-        "  /  show the workers whose pool, host or job has a text; Enter ends it",
+        "  /  show the workers whose pool, host or job has a text; Escape ends it",
         "  ?  this help; any key leaves it; Ctrl-L draws all anew",
         "",
         "  State, lease, keys and trouble come from the page of a pool on this machine",
         "  (http.listen). Keys in brackets are not granted yet, or given back.",
-        "  Rates are between two readings, a second apart. `ledgerlock help` has the rest.",
+        "  The tables are read each second; what took long is left alone for five times",
+        "  as long. The first line says when they were read. Rates: between two readings.",
     };
 
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
@@ -207,13 +227,17 @@ static void draw_foot(const struct screen *s)
 
 void screen_draw(const struct screen *s)
 {
+    char ago[AGE_TEXT];
     const char *name;
     json_t *job;
 
     (void)erase();
     (void)move(0, 0);
-    (void)put_line(A_BOLD, "ledgerlock top - %s - %s", s->schema,
-                   s->doc != NULL ? doc_text(s->doc, "now") : "reading");
+    if (s->doc != NULL)
+        (void)put_line(A_BOLD, "ledgerlock top - %s - %s, read %s ago", s->schema,
+                       doc_text(s->doc, "now"), age_text(s->read_ago_ms, ago));
+    else
+        (void)put_line(A_BOLD, "ledgerlock top - %s - reading", s->schema);
     if (s->shows_help) {
         draw_help();
     } else if (s->doc != NULL) {

@@ -13,6 +13,7 @@ struct screen {
     const json_t *doc;    /* of the latest reading; NULL: none yet */
     const json_t *before; /* of the one before it; NULL: none */
     int64_t between_ms;   /* the two */
+    int64_t read_ago_ms;  /* the latest */
     const char *trouble;  /* why the latest failed; "" */
     const char *schema;   /* that is shown */
     int sort;

@@ -110,7 +110,7 @@ static void read_if_time(struct top *t)
     }
     is_reading = false;
     (void)snprintf(t->trouble, sizeof t->trouble, "%.299s", e.code == 0 ? "" : e.msg);
-    t->next_ms = clk_ms() + view_pause_ms(VIEW_REST, is_first,
+    t->next_ms = clk_ms() + view_pause_ms(VIEW_REST_WATCHED, is_first,
                                           e.code != ERR_CONFLICT && e.code != ERR_CONN
                                               ? clk_ms() - begun_ms
                                               : 0);
@@ -180,6 +180,8 @@ static bool press(struct screen *s, int key)
         s->is_typing = true;
     else if (key == '?')
         s->shows_help = true;
+    else if (key == ESCAPE)
+        s->filter[0] = '\0';
     else if (key == REDRAW)
         (void)clearok(curscr, TRUE);
     return true;
@@ -238,6 +240,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
     do {
         read_if_time(&t);
         ask_if_time(&t);
+        t.screen.read_ago_ms = clk_ms() - t.read_ms;
         screen_draw(&t.screen);
     } while (ended_by == 0 && press(&t.screen, getch()));
     restore_terminal();
@@ -250,7 +253,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_top = {
     .name = "top",
-    .sentence = "the state of all pools in a terminal, new each second; q ends it",
+    .sentence = "shows the state of all pools in a terminal; q ends it",
     .example = "ledgerlock top",
     .settings = "http.listen",
     .run = run,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "worker/cli/json.h"
 #include "worker/top/screen.h"
 
@@ -47,20 +48,6 @@ static bool is_shown(const struct screen *s, const json_t *worker)
 
 /* ---- one ---- */
 
-/* "1.9 s", "-" when there is none; a minute has 60, an hour 60 of those. */
-static const char *age(char text[16], long long ms)
-{
-    if (ms < 0)
-        (void)strcpy(text, "-");
-    else if (ms < 10000)
-        (void)snprintf(text, 16, "%lld.%lld s", ms / 1000, ms / 100 % 10);
-    else if (ms < 600000)
-        (void)snprintf(text, 16, "%lld s", ms / 1000);
-    else
-        (void)snprintf(text, 16, "%lld min", ms / 60000 % 100000);
-    return text;
-}
-
 /* "user:42 user:43 +7", as many as fit; in brackets when it does not hold them. */
 static void put_keys(const json_t *worker, char text[TEXT])
 {
@@ -98,45 +85,46 @@ static bool is_in_trouble(const json_t *worker)
 static void put_trouble(const json_t *worker, char *text, size_t size)
 {
     const json_t *ago = json_object_get(worker, "last_trouble_ago_ms");
-    char since[16];
+    char since[AGE_TEXT];
 
     if (ago == NULL || json_integer_value(ago) < 0)
         (void)snprintf(text, size, "-");
     else
-        (void)snprintf(text, size, "%s %s", age(since, json_integer_value(ago)),
+        (void)snprintf(text, size, "%s %s", age_text(json_integer_value(ago), since),
                        doc_text(worker, "last_trouble"));
 }
 
 /* The figures of its row, and in a wide window more of them. */
 static void put_figures(const struct screen *s, const json_t *w, char text[FIGURES])
 {
-    char seen[16];
+    char seen[AGE_TEXT];
 
     if (COLS < WIDE)
         (void)snprintf(text, FIGURES, "%-6.6s %-7.7s %4lld %7lld", doc_text(w, "pool"),
                        doc_text(w, "job"), doc_int(w, "slot"),
                        doc_int(w, s->sort == SORT_BUSY ? "busy" : "batches"));
     else
-        (void)snprintf(
-            text, FIGURES, "%-6.6s %-8.8s %-7.7s %4lld %7lld %5s %8lld %7lld %4lld",
-            doc_text(w, "pool"), doc_text(w, "host"), doc_text(w, "job"),
-            doc_int(w, "slot"), doc_int(w, "pid"), age(seen, doc_int(w, "seen_ms")),
-            doc_int(w, "batches"), doc_int(w, "busy"), doc_int(w, "lost"));
+        (void)snprintf(text, FIGURES,
+                       "%-6.6s %-8.8s %-7.7s %4lld %7lld %5s %8lld %7lld %4lld",
+                       doc_text(w, "pool"), doc_text(w, "host"), doc_text(w, "job"),
+                       doc_int(w, "slot"), doc_int(w, "pid"),
+                       age_text(doc_int(w, "seen_ms"), seen), doc_int(w, "batches"),
+                       doc_int(w, "busy"), doc_int(w, "lost"));
 }
 
 static void draw_worker(const struct screen *s, const json_t *w)
 {
     long long lease_ms = doc_int(w, "lease_left_ms");
     const char *state = doc_text(w, "state");
-    char figures[FIGURES], lease[16], keys[TEXT], trouble[300];
+    char figures[FIGURES], lease[AGE_TEXT], keys[TEXT], trouble[300];
 
     put_figures(s, w, figures);
     put_keys(w, keys);
     put_trouble(w, trouble, sizeof trouble);
     (void)put_line(is_in_trouble(w) ? A_BOLD : A_NORMAL,
-                   "%s %-13.13s %5.5s %-13.13s %s", figures,
+                   "%s %-13.13s %6.6s %-13.13s %s", figures,
                    state[0] != '\0' ? state : "-",
-                   age(lease, lease_ms > 0 ? lease_ms : -1), keys, trouble);
+                   age_text(lease_ms > 0 ? lease_ms : -1, lease), keys, trouble);
 }
 
 /* ---- all ---- */
@@ -152,7 +140,7 @@ static void draw_head(const struct screen *s)
         (void)snprintf(figures, FIGURES, "%-6s %-8s %-7s %4s %7s %5s %8s %7s %4s",
                        "POOL", "HOST", "JOB", "SLOT", "PID", "SEEN", "BATCHES", "BUSY",
                        "LOST");
-    (void)put_line(A_REVERSE, "%s %-13s %5s %-13s %-17s", figures, "STATE", "LEASE",
+    (void)put_line(A_REVERSE, "%s %-13s %6s %-13s %-16s", figures, "STATE", "LEASE",
                    "KEYS", "LAST TROUBLE");
 }
 

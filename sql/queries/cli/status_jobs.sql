@@ -3,7 +3,7 @@
 -- $1 text: what status_counters gave before. $2 bigint: so many microseconds ago. Locks: none.
 -- Column: a JSON object of {workers, paused {since, by, reason} or null, rates_per_s, counters} by job.
 SELECT coalesce(json_object_agg(job, json_build_object(
-         'workers', (SELECT count(*) FROM workers AS w WHERE w.job = j.job AND seen_at > clock_timestamp() - interval '10 seconds'),
+         'workers', (SELECT count(*) FROM live_workers AS w WHERE w.job = j.job),
          'paused', (SELECT json_build_object('since', to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
                              'by', paused_by, 'reason', reason) FROM paused_jobs AS p WHERE p.job = j.job),
          'rates_per_s', coalesce(rates, '{}'), 'counters', coalesce(sums, '{}'))), '{}')::text

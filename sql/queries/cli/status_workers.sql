@@ -5,7 +5,6 @@ SELECT coalesce(json_agg(worker ORDER BY pool, slot), '[]')::text
                jsonb_build_object('pool', pool, 'host', host, 'job', job, 'slot', slot, 'pid', pid,
                  'seen_ms', (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::int8,
                  'up_s', extract(epoch FROM clock_timestamp() - started_at)::int8) || counters AS worker
-          FROM workers
-         WHERE seen_at > clock_timestamp() - interval '10 seconds'
+          FROM live_workers
          ORDER BY pool, slot
          LIMIT 256) AS seen;

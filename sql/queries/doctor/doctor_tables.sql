@@ -45,4 +45,4 @@ UNION ALL
 SELECT name, (n > 0)::int, format('%s %s', n, words), remedy FROM counted
 UNION ALL
 SELECT 'workers_seen', (count(*) = 0)::int, format('%s workers have reported within ten seconds', count(*)), 'ledgerlock run'
-  FROM workers WHERE seen_at > clock_timestamp() - interval '10 seconds'
+  FROM live_workers

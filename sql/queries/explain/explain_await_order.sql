@@ -30,4 +30,4 @@ SELECT 'its job', concat_ws(': ', format('%s is paused since %s by %s', p.job, t
 UNION ALL
 SELECT 'a pool', 'no worker of orders has reported for ten seconds'
   FROM o
- WHERE o.is_due AND NOT EXISTS (SELECT FROM workers WHERE job = 'orders' AND seen_at > clock_timestamp() - interval '10 seconds')
+ WHERE o.is_due AND NOT EXISTS (SELECT FROM live_workers WHERE job = 'orders')

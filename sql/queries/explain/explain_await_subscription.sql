@@ -32,4 +32,4 @@ SELECT 'its job', concat_ws(': ', format('%s is paused since %s by %s', p.job, t
 UNION ALL
 SELECT 'a pool', 'no worker of billing has reported for ten seconds'
   FROM s
- WHERE s.is_due AND NOT EXISTS (SELECT FROM workers WHERE job = 'billing' AND seen_at > clock_timestamp() - interval '10 seconds')
+ WHERE s.is_due AND NOT EXISTS (SELECT FROM live_workers WHERE job = 'billing')

@@ -7,13 +7,15 @@ const SILENT_MS = 10000; // a document comes each second
 const history = [];
 let latest = null, receivedAt = Date.now(), isLost = false;
 
+// As age_text in common/base/age.c: the largest unit and the one below it, rounded down.
+const UNITS = [["y", 31536000000], ["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000]];
 function age(ms) {
-  if (ms < 0) return "never";
-  if (ms < 1000) return Math.round(ms) + " ms";
-  const s = Math.round(ms / 1000);
-  if (s < 120) return s + " s";
-  const m = Math.round(s / 60);
-  return m < 120 ? m + " min" : Math.round(m / 60) + " h";
+  if (ms < 0) return "-";
+  if (ms < 1000) return Math.floor(ms) + " ms";
+  if (ms < 10000) return Math.floor(ms / 1000) + "." + Math.floor(ms % 1000 / 100) + " s";
+  const i = UNITS.findIndex(([, unit]) => ms >= unit), [name, unit] = UNITS[i];
+  const rest = i + 1 < UNITS.length ? Math.floor(ms % unit / UNITS[i + 1][1]) : 0;
+  return Math.floor(ms / unit) + " " + name + (rest > 0 ? " " + rest + " " + UNITS[i + 1][0] : "");
 }
 
 function cell(value, kind) {
