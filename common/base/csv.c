@@ -53,7 +53,7 @@ static void consume(struct csv *csv, size_t n)
     csv->start += n;
 }
 
-/* What programs write as text beside UTF-8 with line feeds; NULL: none of that. */
+/* The name of a text that programs write beside UTF-8 with line feeds; NULL: none. */
 static const char *other_form(const struct csv *csv)
 {
     const char *w = csv->window;

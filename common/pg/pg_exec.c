@@ -1,8 +1,6 @@
 /* pg_exec: one statement, in the open transaction or by itself. */
 #include "common/pg/pg_private.h"
 
-enum { FIRST_TRIES = 100 };
-
 /* Behind a transaction pooler: a statement on its own needs a transaction that carries
  * the settings. */
 static int exec_alone(struct pg *pg,
@@ -40,21 +38,6 @@ int pg_exec(struct pg *pg,
     if (pg->transaction_pooling && PQtransactionStatus(pg->conn) == PQTRANS_IDLE)
         return exec_alone(pg, sql, params, n, res, e);
     return pg_run(pg, sql, params, n, res, e);
-}
-
-int pg_exec_first(struct pg *pg,
-                  const char *text,
-                  struct pg_result **res,
-                  struct err *e)
-{
-    int tries = 0;
-
-    while (pg_exec_text(pg, text, res, e) == ERR_TIMEOUT && pg_is_usable(pg) &&
-           ++tries < FIRST_TRIES) {
-        pg_rollback(pg);
-        *e = (struct err){0};
-    }
-    return (int)e->code;
 }
 
 int pg_ask(struct pg *pg,

@@ -6,7 +6,7 @@
 
 #include "common/pg/pg.h"
 
-enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 1280 };
+enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 1024 };
 
 struct pg {
     PGconn *conn;
@@ -66,10 +66,8 @@ MUST_CHECK int pg_collect(struct pg *pg, PGresult **last, struct err *e);
 /* As pg_exec_text, for what comes before our limits hold: until then a statement may
  * meet one of the database, however short, and is sent again. A transaction that it
  * began is rolled back before. */
-MUST_CHECK int pg_exec_first(struct pg *pg,
-                             const char *text,
-                             struct pg_result **res,
-                             struct err *e);
+MUST_CHECK int
+pg_exec_first(struct pg *pg, const char *text, struct pg_result **res, struct err *e);
 
 /* Connects only: no settings. */
 MUST_CHECK int

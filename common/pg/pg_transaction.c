@@ -4,6 +4,23 @@
 
 #include "common/pg/pg_private.h"
 
+enum { FIRST_TRIES = 100 };
+
+int pg_exec_first(struct pg *pg,
+                  const char *text,
+                  struct pg_result **res,
+                  struct err *e)
+{
+    int tries = 0;
+
+    while (pg_exec_text(pg, text, res, e) == ERR_TIMEOUT && pg_is_usable(pg) &&
+           ++tries < FIRST_TRIES) {
+        pg_rollback(pg);
+        *e = (struct err){0};
+    }
+    return (int)e->code;
+}
+
 static int begin(struct pg *pg, const char *isolation, struct err *e)
 {
     char text[PG_SETTINGS + 80];

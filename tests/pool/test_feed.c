@@ -12,10 +12,11 @@ static char client[FIXTURE_URL];
 static void prepare(void)
 {
     fixture_url_as(&world.f, "ledgerlock_test_client", client, sizeof client);
-    super_do("CREATE TABLE public.told (decision text, what text);"
-             "CREATE TABLE public.consumer (cursor text);"
-             "INSERT INTO public.consumer VALUES (NULL);"
-             "GRANT ALL ON public.told, public.consumer TO ledgerlock_shop, ledgerlock_owner");
+    super_do(
+        "CREATE TABLE public.told (decision text, what text);"
+        "CREATE TABLE public.consumer (cursor text);"
+        "INSERT INTO public.consumer VALUES (NULL);"
+        "GRANT ALL ON public.told, public.consumer TO ledgerlock_shop, ledgerlock_owner");
 }
 
 /* A server of its own: a transaction that is open in another database holds up the

@@ -105,7 +105,8 @@ void cli_man_settings(void);
 /* The program after main: parses, loads the configuration, runs the verb. */
 enum exit_code cli_main(const struct cli_program *program, int argc, char **argv);
 
-/* The configuration file of this call, from --config or LEDGERLOCK_CONFIG; NULL: none. */
+/* The configuration file of this call, from --config or LEDGERLOCK_CONFIG; NULL: none.
+ */
 const char *cli_config_path(void);
 
 /* Loads the configuration again from file, environment and the flags of the call.

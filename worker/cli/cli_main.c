@@ -119,8 +119,8 @@ static enum exit_code finish(enum exit_code code)
 
     if ((!has_failed && !fails) || (fails && errno == EPIPE))
         return code;
-    (void)fprintf(stderr, "%s: LL-9005 cannot write the result: %s\n",
-                  cli_program->name,
+    (void)fprintf(stderr, "%s: %s: %s\n", cli_program->name,
+                  "LL-9005 cannot write the result",
                   fails ? strerror(errno) : "a part of it was not taken");
     return code == EXIT_OK ? EXIT_BUG : code;
 }

@@ -1,5 +1,5 @@
 -- Takes out lines of months that are closed: subscriptions that would be due there, and all lines of orders that were
--- placed there. What is there already stays. Locks: none. Serves: a closed month takes no rows.
+-- placed there. Rows that are there already stay. Locks: none. Serves: a closed month takes no rows.
 WITH due AS (
   DELETE FROM pg_temp.import_subscriptions AS i
    WHERE i.anchor_at < (SELECT first_open())
