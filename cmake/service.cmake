@@ -17,4 +17,5 @@ printed_by_program(ledgerlock.bash ${CMAKE_INSTALL_DATADIR}/bash-completion/comp
 printed_by_program(ledgerlock.cfg.5 ${CMAKE_INSTALL_MANDIR}/man5/ledgerlock.cfg.5 help --man 5)
 printed_by_program(ledgerlock.1 ${CMAKE_INSTALL_MANDIR}/man1/ledgerlock.1 help --man 1)
 printed_by_program(ledgerlock.cfg ${CMAKE_INSTALL_DATADIR}/doc/ledgerlock/examples/ledgerlock.cfg config sample)
+install(FILES config/postgres/10-roles.sql DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/ledgerlock/examples)
 add_custom_target(ledgerlock_printed ALL DEPENDS ${printed})

@@ -6,7 +6,7 @@
 
 #include "common/pg/pg.h"
 
-enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 1024 };
+enum { PG_MAX_PARAMS = 16, PG_SETTINGS = 1280 };
 
 struct pg {
     PGconn *conn;

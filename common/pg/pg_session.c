@@ -14,13 +14,40 @@ static const char unknown_pooler[] =
 
 /* ---- settings ---- */
 
+/* The prints of PostgreSQL depend on these, and so do definitions that it prints of
+ * objects, texts that are cast, and how a text of ours is read: a database or a role
+ * may have others. First of all, since the quotes within search_path are printed, too.
+ */
+static size_t write_prints(const char *set, char text[PG_SETTINGS])
+{
+    static const char *const prints[] = {
+        "quote_all_identifiers TO off",
+        "standard_conforming_strings TO on",
+        "transform_null_equals TO off",
+        "array_nulls TO on",
+        "DateStyle TO 'ISO, MDY'",
+        "IntervalStyle TO postgres",
+        "timezone TO 'UTC'",
+        "extra_float_digits TO 1",
+        "bytea_output TO hex",
+    };
+
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof prints / sizeof prints[0]; i++)
+        n += (size_t)snprintf(text + n, PG_SETTINGS - n, "%s %s; ", set, prints[i]);
+    return n;
+}
+
 enum { WITH_TRANSACTION_TIMEOUT = 170000 }; /* version of the server */
 
 /* Every limit is written, 0 as well: those of the database or of the role are meant for
  * others, and end none of our statements. Behind a transaction pooler the sessions that
  * are idle are the pooler's. */
-static size_t
-write_limits(const struct pg *pg, const struct pg_options *o, char text[PG_SETTINGS])
+static size_t write_limits(const struct pg *pg,
+                           const struct pg_options *o,
+                           size_t n,
+                           char text[PG_SETTINGS])
 {
     const char *set = o->transaction_pooling ? "SET LOCAL" : "SET";
 
@@ -37,8 +64,6 @@ write_limits(const struct pg *pg, const struct pg_options *o, char text[PG_SETTI
          PQserverVersion(pg->conn) >= WITH_TRANSACTION_TIMEOUT},
     };
 
-    size_t n = 0;
-
     for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
         if (limits[i].is_known)
             n += (size_t)snprintf(text + n, PG_SETTINGS - n, "%s %s TO %lld; ", set,
@@ -51,13 +76,12 @@ static void
 write_settings(const struct pg *pg, const struct pg_options *o, char text[PG_SETTINGS])
 {
     const char *set = o->transaction_pooling ? "SET LOCAL" : "SET";
-    size_t n = write_limits(pg, o, text);
+    size_t n = write_limits(pg, o, write_prints(set, text), text);
 
     n += (size_t)snprintf(text + n, PG_SETTINGS - n,
                           "%s search_path TO \"%s\", pg_temp; "
-                          "%s timezone TO 'UTC'; "
                           "%s client_min_messages TO warning; %s jit TO off",
-                          set, pg->schema, set, set, set);
+                          set, pg->schema, set, set);
     if (o->plans_once)
         (void)snprintf(text + n, PG_SETTINGS - n,
                        "; %s enable_seqscan TO off; %s enable_indexonlyscan TO off; "

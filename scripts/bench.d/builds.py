@@ -36,7 +36,7 @@ class Build:
 
     def settings(self):
         of_test = os.environ.get("LEDGERLOCK_LOCKS_PREFIX", "lock:")
-        found = dict(tools.settings("ledgerlock_owner", self.database),
+        found = dict(tools.settings("ledgerlock_migrate", self.database),
                      LEDGERLOCK_LOCKS_PREFIX=of_test if self.database == tools.DATABASE else of_test + OTHER + ":")
         if "--catch-up-max" not in self.flags:
             del found["LEDGERLOCK_BILLING_CATCH_UP_MAX"]

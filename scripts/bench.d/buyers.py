@@ -111,4 +111,4 @@ class Buyers:
 def load_stock():
     tools.psql(f"""INSERT INTO stock (sku, initial_qty, on_hand, unit_price_minor, currency)
                    SELECT 'S' || n, 100000000, 100000000, 1, 'USD' FROM generate_series(1, {SKUS}) AS n""",
-               "ledgerlock_owner")
+               "ledgerlock_migrate")

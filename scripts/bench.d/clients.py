@@ -31,7 +31,7 @@ def load(build, a):
     build.bench("billing", "--load-only", "--rows", a.users)
     tools.psql(f"""INSERT INTO stock (sku, initial_qty, on_hand, unit_price_minor, currency)
                    SELECT 'S' || n, 1000000, 1000000, 100, 'USD' FROM generate_series(1, {SKUS}) AS n;
-                   CREATE SEQUENCE IF NOT EXISTS ledgerlock_bench.calls""", "ledgerlock_owner", build.database)
+                   CREATE SEQUENCE IF NOT EXISTS ledgerlock_bench.calls""", "ledgerlock_migrate", build.database)
     tools.psql("VACUUM ANALYZE", database=build.database)
 
 

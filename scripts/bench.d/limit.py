@@ -66,7 +66,7 @@ def orders_script():
     for name in ("claim_users", "claim_stock"):
         with open(f"{ROOT}/sql/functions/{name}.sql", encoding="ascii") as file:
             waiting = file.read().replace(f"ledgerlock.{name}", f"ledgerlock_bench.{name}")
-        psql(waiting.replace(" SKIP LOCKED", ""), "ledgerlock_owner")
+        psql(waiting.replace(" SKIP LOCKED", ""), "ledgerlock_migrate")
         claims.append(statement(f"pool_{name}").replace(f"ledgerlock.{name}", f"ledgerlock_bench.{name}"))
     return script(claims + [statement("orders_apply_orders")])
 

@@ -210,7 +210,7 @@ def part_audit(a):
 def renew_schema():
     """Rows of a closed month cannot be wiped."""
     tools.psql("DROP SCHEMA ledgerlock CASCADE")
-    tools.run([tools.PROGRAM, "migrate"], tools.settings("ledgerlock_owner"))
+    tools.run([tools.PROGRAM, "migrate"], tools.settings("ledgerlock_migrate"))
 
 
 def part_months(a):
@@ -222,7 +222,7 @@ def part_months(a):
                         " ORDER BY month").split()
     for month in months:
         tools.progress(f"closing {month}")
-        tools.run([tools.PROGRAM, "close-month", month], tools.settings("ledgerlock_owner"))
+        tools.run([tools.PROGRAM, "close-month", month], tools.settings("ledgerlock_migrate"))
     tools.psql("VACUUM ANALYZE")
     found.update(months_closed=len(months), charges_open=int(tools.psql("SELECT count(*) FROM open_charges")),
                  closed_s=time_audit(now), closed_with_sealed_rows_s=time_audit(now, "--sealed"))

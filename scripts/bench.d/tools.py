@@ -113,7 +113,7 @@ def run(words, env=None, text=None):
 
 def bench(mode, *flags):
     """The document of one `ledgerlock-bench`."""
-    return json.loads(run([PROGRAM + "-bench", mode, "--json", *map(str, flags)], settings("ledgerlock_owner")))
+    return json.loads(run([PROGRAM + "-bench", mode, "--json", *map(str, flags)], settings("ledgerlock_migrate")))
 
 
 def rate_of(document):
@@ -147,7 +147,7 @@ def psql(sql, user="postgres", database=DATABASE):
 
 def psql_file(path, **variables):
     words = [word for name, value in variables.items() for word in ("-v", f"{name}={value}")]
-    return run([*psql_words("ledgerlock_owner"), *words, "-f", path]).rstrip()
+    return run([*psql_words("ledgerlock_migrate"), *words, "-f", path]).rstrip()
 
 
 class Session:
@@ -229,7 +229,7 @@ def pgbench(script, clients, *flags, session=SESSION, database=DATABASE):
     with open(path, "w", encoding="ascii") as file:
         file.write(script)
     env = dict(os.environ, PGOPTIONS=session)
-    out = run([f"{PG_BIN}/pgbench", "-n", "-M", "prepared", "-h", PG_DIR, "-U", "ledgerlock_owner", "-c", str(clients),
+    out = run([f"{PG_BIN}/pgbench", "-n", "-M", "prepared", "-h", PG_DIR, "-U", "ledgerlock_migrate", "-c", str(clients),
                "-j", str(min(clients, os.cpu_count())), "-f", path, *map(str, flags), database], env)
     calls = int(re.search(r"actually processed: (\d+)", out).group(1))
     per_s = float(re.search(r"tps = ([\d.]+) \(without initial", out).group(1))

@@ -75,7 +75,7 @@ bench_make_database() {
 }
 
 bench_program() { # program, words...
-  LEDGERLOCK_POSTGRES_URL=$(ll_pg_url "$BENCH_DATABASE" ledgerlock_owner) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
+  LEDGERLOCK_POSTGRES_URL=$(ll_pg_url "$BENCH_DATABASE" ledgerlock_migrate) LEDGERLOCK_REDIS_URL=$(ll_redis_url) \
     ll_run "$@"
 }
 

@@ -12,7 +12,7 @@ ll_as_role() { # database, role, command...
 
 ll_page_database() { # name
   ll_db_create "$1"
-  ll_as_role "$1" ledgerlock_owner ll_run "$BIN" migrate >"$LL_DIR/migrate.log" 2>&1 || {
+  ll_as_role "$1" ledgerlock_migrate ll_run "$BIN" migrate >"$LL_DIR/migrate.log" 2>&1 || {
     ll_show_log "$LL_DIR/migrate.log"
     ll_fail "migrate failed"
   }
@@ -21,7 +21,7 @@ ll_page_database() { # name
 # The database is the shop's from here on: it empties tables.
 ll_page_shop() { # database
   ll_psql -d "$1" -c 'CREATE SCHEMA ledgerlock_shop AUTHORIZATION ledgerlock_owner'
-  ll_as_role "$1" ledgerlock_owner ll_spawn TERM "" "$(dirname "$BIN")/ledgerlock-shop" >"$LL_DIR/shop.log" 2>&1
+  ll_as_role "$1" ledgerlock_migrate ll_spawn TERM "" "$(dirname "$BIN")/ledgerlock-shop" >"$LL_DIR/shop.log" 2>&1
   # shellcheck disable=SC2034 # of the caller
   LL_SHOP_PID=$LL_PID
 }

@@ -5,7 +5,7 @@ BEGIN
   IF coalesce(p_idempotency_key, '') = '' OR length(p_idempotency_key) > 255 THEN
     RAISE EXCEPTION 'idempotency key must have 1 to 255 characters' USING ERRCODE = 'LL002';
   END IF;
-  IF p_reason IS NULL OR p_reason !~ '\S' OR length(p_reason) > 1000 THEN
+  IF p_reason IS NULL OR p_reason !~ '[^[:space:]]' OR length(p_reason) > 1000 THEN
     RAISE EXCEPTION 'a correction needs a reason, of at most 1000 characters' USING ERRCODE = 'LL002';
   END IF;
 END $$;

@@ -22,7 +22,7 @@ DECLARE
   v_part    record;
 BEGIN
   PERFORM check_limit(p_limit);
-  IF p_cursor !~ '^[0-9]{1,18}(\.-?[0-9]{1,18})?$' THEN
+  IF p_cursor !~ '^[0-9]{1,18}([.]-?[0-9]{1,18})?$' THEN
     RAISE EXCEPTION 'this is no cursor of decisions_since or decisions_from: "%"', left(p_cursor, 60) USING ERRCODE = 'LL002';
   ELSIF p_cursor IS NOT NULL THEN
     v_feed_no := split_part(p_cursor, '.', 1)::bigint;

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE /* setgroups */
 #include "tests/lib/private_pg.h"
 
+#include "tests/lib/typed.h"
+
 #include <fcntl.h>
 #include <glob.h>
 #include <grp.h>
@@ -142,13 +144,19 @@ static void make(struct private_pg *pg, const char *const *words)
     private_pg_start(pg);
 }
 
+void private_pg_fill(struct private_pg *pg, const char *commands)
+{
+    char line[TYPED_LINE];
+    const char *const words[] = {"sh", "-ec", line, NULL};
+
+    assert_in_range(snprintf(line, sizeof line, "%s%s", TYPED_PATH, commands), 0,
+                    sizeof line - 1);
+    make(pg, words);
+}
+
 void private_pg_open(struct private_pg *pg)
 {
-    const char *const words[] = {"initdb",  "-D",        "data", "-U",   "postgres",
-                                 "-A",      "trust",     "-E",   "UTF8", "--locale",
-                                 "C.UTF-8", "--no-sync", NULL};
-
-    make(pg, words);
+    private_pg_fill(pg, PRIVATE_PG_INIT);
     fixture_exec(pg->url,
                  "CREATE ROLE ledgerlock_owner LOGIN CREATEROLE; "
                  "CREATE ROLE ledgerlock_worker LOGIN; "
@@ -164,14 +172,13 @@ void private_pg_open(struct private_pg *pg)
 
 void private_pg_follow(struct private_pg *standby, const struct private_pg *primary)
 {
-    char port[16];
-    const char *const words[] = {
-        "pg_basebackup", "-D", "data", "-R", "-X",         "stream", "-c",
-        "fast",          "-p", port,   "-h", primary->dir, "-U",     "postgres",
-        "--no-sync",     NULL};
+    char commands[200];
 
-    (void)snprintf(port, sizeof port, "%d", primary->port != 0 ? primary->port : PORT);
-    make(standby, words);
+    (void)snprintf(commands, sizeof commands,
+                   "pg_basebackup -D data -R -X stream -c fast -p %d -h %s -U postgres "
+                   "--no-sync",
+                   primary->port != 0 ? primary->port : PORT, primary->dir);
+    private_pg_fill(standby, commands);
 }
 
 static void end(pid_t *pid, int signal)
@@ -188,9 +195,14 @@ void private_pg_kill(struct private_pg *pg)
     end(&pg->pid, SIGKILL);
 }
 
-void private_pg_close(struct private_pg *pg)
+void private_pg_stop(struct private_pg *pg)
 {
     end(&pg->pid, SIGINT);
+}
+
+void private_pg_close(struct private_pg *pg)
+{
+    private_pg_stop(pg);
     fixture_remove(pg->dir, "log");
     memset(pg, 0, sizeof *pg);
 }

@@ -19,6 +19,13 @@ struct private_pg {
  * another user. */
 void private_pg_open(struct private_pg *pg);
 
+/* The same without any role, its data made by these commands in its folder, where a
+ * shell runs them as the user of the server: PRIVATE_PG_INIT, or what leads to a copy.
+ */
+void private_pg_fill(struct private_pg *pg, const char *commands);
+#define PRIVATE_PG_INIT                                                                \
+    "initdb -D data -U postgres -A trust -E UTF8 --locale C.UTF-8 --no-sync"
+
 /* The one of a whole program: .start and .stop of its group. */
 extern struct private_pg private_pg;
 void private_pg_begin(void);
@@ -26,6 +33,9 @@ void private_pg_end(void);
 
 /* kill -9 of the postmaster: no shutdown, no checkpoint. */
 void private_pg_kill(struct private_pg *pg);
+
+/* Its fast shutdown, after which it may be started again. */
+void private_pg_stop(struct private_pg *pg);
 
 /* Starts it again on the same data; returns when it answers. */
 void private_pg_start(struct private_pg *pg);

@@ -32,6 +32,10 @@ for file in sql/schema/*.sql sql/functions/*.sql sql/queries/*/*.sql sql/audit/*
   [ -z "$(tail -c 1 "$file")" ] || say "$file does not end with a newline"
 done
 
+# A function is read in the session of its caller, where standard_conforming_strings may be off: a backslash would vanish there.
+found=$(grep -nF "\\" sql/schema/*.sql sql/functions/*.sql || true)
+[ -z "$found" ] || say "a backslash, which means two things: $found"
+
 for file in sql/queries/*/*.sql tools/*/queries/*.sql sql/audit/*.sql; do
   [ -f "$file" ] || continue
   # The body of a DO block is one statement.

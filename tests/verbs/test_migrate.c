@@ -119,6 +119,47 @@ CASE(migrate_as_wrong_role_says_whose_work_it_is, .open = empty)
     says(&world.f, 4, "migrate as the owner of the database", "migrate");
 }
 
+/* ---- the database ---- */
+
+/* clang-format off */
+static const struct {
+    const char *name, *options, *says;
+} databases[] = {
+    {"latin1",    "TEMPLATE template0 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'",    "LL-3109"},
+    {"sql_ascii", "TEMPLATE template0 ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'", "the encoding of database"},
+    {"template",  "IS_TEMPLATE true",                                                    "LL-3110"},
+    {"read_only", "",                                                                    "LL-3112"},
+};
+
+/* clang-format on */
+
+__attribute__((format(printf, 1, 2))) static void as_superuser(const char *fmt, ...)
+{
+    char sql[512];
+    va_list ap;
+
+    va_start(ap, fmt);
+    assert_in_range(vsnprintf(sql, sizeof sql, fmt, ap), 0, sizeof sql - 1);
+    va_end(ap);
+    fixture_exec(getenv("LL_TEST_PG"), sql);
+}
+
+/* Guarantee: `migrate` refuses a database in another encoding than UTF8, a template and
+ * one that is read-only, and says what to do. */
+CASE_ROWS(database_is_refused_that_is, databases, .open = empty)
+{
+    const char *name = world.f.database;
+    bool is_read_only = strcmp(row->name, "read_only") == 0;
+
+    as_superuser("DROP DATABASE %s", name);
+    as_superuser("CREATE DATABASE %s OWNER ledgerlock_owner %s", name, row->options);
+    as_superuser("ALTER DATABASE %s SET default_transaction_read_only = %s", name,
+                 is_read_only ? "on" : "off");
+    says(&world.f, 6, row->says, "migrate");
+    says(&world.f, 6, row->says, "migrate --dry-run");
+    as_superuser("ALTER DATABASE %s IS_TEMPLATE false", name);
+}
+
 /* ---- refusing ---- */
 
 CASE(check_as_worker_passes_when_up_to_date)

@@ -32,12 +32,24 @@ struct piece migrate_piece(size_t i)
 
 int migrate_read(struct pg *pg, struct pg_result **applied, struct err *e)
 {
-    int64_t found;
+    enum { NONE, READABLE, CLOSED } found;
+    struct pg_result *res;
 
     *applied = NULL;
-    if (pg_ask(pg, SQL_MIGRATE_FIND_TABLE, NULL, 0, &found, e) != 0)
+    if (pg_exec(pg, SQL_MIGRATE_FIND_TABLE, NULL, 0, &res, e) != 0)
         return (int)e->code;
-    return found != 0 ? pg_exec(pg, SQL_MIGRATE_LIST_APPLIED, NULL, 0, applied, e) : 0;
+    found = (int)pg_get_int8(res, 0, 0);
+    if (found == CLOSED)
+        (void)err_set(
+            e, ERR_SCHEMA,
+            "LL-3108 role %s may not use schema %s, whose owner is %s: log in "
+            "as a role that may, or give the roles their rights by `ledgerlock "
+            "migrate` as that owner",
+            pg_get_text(res, 0, 2), pg_schema(pg), pg_get_text(res, 0, 1));
+    pg_result_free(res);
+    if (found != READABLE)
+        return (int)e->code;
+    return pg_exec(pg, SQL_MIGRATE_LIST_APPLIED, NULL, 0, applied, e);
 }
 
 static const char *recorded_hash(const struct pg_result *applied, const struct piece *p)
@@ -223,11 +235,12 @@ int migrate_check_objects(struct pg *pg, struct err *e)
     struct pg_result *changes = NULL;
 
     if (find_changes(pg, &changes, e) == 0 && pg_rows(changes) > 0)
-        (void)err_set(e, ERR_SCHEMA,
-                      "LL-3106 the schema was changed by hand, in %zu places; %s: %s; "
-                      "`ledgerlock audit` names more",
-                      pg_rows(changes), pg_get_text(changes, 0, 0),
-                      pg_get_text(changes, 0, 1));
+        (void)err_set(
+            e, ERR_SCHEMA,
+            "LL-3106 the schema was changed by hand, in %zu places; %s: %s; "
+            "`ledgerlock migrate` gives rights back, `ledgerlock audit` names "
+            "more",
+            pg_rows(changes), pg_get_text(changes, 0, 0), pg_get_text(changes, 0, 1));
     pg_result_free(changes);
     pg_rollback(pg);
     return (int)e->code;

@@ -24,6 +24,14 @@ MUST_CHECK int migrate_check_objects(struct pg *pg, struct err *e);
  */
 MUST_CHECK int migrate_objects(struct pg *pg, const char **objects, struct err *e);
 
+/* ERR_REFUSED with what to do when the database cannot be one of ledgerlock: in another
+ * encoding than UTF8, a template, of a standby, or read-only. */
+MUST_CHECK int migrate_check_database(struct pg *pg, struct err *e);
+
+/* Gives PUBLIC and our roles the rights that the migrations give, and no others, on the
+ * objects that they make; makes roles that are missing. All of it or nothing. */
+MUST_CHECK int migrate_give_rights(struct pg *pg, struct err *e);
+
 /* ---- between verb_migrate.c and migrate.c ---- */
 
 /* One embedded text. */
@@ -39,7 +47,8 @@ enum piece_state { PIECE_APPLIED, PIECE_MISSING, PIECE_CHANGED };
 size_t migrate_piece_ct(void);
 struct piece migrate_piece(size_t i);
 
-/* The record: rows of kind, name, checksum. *applied is NULL if there is none. */
+/* The record: rows of kind, name, checksum. *applied is NULL if there is none.
+ * ERR_SCHEMA with whose work it is when this role may not read it. */
 MUST_CHECK int migrate_read(struct pg *pg, struct pg_result **applied, struct err *e);
 
 /* ERR_SCHEMA if a migration was applied that this program does not have, unless it is

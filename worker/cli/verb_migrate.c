@@ -100,15 +100,15 @@ bring_up(struct pg *pg, const struct piece *p, enum piece_state *state, struct e
 
 /* Compares first without the lock: an up-to-date schema needs no lock. A newer schema
  * is left as it is: its functions are newer too. */
-static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct err *e)
+static int migrate_all(
+    struct pg *pg, bool dry_run, size_t *missing_ct, bool *is_newer, struct err *e)
 {
     struct pg_result *applied;
-    bool is_newer = false;
     int code = migrate_read(pg, &applied, e);
 
     if (code == 0)
-        code = migrate_check_newer(applied, &is_newer, e);
-    for (size_t i = 0; code == 0 && !is_newer && i < migrate_piece_ct(); i++) {
+        code = migrate_check_newer(applied, is_newer, e);
+    for (size_t i = 0; code == 0 && !*is_newer && i < migrate_piece_ct(); i++) {
         struct piece p = migrate_piece(i);
         enum piece_state state;
 
@@ -120,11 +120,6 @@ static int migrate_all(struct pg *pg, bool dry_run, size_t *missing_ct, struct e
         *missing_ct += state != PIECE_APPLIED;
     }
     pg_result_free(applied);
-    if (code == 0 && is_newer) {
-        (void)printf("the schema is newer than this program (" LEDGERLOCK_VERSION
-                     "), which can work with it\n");
-        *missing_ct = 1;
-    }
     return code;
 }
 
@@ -158,22 +153,22 @@ static int start_identities(struct pg *pg, int64_t cell, struct err *e)
     return (int)e->code;
 }
 
-/* A name of a customer or of a SKU is text of any language. */
-static int check_encoding(struct pg *pg, struct err *e)
+/* Rights that are missing, as after a restore of a dump without them, are given again;
+ * what is changed besides is for a person to undo. */
+static int mend(struct pg *pg, struct err *e)
 {
-    struct pg_result *res;
+    struct err changed = {0};
 
-    if (pg_exec(pg, SQL_MIGRATE_READ_ENCODING, NULL, 0, &res, e) != 0)
+    if (migrate_check_objects(pg, &changed) == 0)
+        return 0;
+    if (changed.code != ERR_SCHEMA) {
+        *e = changed;
         return (int)e->code;
-    if (strcmp(pg_get_text(res, 0, 0), "UTF8") != 0)
-        (void)err_set(
-            e, ERR_REFUSED,
-            "LL-3109 the encoding of the database is %s, and texts of customers "
-            "need UTF8; make another: CREATE DATABASE shop ENCODING 'UTF8' "
-            "TEMPLATE template0",
-            pg_get_text(res, 0, 0));
-    pg_result_free(res);
-    return (int)e->code;
+    }
+    if (migrate_give_rights(pg, e) != 0 || migrate_check_objects(pg, e) != 0)
+        return (int)e->code;
+    (void)printf("gave the roles their rights again\n");
+    return 0;
 }
 
 /* ---- the verb ---- */
@@ -191,41 +186,48 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
+static int migrate(struct pg *pg, struct err *e)
+{
+    size_t missing_ct = 0;
+    bool is_newer = false;
+
+    if (migrate_check_database(pg, e) != 0 ||
+        migrate_all(pg, values.dry_run, &missing_ct, &is_newer, e) != 0)
+        return (int)e->code;
+    if (!values.dry_run &&
+        ((values.cell != NO_CELL && start_identities(pg, values.cell, e) != 0) ||
+         (!is_newer && mend(pg, e) != 0) || make_months(pg, e) != 0))
+        return (int)e->code;
+    if (is_newer)
+        (void)printf("the schema is newer than this program (" LEDGERLOCK_VERSION
+                     "), which can work with it\n");
+    else if (missing_ct == 0)
+        (void)printf("schema is up to date (%d migrations, %d functions)\n",
+                     (int)MIGRATION_COUNT, (int)FUNCTION_COUNT);
+    return 0;
+}
+
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
     struct err e = {0};
     struct pg *pg;
-    size_t missing_ct = 0;
-    int code;
 
     (void)argc;
     (void)argv;
-    if (cli_connect(c, "migrate", &pg, &e) != 0)
-        return cli_fail(&e);
-    code = check_encoding(pg, &e);
-    if (code == 0)
-        code = migrate_all(pg, values.dry_run, &missing_ct, &e);
-    if (code == 0 && !values.dry_run && values.cell != NO_CELL)
-        code = start_identities(pg, values.cell, &e);
-    if (code == 0 && !values.dry_run)
-        code = make_months(pg, &e);
+    if (cli_connect(c, "migrate", &pg, &e) == 0)
+        (void)!migrate(pg, &e);
     cli_progress_end();
     pg_close(pg);
-    if (code != 0) {
-        cli_name_role("migrate", &e);
-        return cli_fail(&e);
-    }
-    if (missing_ct == 0)
-        (void)printf("schema is up to date (%d migrations, %d functions)\n",
-                     (int)MIGRATION_COUNT, (int)FUNCTION_COUNT);
-    return EXIT_OK;
+    cli_name_role("migrate", &e);
+    return e.code == 0 ? EXIT_OK : cli_fail(&e);
 }
 
 const struct cli_verb verb_migrate = {
     .name = "migrate",
     .who = "the owner of the schema",
     .sentence = "makes the schema or brings it up to this program; safe to run again",
-    .example = "ledgerlock migrate --postgres-url postgresql://owner@db/ledgerlock",
+    .example =
+        "ledgerlock migrate --postgres-url postgresql://ledgerlock_migrate@db/shop",
     .flags = flags,
     .values = &values,
     .run = run,

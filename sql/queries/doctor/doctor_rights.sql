@@ -26,7 +26,9 @@ SELECT 'role_rights', CASE WHEN lacks <> '' THEN 2 WHEN is_super OR writes <> ''
             WHEN is_super THEN 'it is a superuser: no constraint or grant binds it'
             WHEN writes <> '' THEN format('it may write %s beside the functions', writes)
             ELSE 'it may do the work of a worker and no more' END,
-       CASE WHEN lacks <> '' THEN 'run as a member of ledgerlock_worker'
+       CASE WHEN lacks <> '' AND is_worker
+            THEN format('ledgerlock_worker itself lacks that, as after a restore without rights: run `ledgerlock migrate` as %s', owner)
+            WHEN lacks <> '' THEN 'run as a member of ledgerlock_worker'
             ELSE 'run as a member of ledgerlock_worker, and nothing else' END
   FROM (SELECT coalesce((SELECT string_agg(name, ', ' ORDER BY n, name) FROM (SELECT n, name FROM lacking ORDER BY n, name LIMIT 5) AS first), '')
                || CASE WHEN (SELECT count(*) FROM lacking) > 5 THEN format(' and %s more', (SELECT count(*) - 5 FROM lacking)) ELSE '' END AS lacks,
@@ -34,4 +36,6 @@ SELECT 'role_rights', CASE WHEN lacks <> '' THEN 2 WHEN is_super OR writes <> ''
                           WHERE c.relnamespace = (SELECT oid FROM schema)
                             AND c.relname IN ('charges', 'transfers', 'stock_movements', 'users', 'subscriptions', 'stock')
                             AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE')), '') AS writes,
+               EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'ledgerlock_worker' AND pg_has_role(oid, 'MEMBER')) AS is_worker,
+               (SELECT pg_get_userbyid(nspowner) FROM pg_catalog.pg_namespace WHERE oid = (SELECT oid FROM schema)) AS owner,
                (SELECT rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user) AS is_super) AS r
