@@ -1,5 +1,6 @@
 """Shared by the measurements: the servers that scripts/bench started, the program, pgbench, medians."""
 import argparse
+import atexit
 import json
 import os
 import re
@@ -57,6 +58,7 @@ class Progress:
             self.begun = self.since
             signal.signal(signal.SIGALRM, lambda *_: self.show())
             signal.setitimer(signal.ITIMER_REAL, self.pause_s, self.pause_s)
+            atexit.register(signal.setitimer, signal.ITIMER_REAL, 0)  # Python ends without a handler
         self.text = text
         self.left_s = (self.since - self.begun) * (1 - share) / share if share else None
         if self.moves:

@@ -7,7 +7,8 @@ BEGIN
   RETURN (SELECT CASE WHEN newest >= base + greatest(pg_snapshot_xmax(seen)::text::bigint,
                                                      pg_current_xact_id_if_assigned()::text::bigint + 1)
                       THEN newest + 1 ELSE base + pg_snapshot_xmin(seen)::text::bigint END
-            FROM feed_base, pg_current_snapshot() AS seen, feed_newest() AS newest);
+            FROM feed_base, pg_current_snapshot() AS seen, feed_newest() AS newest
+           WHERE one);
 END $$;
 COMMENT ON FUNCTION feed_end IS 'The number below which the feed of decisions is complete.';
 REVOKE ALL ON FUNCTION feed_end FROM PUBLIC;

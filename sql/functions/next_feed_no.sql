@@ -14,10 +14,10 @@ DECLARE
   v_end    bigint;
 BEGIN
   SELECT base, feed_newest(), base + greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_xid + 1)
-    INTO STRICT v_base, v_newest, v_end FROM feed_base;
+    INTO STRICT v_base, v_newest, v_end FROM feed_base WHERE one;
   IF v_newest >= v_end THEN
-    UPDATE feed_base SET base = v_newest WHERE base = v_base;
-    SELECT base INTO STRICT v_base FROM feed_base;
+    UPDATE feed_base SET base = v_newest WHERE one AND base = v_base;
+    SELECT base INTO STRICT v_base FROM feed_base WHERE one;
   END IF;
   RETURN v_base + v_xid;
 END $$;

@@ -142,3 +142,17 @@ CASE(page_that_is_killed_comes_back_and_costs_no_work)
     assert_int_not_equal(pool_page(), first);
     pool_logged(0, "event=pool.worker_died");
 }
+
+/* Guarantee: No answer of the page has a password. */
+CASE(answers_have_no_password)
+{
+    static const char *const paths[] = {"/",        "/plain",  "/state",
+                                        "/metrics", "/readyz", "/livez"};
+
+    lose_redis();
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+        assert_int_not_equal(http_get(page_port, &page, paths[i]), 0);
+        assert_null(strstr(page.body, pool_redis_secret()));
+    }
+    pool_redis_start(&world.redis);
+}

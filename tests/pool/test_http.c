@@ -308,18 +308,3 @@ CASE(port_that_cannot_be_had_is_said_at_the_start)
     pool_stop();
     FIXTURE_AWAIT(http_connect(page_port) < 0, "somebody still listens");
 }
-
-/* Guarantee: No answer of the page has a password. */
-CASE(answers_have_no_password)
-{
-    static const char *const paths[] = {"/",        "/plain",  "/state",
-                                        "/metrics", "/readyz", "/livez"};
-
-    fixture_redis_kill(&world.redis);
-    page_await(503, "/readyz", "Redis grants no lock");
-    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
-        assert_int_not_equal(http_get(page_port, &page, paths[i]), 0);
-        assert_null(strstr(page.body, pool_redis_secret()));
-    }
-    pool_redis_start(&world.redis);
-}

@@ -73,8 +73,8 @@ CASE(number_that_was_given_out_again_is_no_commit)
     assert_int_equal(pool_incidents("commit_unknown", "settled: rolled back"), 1);
 }
 
-/* Guarantee: A COMMIT in doubt that declined a charge is settled as committed, also when
- * another worker has tried the charge again since. */
+/* Guarantee: A COMMIT in doubt that declined a charge is settled as committed, also
+ * when another worker has tried the charge again since. */
 CASE(declined_charge_that_was_tried_again_since_is_settled_as_committed)
 {
     struct err e = {0};

@@ -69,6 +69,7 @@ static void fill_all(const char *role)
         (void)strcpy(&values[row_of("pool.jobs")][i * 8],
                      i < 31 ? "billing," : "billing");
     (void)fill("import.currency", "USD", ' ', "");
+    (void)fill("http.hosts", "shop.example,", 'h', "");
     (void)fill("http.listen", "127.0.0.1:", '0', "");
 }
 

@@ -99,8 +99,9 @@ CASE(orders_of_an_import_are_counted)
     let_go();
     wait_for("lines of ", 0);
     wait_for(": 40,000", 0);
-    wait_for("storing orders, step 14 of 15: 20,000 of 50,000", 0);
-    wait_for("storing lines of orders, ", 0);
+    wait_for("storing orders, step ", 0);
+    wait_for(": 20,000 of 50,000", 0);
+    wait_for("storing lines of orders", 0);
     wait_for("orders: 50000 new", 0);
     assert_int_equal(end_on_terminal(), 0);
     assert_int_equal(world_ask("SELECT count(*) FROM order_lines"), 50000);
@@ -147,7 +148,8 @@ CASE_ROWS(progress_of_a_run_in_the_log_for, logs)
     }
     fixture_become(&world.f, "ledgerlock_worker");
     (void)setenv("LEDGERLOCK_LOCKS_PREFIX", world.f.prefix, 1);
-    (void)snprintf(words, sizeof words, "run --once --jobs billing --now 2024-01-02Z%s",
+    (void)snprintf(words, sizeof words,
+                   "run --once --jobs billing --now 2024-01-02T00:00:00Z%s",
                    row->words);
     hold("SELECT FROM ledgerlock.users WHERE user_id = 2 FOR UPDATE");
     start_on_terminal(words);

@@ -27,27 +27,37 @@ struct groups {
     char path[KEY_MAX];
 };
 
+/* Puts a word behind the groups: a key, or with ".", one group more. A word that has no
+ * room is left out: then no key is found. */
+static void append(struct groups *g, const char *word, size_t n, const char *end)
+{
+    size_t used = strlen(g->path), more = strlen(end);
+
+    if (used + n + more >= sizeof g->path)
+        return;
+    memcpy(g->path + used, word, n);
+    memcpy(g->path + used + n, end, more + 1);
+}
+
 static void follow(struct groups *g, const char *word, size_t n, char kind)
 {
-    size_t used = strlen(g->path);
-
     if (kind == ':' && g->depth < GROUPS_MAX) {
-        g->begin[g->depth++] = used;
-        (void)snprintf(g->path + used, sizeof g->path - used, "%.*s.", (int)n, word);
+        g->begin[g->depth++] = strlen(g->path);
+        append(g, word, n, ".");
     } else if (kind == '}' && g->depth > 0) {
         g->path[g->begin[--g->depth]] = '\0';
     }
 }
 
 /* The bounds of a number stand in the table of the settings alone. */
-static void print_bounds(const struct groups *g, const char *word, size_t n)
+static void print_bounds(const struct groups *around, const char *word, size_t n)
 {
-    char key[KEY_MAX];
+    struct groups g = *around;
 
-    (void)snprintf(key, sizeof key, "%s%.*s", g->path, (int)n, word);
+    append(&g, word, n, "");
     for (size_t i = 0; i < config_option_ct; i++) {
         if (config_options[i].type == OPTION_INT &&
-            strcmp(config_options[i].key, key) == 0)
+            strcmp(config_options[i].key, g.path) == 0)
             (void)printf("  # %lld to %lld", (long long)config_options[i].min,
                          (long long)config_options[i].max);
     }
