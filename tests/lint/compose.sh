@@ -1,6 +1,7 @@
 #!/bin/bash
 # Each service of docker-compose.yml is confined: no root, no capability, no writable root, limits, a network without a way out. A
-# pool with a page serves orders by four workers at once; `once` has no page, no button and no shop; the last words are an address.
+# pool with a page serves orders by four workers at once; `once` has no page, no button and no shop; the last words are an address. The image of
+# the program is built once, and a pool waits for the seed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python3 -c 'import yaml' 2>/dev/null || { echo "skipped: python3-yaml is not installed" && exit 77; }
@@ -20,6 +21,10 @@ def must(name, holds, sentence):
 
 def is_loopback(port):
     return isinstance(port, str) and port.removeprefix("${LEDGERLOCK_PAGE:-").startswith("127.0.0.1:")
+
+
+def command_of(service):
+    return [str(word) for word in service.get("command") or []]
 
 
 networks = compose.get("networks") or {}
@@ -46,7 +51,7 @@ for name, service in compose["services"].items():
         must(name, "docker.sock" not in source, "the socket of the engine gives the rights of root")
     for key in service.get("environment") or {}:
         must(name, "PASSWORD" not in key or key.endswith("_FILE"), f"{key} is a secret in the environment")
-    command = [str(word) for word in service.get("command") or []]
+    command = command_of(service)
     profiles = service.get("profiles") or []
     if service.get("ports"):
         workers = command[command.index("-w") + 1] if "-w" in command else "0"
@@ -59,6 +64,13 @@ words = [line for line in str(compose["services"]["audit"]["command"]).split("\\
 must("audit", words and "http://127.0.0.1:9464" in words[-1] and "press a button" in words[-1], "its last words are no address")
 once = {name for name, service in compose["services"].items() if "once" in (service.get("profiles") or [])}
 must("services", once == {"worker-once", "audit-once"}, f"--profile once starts others: {once}")
+builders = [name for name, service in compose["services"].items() if "build" in service]
+must("services", builders == ["migrate"], f"Compose 1 builds an image once for each service that names it: {builders}")
+for name, service in compose["services"].items():
+    waits = set(service.get("depends_on") or {})
+    must(name, "ledgerlock" not in str(service.get("image")) or name in builders or waits & {"migrate", "seed"},
+         "its image may not be built yet: it waits neither for migrate nor for seed")
+    must(name, command_of(service)[:1] != ["run"] or "seed" in waits, "a pool that does not wait for the seed meets it month by month")
 must("services", len(compose["services"]) > 0, "there is none")
 for line in bad:
     print("compose:", line)

@@ -22,6 +22,7 @@ import urllib.parse
 try:
     from selenium import webdriver
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support import expected_conditions
 except ImportError:
     print("SKIPPED: python3-selenium is not here: scripts/setup installs it")
     sys.exit(77)
@@ -100,7 +101,7 @@ def check_killed_worker(page):
     page.wait("it is not at work again", lambda s: s["worker-rows"][0][3] in ("works", "connected") and s["verdict"] == "good")
     seen = page.wait("the timeline does not tell when it recovered", lambda s: len(s["timeline"][0]) == 5 and s["timeline"][0][4] != "not yet")
     check(seen["timeline"][0][1:4] == ["worker died", f"worker {slot} of {job}", "signal 9"], "the timeline tells something else", seen)
-    check(re.fullmatch(r"[0-9]+ (ms|s|min)", seen["timeline"][0][4]), "the recovery has no time", seen)
+    check(re.fullmatch(r"[0-9.]+ (ms|s|min)( [0-9]+ s)?", seen["timeline"][0][4]), "the recovery has no time", seen)
 
 
 def parent(pid):
@@ -196,14 +197,35 @@ def check_errors(page):
     check(not errors, "the browser complains", errors)
 
 
-def check_small(profile, url):
+CARDS = """
+const rows = [...document.getElementById("worker-rows").tBodies[0].rows], width = document.documentElement.clientWidth;
+return {width, high: Math.max(...rows.map((r) => r.getBoundingClientRect().height)),
+        out: [...document.querySelectorAll("td, .bar")].filter((n) => n.getBoundingClientRect().right > width).map((n) => n.textContent),
+        heads: [...rows[0].cells].map((c) => getComputedStyle(c, "::before").content.replaceAll('"', ""))};
+"""
+
+
+def check_phone(profile, url):
+    """In the width of a phone a worker is a card, whose cells say what they are, and nothing is cut off."""
     browser = open_browser(profile, size="500,800")
     try:
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True})
         page = Page(browser, url)
-        seen = page.wait("it is never live", lambda s: s["live"] == "live")
-        check(seen["wide"] <= 0, "a narrow window scrolls sideways", seen["wide"])
+        seen = page.wait("it is never live", lambda s: s["live"] == "live" and s["bars"] > 0)
+        check(seen["wide"] <= 0, "a phone scrolls sideways", seen["wide"])
+        cards = browser.execute_script(CARDS)
+        check(cards["width"] == 390 and cards["high"] < 140 and not cards["out"], "the card of a worker cannot be read", cards)
+        check(cards["heads"][-1] == "lease left", "a cell does not say what it is", cards)
     finally:
         browser.quit()
+
+
+def check_spoken(page):
+    """For a screen reader the verdict is a live region, and a chart has its newest values."""
+    region = page.browser.find_element("id", "h-verdict")
+    check((region.get_attribute("aria-live"), region.text) == ("polite", "ledgerlock: no promise is broken"), "the verdict is not told", region.text)
+    label = page.browser.find_element("id", "backlog").get_attribute("aria-label")
+    check(re.search(r"billing now [0-9,]+, at most [0-9,]+; orders now", label), "a chart has no value", label)
 
 
 def check_plain(profile, url):
@@ -228,6 +250,7 @@ def check_all(url):
             page = Page(browser, url)
             check_figures(page)
             check_killed_worker(page)
+            check_spoken(page)
             check_ages(page)
             check_schemes(page)
             check_keyboard(page)
@@ -236,7 +259,7 @@ def check_all(url):
             check_full(page, url)
         finally:
             browser.quit()
-        check_small(f"{profile}/b", url)
+        check_phone(f"{profile}/b", url)
         check_plain(f"{profile}/c", url)
     print("page: a browser has read it, while a worker was killed")
 
@@ -278,6 +301,8 @@ const text = (id) => (document.getElementById(id) || {textContent: ""}).textCont
 const table = document.getElementById("faults");
 return {ours: document.getElementById("verdict").dataset.state, twice: text("twice"), plain: text("plain-verdict"), of: text("plain-of"),
         colour: document.getElementById("plain") ? document.getElementById("plain").dataset.state : "",
+        word: text("word"), plain_word: text("plain-word"), note: text("jobs-note"), focus: document.activeElement.id,
+        busy: [...document.querySelectorAll("#chaos button")].map((b) => b.getAttribute("aria-disabled")),
         faults: table ? [...table.tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent)) : []};
 """
 
@@ -294,11 +319,20 @@ def check_chaos(url):
             button.send_keys(Keys.ENTER)
             browser.switch_to.alert.dismiss()
             check(page.seen()["faults"][0][0].startswith("none"), "a fault began that nobody confirmed", page.seen())
+            check(page.seen()["plain_word"].startswith("nothing has failed yet"), "the two sides have no names", page.seen())
             button.send_keys(Keys.ENTER)
             browser.switch_to.alert.accept()
+            seen = page.wait("the buttons may be pressed meanwhile", lambda s: s["busy"] == ["true"] * 5)
+            check(seen["focus"] == "freeze-worker", "the focus has left the button", seen)
+            button.send_keys(Keys.ENTER)
+            check(not expected_conditions.alert_is_present()(browser), "a fault is asked for while another one is under way", seen)
             seen = page.wait("the fault, the recovery or the double charge is not seen", lambda s: len(s["faults"][0]) == 4 and
                              "after the fault" in s["faults"][0][3] and s["plain"] and not s["plain"].startswith("0 charged twice"))
             check((seen["ours"], seen["twice"], seen["colour"]) == ("good", "0", "bad"), "the two sides look alike", seen)
+            check((seen["word"], seen["plain_word"]) == ("no promise is broken", "it has failed"), "the two sides sound alike", seen)
+            check(seen["faults"][0][1] == "Freeze a worker" and "97 hours" in seen["note"], "the words are not those of the button", seen)
+            seen = page.wait("the buttons do not come back", lambda s: s["busy"] == ["false"] * 5)
+            check(seen["focus"] == "freeze-worker", "the focus has left the button", seen)
             check_errors(page)
         finally:
             browser.quit()

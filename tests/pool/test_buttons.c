@@ -60,7 +60,7 @@ static void assert_held(const char *what)
     page_read_form();
     assert_int_equal(page_press("hold-row", page_ours, page_form), 303);
     (void)snprintf(told, sizeof told,
-                   "\"faults\":[{\"fault\":\"hold-row\",\"what\":\"%s", what);
+                   "\"faults\":[{\"fault\":\"Hold a row\",\"what\":\"%s", what);
     PAGE_AWAIT("/state", told);
     pool_stop();
 }
@@ -84,9 +84,54 @@ CASE(held_user_has_a_subscription)
 
 WORLD_OPEN(open_idle, .poll_ms = 100, .lease_ms = 4000, .redis = true)
 
+/* Asserts that the newest event of this kind is this one; how long it took until the
+ * recovery, -1: it is not over, -2: there is none yet. */
+static int64_t recovered(const char *what, const char *detail)
+{
+    json_t *doc = NULL, *event, *found = NULL;
+    int64_t ms = -2;
+    size_t i;
+
+    if (http_get(page_port, &page, "/state") == 200)
+        doc = json_loads(page.body, 0, NULL);
+    json_array_foreach(json_object_get(doc, "timeline"), i, event)
+    {
+        if (found == NULL &&
+            strcmp(json_string_value(json_object_get(event, "what")), what) == 0)
+            found = event;
+    }
+    if (found != NULL) {
+        assert_string_equal(json_string_value(json_object_get(found, "worker")),
+                            "worker 0 of billing");
+        fixture_assert_contains(json_string_value(json_object_get(found, "detail")),
+                                detail);
+        assert_true(json_integer_value(json_object_get(found, "at_ms")) >
+                    1700000000000);
+        ms = json_integer_value(json_object_get(found, "recovered_ms"));
+    }
+    json_decref(doc);
+    return ms;
+}
+
+/* How long the newest fault took until the recovery; -1: it is not over. */
+static int64_t fault_recovered(void)
+{
+    json_t *doc = NULL, *faults;
+    int64_t ms = -1;
+
+    if (http_get(page_port, &page, "/state") == 200)
+        doc = json_loads(page.body, 0, NULL);
+    faults = json_object_get(json_object_get(doc, "chaos"), "faults");
+    if (json_array_size(faults) > 0)
+        ms = json_integer_value(
+            json_object_get(json_array_get(faults, 0), "recovered_ms"));
+    json_decref(doc);
+    return ms;
+}
+
 /* A worker that holds keys is looked for in vain for 3 s. */
 /* Guarantee: "Freeze a worker" lasts for more than a lease, however long a worker was
- * looked for. */
+ * looked for, and is over when the worker has come round, also if nothing is due. */
 CASE(frozen_worker_stands_still_for_more_than_a_lease, .open = open_idle)
 {
     int64_t begun_ms;
@@ -100,6 +145,19 @@ CASE(frozen_worker_stands_still_for_more_than_a_lease, .open = open_idle)
     begun_ms = fixture_now_ms();
     FIXTURE_AWAIT(pool_state(pid) != 'T', "nobody thawed it");
     assert_true(fixture_now_ms() - begun_ms > 4000);
+    FIXTURE_AWAIT(fault_recovered() >= 4000, "not at work again: %s", page.body);
+    fixture_assert_contains(page.body, "\"is_busy\":false");
+}
+
+/* Guarantee: After "Kill a worker" the button and the timeline tell the same time until
+ * the recovery. */
+CASE(button_and_timeline_tell_the_same_recovery, .open = open_idle)
+{
+    page_start("run -w 1 --jobs billing --allow-chaos");
+    page_read_form();
+    assert_int_equal(page_press("kill-worker", page_ours, page_form), 303);
+    FIXTURE_AWAIT(fault_recovered() >= 0, "not at work again: %s", page.body);
+    assert_int_equal(fault_recovered(), recovered("worker died", "signal 9"));
 }
 
 /* Guarantee: Without --allow-chaos the page has no button, and takes no POST. */
@@ -137,35 +195,6 @@ WORLD_OPEN(open_proxies,
 static void start(void)
 {
     page_start("run -w 1 --jobs billing --now %s", pool_work_now());
-}
-
-/* Asserts that the newest event of this kind is this one; how long it took until the
- * recovery, -1: it is not over, -2: there is none yet. */
-static int64_t recovered(const char *what, const char *detail)
-{
-    json_t *doc = NULL, *event, *found = NULL;
-    int64_t ms = -2;
-    size_t i;
-
-    if (http_get(page_port, &page, "/state") == 200)
-        doc = json_loads(page.body, 0, NULL);
-    json_array_foreach(json_object_get(doc, "timeline"), i, event)
-    {
-        if (found == NULL &&
-            strcmp(json_string_value(json_object_get(event, "what")), what) == 0)
-            found = event;
-    }
-    if (found != NULL) {
-        assert_string_equal(json_string_value(json_object_get(found, "worker")),
-                            "worker 0 of billing");
-        fixture_assert_contains(json_string_value(json_object_get(found, "detail")),
-                                detail);
-        assert_true(json_integer_value(json_object_get(found, "at_ms")) >
-                    1700000000000);
-        ms = json_integer_value(json_object_get(found, "recovered_ms"));
-    }
-    json_decref(doc);
-    return ms;
 }
 
 /* Guarantee: The timeline has a worker that stood still, its lost lease and a worker

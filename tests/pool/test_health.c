@@ -1,5 +1,5 @@
-/* Health of a pool that runs, asked over loopback: what it tells of servers, rights and
- * its supervisor. */
+/* Health of a pool that runs, asked over loopback: what it tells of servers, rights,
+ * workers, its supervisor and the process of the page itself. */
 #include "tests/lib/page.h"
 
 static const struct pool_work small = {
@@ -81,14 +81,66 @@ CASE_ROWS(readiness_notices_that_an_idle_pool_has_no, gone)
     page_await(200, "/readyz", "");
 }
 
-/* Guarantee: A supervisor that stands still is not alive to /livez. */
+/* Guarantee: A supervisor that stands still is neither alive nor ready. */
 CASE(liveness_notices_a_supervisor_that_stands_still)
 {
     page_is(200, "/livez");
     assert_int_equal(kill(world.pool.pid, SIGSTOP), 0);
     page_await(503, "/livez", "");
+    page_await(503, "/readyz", "the supervisor has not gone round for ");
     assert_int_equal(kill(world.pool.pid, SIGCONT), 0);
     page_await(200, "/livez", "");
+    page_await(200, "/readyz", "");
+}
+
+/* Guarantee: A worker that stands still is silent to /readyz, on the page and in the
+ * metrics, and well again when it goes on. */
+CASE(readiness_notices_a_worker_that_stands_still)
+{
+    pid_t pid = pool_child(world.pool.pid, "billing:1");
+
+    assert_int_equal(kill(pid, SIGSTOP), 0);
+    page_await(503, "/readyz", "worker 1 of billing: silent");
+    page_is(200, "/livez");
+    PAGE_AWAIT("/state", "\"state\":\"silent\"");
+    page_is(200, "/metrics");
+    assert_true(page_metric("ledgerlock_workers{job=\"billing\",state=\"silent\"}") ==
+                1);
+    assert_int_equal(kill(pid, SIGCONT), 0);
+    page_await(200, "/readyz", "");
+}
+
+/* Guarantee: While the session that reads the tables for the page hangs, /readyz
+ * refuses, and the verdict is not known; both are well again when it goes on. */
+CASE(readiness_notices_that_the_reading_of_the_tables_hangs)
+{
+    pid_t session;
+
+    PAGE_AWAIT("/state", "\"verdict\":\"good\"");
+    session = (pid_t)super_ask("SELECT pid FROM pg_stat_activity WHERE datname = "
+                               "current_database() AND application_name = "
+                               "'ledgerlock http'");
+    assert_int_equal(kill(session, SIGSTOP), 0);
+    page_await(503, "/readyz", "the tables were last read ");
+    page_is(200, "/livez");
+    PAGE_AWAIT("/state", "\"verdict\":\"unknown\"");
+    assert_int_equal(kill(session, SIGCONT), 0);
+    page_await(200, "/readyz", "");
+    PAGE_AWAIT("/state", "\"verdict\":\"good\"");
+}
+
+/* Guarantee: The process that serves the page may die: workers go on, and it comes
+ * back. */
+CASE(page_that_is_killed_comes_back_and_costs_no_work)
+{
+    pid_t first = pool_page();
+
+    assert_true(first > 0);
+    assert_int_equal(kill(first, SIGKILL), 0);
+    pool_log_wait(&world.pool, "event=pool.http_died");
+    page_await(200, "/livez", "");
+    assert_int_not_equal(pool_page(), first);
+    pool_logged(0, "event=pool.worker_died");
 }
 
 /* Guarantee: No answer of the page has a password. */

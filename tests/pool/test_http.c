@@ -1,4 +1,5 @@
-/* The page, metrics and health of a pool that runs, asked by a client over loopback. */
+/* The page and the metrics of a pool that runs, asked by a client over loopback: who
+ * may ask, and how. */
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -233,6 +234,22 @@ CASE(request_that_drips_is_cut_off)
     page_is(200, "/livez");
 }
 
+/* No document comes twice. */
+static void assert_each_is_new(const char *events)
+{
+    static const char before[] = "\"at_ms\":";
+    long long last = 0;
+
+    for (const char *p = events; (p = strstr(p, "data: {\"version\"")) != NULL; p++) {
+        const char *at = strstr(p, before);
+
+        if (at == NULL)
+            return; /* the last one, which is not whole */
+        assert_true(strtoll(at + sizeof before - 1, NULL, 10) > last);
+        last = strtoll(at + sizeof before - 1, NULL, 10);
+    }
+}
+
 /* Guarantee: An event with the state of the pool comes again and again, for longer than
  * a request may take. */
 CASE(events_bring_the_state_again_and_again)
@@ -256,6 +273,27 @@ CASE(events_bring_the_state_again_and_again)
     }
     fixture_assert_contains(buf, "\"workers\":[{\"slot\":0,");
     (void)close(fd);
+    assert_each_is_new(buf);
+}
+
+static bool can_listen(void)
+{
+    static const char request[] = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    int fd = http_connect(page_port);
+    char answered[64];
+    bool can = write(fd, request, sizeof request - 1) > 0 &&
+               read(fd, answered, sizeof answered) > 15 &&
+               memcmp(answered, "HTTP/1.1 200 OK", 15) == 0;
+
+    (void)close(fd);
+    return can;
+}
+
+/* Guarantee: A page that was closed makes room for another one. */
+CASE(closed_pages_make_room)
+{
+    for (int i = 0; i < 80; i++) /* more than may be open at once */
+        FIXTURE_AWAIT(can_listen(), "too many are open, though all were closed");
 }
 
 /* ---- settings ---- */

@@ -279,7 +279,7 @@ CASE(migrate_ten_at_once_behind_a_pooler_applies_once)
     fixture_exec(world.owner, "DROP SCHEMA ledgerlock CASCADE");
     go_through("ledgerlock_owner");
     for (size_t i = 0; i < 10; i++)
-        starts(&world.f, &children[i], "migrate");
+        starts(&world.f, &children[i], "migrate --verbose");
     for (size_t i = 0; i < 10; i++) {
         if (fixture_wait(&children[i], 90, &said) != 0)
             fail_msg("exit %d: %s", said.code, said.err);

@@ -36,7 +36,7 @@ static void open_second(void)
 {
     use_schema("second", "second:");
     fixture_become(&world.f, "ledgerlock_owner");
-    world_says(0, "applied migration 001_schema", "migrate");
+    world_says(0, "applied migration 001_schema", "migrate --verbose");
     fixture_become(&world.f, "ledgerlock_worker");
 }
 

@@ -29,12 +29,22 @@ static void check(int code, const char *message)
 
 /* ---- applying ---- */
 
-CASE(migrate_of_empty_database_applies_everything, .open = empty)
+/* Guarantee: `migrate` says what it applied in one line, and with --verbose in one line
+ * for each migration and function. */
+CASE(migrate_of_empty_database_applies_everything_and_says_so_in_one_line,
+     .open = empty)
 {
-    says(&world.f, 0, "applied migration 001_schema", "migrate");
-    shows("applied function place_order");
+    says(&world.f, 0, " functions; made ", "migrate");
+    assert_ptr_equal(strchr(said.out, '\n'), said.out + strlen(said.out) - 1);
     assert_string_equal(said.err, "");
     holds(&world.f, 1, "SELECT (count(*) >= 7)::int FROM schema_migrations");
+}
+
+CASE(migrate_verbose_names_everything, .open = empty)
+{
+    says(&world.f, 0, "applied migration 001_schema", "migrate --verbose");
+    shows("applied function place_order");
+    shows(" functions; made ");
 }
 
 CASE(migrate_again_does_nothing)
@@ -54,7 +64,7 @@ CASE(migrate_ten_at_once_applies_once, .open = empty)
     int applied = 0;
 
     for (size_t i = 0; i < 10; i++)
-        fixture_spawn(&world.f, &children[i], "migrate", NULL);
+        fixture_spawn(&world.f, &children[i], "migrate", "--verbose", NULL);
     for (size_t i = 0; i < 10; i++) {
         assert_int_equal(fixture_wait(&children[i], 120, &said), 0);
         applied += strstr(said.out, "applied migration 001_schema") != NULL;
@@ -75,7 +85,7 @@ CASE(migrate_of_changed_function_replaces_it)
 {
     world_do("UPDATE schema_migrations SET checksum = 'old' WHERE name = 'deposit'; "
              "DROP FUNCTION deposit");
-    says(&world.f, 0, "applied function deposit", "migrate");
+    says(&world.f, 0, "applied function deposit", "migrate --verbose");
     assert_null(strstr(said.out, "place_order"));
     holds(&world.f, 1, "SELECT to_regproc('deposit') IS NOT NULL");
 }

@@ -27,5 +27,5 @@ CASE(lock_that_is_never_free_ends_the_migrate)
                                       "session holds, try ");
     PQfinish(other);
     world_expect(before, applied);
-    says(&world.f, 0, "applied function deposit", "migrate");
+    says(&world.f, 0, "applied function deposit", "migrate --verbose");
 }

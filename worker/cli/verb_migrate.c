@@ -5,12 +5,26 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "function_gen.h"
 #include "migration_gen.h"
 #include "worker/cli/cli.h"
 
 enum { NO_CELL = -1 };
+
+static struct values {
+    bool dry_run, verbose;
+    int64_t cell;
+} values = {.cell = NO_CELL};
+
+/* What a call came to. */
+struct done {
+    int64_t begun_ms;
+    int migrations, functions; /* applied, or to be applied */
+    int64_t months;            /* made */
+    bool is_newer;             /* the schema is, than this program */
+};
 
 /* ---- applying ---- */
 
@@ -44,16 +58,17 @@ static int explain(const struct piece *p, struct err *e)
 
 static int apply(struct pg *pg, const struct piece *p, bool first, struct err *e)
 {
-    int64_t start = clk_ms();
-    char hash[MIGRATE_HASH];
+    int64_t begun_ms = clk_ms();
+    char took[AGE_TEXT], hash[MIGRATE_HASH];
 
     if (pg_exec_text(pg, p->text, NULL, e) != 0 ||
         migrate_hash(pg, p->text, hash, e) != 0 || record(pg, p, hash, first, e) != 0 ||
         pg_commit(pg, e) != 0)
         return explain(p, e);
     cli_progress_end();
-    (void)printf("applied %s %s (%lld ms)\n", p->kind, p->name,
-                 (long long)(clk_ms() - start));
+    if (values.verbose)
+        (void)printf("applied %s %s (%s)\n", p->kind, p->name,
+                     age_text(clk_ms() - begun_ms, took));
     (void)fflush(stdout);
     return 0;
 }
@@ -100,44 +115,41 @@ bring_up(struct pg *pg, const struct piece *p, enum piece_state *state, struct e
 
 /* Compares first without the lock: an up-to-date schema needs no lock. A newer schema
  * is left as it is: its functions are newer too. */
-static int migrate_all(
-    struct pg *pg, bool dry_run, size_t *missing_ct, bool *is_newer, struct err *e)
+static int migrate_all(struct pg *pg, struct done *done, struct err *e)
 {
     struct pg_result *applied;
     int code = migrate_read(pg, &applied, e);
 
     if (code == 0)
-        code = migrate_check_newer(applied, is_newer, e);
-    for (size_t i = 0; code == 0 && !*is_newer && i < migrate_piece_ct(); i++) {
+        code = migrate_check_newer(applied, &done->is_newer, e);
+    for (size_t i = 0; code == 0 && !done->is_newer && i < migrate_piece_ct(); i++) {
         struct piece p = migrate_piece(i);
         enum piece_state state;
 
         code = migrate_compare(pg, applied, &p, &state, e);
-        if (code == 0 && state != PIECE_APPLIED && dry_run)
+        if (code == 0 && state != PIECE_APPLIED && values.dry_run)
             (void)printf("would apply %s %s\n", p.kind, p.name);
         else if (code == 0 && state != PIECE_APPLIED)
             code = bring_up(pg, &p, &state, e);
-        *missing_ct += state != PIECE_APPLIED;
+        if (state != PIECE_APPLIED)
+            *(p.kind[0] == 'm' ? &done->migrations : &done->functions) += 1;
     }
     pg_result_free(applied);
     return code;
 }
 
 /* A pool makes the months to come, too: these are for clients, should none run. */
-static int make_months(struct pg *pg, struct err *e)
+static int make_months(struct pg *pg, int64_t *made, struct err *e)
 {
-    int64_t made = 0;
     int tries = 0, code;
 
     cli_progress("making the months to come");
     do {
-        code = pg_ask(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, &made, e);
+        code = pg_ask(pg, SQL_MIGRATE_MAKE_MONTHS, NULL, 0, made, e);
         if (code != 0)
             (void)err_wrap(e, "making the months to come");
     } while (cli_tries_again("migrate", "step months", &tries, e));
     cli_progress_end();
-    if (code == 0 && made > 0)
-        (void)printf("made %lld months\n", (long long)made);
     return code;
 }
 
@@ -173,53 +185,66 @@ static int mend(struct pg *pg, struct err *e)
 
 /* ---- the verb ---- */
 
-static struct values {
-    bool dry_run;
-    int64_t cell;
-} values = {.cell = NO_CELL};
-
 static const struct cli_flag flags[] = {
     {"dry-run", CLI_BOOL, offsetof(struct values, dry_run), 0, 0,
      "only print what would be applied"},
+    {"verbose", CLI_BOOL, offsetof(struct values, verbose), 0, 0,
+     "a line for each migration and function, instead of their number"},
     {"cell", CLI_INT, offsetof(struct values, cell), 0, 8191,
      "numbers of new rows begin at CELL * 2^40 + 1; for the first migrate only"},
     {0},
 };
 
-static int migrate(struct pg *pg, struct err *e)
+static void say(const struct done *done)
 {
-    size_t missing_ct = 0;
-    bool is_newer = false;
+    char took[AGE_TEXT], months[48] = "";
 
-    if (migrate_check_database(pg, e) != 0 ||
-        migrate_all(pg, values.dry_run, &missing_ct, &is_newer, e) != 0)
-        return (int)e->code;
-    if (!values.dry_run &&
-        ((values.cell != NO_CELL && start_identities(pg, values.cell, e) != 0) ||
-         (!is_newer && mend(pg, e) != 0) || make_months(pg, e) != 0))
-        return (int)e->code;
-    if (is_newer)
+    if (done->months > 0)
+        (void)snprintf(months, sizeof months, "; made %lld months",
+                       (long long)done->months);
+    if (done->is_newer)
         (void)printf("the schema is newer than this program (" LEDGERLOCK_VERSION
-                     "), which can work with it\n");
-    else if (missing_ct == 0)
-        (void)printf("schema is up to date (%d migrations, %d functions)\n",
-                     (int)MIGRATION_COUNT, (int)FUNCTION_COUNT);
-    return 0;
+                     "), which can work with it%s\n",
+                     months);
+    else if (done->migrations + done->functions == 0)
+        (void)printf("schema is up to date (%d migrations, %d functions)%s\n",
+                     (int)MIGRATION_COUNT, (int)FUNCTION_COUNT, months);
+    else if (!values.dry_run)
+        (void)printf("applied %d migrations and %d functions%s (%s)\n",
+                     done->migrations, done->functions, months,
+                     age_text(clk_ms() - done->begun_ms, took));
+}
+
+static int migrate(struct pg *pg, struct done *done, struct err *e)
+{
+    if (migrate_check_database(pg, e) != 0 || migrate_all(pg, done, e) != 0)
+        return (int)e->code;
+    if (values.dry_run)
+        return 0;
+    if (values.cell != NO_CELL && start_identities(pg, values.cell, e) != 0)
+        return (int)e->code;
+    if (!done->is_newer && mend(pg, e) != 0)
+        return (int)e->code;
+    return make_months(pg, &done->months, e);
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
+    struct done done = {.begun_ms = clk_ms()};
     struct err e = {0};
     struct pg *pg;
 
     (void)argc;
     (void)argv;
     if (cli_connect(c, "migrate", &pg, &e) == 0)
-        (void)!migrate(pg, &e);
+        (void)!migrate(pg, &done, &e);
     cli_progress_end();
     pg_close(pg);
     cli_name_role("migrate", &e);
-    return e.code == 0 ? EXIT_OK : cli_fail(&e);
+    if (e.code != 0)
+        return cli_fail(&e);
+    say(&done);
+    return EXIT_OK;
 }
 
 const struct cli_verb verb_migrate = {

@@ -33,9 +33,10 @@ json_t *chaos_document(const struct chaos *c)
         if (f->action != NULL)
             (void)json_array_append_new(
                 faults,
-                json_pack("{s:s,s:o,s:I,s:I,s:I,s:b}", "fault", f->action->name, "what",
-                          doc_string(f->what), "at_ms", (json_int_t)f->at_unix_ms,
-                          "lasts_ms", (json_int_t)f->lasts_ms, "recovered_ms",
+                json_pack("{s:s,s:o,s:I,s:I,s:I,s:b}", "fault", f->action->title,
+                          "what", doc_string(f->what), "at_ms",
+                          (json_int_t)f->at_unix_ms, "lasts_ms",
+                          (json_int_t)f->lasts_ms, "recovered_ms",
                           (json_int_t)f->recovered_ms, "is_over", (int)f->is_over));
     }
     return json_pack("{s:s,s:o,s:o,s:b}", "token", c->token, "actions", actions,
@@ -44,10 +45,11 @@ json_t *chaos_document(const struct chaos *c)
 
 int chaos_read_plain(struct pg *pg, json_t *doc, struct err *e)
 {
-    if (doc_first(doc, "plain", pg, SQL_CHAOS_READ_PLAIN, NULL, 0, e) != 0 &&
-        (e->code == ERR_SCHEMA || e->code == ERR_DENIED)) /* no shop is here */
-        *e = (struct err){0};
-    return (int)e->code;
+    int64_t has_shop = 0;
+
+    if (pg_ask(pg, SQL_CHAOS_HAS_SHOP, NULL, 0, &has_shop, e) != 0 || has_shop == 0)
+        return (int)e->code;
+    return doc_first(doc, "plain", pg, SQL_CHAOS_READ_PLAIN, NULL, 0, e);
 }
 
 bool chaos_start(struct chaos *c, const struct chaos_action *action)
@@ -98,36 +100,88 @@ static void tell_shop(const struct chaos_action *action, const struct chaos_run 
 {
     const struct pg_param params[] = {pg_text(action->name), pg_int8(r->lasts_ms)};
     struct err ignored = {0};
+    int64_t has_shop = 0;
     struct pg *pg = NULL;
 
-    if (cli_connect(r->order->config, "chaos", &pg, &ignored) == 0)
+    if (cli_connect(r->order->config, "chaos", &pg, &ignored) == 0 &&
+        pg_ask(pg, SQL_CHAOS_HAS_SHOP, NULL, 0, &has_shop, &ignored) == 0 &&
+        has_shop != 0)
         (void)!pg_exec(pg, SQL_CHAOS_TELL_SHOP, params, 2, NULL, &ignored);
     pg_close(pg);
 }
 
-/* Each worker is ready, the one that died has a successor, and since the fault ended a
- * batch was committed. */
-static bool has_recovered(const struct chaos_run *r, long long commits)
+/* Of the worker that the fault befell, or of all. */
+static int64_t rounds(const struct chaos_run *r)
 {
-    char text[2048];
-    FILE *out = fmemopen(text, sizeof text, "w");
-    struct http h = {.order = r->order};
-    bool is_ready;
+    int64_t sum = 0;
 
-    if (out == NULL)
-        return false;
-    is_ready = health_is_ready(&h, out);
-    (void)fclose(out);
-    return is_ready && r->order->shared->commits > commits;
+    for (size_t i = 0; i < r->order->slot_ct; i++) {
+        if (r->pid == 0 || i == r->slot)
+            sum += r->order->shared->slots[i].rounds;
+    }
+    return sum;
+}
+
+static bool do_all_work(const struct companion_order *order)
+{
+    for (size_t i = 0; i < order->slot_ct; i++) {
+        if (order->shared->slots[i].pid == 0 ||
+            order->shared->slots[i].state != SLOT_WORKS)
+            return false;
+    }
+    return true;
+}
+
+/* Every worker works; since the fault ended, the one that it befell (or any) has
+ * committed a batch, or had nothing to do; and the incidents that came of the fault are
+ * over. The time of the recovery is theirs, so the fault and the timeline tell the same
+ * one; a fault of which no incident came is over now. Returns -1: not yet. */
+static int64_t recovered_ms(const struct chaos_run *r)
+{
+    struct timeline_span span;
+    int64_t begun_ms, ended_ms;
+
+    if (!do_all_work(r->order) || rounds(r) <= r->rounds)
+        return -1;
+    span = timeline_since(&r->order->shared->timeline, r->incidents);
+    if (span.ct > 0 && span.ended_ms == 0)
+        return -1;
+    begun_ms = span.ct > 0 && r->pid != 0 ? span.begun_ms : r->begun_ms;
+    ended_ms = span.ct > 0 ? span.ended_ms : clk_ms();
+    if (ended_ms < begun_ms + r->lasts_ms)
+        ended_ms = begun_ms + r->lasts_ms;
+    return ended_ms - begun_ms;
+}
+
+/* It ends by itself; then the pool recovers, or the time is over: -1. */
+static int64_t await_recovery(struct chaos_run *r, const struct chaos_action *action)
+{
+    int64_t until_ms = r->begun_ms + r->lasts_ms + RECOVERY_MS, took_ms;
+    bool dies = r->pid != 0 && action->end == NULL;
+
+    while (clk_ms() < r->begun_ms + r->lasts_ms)
+        clk_pause_ms(TICK_MS);
+    r->rounds = rounds(r);
+    if (action->end != NULL)
+        action->end(r);
+    pg_close(r->pg);
+    r->pg = NULL;
+    for (;;) {
+        bool is_dead = dies && r->order->shared->slots[r->slot].pid == r->pid;
+
+        took_ms = is_dead ? -1 : recovered_ms(r);
+        if (took_ms >= 0 || clk_ms() > until_ms)
+            return took_ms;
+        clk_pause_ms(TICK_MS);
+    }
 }
 
 static void run(struct chaos *c, const struct chaos_action *action)
 {
     struct chaos_run r = {.order = c->h->order};
     struct err e = {0};
-    int64_t begun_ms;
-    long long commits;
 
+    r.incidents = r.order->shared->timeline.count;
     note_begin(c, action);
     if (action->begin(&r, &e) != 0) {
         (void)snprintf(r.what, sizeof r.what, "failed: %.180s", e.msg);
@@ -135,27 +189,12 @@ static void run(struct chaos *c, const struct chaos_action *action)
         note(c, &r, -1, true);
         return;
     }
-    begun_ms = clk_ms(); /* a worker or a row may have been looked for until now */
+    r.begun_ms = clk_ms(); /* a worker or a row may have been looked for until now */
     log_warn("http.chaos", "code=LL-5021 fault=%s what=\"%s\" lasts_ms=%lld",
              action->name, r.what, (long long)r.lasts_ms);
     tell_shop(action, &r);
     note(c, &r, -1, false);
-    while (clk_ms() < begun_ms + r.lasts_ms)
-        clk_pause_ms(TICK_MS);
-    if (action->end != NULL)
-        action->end(&r);
-    pg_close(r.pg);
-    commits = r.order->shared->commits;
-    while ((r.pid != 0 && action->end == NULL &&
-            r.order->shared->slots[r.slot].pid == r.pid) ||
-           !has_recovered(&r, commits)) {
-        if (clk_ms() > begun_ms + r.lasts_ms + RECOVERY_MS) {
-            note(c, &r, -1, true);
-            return;
-        }
-        clk_pause_ms(TICK_MS);
-    }
-    note(c, &r, clk_ms() - begun_ms, true);
+    note(c, &r, await_recovery(&r, action), true);
 }
 
 static void *live(void *arg)

@@ -21,7 +21,7 @@ struct chaos_fault {
     char what[200];                    /* the worker, the key, or why it failed */
     int64_t at_unix_ms;
     int64_t lasts_ms;     /* by itself */
-    int64_t recovered_ms; /* from its begin until the pool was at work; -1: not yet */
+    int64_t recovered_ms; /* chaos.c, recovered_ms(); -1: not yet */
     bool is_over;
 };
 
@@ -30,9 +30,11 @@ struct chaos_run {
     const struct companion_order *order;
     char what[200];
     int64_t lasts_ms;
-    int64_t user; /* whose row is held */
-    size_t slot;  /* of the worker, */
-    pid_t pid;    /* and its process; 0: the fault is none of a worker's */
+    int64_t user;             /* whose row is held */
+    size_t slot;              /* of the worker, */
+    pid_t pid;                /* and its process; 0: the fault is none of a worker's */
+    size_t incidents;         /* of the timeline before it */
+    int64_t begun_ms, rounds; /* rounds: of the workers when it ended */
     struct pg *pg;
 };
 

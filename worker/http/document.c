@@ -77,13 +77,12 @@ static json_t *worker_document(const struct http *h, size_t i)
 {
     const struct slot *slot = &h->order->shared->slots[i];
     const struct inflight *f = &slot->inflight;
-    enum slot_state state = slot->state;
     bool is_set = inflight_is_set(f), shown = is_shown(h, slot);
     int64_t left_ms = slot->measures.lease_end_ms - clk_ms();
     json_t *worker = json_pack(
         "{s:I,s:s,s:I,s:s,s:I,s:I,s:b,s:I,s:I}", "slot", (json_int_t)i, "job",
         slot->job->name, "pid", (json_int_t)slot->pid, "state",
-        slot->pid == 0 ? "gone" : health_state(state), "restarts",
+        health_name(health_of(h, i)), "restarts",
         (json_int_t)slot->counters.value[COUNT_restarts], "rows",
         (json_int_t)(is_set ? f->n : 0), "holds", (int)(is_set && left_ms > 0),
         "lease_left_ms", (json_int_t)(shown && left_ms > 0 ? left_ms : 0), "lease_ms",
@@ -93,10 +92,7 @@ static json_t *worker_document(const struct http *h, size_t i)
         return NULL;
     put_keys(worker, slot, shown ? key_count(f) : 0);
     put_last_trouble(worker, h, i);
-    (void)json_object_set_new(worker, "trouble",
-                              doc_string(state != SLOT_WORKS && state != SLOT_CONNECTED
-                                             ? slot->trouble
-                                             : ""));
+    (void)json_object_set_new(worker, "trouble", doc_string(health_trouble(h, i)));
     return worker;
 }
 
@@ -248,7 +244,8 @@ char *document_compose(const struct http *h, size_t *length)
     const struct shared *shared = h->order->shared;
     json_t *audit = document_audit(h);
     int64_t now_ms = document_now_ms();
-    const char *verdict = view_verdict(h->tables, audit, h->trouble[0] != '\0');
+    const char *verdict =
+        view_verdict(h->tables, audit, h->trouble[0] != '\0' || !health_is_read(h));
     json_t *doc = json_pack(
         "{s:s,s:s,s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:O?,s:I,s:I,s:o,s:o,s:o,s:o}", "version",
         LEDGERLOCK_VERSION, "pool", shared->name, "host", shared->host, "at_ms",

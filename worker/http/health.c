@@ -1,6 +1,8 @@
 /* health: is the pool alive, and can it work; both are answered from memory. A worker
  * that has nothing to do asks Redis for nothing, so a thread of this process takes a
- * lock now and then, with a connection of its own. */
+ * lock now and then, with a connection of its own; another one reads the tables. What
+ * nobody has noticed for long is not taken for well: the supervisor, each worker, both
+ * threads leave the time when they last came round. */
 #include <stdio.h>
 
 #include "common/base/age.h"
@@ -10,59 +12,143 @@
 
 enum { SILENT_MS = 10000 }; /* the supervisor goes round five times a second */
 
-bool health_is_alive(const struct http *h, FILE *out)
+static bool goes_round(const struct http *h, FILE *out)
 {
     int64_t silent_ms = clk_ms() - h->order->shared->tick_ms;
     char silent[AGE_TEXT];
 
-    if (silent_ms > SILENT_MS) {
+    if (silent_ms > SILENT_MS)
         (void)fprintf(out, "the supervisor has not gone round for %s\n",
                       age_text(silent_ms, silent));
-        return false;
-    }
-    (void)fputs("ok\n", out);
-    return true;
+    return silent_ms <= SILENT_MS;
 }
 
-/* ---- can it work? ---- */
-
-const char *health_state(enum slot_state state)
+static bool say_ok(bool is_ok, FILE *out)
 {
-    static const char *const names[SLOT_STATES] = {
+    if (is_ok)
+        (void)fputs("ok\n", out);
+    return is_ok;
+}
+
+bool health_is_alive(const struct http *h, FILE *out)
+{
+    return say_ok(goes_round(h, out), out);
+}
+
+/* ---- how is a worker? ---- */
+
+unsigned health_of(const struct http *h, size_t i)
+{
+    const struct slot *slot = &h->order->shared->slots[i];
+    enum slot_state state = slot->state;
+
+    if (slot->pid == 0 || state >= SLOT_STATES)
+        return HEALTH_GONE;
+    if (clk_ms() - slot->back_ms > SILENT_MS + h->order->config->lease_ms)
+        return HEALTH_SILENT;
+    return (unsigned)state;
+}
+
+const char *health_name(unsigned health)
+{
+    static const char *const names[HEALTH_STATES] = {
         [SLOT_STARTS] = "starts",       [SLOT_POSTGRES_DOWN] = "postgres_down",
         [SLOT_CONNECTED] = "connected", [SLOT_REFUSED] = "refused",
         [SLOT_FAULT] = "fault",         [SLOT_REDIS_DOWN] = "redis_down",
         [SLOT_WORKS] = "works",         [SLOT_REDIS_WAITS] = "redis_waits",
+        [HEALTH_GONE] = "gone",         [HEALTH_SILENT] = "silent",
     };
 
-    return state < SLOT_STATES ? names[state] : "unknown";
+    return names[health];
 }
 
-static bool is_ready(enum slot_state state)
+bool health_is_well(unsigned health)
 {
-    return state == SLOT_CONNECTED || state == SLOT_WORKS;
+    return health == SLOT_CONNECTED || health == SLOT_WORKS;
 }
 
-bool health_is_ready(const struct http *h, FILE *out)
+const char *health_trouble(const struct http *h, size_t i)
 {
-    bool is_ok = true;
+    unsigned health = health_of(h, i);
+
+    return health < SLOT_STATES && !health_is_well(health)
+               ? h->order->shared->slots[i].trouble
+               : "";
+}
+
+/* ---- can it work? ---- */
+
+static bool are_workers_ready(const struct http *h, FILE *out)
+{
+    bool are_all = true;
 
     for (size_t i = 0; i < h->order->slot_ct; i++) {
-        const struct slot *slot = &h->order->shared->slots[i];
-        enum slot_state state = slot->state;
+        unsigned health = health_of(h, i);
+        const char *trouble = health_trouble(h, i);
 
-        if (slot->pid != 0 && is_ready(state))
+        if (health_is_well(health))
             continue;
-        is_ok = false;
-        (void)fprintf(out, "worker %zu of %s: %s%s%s\n", i, slot->job->name,
-                      slot->pid == 0 ? "does not run" : health_state(state),
-                      slot->trouble[0] != '\0' ? ": " : "", slot->trouble);
+        are_all = false;
+        (void)fprintf(out, "worker %zu of %s: %s%s%s\n", i,
+                      h->order->shared->slots[i].job->name, health_name(health),
+                      trouble[0] != '\0' ? ": " : "", trouble);
     }
+    return are_all;
+}
+
+static int64_t redis_silent_ms(const struct http *h)
+{
+    return clk_ms() - (h->redis_ms != 0 ? h->redis_ms : h->begun_ms);
+}
+
+bool health_has_redis(const struct http *h)
+{
+    return h->redis_trouble[0] == '\0' && redis_silent_ms(h) <= SILENT_MS;
+}
+
+static bool is_redis_there(const struct http *h, FILE *out)
+{
+    char silent[AGE_TEXT];
+
     if (h->redis_trouble[0] != '\0')
         (void)fprintf(out, "Redis grants no lock: %s\n", h->redis_trouble);
-    else if (is_ok)
-        (void)fputs("ok\n", out);
-    return is_ok && h->redis_trouble[0] == '\0';
+    else if (!health_has_redis(h))
+        (void)fprintf(out, "Redis has not answered for %s\n",
+                      age_text(redis_silent_ms(h), silent));
+    return health_has_redis(h);
+}
+
+bool health_is_read(const struct http *h)
+{
+    return h->tables_ms != 0 ? clk_ms() - h->tables_ms <= h->stale_ms
+                             : clk_ms() - h->begun_ms <= SILENT_MS;
+}
+
+static bool are_tables_read(const struct http *h, FILE *out)
+{
+    const char *before = h->trouble[0] != '\0' ? ": " : "";
+    char ago[AGE_TEXT];
+
+    if (h->is_cut)
+        (void)fprintf(out, "PostgreSQL does not answer: %s\n", h->trouble);
+    else if (!health_is_read(h) && h->tables_ms == 0)
+        (void)fprintf(out, "the tables have not been read yet%s%s\n", before,
+                      h->trouble);
+    else if (!health_is_read(h))
+        (void)fprintf(out, "the tables were last read %s ago%s%s\n",
+                      age_text(clk_ms() - h->tables_ms, ago), before, h->trouble);
+    return !h->is_cut && health_is_read(h);
+}
+
+/* Each says what is wrong with it. */
+bool health_is_ready(const struct http *h, FILE *out)
+{
+    bool is_ok = goes_round(h, out);
+
+    is_ok = are_workers_ready(h, out) && is_ok;
+    is_ok = is_redis_there(h, out) && is_ok;
+    is_ok = are_tables_read(h, out) && is_ok;
+    return say_ok(is_ok, out);
 }
 
 /* ---- does Redis grant locks? ---- */
@@ -75,6 +161,7 @@ static void note(struct http *h, int failures, const struct err *e)
     (void)pthread_mutex_lock(&h->mutex);
     if (failures != 1)
         (void)snprintf(h->redis_trouble, sizeof h->redis_trouble, "%.299s", e->msg);
+    h->redis_ms = clk_ms();
     (void)pthread_mutex_unlock(&h->mutex);
 }
 

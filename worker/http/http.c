@@ -112,8 +112,10 @@ static int64_t read_tables(struct http *h, struct pg **pg)
         h->tables_ms = clk_ms();
         h->stale_ms = STALE_MS + 2 * (clk_ms() + pause_ms - begun_ms);
         h->trouble[0] = '\0';
+        h->is_cut = false;
     } else {
         (void)snprintf(h->trouble, sizeof h->trouble, "%.299s", e.msg);
+        h->is_cut = e.code == ERR_CONN;
     }
     if (h->document == NULL)
         publish(h);
@@ -260,6 +262,7 @@ static void serve(const struct companion_order *order)
     static void *(*const threads[])(void *) = {read_now_and_then, audit_now_and_then,
                                                clients_watch, ping_redis};
     struct http h = {.order = order,
+                     .begun_ms = clk_ms(),
                      .mutex = PTHREAD_MUTEX_INITIALIZER,
                      .clients_mutex = PTHREAD_MUTEX_INITIALIZER};
     sigset_t stops;

@@ -42,9 +42,12 @@ struct http {
     unsigned version;        /* rises with each document */
     json_t *tables;          /* the part of the document that was read from tables */
     json_t *audit;           /* the last whole audit, as it was read with them */
+    int64_t begun_ms;        /* the process (clk_ms) */
     int64_t tables_ms;       /* when that was (clk_ms); 0: never */
     int64_t stale_ms;        /* they are read again before they are so old */
     char trouble[300];       /* why the tables could not be read; "" */
+    bool is_cut;             /* from PostgreSQL: that is why */
+    int64_t redis_ms;        /* when Redis was asked last; 0: never */
     char audit_trouble[300]; /* why the last whole audit failed; "" */
     char redis_trouble[300]; /* why Redis grants no lock; "" */
     struct listener *listeners;
@@ -68,8 +71,22 @@ json_t *document_audit(const struct http *h);
 /* The wall clock, in milliseconds since 1970. */
 int64_t document_now_ms(void);
 
-/* The name of a state of a worker: "works". */
-const char *health_state(enum slot_state state);
+/* How a worker is: an enum slot_state, or one of these. A worker is silent that has not
+ * come round for ten seconds and a lease longer than it meant to pause. */
+enum { HEALTH_GONE = SLOT_STATES, HEALTH_SILENT, HEALTH_STATES };
+
+unsigned health_of(const struct http *h, size_t slot);
+
+/* Its name: "works". And if a worker that is so can work; and why it cannot, if that is
+ * known; "". */
+const char *health_name(unsigned health);
+bool health_is_well(unsigned health);
+const char *health_trouble(const struct http *h, size_t slot);
+
+/* True while the tables were read in time, or may still be; while Redis answers this
+ * process. */
+bool health_is_read(const struct http *h);
+bool health_has_redis(const struct http *h);
 
 /* How long after an audit the next one begins: its interval, and 200 times what the
  * last one took if that is longer, so audits take at most a 200th of the time. */

@@ -12,7 +12,7 @@
 struct sums {
     struct counters counters;
     struct measures measures;
-    int64_t states[SLOT_STATES + 1]; /* the last: no process */
+    int64_t states[HEALTH_STATES];
 };
 
 static void add_histogram(struct histogram *to, const struct histogram *from)
@@ -28,7 +28,6 @@ static struct sums sums_of(const struct http *h, const struct job_type *job)
 
     for (size_t i = 0; i < h->order->slot_ct; i++) {
         const struct slot *slot = &h->order->shared->slots[i];
-        enum slot_state state = slot->state;
 
         if (slot->job != job)
             continue;
@@ -38,7 +37,7 @@ static struct sums sums_of(const struct http *h, const struct job_type *job)
         s.measures.settled[0] += slot->measures.settled[0];
         s.measures.settled[1] += slot->measures.settled[1];
         s.measures.stale += slot->measures.stale;
-        s.states[slot->pid == 0 || state >= SLOT_STATES ? SLOT_STATES : state]++;
+        s.states[health_of(h, i)]++;
     }
     return s;
 }
@@ -174,20 +173,21 @@ put_workers(FILE *f, const struct http *h, const struct sums sums[JOB_TYPE_CT])
     for (int j = 0; j < JOB_TYPE_CT; j++) {
         const int64_t *states = sums[j].states;
 
-        for (int s = 0; s <= SLOT_STATES; s++)
-            (void)fprintf(
-                f, "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
-                job_types[j]->name,
-                s < SLOT_STATES ? health_state((enum slot_state)s) : "gone", states[s]);
+        for (unsigned s = 0; s < HEALTH_STATES; s++)
+            (void)fprintf(f,
+                          "ledgerlock_workers{job=\"%s\",state=\"%s\"} %" PRId64 "\n",
+                          job_types[j]->name, health_name(s), states[s]);
         redis_down += states[SLOT_REDIS_DOWN];
         postgres_down += states[SLOT_POSTGRES_DOWN];
     }
     gauge(
         f, "ledgerlock_redis_up",
         "0 while a worker, or the process that serves this, finds that Redis is down.",
-        true, 0, redis_down == 0 && h->redis_trouble[0] == '\0');
-    gauge(f, "ledgerlock_pg_up", "0 while a worker finds that PostgreSQL is down.",
-          true, 0, postgres_down == 0);
+        true, 0, redis_down == 0 && health_has_redis(h));
+    gauge(
+        f, "ledgerlock_pg_up",
+        "0 while a worker, or the process that serves this, finds that PostgreSQL is down.",
+        true, 0, postgres_down == 0 && !h->is_cut);
 }
 
 /* A figure of the backlog of each job; with `before` the time that is so many

@@ -182,7 +182,8 @@ static void put_chaos(FILE *f, const json_t *doc)
 
 static void put_document(FILE *f, const json_t *doc)
 {
-    static const char *const tables[][2] = {{"Most wanted SKUs", "stock"},
+    static const char *const tables[][2] = {{"Paused jobs", "paused"},
+                                            {"Most wanted SKUs", "stock"},
                                             {"Waits for a row lock", "waits"},
                                             {"Incidents", "incidents"},
                                             {"Parked rows", "parked"}};

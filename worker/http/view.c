@@ -54,7 +54,9 @@ int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e
         doc_rows(doc, "stock", pg, SQL_HTTP_NEWEST_SALES, &at, 1, e) != 0 ||
         doc_rows(doc, "waits", pg, SQL_HTTP_WAITS, NULL, 0, e) != 0)
         return (int)e->code;
-    code = doc_rows(doc, "incidents", pg, SQL_HTTP_INCIDENTS, NULL, 0, e);
+    code = doc_rows(doc, "paused", pg, SQL_PAUSE_LIST_JOBS, NULL, 0, e);
+    if (code == 0)
+        code = doc_rows(doc, "incidents", pg, SQL_HTTP_INCIDENTS, NULL, 0, e);
     for (int i = 0; code == 0 && i < JOB_TYPE_CT; i++)
         code = doc_rows(doc, "parked", pg, job_types[i]->list_parked, &most, 1, e);
     return code;

@@ -27,6 +27,7 @@ int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms);
 /* Reads them into a new object, which the caller owns, also on error:
  *   database   which schema of which database: no other one has this text
  *   jobs       by name: due, oldest_due_ms, future, parked
+ *   paused     jobs that are paused: job, since, by, reason
  *   newest     one row (function check_newest): charges, wallets and skus, as many as
  *              were looked at; charged_twice, oversold (-1: not counted), wrong_totals
  *   audit      the last whole audit that a pool made, or null: invariants, broken

@@ -90,6 +90,7 @@ static void start(struct pool *p, size_t i)
     pid_t pid;
 
     slot->state = SLOT_STARTS;
+    slot->back_ms = clk_ms();
     slot->incarnation++;
     (void)snprintf(title, sizeof title, "%s:%" PRId64, slot->job->name, slot->index);
     pid = fork_child(p, title);

@@ -75,7 +75,7 @@ static void say_trouble(struct pool *p, const struct trouble *t)
                   LOG_TEXT(slot->trouble));
     } else if (slot == NULL && *said_ms != 0 && !p->draining &&
                monitor_are_all_at(p, t->over_at)) {
-        timeline_end(&p->shared->timeline, t->happened, TIMELINE_ANY);
+        timeline_end(&p->shared->timeline, t->happened, TIMELINE_ANY, clk_ms());
         log_info(t->over, "seconds=%" PRId64, (clk_ms() - *said_ms) / 1000);
         *said_ms = 0;
     }
@@ -111,7 +111,7 @@ void monitor_stopped(struct pool *p, pid_t pid, bool is_stopped)
             timeline_begin(&p->shared->timeline, timeline_froze, i,
                            "stopped by a signal");
         else if (p->children[i].pid == pid)
-            timeline_end(&p->shared->timeline, timeline_froze, (int64_t)i);
+            timeline_end(&p->shared->timeline, timeline_froze, (int64_t)i, clk_ms());
     }
 }
 
@@ -128,13 +128,13 @@ static void watch_worker(struct pool *p, size_t i)
     if (lost > child->lost)
         timeline_begin(t, timeline_lost, i, "before its batch ended");
     else if (batches > child->batches || !inflight_is_set(&slot->inflight))
-        timeline_end(t, timeline_lost, (int64_t)i);
+        timeline_end(t, timeline_lost, (int64_t)i, clk_ms());
     child->lost = lost;
     child->batches = batches;
     if (child->pid != 0 && slot->state == SLOT_WORKS)
-        timeline_end(t, timeline_died, (int64_t)i);
+        timeline_end(t, timeline_died, (int64_t)i, slot->works_ms);
     if (child->pid == 0)
-        timeline_end(t, timeline_froze, (int64_t)i);
+        timeline_end(t, timeline_froze, (int64_t)i, clk_ms());
 }
 
 /* ---- figures ---- */

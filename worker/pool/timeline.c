@@ -1,6 +1,7 @@
 /* timeline: a ring of events. */
 #include "worker/pool/timeline.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "common/base/clock.h"
@@ -20,13 +21,31 @@ void timeline_begin(struct timeline *t,
     t->count++;
 }
 
-void timeline_end(struct timeline *t, const char *what, int64_t slot)
+void timeline_end(struct timeline *t, const char *what, int64_t slot, int64_t at_ms)
 {
     for (size_t i = 0; i < TIMELINE_KEPT; i++) {
         struct timeline_event *event = &t->events[i];
 
         if (event->what == what && event->ended_ms == 0 &&
             (slot == TIMELINE_ANY || event->slot == (size_t)slot))
-            event->ended_ms = clk_ms();
+            event->ended_ms = at_ms;
     }
+}
+
+struct timeline_span timeline_since(const struct timeline *t, size_t since)
+{
+    struct timeline_span span = {.ct = t->count - since};
+    bool is_over = true;
+
+    for (size_t i = 0; i < span.ct && i < TIMELINE_KEPT; i++) {
+        const struct timeline_event *event = &t->events[(since + i) % TIMELINE_KEPT];
+
+        if (span.begun_ms == 0 || event->begun_ms < span.begun_ms)
+            span.begun_ms = event->begun_ms;
+        if (event->ended_ms > span.ended_ms)
+            span.ended_ms = event->ended_ms;
+        is_over = is_over && event->ended_ms != 0;
+    }
+    span.ended_ms = is_over ? span.ended_ms : 0;
+    return span;
 }

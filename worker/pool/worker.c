@@ -34,6 +34,7 @@ static void pause_ms(struct worker *w, int64_t ms)
 {
     const struct timespec ts = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000L};
 
+    w->slot->back_ms = clk_ms() + ms;
     if (!w->stopping && sigtimedwait(&w->stops, NULL, &ts) > 0)
         w->stopping = true;
 }
@@ -58,7 +59,11 @@ static void note_success(struct worker *w, const struct batch_outcome *out)
     if (w->slot->state == SLOT_REDIS_DOWN && is_idle &&
         ll_connect(w->session.locks) != LL_OK)
         return;
+    if (w->slot->state != SLOT_WORKS)
+        w->slot->works_ms = clk_ms();
     w->slot->state = SLOT_WORKS;
+    if (out->worked > 0 || is_idle)
+        w->slot->rounds++;
 }
 
 static int reconnect(struct session *s, struct err *e)
@@ -217,7 +222,7 @@ static enum exit_code live(struct worker *w)
     unsigned failures = 0;
 
     while (!w->stopping) {
-        int64_t begun_ms = clk_ms(), ms;
+        int64_t begun_ms = w->slot->back_ms = clk_ms(), ms;
         struct err e = {0};
 
         bool is_whole = step(w, &e) == 0;

@@ -25,12 +25,22 @@ function cell(value, kind) {
   return td;
 }
 
-// Replaces the rows of a table; each row is a list of [text or node, class].
+// A live region is read out when its text is new, not each second.
+function say(id, text) {
+  if ($(id).textContent !== text) $(id).textContent = text;
+}
+
+// Replaces the rows of a table; each row is a list of [text or node, class]. In a narrow window a row is a card, and each cell has
+// the head of its column before it.
 function fill(id, rows, none) {
-  const table = $(id), body = table.tBodies[0], columns = table.tHead.rows[0].cells.length;
+  const table = $(id), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells].map((th) => th.textContent), columns = heads.length;
   const made = rows.map((row) => {
     const tr = document.createElement("tr");
-    row.forEach((c) => tr.append(Array.isArray(c) ? cell(c[0], c[1]) : cell(c)));
+    row.forEach((c, i) => {
+      const td = Array.isArray(c) ? cell(c[0], c[1]) : cell(c);
+      td.dataset.head = heads[i];
+      tr.append(td);
+    });
     return tr;
   });
   if (made.length === 0) {
@@ -55,7 +65,8 @@ function bar(part, whole, label) {
   return node;
 }
 
-function chart(id, lines) {
+// A screen reader is told the newest values.
+function chart(id, name, lines) {
   const node = $(id), most = Math.max(1, ...lines.flatMap((l) => l.values));
   const box = node.getBoundingClientRect(), w = Math.max(100, box.width), h = Math.max(40, box.height);
   const made = lines.map((l) => svg("path", {
@@ -66,6 +77,8 @@ function chart(id, lines) {
   const label = svg("text", { x: 0, y: 11 });
   label.textContent = number(Math.round(most));
   node.setAttribute("viewBox", "0 0 " + w + " " + h);
+  node.setAttribute("aria-label", name + ": " + lines.map((l) => l.name + " now " + number(Math.round(l.values[l.values.length - 1] || 0)) +
+    ", at most " + number(Math.round(Math.max(0, ...l.values)))).join("; "));
   node.replaceChildren(label, ...made);
 }
 
@@ -104,29 +117,31 @@ function showVerdict() {
       "The last whole audit: BROKEN: " + audit.broken.join(", ") + ", ") + age(audit.age_ms + late) + " ago.";
   $("audit-trouble").textContent = doc && doc.audit_trouble ? "Its last try failed: " + doc.audit_trouble : "";
   $("verdict").dataset.state = state;
+  say("word", { good: "no promise is broken", bad: "a promise is broken", unknown: "not known" }[state]);
   const trouble = !known ? "the pool does not answer; trying again" : !doc ? "connecting" : doc.trouble ? "PostgreSQL: " + doc.trouble :
     doc.redis_trouble ? "Redis: " + doc.redis_trouble : "";
-  $("live").textContent = trouble || "live";
+  say("live", trouble || "live");
   $("live").dataset.state = trouble ? "lost" : "live";
 }
 
 function showJobs(doc, entry) {
   const jobs = doc.tables ? Object.entries(doc.tables.jobs) : [];
-  fill("jobs", jobs.map(([name, job]) => [name, [number(job.due), "n"], [job.due ? age(job.oldest_due_ms) : "–", "n"],
+  const paused = (name) => doc.tables.paused.filter((p) => p.job === name).map((p) => " (paused since " + p.since + " by " + p.by +
+    (p.reason ? ": " + p.reason : "") + ")").join("");
+  fill("jobs", jobs.map(([name, job]) => [name + paused(name), [number(job.due), "n"], [job.due ? age(job.oldest_due_ms) : "–", "n"],
     [number(Math.round(entry.rate[name] || 0)), "n"], [number(job.parked), job.parked ? "n bad" : "n"]]), doc.trouble || "not read yet");
   const kinds = ["a", "b"], names = Object.keys(doc.counters);
-  chart("rate", names.map((name, i) => ({ kind: kinds[i % 2], values: history.map((e) => e.rate[name] || 0) })));
-  chart("backlog", names.map((name, i) => ({ kind: kinds[i % 2], values: history.map((e) => e.due[name] || 0) })));
+  chart("rate", "Rows a second, last two minutes", names.map((name, i) => ({ name, kind: kinds[i % 2], values: history.map((e) => e.rate[name] || 0) })));
+  chart("backlog", "Backlog, last two minutes", names.map((name, i) => ({ name, kind: kinds[i % 2], values: history.map((e) => e.due[name] || 0) })));
 }
 
 function showWorkers(doc) {
   fill("worker-rows", doc.workers.map((w) => {
     const well = w.state === "works" || w.state === "connected";
     const keys = w.key_ct === 0 ? "–" : w.keys.join(" ") + (w.key_ct > w.keys.length ? " and " + number(w.key_ct - w.keys.length) + " more" : "") + (w.holds ? "" : " (given back)");
-    const state = cell(w.state + (w.trouble ? ": " + w.trouble : ""), well ? "good" : "bad");
     const left = document.createElement("span");
     left.append(w.lease_left_ms > 0 ? age(w.lease_left_ms) : "–", bar(w.lease_left_ms, w.lease_ms, "lease left"));
-    return [w.slot, w.job, [w.pid || "–", "n"], [state.firstChild, state.className], [number(w.restarts), "n"], keys, left];
+    return [w.slot, w.job, [w.pid || "–", "n"], [w.state + (w.trouble ? ": " + w.trouble : ""), well ? "good" : "bad"], [number(w.restarts), "n"], keys, left];
   }), "no workers");
 }
 
