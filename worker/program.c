@@ -10,7 +10,7 @@ static const struct cli_verb *const verbs[] = {
 
 const struct cli_program cli_ledgerlock = {
     .name = "ledgerlock",
-    .sentence = "charges every due period once, sells every unit once, proves it",
+    .sentence = "charges each due period once, sells each unit once, proves it",
     .start =
         "Start: ledgerlock migrate && ledgerlock seed && ledgerlock run --once &&\n"
         "       ledgerlock audit\n",

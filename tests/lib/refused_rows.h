@@ -23,7 +23,7 @@ static const char world[] =
     "SELECT place_order(1, 'k1', '[{\"sku\": \"A\", \"qty\": 1}, {\"sku\": \"B\", \"qty\": 2}]'),"
     " place_order(1, 'k2', '[{\"sku\": \"A\", \"qty\": 1}]');"
     "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES"
-    " (1, 'receive', 1, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());"
+    " (1, 'receive', 8, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());"
     "SELECT receive_stock('A', '7', 5); SELECT deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');"
     "INSERT INTO transfers VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());"
     "SELECT pause_job('billing'); SELECT report_audit(1, 66, '[]');"

@@ -154,9 +154,10 @@ CASE(run_refuses_a_redis_that_evicts, .open = one_open)
 CASE(result_that_cannot_be_written_is_an_error, .open = one_open)
 {
     static const char *const verbs[] = {
-        "version",      "config show",   "config sample", "help",         "help --man 1",
-        "status",       "status --json", "audit",         "audit --json", "report",
-        "report --csv", "doctor",        "locks",         "parked",       "migrate"};
+        "version",      "config show", "config sample", "help",
+        "help --man 1", "status",      "status --json", "audit",
+        "audit --json", "report",      "report --csv",  "doctor",
+        "locks",        "parked",      "migrate"};
     char command[5000], line[256] = "";
     FILE *p;
 

@@ -18,7 +18,7 @@ static struct values {
     int64_t cell;
 } values = {.cell = NO_CELL};
 
-/* What a call came to. */
+/* The result of a call. */
 struct done {
     int64_t begun_ms;
     int migrations, functions; /* applied, or to be applied */
