@@ -17,7 +17,7 @@ static void open_shop(void)
         shop.url,
         "SET search_path = ledgerlock;"
         "INSERT INTO users (user_id, currency) SELECT n, 'USD' FROM generate_series(1, 4) AS n;"
-        "INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency) VALUES (1, 'A', 10, 10, 70, 'USD');"
+        "INSERT INTO stock (sku, initial_qty, on_hand, unit_price_minor, currency) VALUES ('A', 10, 10, 70, 'USD');"
         "SELECT deposit(1, 'USD', 1000, '1'), deposit(2, 'USD', 10, '1');"
         "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, every, next_due_at)"
         " SELECT n, n, 'p', 150 - 50 * n, 'USD', at, 'day', 10, at FROM generate_series(1, 3) AS n,"

@@ -45,7 +45,7 @@ CASE(now_to_come_is_refused)
         "INSERT INTO subscriptions (user_id, plan, amount_minor, currency, "
         "anchor_at, unit, next_due_at) VALUES (1, 'p', 100, 'USD', now() + interval "
         "'1 year', 'month', now() + interval '1 year')");
-    says(&world.f, 2, "charged before its time",
+    says(&world.f, 2, "nothing happens before its time",
          "run --once --now 2126-11-22T00:00:00Z");
     holds(&world.f, 0, "SELECT count(*) FROM charges");
 }

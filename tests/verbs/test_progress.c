@@ -129,8 +129,8 @@ static const struct {
     const char *name, *words, *says;
     bool has_zeros;
 } logs[] = {
-    {"people", "",                      ", all due rows in about 1.0 s", false},
-    {"files",  " --log-format logfmt ", " burn_down_s=1",                true},
+    {"people", "",                      ", all due rows in about ", false},
+    {"files",  " --log-format logfmt ", " burn_down_s=",                 true},
 };
 
 /* clang-format on */

@@ -48,7 +48,10 @@ int batch_try_lock(struct session *s, struct err *e)
         code = ll_release(s->lock);
     if (ll_granted(s->lock) > 0)
         ll_abandon(s->lock);
-    return code >= 0 ? 0 : refuse(s, code, e);
+    if (code >= 0)
+        return 0;
+    (void)refuse(s, code, e);
+    return code;
 }
 
 /* A key that is met again after less time is the same wait. */

@@ -1,8 +1,8 @@
 /* health: is the pool alive, and can it work; both are answered from memory. A worker
  * that has nothing to do asks Redis for nothing, so a thread of this process takes a
- * lock now and then, with a connection of its own; another one reads the tables. Nothing
- * that was seen long ago is taken for well: the supervisor, each worker and both threads
- * leave the time when they last came round. */
+ * lock now and then, with a connection of its own; another one reads the tables.
+ * Nothing that was seen long ago is taken for well: the supervisor, each worker and
+ * both threads leave the time when they last came round. */
 #include <stdio.h>
 
 #include "common/base/age.h"

@@ -173,15 +173,17 @@ static int64_t decided(const struct job_type *job, const struct counters *c)
     return n;
 }
 
-/* How long it takes until nothing is due, if the rate stays so; "" if that is not
- * known. */
-static void put_burn_down(int64_t left, int64_t per_s, char *text, size_t size)
+/* How long it takes until nothing is due, if it goes on as in the last `ms`, which
+ * decided `done`; "" if that is not known. */
+static void
+put_burn_down(int64_t left, int64_t done, int64_t ms, char *text, size_t size)
 {
-    int64_t s = per_s > 0 ? (left + per_s - 1) / per_s : 0;
+    double seconds = done > 0 ? (double)left * (double)ms / 1e3 / (double)done : 0;
+    int64_t s = (int64_t)seconds + 1;
     char age[AGE_TEXT];
 
     text[0] = '\0';
-    if (s <= 0)
+    if (seconds <= 0 || seconds > 1e9)
         return;
     if (log_is_human())
         (void)snprintf(text, size, ", all due rows in about %s",
@@ -205,7 +207,7 @@ static void say(const char *event,
     char text[600], burn_down[80];
 
     (void)counters_text(&t->sum, names, n, log_is_human(), text, sizeof text);
-    put_burn_down(left, per_s, burn_down, sizeof burn_down);
+    put_burn_down(left, done, ms, burn_down, sizeof burn_down);
     log_info(event,
              "job=%s %s%sseconds=%" PRId64 ".%" PRId64 " %ss_per_s=%" PRId64 "%s",
              job->name, text, text[0] != '\0' ? " " : "", ms / 1000, ms / 100 % 10,

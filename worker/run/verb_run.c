@@ -75,8 +75,9 @@ static int check_redis(struct session *s, struct err *e)
         return err_set(e, ERR_REDIS,
                        "LL-4008 %s; see redis.url in `ledgerlock config show`",
                        ll_error(s->locks));
-    if (batch_try_lock(s, e) != 0 && !s->is_early)
-        return (int)e->code;
+    code = batch_try_lock(s, e);
+    if (code != 0 && code != LL_E_UNCERTAIN && !s->is_early)
+        return (int)e->code; /* an answer that was lost refuses nothing */
     *e = (struct err){0};
     return clocks_check_redis(s, e);
 }
