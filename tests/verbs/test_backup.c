@@ -45,7 +45,8 @@ static void restore(const char *dump, const char *restore, const char *role)
     fixture_open(&copy);
     fixture_url_as(&shop, role, from, sizeof from);
     fixture_url_as(&copy, role, to, sizeof to);
-    typed("cd %s; FROM='%s'; TO='%s'; %s; %s", dir, from, to, dump, restore);
+    typed("cd %s; FROM='%s'; TO='%s'; rm -rf dump; %s; %s", dir, from, to, dump,
+          restore);
 }
 
 /* The program as one of the roles, in the copy. */
@@ -95,7 +96,7 @@ static const struct {
 } ways[] = {
     {"custom",        "pg_dump -Fc -f dump -d \"$FROM\"",          BY_PG_RESTORE,           "postgres"},
     {"plain",         "pg_dump -f dump -d \"$FROM\"",              BY_PSQL,                 "postgres"},
-    {"in_parallel",   "rm -rf dump; pg_dump -Fd -j2 -f dump -d \"$FROM\"", BY_PG_RESTORE " -j2", "postgres"},
+    {"in_parallel",   "pg_dump -Fd -j2 -f dump -d \"$FROM\"", BY_PG_RESTORE " -j2", "postgres"},
     {"by_the_owner",  "pg_dump -Fc -f dump -d \"$FROM\"",          BY_PG_RESTORE,           "ledgerlock_owner"},
 };
 
@@ -115,19 +116,19 @@ CASE_ROWS(restored_shop_is_the_same, ways)
 
 /* ---- what a restore leaves out ---- */
 
-#define WITHOUT_RIGHTS "pg_dump -Fc --no-owner --no-privileges -f dump -d \"$FROM\""
+#define WITHOUT_RIGHTS "pg_dump -Fc --no-privileges -f dump -d \"$FROM\""
 
 /* Guarantee: In a shop that was restored without rights, no role can do its work, every
  * verb says whose work it is, and `migrate` gives each role its own rights again. */
 CASE(rights_that_a_restore_left_out_are_given_again)
 {
-    restore(WITHOUT_RIGHTS, BY_PG_RESTORE, "ledgerlock_owner");
+    restore(WITHOUT_RIGHTS, BY_PG_RESTORE " --no-owner", "ledgerlock_owner");
     become("ledgerlock_worker");
     says(&copy, 6, "LL-3107 the role ledgerlock_worker may not use the schema", "run");
     shows("run `ledgerlock migrate` as ledgerlock_owner");
     says(&copy, 6,
-         "LL-3108 role ledgerlock_worker may not use schema ledgerlock, whose "
-         "owner is ledgerlock_owner",
+         "LL-3108 checking the schema: role ledgerlock_worker may not use schema "
+         "ledgerlock, whose owner is ledgerlock_owner",
          "audit");
     become("ledgerlock_owner");
     says(&copy, 0, "gave the roles their rights again", "migrate");
@@ -152,7 +153,8 @@ static void restore_as_another(const char *dump)
     (void)snprintf(sql, sizeof sql, "%s_anna", copy.database);
     fixture_url_as(&copy, sql, to, sizeof to);
     fixture_url_as(&shop, "postgres", super, sizeof super);
-    typed("cd %s; FROM='%s'; TO='%s'; %s; " BY_PG_RESTORE, dir, super, to, dump);
+    typed("cd %s; FROM='%s'; TO='%s'; rm -rf dump; %s; " BY_PG_RESTORE " --no-owner",
+          dir, super, to, dump);
     memcpy(copy.url, to, sizeof to);
 }
 
@@ -168,7 +170,7 @@ static void drop_another(void)
 /* Guarantee: A shop may be restored under another owner, with rights and without. */
 CASE(restored_shop_may_have_another_owner, .close = drop_another)
 {
-    restore_as_another("pg_dump -Fc --no-owner -f dump -d \"$FROM\"");
+    restore_as_another("pg_dump -Fc -f dump -d \"$FROM\"");
     says(&copy, 0, "schema is up to date", "migrate");
     assert_is_the_shop();
 }
@@ -183,7 +185,8 @@ CASE(restored_shop_may_have_another_owner_who_gives_rights, .close = drop_anothe
 /* The superuser has made all of it, so our owner may not even look at it. */
 CASE(shop_that_was_restored_to_the_superuser_says_whose_it_is)
 {
-    restore("pg_dump -Fc --no-owner -f dump -d \"$FROM\"", BY_PG_RESTORE, "postgres");
+    restore("pg_dump -Fc -f dump -d \"$FROM\"", BY_PG_RESTORE " --no-owner",
+            "postgres");
     become("ledgerlock_owner");
     says(&copy, 6,
          "LL-3108 role ledgerlock_owner may not use schema ledgerlock, whose owner is "

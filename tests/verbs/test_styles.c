@@ -132,7 +132,7 @@ CASE(sessions_of_a_pooler_that_print_otherwise_change_nothing, .group = &pooled)
 static const char *const calls[] = {
     "SELECT create_user('ann', 'USD')",
     "SELECT deposit(1, 'USD', 100000, 'd')",
-    "SELECT receive_stock('A', 1, 20)",
+    "SELECT receive_stock('A', '1', 20)",
     "SELECT adjust_stock('A', -2, 'broken', 'a')",
     "SELECT place_order(1, 'o', '[{\"sku\": \"A\", \"qty\": 3}]')",
     "SELECT place_order(1, 'o2', '[{\"sku\": \"A\", \"qty\": 1}]')",
@@ -140,10 +140,10 @@ static const char *const calls[] = {
     "SELECT subscribe(1, 'basic', 900, 'USD', 'month', 1, now() - interval '1 hour', 0, 's')",
     "SELECT subscribe(1, 'other', 700, 'USD', 'week', 1, now() - interval '1 hour', 1, 's2')",
     NULL, /* the pool works */
-    "SELECT set_terms(1, 1, 'more', 2, 450, 1)",
+    "SELECT set_terms(1, 1, 1, 'more', 2, 450)",
     "SELECT set_price(1, 1, 2, 500)",
     "SELECT change_now(1, 1, 'pro', 1, 5000, 'c')",
-    "SELECT pause_subscription(1, 2, 2)",
+    "SELECT pause_subscription(1, 2, 2, 1)",
     "SELECT refund(1, 'charge', 1, 0, 100, 'late', 'r')",
     "SELECT return_units(1, 1, 'A', 1, 'broken', 'b')",
     "SELECT withdraw(1, 'USD', 50, 'asked for', 'w')",

@@ -252,7 +252,7 @@ const struct cli_verb verb_migrate = {
     .who = "the owner of the schema",
     .sentence = "makes the schema or brings it up to this program; safe to run again",
     .example =
-        "ledgerlock migrate --postgres-url postgresql://ledgerlock_migrate@db/shop",
+        "ledgerlock migrate --postgres-url postgres://ledgerlock_migrate@db/shop",
     .flags = flags,
     .values = &values,
     .run = run,

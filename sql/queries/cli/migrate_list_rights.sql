@@ -9,7 +9,7 @@ WITH line AS (
 ), target AS (
   SELECT 'SCHEMA' AS what, format('SCHEMA %I', current_schema()) AS words
    UNION ALL
-  SELECT c.relname, quote_ident(c.relname)
+  SELECT c.relname::text, quote_ident(c.relname)
     FROM pg_catalog.pg_class AS c JOIN line ON line.name IN ('table ' || c.relname, 'view ' || c.relname)
    WHERE c.relnamespace = current_schema()::regnamespace
    UNION ALL
