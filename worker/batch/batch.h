@@ -157,8 +157,8 @@ void batch_note_lost(struct session *s, const char *phase, const char *detail);
 int batch_redis_fault(const struct session *s, int code, struct err *e);
 
 /* Takes a key that nobody wants and gives it back, as a batch does. Returns 0 or the
- * fault of the lock library, with ERR_REDIS in `e`: Redis answers, and lets this user do
- * no such thing, or takes no writes, or grants nothing yet (session.is_early). */
+ * fault of the lock library, with ERR_REDIS in `e`: Redis answers, and lets this user
+ * do no such thing, or takes no writes, or grants nothing yet (session.is_early). */
 MUST_CHECK int batch_try_lock(struct session *s, struct err *e);
 
 /* Takes every key that is free; the attempt's token stays 0 when none is. ERR_REDIS:
