@@ -177,7 +177,7 @@ CASE(rows_of_the_only_worker_are_worked_before_the_row_that_kills)
                                   " parked, nothing left\n");
 }
 
-/* Subscription 100 has much to do meanwhile: the machine is not at fault. */
+/* User 100 has much to do meanwhile: the machine is not at fault. */
 /* Guarantee: Deaths over a row are counted anew when it was parked and given back. */
 CASE(row_that_was_parked_and_given_back_is_parked_after_three_deaths_again)
 {
@@ -187,9 +187,9 @@ CASE(row_that_was_parked_and_given_back_is_parked_after_three_deaths_again)
     world_wait("SELECT count(*) = 1 FROM ledgerlock.subscriptions WHERE state ="
                " 'parked'");
     pool_logged(1, " deaths=1 ");
-    world_do("UPDATE subscriptions SET unit = 'day', anchor_at = anchor_at - interval"
-             " '900 days', next_due_at = next_due_at - interval '900 days' WHERE"
-             " subscription_id = 100; SELECT release_subscriptions('{7}')");
+    world_do(INTO_SUBSCRIPTIONS
+             "VALUES (1000, 100, 'much', 1, 'USD', '2021-08-01Z', 'day',"
+             " '2021-08-01Z'); SELECT release_subscriptions('{7}')");
     world_wait("SELECT count(*) = 2 FROM ledgerlock.lock_incidents WHERE kind ="
                " 'parked'");
     pool_logged(2, " deaths=1 ");
