@@ -1,5 +1,5 @@
-/* What the document of a page tells from the memory of the pool: who holds keys and for
- * how long still, who waits for one, and which trouble is over. */
+/* The document of a page, as the memory of the pool has it: who holds keys and for how
+ * long still, who waits for one, and which trouble is over. */
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
 #include "worker/cli/json.h"
