@@ -2,6 +2,7 @@
  * the others are imported; nothing is dated to come, nothing gets into a closed month.
  */
 #include "tests/lib/import_world.h"
+#include "tests/lib/private_pg.h"
 
 GROUP(.open = opened, .close = done);
 
@@ -114,6 +115,26 @@ CASE(import_of_which_the_database_refuses_too_many_lines_ends)
     says(&f, 2, "more than 1000 lines are refused, so nothing was imported",
          "import --subscriptions %s --rejects %s", subscriptions, rejects);
     assert_empty();
+}
+
+/* A pooler of transactions leaves settings of the first behind, as empty texts. */
+CASE(second_import_over_a_pooled_session_finds_its_bad_lines)
+{
+    struct pgbouncer bouncer = {0};
+
+    if (!pgbouncer_is_there())
+        skip();
+    refuse_with("23514");
+    write_files();
+    pgbouncer_open(&bouncer, "transaction", 1);
+    fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", bouncer.password_file);
+    fixture_env("LEDGERLOCK_POSTGRES_POOLING", "transaction");
+    pgbouncer_url(&bouncer, &f, "ledgerlock_owner", f.url, sizeof f.url);
+    for (int i = 0; i < 2; i++)
+        says(&f, 2, "4 bad lines, so nothing was imported",
+             "import --stock %s --orders %s --subscriptions %s", stock, orders,
+             subscriptions);
+    pgbouncer_close(&bouncer);
 }
 
 /* ---- time ---- */
