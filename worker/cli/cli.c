@@ -167,7 +167,6 @@ int cli_connect_within(const struct config *c,
     };
 
     (void)snprintf(name, sizeof name, "ledgerlock %s", verb);
-    cli_progress("connecting to PostgreSQL");
     return pg_open(out, &o, e) != 0 ? cli_name_server(c, e) : 0;
 }
 
@@ -178,6 +177,7 @@ int cli_connect(const struct config *c,
 {
     static const struct cli_limits limits = {.answer_ms = 10 * 60 * 1000};
 
+    cli_progress("connecting to PostgreSQL");
     return cli_connect_within(c, verb, &limits, out, e);
 }
 

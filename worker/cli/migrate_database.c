@@ -29,8 +29,8 @@ int migrate_check_database(struct pg *pg, struct err *e)
             name);
     else if (pg_get_int8(res, 0, 3) != 0)
         (void)err_set(e, ERR_REFUSED,
-                      "LL-3111 the server of database %s is a standby: migrate at its "
-                      "primary, and the standby has the schema, too",
+                      "LL-3111 the server of database %s is a standby, which writes "
+                      "nothing: name its primary in postgres.url, or promote it",
                       name);
     else if (pg_get_int8(res, 0, 4) != 0)
         (void)err_set(e, ERR_REFUSED,
