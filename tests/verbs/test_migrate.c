@@ -167,7 +167,6 @@ CASE_ROWS(database_is_refused_that_is, databases, .open = empty)
                  is_read_only ? "on" : "off");
     says(&world.f, 6, row->says, "migrate");
     says(&world.f, 6, row->says, "migrate --dry-run");
-    says(&world.f, 6, row->says, "run --once");
     as_superuser("ALTER DATABASE %s IS_TEMPLATE false", name);
 }
 
