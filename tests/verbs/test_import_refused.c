@@ -149,6 +149,20 @@ CASE(time_to_come_is_refused)
     assert_empty();
 }
 
+/* Guarantee: `import` and `seed` with a --now in a closed month are refused, and no
+ * line is called bad for it. */
+CASE(time_of_a_closed_month_is_refused)
+{
+    fixture_exec(f.url, "SELECT ledgerlock.make_months('2023-01-01Z', '2023-01-01Z')");
+    runs(&f, 0, "close-month 2023-01");
+    says(&f, 2, "LL-5023", "import --stock %s --rejects %s --now 2022-05-03", stock,
+         rejects);
+    says(&f, 2, "LL-5023", "import --stock %s --deposit 1 --now 2023-01-31", stock);
+    says(&f, 2, "LL-5023",
+         "seed --users 1 --subscriptions 0 --skus 0 --orders 0 --now 2023-01-31");
+    assert_empty();
+}
+
 /* Guarantee: Lines of an import that fall into a closed month are bad lines; the others
  * are imported. */
 CASE(lines_of_a_closed_month_are_bad)
