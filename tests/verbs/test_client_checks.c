@@ -14,28 +14,93 @@ WORLD(.role = "ledgerlock_owner", .also = prepare);
 
 #define LINE(sku, qty) "{\"sku\": \"" sku "\", \"qty\": " qty "}"
 
+/* User 3 has paid for a period and an order, and user 4 owes a period. */
+static void pay_and_owe(void)
+{
+    world_user(3, 1000);
+    world_user(4, 10);
+    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
+             " currency, anchor_at, unit, every, next_due_at) SELECT n, n, 'p', 100,"
+             " 'USD', at, 'day', 10, at FROM generate_series(3, 4) AS n, CAST(now() -"
+             " interval '49 hours' AS timestamptz) AS at; SELECT place_order(3, 'k',"
+             " '[" LINE("A", "3") "]')");
+    world_runs(0, "run --once");
+}
+
+/* ---- whose row it is ---- */
+
+/* clang-format off */
+/* In the order of their names: whose row it is, and the arguments behind the user. */
 static const struct {
-    const char *name, *sql;
-} strangers[] = {
-    {"cancel_a_subscription", "SELECT cancel_subscription(2, 1)"},
-    {"resume_a_subscription", "SELECT resume_subscription(2, 1)"},
-    {"resume_an_order", "SELECT resume_order(2, 7)"},
-    {"cancel_for_nobody", "SELECT cancel_subscription(NULL, 1)"},
+    const char *name, *owner, *arguments;
+    int reads; /* and finds nothing, where the others refuse */
+} theirs[] = {
+    {"cancel_order",        "3", "7", 0},
+    {"cancel_subscription", "3", "3", 0},
+    {"change_now",          "3", "3, 'small', 1, 50, 'c'", 0},
+    {"charges_of",          "3", "3", 1},
+    {"order_status",        "3", "1", 1},
+    {"pause_subscription",  "3", "3, 1, 1", 0},
+    {"refund",              "3", "'charge', 3, 0, 1, 'late', 'c'", 0},
+    {"resume_order",        "3", "7", 0},
+    {"resume_subscription", "1", "1", 0},
+    {"return_units",        "3", "1, 'A', 1, 'broken', 'c'", 0},
+    {"set_price",           "3", "3, 3, 50", 0},
+    {"set_terms",           "3", "3, 3, 'small', 1, 50", 0},
+    {"void_transfer",       "3", "'charge', 3, 0, 'never', 'c'", 0},
+    {"write_off",           "4", "4, 0, 'gone', 'c'", 0},
 };
 
-/* Guarantee: A client function refuses what belongs to another user than it names. */
-CASE_ROWS(another_user_cannot, strangers)
+/* clang-format on */
+
+/* The rows above are of all functions that name a user and something of that user. */
+static void assert_all_are_here(void)
 {
-    world_do("INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
-             " state, total_minor, currency, placed_at) VALUES (7, 1, 'k', '',"
-             " 'parked', 0, 'USD', now()); UPDATE subscriptions SET state ="
-             " 'parked'");
-    refused("LL002", row->sql);
-    world_expect("parked parked", "SELECT (SELECT state FROM orders) || ' ' || state"
-                                  " FROM subscriptions WHERE cancel_at IS NULL");
-    assert_true(ask("SELECT resume_order(1, 7)"));
-    assert_true(ask("SELECT resume_subscription(1, 1)"));
+    char names[400] = "";
+
+    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+        (void)strcat(names, i > 0 ? " " : "");
+        (void)strcat(names, theirs[i].name);
+    }
+    world_expect(names,
+                 "SELECT string_agg(proname, ' ' ORDER BY proname COLLATE \"C\") FROM"
+                 " pg_proc WHERE pronamespace = 'ledgerlock'::regnamespace AND"
+                 " 'p_user_id' = ANY (proargnames) AND proargnames && '{p_order_id,"
+                 " p_subscription_id, p_source}' AND"
+                 " has_function_privilege('ledgerlock_test_client', oid, 'EXECUTE')");
 }
+
+static void touch(size_t i, const char *user, bool own)
+{
+    char sql[200];
+
+    (void)snprintf(sql, sizeof sql, "%s %s(%s, %s)%s",
+                   theirs[i].reads ? "SELECT count(*) FROM" : "BEGIN; SELECT",
+                   theirs[i].name, user, theirs[i].arguments,
+                   theirs[i].reads ? "" : "; ROLLBACK");
+    if (!theirs[i].reads)
+        refused(own ? "00000" : "LL002", sql);
+    else if (ask(sql) != own)
+        promise_broken("%s", sql);
+}
+
+/* Guarantee: A client function refuses what belongs to another user than it names. */
+CASE(client_reaches_no_row_of_another_user)
+{
+    pay_and_owe();
+    world_do("INSERT INTO orders (order_id, user_id, idempotency_key, request_hash,"
+             " state, total_minor, currency, placed_at) VALUES (7, 3, 'p', '',"
+             " 'parked', 0, 'USD', now()); UPDATE subscriptions SET state = 'parked'"
+             " WHERE subscription_id = 1");
+    assert_all_are_here();
+    for (size_t i = 0; i < sizeof theirs / sizeof theirs[0]; i++) {
+        touch(i, "2", false);
+        touch(i, "NULL", false);
+        touch(i, theirs[i].owner, true);
+    }
+}
+
+/* ---- which time it gives ---- */
 
 #define ORDER_AT(at) "SELECT place_order(1, 'k', '[" LINE("A", "1") "]', " at ")"
 #define DEPOSIT_AT(at) "SELECT deposit(1, 'USD', 5, 'k', " at ")"
@@ -100,19 +165,6 @@ static const struct {
 };
 
 /* clang-format on */
-
-/* User 3 has paid for a period and an order, and user 4 owes a period. */
-static void pay_and_owe(void)
-{
-    world_user(3, 1000);
-    world_user(4, 10);
-    world_do("INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor,"
-             " currency, anchor_at, unit, every, next_due_at) SELECT n, n, 'p', 100,"
-             " 'USD', at, 'day', 10, at FROM generate_series(3, 4) AS n, CAST(now() -"
-             " interval '49 hours' AS timestamptz) AS at; SELECT place_order(3, 'k',"
-             " '[" LINE("A", "3") "]')");
-    world_runs(0, "run --once");
-}
 
 /* Guarantee: Each correction refuses a time that is not near to now. */
 CASE_ROWS(no_time_of_1970_has, corrections)
