@@ -103,7 +103,7 @@ CASE(locked_table_stops_no_page, .close = shop_close)
     PAGE_AWAIT("/state", "\"verdict\":\"good\"");
 }
 
-/* What a reading of the tables may take, by the page, until it counts as old. */
+/* The time after which the page calls a reading of the tables old. */
 static long long stale_ms(void)
 {
     PAGE_AWAIT("/state", "\"stale_ms\":");

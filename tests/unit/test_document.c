@@ -1,4 +1,4 @@
-/* What the document of a page tells from the memory of the pool: who holds keys and for
+/* document: what the memory of a pool holds is told by its page: who has keys and for
  * how long still, who waits for one, and which trouble is over. */
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
