@@ -103,7 +103,7 @@ CASE(locked_table_stops_no_page, .close = shop_close)
     PAGE_AWAIT("/state", "\"verdict\":\"good\"");
 }
 
-/* So old may figures be by the page. */
+/* The time after which the page calls a reading of the tables old. */
 static long long stale_ms(void)
 {
     PAGE_AWAIT("/state", "\"stale_ms\":");

@@ -1,5 +1,5 @@
-/* The document of a page, as the memory of the pool has it: who holds keys and for how
- * long still, who waits for one, and which trouble is over. */
+/* document: what the memory of a pool holds is told by its page: who has keys and for
+ * how long still, who waits for one, and which trouble is over. */
 #include "common/base/clock.h"
 #include "tests/lib/test.h"
 #include "worker/cli/json.h"
