@@ -166,14 +166,17 @@ static int start_identities(struct pg *pg, int64_t cell, struct err *e)
 }
 
 /* Rights that are missing, as after a restore of a dump without them, are given again;
- * what is changed besides is for a person to undo. */
-static int mend(struct pg *pg, struct err *e)
+ * what is changed besides is for a person to undo. A schema that was just made has its
+ * rights from its own texts: the list of objects differs from those by mistake alone,
+ * and must not hide it. */
+static int mend(struct pg *pg, const struct done *done, struct err *e)
 {
+    bool is_new = (size_t)(done->migrations + done->functions) == migrate_piece_ct();
     struct err changed = {0};
 
     if (migrate_check_objects(pg, &changed) == 0)
         return 0;
-    if (changed.code != ERR_SCHEMA) {
+    if (is_new || changed.code != ERR_SCHEMA) {
         *e = changed;
         return (int)e->code;
     }
@@ -223,7 +226,7 @@ static int migrate(struct pg *pg, struct done *done, struct err *e)
         return 0;
     if (values.cell != NO_CELL && start_identities(pg, values.cell, e) != 0)
         return (int)e->code;
-    if (!done->is_newer && mend(pg, e) != 0)
+    if (!done->is_newer && mend(pg, done, e) != 0)
         return (int)e->code;
     return make_months(pg, &done->months, e);
 }
