@@ -60,8 +60,9 @@ int64_t secret_stamp(const char *path)
 
     if (stat(path, &st) != 0)
         return 0;
-    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec +
-           (int64_t)st.st_ino * 31 + st.st_size;
+    return (int64_t)((uint64_t)st.st_mtim.tv_sec * 1000000000 +
+                     (uint64_t)st.st_mtim.tv_nsec + (uint64_t)st.st_ino * 31 +
+                     (uint64_t)st.st_size);
 }
 
 int secret_read(const char *path, char buf[SECRET_SIZE], struct err *e)

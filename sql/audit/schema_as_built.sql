@@ -37,9 +37,9 @@ actual AS (
   SELECT 'index ' || o.relname, pg_get_indexdef(o.oid, 0, true) || CASE WHEN i.indisvalid THEN '' ELSE ' INVALID' END, NULL
     FROM ours AS o JOIN pg_index AS i ON i.indexrelid = o.oid
    UNION ALL
-  -- PostgreSQL 16 and later name columns of a view without their table.
+  -- PostgreSQL 16 and later name columns of a view of one table without it.
   SELECT 'view ' || o.relname, encode(sha256(convert_to(regexp_replace(
-           pg_get_viewdef(o.oid), '\m(charges|transfers|stock_movements|orders)\.', '', 'g'), 'UTF8')), 'hex'), o.relname
+           pg_get_viewdef(o.oid), '\m[a-z_]+\.', '', 'g'), 'UTF8')), 'hex'), o.relname
     FROM ours AS o
    WHERE o.relkind = 'v'
    UNION ALL

@@ -14,6 +14,7 @@ DECLARE
   v_due    timestamptz;
   v_ahead  timestamptz[] := '{}';
   v_behind timestamptz[] := '{}';
+  v_orders timestamptz[] := '{}'; -- of orders, which wait for the first of them
   v_made   integer := 0;
 BEGIN
   IF (p_ahead BETWEEN 0 AND 2 AND v_now <= v_begun + interval '1 day' AND p_ms >= 0) IS NOT TRUE THEN
@@ -31,15 +32,15 @@ BEGIN
     v_from := date_trunc('month', v_due) + interval '12 months';
   END LOOP;
   FOR v_due IN SELECT DISTINCT date_trunc('month', placed_at) FROM orders
-                WHERE state = 'pending' AND placed_at <= v_now AND placed_at >= (SELECT first_open()) LOOP
-    v_behind := v_behind || v_due;
+                WHERE state = 'pending' AND placed_at <= v_now AND placed_at >= (SELECT first_open()) ORDER BY 1 LOOP
+    v_orders := v_orders || v_due;
     v_first := least(v_first, v_due);
   END LOOP;
   IF v_now >= v_first THEN -- a pool whose now is before all of these writes nothing
     v_now := greatest(v_now, first_open());
     v_ahead := ARRAY(SELECT generate_series(date_trunc('month', v_now), v_now + p_ahead * interval '1 month', '1 month'));
   END IF;
-  FOR v_due IN SELECT month FROM unnest(v_ahead || v_behind) WITH ORDINALITY AS wanted (month, n) ORDER BY n LOOP
+  FOR v_due IN SELECT month FROM unnest(v_ahead || v_orders || v_behind) WITH ORDINALITY AS wanted (month, n) ORDER BY n LOOP
     v_made := v_made + make_months(v_due, v_due);
     EXIT WHEN v_made > 0 AND clock_timestamp() > v_begun + p_ms * interval '1 millisecond';
   END LOOP;

@@ -63,8 +63,9 @@ int64_t pool_work_all(void)
 
 void pool_work_wait(int64_t done)
 {
-    FIXTURE_AWAIT(pool_work_done() >= done, "only %" PRId64 " of %" PRId64 " are done",
-                  pool_work_done(), done);
+    FIXTURE_AWAIT(pool_work_done() >= done,
+                  "only %" PRId64 " of %" PRId64 " are done: why %s", pool_work_done(),
+                  done, world_show_log(&world.pool));
 }
 
 void pool_assert_stands_still(int ms)
@@ -239,13 +240,6 @@ static const char *read_log(const struct fixture_child *child)
     return text;
 }
 
-/* A failure's own words are cut after a kilobyte: the whole log is printed before. */
-static const char *show_log(const struct fixture_child *child)
-{
-    (void)fputs(read_log(child), stderr);
-    return "is in the log above";
-}
-
 unsigned pool_log_count(const struct fixture_child *child, const char *text)
 {
     unsigned n = 0;
@@ -258,7 +252,7 @@ unsigned pool_log_count(const struct fixture_child *child, const char *text)
 void pool_log_wait(const struct fixture_child *child, const char *text)
 {
     FIXTURE_AWAIT(pool_log_count(child, text) > 0, "no \"%s\" %s", text,
-                  show_log(child));
+                  world_show_log(child));
 }
 
 void pool_assert_ends(struct fixture_child *child, int code)
@@ -266,9 +260,9 @@ void pool_assert_ends(struct fixture_child *child, int code)
     int got = fixture_reap(child->pid, POOL_WAIT_MS / 1000);
 
     if (got == -1)
-        promise_broken("the pool hangs: why %s", show_log(child));
+        promise_broken("the pool hangs: why %s", world_show_log(child));
     if (got != code)
-        fail_msg("exit %d, not %d: why %s", got, code, show_log(child));
+        fail_msg("exit %d, not %d: why %s", got, code, world_show_log(child));
     child->pid = 0;
 }
 

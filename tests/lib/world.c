@@ -176,6 +176,21 @@ void world_expect(const char *expected, const char *sql)
     promise_text(world_text("%s", sql), expected, sql, __FILE__, __LINE__);
 }
 
+const char *world_show_log(const struct fixture_child *child)
+{
+    char part[1 << 12];
+    off_t at = 0;
+    ssize_t n;
+
+    if (child->pid <= 0)
+        return "is not known: no pool runs";
+    while ((n = pread(child->err_fd, part, sizeof part, at)) > 0) {
+        (void)fwrite(part, 1, (size_t)n, stderr);
+        at += n;
+    }
+    return "is in the log above";
+}
+
 void world_wait(const char *fmt, ...)
 {
     char url[FIXTURE_URL], sql[1 << 10];
@@ -185,7 +200,8 @@ void world_wait(const char *fmt, ...)
     assert_in_range(vsnprintf(sql, sizeof sql, fmt, ap), 1, sizeof sql - 1);
     va_end(ap);
     fixture_url_as(&world.f, "postgres", url, sizeof url);
-    FIXTURE_AWAIT(fixture_query_int8(url, sql) != 0, "waited in vain: %s", sql);
+    FIXTURE_AWAIT(fixture_query_int8(url, sql) != 0, "waited in vain: %s: why %s", sql,
+                  world_show_log(&world.pool));
 }
 
 void world_wait_blocked(void)

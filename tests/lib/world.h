@@ -87,6 +87,10 @@ const char *world_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)
 /* Asserts that the query answers this text. */
 void world_expect(const char *expected, const char *sql);
 
+/* Prints what a program that runs has logged; returns the rest of a sentence that
+ * begins with "why". A failure's own words are cut after a kilobyte. */
+const char *world_show_log(const struct fixture_child *child);
+
 /* Asks as the superuser, who sees every session, until the answer is true. */
 void world_wait(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -164,6 +164,39 @@ CASE(row_that_is_committed_between_three_deaths_is_not_parked)
     promise_int_equal(world_parked(), 0);
 }
 
+/* Row 7 is the first of the only worker, whose other rows are committed between two
+ * deaths over it. */
+/* Guarantee: Rows that were in a batch with one that kills its workers are worked
+ * before that one is tried again. */
+CASE(rows_of_the_only_worker_are_worked_before_the_row_that_kills)
+{
+    fixture_env("LL_TEST_POISON", "billing:7");
+    world_runs(8, "run --once -w 1 --jobs billing --now " SHOP_NOW);
+    fixture_env("LL_TEST_POISON", NULL);
+    assert_string_equal(said.out, "billing: 199 charged, 0 declined, 0 cancelled, 1"
+                                  " parked, nothing left\n");
+}
+
+/* User 100 has much to do meanwhile: the machine is not at fault. */
+/* Guarantee: Deaths over a row are counted anew when it was parked and given back. */
+CASE(row_that_was_parked_and_given_back_is_parked_after_three_deaths_again)
+{
+    fixture_env("LL_TEST_POISON", "billing:7");
+    pool_start("run -w 2 --jobs billing --now " SHOP_NOW);
+    fixture_env("LL_TEST_POISON", NULL);
+    world_wait("SELECT count(*) = 1 FROM ledgerlock.subscriptions WHERE state ="
+               " 'parked'");
+    pool_logged(1, " deaths=1 ");
+    world_do(INTO_SUBSCRIPTIONS
+             "VALUES (1000, 100, 'much', 1, 'USD', '2021-08-01Z', 'day',"
+             " '2021-08-01Z'); SELECT release_subscriptions('{7}')");
+    world_wait("SELECT count(*) = 2 FROM ledgerlock.lock_incidents WHERE kind ="
+               " 'parked'");
+    pool_logged(2, " deaths=1 ");
+    (void)kill(world.pool.pid, SIGTERM);
+    pool_assert_ends(&world.pool, 8);
+}
+
 /* ---- a worker that is killed ---- */
 
 static const struct {
@@ -215,4 +248,23 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
         " FROM transfers WHERE kind <> 'deposit'), (SELECT count(*) FROM"
         " stock_movements), (SELECT sum(balance_minor) FROM users))");
     checker_assert_holds(SHOP_NOW, "--kills --bound-ms 30000");
+}
+
+/* Nothing is due any more when its successor looks for it. */
+/* Guarantee: A batch that was committed before the death of its worker is made up for
+ * once, and counts against no row. */
+CASE(death_behind_the_commit_of_one_row_is_made_up_for_once)
+{
+    world_do("UPDATE subscriptions SET state = 'cancelled', cancel_at = anchor_at WHERE"
+             " subscription_id <> 7");
+    fixture_env("LL_TEST_POINT", "before_release=kill");
+    fixture_env("LL_TEST_POINT_ONCE", once);
+    (void)unlink(once);
+    pool_start("run -w 1 --jobs billing --billing-poll-ms 50 --now " SHOP_NOW);
+    pool_log_wait(&world.pool, "event=worker.recovers");
+    (void)pool_asks(1000); /* it looks for due rows again and again */
+    pool_stop();
+    pool_logged(1, "event=worker.recovers");
+    pool_logged(0, "event=worker.row_death");
+    world_is(1, "SELECT count(*) FROM charges");
 }

@@ -195,6 +195,49 @@ CASE_ROWS(standby_goes_on_when_the_first_one_has, kept)
     " = 'advisory' AND granted AND usename = 'ledgerlock_worker' AND objid::bigint ="    \
     " " KEY_OF_SERVING " & 4294967295"
 
+#define SESSION_OF_THE_FIRST                                                           \
+    "application_name LIKE 'ledgerlock worker ' || (SELECT min(pool) FROM"             \
+    " ledgerlock.workers WHERE (counters ->> 'batches')::bigint > 0) || '.%%'"
+
+/* The first one stands still while the place goes to the other pool, whose workers then
+ * stand still in their turn, with the place. */
+static void give_the_place_to_the_standby(pid_t first)
+{
+    pid_t others[POOL_CHILDREN];
+    size_t n;
+
+    assert_int_equal(kill(first, SIGSTOP), 0);
+    super_do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+             " " SESSION_OF_THE_FIRST);
+    world_wait(WORKERS_WITH_THE_KEY " AND NOT " SESSION_OF_THE_FIRST);
+    n = pool_children(world.others.pid, others);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(kill(others[i], SIGSTOP), 0);
+    assert_int_equal(kill(first, SIGCONT), 0);
+    world_wait("SELECT count(*) = 1 FROM pg_stat_activity WHERE " SESSION_OF_THE_FIRST);
+}
+
+/* Guarantee: A worker whose session has ended serves orders no more when another has
+ * taken its place. */
+CASE(worker_whose_session_has_ended_gives_its_place_up)
+{
+    pid_t others[POOL_CHILDREN];
+    size_t n;
+
+    start_two(&world.f);
+    pause_orders();
+    give_the_place_to_the_standby(pool_workers(1));
+    gate_open();
+    world_do("SELECT resume_job('orders')");
+    pool_assert_stands_still(2000);
+    n = pool_children(world.others.pid, others);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(kill(others[i], SIGCONT), 0);
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
+    pool_end(&world.others);
+    assert_served();
+}
+
 /* Guarantee: A login that is no worker, and holds the key by which one worker serves
  * all orders, stops no pool. */
 CASE(outsider_who_holds_the_key_of_serving_stops_nobody)

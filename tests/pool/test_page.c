@@ -103,6 +103,31 @@ CASE(locked_table_stops_no_page, .close = shop_close)
     PAGE_AWAIT("/state", "\"verdict\":\"good\"");
 }
 
+/* The time after which the page calls a reading of the tables old. */
+static long long stale_ms(void)
+{
+    PAGE_AWAIT("/state", "\"stale_ms\":");
+    return strtoll(strstr(page.body, "\"stale_ms\":") + strlen("\"stale_ms\":"), NULL,
+                   10);
+}
+
+/* It leaves the tables alone for fifty times as long as a reading takes. */
+/* Guarantee: Figures of tables that are slow to read are not taken for old while the
+ * page rests until it reads them again. */
+CASE(page_that_rests_long_does_not_take_its_figures_for_old)
+{
+    page_start("run -w 2 --now %s", pool_work_now());
+    FIXTURE_AWAIT(stale_ms() > 0, "never read: %s", page.body);
+    assert_true(stale_ms() < 40000);
+    world_do(
+        "ALTER FUNCTION check_newest RENAME TO check_quick; CREATE FUNCTION"
+        " check_newest(timestamptz, integer) RETURNS TABLE (charges bigint, wallets"
+        " bigint, skus bigint, charged_twice bigint, oversold bigint, wrong_totals"
+        " bigint) LANGUAGE sql SECURITY DEFINER AS 'SELECT pg_sleep(0.4); SELECT *"
+        " FROM ledgerlock.check_quick($1, $2)'");
+    FIXTURE_AWAIT(stale_ms() > 40000, "%lld ms", stale_ms());
+}
+
 /* Guarantee: An invariant that the whole audit finds broken is in /metrics, on the page
  * and in table audits. */
 CASE(broken_invariant_is_told)

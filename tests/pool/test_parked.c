@@ -56,6 +56,16 @@ CASE_ROWS(row_is_parked_for_a, own)
     assert_null(strstr(said.err, "pool.fault"));
 }
 
+/* Guarantee: `run --once` that parked a row and left another ends with exit code 8. */
+CASE(row_that_is_parked_beside_one_that_is_left_is_told)
+{
+    world_do("%s", own[0].sql);
+    (void)shop_key("SET", "user:9", "other PX 600000");
+    world_runs(8, "run --once -w 1 --jobs billing --now " SHOP_NOW);
+    fixture_assert_contains(said.out, " 1 parked, left: ");
+    (void)shop_key("DEL", "user:9", "");
+}
+
 /* ---- no row is at fault ---- */
 
 #define SAID(event, n)                                                                 \

@@ -2,10 +2,14 @@
  * killed there; its locks run out or get lost, others do all of the work, and then it
  * goes on. Nothing is done twice, whatever it still wants to do. */
 #include "tests/lib/meet.h"
+#include "tests/lib/points.h"
 #include "tests/lib/steps.h"
 
 /* The lease runs out soon; later; or whoever takes over does so for another reason. */
 enum { SHORT_MS = 4000, MIDDLE_MS = 12000, LONG_MS = 90000 };
+
+/* No COMMIT is sent in the last twentieth. */
+enum { MARGIN_MS = MIDDLE_MS / 20 };
 
 static pid_t holder;
 
@@ -121,6 +125,31 @@ CASE(stop_inside_transaction_frees_its_rows_before_the_lease, .open = open_middl
     assert_true(pool_counter("lost") > 0);
     assert_int_equal(pool_incidents("lost", ""), pool_counter("lost"));
     pool_logged(0, "event=journal.not_written");
+}
+
+/* It waits before its transaction, for which the rest of the lease would do. */
+/* Guarantee: A worker sends no COMMIT in the last twentieth of its lease. */
+CASE(batch_in_the_last_twentieth_of_its_lease_is_rolled_back, .open = open_middle)
+{
+    struct points points;
+    char name[64];
+    size_t worker;
+
+    points_open(&points);
+    pool_start("run -w 1 --jobs billing --now %s", pool_work_now());
+    worker = points_join(&points, 60);
+    while (strcmp(points_step(&points, worker), "before_begin") != 0)
+        continue;
+    assert_true(pool_lock_name(name, sizeof name));
+    while (strtoll(redis_do("PTTL %s%s", world.f.prefix, name), NULL, 10) > MARGIN_MS)
+        fixture_pause_ms(1);
+    assert_string_equal(points_step(&points, worker), "after_claim");
+    assert_string_equal(points_step(&points, worker), "before_release");
+    assert_int_equal(pool_work_done(), 0);
+    points_close(&points);
+    pool_work_wait(pool_work_all() / 10);
+    pool_stop();
+    assert_int_equal(pool_incidents("lost", "rolled back, the rows stay due"), 1);
 }
 
 /* It found its lease valid and sent COMMIT, which arrives when others have done it. */

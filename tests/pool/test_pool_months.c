@@ -1,6 +1,7 @@
 /* pool months: the partitions that a pool writes into are there when it needs them. */
 #include "common/base/clock.h"
 #include "tests/lib/hand.h"
+#include "tests/lib/runs.h"
 #include "tests/lib/session.h"
 #include "tests/lib/steps.h"
 #include "worker/batch/batch.h"
@@ -150,6 +151,31 @@ CASE(old_customers_of_hundreds_of_months_are_charged_by_a_running_pool,
     promise_int_equal(world_parked(), 0);
     pool_stop();
     world_audit(NOW, NULL);
+}
+
+/* Guarantee: An order whose month is not made yet is overtaken by none whose month is.
+ */
+CASE(order_that_waits_for_its_month_is_not_overtaken, .open = open_small_lease)
+{
+    world_do(
+        "SELECT make_months('2024-06-01Z', '2024-06-01Z');" INTO_USERS
+        "SELECT n, 'USD' FROM generate_series(1, 242) AS n; SELECT deposit(n, 'USD',"
+        " 1000000, '1') FROM generate_series(1, 242) AS n");
+    world_sku(1, "many", 1000, 100);
+    world_sku(2, "one", 1, 100);
+    world_do("SELECT place_order(n, 'k', '[{\"sku\": \"many\", \"qty\": 1}]',"
+             " timestamptz '1999-10-15Z' + n * interval '1 month')"
+             " FROM generate_series(1, 240) AS n;"
+             "SELECT place_order(241, 'k', '[{\"sku\": \"one\", \"qty\": 1}]',"
+             " '2020-01-15Z');"
+             "SELECT place_order(242, 'k', '[{\"sku\": \"one\", \"qty\": 1}]',"
+             " '2024-06-15Z')");
+    runs(&world.f, 0, "run --once -w 1 --jobs orders --batch 500 --now " NOW);
+    promise_int_equal(
+        world_ask("SELECT coalesce(max(user_id), 0) FROM orders WHERE state ="
+                  " 'fulfilled' AND user_id > 240"),
+        241);
+    world_is(241, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
 }
 
 /* Guarantee: A client that keeps others from making a month stops the rows of that

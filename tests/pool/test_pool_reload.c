@@ -104,6 +104,36 @@ CASE(hup_with_good_file_replaces_workers_one_by_one)
     pool_stop();
 }
 
+/* Those of the first n workers of a list that still run. */
+static size_t count_left(const pid_t *before, size_t n)
+{
+    pid_t now[POOL_CHILDREN];
+    size_t ct = pool_children(world.pool.pid, now), left = 0;
+
+    for (size_t i = 0; i < n; i++)
+        left += pool_has(now, ct, before[i]);
+    return left;
+}
+
+/* Guarantee: A reload while a new worker gets no connection replaces that one alone;
+ * the others follow when there are connections again. */
+CASE(hup_while_there_is_no_connection_costs_one_worker)
+{
+    pid_t before[POOL_CHILDREN];
+
+    start_with_file();
+    (void)pool_children(world.pool.pid, before);
+    super_do("ALTER DATABASE %s CONNECTION LIMIT 0", world.f.database);
+    (void)kill(world.pool.pid, SIGHUP);
+    pool_log_wait(&world.pool, "event=pool.postgres_down");
+    fixture_pause_ms(1000); /* five turns of the supervisor */
+    assert_int_equal(count_left(before, 3), 2);
+    super_do("ALTER DATABASE %s CONNECTION LIMIT -1", world.f.database);
+    FIXTURE_AWAIT(count_left(before, 3) == 0, "%zu are left", count_left(before, 3));
+    pool_stop();
+    pool_logged(0, "event=pool.worker_died");
+}
+
 static void reload_with(const char *text)
 {
     write_config(text);

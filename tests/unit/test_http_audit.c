@@ -1,5 +1,6 @@
-/* When the page makes its next whole audit and its next reading of the tables, and how
- * it writes what it cannot know. */
+/* When the page makes its next whole audit and its next reading of the tables, what it
+ * takes for a failure of Redis, and how it writes what it cannot know. */
+#include "common/base/clock.h"
 #include "tests/lib/test.h"
 #include "worker/cli/json.h"
 #include "worker/http/http.h"
@@ -43,6 +44,23 @@ CASE_ROWS(next_reading_waits_after_one, readings)
 {
     assert_int_equal(view_pause_ms(row->rest, row->is_first, row->took_ms),
                      row->pause_ms);
+}
+
+/* Guarantee: A single lock that Redis does not grant changes nothing; a second one in a
+ * row is told, until one is granted. */
+CASE(second_failure_of_redis_in_a_row_counts)
+{
+    const struct err refused = {.msg = "refused"}, none = {0};
+    struct http h = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+    health_note_redis(&h, 1, &refused);
+    assert_true(health_has_redis(&h));
+    assert_in_range(h.redis_ms, 1, clk_ms()); /* it was asked */
+    health_note_redis(&h, 2, &refused);
+    assert_string_equal(h.redis_trouble, "refused");
+    assert_false(health_has_redis(&h));
+    health_note_redis(&h, 0, &none);
+    assert_true(health_has_redis(&h));
 }
 
 static const struct {

@@ -81,3 +81,28 @@ CASE(worker_that_meets_a_wrong_clock_later_works_nothing_until_it_is_right)
     world_wait("SELECT count(*) = 2 FROM ledgerlock.charges");
     pool_stop();
 }
+
+/* Guarantee: A worker compares the clocks again when Redis is back after an outage: it
+ * may be another server. */
+CASE(worker_whose_redis_is_back_with_another_clock_works_nothing)
+{
+    world_do(
+        "INSERT INTO users (user_id, currency) VALUES (1, 'USD'); SELECT deposit(1,"
+        " 'USD', 1000, 'k')");
+    subscribe(1);
+    pool_start("run -w 1 --jobs billing --billing-poll-ms 50");
+    world_wait("SELECT count(*) = 1 FROM ledgerlock.charges");
+    (void)redis_do("ACL SETUSER default -evalsha"); /* the jump needs EVAL */
+    subscribe(2);
+    pool_log_wait(&world.pool, "event=pool.redis_down");
+    clock_jump_server(&world.redis, CLOCK_HOUR_MS);
+    fixture_pause_ms(1100); /* the library compares at most once a second */
+    (void)redis_do("ACL SETUSER default +@all");
+    FIXTURE_AWAIT(pool_log_count(&world.pool, "the clock of Redis is ") > 0 ||
+                      world_ask("SELECT count(*) FROM charges") > 1,
+                  "%s", "neither refused nor charged");
+    world_is(1, "SELECT count(*) FROM charges");
+    clock_mend_server(&world.redis);
+    world_wait("SELECT count(*) = 2 FROM ledgerlock.charges");
+    pool_stop();
+}

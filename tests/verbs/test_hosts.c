@@ -138,6 +138,15 @@ CASE(every_host_that_will_not_do_is_named_with_its_reason)
     shows("target_session_attrs=read-write");
 }
 
+/* Guarantee: A standby runs no pool: `run` says so at once, with exit code 6. */
+CASE(standby_is_refused_by_run)
+{
+    lead_through("t", "connect_timeout=2");
+    runs(&f, 0, "status");
+    says(&f, 6, "LL-3111", "run --once");
+    says(&f, 6, "LL-3111", "run");
+}
+
 CASE(limit_that_is_no_number_is_refused)
 {
     lead_through("p", "connect_timeout=soon");

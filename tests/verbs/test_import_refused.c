@@ -2,6 +2,7 @@
  * the others are imported; nothing is dated to come, nothing gets into a closed month.
  */
 #include "tests/lib/import_world.h"
+#include "tests/lib/private_pg.h"
 
 GROUP(.open = opened, .close = done);
 
@@ -116,6 +117,26 @@ CASE(import_of_which_the_database_refuses_too_many_lines_ends)
     assert_empty();
 }
 
+/* A pooler of transactions leaves settings of the first behind, as empty texts. */
+CASE(second_import_over_a_pooled_session_finds_its_bad_lines)
+{
+    struct pgbouncer bouncer = {0};
+
+    if (!pgbouncer_is_there())
+        skip();
+    refuse_with("23514");
+    write_files();
+    pgbouncer_open(&bouncer, "transaction", 1);
+    fixture_env("LEDGERLOCK_POSTGRES_PASSWORD_FILE", bouncer.password_file);
+    fixture_env("LEDGERLOCK_POSTGRES_POOLING", "transaction");
+    pgbouncer_url(&bouncer, &f, "ledgerlock_owner", f.url, sizeof f.url);
+    for (int i = 0; i < 2; i++)
+        says(&f, 2, "4 bad lines, so nothing was imported",
+             "import --stock %s --orders %s --subscriptions %s", stock, orders,
+             subscriptions);
+    pgbouncer_close(&bouncer);
+}
+
 /* ---- time ---- */
 
 /* Guarantee: `import` and `seed` with a --now later than the database's clock are
@@ -125,6 +146,20 @@ CASE(time_to_come_is_refused)
     says(&f, 2, "LL-5003", "import --stock %s --now 2262-01-01", stock);
     says(&f, 2, "later than the database's clock",
          "seed --users 1 --subscriptions 0 --skus 0 --orders 0 --now 2262-01-01");
+    assert_empty();
+}
+
+/* Guarantee: `import` and `seed` with a --now in a closed month are refused, and no
+ * line is called bad for it. */
+CASE(time_of_a_closed_month_is_refused)
+{
+    fixture_exec(f.url, "SELECT ledgerlock.make_months('2023-01-01Z', '2023-01-01Z')");
+    runs(&f, 0, "close-month 2023-01");
+    says(&f, 2, "LL-5023", "import --stock %s --rejects %s --now 2022-05-03", stock,
+         rejects);
+    says(&f, 2, "LL-5023", "import --stock %s --deposit 1 --now 2023-01-31", stock);
+    says(&f, 2, "LL-5023",
+         "seed --users 1 --subscriptions 0 --skus 0 --orders 0 --now 2023-01-31");
     assert_empty();
 }
 

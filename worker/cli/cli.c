@@ -141,11 +141,19 @@ int cli_check_now(const char *now, int64_t now_us, int64_t server_us, struct err
 
 int cli_ask_now(struct pg *pg, const char *now, int64_t now_us, struct err *e)
 {
-    int64_t server_us;
+    struct pg_result *res;
 
-    return pg_ask(pg, SQL_RUN_READ_CLOCK, NULL, 0, &server_us, e) != 0
-               ? (int)e->code
-               : cli_check_now(now, now_us, server_us, e);
+    if (pg_exec(pg, SQL_LOAD_READ_TIMES, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    if (now_us < pg_get_int8(res, 0, 0))
+        (void)err_set(e, ERR_INVALID,
+                      "LL-5023 --now %s lies in a month that is closed, and opening "
+                      "deposits are booked then",
+                      now);
+    else
+        (void)!cli_check_now(now, now_us, pg_get_int8(res, 0, 1), e);
+    pg_result_free(res);
+    return (int)e->code;
 }
 
 int cli_connect_within(const struct config *c,
@@ -167,7 +175,6 @@ int cli_connect_within(const struct config *c,
     };
 
     (void)snprintf(name, sizeof name, "ledgerlock %s", verb);
-    cli_progress("connecting to PostgreSQL");
     return pg_open(out, &o, e) != 0 ? cli_name_server(c, e) : 0;
 }
 
@@ -178,6 +185,7 @@ int cli_connect(const struct config *c,
 {
     static const struct cli_limits limits = {.answer_ms = 10 * 60 * 1000};
 
+    cli_progress("connecting to PostgreSQL");
     return cli_connect_within(c, verb, &limits, out, e);
 }
 

@@ -149,7 +149,8 @@ void cli_name_role(const char *verb, struct err *e);
 MUST_CHECK int
 cli_check_now(const char *now, int64_t now_us, int64_t server_us, struct err *e);
 
-/* The same by the server's clock, which it asks. */
+/* The same by the server's clock, which it asks; LL-5023 if --now lies in a month that
+ * is closed. For verbs that book opening deposits. */
 MUST_CHECK int
 cli_ask_now(struct pg *pg, const char *now, int64_t now_us, struct err *e);
 

@@ -25,8 +25,9 @@ MUST_CHECK int migrate_check_objects(struct pg *pg, struct err *e);
 MUST_CHECK int migrate_objects(struct pg *pg, const char **objects, struct err *e);
 
 /* ERR_REFUSED with what to do when the database cannot be one of ledgerlock: in another
- * encoding than UTF8, a template, of a standby, or read-only. */
-MUST_CHECK int migrate_check_database(struct pg *pg, struct err *e);
+ * encoding than UTF8, a template, of a standby, or read-only; a caller that waits until
+ * it takes writes is not refused for the last. */
+MUST_CHECK int migrate_check_database(struct pg *pg, bool waits, struct err *e);
 
 /* Gives PUBLIC and our roles the rights that the migrations give, and no others, on the
  * objects that they make; makes roles that are missing. All of it or nothing. */

@@ -7,7 +7,7 @@
 
 /* ---- the database ---- */
 
-int migrate_check_database(struct pg *pg, struct err *e)
+int migrate_check_database(struct pg *pg, bool waits, struct err *e)
 {
     struct pg_result *res;
     const char *name, *encoding;
@@ -29,10 +29,10 @@ int migrate_check_database(struct pg *pg, struct err *e)
             name);
     else if (pg_get_int8(res, 0, 3) != 0)
         (void)err_set(e, ERR_REFUSED,
-                      "LL-3111 the server of database %s is a standby: migrate at its "
-                      "primary, and the standby has the schema, too",
+                      "LL-3111 the server of database %s is a standby, which writes "
+                      "nothing: name its primary in postgres.url, or promote it",
                       name);
-    else if (pg_get_int8(res, 0, 4) != 0)
+    else if (!waits && pg_get_int8(res, 0, 4) != 0)
         (void)err_set(e, ERR_REFUSED,
                       "LL-3112 transactions of database %s are read-only: set "
                       "default_transaction_read_only to off for database and role",

@@ -217,7 +217,7 @@ static void say(const struct done *done)
 
 static int migrate(struct pg *pg, struct done *done, struct err *e)
 {
-    if (migrate_check_database(pg, e) != 0 || migrate_all(pg, done, e) != 0)
+    if (migrate_check_database(pg, false, e) != 0 || migrate_all(pg, done, e) != 0)
         return (int)e->code;
     if (values.dry_run)
         return 0;

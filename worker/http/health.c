@@ -155,8 +155,7 @@ bool health_is_ready(const struct http *h, FILE *out)
 
 enum { PING_MS = 2000, AGAIN_MS = 500 };
 
-/* A first failure may be a server that was slow once: the second one counts. */
-static void note(struct http *h, int failures, const struct err *e)
+void health_note_redis(struct http *h, int failures, const struct err *e)
 {
     (void)pthread_mutex_lock(&h->mutex);
     if (failures != 1)
@@ -186,7 +185,7 @@ void *ping_redis(void *arg)
         struct err e = {0};
 
         failures = ping(&s, &e) == 0 ? 0 : failures + 1;
-        note(h, failures, &e);
+        health_note_redis(h, failures, &e);
         clk_pause_ms(failures == 0 ? PING_MS : AGAIN_MS);
     }
     return NULL;

@@ -78,7 +78,9 @@ static int reconnect(struct session *s, struct err *e)
 /* A password file that cannot be read now is as good as a Redis that refuses. */
 static int reopen_locks(struct session *s, struct err *e)
 {
-    if (session_open_locks(s, e) == ERR_CONFIG)
+    int code = session_open_locks(s, e);
+
+    if (code == ERR_CONFIG || code == ERR_INVALID) /* the latter of a flag */
         e->code = ERR_REDIS;
     return (int)e->code;
 }

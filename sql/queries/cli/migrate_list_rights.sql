@@ -20,6 +20,7 @@ WITH line AS (
    UNION ALL
   SELECT NULL, 'DOMAIN ' || quote_ident(typname)
     FROM pg_catalog.pg_type WHERE typnamespace = current_schema()::regnamespace AND typtype = 'd'
+     AND EXISTS (SELECT FROM line WHERE starts_with(line.name, 'constraint ' || typname || '.'))
 ), statement AS (
   SELECT 1 AS step, format('CREATE ROLE %I NOLOGIN', name) AS words
     FROM role WHERE name NOT IN (SELECT rolname FROM pg_catalog.pg_roles)

@@ -10,7 +10,7 @@ BEGIN
   FOREACH v_name IN ARRAY ARRAY['stock', 'subscriptions', 'orders', 'heads'] LOOP
     EXECUTE format('ALTER TABLE pg_temp.import_%1$s RENAME TO import_all_%1$s', v_name);
     EXECUTE format('ALTER TABLE pg_temp.import_all_%s ADD COLUMN item bigint'
-                   ' DEFAULT current_setting(''ledgerlock.first_item'', true)::bigint', v_name);
+                   ' DEFAULT nullif(current_setting(''ledgerlock.first_item'', true), '''')::bigint', v_name);
     EXECUTE format('CREATE VIEW pg_temp.import_%1$s AS SELECT * FROM pg_temp.import_all_%1$s'
                    ' WHERE item BETWEEN current_setting(''ledgerlock.first_item'')::bigint'
                    ' AND current_setting(''ledgerlock.last_item'')::bigint', v_name);
