@@ -217,3 +217,23 @@ CASE(pool_stays_up_on_a_read_only_server_and_goes_on_when_it_writes)
     pool_logged(0, "pool.worker_died");
     world_is(1, "SELECT count(*) FROM charges");
 }
+
+/* Guarantee: A pool that finds nothing due says, too, that its PostgreSQL takes no
+ * writes, and that it takes them again. */
+CASE(idle_pool_tells_of_a_server_that_became_read_only)
+{
+    pool_start("run -w 2 --jobs billing");
+    FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "no heartbeat");
+    super_do("ALTER DATABASE %s SET default_transaction_read_only = on",
+             world.f.database);
+    super_do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="
+             " '%s' AND usename = 'ledgerlock_worker'",
+             world.f.database);
+    pool_log_wait(&world.pool, "event=pool.postgres_down");
+    pool_log_wait(&world.pool, "read-only");
+    super_do("BEGIN READ WRITE; ALTER DATABASE %s RESET default_transaction_read_only;"
+             " COMMIT",
+             world.f.database);
+    pool_log_wait(&world.pool, "event=pool.postgres_up");
+    pool_stop();
+}

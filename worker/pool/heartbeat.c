@@ -8,12 +8,11 @@
 
 enum { CHANGED_MS = 1000 };
 
-void heartbeat_now(struct heartbeat *h, struct session *s)
+int heartbeat_now(struct heartbeat *h, struct session *s, struct err *e)
 {
     const char *names[COUNTERS_MAX];
     size_t n = session_counter_names(s->job, names);
     struct counters now = *s->counters;
-    struct err e = {0};
     char json[1024];
     const struct pg_param params[] = {
         pg_text(s->pool), pg_int8(s->slot),  pg_text(s->job->name),
@@ -22,19 +21,22 @@ void heartbeat_now(struct heartbeat *h, struct session *s)
 
     h->written_ms = clk_ms();
     (void)counters_json(&now, names, n, json, sizeof json);
-    if (!pg_is_usable(s->pg) ||
-        pg_exec(s->pg, SQL_POOL_REPORT_WORKER, params, 6, NULL, &e) != 0)
-        log_debug("worker.report_failed", "err=%s", LOG_TEXT(e.msg));
-    else
-        h->written = now;
+    if (pg_exec(s->pg, SQL_POOL_REPORT_WORKER, params, 6, NULL, e) != 0) {
+        log_debug("worker.report_failed", "err=%s", LOG_TEXT(e->msg));
+        return (int)e->code;
+    }
+    h->written = now;
+    return 0;
 }
 
-void heartbeat(struct heartbeat *h, struct session *s)
+int heartbeat(struct heartbeat *h, struct session *s, struct err *e)
 {
     bool changed = memcmp(&h->written, s->counters, sizeof h->written) != 0;
 
-    if (clk_ms() - h->written_ms >= (changed ? CHANGED_MS : HEARTBEAT_MS))
-        heartbeat_now(h, s);
+    if (!pg_is_usable(s->pg) ||
+        clk_ms() - h->written_ms < (changed ? CHANGED_MS : HEARTBEAT_MS))
+        return 0;
+    return heartbeat_now(h, s, e);
 }
 
 int64_t heartbeat_due_ms(const struct heartbeat *h)

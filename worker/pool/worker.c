@@ -85,6 +85,18 @@ static int reopen_locks(struct session *s, struct err *e)
     return (int)e->code;
 }
 
+/* A worker that finds nothing due writes nothing else: a server that takes no writes is
+ * no way back, however well it answers. */
+static int prove_writes(struct worker *w, struct err *e)
+{
+    struct err why = {0};
+
+    if (heartbeat_now(&w->heartbeat, &w->session, &why) != 0 &&
+        !pg_is_usable(w->session.pg))
+        *e = why;
+    return (int)e->code;
+}
+
 /* A usable connection, and nothing of before that is open. */
 static int ready(struct worker *w, struct err *e)
 {
@@ -92,8 +104,11 @@ static int ready(struct worker *w, struct err *e)
 
     if (reconnect(s, e) != 0)
         return (int)e->code;
-    if (w->slot->state < SLOT_CONNECTED)
+    if (w->slot->state < SLOT_CONNECTED) {
+        if (prove_writes(w, e) != 0)
+            return (int)e->code;
         w->slot->state = SLOT_CONNECTED;
+    }
     if (reopen_locks(s, e) != 0)
         return (int)e->code;
     if (incidents_write(s, e) != 0 || crash_recover(s, e) != 0)
@@ -203,16 +218,25 @@ static void stand_back(struct worker *w, const struct err *e)
         pause_ms(w, STANDBY_YIELDS_MS);
 }
 
-/* Until the next pull; a long one is no silence. */
+static void beat(struct worker *w)
+{
+    struct err e = {0};
+
+    if (heartbeat(&w->heartbeat, &w->session, &e) != 0 && is_outage(w, &e))
+        note_trouble(w, SLOT_POSTGRES_DOWN, e.msg);
+}
+
+/* Until the next pull, or until the server is away; a long one is no silence. */
 static void rest(struct worker *w, int64_t ms)
 {
     int64_t until_ms = clk_ms() + ms, left_ms = ms;
 
-    for (; !w->stopping && left_ms > 0; left_ms = until_ms - clk_ms()) {
+    for (; !w->stopping && left_ms > 0 && w->slot->state != SLOT_POSTGRES_DOWN;
+         left_ms = until_ms - clk_ms()) {
         int64_t beat_ms = heartbeat_due_ms(&w->heartbeat) - clk_ms();
 
         pause_ms(w, beat_ms < left_ms ? beat_ms : left_ms);
-        heartbeat(&w->heartbeat, &w->session);
+        beat(w);
     }
 }
 
@@ -229,7 +253,7 @@ static enum exit_code live(struct worker *w)
 
         bool is_whole = step(w, &e) == 0;
 
-        heartbeat(&w->heartbeat, s);
+        beat(w);
         if (!is_whole) {
             ms = clk_ms() - begun_ms;
             survive(w, &e, failures++);
@@ -263,7 +287,7 @@ static void finish(struct worker *w)
     if (reconnect(s, &e) == 0) {
         (void)!incidents_write(s, &e);
         parked_count(s);
-        heartbeat_now(&w->heartbeat, s);
+        (void)!heartbeat_now(&w->heartbeat, s, &e);
     }
     incidents_give_up(s);
 }

@@ -71,13 +71,14 @@ struct heartbeat {
 };
 
 /* Writes the counters, at most once a second, each HEARTBEAT_MS when they did not
- * change. Failing is no error: the next time they are written as a whole. */
-void heartbeat(struct heartbeat *h, struct session *s);
+ * change; after an error they are written as a whole the next time. Without a usable
+ * connection nothing is written, and 0 returned. */
+MUST_CHECK int heartbeat(struct heartbeat *h, struct session *s, struct err *e);
 
 /* When the next one is due (clk_ms). */
 int64_t heartbeat_due_ms(const struct heartbeat *h);
 
-/* The same at once. */
-void heartbeat_now(struct heartbeat *h, struct session *s);
+/* The same at once, over a usable connection. */
+MUST_CHECK int heartbeat_now(struct heartbeat *h, struct session *s, struct err *e);
 
 #endif
