@@ -61,6 +61,19 @@ CASE(every_key_of_a_hundred_thousand_is_known_and_no_other)
     }
 }
 
+/* Guarantee: A key that was met in a round is left out to its end, however long the
+ * round is and however many keys it meets. */
+CASE(key_of_a_long_round_with_many_keys_is_met_to_its_end)
+{
+    enum { MANY = 10000 };
+
+    busy_begin(&b);
+    note(RESOURCE_USER, 42, BUSY_LOCKED, 100000);
+    for (int64_t i = 1; i <= MANY; i++)
+        note(RESOURCE_SKU, i, BUSY_LOCKED, 200000);
+    assert_true(busy_is_met(&b, RESOURCE_USER, 42, 200000));
+}
+
 CASE(memory_is_that_of_the_keys_of_a_few_seconds)
 {
     for (int64_t round = 1; round <= 1000; round++) {

@@ -169,3 +169,33 @@ CASE(trouble_that_is_over_is_the_last_one)
     assert_string_equal(doc_text(entry("workers", 1), "trouble"), "refused");
     assert_in_range(doc_int(entry("workers", 1), "last_trouble_ago_ms"), 1000, 60000);
 }
+
+/* ---- servers, for Prometheus ---- */
+
+static const struct {
+    const char *name;
+    int state; /* of one worker; the page itself reaches every server */
+    const char *redis, *pg;
+} downs[] = {
+    {"that_is_well", SLOT_WORKS, "\nledgerlock_redis_up 1\n", "\nledgerlock_pg_up 1\n"},
+    {"without_redis", SLOT_REDIS_DOWN, "\nledgerlock_redis_up 0\n",
+     "\nledgerlock_pg_up 1\n"},
+    {"without_postgres", SLOT_POSTGRES_DOWN, "\nledgerlock_redis_up 1\n",
+     "\nledgerlock_pg_up 0\n"},
+};
+
+/* Guarantee: /metrics tells of a server as down that a worker alone cannot reach. */
+CASE_ROWS(worker, downs)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+
+    assert_non_null(out);
+    shared->slots[1].state = row->state;
+    assert_true(metrics_write(&h, out));
+    assert_int_equal(fclose(out), 0);
+    assert_non_null(strstr(text, row->redis));
+    assert_non_null(strstr(text, row->pg));
+    free(text);
+}
