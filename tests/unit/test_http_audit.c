@@ -90,6 +90,39 @@ CASE_ROWS(units_oversold, figures)
     json_decref(tables);
 }
 
+/* clang-format off */
+static const struct {
+    const char *name;
+    int twice, oversold, wrong, broken; /* the last by the audit */
+    bool is_late;
+    const char *verdict;
+} verdicts[] = {
+    {"of_right_figures", 0, 0, 0, 0, false, "good"},
+    {"of_right_figures_of_long_ago", 0, 0, 0, 0, true, "unknown"},
+    {"of_a_double_charge", 1, 0, 0, 0, false, "bad"},
+    {"of_an_oversold_sku", 0, 1, 0, 0, false, "bad"},
+    {"of_a_wrong_total", 0, 0, 1, 0, false, "bad"},
+    {"of_a_broken_invariant", 0, 0, 0, 1, false, "bad"},
+    {"of_a_broken_invariant_long_ago", 0, 0, 0, 1, true, "bad"},
+};
+
+/* clang-format on */
+
+/* Guarantee: The page is red by each single figure that is wrong, however old it is. */
+CASE_ROWS(verdict, verdicts)
+{
+    json_t *tables =
+        json_pack("{s:[{s:i,s:i,s:i}]}", "newest", "charged_twice", row->twice,
+                  "oversold", row->oversold, "wrong_totals", row->wrong);
+    json_t *audit = json_pack("{s:[]}", "broken");
+
+    for (int i = 0; i < row->broken; i++)
+        json_array_append_new(json_object_get(audit, "broken"), json_string("x"));
+    assert_string_equal(view_verdict(tables, audit, row->is_late), row->verdict);
+    json_decref(tables);
+    json_decref(audit);
+}
+
 static const struct {
     const char *name, *text, *value;
 } texts[] = {

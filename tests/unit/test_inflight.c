@@ -36,6 +36,15 @@ CASE(next_batch_forgets_the_nonce_and_the_item_that_was_alone)
     assert_false(f.is_claimed);
 }
 
+/* Guarantee: A key that another holder had in one batch is told of as held in the next.
+ */
+CASE(next_batch_forgets_which_keys_another_holder_had)
+{
+    f.is_busy[1] = true;
+    batch_publish(&b, &f, 4);
+    assert_false(f.is_busy[1]);
+}
+
 CASE(what_makes_no_sense_is_not_believed)
 {
     f.n = LL_KEYS_MAX + 1;
