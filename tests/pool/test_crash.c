@@ -175,6 +175,11 @@ CASE(rows_of_the_only_worker_are_worked_before_the_row_that_kills)
     fixture_env("LL_TEST_POISON", NULL);
     assert_string_equal(said.out, "billing: 199 charged, 0 declined, 0 cancelled, 1"
                                   " parked, nothing left\n");
+    /* The 49 others of the batch, by their fences: microseconds of the server's clock.
+     */
+    world_is(49,
+             "SELECT count(*) FROM charges, lock_incidents WHERE kind = 'parked' AND"
+             " fence < extract(epoch FROM at) * 1000000");
 }
 
 /* User 100 has much to do meanwhile: the machine is not at fault. */
