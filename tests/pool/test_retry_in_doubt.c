@@ -173,3 +173,25 @@ CASE(worker_killed_in_doubt_leaves_its_keys_to_its_successor)
     pool_stop();
     world_expect("captured 2", "SELECT state || ' ' || tries FROM charges");
 }
+
+/* ---- time at the server ---- */
+
+/* Guarantee: PostgreSQL ends each statement of a worker, its wait for a row and an idle
+ * transaction before the lease is over. */
+CASE(limits_of_a_session_end_what_it_does_before_its_lease)
+{
+    HAND hand;
+    struct pg_result *res;
+    struct err e = {0};
+
+    hand_open(&hand, 10000);
+    assert_int_equal(
+        pg_exec_text(hand.s.pg,
+                     "SELECT concat_ws(' ', current_setting('statement_timeout'),"
+                     " current_setting('lock_timeout'),"
+                     " current_setting('idle_in_transaction_session_timeout'))",
+                     &res, &e),
+        0);
+    assert_string_equal(pg_get_text(res, 0, 0), "5s 2500ms 5s");
+    pg_result_free(res);
+}
