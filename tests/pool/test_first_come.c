@@ -116,6 +116,8 @@ static void start_two(const struct fixture *f)
     world_wait("SELECT count(*) = 3 FROM ledgerlock.workers");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
                " user_id %% 2 = 1");
+    world_wait("SELECT count(*) > 0 FROM ledgerlock.workers WHERE (counters ->>"
+               " 'batches')::bigint > 0");
     assert_int_equal(world_ask("SELECT count(DISTINCT pool) " WORKED), 1);
 }
 
