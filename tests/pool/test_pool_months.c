@@ -158,16 +158,13 @@ CASE(old_customers_of_hundreds_of_months_are_charged_by_a_running_pool,
 CASE(pool_that_starts_over_old_customers_works_while_months_are_made,
      .open = open_small_lease)
 {
-    int64_t months;
-
     add_old_customers();
     pool_start("run -w 2 --jobs billing --now " NOW);
     pool_log_wait(&world.pool, "event=pool.started");
-    months = world_ask("SELECT count(*) FROM months");
+    assert_true(world_ask("SELECT count(*) FROM months") < 240);
     world_wait("SELECT bool_and(next_due_at > '" NOW "') FROM"
                " ledgerlock.subscriptions");
     world_is(0, "SELECT count(*) FROM charges WHERE state <> 'captured'");
-    assert_true(world_ask("SELECT count(*) FROM months") > months);
     promise_int_equal(world_parked(), 0);
     pool_stop();
     world_audit(NOW, NULL);
