@@ -182,6 +182,19 @@ CASE(restored_shop_may_have_another_owner_who_gives_rights, .close = drop_anothe
     assert_is_the_shop();
 }
 
+/* Guarantee: A superuser who restores a shop gives it to its usual owner by `--role`.
+ */
+CASE(restored_shop_may_be_given_to_its_usual_owner)
+{
+    restore("pg_dump -Fc -f dump -d \"$FROM\"",
+            BY_PG_RESTORE " --no-owner --no-privileges --role=ledgerlock_owner",
+            "postgres");
+    become("ledgerlock_owner");
+    says(&copy, 0, "gave the roles their rights again", "migrate");
+    assert_reads_as_it_was_written();
+    assert_is_the_shop();
+}
+
 /* The superuser has made all of it, so our owner may not even look at it. */
 CASE(shop_that_was_restored_to_the_superuser_says_whose_it_is)
 {
