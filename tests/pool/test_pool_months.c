@@ -178,7 +178,7 @@ CASE(order_that_waits_for_its_month_is_not_overtaken, .open = open_small_lease)
     slow_down_months();
     months = world_ask("SELECT count(*) FROM months");
     world_do("SELECT place_order(n, 'k', format('[{\"sku\": \"%%s\", \"qty\": 1}]',"
-             " CASE WHEN n < 4 THEN 'many' ELSE 'one' END), CASE WHEN n < 5 THEN"
+             " CASE WHEN n < 4 THEN 'many' ELSE 'one' END)::jsonb, CASE WHEN n < 5 THEN"
              " timestamptz '2019-01-15Z' + n * interval '1 month' ELSE '2024-06-15Z'"
              " END) FROM generate_series(1, 5) AS n");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
