@@ -218,22 +218,58 @@ CASE(pool_stays_up_on_a_read_only_server_and_goes_on_when_it_writes)
     world_is(1, "SELECT count(*) FROM charges");
 }
 
-/* Guarantee: A pool that finds nothing due says, too, that its PostgreSQL takes no
- * writes, and that it takes them again. */
-CASE(idle_pool_tells_of_a_server_that_became_read_only)
+static void stop_writes(void)
 {
-    pool_start("run -w 2 --jobs billing");
-    FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "no heartbeat");
     super_do("ALTER DATABASE %s SET default_transaction_read_only = on",
              world.f.database);
     super_do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname ="
              " '%s' AND usename = 'ledgerlock_worker'",
              world.f.database);
-    pool_log_wait(&world.pool, "event=pool.postgres_down");
-    pool_log_wait(&world.pool, "read-only");
+}
+
+static void allow_writes(void)
+{
     super_do("BEGIN READ WRITE; ALTER DATABASE %s RESET default_transaction_read_only;"
              " COMMIT",
              world.f.database);
+}
+
+/* The last token that Redis gave to a batch of this pool. */
+static const char *last_token(void)
+{
+    static char reply[32];
+    char command[FIXTURE_URL];
+
+    (void)snprintf(command, sizeof command, "GET %s!last", world.f.prefix);
+    pool_redis(world.f.redis_url, reply, sizeof reply, command);
+    return reply;
+}
+
+/* Guarantee: A pool that finds nothing due says, too, that its PostgreSQL takes no
+ * writes, and that it takes them again; it asks for no lock of what falls due
+ * meanwhile.
+ */
+CASE(idle_pool_tells_of_a_server_that_became_read_only)
+{
+    char before[32];
+
+    world_user(1, 1000);
+    world_subscription(1, 1, 100, "2024-01-01Z");
+    pool_start("run -w 2 --jobs billing --now 2024-01-02T00:00:00Z");
+    world_wait("SELECT count(*) = 1 FROM ledgerlock.charges");
+    FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "no heartbeat");
+    stop_writes();
+    pool_log_wait(&world.pool, "event=pool.postgres_down");
+    pool_log_wait(&world.pool, "read-only");
+    (void)snprintf(before, sizeof before, "%s", last_token());
+    super_do("BEGIN READ WRITE; INSERT INTO ledgerlock.subscriptions (subscription_id,"
+             " user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at)"
+             " VALUES (2, 1, 'q', 100, 'USD', '2024-01-01Z', 'month', '2024-01-01Z');"
+             " COMMIT");
+    fixture_pause_ms(3000); /* it tries to come back at least once a second */
+    assert_string_equal(last_token(), before);
+    allow_writes();
     pool_log_wait(&world.pool, "event=pool.postgres_up");
+    world_wait("SELECT count(*) = 2 FROM ledgerlock.charges");
     pool_stop();
 }

@@ -153,6 +153,23 @@ CASE(old_customers_of_hundreds_of_months_are_charged_by_a_running_pool,
     world_audit(NOW, NULL);
 }
 
+/* Guarantee: A pool that starts over old customers, in hundreds of months that are not
+ * made yet, works while they are made. */
+CASE(pool_that_starts_over_old_customers_works_while_months_are_made,
+     .open = open_small_lease)
+{
+    add_old_customers();
+    pool_start("run -w 2 --jobs billing --now " NOW);
+    pool_log_wait(&world.pool, "event=pool.started");
+    assert_true(world_ask("SELECT count(*) FROM months") < 240);
+    world_wait("SELECT bool_and(next_due_at > '" NOW "') FROM"
+               " ledgerlock.subscriptions");
+    world_is(0, "SELECT count(*) FROM charges WHERE state <> 'captured'");
+    promise_int_equal(world_parked(), 0);
+    pool_stop();
+    world_audit(NOW, NULL);
+}
+
 /* A month takes longer than an eighth of the lease, after which no other is begun: a
  * batch makes one. */
 static void slow_down_months(void)

@@ -195,3 +195,23 @@ CASE(limits_of_a_session_end_what_it_does_before_its_lease)
     assert_string_equal(pg_get_text(res, 0, 0), "5s 2500ms 5s");
     pg_result_free(res);
 }
+
+/* Guarantee: A worker gives up an answer of PostgreSQL that does not come before the
+ * lease of its keys is over. */
+CASE(answer_that_does_not_come_is_given_up_before_the_lease_is_over)
+{
+    HAND h;
+    struct err e = {0};
+
+    hand_open(&h, 8000);
+    pg_close(h.s.pg);
+    h.s.pg = NULL;
+    (void)snprintf(h.config.postgres_url, CONFIG_TEXT, "%s", world.through.url);
+    assert_int_equal(session_connect(&h.s, &e), 0);
+    assert_int_equal(ll_try(h.s.lock, "user:1", 8000), LL_OK);
+    proxy_swallow(&world.to_postgres, true);
+    assert_int_equal(pg_exec_text(h.s.pg, "SELECT 1", NULL, &e), ERR_TIMEOUT);
+    assert_true(ll_valid(h.s.lock, 0));
+    proxy_swallow(&world.to_postgres, false);
+    assert_int_equal(ll_release(h.s.lock), LL_OK);
+}

@@ -205,12 +205,13 @@ MUST_CHECK int park_items(
 /* Counts what the workers of the slot have parked: the answer to that may be lost. */
 void parked_count(struct session *s);
 
-/* Makes every month that a pool may write into at that time (NULL: the database's
- * clock). */
-MUST_CHECK int months_keep(struct pg *pg, const char *now, struct err *e);
+/* Makes the months of that time (NULL: the database's clock) and the two to come, and
+ * for two seconds those of old rows. */
+MUST_CHECK int months_begin(struct pg *pg, const char *now, struct err *e);
 
-/* Makes some of them once an hour, and then until none is missing. A failure is said
- * and is no error: there are two months' time. */
+/* Makes some of the missing months at the start of the pool's first worker and once an
+ * hour, and then until none is missing. A failure is said and is no error: there are
+ * two months' time. */
 void months_tend(struct session *s);
 
 /* A row's month is missing: makes some, be it those of other rows. `out` of the batch

@@ -25,13 +25,11 @@ keep(struct pg *pg, const char *now, int64_t ms, int64_t *made, struct err *e)
     return 0;
 }
 
-int months_keep(struct pg *pg, const char *now, struct err *e)
+int months_begin(struct pg *pg, const char *now, struct err *e)
 {
     int64_t made = 0;
 
-    while (keep(pg, now, START_MS, &made, e) == 0 && made > 0)
-        ;
-    return (int)e->code;
+    return keep(pg, now, START_MS, &made, e);
 }
 
 /* A few; that they cannot be made is said once, until some are or none is missing. */
@@ -50,7 +48,7 @@ void months_tend(struct session *s)
     struct err ignored = {0};
     int64_t made = 0;
 
-    if (clk_ms() - s->months_ms < HOUR_MS)
+    if (s->months_ms != 0 && clk_ms() - s->months_ms < HOUR_MS)
         return;
     (void)!make_some(s, &made, &ignored);
     if (made == 0)

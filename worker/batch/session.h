@@ -93,7 +93,7 @@ struct session {
     bool holds;              /* and its connection holds the lock of that */
     struct ll_lock *serving; /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
-    int64_t months_ms;       /* when no month was missing (months.c); */
+    int64_t months_ms;       /* when no month was missing (months.c); 0: to be seen; */
     bool months_fail;        /* the last try to make some did */
     struct busy busy;        /* keys that were busy, or are left out for a while */
     struct attempt attempt;

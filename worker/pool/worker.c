@@ -187,8 +187,10 @@ static int step(struct worker *w, struct err *e)
 {
     struct session *s = &w->session;
     struct batch_outcome *out = &s->batch->out;
-    int code = ready(w, e);
+    int code;
 
+    s->is_early = false; /* each try finds out anew what Redis is */
+    code = ready(w, e);
     *out = (struct batch_outcome){0};
     if (code != 0 || clocks_tend(s, e) != 0)
         return (int)e->code;
@@ -307,7 +309,8 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     s->inflight = &slot->inflight;
     s->deaths = &shared->deaths;
     s->commits = &shared->commits;
-    s->months_ms = w->well_ms = clk_ms(); /* the pool has made them */
+    w->well_ms = clk_ms();
+    s->months_ms = s->slot == 0 ? 0 : w->well_ms;
     w->progress = (struct pool_progress){.commits = *s->commits, .at_ms = w->well_ms};
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, s->slot,

@@ -112,9 +112,8 @@ static void forget_workers(struct pg *pg)
     (void)!pg_exec(pg, SQL_POOL_FORGET_WORKERS, NULL, 0, NULL, &ignored);
 }
 
-/* Before a worker needs them. Many may be missing: this takes longer than a batch. Its
- * failure is no error: the server may be read-only now, and a worker makes what it
- * needs. */
+/* Before a worker needs them; the first worker goes on, beside its batches. A failure
+ * is no error: the server may be read-only now, and a worker makes what it needs. */
 static void make_months(const struct config *c)
 {
     struct err e = {0};
@@ -122,7 +121,7 @@ static void make_months(const struct config *c)
 
     if (cli_connect(c, "run", &pg, &e) == 0) {
         cli_progress("making the months of what is due");
-        (void)!months_keep(pg, flags.now, &e);
+        (void)!months_begin(pg, flags.now, &e);
     }
     if (e.code != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
