@@ -255,9 +255,13 @@ static void assert_journaled(const char *kind)
 
 void fault_happens(const struct fault *fault)
 {
+    pid_t before[POOL_CHILDREN], after[POOL_CHILDREN];
+    size_t n;
+
     if (fault->is_shipped)
         fault_as_shipped();
     fault_start_midway();
+    n = pool_children(world.pool.pid, before);
     set_fault(fault, true);
     gate_feed();
     if (fault->down != NULL)
@@ -274,6 +278,8 @@ void fault_happens(const struct fault *fault)
     if (fault->up != NULL)
         pool_log_wait(&world.pool, fault->up);
     assert_int_equal(pool_log_count(&world.pool, "event=pool.worker_died"), 0);
+    assert_int_equal(pool_children(world.pool.pid, after), n);
+    assert_memory_equal(after, before, n * sizeof before[0]); /* nobody ended either */
     fault_end();
     assert_journaled("lost");
     assert_journaled("commit_unknown");

@@ -122,6 +122,16 @@ void private_pg_start(struct private_pg *pg)
                   fixture_log_end(pg->dir, "log"));
 }
 
+/* Nobody can be in the way of a server in a new folder, unless its port is taken. */
+static void await_first(struct private_pg *pg)
+{
+    FIXTURE_AWAIT(answers(pg) || (pg->pid == 0 && pg->port == 0),
+                  "postgres did not start; its log ends: %s",
+                  fixture_log_end(pg->dir, "log"));
+    if (pg->pid == 0)
+        fail_msg("postgres ended; its log ends: %s", fixture_log_end(pg->dir, "log"));
+}
+
 static void make_folder(char dir[80], const char *name)
 {
     const struct passwd *user = server_user();
@@ -141,7 +151,7 @@ static void make(struct private_pg *pg, const char *const *words)
     if (fixture_reap(spawn(pg->dir, words), START_SECONDS) != 0)
         fail_msg("%s failed; its log ends: %s", words[0],
                  fixture_log_end(pg->dir, "log"));
-    private_pg_start(pg);
+    await_first(pg);
 }
 
 void private_pg_fill(struct private_pg *pg, const char *commands)

@@ -38,7 +38,8 @@ static inline void session_refused(const char *state, PGresult *res)
 {
     const char *is = PQresultErrorField(res, PG_DIAG_SQLSTATE);
 
-    if (PQresultStatus(res) != PGRES_FATAL_ERROR || strcmp(is, state) != 0)
+    if (PQresultStatus(res) != PGRES_FATAL_ERROR || is == NULL ||
+        strcmp(is, state) != 0)
         fail_msg("%s, not %s: %s", is != NULL ? is : "no error", state,
                  PQresultErrorMessage(res));
     PQclear(res);
@@ -66,9 +67,18 @@ static inline void session_sticks(PGconn *conn, const char *sql, const char *url
         fail_msg("it waits for nobody: %s", sql);
 }
 
+/* The field of a result, which must have it. */
+static inline const char *session_text(const PGresult *res, int row, int column)
+{
+    if (row >= PQntuples(res) || column >= PQnfields(res))
+        fail_msg("no field %d of row %d in %d rows %s", column, row, PQntuples(res),
+                 PQresultErrorMessage(res));
+    return PQgetvalue(res, row, column);
+}
+
 static inline int64_t session_number(const PGresult *res, int row, int column)
 {
-    return strtoll(PQgetvalue(res, row, column), NULL, 10);
+    return strtoll(session_text(res, row, column), NULL, 10);
 }
 
 #endif

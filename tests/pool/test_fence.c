@@ -101,7 +101,8 @@ CASE(fence_far_ahead_keeps_its_rows_waiting_and_the_rest_flows)
     world_do("UPDATE users SET fence = " IN_AN_HOUR " + 60000000 WHERE user_id = 128");
     world_runs(7, "run --once -w 1 --now %s", now);
     promise_int_equal(world_parked(), 0);
-    assert_cost_a_batch(); /* told once by each worker */
+    assert_cost_a_batch();                          /* told once by each worker */
+    assert_int_equal(pool_counter("conflicts"), 0); /* no token is wanted above it */
     world_is(0, "SELECT count(*) FROM users WHERE user_id <> 128 AND fence >="
                 " (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
     world_expect("0", "SELECT count(*) FROM charges WHERE user_id = 128");
@@ -109,6 +110,23 @@ CASE(fence_far_ahead_keeps_its_rows_waiting_and_the_rest_flows)
                         "count(*) FROM orders WHERE state = 'fulfilled'))");
     world_do("UPDATE users SET fence = 0 WHERE user_id = 128");
     world_settle(now);
+}
+
+/* Guarantee: A worker whose connection to Redis is lost asks for tokens above the
+ * fences that refused it before. */
+CASE(fence_that_refused_is_known_over_a_new_connection)
+{
+    struct err e = {0};
+    HAND h;
+
+    hand_open(&h, 3000);
+    h.s.floor = world_ask("SELECT " IN_AN_HOUR);
+    session_close(&h.s);
+    h.s.pg = NULL;
+    assert_int_equal(session_open_locks(&h.s, &e), 0);
+    assert_int_equal(ll_try(h.s.lock, "user:1", 3000), LL_OK);
+    assert_true(ll_token(h.s.lock) > h.s.floor);
+    assert_int_equal(ll_release(h.s.lock), LL_OK);
 }
 
 /* Guarantee: A pool without Redis locks passes a fence that is ahead of the clock, and

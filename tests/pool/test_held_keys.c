@@ -1,8 +1,11 @@
 /* held keys: orders behind those whose keys somebody holds are served as placed; and a
  * lock key without a time to live, which no pool leaves and nothing ends: it is told of
- * once, never broken, and `run --once` does not wait for it for ever. */
+ * once, never broken, and `run --once` does not wait for it for ever; and when a worker
+ * that gets no key leaves the place of serving. */
+#include "tests/lib/hand.h"
 #include "tests/lib/shop.h"
 #include "tests/lib/steps.h"
+#include "worker/batch/batch.h"
 
 #define NOW "2024-02-01T00:00:00Z"
 
@@ -132,4 +135,23 @@ CASE(worker_says_it_once_and_the_rows_are_worked_when_it_is_gone, .open = open_d
     assert_in_range(times, 1, 2);
     assert_still_there("user:3");
     pool_work_wait(pool_work_all());
+}
+
+/* ---- the place of serving ---- */
+
+/* Guarantee: A worker that can work nothing gives the place of serving up after a lease
+ * and not before. */
+CASE(place_is_given_up_after_a_lease_without_work)
+{
+    struct err e = {0};
+    HAND h;
+
+    hand_open(&h, 1000);
+    h.s.job = &job_orders;
+    assert_int_equal(standby_check(&h.s, &e), 0);
+    assert_true(h.s.serves);
+    assert_false(standby_yield(&h.s, 1000));
+    assert_true(h.s.serves);
+    assert_true(standby_yield(&h.s, 1001));
+    assert_false(h.s.serves);
 }

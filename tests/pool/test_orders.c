@@ -1,5 +1,6 @@
 /* orders: all or nothing, decided as if served one after the other. */
 
+#include "tests/lib/session.h"
 #include "tests/lib/world.h"
 
 static const char now[] = "2024-01-02T00:00:00Z";
@@ -166,7 +167,7 @@ static int64_t answer(PGresult *res)
 
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s", PQresultErrorMessage(res));
-    value = strtoll(PQgetvalue(res, 0, 0), NULL, 10);
+    value = strtoll(session_text(res, 0, 0), NULL, 10);
     PQclear(res);
     return value;
 }

@@ -252,10 +252,11 @@ static const char *last_token(void)
 CASE(idle_pool_tells_of_a_server_that_became_read_only)
 {
     char before[32];
+    unsigned tries;
 
     world_user(1, 1000);
     world_subscription(1, 1, 100, "2024-01-01Z");
-    pool_start("run -w 2 --jobs billing --now 2024-01-02T00:00:00Z");
+    pool_start("run -w 2 --log-level debug --jobs billing --now 2024-01-02T00:00:00Z");
     world_wait("SELECT count(*) = 1 FROM ledgerlock.charges");
     FIXTURE_AWAIT(world_ask("SELECT count(*) FROM workers") == 2, "no heartbeat");
     stop_writes();
@@ -266,7 +267,9 @@ CASE(idle_pool_tells_of_a_server_that_became_read_only)
              " user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at)"
              " VALUES (2, 1, 'q', 100, 'USD', '2024-01-01Z', 'month', '2024-01-01Z');"
              " COMMIT");
-    fixture_pause_ms(3000); /* it tries to come back at least once a second */
+    tries = pool_log_count(&world.pool, "event=worker.retry");
+    FIXTURE_AWAIT(pool_log_count(&world.pool, "event=worker.retry") >= tries + 10,
+                  "the workers do not try to come back");
     assert_string_equal(last_token(), before);
     allow_writes();
     pool_log_wait(&world.pool, "event=pool.postgres_up");

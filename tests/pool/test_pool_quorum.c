@@ -4,7 +4,9 @@
 
 #include "common/lock/lock.h"
 #include "tests/lib/fault.h"
+#include "tests/lib/hand.h"
 #include "tests/lib/steps.h"
+#include "worker/batch/batch.h"
 
 enum { SERVERS = 3, MORE = 5, LEASE_MS = 2000, WORKERS = 8 };
 
@@ -79,6 +81,31 @@ CASE(new_servers_are_waited_for_and_that_is_no_fault)
     /* Said by the pool and not by its workers; again by one that asks late. */
     assert_in_range(pool_log_count(&world.pool, "event=pool.redis_waits"), 1, WORKERS);
     assert_int_equal(pool_incidents("uncertain", ""), 0);
+}
+
+static bool serves_nothing_early(struct hand *h)
+{
+    struct err e = {0};
+
+    assert_int_equal(standby_check(&h->s, &e), ERR_REDIS);
+    assert_memory_equal(e.msg, h->s.is_early ? "LL-4003" : "LL-4002", 7);
+    return h->s.is_early;
+}
+
+/* Guarantee: A worker behind a transaction pooler, too, tells servers of a quorum that
+ * grant nothing yet from servers that are away. */
+CASE(pooled_worker_tells_new_servers_from_servers_that_are_away)
+{
+    HAND h;
+
+    restart_servers();
+    hand_open(&h, LEASE_MS);
+    h.config.transaction_pooling = true;
+    h.s.job = &job_orders;
+    assert_true(serves_nothing_early(&h));
+    for (size_t i = 0; i < server_ct; i++)
+        fixture_redis_kill(&servers[i]);
+    FIXTURE_AWAIT(!serves_nothing_early(&h), "servers that are away count as new");
 }
 
 static void kill_one(bool on)

@@ -80,7 +80,7 @@ static const char *read_one(const char *sql)
     static char text[64];
     PGresult *res = session_ask(eye, sql);
 
-    (void)snprintf(text, sizeof text, "%s", PQgetvalue(res, 0, 0));
+    (void)snprintf(text, sizeof text, "%s", session_text(res, 0, 0));
     PQclear(res);
     return text;
 }

@@ -152,7 +152,7 @@ static const char *finds(const struct tamper *t, const char *invariant)
                        NULL, NULL, 0);
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s: %s", t->name, PQresultErrorMessage(res));
-    (void)snprintf(found, sizeof found, "%s", PQgetvalue(res, 0, 0));
+    (void)snprintf(found, sizeof found, "%s", session_text(res, 0, 0));
     PQclear(res);
     session_do(loose_conn, "ROLLBACK");
     return found;

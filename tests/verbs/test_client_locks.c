@@ -215,8 +215,9 @@ CASE_ROWS(second_of_two_sessions_knows_of_the, pairs)
         session_refused(row->answer, PQgetResult(b));
     } else {
         res = answer(b, second);
-        assert_string_equal(PQgetvalue(res, 0, 0),
-                            row->answer != SAME ? row->answer : PQgetvalue(told, 0, 0));
+        assert_string_equal(session_text(res, 0, 0), row->answer != SAME
+                                                         ? row->answer
+                                                         : session_text(told, 0, 0));
         PQclear(res);
         session_do(b, "COMMIT");
     }

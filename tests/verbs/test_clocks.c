@@ -1,7 +1,9 @@
 /* clocks: a pool does not start when a clock is wrong, or --now a slip of the pen. */
 #include "tests/lib/clock_world.h"
+#include "tests/lib/hand.h"
 #include "tests/lib/runs.h"
 #include "tests/lib/steps.h"
+#include "worker/batch/batch.h"
 
 static void begin(void)
 {
@@ -106,4 +108,21 @@ CASE(worker_whose_redis_is_back_with_another_clock_works_nothing)
     clock_mend_server(&world.redis);
     world_wait("SELECT count(*) = 2 FROM ledgerlock.charges");
     pool_stop();
+}
+
+/* Guarantee: A worker compares the clocks again once an hour. */
+CASE(clock_that_goes_wrong_at_work_is_found_within_the_hour)
+{
+    struct err e = {0};
+    HAND h;
+
+    hand_open(&h, 3000);
+    assert_int_equal(clocks_tend(&h.s, &e), 0);
+    clock_jump_server(&world.redis, CLOCK_HOUR_MS);
+    assert_int_equal(clocks_tend(&h.s, &e), 0);
+    h.s.clocks_ms -= CLOCK_HOUR_MS;
+    fixture_pause_ms(1100); /* the library compares at most once a second */
+    FIXTURE_AWAIT(clocks_tend(&h.s, &e) != 0, "the clock is not found wrong");
+    fixture_assert_contains(e.msg, "the clock of Redis is ");
+    clock_mend_server(&world.redis);
 }

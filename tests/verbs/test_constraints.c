@@ -215,7 +215,7 @@ CASE_ROWS(trigger_fills_its_table, fillings)
     PQclear(PQexec(conn, "BEGIN"));
     session_do(conn, row->sql);
     res = session_ask(conn, row->row);
-    assert_string_equal(PQgetvalue(res, 0, 0), "1");
+    assert_string_equal(session_text(res, 0, 0), "1");
     PQclear(res);
     PQclear(PQexec(conn, "ROLLBACK"));
 }

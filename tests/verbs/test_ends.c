@@ -156,7 +156,7 @@ CASE_ROWS(support_does, rows)
     else if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s", PQresultErrorMessage(res));
     else
-        assert_string_equal(PQgetvalue(res, 0, 0), row->answer);
+        assert_string_equal(session_text(res, 0, 0), row->answer);
     if (strncmp(row->answer, "LL", 2) != 0)
         PQclear(res);
     PQfinish(owner);

@@ -114,7 +114,7 @@ static void repeat(const struct call *call, const char *first, const char *state
     res = PQexec(conn, sql);
     if (PQresultStatus(res) != PGRES_TUPLES_OK)
         fail_msg("%s, when %s: %s", call->name, state, PQresultErrorMessage(res));
-    (void)snprintf(answer, sizeof answer, "%s", PQgetvalue(res, 0, 0));
+    (void)snprintf(answer, sizeof answer, "%s", session_text(res, 0, 0));
     PQclear(res);
     PQfinish(conn);
     if (call->now != NULL)

@@ -153,8 +153,8 @@ void batch_want(struct batch *b, int64_t only);
 /* Counts a lost lease, and writes the incident. */
 void batch_note_lost(struct session *s, const char *phase, const char *detail);
 
-/* ERR_REDIS, for what a call of the lock library answered. */
-int batch_redis_fault(const struct session *s, int code, struct err *e);
+/* ERR_REDIS, for what a call of the lock library answered; sets session.is_early. */
+int batch_redis_fault(struct session *s, int code, struct err *e);
 
 /* Takes a key that nobody wants and gives it back, as a batch does. Returns 0 or the
  * fault of the lock library, with ERR_REDIS in `e`: Redis answers, and lets this user

@@ -7,14 +7,8 @@
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
 
-int batch_redis_fault(const struct session *s, int code, struct err *e)
-{
-    return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code),
-                   ll_error(s->locks));
-}
-
 /* No lock: is it that the servers of a quorum started too lately? */
-static int refuse(struct session *s, int code, struct err *e)
+int batch_redis_fault(struct session *s, int code, struct err *e)
 {
     char words[256];
 
@@ -32,7 +26,7 @@ static int lock_fault(struct session *s, int code, struct err *e)
         incident_log(s, "uncertain", "acquire", s->batch->keys[0].name,
                      ll_error(s->locks));
     }
-    return refuse(s, code, e);
+    return batch_redis_fault(s, code, e);
 }
 
 int batch_try_lock(struct session *s, struct err *e)
@@ -50,7 +44,7 @@ int batch_try_lock(struct session *s, struct err *e)
         ll_abandon(s->lock);
     if (code >= 0)
         return 0;
-    (void)refuse(s, code, e);
+    (void)batch_redis_fault(s, code, e);
     return code;
 }
 
