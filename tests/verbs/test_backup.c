@@ -55,7 +55,7 @@ static void become(const char *role)
     fixture_become(&copy, role);
 }
 
-/* It has every row, and every object is the one of the program; it goes on. */
+/* The copy has every row, and every object is the one of the program; it goes on. */
 static void assert_is_the_shop(void)
 {
     json_t *expected = json_loads(audit_world_totals, 0, NULL), *doc;
