@@ -76,6 +76,29 @@ void pool_assert_stands_still(int ms)
     assert_int_equal(pool_work_done(), done);
 }
 
+static bool has_asked_for_the_place(const char *session, int64_t since_us)
+{
+    return super_ask("SELECT count(*) FROM pg_stat_activity WHERE %s AND query LIKE"
+                     " '%%pg_try_advisory_lock%%' AND extract(epoch FROM query_start) *"
+                     " 1000000 > %" PRId64,
+                     session, since_us) == 1;
+}
+
+void pool_assert_stands_by(const char *session)
+{
+    int64_t done = pool_work_done();
+
+    for (int asks = 0; asks < 2; asks++) {
+        int64_t now_us = super_ask(
+            "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint");
+
+        FIXTURE_AWAIT(pool_work_done() != done ||
+                          has_asked_for_the_place(session, now_us),
+                      "it asks for no place, and does not work");
+    }
+    assert_int_equal(pool_work_done(), done);
+}
+
 void pool_work_assert_exact(void)
 {
     const struct pool_work *work = &world.work;

@@ -30,6 +30,10 @@ int64_t pool_work_done(void);
 /* Asserts that nothing more is done for so long. */
 void pool_assert_stands_still(int ms);
 
+/* The same until the one session of that condition has asked for the place of serving
+ * twice: a worker that believes that it has the place asks for nothing, and works. */
+void pool_assert_stands_by(const char *session);
+
 /* How much pool_work_done is when nothing is left. */
 int64_t pool_work_all(void);
 

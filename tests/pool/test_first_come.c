@@ -231,7 +231,7 @@ CASE(worker_whose_session_has_ended_gives_its_place_up)
     give_the_place_to_the_standby(pool_workers(1));
     gate_open();
     world_do("SELECT resume_job('orders')");
-    pool_assert_stands_still(2000);
+    pool_assert_stands_by(SESSION_OF_THE_FIRST);
     n = pool_children(world.others.pid, others);
     for (size_t i = 0; i < n; i++)
         assert_int_equal(kill(others[i], SIGCONT), 0);

@@ -25,6 +25,54 @@ static void undo(void)
 
 WORLD(.poll_ms = 100, .work = &small, .undo = undo);
 
+/* ---- the words of systemd ---- */
+
+/* Listens at a path, or at an abstract name, which begins with @. */
+static void listen_at(const char *name)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
+
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s", name);
+    if (name[0] == '@')
+        at.sun_path[0] = '\0';
+    listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    assert_true(listener >= 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&at, size), 0);
+    fixture_env("NOTIFY_SOCKET", name);
+}
+
+/* The next word; false if none comes within ms. */
+static bool hears(int ms)
+{
+    struct pollfd wait = {.fd = listener, .events = POLLIN};
+    ssize_t n;
+
+    if (poll(&wait, 1, ms) == 0)
+        return false;
+    n = recv(listener, word, sizeof word - 1, 0);
+    assert_true(n > 0);
+    word[n] = '\0';
+    return true;
+}
+
+/* From now on the supervisor says so each time it goes round. */
+static void hear_its_rounds(void)
+{
+    listen_at("@ledgerlock-test-rounds");
+    fixture_env("WATCHDOG_USEC", "20000");
+}
+
+static void await_rounds(int n)
+{
+    while (hears(0)) /* what it had said before */
+        continue;
+    while (n > 0) {
+        assert_true(hears(POOL_WAIT_MS));
+        n -= strcmp(word, "WATCHDOG=1") == 0;
+    }
+}
+
 /* ---- reload ---- */
 
 static void write_config(const char *text)
@@ -121,12 +169,14 @@ CASE(hup_while_there_is_no_connection_costs_one_worker)
 {
     pid_t before[POOL_CHILDREN];
 
+    hear_its_rounds();
     start_with_file();
     (void)pool_children(world.pool.pid, before);
     super_do("ALTER DATABASE %s CONNECTION LIMIT 0", world.f.database);
     (void)kill(world.pool.pid, SIGHUP);
     pool_log_wait(&world.pool, "event=pool.postgres_down");
-    fixture_pause_ms(1000); /* five turns of the supervisor */
+    FIXTURE_AWAIT(count_left(before, 3) == 2, "%zu are left", count_left(before, 3));
+    await_rounds(5);
     assert_int_equal(count_left(before, 3), 2);
     super_do("ALTER DATABASE %s CONNECTION LIMIT -1", world.f.database);
     FIXTURE_AWAIT(count_left(before, 3) == 0, "%zu are left", count_left(before, 3));
@@ -156,35 +206,6 @@ CASE(hup_takes_over_the_level_of_the_log_unless_refused)
 }
 
 /* ---- systemd ---- */
-
-/* Listens at a path, or at an abstract name, which begins with @. */
-static void listen_at(const char *name)
-{
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
-    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(name));
-
-    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s", name);
-    if (name[0] == '@')
-        at.sun_path[0] = '\0';
-    listener = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    assert_true(listener >= 0);
-    assert_int_equal(bind(listener, (struct sockaddr *)&at, size), 0);
-    fixture_env("NOTIFY_SOCKET", name);
-}
-
-/* The next word; false if none comes within ms. */
-static bool hears(int ms)
-{
-    struct pollfd wait = {.fd = listener, .events = POLLIN};
-    ssize_t n;
-
-    if (poll(&wait, 1, ms) == 0)
-        return false;
-    n = recv(listener, word, sizeof word - 1, 0);
-    assert_true(n > 0);
-    word[n] = '\0';
-    return true;
-}
 
 static void expect(const char *next)
 {

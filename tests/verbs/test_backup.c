@@ -138,6 +138,23 @@ CASE(rights_that_a_restore_left_out_are_given_again)
     assert_is_the_shop();
 }
 
+/* The dump says nothing of a partition's rights, on which nobody has one: the database
+ * that is restored into gives its own. */
+/* Guarantee: A shop that was restored where default privileges give rights on each new
+ * table runs after `migrate`. */
+CASE(rights_that_a_restore_brought_are_taken_away)
+{
+    restore("pg_dump -Fc -f dump -d \"$FROM\"",
+            "psql -Xq -d \"$TO\" -c 'ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES"
+            " TO pg_monitor'; " BY_PG_RESTORE " --no-owner",
+            "ledgerlock_owner");
+    become("ledgerlock_worker");
+    says(&copy, 6, "role pg_monitor may SELECT", "run --once -w 1");
+    become("ledgerlock_owner");
+    says(&copy, 0, "gave the roles their rights again", "migrate");
+    assert_is_the_shop();
+}
+
 /* A login with this name of the test, which owns the copy: a function of ours never
  * asks who that is. */
 static void restore_as_another(const char *dump)

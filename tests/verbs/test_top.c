@@ -30,7 +30,7 @@ CASE(top_shows_the_pools_and_q_restores_the_terminal)
     wait_for(", read ", 0);
     press_for("\033/aa\n\014", "? help   /aa"); /* Escape ends the filter */
     fixture_pause_ms(2500); /* the time after which other verbs tell their progress */
-    wait_for(", read ", 0);
+    press_for("\014", "? help"); /* the screen anew: behind all that was written */
     assert_null(strstr(t.said, "so far"));
     quit_top();
 }

@@ -165,24 +165,40 @@ static int start_identities(struct pg *pg, int64_t cell, struct err *e)
     return (int)e->code;
 }
 
-/* Rights that are missing, as after a restore of a dump without them, are given again;
- * what is changed besides is for a person to undo. A schema that was just made has its
- * rights from its own texts: the list of objects differs from those by mistake alone,
- * and must not hide it. */
+/* A schema that was just made has its rights from its own texts and from default
+ * privileges. Without these the list of objects differs by mistake alone, which is not
+ * to be hidden. */
+static int may_mend(struct pg *pg, bool is_new, bool *may, struct err *e)
+{
+    int64_t defaults = 0;
+
+    if (is_new && pg_ask(pg, SQL_MIGRATE_COUNT_DEFAULTS, NULL, 0, &defaults, e) != 0)
+        return (int)e->code;
+    *may = !is_new || defaults > 0;
+    return 0;
+}
+
+/* Rights that are missing, as after a restore of a dump without them, are given again,
+ * and those of default privileges are taken away; what is changed besides is for a
+ * person to undo. */
 static int mend(struct pg *pg, const struct done *done, struct err *e)
 {
     bool is_new = (size_t)(done->migrations + done->functions) == migrate_piece_ct();
     struct err changed = {0};
+    bool may = false;
 
     if (migrate_check_objects(pg, &changed) == 0)
         return 0;
-    if (is_new || changed.code != ERR_SCHEMA) {
+    if (changed.code == ERR_SCHEMA && may_mend(pg, is_new, &may, e) != 0)
+        return (int)e->code;
+    if (!may) {
         *e = changed;
         return (int)e->code;
     }
     if (migrate_give_rights(pg, e) != 0 || migrate_check_objects(pg, e) != 0)
         return (int)e->code;
-    (void)printf("gave the roles their rights again\n");
+    (void)puts(is_new ? "took away what default privileges gave"
+                      : "gave the roles their rights again");
     return 0;
 }
 

@@ -1,5 +1,6 @@
 -- migrate_list_rights: the statements with which PUBLIC and our roles have the rights of a list of objects, and no others on these
--- objects. A role that is missing is made, without login; an object that is missing is left out, and so is one of somebody else.
+-- objects, and nobody has one on a partition of theirs. A role that is missing is made, without login; an object that is missing
+-- is left out, and so is one of somebody else.
 -- $1 text: the list, as sql/audit/schema_as_built reads it. Column: all statements in one text. No lock.
 WITH line AS (
   SELECT split_part(l, E'\t', 1) AS name, split_part(l, E'\t', 2) AS definition
@@ -26,6 +27,12 @@ WITH line AS (
     FROM role WHERE name NOT IN (SELECT rolname FROM pg_catalog.pg_roles)
    UNION ALL
   SELECT 2, format('REVOKE ALL ON %s FROM PUBLIC, %s', words, (SELECT string_agg(quote_ident(name), ', ') FROM role)) FROM target
+   UNION ALL
+  SELECT 2, format('REVOKE ALL ON %s FROM %s', p.oid::regclass, CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END)
+    FROM pg_catalog.pg_class AS c JOIN line ON line.name = 'table ' || c.relname
+         JOIN pg_catalog.pg_inherits AS i ON i.inhparent = c.oid JOIN pg_catalog.pg_class AS p ON p.oid = i.inhrelid,
+         aclexplode(p.relacl) AS a
+   WHERE c.relnamespace = current_schema()::regnamespace AND a.grantee <> p.relowner
    UNION ALL
   SELECT 3, format('GRANT %s ON %s TO %I', line.definition, target.words, role.name)
     FROM line, target, role
