@@ -159,7 +159,7 @@ static struct play_answer call_plain(const struct call *c)
     else if (is(c, "everywhere"))
         quorum_connect(playing.w, c->a->c);
     else if (is(c, "floor"))
-        ll_raise_floor(c->a->c, play_number(c->s, 2, 0));
+        assert_int_equal(ll_raise_floor(c->a->c, play_number(c->s, 2, 0)), LL_OK);
     else if (is(c, "progress"))
         ll_progress(c->l);
     else if (is(c, "stepped"))
@@ -171,14 +171,34 @@ static struct play_answer call_plain(const struct call *c)
     return play_nothing();
 }
 
+/* The holder that `see` told of, whom the next `force` of the name takes the key from.
+ */
+static struct play_answer call_holder(const struct call *c)
+{
+    static struct lock_holder seen;
+    static char seen_name[LL_KEY_MAX + 1];
+    const char *name = play_word(c->s, 2);
+    int code;
+
+    if (is(c, "see")) {
+        (void)snprintf(seen_name, sizeof seen_name, "%s", name);
+        code = lock_see(c->a->c, seen_name, &seen);
+    } else if (seen.is_there && strcmp(seen.name, name) == 0) {
+        code = lock_force(c->a->c, &seen);
+        seen.is_there = false;
+    } else {
+        code = lock_force_any(c->a->c, name);
+    }
+    return play_code_of(c->a, code);
+}
+
 /* Calls of one line, whose answer is a code. */
 static struct play_answer call_code(const struct call *c)
 {
     return play_code_of(c->a, is(c, "connect") ? ll_connect(c->a->c)
                               : is(c, "extend")
                                   ? ll_extend(c->l, number(c, 2, PLAY_LEASE_MS))
-                              : is(c, "force") ? lock_force(c->a->c, play_word(c->s, 2))
-                                               : ll_key_code(c->l, number(c, 2, 0)));
+                                  : ll_key_code(c->l, number(c, 2, 0)));
 }
 
 static void count_held(const struct ll_held *held, void *n)
@@ -274,7 +294,8 @@ static const struct {
              {"end", call_end},
              {"connect", call_code},
              {"extend", call_code},
-             {"force", call_code},
+             {"see", call_holder},
+             {"force", call_holder},
              {"key", call_code},
              {"verify", call_verify},
              {"release", call_release},
