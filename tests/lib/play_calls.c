@@ -1,4 +1,6 @@
 /* play_calls: the calls of the library, as steps name them. */
+#include <time.h>
+
 #include "tests/lib/play_inside.h"
 
 enum { TRIES = 20, TOLD_EARLY_MS = 1000, SLOW_MS = 10000 };
@@ -158,8 +160,6 @@ static struct play_answer call_plain(const struct call *c)
         ll_disconnect(c->a->c);
     else if (is(c, "everywhere"))
         quorum_connect(playing.w, c->a->c);
-    else if (is(c, "floor"))
-        assert_int_equal(ll_raise_floor(c->a->c, play_number(c->s, 2, 0)), LL_OK);
     else if (is(c, "progress"))
         ll_progress(c->l);
     else if (is(c, "stepped"))
@@ -169,6 +169,18 @@ static struct play_answer call_plain(const struct call *c)
     else
         await_renewals(c->a->r, number(c, 2, 1));
     return play_nothing();
+}
+
+static int64_t wall_s(void)
+{
+    return (int64_t)time(NULL);
+}
+
+static struct play_answer call_floor(const struct call *c)
+{
+    int64_t s = wall_s() + play_number(c->s, 2, 0);
+
+    return play_code_of(c->a, ll_raise_floor(c->a->c, s * 1000000));
 }
 
 /* The holder that `see` told of, whom the next `force` of the name takes the key from.
@@ -272,6 +284,7 @@ static struct play_answer ask_number(const struct call *c)
                           : is(c, "granted") ? (long long)ll_granted(c->l)
                           : is(c, "busy")    ? ll_key_busy_ms(c->l, n)
                           : is(c, "losses")  ? c->a->told.times
+                          : is(c, "ahead")   ? ll_token(c->l) / 1000000 - wall_s()
                                              : ll_token(c->l));
 }
 
@@ -303,7 +316,7 @@ static const struct {
              {"abandon", call_plain},
              {"disconnect", call_plain},
              {"everywhere", call_plain},
-             {"floor", call_plain},
+             {"floor", call_floor},
              {"renewed", call_plain},
              {"stepped", call_plain},
              {"close_renewer", call_plain},
@@ -321,6 +334,7 @@ static const struct {
              {"granted", ask_number},
              {"busy", ask_number},
              {"token", ask_number},
+             {"ahead", ask_number},
              {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)

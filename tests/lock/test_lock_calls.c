@@ -171,7 +171,7 @@ PLAY(force_release_frees_whoever_holds_it,
 PLAY(force_release_leaves_who_took_it_since,
      "a everywhere; b everywhere; a take k; b see k; a release; a2 take k; "
      "b force k: not_owner; a2 extend; a2 release; b take k; b see k; b release; "
-     "b force k: gone")
+     "b force k: gone");
 
 /* Guarantee: A dead holder's nonce frees exactly its keys. */
 PLAY(dead_holder_is_freed_of_its_keys_and_nobody_else,
