@@ -82,7 +82,7 @@ static void write_some(struct ll_client *c, struct ll_node *node)
     }
 }
 
-/* What a server tells without being asked, over the caller's connection (RESP3). */
+/* A message that nobody asked for, over the caller's connection (RESP3). */
 static bool is_push(const redisReply *reply)
 {
 #ifdef REDIS_REPLY_PUSH

@@ -86,7 +86,7 @@ enum { LOCK_SOON_MS = 30000 };
  * until the next call. At most LL_KEYS_MAX. */
 const struct ll_key *lock_keys(size_t n, int digits);
 
-/* Who holds a name, as ll_list told; in a quorum the last node that did. */
+/* The holder of a name, as ll_list told; in a quorum the last node that did. */
 struct lock_holder {
     const char *name;
     char value[256];

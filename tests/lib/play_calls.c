@@ -183,25 +183,12 @@ static struct play_answer call_floor(const struct call *c)
     return play_code_of(c->a, ll_raise_floor(c->a->c, s * 1000000));
 }
 
-/* The holder that `see` told of, whom the next `force` of the name takes the key from.
- */
 static struct play_answer call_holder(const struct call *c)
 {
-    static struct lock_holder seen;
-    static char seen_name[LL_KEY_MAX + 1];
     const char *name = play_word(c->s, 2);
-    int code;
 
-    if (is(c, "see")) {
-        (void)snprintf(seen_name, sizeof seen_name, "%s", name);
-        code = lock_see(c->a->c, seen_name, &seen);
-    } else if (seen.is_there && strcmp(seen.name, name) == 0) {
-        code = lock_force(c->a->c, &seen);
-        seen.is_there = false;
-    } else {
-        code = lock_force_any(c->a->c, name);
-    }
-    return play_code_of(c->a, code);
+    return play_code_of(c->a, is(c, "see") ? play_see(c->a->c, name)
+                                           : play_force(c->a->c, name));
 }
 
 /* Calls of one line, whose answer is a code. */

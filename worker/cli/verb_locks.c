@@ -62,7 +62,7 @@ static int list(struct ll_client *locks, struct err *e)
 
 /* ---- release ---- */
 
-/* Who holds a key, on each server of a quorum. */
+/* The holders of a key: servers of a quorum may tell of several. */
 struct holders {
     const char *key;
 
