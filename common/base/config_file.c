@@ -7,7 +7,7 @@
 #include "common/base/config.h"
 #include "common/base/secret.h"
 
-/* It may be one that the file includes. */
+/* The file that the setting stands in: `path`, or a file that it includes. */
 static const char *file_of(const config_setting_t *s, const char *path)
 {
     const char *file = config_setting_source_file(s);

@@ -1,6 +1,6 @@
-/* counters: numbers that a worker adds to, by index; the caller gives them names. They
- * are in memory shared with the supervisor, so they survive the death of the worker.
- * One writer each. */
+/* counters: numbers that a worker adds to, by index; the caller gives them names. The
+ * numbers are in memory shared with the supervisor, so they survive the death of the
+ * worker. Each has one writer. */
 #ifndef LEDGERLOCK_COUNTERS_H
 #define LEDGERLOCK_COUNTERS_H
 

@@ -9,7 +9,7 @@
 
 enum { CODE = 8 }; /* of a message, with the blank behind it */
 
-/* It may hold words of a stranger, out of a file or a table: they do not steer the
+/* A text may hold words of a stranger, out of a file or a table: they do not steer the
  * terminal that shows it. */
 static void remove_controls(char *text)
 {

@@ -1,5 +1,6 @@
-/* histogram: how many durations were how long. It lies in memory that other processes
- * read while its one writer adds, so a reader may see one value more or less. */
+/* histogram: how many durations were how long. The counts lie in memory that other
+ * processes read while their one writer adds, so a reader may see one value more or
+ * less. */
 #ifndef LEDGERLOCK_HISTOGRAM_H
 #define LEDGERLOCK_HISTOGRAM_H
 

@@ -1,5 +1,5 @@
-/* replace: a file that replaces another only if everything succeeded. It has no name
- * until it is written, so an interruption leaves no file behind. */
+/* replace: a file that replaces another only if everything succeeded. The file has no
+ * name until it is written, so an interruption leaves no file behind. */
 #ifndef LEDGERLOCK_REPLACE_H
 #define LEDGERLOCK_REPLACE_H
 

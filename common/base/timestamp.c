@@ -43,7 +43,7 @@ read_as(const char **p, const char *shape, const char *format, struct tm *tm)
     return matches(p, shape) && strptime(begin, format, tm) == *p;
 }
 
-/* One to six digits behind a point. */
+/* A point and one to six digits behind it, or nothing. */
 static bool read_fraction(const char **p, int64_t *us)
 {
     int64_t unit = TIMESTAMP_SECOND / 10;

@@ -22,7 +22,7 @@ static const struct state {
     {"42703", ERR_SCHEMA, "LL-3014"},  {"42883", ERR_SCHEMA, "LL-3014"},
     {"3F000", ERR_SCHEMA, "LL-3014"},  {"25P03", ERR_CONN, "LL-3015"},
     {"57P", ERR_CONN, "LL-3015"},      {"53", ERR_CONN, "LL-3015"},
-    {"08", ERR_CONN, "LL-3015"},       {"25006", ERR_CONN, "LL-3015"},
+    {"08", ERR_CONN, "LL-3015"},       {"25006", ERR_CONN, "LL-3017"},
     {"58", ERR_CONN, "LL-3015"},       {"", ERR_BUG, "LL-3016"},
 };
 
@@ -34,6 +34,11 @@ static const struct state *find_state(const char *state)
     while (strncmp(state, row->prefix, strlen(row->prefix)) != 0)
         row++;
     return row;
+}
+
+static bool takes_no_writes(const char *state)
+{
+    return strcmp(state, "25006") == 0;
 }
 
 static void one_line(char *text)
@@ -74,7 +79,7 @@ static bool goes_on(const struct pg *pg, const PGresult *res, const char *state)
     const char *severity = PQresultErrorField(res, PG_DIAG_SEVERITY_NONLOCALIZED);
 
     return PQstatus(pg->conn) == CONNECTION_OK && severity != NULL &&
-           strcmp(severity, "ERROR") == 0 && strcmp(state, "25006") != 0;
+           strcmp(severity, "ERROR") == 0 && !takes_no_writes(state);
 }
 
 /* The next line of the context at or behind `text` that is of a function, NULL: none
@@ -140,9 +145,13 @@ int pg_result_error(struct pg *pg, const PGresult *res, struct err *e)
     if (state == NULL) /* libpq made this error itself: the connection is gone */
         return pg_conn_error(pg, e, "PostgreSQL connection lost");
     row = find_state(state);
-    (void)err_set(e, row->class, "%s %s%s%s%s%s (SQLSTATE %s)", row->code,
+    (void)err_set(e, row->class, "%s %s%s%s%s%s (SQLSTATE %s)%s", row->code,
                   text ? text : "error", detail ? "; " : "", detail ? detail : "",
-                  hint ? "; " : "", hint ? hint : "", state);
+                  hint ? "; " : "", hint ? hint : "", state,
+                  takes_no_writes(state)
+                      ? "; it is a standby, or its transactions are read-only: name in "
+                        "postgres.url the server that takes writes"
+                      : "");
     if (row->class == ERR_CONFLICT || row->class == ERR_TIMEOUT)
         add_place(res, e);
     (void)snprintf(e->sqlstate, sizeof e->sqlstate, "%s", state);

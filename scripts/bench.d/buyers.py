@@ -28,7 +28,7 @@ class Order:
 
 
 class Buyers:
-    """They place while a block runs. rate: orders a second, None for as many as can be placed; it may change meanwhile.
+    """Buyers place while a block runs. rate: orders a second, None for as many as can be placed; it may change meanwhile.
     All times are those of the clock of this machine, which is the server's as well."""
 
     def __init__(self, mark, users, rate):

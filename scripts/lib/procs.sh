@@ -44,7 +44,7 @@ ll_is_alive() { # pid
 }
 
 # Starts a command in the background; its pid is in LL_PID. A background job of a script ignores SIGINT, so
-# what a program may expect is put back. It gets the signal when this script dies, be it of SIGKILL.
+# what a program may expect is put back. The command gets the signal when this script dies, be it of SIGKILL.
 ll_spawn() { # signal, options of setpriv or "", command...
   local signal=$1 options=$2
   shift 2

@@ -79,7 +79,7 @@ ll_root_debootstrap() { # root, release, packages
   wait "$LL_PID"
 }
 
-# A root with these packages; 1 when this machine cannot have one, with the reason in LL_WHY. It is made anew
+# A root with these packages; 1 when this machine cannot have one, with the reason in LL_WHY. The root is made anew
 # when the list of packages has changed.
 ll_root_make() { # name, release, packages...
   local root=$LL_CACHE/$1 release=$2 packages log=$LL_DIR/debootstrap.log

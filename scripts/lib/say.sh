@@ -31,7 +31,7 @@ ll_progress() { # words
   fi
 }
 
-# It has ended; what comes next begins anew.
+# The progress has ended; what comes next begins anew.
 ll_progress_end() {
   [ "$LL_MOVES$LL_PROGRESS_BEGUN" = "$LL_MOVES" ] || [ "$LL_MOVES" = 0 ] || printf '\r\e[K' >&2
   LL_PROGRESS_BEGUN="" LL_PROGRESS_SHOWN=0

@@ -1,5 +1,5 @@
 -- The balance of every wallet is the sum of its transfers.
--- Those of closed months are summed up in sealed_wallets.
+-- Transfers of closed months are summed up in sealed_wallets.
 -- The transfers are sorted first: so many groups are found faster in order than in a hash table larger than the cache.
 -- Amounts that fit into 32 bits are summed apart, as bigint; the sum of a bigint is numeric and slower.
 WITH moved AS (

@@ -1,5 +1,5 @@
 -- A charge that was ever declined has a journal entry of each try, and is what the last one says.
--- One that was waived or written off after its last try was declined by that.
+-- A charge that was waived or written off after its last try was declined by that.
 -- No try of an open month is older than it. A younger one may be of a period that began before, in a closed month.
 WITH try AS (
   SELECT subscription_id, j.next_period_no - (event = 'captured')::int AS period_no, entry_id, try_no, event, j.user_id,

@@ -1,5 +1,5 @@
 -- Every refund, void and return names what was paid, each begins where the one before ended, and no period and no order gives
--- back more than was paid for it. It may have been paid in a closed month; corrections of open months are few.
+-- back more than was paid for it. The payment may be of a closed month; corrections of open months are few.
 WITH chain AS (
   SELECT c.*, coalesce(sum(amount_minor) OVER (PARTITION BY of_kind, of_source, of_leg ORDER BY correction_id
                                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before

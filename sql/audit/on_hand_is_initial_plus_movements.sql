@@ -1,5 +1,5 @@
 -- The quantity on hand of every SKU is its initial quantity plus its movements.
--- Those of closed months are summed up in sealed_stock.
+-- Movements of closed months are summed up in sealed_stock.
 SELECT format('sku %s', coalesce(s.sku, sku_id::text)) AS what,
        format('on hand %s, initial %s, movements %s', coalesce(s.on_hand::text, 'missing'),
               coalesce(s.initial_qty, 0), coalesce(m.net_qty, 0)) AS detail

@@ -1,5 +1,5 @@
--- check_newest(now, pages): what would be seen first if a guard failed, for a page that is looked at all the time. It trusts no key
--- and no CHECK. Of each month that is not closed it reads the last pages of charges, transfers and movements, and of the
+-- check_newest(now, pages): what would be seen first if a guard failed, for a page that is looked at all the time. The function trusts no
+-- key and no CHECK. Of each month that is not closed it reads the last pages of charges, transfers and movements, and of the
 -- rows written there in the five minutes before `now` (null: the clock)
 --   charged_twice  charges, payments and sales that have others of the same period, order, or order and SKU: those beyond the first
 --   wrong_totals   wallets of the last 20 transfers of each month that are not the sum of theirs, and SKUs likewise

@@ -1,6 +1,6 @@
 -- next_token(floor): a token that no other batch gets, for a batch that holds no Redis lock: above the last one, above the
--- floor, and not below the clock in microseconds. It never falls, and a floor an hour ahead of the clock is refused.
--- It is called in a transaction of its own, to which it gives synchronous_commit off: the effects that carry the token are
+-- floor, and not below the clock in microseconds. The token never falls, and a floor an hour ahead of the clock is refused.
+-- The function is called in a transaction of its own, to which it gives synchronous_commit off: the effects that carry the token are
 -- committed after it, so they cannot survive a crash that the token does not survive.
 CREATE OR REPLACE FUNCTION next_token(p_floor bigint)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$

@@ -1,4 +1,4 @@
--- subscriptions_of(user): the subscriptions of this user, the newest first, with the terms of the period that is charged next. They
+-- subscriptions_of(user): the subscriptions of this user, the newest first, with the terms of the period that is charged next. Rows
 -- are found by their contracts, whose key begins with the user. No row: there are none.
 CREATE OR REPLACE FUNCTION subscriptions_of(p_user_id bigint)
 RETURNS TABLE (subscription_id bigint, state text, plan text, quantity bigint, unit_price_minor bigint, amount_minor bigint,

@@ -231,7 +231,7 @@ CREATE TABLE stock_movements (
 COMMENT ON TABLE stock_movements IS
   'Every change of on_hand. sale: source is the order_id; receive: delivery_id; adjust: adjustment_id; return: return_id.';
 COMMENT ON COLUMN stock_movements.source_at IS
-  'The time that the source itself has and keeps: placed_at of the order, or the time of the delivery, adjustment or return. It names the partition.';
+  'The time that the source itself has and keeps: placed_at of the order, or the time of the delivery, adjustment or return. This time names the partition.';
 
 CREATE TABLE transfers (
   kind         text COLLATE "C" NOT NULL,
@@ -262,7 +262,7 @@ COMMENT ON COLUMN transfers.source IS 'deposit: user_id; charge: subscription_id
 COMMENT ON COLUMN transfers.leg IS
   'deposit: deposit_id of table deposits, or 0 for the opening deposit of seed and import; charge: period_no; all others: 0.';
 COMMENT ON COLUMN transfers.source_at IS
-  'The time that the source itself has and keeps: deposit: its time; charge: period_start; payment: placed_at of the order; proration, refund, void, withdrawal: its time. It names the partition.';
+  'The time that the source itself has and keeps: deposit: its time; charge: period_start; payment: placed_at of the order; proration, refund, void, withdrawal: its time. This time names the partition.';
 COMMENT ON COLUMN transfers.moved_at IS 'When it was booked.';
 
 CREATE TABLE deposits (

@@ -26,7 +26,7 @@ static void close_both(void)
 
 GROUP(.open = open_beside_rival, .close = close_both);
 
-/* It met a transaction that failed so, said so, and no worker ended. */
+/* The pool met a transaction that failed so, said so, and no worker ended. */
 static void assert_collided(const char *words)
 {
     pool_log_wait(&world.pool, words);

@@ -42,8 +42,8 @@ static bool take_connection(const char *url, PGconn **hog)
     return false;
 }
 
-/* Takes every connection that ordinary users may have. It waits for those of sessions
- * that are about to end: one that ended later would let a worker in. */
+/* Takes every connection that ordinary users may have. The client waits for those of
+ * sessions that are about to end: one that ended later would let a worker in. */
 static void take_all_connections(void)
 {
     char url[FIXTURE_URL];

@@ -55,7 +55,7 @@ static void run_script(bool on)
         assert_int_not_equal(fixture_reap(aside, 90), -1);
 }
 
-/* It loads its data for some seconds. */
+/* Redis loads its data for some seconds. */
 static void load_slowly(bool on)
 {
     static pid_t aside;

@@ -68,7 +68,7 @@ static void throw_until_met(size_t fault)
 }
 
 /* In a mixture one may find nobody there, as another has been before it; half of the
- * kinds must not. Those that did are thrown once more, alone: so every kind of the
+ * kinds must not. Kinds that did are thrown once more, alone: so every kind of the
  * mixture has met something. */
 static void assert_met(void)
 {
@@ -169,8 +169,8 @@ CASE(swarm_of_one_seed_is_always_the_same, .when = is_not_soaking, .alone = true
     }
 }
 
-/* One that never meets anything would leave its mixtures calm. Of every kind one is met
- * by the program that is shipped. */
+/* A fault that never meets anything would leave its mixtures calm. The program that is
+ * shipped meets one fault of every kind. */
 /* Guarantee: Each of 17 faults meets the running pool; totals are exact. */
 CASE(swarm_of_one_kind_meets_something_whichever_it_is, .when = is_not_soaking)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/python3 -B
-"""checker: whether the final tables and the histories of the workers can both be true. It shares no code with the
-workers; it reads rows, lines and the clock of periods for itself. Exit code 0: everything holds, 1: a rule is broken,
+"""checker: whether the final tables and the histories of the workers can both be true. The checker shares no code with
+the workers; it reads rows, lines and the clock of periods for itself. Exit code 0: everything holds, 1: a rule is broken,
 2: usage, 3: the check could not be made."""
 import argparse
 import calendar

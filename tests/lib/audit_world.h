@@ -1,5 +1,5 @@
 /* audit_world: a small world in which every invariant holds and every total is known.
- * It is 2024-04-10 00:00 UTC. Counted by hand: periods due 18 = 3 + 2 + 2 + 2 + 2 + 2
+ * Now: 2024-04-10 00:00 UTC. Counted by hand: periods due 18 = 3 + 2 + 2 + 2 + 2 + 2
  * + 4 + 1, charged 9, waived 3, skipped 1 (and 1 ahead), written off 1, declined 1 + 2,
  * still to do 1; USD 115.00 = wallets 57.00 + 5.00, subscriptions 44.00, orders 9.00,
  * paid out 9.00, less refunds 3.00 + 2.00 + 4.00; EUR 100.00 = wallet 40.10,

@@ -101,8 +101,8 @@ void fixture_close(struct fixture *f)
 
 /* All migrated databases are copies of a model, which the first program that needs it
  * makes, for each server and each build of the program under test: to copy takes a
- * fraction of the time of a migration. A second one has the months since the start of
- * 2024, too. It is a template from when it is whole. */
+ * fraction of the time of a migration. A second model has the months since the start of
+ * 2024, too. A model is a template from when it is whole. */
 static struct model {
     struct fixture f;
     char server[FIXTURE_URL], program[512];

@@ -1,6 +1,8 @@
 /* hand: the steps of a batch, one by one. */
 #include "tests/lib/hand.h"
 
+#include "tests/lib/pool_world.h"
+#include "tests/lib/secrets.h"
 #include "worker/batch/batch.h"
 
 void hand_world(void)
@@ -42,6 +44,9 @@ void hand_open(struct hand *h, int64_t lease_ms)
     (void)snprintf(h->config.redis_url, CONFIG_TEXT, "%s", world.f.redis_url);
     (void)snprintf(h->config.lock_prefix, CONFIG_TEXT, "%s", world.f.prefix);
     h->config.lease_ms = lease_ms;
+    if (pool_redis_secret() != NULL) /* a Redis of the test's own */
+        (void)snprintf(h->config.redis_password_file, CONFIG_TEXT, "%s",
+                       secrets_of_redis());
     assert_int_equal(config_check(&h->config, &e), 0);
     h->s.config = &h->config;
     h->s.counters = &h->counters;

@@ -7,10 +7,10 @@
  * currencies; orders of one to three lines. Clients deposit, place orders, bring stock,
  * cancel, resume and change plans meanwhile (load_clients.c).
  *
- * It is made so that the result does not depend on the order in which rows are worked:
- * a user can pay everything, or has one thing to pay; an order wants at most one hot
- * SKU, one piece of it, and everything else is plenty. The database's clock is the
- * pool's (no --now): no period begins in the two hours behind `now`, and a declined
+ * The load is made so that the result does not depend on the order in which rows are
+ * worked: a user can pay everything, or has one thing to pay; an order wants at most
+ * one hot SKU, one piece of it, and everything else is plenty. The database's clock is
+ * the pool's (no --now): no period begins in the two hours behind `now`, and a declined
  * charge is tried again a second later (LOAD_RETRIES). */
 #ifndef LEDGERLOCK_LOAD_H
 #define LEDGERLOCK_LOAD_H

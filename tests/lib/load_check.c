@@ -145,7 +145,7 @@ const char *load_wrong_declines(PGconn *conn)
         " s.subscription_id AND c.state = 'declined' GROUP BY 1");
 }
 
-/* It is not said when one that is unpaid would be due. */
+/* The row of an unpaid subscription does not say when it would be due. */
 static struct want expect_subscription(int64_t id, int64_t end)
 {
     const struct load_subscription *s = &world.load.subscriptions[id - 1];
@@ -194,7 +194,7 @@ static void gather_fulfilled(PGconn *conn)
     PQclear(res);
 }
 
-/* One that is rejected had a reason; which of them are is not drawn. */
+/* A rejected order had a reason; which orders are rejected is not drawn. */
 static struct want expect_order(int64_t id, int64_t is_done)
 {
     static char reason[64];

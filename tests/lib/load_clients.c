@@ -255,7 +255,7 @@ void load_clients_start(int64_t ms)
     _exit(0);
 }
 
-/* One that is dead because the test killed it has refused nothing. */
+/* Clients that a signal of the test ended were refused nothing. */
 static void end_clients(void)
 {
     int status = 0;

@@ -34,7 +34,7 @@ struct loop {
     int told, code;        /* how often, and the last one */
 };
 
-/* One for each letter. */
+/* A loop for each letter. */
 static struct loop loops[LOOPS];
 
 static inline void loop_on_end(const redisAsyncContext *ac, int status)

@@ -8,8 +8,8 @@
 #ifndef LEDGERLOCK_MEET_H
 #define LEDGERLOCK_MEET_H
 
-/* Plants the triggers that meet_begin needs. It waits for transactions that are open,
- * so it is called before a worker stands still in one. */
+/* Plants the triggers that meet_begin needs. CREATE TRIGGER waits for transactions
+ * that are open, so plant before a worker stands still in one. */
 void meet_plant(void);
 
 /* From now on the first batches of each job that have written charges or orders keep

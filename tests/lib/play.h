@@ -15,7 +15,7 @@
  * is 60000 where none is given.
  *
  * Clients are a to z; p to z reach their servers through proxies. Each has locks of its
- * own: "a", "a2", "a3". They are opened where they are first used. Keys are a list
+ * own: "a", "a2", "a3". Clients are opened where they are first used. Keys are a list
  * ("x,y") or a range ("k:0..299"). Every token that is granted must be above all
  * before.
  */

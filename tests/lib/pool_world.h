@@ -53,8 +53,8 @@ int64_t pool_counter_of(const char *job, const char *name);
 
 /* How often sessions of the workers' role were seen to begin another statement within
  * `ms`: those of one session that follow each other at once count as one. (The server's
- * own statistics come up to ten seconds late.) It looks until it has seen one, and when
- * that or a slow machine made it longer, the answer is that of so long. */
+ * own statistics come up to ten seconds late.) The look lasts until a begin was seen;
+ * when that or a slow machine made it longer, the answer is that of so long. */
 int pool_asks(int64_t ms);
 
 /* ---- processes ---- */

@@ -29,7 +29,8 @@ void fits_80_columns(void);
 
 /* A number in the JSON document that the latest run has printed, by names and indexes
  * with "/" between: "result/charges". Of an array or object its size, of a boolean 1 or
- * 0. One that is not there fails the test. And a text, overwritten by the next call. */
+ * 0. A number that is not there fails the test. And a text, overwritten by the next
+ * call. */
 double said_number(const char *path);
 const char *said_text(const char *path);
 

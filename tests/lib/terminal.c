@@ -93,7 +93,8 @@ void press_for(const char *keys, const char *text)
     wait_for(text, from);
 }
 
-/* It ends so, the other screen is left, and lines are edited and shown again. */
+/* The program ends so, leaves the other screen, and lines are edited and shown again.
+ */
 void assert_restored_by(int end)
 {
     struct termios after;

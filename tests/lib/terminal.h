@@ -32,7 +32,8 @@ int end_on_terminal(void);
 /* Presses them, and waits for the text that is written then. */
 void press_for(const char *keys, const char *text);
 
-/* It ends so, the other screen is left, and lines are edited and shown again. */
+/* The program ends so, leaves the other screen, and lines are edited and shown again.
+ */
 void assert_restored_by(int end);
 void assert_restored(void);
 

@@ -156,8 +156,9 @@ void test_register_rows(const struct test_case *like,
 /* ---- promises ------------------------------------------------------------ */
 
 /* Assertions of what the program promises whatever the machine does: totals, one charge
- * a period, rising tokens, nothing oversold, nobody innocent parked, no hang. They
- * print PROMISE BROKEN, and scripts/test never runs such a program a second time. */
+ * a period, rising tokens, nothing oversold, nobody innocent parked, no hang. A
+ * failure prints PROMISE BROKEN, and scripts/test never runs such a program a second
+ * time. */
 #define promise_true(c) promise_kept((c), #c, __FILE__, __LINE__)
 #define promise_false(c) promise_kept(!(c), "not " #c, __FILE__, __LINE__)
 #define promise_int_equal(a, b)                                                        \

@@ -57,7 +57,7 @@ for module in used:
 
 # ---- the way of a due row ----
 page = re.sub(r"\s+", " ", open("docs/architecture.md", encoding="utf-8").read())
-stated = re.search(r"On this way a due row passes (\d+) functions of `worker/` in (\d+) files: (.*?)\. It does not come to: (.*?)\.", page)
+stated = re.search(r"On this way a due row passes (\d+) functions of `worker/` in (\d+) files: (.*?)\. The row does not come to: (.*?)\.", page)
 if stated is None:
     sys.exit("calls: docs/architecture.md does not say which functions a due row passes")
 listed, apart = (re.findall(r"`(\w+)`", stated[n]) for n in (3, 4))

@@ -1,18 +1,32 @@
 #!/bin/bash
-# No sentence of a comment, a message or a page begins with Who, Where, What or Whether: the subject comes first.
+# No sentence of a comment, a message or a page begins with a question word or a pronoun (It, Those, One of, They): the
+# subject is a noun and comes first. "One row for each job" counts, and is allowed.
 set -euo pipefail
 list=$(mktemp)
 trap 'rm -f "$list"' EXIT
 cd "$(dirname "$0")/../.."
 
-begin='(Who|Where|What|Whether)(ever)?([^a-zA-Z]|$)'
+end='([^a-zA-Z_]|$)'
+after_one='of|that|which|who|whose|whom|in|on|at|by|to|for|from|with|without|after|before|behind|is|was|are|has|had|may|must|can|could|will|would|does|and|or|where|when'
+questions="(Who|Where|What|Whether)(ever)?$end"
+pronouns="((It|They|Those|Ours|Theirs|Whole)$end|One([^a-zA-Z_ -]|$| ($after_one)$end))"
 # A sentence begins at the begin of a comment, a text, a line or a cell of a table, and after the end of another one.
-before='(^[[:space:]]*([*#>+-]|--|[0-9]+\.)*|/\*|--|#|\||"|\*\*|[.!?:]([")*`]|\*\*)*)[[:space:]*]*'
+opening='/\*|//|--|#|\||"|\('
+before="(^[[:space:]]*([*#>+-]|--|[0-9]+\.)*|$opening|\*\*|[.!?:]([\")*\`]|\*\*)*)[[:space:]*]*"
+begun="(^[[:space:]]*(--|#)|/\*|//)[[:space:]*]*"
 
-find README.md docs common worker tools sql tests config examples scripts cmake CMakeLists.txt debian .ci -type f \
-  \( -name '*.[ch]' -o -name '*.sql' -o -name '*.lua' -o -name '*.cfg' -o -name '*.sh' -o -name '*.md' -o -name '*.cmake' \
-  -o -name '*.py' -o -name '*.[13]' -o -name '*.txt' -o -path 'scripts/*' -o -path '.ci/*' \) ! -path tests/lint/prose.sh -print0 |
-  sort -z | xargs -0 grep -nHE "$before$begin" >"$list" || true
+files() { # conditions of find...
+  find README.md CHANGELOG.md docs common worker tools sql tests config examples scripts cmake CMakeLists.txt Dockerfile \
+    docker-compose.yml debian .ci -type f ! -name '*.patch' ! -name '*.svg' ! -path tests/lint/prose.sh "$@" -print0 | sort -z
+}
+
+{
+  files ! -path 'common/lock/*' ! -path 'common/lock_async/*' ! -path 'tests/lock/*' |
+    xargs -0 grep -InHE "$before($questions|$pronouns)" || true
+  # Of the lock library and its tests, the first sentence of each comment.
+  files \( -path 'common/lock/*' -o -path 'common/lock_async/*' -o -path 'tests/lock/*' \) |
+    xargs -0 grep -InHE "$before$questions|$begun$pronouns" || true
+} >"$list"
 
 count=$(wc -l <"$list")
 [ "$count" = 0 ] || {

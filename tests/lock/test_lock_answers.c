@@ -47,7 +47,7 @@ PLAY_ONE(answer_lost_every_time_is_uncertain_and_given_back,
          KNOWN "proxy cut_after EVALSHA 4; p try k: uncertain; proxy cuts: 4; "
                "p key 0: busy; copies k: 0; p release: gone");
 
-/* It could not be given back either: the caller asks again. */
+/* The key could not be given back either: the caller asks again. */
 PLAY_ONE(answer_lost_and_server_away_may_be_released_later,
          "p limits 500; " KNOWN "proxy swallow_after @k; p try k: uncertain; "
          "copies k: 1; proxy pass; await p release; copies k: 0");

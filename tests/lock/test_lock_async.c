@@ -263,7 +263,7 @@ PLAY_CASE(play_on_one, all_calls_are_told_when_the_connection_ends)
     play("proxy cut; await p told: 4; p release"); /* over the next one */
 }
 
-/* It is given back although the server has forgotten the scripts. */
+/* A late grant is given back although the server has forgotten the scripts. */
 PLAY_ONE(grant_that_comes_after_its_lease_is_given_back,
          "p attach; p try k; p release; proxy delay 1500; "
          "p send try k 100; p told: 2; redis SCRIPT FLUSH; await p told: 3; "

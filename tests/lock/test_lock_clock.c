@@ -160,7 +160,7 @@ PLAY_NODES(clock_jump_client_wall_renewal_goes_on,
  * counts waking time does not; everybody else's time passes. */
 #define SLEEP "boot 61000; clock 61000"
 
-/* It finds out at once, without asking anybody. */
+/* The client finds out at once, without asking anybody. */
 /* Guarantee: A machine that slept finds its leases over. */
 PLAY_NODES(clock_jump_suspend,
            "a take k; a valid 20000; " SLEEP "; a invalid; b take k; "

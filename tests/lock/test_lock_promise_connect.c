@@ -78,7 +78,7 @@ LOCK_CASE(connection_handed_in_is_used_like_any_other)
     CLIENT *c = client_by_hand(connect_by_hand, lock_server.url);
 
     use_by_hand(c, w->lb);
-    /* One of them is the renewer's; a wake-up that came late ends the wait's own. */
+    /* A connection is the renewer's; a wake-up that came late ends the wait's own. */
     assert_in_range(handed_in, 2, 3);
 }
 

@@ -92,7 +92,7 @@ static const struct {
                 {"10_1", "10.1.0", LL_OK},
                 {"none", "unstable", LL_OK}};
 
-/* It says so at once, not when two keys are asked for. */
+/* The library says so at once, not when two keys are asked for. */
 CASE_ROWS(server_older_than_the_scripts_is_refused_by_version, versions)
 {
     FAKE fake = {0};

@@ -103,8 +103,8 @@ PLAY_QUORUM(listing_bears_a_node_that_does_not_answer,
             "b take k; p limits 500; await p list: 3; proxy0 swallow; p list: 2; "
             "proxy1 swallow; p list: fault");
 
-/* It owes an answer already. A node that is not connected at that moment keeps its copy
- * for the lease, here and in the next but one. */
+/* The silent node owes an answer already. A node that is not connected at that moment
+ * keeps its copy for the lease, here and in the next but one. */
 PLAY_QUORUM(forced_release_of_a_key_that_one_node_has_is_told,
             "a everywhere; redis1 SET @k other PX 60000; a force k; copies k: 0; "
             "a force k: gone");
@@ -161,7 +161,7 @@ PLAY_QUORUM(late_majority_grants_nothing_and_leaves_nothing,
             "proxy1 delay 900; p try k: no_quorum; p granted: 0; copies k: 0; "
             "proxy pass; b try k");
 
-/* One of two nodes that can answer has forgotten the scripts, and says so late: it is
+/* A node of two that can answer has forgotten the scripts, and says so late: it is
  * asked again, and the other's answer counts all the while. */
 PLAY_QUORUM(answer_is_kept_while_another_node_is_asked_again,
             "p take k; proxy2 refuse; proxy0 delay 450; redis0 SCRIPT FLUSH; "

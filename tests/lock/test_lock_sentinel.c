@@ -99,7 +99,8 @@ SENTINEL_CASE(deaf_first_sentinel_costs_its_share_and_is_not_asked_again)
     assert_true(took_ms < 380);
 }
 
-/* It is cut off and knows of no failover; the next is asked within the same call. */
+/* A sentinel is cut off and knows of no failover; the next is asked within the same
+ * call. */
 SENTINEL_CASE(sentinel_that_names_a_dead_server_is_asked_last)
 {
     struct ha_sentinel stale = {0};

@@ -47,7 +47,7 @@ static void timeouts_hold(void)
     start = fixture_now_ms();
     play("p connect: unavailable");
     assert_took(start, 2500);
-    /* It ran too late to be granted. */
+    /* The command ran too late to be granted. */
     play("proxy let; await p connect; p release: gone");
 }
 

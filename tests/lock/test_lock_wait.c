@@ -88,7 +88,7 @@ LOCK_CASE(wait_never_sleeps_past_the_holders_lease)
     assert_true(quickest < 100000); /* without it: 100 ms and more */
 }
 
-/* It leaves no marks. */
+/* The attempt leaves no marks. */
 PLAY_FRESH(wait_of_zero_is_one_attempt,
            "a connect; a wait k 0; b wait k 0: timeout; b granted: 0; redis DBSIZE: 2");
 
@@ -135,8 +135,8 @@ static void cancel_a_wait(struct ll_lock *l, struct proxy *proxy)
     (void)close(cancel.fds[1]);
 }
 
-/* It listens when the answers stop, hears of the end at once, and asks nobody more,
- * which would take a minute. */
+/* The waiter listens when the answers stop, hears of the end at once, and asks nobody
+ * more, which would take a minute. */
 /* Guarantee: A descriptor ends a wait though the server stands still. */
 PLAY_CASE(play_on_one, wait_is_cancelled_though_the_server_stands_still)
 {

@@ -248,7 +248,7 @@ CASE(work_taken_up_too_late_is_found)
     assert_finds("recovery_bounded", "--kills --bound-ms 1000");
 }
 
-/* It died in the middle of a fault: its work waits for the end of that. */
+/* The worker died in the middle of a fault: its work waits for the end of that. */
 CASE(work_of_the_dead_is_timed_from_the_end_of_the_fault)
 {
     told(INVOKED, KILLED("1", "5"), "--bound-ms 1000", "recovery_bounded");

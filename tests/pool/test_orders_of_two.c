@@ -267,8 +267,8 @@ static void begin(enum guard guard)
     pull_again(1, "before the first");
 }
 
-/* The checker is asked of all orders together. They have not come to the end of what is
- * due, so the last period is taken as the instant. */
+/* The checker is asked of all orders together. The workers have not come to the end of
+ * what is due, so the last period is taken as the instant. */
 static void run_all(enum guard guard)
 {
     char now[64];

@@ -111,7 +111,7 @@ static long long stale_ms(void)
                    10);
 }
 
-/* It leaves the tables alone for fifty times as long as a reading takes. */
+/* The page leaves the tables alone for fifty times as long as a reading takes. */
 /* Guarantee: Figures of tables that are slow to read are not taken for old while the
  * page rests until it reads them again. */
 CASE(page_that_rests_long_does_not_take_its_figures_for_old)

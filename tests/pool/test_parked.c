@@ -72,8 +72,8 @@ CASE(row_that_is_parked_beside_one_that_is_left_is_told)
     FIXTURE_AWAIT(pool_log_count(&world.pool, event) >= (unsigned)(n), "no %s for %d", \
                   event, n)
 
-/* Redis is away until the pool has said so, and orders are placed meanwhile. It is back
- * until the pool has said that, too. */
+/* Redis is away until the pool has said so, and orders are placed meanwhile. Redis is
+ * back until the pool has said that, too. */
 static void restart_redis(int i)
 {
     fixture_redis_kill(&world.redis);
@@ -86,7 +86,7 @@ static void restart_redis(int i)
 }
 
 /* Eight times; at ten times the size 720 times, as often as in an hour of a restart
- * every five seconds. It does not take an hour: the next one comes when the pool has
+ * every five seconds. The test takes no hour: the next restart comes when the pool has
  * worked again after the last. Two years of five subscriptions a user are due, so that
  * each meets work of both jobs. */
 /* Guarantee: A Redis that restarts again and again, each time empty, parks nothing, and

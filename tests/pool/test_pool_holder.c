@@ -127,7 +127,7 @@ CASE(stop_inside_transaction_frees_its_rows_before_the_lease, .open = open_middl
     pool_logged(0, "event=journal.not_written");
 }
 
-/* It waits before its transaction, for which the rest of the lease would do. */
+/* The worker waits before its transaction, for which the rest of the lease would do. */
 /* Guarantee: A worker sends no COMMIT in the last twentieth of its lease. */
 CASE(batch_in_the_last_twentieth_of_its_lease_is_rolled_back, .open = open_middle)
 {
@@ -152,7 +152,8 @@ CASE(batch_in_the_last_twentieth_of_its_lease_is_rolled_back, .open = open_middl
     assert_int_equal(pool_incidents("lost", "rolled back, the rows stay due"), 1);
 }
 
-/* It found its lease valid and sent COMMIT, which arrives when others have done it. */
+/* The holder found its lease valid and sent COMMIT, which arrives when others have done
+ * the work. */
 /* Guarantee: A worker stopped between its last check of the lease and COMMIT commits
  * nothing once its session is gone. */
 CASE(stop_between_check_and_commit_past_its_lease_commits_nothing)

@@ -1,4 +1,4 @@
-/* pool: its locks are held on a quorum of three servers, or of five. One of them is
+/* pool: its locks are held on a quorum of three servers, or of five. A server is
  * killed, wiped or stopped in the middle of the work, or two of five are: the pool goes
  * on meanwhile and the totals are exact. */
 

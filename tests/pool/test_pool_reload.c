@@ -104,7 +104,7 @@ CASE(hup_with_good_file_replaces_workers_one_by_one)
     pool_stop();
 }
 
-/* Those of the first n workers of a list that still run. */
+/* The count of the first n workers of `before` that still run. */
 static size_t count_left(const pid_t *before, size_t n)
 {
     pid_t now[POOL_CHILDREN];

@@ -53,6 +53,7 @@ CASE(help_shows_defaults_and_bounds)
     says(NULL, 0, "-w, --workers N", "run --help");
     shows("[3000]");
     assert_null(strstr(said.out, "--redis-url TEXT"));
+    says(NULL, 0, "\nFor members of ledgerlock_support.\n", "pause -h");
     says(NULL, 0, "how many users (1 to 50000000) [5000]", "seed -h");
     says(NULL, 0, "--redis-url URL", "help settings");
     shows("-c, --config FILE");

@@ -269,7 +269,7 @@ CASE_ROWS(mask_hides_the_password_alone, masks)
 
     assert_string_equal(config_mask(row->url, buf, sizeof buf), row->masked);
     assert_int_equal(config_has_secret(row->url), strcmp(buf, row->url) != 0);
-    /* It cuts at the size of the buffer. */
+    /* The text is cut at the size of the buffer. */
     assert_string_equal(config_mask("redis://:s3cret@h", buf, 12), "redis://:**");
 }
 

@@ -322,7 +322,7 @@ CASE(workers_in_any_order_begin_behind_each_other_and_at_the_oldest_in_the_end)
     assert_int_equal(s.next.skip, 1000);
 }
 
-/* Guarantee: One of several workers that serve orders in any order pulls the oldest
+/* Guarantee: A worker beside others that serve orders in any order pulls the oldest
  * ones now and then, however many are due. */
 CASE(worker_that_serves_in_any_order_begins_at_the_oldest_row_now_and_then)
 {

@@ -232,7 +232,7 @@ CASE(wait_over_says_what_is_left_and_breaks)
     fixture_assert_contains(said.err, "after 1s still due: 1 subscriptions, 1 orders");
 }
 
-/* It has asked at least once, and did not end by that. */
+/* The audit has asked at least once, and did not end by that. */
 CASE(wait_ends_when_the_last_work_is_done)
 {
     struct fixture_child child;

@@ -55,7 +55,7 @@ static void become(const char *role)
     fixture_become(&copy, role);
 }
 
-/* It has every row, and every object is the one of the program; it goes on. */
+/* The copy has every row, and every object is the one of the program; it goes on. */
 static void assert_is_the_shop(void)
 {
     json_t *expected = json_loads(audit_world_totals, 0, NULL), *doc;
@@ -179,6 +179,19 @@ CASE(restored_shop_may_have_another_owner_who_gives_rights, .close = drop_anothe
 {
     restore_as_another(WITHOUT_RIGHTS);
     says(&copy, 0, "gave the roles their rights again", "migrate");
+    assert_is_the_shop();
+}
+
+/* Guarantee: A superuser who restores a shop gives it to its usual owner by `--role`.
+ */
+CASE(restored_shop_may_be_given_to_its_usual_owner)
+{
+    restore("pg_dump -Fc -f dump -d \"$FROM\"",
+            BY_PG_RESTORE " --no-owner --no-privileges --role=ledgerlock_owner",
+            "postgres");
+    become("ledgerlock_owner");
+    says(&copy, 0, "gave the roles their rights again", "migrate");
+    assert_reads_as_it_was_written();
     assert_is_the_shop();
 }
 

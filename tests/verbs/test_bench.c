@@ -131,7 +131,7 @@ static const char *const figures[] = {
 
 /* clang-format on */
 
-/* Those that come from somewhere else than the rows were really read. */
+/* Figures that come from somewhere else than the rows were really read. */
 CASE(bench_says_every_figure_and_what_it_was_measured_on)
 {
     /* So many rows that the workers are there long enough to be read. */

@@ -92,7 +92,7 @@ CASE(idle_measures_delays_and_cores)
     said_are("trickle/rows_per_s>0, trickle/cores/all>0, idle/workers>1", "%s", "");
 }
 
-/* It fails itself when a call has left no row. */
+/* The script fails itself when a call has left no row. */
 CASE(clients_measures_a_call)
 {
     measure("clients.py", "--users 100 --calls 10 --rounds 2");

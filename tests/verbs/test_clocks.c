@@ -61,10 +61,8 @@ static void subscribe(int n)
              n);
 }
 
-/* Guarantee: A worker compares the clocks again when it is connected anew: it works
- * nothing while one is more than a minute from its own, and goes on when all are right.
- */
-CASE(worker_that_meets_a_wrong_clock_later_works_nothing_until_it_is_right)
+/* A user with money and one charge, made by a pool that goes on. */
+static void charge_one(void)
 {
     world_do(
         "INSERT INTO users (user_id, currency) VALUES (1, 'USD'); SELECT deposit(1,"
@@ -72,6 +70,14 @@ CASE(worker_that_meets_a_wrong_clock_later_works_nothing_until_it_is_right)
     subscribe(1);
     pool_start("run -w 1 --jobs billing --billing-poll-ms 50");
     world_wait("SELECT count(*) = 1 FROM ledgerlock.charges");
+}
+
+/* Guarantee: A worker compares the clocks again when it is connected anew: it works
+ * nothing while one is more than a minute from its own, and goes on when all are right.
+ */
+CASE(worker_that_meets_a_wrong_clock_later_works_nothing_until_it_is_right)
+{
+    charge_one();
     clock_jump_server(&world.redis, CLOCK_HOUR_MS);
     fixture_pause_ms(1100); /* the library compares at most once a second */
     super_do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
@@ -88,12 +94,7 @@ CASE(worker_that_meets_a_wrong_clock_later_works_nothing_until_it_is_right)
  * may be another server. */
 CASE(worker_whose_redis_is_back_with_another_clock_works_nothing)
 {
-    world_do(
-        "INSERT INTO users (user_id, currency) VALUES (1, 'USD'); SELECT deposit(1,"
-        " 'USD', 1000, 'k')");
-    subscribe(1);
-    pool_start("run -w 1 --jobs billing --billing-poll-ms 50");
-    world_wait("SELECT count(*) = 1 FROM ledgerlock.charges");
+    charge_one();
     (void)redis_do("ACL SETUSER default -evalsha"); /* the jump needs EVAL */
     subscribe(2);
     pool_log_wait(&world.pool, "event=pool.redis_down");

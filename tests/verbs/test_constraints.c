@@ -1,6 +1,6 @@
 /* constraints: each constraint, unique index and trigger of the schema refuses a row,
- * and so does each column that must have a value. One that nothing here breaks fails
- * the test, and so does a statement that nothing refuses. */
+ * and so does each column that must have a value. A guard that nothing here breaks
+ * fails the test, and so does a statement that nothing refuses. */
 #include "tests/lib/fixture.h"
 #include "tests/lib/refused_rows.h"
 #include "tests/lib/session.h"

@@ -147,6 +147,31 @@ CASE(standby_is_refused_by_run)
     says(&f, 6, "LL-3111", "run");
 }
 
+/* clang-format off */
+static const struct {
+    const char *name, *words;
+} writers[] = {
+    {"pause",       "pause billing"},
+    {"resume",      "resume billing"},
+    {"close_month", "close-month 2024-01"},
+    {"import",      "import --stock /dev/null"},
+    {"seed",        "seed"},
+    {"release",     "locks release user:1 --yes"},
+};
+
+/* clang-format on */
+
+/* Guarantee: A verb that writes says on a standby that it takes no writes, and which
+ * server to name. */
+CASE_ROWS(standby_takes_no_writes_of, writers)
+{
+    (void)snprintf(f.url, sizeof f.url,
+                   "postgresql:///%s?user=ledgerlock_owner&host=127.0.0.1&port=%d",
+                   f.database, standby.port);
+    says(&f, 4, "LL-3017", "%s", row->words);
+    shows("name in postgres.url the server that takes writes");
+}
+
 CASE(limit_that_is_no_number_is_refused)
 {
     lead_through("p", "connect_timeout=soon");

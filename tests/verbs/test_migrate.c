@@ -117,7 +117,7 @@ CASE(numbers_of_the_cell_begin_behind_a_seed, .open = empty)
 CASE(migrate_that_fails_leaves_nothing_of_its_step, .open = empty)
 {
     fixture_exec(world.f.url, "CREATE SCHEMA ledgerlock");
-    says(&world.f, 6, "which ledgerlock did not make", "migrate");
+    says(&world.f, 6, "LL-3113", "migrate");
     holds(
         &world.f, 0,
         "SELECT count(*) FROM pg_class WHERE relnamespace = 'ledgerlock'::regnamespace");

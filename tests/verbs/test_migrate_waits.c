@@ -1,5 +1,5 @@
-/* migrate: what it does about a lock that another session keeps. It tries for a minute
- * and a half. */
+/* migrate: what the verb does about a lock that another session keeps: tries for a
+ * minute and a half. */
 #include <libpq-fe.h>
 
 #include "tests/lib/runs.h"

@@ -158,7 +158,8 @@ static void dump_and_restore(void)
 {
     other.port = fixture_free_port();
     private_pg_fill(&other, PRIVATE_PG_INIT);
-    type(&first, BACKUP, "pg_dump -Fc", "");
+    type(&first, BACKUP, "CREATE ROLE backup", "");
+    type(&first, BACKUP, "pg_dump -Fc", "-e '1i export PGUSER=backup'");
     type(&other, BACKUP, "pg_restore --exit-on-error", "");
     type(&other, BACKUP, "ledgerlock audit --sealed", "");
 }
@@ -213,7 +214,7 @@ CASE(shop_returns_to_a_point_in_time)
     deposit("after");
     archive();
     (void)snprintf(more, sizeof more, "-e \"s|2026-11-26 12:00:00+00|%s|\"", moment);
-    type(&first, BACKUP, "recovery_target_time", more);
+    type(&first, BACKUP, "base/recovery.signal", more);
     typed("chown -R --reference=%s %s/base", first.dir, dir);
     typed("mv %s/base %s", dir, first.dir);
     other.port = fixture_free_port();
@@ -221,6 +222,11 @@ CASE(shop_returns_to_a_point_in_time)
     private_pg_fill(&other, commands);
     FIXTURE_AWAIT(fixture_query_int8(other.url, "SELECT NOT pg_is_in_recovery()") != 0,
                   "it is not promoted");
+    type(&other, BACKUP, "RESET recovery_target_time", "");
+    assert_int_equal(fixture_query_int8(other.url,
+                                        "SELECT count(*) FROM pg_file_settings WHERE "
+                                        "name ~ 'recovery_target|restore_command'"),
+                     0);
     as_owner(&other);
     promise_int_equal(ask("SELECT count(*) FROM ledgerlock.deposits WHERE "
                           "idempotency_key IN ('before', 'after')"),

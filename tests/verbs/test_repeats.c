@@ -84,7 +84,7 @@ static void close_months(void)
 }
 
 /* clang-format off */
-/* One after the other. */
+/* States of the world, in this order. */
 static const struct {
     const char *name, *sql;
     void (*run)(void);

@@ -108,3 +108,18 @@ CASE(empty_database_has_nothing_booked, .alone = true)
     says(&empty, 0, "month,currency,", "report --csv");
     fixture_close(&empty);
 }
+
+CASE(amounts_of_any_length_stand_apart, .alone = true)
+{
+    struct fixture rich;
+
+    fixture_open_migrated(&rich);
+    fixture_exec(rich.url,
+                 "SELECT ledgerlock.deposit(ledgerlock.create_user('rich', 'JPY'),"
+                 " 'JPY', 123456789012, 'much')");
+    says(&rich, 0,
+         "total   123,456,789,012           0           0          0          0 "
+         "123,456,789,012\n",
+         "report");
+    fixture_close(&rich);
+}

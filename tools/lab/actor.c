@@ -1,7 +1,7 @@
 /* actor: its process. One program for all strategies: what differs between them is in
- * strategies.c. It reads, thinks, and then writes in one transaction what it computed.
- * A transaction whose end is not known is run again, once, as a whole: what it read
- * itself is read again, what was read before it is not. */
+ * strategies.c. The actor reads, thinks, and then writes in one transaction what it
+ * computed. A transaction whose end is not known is run again, once, as a whole: what
+ * it read itself is read again, what was read before it is not. */
 #include "tools/lab/actor.h"
 #include "tool_sql_gen.h"
 

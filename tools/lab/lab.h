@@ -203,8 +203,8 @@ void lab_pool_play(struct lab *l);
 /* A usable connection of the director, made anew if it broke. */
 struct pg *lab_connect(struct lab *l);
 
-/* One statement; the caller frees the result. One without rows; one whose first row has
- * n integers. */
+/* One statement; the caller frees the result. lab_do: a statement without rows;
+ * lab_ask_numbers: a statement whose first row has n integers. */
 struct pg_result *lab_ask(struct lab *l,
                           const struct sql_text *sql,
                           const struct pg_param *params,

@@ -1,6 +1,6 @@
 /* pool: the shipped pool in the laboratory: the program `ledgerlock` as anybody starts
- * it, on its own tables, stopped and cut by proxies on its connections. It is known by
- * its command line, its exit codes and its tables alone. */
+ * it, on its own tables, stopped and cut by proxies on its connections. The pool is
+ * known by its command line, its exit codes and its tables alone. */
 #ifndef LEDGERLOCK_LAB_POOL_H
 #define LEDGERLOCK_LAB_POOL_H
 

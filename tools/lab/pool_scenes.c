@@ -50,8 +50,8 @@ static void let_go(struct lab *l)
     lab_until_over(l, POOL_HOLDER);
 }
 
-/* Another pool comes and does everything that the holder stands before. One that finds
- * it busy may leave it; then the next comes. */
+/* Another pool comes and does everything that the holder stands before. A pool that
+ * finds it busy may leave it; then the next comes. */
 static void overtake(struct lab *l)
 {
     int64_t all = lab_pool_count(l, POOL_DONE) + WORK * LAB_PERIODS + WORK;

@@ -204,7 +204,7 @@ static void lose(struct lab *l, const char *word)
         proxy_cut_after(&l->servers.to_struck, word, strlen(word), 1);
 }
 
-/* It was lost, or the cell shows nothing. */
+/* So many answers were lost, or the cell shows nothing. */
 static void check_lost(struct lab *l, unsigned ct)
 {
     unsigned lost = proxy_count(&l->servers.to_struck, PROXY_CUTS_AFTER);

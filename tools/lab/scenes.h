@@ -1,5 +1,6 @@
-/* scenes: one schedule for each fault; the pool's in pool_scenes.c. One in which the
- * fault did not happen as it was meant would show nothing: it ends the program. */
+/* scenes: one schedule for each fault; the pool's in pool_scenes.c. A schedule in
+ * which the fault did not happen as it was meant would show nothing: it ends the
+ * program. */
 #ifndef LEDGERLOCK_LAB_SCENE_H
 #define LEDGERLOCK_LAB_SCENE_H
 

@@ -10,9 +10,9 @@
 
 enum { CHOICE_MS = 3000 };
 
-/* One that holds the lock of a SKU and is about to write: what it writes too late is a
- * second sale, and units that are gone already. Any, when none has come to that; NULL:
- * later. */
+/* A worker that holds the lock of a SKU and is about to write: what it writes too late
+ * is a second sale, and units that are gone already. Any, when none has come to that;
+ * NULL: later. */
 static struct plain_slot *choose(struct shop *s)
 {
     for (int64_t i = 0; i < s->flags->plain; i++) {

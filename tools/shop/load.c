@@ -63,7 +63,7 @@ int load_open(struct shop *s, struct err *e)
 
 /* ---- orders ---- */
 
-/* Whole ones of those that have come together. */
+/* The whole orders of the thousandths that have come together. */
 static int64_t take_whole(int64_t *thousandths, int64_t rate, int64_t ms)
 {
     int64_t whole;

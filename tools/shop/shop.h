@@ -1,6 +1,6 @@
-/* shop: a shop that never closes, for the demonstration. It gives every order and every
- * period to two sides: to the pool, and to workers of its own that hold the plain lock
- * of the handbooks (SET key value NX PX, delete by compare) and write tables without
+/* shop: a shop that never closes, for the demonstration. Every order and every period
+ * goes to two sides: to the pool, and to workers of its own that hold the plain lock of
+ * the handbooks (SET key value NX PX, delete by compare) and write tables without
  * guards. */
 #ifndef LEDGERLOCK_SHOP_PROGRAM_H
 #define LEDGERLOCK_SHOP_PROGRAM_H

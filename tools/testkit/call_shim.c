@@ -38,7 +38,8 @@ __attribute__((constructor)) static void attach(void)
     table = map;
 }
 
-/* Ours, and those that hand its requests on; who else allocates is not under test. */
+/* The program's own modules, and libraries that hand its requests on; who else
+ * allocates is not under test. */
 static bool is_watched(const char *module)
 {
     static const char *const names[] = {"ledgerlock", "libpq.", "libhiredis",

@@ -1,8 +1,9 @@
 /* proxy: a process between a client and a server that passes bytes on, or loses, delays
  * or stops them where the caller says.
  *
- * It is controlled through shared memory, so a call takes effect at the next byte; the
- * counters say how often each fault really happened. The process ends with its maker.
+ * The caller controls it through shared memory, so a call takes effect at the next
+ * byte; the counters say how often each fault really happened. The process ends with
+ * its maker.
  */
 #ifndef LEDGERLOCK_PROXY_H
 #define LEDGERLOCK_PROXY_H

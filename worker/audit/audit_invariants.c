@@ -44,7 +44,7 @@ static json_t *example(const struct pg_result *res, size_t row)
 }
 
 /* One invariant of the document: n violations, of which the rows of the result are
- * examples. NULL when out of memory. */
+ * examples; no result, none. NULL when out of memory. */
 static json_t *
 describe(const struct audit_text *text, int64_t n, const struct pg_result *res)
 {
@@ -53,7 +53,7 @@ describe(const struct audit_text *text, int64_t n, const struct pg_result *res)
     bool is_whole = true;
 
     read_sentence((const char *)text->text, sentence);
-    for (size_t i = 0; i < pg_rows(res); i++)
+    for (size_t i = 0; res != NULL && i < pg_rows(res); i++)
         is_whole = json_array_append_new(examples, example(res, i)) == 0 && is_whole;
     if (!is_whole) {
         json_decref(examples);
@@ -102,8 +102,9 @@ add_invariant(struct pg *pg, size_t i, json_t *rows, bool *is_broken, struct err
     if (ask(pg, SQL_AUDIT_COUNT_VIOLATIONS, text, &res, e) != 0)
         return (int)e->code;
     n = strtoll(pg_get_text(res, 0, 0), NULL, 10);
+    pg_result_free(res);
+    res = NULL;
     if (n > 0) {
-        pg_result_free(res);
         if (ask(pg, SQL_AUDIT_SHOW_VIOLATIONS, text, &res, e) != 0)
             return (int)e->code;
         *is_broken = true;

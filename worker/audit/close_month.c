@@ -110,7 +110,7 @@ static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct er
         strcmp(e->sqlstate, "LL003") != 0)
         return (int)e->code;
     (void)snprintf(why, sizeof why, "%.900s", err_words(e));
-    return err_set(e, ERR_REFUSED, "LL-7004 %s is not closed: %s", m->text, why);
+    return err_set(e, ERR_REFUSED, "LL-7004 %s cannot be closed: %s", m->text, why);
 }
 
 /* The cheap refusals of close_month come last, but nothing is lost by that. */

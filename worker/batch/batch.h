@@ -118,7 +118,7 @@ MUST_CHECK int in_doubt_settle(struct session *s, struct err *e);
 MUST_CHECK int crash_recover(struct session *s, struct err *e);
 
 /* Writes the incidents that wait for a connection, with the time at which they
- * happened. Those that an error leaves wait further. */
+ * happened. Incidents that an error leaves wait further. */
 MUST_CHECK int incidents_write(struct session *s, struct err *e);
 
 /* The process ends: says in the log which stay unwritten. */

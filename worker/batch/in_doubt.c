@@ -10,8 +10,8 @@
 #include "common/base/clock.h"
 #include "worker/batch/batch.h"
 
-/* Waits while the transaction runs. One whose number the server does not know any more
- * (22023) is over, and not known to be committed. */
+/* Waits while the transaction runs. A transaction whose number the server does not know
+ * any more (22023) is over, and not known to be committed. */
 static int wait_for_end(struct session *s, bool *committed, struct err *e)
 {
     const struct pg_param param = pg_int8(s->attempt.xid);

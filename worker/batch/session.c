@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/secret.h"
 
-/* One that is frozen must not keep the others standing by, of a job that one worker
+/* A frozen worker must not keep the others standing by, of a job that one worker
  * serves. */
 enum { SILENT_MS = 2 * HEARTBEAT_MS };
 

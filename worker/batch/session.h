@@ -67,7 +67,7 @@ struct attempt {
     int code;       /* how it ended: 0 or an error's */
 };
 
-/* One that could not be written to the incident log yet. */
+/* An incident that could not be written to the incident log yet. */
 struct incident {
     const char *kind, *phase; /* literals */
     char resource[64];

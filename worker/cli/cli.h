@@ -25,8 +25,8 @@ struct cli_flag {
 };
 
 /* One verb. run gets the checked configuration and the words that are not flags; the
- * struct of its flags is filled. It prints results to stdout and returns the exit code;
- * after an error, `return cli_fail(&e)`. */
+ * struct of its flags is filled. run prints results to stdout and returns the exit
+ * code; after an error, `return cli_fail(&e)`. */
 struct cli_verb {
     const char *name;
     const char *use;      /* its words: "order|subscription ID"; NULL: none */

@@ -8,7 +8,7 @@ const struct cli_exit cli_exits[] = {
     {EXIT_AUDIT,    "`audit`: an invariant is broken; `report`: wallets and transfers differ; `doctor`: a check failed"},
     {EXIT_USAGE,    "wrong use, also a wrong value of a flag; wrong input, also what PostgreSQL refuses of it"},
     {EXIT_CONFIG,   "wrong configuration, in the file or the environment"},
-    {EXIT_POSTGRES, "PostgreSQL cannot be reached, refuses the login or a right, or left a COMMIT without an answer (see the message)"},
+    {EXIT_POSTGRES, "PostgreSQL cannot be reached, takes no writes, refuses the login or a right, or left a COMMIT without an answer (see the message)"},
     {EXIT_REDIS,    "Redis cannot be reached, or refuses the login or a lock"},
     {EXIT_REFUSED,  "refused for safety: another schema, a database that is not empty or not marked for `ledgerlock-bench`, a role without the rights of a worker, a Redis that evicts keys or is too old, a PostgreSQL that may lose committed rows"},
     {EXIT_LEFT,     "`run --once` left work; its summary line names it"},

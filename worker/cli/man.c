@@ -38,7 +38,7 @@ static void print_choices(const char *choices)
 static void print_bounds(const struct config_option *o)
 {
     if (o->type == OPTION_CHOICE) {
-        (void)printf("One of ");
+        (void)printf("A word: ");
         print_choices(o->choices);
         return;
     }

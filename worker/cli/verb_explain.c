@@ -39,7 +39,7 @@ static int add_wait(json_t *waits, const char *what, json_t *detail, struct err 
     return doc_append(waits, json_pack("{s:s,s:o}", "for", what, "detail", detail), e);
 }
 
-/* Those of the keys that are held, and by which holder. */
+/* A wait for each of the keys that is held, with its holder. */
 static int add_held(struct ll_client *locks,
                     const struct pg_result *names,
                     json_t *waits,

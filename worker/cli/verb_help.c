@@ -160,6 +160,8 @@ void cli_help_verb(const struct cli_verb *verb)
                  cli_is_single() ? "" : " ", cli_is_single() ? "" : verb->name,
                  verb->use != NULL ? " " : "", verb->use != NULL ? verb->use : "");
     wrap_print(0, "", verb->sentence);
+    if (verb->who != NULL)
+        (void)printf("For %s.\n", verb->who);
     (void)printf("\nExample: %s\n\nFlags [default]:\n", verb->example);
     for (const struct cli_flag *f = verb->flags; f != NULL && f->name != NULL; f++)
         print_verb_flag(verb, f);

@@ -46,11 +46,11 @@ static int explain(const struct piece *p, struct err *e)
         (void)err_wrap(e,
                        "this role may not change the schema; migrate as the owner of "
                        "the database");
-    if (strcmp(e->sqlstate, "42P06") == 0) {
-        e->code = ERR_REFUSED;
-        (void)err_wrap(e, "the database has a schema of that name which ledgerlock did "
-                          "not make");
-    }
+    if (strcmp(e->sqlstate, "42P06") == 0)
+        (void)err_set(e, ERR_REFUSED,
+                      "LL-3113 the database has a schema of this name which ledgerlock "
+                      "did not make, or a restore did not finish: drop it if nobody "
+                      "needs it, or name another one in postgres.schema");
     if (strcmp(e->sqlstate, "P0001") == 0)
         e->code = ERR_REFUSED; /* the migration's own message */
     return err_wrap(e, "%s %s", p->kind, p->name);

@@ -70,35 +70,52 @@ static void print_csv(const struct pg_result *res)
     }
 }
 
+static const struct {
+    const char *name;
+    size_t width; /* of amounts that are not longer */
+} columns[] = {
+    [FIRST] = {"deposits", 12},
+    {"subscribed", 12},
+    {"orders", 12},
+    {"refunds", 11},
+    {"paid out", 11},
+    [WALLETS] = {"in wallets", 14},
+    [OWED] = {"owed", 12},
+    [WRITTEN_OFF] = {"written off", 14},
+};
+
+/* A blank stands between the amounts of two columns, however long they are. */
+static int width_of(const struct pg_result *res, size_t from, size_t to, size_t column)
+{
+    size_t width = columns[column].width;
+    char buf[DIGITS];
+
+    for (size_t row = from; row < to; row++) {
+        size_t needs = strlen(amount(res, row, column, buf)) + 1;
+
+        width = needs > width ? needs : width;
+    }
+    return (int)width;
+}
+
 /* One block of a currency: the columns from first to last of its rows. */
 static void print_block(
     const struct pg_result *res, size_t from, size_t to, size_t first, size_t last)
 {
-    static const struct {
-        const char *name;
-        int width;
-    } columns[] = {
-        [FIRST] = {"deposits", 12},
-        {"subscribed", 12},
-        {"orders", 12},
-        {"refunds", 11},
-        {"paid out", 11},
-        [WALLETS] = {"in wallets", 14},
-        [OWED] = {"owed", 12},
-        [WRITTEN_OFF] = {"written off", 14},
-    };
-
+    int widths[DIFFERENCE];
     char buf[DIGITS];
 
     (void)printf("%-7s", "month");
-    for (size_t column = first; column <= last; column++)
-        (void)printf("%*s", columns[column].width, columns[column].name);
+    for (size_t column = first; column <= last; column++) {
+        widths[column] = width_of(res, from, to, column);
+        (void)printf("%*s", widths[column], columns[column].name);
+    }
     (void)putchar('\n');
     for (size_t row = from; row < to; row++) {
         (void)printf("%-7s",
                      is_sums(res, row) ? "total" : pg_get_text(res, row, MONTH));
         for (size_t column = first; column <= last; column++)
-            (void)printf("%*s", columns[column].width, amount(res, row, column, buf));
+            (void)printf("%*s", widths[column], amount(res, row, column, buf));
         (void)putchar('\n');
     }
 }

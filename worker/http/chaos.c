@@ -153,7 +153,7 @@ static int64_t recovered_ms(const struct chaos_run *r)
     return ended_ms - begun_ms;
 }
 
-/* It ends by itself; then the pool recovers, or the time is over: -1. */
+/* The fault ends by itself; then the pool recovers, or the time is over: -1. */
 static int64_t await_recovery(struct chaos_run *r, const struct chaos_action *action)
 {
     int64_t until_ms = r->begun_ms + r->lasts_ms + RECOVERY_MS, took_ms;

@@ -1,7 +1,7 @@
 /* chaos: faults that a person starts from the page (run --allow-chaos): a worker dies
- * or stands still, Redis forgets or is silent, a row is held. One at a time, each on a
- * thread of its own, which then waits until the pool is at work again and notes how
- * long that took.
+ * or stands still, Redis forgets or is silent, a row is held. One fault at a time, each
+ * on a thread of its own, which then waits until the pool is at work again and notes
+ * how long that took.
  *
  *   chaos.c         the thread, the list of faults
  *   chaos_faults.c  what each fault does

@@ -1,5 +1,5 @@
-/* chaos_page: who may start a fault. It takes a POST of a form that has the token of
- * this page and the word that the person confirmed it, from a page of this very
+/* chaos_page: who may start a fault. The page takes a POST of a form that has the token
+ * of this page and the word that the person confirmed it, from a page of this very
  * address. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -100,7 +100,7 @@ void *clients_watch(void *arg);
 /* Keeps redis_trouble. */
 void *ping_redis(void *arg);
 
-/* It has asked for a lock, and that was the nth failure in a row; 0: it got one. A
+/* ping_redis has asked for a lock: the nth failure in a row; 0: it got one. A
  * first failure may be a server that was slow once: the second one counts. */
 void health_note_redis(struct http *h, int failures, const struct err *e);
 

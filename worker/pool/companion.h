@@ -1,6 +1,6 @@
-/* companion: a process beside the workers that shows the pool to people. It reads the
- * memory that the workers share, works nothing, and its death costs the pool nothing:
- * it is forked again. */
+/* companion: a process beside the workers that shows the pool to people. The process
+ * reads the memory that the workers share, works nothing, and its death costs the pool
+ * nothing: it is forked again. */
 #ifndef LEDGERLOCK_COMPANION_H
 #define LEDGERLOCK_COMPANION_H
 

@@ -13,7 +13,7 @@ enum {
     PAUSED_MS = 500
 };
 
-/* One of several workers that serve a job without shards begins behind the rows that
+/* A worker beside others of a job without shards begins behind the rows that
  * those before it take, while there are so many. Now and then it begins at the oldest
  * row: one of those may be frozen. */
 static void pass_over(struct schedule *s)
@@ -48,8 +48,8 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* A batch takes a tenth of the lease at most, so that a slow server does not end it.
- * One that is quick since its rows are busy grows again, too: they are passed by soon.
- */
+ * A batch that is quick since its rows are busy grows again, too: they are passed by
+ * soon. */
 static void fit(struct schedule *s, const struct batch_outcome *out, int64_t ms)
 {
     if (ms > s->config->lease_ms / 10 && s->next.limit > 1)
@@ -96,8 +96,8 @@ static void move_on(struct schedule *s,
     s->next.begins = s->next.from.at == BATCH_HEAD;
 }
 
-/* After a round. One in which much was busy is followed by a pause as long as that
- * took. */
+/* The pause after a round: after a round in which much was busy, as long as that took.
+ */
 static int64_t rest(struct schedule *s, const struct batch_outcome *out, int64_t now_ms)
 {
     int64_t ms = 0;

@@ -1,4 +1,4 @@
-/* schedule: when a worker pulls next. It knows no clock and no server.
+/* schedule: when a worker pulls next, without knowledge of clock and server.
  *
  * Each of the n workers of a job polls every n x poll_ms, at its own phase, so the job
  * is polled every poll_ms whatever n is. A part-full batch is followed by a pause up

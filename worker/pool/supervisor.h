@@ -62,7 +62,7 @@ void children_close(struct pool *p);
  * told to stop and did not. */
 void children_tend(struct pool *p);
 
-/* It ended with this status of waitpid. */
+/* The companion ended with this status of waitpid. */
 void companion_died(struct pool *p, int status);
 
 /* Ends it, and closes what it listened at. */

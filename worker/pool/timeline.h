@@ -30,7 +30,7 @@ void timeline_begin(struct timeline *t,
                     size_t slot,
                     const char *detail);
 
-/* It is over since at_ms, in whichever slot it began if `slot` is TIMELINE_ANY. */
+/* The incident is over since at_ms; in any slot if `slot` is TIMELINE_ANY. */
 enum { TIMELINE_ANY = -1 };
 
 void timeline_end(struct timeline *t, const char *what, int64_t slot, int64_t at_ms);

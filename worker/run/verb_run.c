@@ -296,4 +296,5 @@ const struct cli_verb verb_run = {
     .values = &flags,
     .settings = "pool. locks. billing. http.",
     .run = run,
+    .who = "members of ledgerlock_worker",
 };

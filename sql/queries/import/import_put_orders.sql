@@ -1,4 +1,4 @@
--- Makes a part of the staged orders. One with SKUs that are not sold here is recorded as rejected, naming them all.
+-- Makes a part of the staged orders. An order with SKUs that are not sold here is recorded as rejected, naming them all.
 -- $1 text currency, $2 text time or null for now, $3 and $4 bigint: numbers of heads above $3, up to $4. Columns: new bigint, rejected bigint.
 -- Locks: the new rows.
 WITH made AS (
