@@ -117,9 +117,7 @@ int lock_force_any(struct ll_client *c, const char *name)
     struct lock_holder h;
     int code = lock_see(c, name, &h);
 
-    if (code != LL_OK)
-        return code;
-    return h.is_there ? lock_force(c, &h) : LL_GONE;
+    return code == LL_OK ? lock_force(c, &h) : code;
 }
 
 int lock_wait_in_vain(struct ll_lock *l,
