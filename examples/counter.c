@@ -96,8 +96,9 @@ static int run(struct ll_client *c, struct ll_lock *l, const char *path)
         }
         /* the work would be here */
         done = count_once(path, ll_token(l), &count);
-        if (done == 1) /* this server's clock is behind the file: begin above it */
-            ll_raise_floor(c, count.token);
+        /* done 1: this server's clock is behind the file; begin above it */
+        if (done == 1 && ll_raise_floor(c, count.token) != LL_OK)
+            fprintf(stderr, "counter: %s\n", ll_error(c));
         code = ll_release(l);
         if (code != LL_OK) /* the work is done all the same: the fence accepted it */
             fprintf(stderr, "counter: release: %s\n", ll_strerror(code));

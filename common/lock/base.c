@@ -34,7 +34,17 @@ int ll_fail(struct ll_client *c, int code, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(c->error, sizeof c->error, fmt, ap);
     va_end(ap);
+    c->garbled |= code == LL_E_PROTO ? LL_ALL_NODES : 0;
     return code;
+}
+
+static unsigned bit_of(const struct ll_client *c, const struct ll_node *node)
+{
+    for (size_t i = 0; i < c->node_ct; i++) {
+        if (node == &c->nodes[i])
+            return 1U << i;
+    }
+    return 0; /* a Sentinel */
 }
 
 int ll_fail_at(
@@ -51,6 +61,7 @@ int ll_fail_at(
     va_start(ap, fmt);
     (void)vsnprintf(c->error + n, sizeof c->error - (size_t)n, fmt, ap);
     va_end(ap);
+    c->garbled |= code == LL_E_PROTO ? bit_of(c, node) : 0;
     return code;
 }
 
@@ -186,7 +197,7 @@ int ll_leave(struct ll_client *c, struct ll_event event)
     return event.code;
 }
 
-void ll_raise_floor(struct ll_client *c, int64_t token)
+void ll_note_token(struct ll_client *c, int64_t token)
 {
     if (token > c->floor && token < LL_TOKEN_END - 1)
         c->floor = token;

@@ -8,6 +8,9 @@
 
 #include "common/lock/internal.h"
 
+/* No fence is so far ahead of the clock, which tokens are made of. */
+#define YEAR_MS (INT64_C(366) * 24 * 3600 * 1000)
+
 /* ---- open ---- */
 
 static const char *refusal(const struct ll_client *c, const struct ll_options *o)
@@ -153,20 +156,37 @@ int ll_connect(struct ll_client *c)
     return code == LL_OK ? ll_gather(c, true) : code;
 }
 
+static int64_t wall_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 int64_t ll_clock_ahead_ms(const struct ll_client *c)
 {
     unsigned up = ll_up_nodes(c);
     int64_t farthest_ms = 0;
-    struct timespec ts;
 
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
     for (size_t i = ll_next(c, up, 0); i < c->node_ct; i = ll_next(c, up, i + 1)) {
-        int64_t ms = c->nodes[i].server_ahead_ms + ll_now_ms() -
-                     ((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
+        int64_t ms = c->nodes[i].server_ahead_ms + ll_now_ms() - wall_ms();
 
         farthest_ms = llabs(ms) > llabs(farthest_ms) ? ms : farthest_ms;
     }
     return farthest_ms;
+}
+
+int ll_raise_floor(struct ll_client *c, int64_t token)
+{
+    int64_t latest_us = (wall_ms() + ll_clock_ahead_ms(c) + YEAR_MS) * 1000;
+
+    if (token < 0 || token >= LL_TOKEN_END - 1 || token > latest_us)
+        return ll_fail(c, LL_E_INVAL,
+                       "a floor of %lld is more than a year ahead of the clock",
+                       (long long)token);
+    ll_note_token(c, token);
+    return LL_OK;
 }
 
 void ll_disconnect(struct ll_client *c)

@@ -6,9 +6,6 @@
 
 #include "common/lock/connection.h"
 
-/* A connection that was idle for longer may have been closed by the server. */
-enum { RESTED_MS = 100 };
-
 /* A node that owes an answer for longer than this counts as dead. */
 enum { OWED_MOST_MS = 1000 };
 
@@ -26,20 +23,24 @@ enum { CHECK_NOW = 1 };
 
 /* ---- one node, without waiting ---- */
 
-/* Detects a connection that the server closed while it was idle. Nothing was sent yet,
- * so the call can still be made on a new connection. */
-static void detect_close(struct ll_client *c, struct ll_node *node, int64_t now_ms)
+/* Detects a connection that the server closed while it was idle, or over which it sent
+ * what nobody asked for: a later answer would be taken for another one. Nothing was
+ * sent yet, so the call can still be made on a new connection. */
+static void detect_close(struct ll_client *c, struct ll_node *node)
 {
+    const redisReader *reader = node->conn->reader;
     char byte;
     ssize_t n;
 
-    if (now_ms - node->used_at_ms < RESTED_MS)
+    if (reader->len > reader->pos) { /* a part of it was read with the last answer */
+        ll_node_close(node);
         return;
+    }
     n = recv(node->conn->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
         ll_node_close(node);
     else if (n > 0)
-        ll_talk_step(c, node, POLLIN); /* TLS announces its end with bytes */
+        ll_talk_step(c, node, POLLIN); /* a push, or the end of TLS */
 }
 
 static void refresh_node(struct ll_client *c, struct ll_node *node, int64_t now_ms)
@@ -50,7 +51,7 @@ static void refresh_node(struct ll_client *c, struct ll_node *node, int64_t now_
             ll_node_fail(c, node, ll_fail_at(c, node, LL_E_UNAVAILABLE, ": too slow"));
     }
     if (node->state == LL_UP && node->owed == 0)
-        detect_close(c, node, now_ms);
+        detect_close(c, node);
     ll_node_advance(c, node);
 }
 
@@ -292,8 +293,17 @@ static void check_again(struct ll_client *c, int64_t now_ms)
         read_check(c, &c->nodes[i]);
 }
 
+/* Behind an answer that makes no sense, none is known to belong to its command. */
+static void close_garbled(struct ll_client *c)
+{
+    for (size_t i = 0; (i = ll_next(c, c->garbled, i)) < c->node_ct; i++)
+        ll_node_close(&c->nodes[i]);
+    c->garbled = 0;
+}
+
 int ll_gather(struct ll_client *c, bool is_take)
 {
+    close_garbled(c);
     refresh_all(c);
     check_again(c, is_take ? ll_now_ms() : CHECK_NOW);
     return c->node_ct == 1 ? gather_one(c) : gather_many(c, is_take);

@@ -101,7 +101,6 @@ struct ll_node {
     int64_t asked_ms;           /* the handshake was sent */
     int64_t checked_ms;         /* last check of role, policy and clock, */
     int64_t check_at_ms;        /* and the next; 0: not checked yet */
-    int64_t used_at_ms;
     int64_t retry_at_ms, pause_ms; /* quorum: back-off between tries to connect */
     unsigned redirects;            /* cluster: redirections followed in this try */
     redisReplyObjectFunctions functions; /* hiredis' own, except for arrays: */
@@ -137,6 +136,7 @@ struct ll_client {
     int64_t floor;          /* tokens are higher */
     int64_t limit_ms;       /* end of the present call, on the boot clock */
     int cancel_fd;          /* a readable fd ends the present exchange; -1: none */
+    unsigned garbled;       /* nodes (bits) whose answers made no sense: closed next */
     struct ll_async *async; /* NULL: not attached; only lock_async knows the type: */
     void (*async_detach)(struct ll_client *c);
     void (*async_forget)(struct ll_lock *l);
@@ -184,6 +184,8 @@ int ll_enter(struct ll_client *c);
 /* Ends a call that asked a server and began at event.us: calls the hook. Returns its
  * code. */
 int ll_leave(struct ll_client *c, struct ll_event event);
+/* Later tokens are above this one, which a server gave. */
+void ll_note_token(struct ll_client *c, int64_t token);
 /* ll_copy: another client with the same options, for another thread.
  * ll_is_alike: true if both have the same url, word for word, and prefix. */
 int ll_copy(struct ll_client **out, const struct ll_client *c);

@@ -10,9 +10,13 @@ void ll_fill_give(struct ll_round *r, struct ll_node *node)
 {
     const struct ll_span *s = r->arg;
 
-    ll_eval(r, node, s->n + 1, 1);
+    ll_eval(r, node, s->n + 1, 2);
     ll_put_span(&node->out, s);
-    ll_put_word(&node->out, s->l->mark);
+    if (s->l->seen != NULL)
+        ll_put(&node->out, s->l->seen, s->l->seen_len);
+    else
+        ll_put_word(&node->out, s->l->mark);
+    ll_put_word(&node->out, s->l->seen != NULL ? "whole" : "");
 }
 
 static bool is_same_server(const struct ll_round *r, const struct ll_lock *l, size_t i)
@@ -31,19 +35,18 @@ static int code_of(const struct ll_round *r,
                    const char *const *all,
                    size_t j)
 {
-    bool is_forced = l->mark[0] == '\0';
     size_t ours = 0, foreign = 0, silent = 0;
 
     for (size_t i = 0; i < r->c->node_ct; i++) {
         char said = all[i] != NULL ? all[i][j] : '\0';
 
-        if (said == '1' || (is_forced && said != '\0' && ll_has(r->unanswered, i)) ||
+        if (said == '1' || (l->is_forced && said != '\0' && ll_has(r->unanswered, i)) ||
             (ll_has(slot->gone, i) && is_same_server(r, l, i)))
             ours++;
         foreign += said == '-' ? 1 : 0;
         silent += said == '\0' ? 1 : 0;
     }
-    if (ours >= (is_forced ? 1 : ll_majority(r->c)))
+    if (ours >= (l->is_forced ? 1 : ll_majority(r->c)))
         return LL_OK;
     return foreign > 0 && foreign + silent >= ll_majority(r->c) ? LL_NOT_OWNER
                                                                 : LL_GONE;
@@ -163,29 +166,31 @@ void ll_free(struct ll_lock *l)
 
 /* ---- of others ---- */
 
-/* Releases as if the lock were ours; nonce "": of any holder. *freed: number of keys
- * deleted. */
-static int give_as(struct ll_client *c,
-                   const char *mark,
-                   const struct ll_key *keys,
-                   size_t n,
-                   size_t *freed)
+int64_t ll_value_token(const char *value, size_t len)
 {
-    struct ll_lock *l = ll_new(c);
-    int code;
+    redisReply digits = {.type = REDIS_REPLY_STRING};
 
-    if (l == NULL)
-        return ll_fail_as(c, LL_E_NOMEM);
-    code = ll_store_names(l, keys, n);
+    if (len <= LL_NONCE_HEX + 1 || value[LL_NONCE_HEX] != '|' ||
+        strspn(value, "0123456789abcdef") != LL_NONCE_HEX)
+        return 0;
+    digits.str = (char *)(uintptr_t)value + LL_NONCE_HEX + 1; /* it is only read */
+    digits.len = len - LL_NONCE_HEX - 1;
+    return ll_reply_token(&digits);
+}
+
+/* Releases as if the lock were ours. *freed: number of keys deleted. */
+static int
+give_as(struct ll_lock *l, const struct ll_key *keys, size_t n, size_t *freed)
+{
+    int code = ll_store_names(l, keys, n);
+
     if (code == LL_OK) {
-        (void)snprintf(l->mark, sizeof l->mark, "%s", mark);
         l->uncertain = true; /* all its keys that may be held */
         code = ll_give_all(l);
-        for (size_t i = 0; code >= 0 && i < n; i++)
-            *freed += l->slots[i].code == LL_OK ? 1 : 0;
     }
-    ll_free(l);
-    return code < 0 ? code : LL_OK;
+    for (size_t i = 0; code >= 0 && i < n; i++)
+        *freed += l->slots[i].code == LL_OK ? 1 : 0;
+    return code;
 }
 
 int ll_release_dead(struct ll_client *c,
@@ -194,8 +199,8 @@ int ll_release_dead(struct ll_client *c,
                     size_t n,
                     size_t *freed)
 {
-    char mark[LL_NONCE_SIZE + 1];
     int code = ll_enter(c);
+    struct ll_lock *l;
 
     *freed = 0;
     if (code != LL_OK)
@@ -203,16 +208,37 @@ int ll_release_dead(struct ll_client *c,
     if (strspn(nonce, "0123456789abcdef") != LL_NONCE_HEX ||
         nonce[LL_NONCE_HEX] != '\0')
         return ll_fail(c, LL_E_INVAL, "a nonce is %d hexadecimal digits", LL_NONCE_HEX);
-    (void)snprintf(mark, sizeof mark, "%s|", nonce);
-    return give_as(c, mark, keys, n, freed);
+    l = ll_new(c);
+    if (l == NULL)
+        return ll_fail_as(c, LL_E_NOMEM);
+    (void)snprintf(l->mark, sizeof l->mark, "%s|", nonce);
+    code = give_as(l, keys, n, freed);
+    ll_free(l);
+    return code < 0 ? code : LL_OK;
 }
 
-int ll_force_release(struct ll_client *c, const struct ll_key *key)
+int ll_force_release(struct ll_client *c,
+                     const struct ll_key *key,
+                     const char *value,
+                     size_t value_len)
 {
     size_t freed = 0;
     int code = ll_enter(c);
+    struct ll_lock *l;
 
-    if (code == LL_OK)
-        code = give_as(c, "", key, 1, &freed);
-    return code == LL_OK && freed == 0 ? LL_GONE : code;
+    if (code != LL_OK)
+        return code;
+    l = ll_new(c);
+    if (l == NULL)
+        return ll_fail_as(c, LL_E_NOMEM);
+    l->is_forced = true;
+    l->seen = value != NULL ? value : "";
+    l->seen_len = value != NULL ? value_len : 0;
+    if (value != NULL && ll_value_token(value, value_len) > 0) { /* of all nodes */
+        l->seen = NULL;
+        (void)memcpy(l->mark, value, LL_NONCE_HEX + 1);
+    }
+    code = give_as(l, key, 1, &freed);
+    ll_free(l);
+    return code;
 }

@@ -78,6 +78,9 @@ struct ll_lock {
     char nonce[LL_NONCE_HEX + 1];
     char mark[LL_NONCE_HEX + 2]; /* "nonce|": a value that begins with it is ours */
     char *nonce_copy;            /* may be NULL */
+    bool is_forced;              /* a release of a holder that an operator saw: */
+    const char *seen; /* by this whole value, "" for no string; NULL: by mark */
+    size_t seen_len;
     int64_t token;
     _Atomic int64_t deadline_ms; /* local boot clock, drift taken off */
     _Atomic int64_t progress_ms; /* last ll_progress */
@@ -129,8 +132,10 @@ void ll_clear(struct ll_lock *l);
 int ll_new_nonce(struct ll_lock *l);
 /* Deadline of a lease that is asked for now, less the clock drift. */
 int64_t ll_deadline(uint32_t lease_ms);
-/* LL_E_INVAL if the lease is 0 or longer than a quorum allows. */
+/* LL_E_INVAL if the lease is 0 or longer than a quorum allows; or if the mode is none
+ * of the three. */
 int ll_check_lease(const struct ll_lock *l, uint32_t lease_ms);
+int ll_check_mode(const struct ll_lock *l, int mode);
 /* True if the lock was not lost and its lease runs: nobody else can hold it. */
 bool ll_was_valid(const struct ll_lock *l);
 /* The next held key from i on; l->n when there is none. */
@@ -201,6 +206,8 @@ size_t ll_pick(const struct ll_lock *l, size_t *index);
 int ll_read_give(const struct ll_round *r, const struct ll_span *s, bool was_valid);
 /* Releases the keys of a lock that may be held, within the present call. */
 int ll_give_all(struct ll_lock *l);
+/* The token of a value "nonce|token"; 0: it is not one of ours. */
+int64_t ll_value_token(const char *value, size_t len);
 
 /* ---- renew: a renewal reads only those members of a lock that its thread does not
  * change before ll_renew_forget returns: names, nonce, held keys. ---- */

@@ -23,20 +23,6 @@ static void fill(struct ll_round *r, struct ll_node *node)
 
 /* ---- one key ---- */
 
-/* Takes "nonce|token" apart; 0: not a value of ours. */
-static int64_t token_of(const redisReply *value)
-{
-    redisReply digits = {.type = REDIS_REPLY_STRING};
-
-    if (value->len <= LL_NONCE_HEX + 1 ||
-        strspn(value->str, "0123456789abcdef") != LL_NONCE_HEX ||
-        value->str[LL_NONCE_HEX] != '|')
-        return 0;
-    digits.str = value->str + LL_NONCE_HEX + 1;
-    digits.len = value->len - LL_NONCE_HEX - 1;
-    return ll_reply_token(&digits);
-}
-
 /* Leaves out a key that has gone since; reports one of another type. */
 static void
 tell(const struct ll_client *c, redisReply *const *key, ll_held_fn fn, void *arg)
@@ -52,7 +38,9 @@ tell(const struct ll_client *c, redisReply *const *key, ll_held_fn fn, void *arg
     if (value->type == REDIS_REPLY_STRING) {
         size_t most, n;
 
-        held.token = token_of(value);
+        held.value = value->str;
+        held.value_len = value->len;
+        held.token = ll_value_token(value->str, value->len);
         most = held.token > 0 ? LL_NONCE_HEX : HOLDER - 4;
         n = value->len < most ? value->len : most;
         for (size_t i = 0; i < n; i++)

@@ -157,6 +157,13 @@ int ll_check_lease(const struct ll_lock *l, uint32_t lease_ms)
     return LL_OK;
 }
 
+int ll_check_mode(const struct ll_lock *l, int mode)
+{
+    return mode == LL_ALL || mode == LL_ANY || mode == LL_ONE
+               ? LL_OK
+               : ll_fail(l->client, LL_E_INVAL, "there is no mode %d", mode);
+}
+
 bool ll_was_valid(const struct ll_lock *l)
 {
     return !l->lost && ll_now_ms() < l->deadline_ms;

@@ -223,9 +223,11 @@ const char *ll_error(const struct ll_client *c);
 int64_t ll_clock_ahead_ms(const struct ll_client *c);
 
 /* All later tokens are higher than this one. Pass the highest fence of a row that
- * refused a token. A lower value changes nothing; the highest allowed is
- * 2^53 - 2^40 - 2. */
-void ll_raise_floor(struct ll_client *c, int64_t token);
+ * refused a token. A lower value changes nothing. LL_E_INVAL: below 0, or more than a
+ * year ahead of the server's clock (before ll_connect: of ours) or of 2^53 - 2^40 - 2:
+ * such a fence is damaged, and tokens above it would leave no room for those of the
+ * clock. */
+LL_MUST_CHECK int ll_raise_floor(struct ll_client *c, int64_t token);
 
 /* ---- locks ---- */
 
@@ -384,6 +386,8 @@ struct ll_held {
     const char *name; /* without the prefix; followed by a zero byte */
     size_t len;
     const char *holder; /* nonce, or what another client wrote, as printable text */
+    const char *value;  /* the bytes that the key holds; NULL: it holds no string */
+    size_t value_len;
     int64_t token;
     int64_t left_ms;
 };
@@ -407,10 +411,15 @@ LL_MUST_CHECK int ll_release_dead(struct ll_client *c,
  * listed node by node: a key is reported once for each node that has it. */
 LL_MUST_CHECK int ll_list(struct ll_client *c, ll_held_fn fn, void *arg);
 
-/* Deletes a key of any holder (in a quorum, on every node that answers). LL_OK: the key
- * existed; LL_GONE: it did not. Only the fence of the resource keeps the old holder out
- * then; journal the call. */
-LL_MUST_CHECK int ll_force_release(struct ll_client *c, const struct ll_key *key);
+/* Deletes a key of the holder that ll_list told of, by its value (in a quorum, on every
+ * node that answers): a lock that somebody else took since stays. LL_OK: it was held
+ * so, or an earlier try, whose answer was lost, may have deleted it; LL_GONE: nobody
+ * holds it; LL_NOT_OWNER: somebody else does. Only the fence of the resource keeps the
+ * old holder out then; journal the call. */
+LL_MUST_CHECK int ll_force_release(struct ll_client *c,
+                                   const struct ll_key *key,
+                                   const char *value,
+                                   size_t value_len);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

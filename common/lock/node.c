@@ -166,9 +166,8 @@ void ll_node_checked(struct ll_client *c, struct ll_node *node)
     node->state = LL_UP;
     node->failure = LL_OK;
     node->pause_ms = 0;
-    node->used_at_ms = ll_now_ms();
-    node->checked_ms = node->used_at_ms;
-    node->check_at_ms = node->used_at_ms + LL_CHECK_MS;
+    node->checked_ms = ll_now_ms();
+    node->check_at_ms = node->checked_ms + LL_CHECK_MS;
 }
 
 static int read_handshake(struct ll_client *c, struct ll_node *node)

@@ -1,9 +1,14 @@
--- KEYS: last token, lock ...  ARGV: mark ("nonce|"; empty: whoever has it)
--- Deletes the keys whose value begins with the mark, and pushes one wake-up for each that is waited for. Answers one
--- character a key: 1 deleted, 0 gone, - somebody else's.
+-- KEYS: last token, lock ...  ARGV: mark ("nonce|"), how: '' or 'whole'
+-- Deletes the keys whose value begins with the mark, or with 'whole' is the mark (empty: a key of another type, too), and
+-- pushes one wake-up for each that is waited for. Answers one character a key: 1 deleted, 0 gone, - somebody else's.
 local call, find, prefix = redis.call, string.find, string.sub(KEYS[1], 1, -6) -- the first key is <prefix>!last
 local held = call('MGET', unpack(KEYS, 2))
-local mark, first, mine, base, answer, alike = ARGV[1], held[1], {}, 0, {}, true
+local mark, whole, first, mine, base, answer, alike = ARGV[1], ARGV[2] == 'whole', held[1], {}, 0, {}, true
+
+local function is_ours(value)
+  if whole then return value == mark end
+  return find(value, mark, 1, true) == 1
+end
 
 for i = 2, #held do
   if held[i] ~= first then
@@ -11,13 +16,13 @@ for i = 2, #held do
     break
   end
 end
-if alike and first and find(first, mark, 1, true) == 1 then -- as nearly always: one value, and one comparison tells of all
+if alike and first and is_ours(first) then -- as nearly always: one value, and one comparison tells of all
   call('DEL', unpack(KEYS, 2))
   mine, base, answer[1] = KEYS, 1, string.rep('1', #held)
 else
   for i = 1, #held do
-    local value = held[i] or (mark == '' and call('EXISTS', KEYS[i + 1]) == 1 and 'of another type')
-    if value and find(value, mark, 1, true) == 1 then
+    local value = held[i] or (whole and call('EXISTS', KEYS[i + 1]) == 1 and '') -- no string
+    if value and is_ours(value) then
       mine[#mine + 1] = KEYS[i + 1]
       answer[i] = '1'
     else

@@ -90,19 +90,16 @@ static int read_answer(struct ll_round *r, size_t i)
 static void try_once(struct ll_round *r, unsigned who)
 {
     struct ll_client *c = r->c;
-    int64_t now_ms;
 
     for (size_t i = 0; (i = ll_next(c, who, i)) < c->node_ct; i++) {
         ll_talk_begin(&c->nodes[i], c->nodes[i].is_asking ? 2 : 1);
         r->fill(r, &c->nodes[i]);
     }
     ll_talk(c, who, ll_reply_deadline(c, r->node_ms), r->enough, r);
-    now_ms = ll_now_ms();
     for (size_t i = 0; (i = ll_next(c, who, i)) < c->node_ct; i++) {
         struct ll_node *node = &c->nodes[i];
 
         r->codes[i] = node->code == LL_OK ? read_answer(r, i) : node->code;
-        node->used_at_ms = now_ms;
         if (r->codes[i] == LL_OK)
             r->answered |= 1U << i;
         else if (r->codes[i] == LL_E_UNCERTAIN)

@@ -92,6 +92,8 @@ int ll_take_all(struct ll_lock *l,
     struct ll_client *c = l->client;
     int code = ll_check_lease(l, lease_ms);
 
+    if (code == LL_OK)
+        code = ll_check_mode(l, (int)mode);
     if (code != LL_OK)
         return code;
     if (l->async_call != NULL)

@@ -82,9 +82,23 @@ static void write_some(struct ll_client *c, struct ll_node *node)
     }
 }
 
-static void keep_reply(struct ll_node *node, redisReply *reply)
+/* A message that nobody asked for, over the caller's connection (RESP3). */
+static bool is_push(const redisReply *reply)
 {
-    if (node->owed > 0) { /* of an earlier exchange */
+#ifdef REDIS_REPLY_PUSH
+    return reply->type == REDIS_REPLY_PUSH;
+#else
+    return reply == NULL;
+#endif
+}
+
+/* False: the answer belongs to no command, so none that came or comes does for certain.
+ */
+static bool keep_reply(struct ll_node *node, redisReply *reply)
+{
+    if (is_push(reply)) {
+        freeReplyObject(reply);
+    } else if (node->owed > 0) { /* of an earlier exchange */
         node->owed--;
         node->owed_since_ms = ll_now_ms(); /* the node is slow, not dead */
         freeReplyObject(reply);
@@ -93,8 +107,10 @@ static void keep_reply(struct ll_node *node, redisReply *reply)
         if (node->reply_ct == node->wanted)
             node->code = LL_OK;
     } else {
-        freeReplyObject(reply); /* an answer without a command */
+        freeReplyObject(reply);
+        return false;
     }
+    return true;
 }
 
 static void read_some(struct ll_client *c, struct ll_node *node)
@@ -119,8 +135,11 @@ static void read_some(struct ll_client *c, struct ll_node *node)
                 broke(c, node, node->conn->reader->errstr);
                 return;
             }
-            if (got != NULL)
-                keep_reply(node, got);
+            if (got != NULL && !keep_reply(node, got)) {
+                node->code = LL_BUSY;
+                broke(c, node, "an answer that nobody asked for");
+                return;
+            }
         } while (got != NULL);
     } while (is_layered && ll_now_ms() < c->limit_ms);
 }

@@ -314,7 +314,7 @@ static int vote_span(struct ll_span *s, enum ll_mode mode)
     (void)is_decided(&v.round); /* reads the answers that came last */
     if ((choose_token(&v) || mode == LL_ANY) && v.token > 0 && !is_settled(&v))
         write_back(&v);
-    ll_raise_floor(c, v.token);
+    ll_note_token(c, v.token);
     return conclude(&v, v.round.who);
 }
 

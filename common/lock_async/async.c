@@ -1,13 +1,89 @@
 /* async: the calls for event loops: attaches a redisAsyncContext, and begins an
  * acquire, an extend or a release that ends with a callback. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/lock_async/async.h"
 
+/* ---- the end of a connection ---- */
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static struct ll_async *first;
+
+/* The next connection of the same adapter, from a on. */
+static struct ll_async *of_adapter(struct ll_async *a, const void *adapter)
+{
+    while (a != NULL && a->adapter != adapter)
+        a = a->next;
+    return a;
+}
+
+static void unlink_it(struct ll_async *a)
+{
+    if (a->link == NULL)
+        return;
+    *a->link = a->next;
+    if (a->next != NULL)
+        a->next->link = a->link;
+    a->link = NULL;
+}
+
+/* hiredis calls it in place of the adapter's, before it frees the context. */
+static void on_end(void *adapter)
+{
+    void (*clean_up)(void *adapter) = NULL;
+    struct ll_async *a;
+
+    (void)pthread_mutex_lock(&mutex);
+    while ((a = of_adapter(first, adapter)) != NULL) {
+        clean_up = a->clean_up;
+        a->ac = NULL;
+        a->is_over = true;
+        unlink_it(a);
+    }
+    (void)pthread_mutex_unlock(&mutex);
+    if (clean_up != NULL)
+        clean_up(adapter);
+}
+
+/* Several clients may use a connection. */
+static void watch(struct ll_async *a)
+{
+    struct ll_async *other;
+
+    (void)pthread_mutex_lock(&mutex);
+    a->adapter = a->ac->ev.data;
+    a->clean_up = a->ac->ev.cleanup;
+    other = of_adapter(first, a->adapter);
+    if (other != NULL)
+        a->clean_up = other->clean_up;
+    a->ac->ev.cleanup = on_end;
+    a->next = first;
+    a->link = &first;
+    if (first != NULL)
+        first->link = &a->next;
+    first = a;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+static void unwatch(struct ll_async *a)
+{
+    (void)pthread_mutex_lock(&mutex);
+    unlink_it(a);
+    if (a->ac != NULL && of_adapter(first, a->adapter) == NULL)
+        a->ac->ev.cleanup = a->clean_up;
+    a->ac = NULL;
+    (void)pthread_mutex_unlock(&mutex);
+}
+
+/* ---- attaching ---- */
+
 /* Used when the client is closed or attached to another connection. */
 static void detach(struct ll_client *c)
 {
+    if (c->async != NULL)
+        unwatch(c->async);
     ll_async_leave(c->async);
     c->async = NULL;
 }
@@ -46,6 +122,7 @@ int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac)
     node = &a->own.nodes[0];
     (void)strcpy(node->address.host, "the loop's connection");
     ll_talk_begin(node, SHAKE_CT); /* allocates room for all later answers */
+    watch(a);
     c->async = a;
     c->async_detach = detach;
     c->async_forget = forget;
@@ -73,9 +150,10 @@ static int check(struct ll_lock *l, const struct ll_async_call *q)
         return ll_fail(c, LL_E_INVAL, "the lock is held, or is not");
     if (q->kind == LL_EV_EXTEND && l->lost)
         return ll_fail_as(c, LL_LOST);
-    if (c->async == NULL || c->async->ac == NULL)
+    if (c->async == NULL || c->async->is_over)
         return ll_fail(c, LL_E_UNAVAILABLE, "the client is attached to no connection");
-    return q->kind == LL_EV_RELEASE ? LL_OK : ll_check_lease(l, q->lease_ms);
+    code = q->kind == LL_EV_RELEASE ? LL_OK : ll_check_lease(l, q->lease_ms);
+    return code == LL_OK ? ll_check_mode(l, (int)q->mode) : code;
 }
 
 static int begin(struct ll_async_call q, const struct ll_key *keys, size_t n)

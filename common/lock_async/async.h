@@ -30,10 +30,15 @@ struct ll_async_call {
     struct ll_kept kept;
 };
 
-/* One connection. */
+/* One connection. Its adapter's clean-up tells of its end, also when no call is under
+ * way: hiredis frees the context then. */
 struct ll_async {
-    redisAsyncContext *ac; /* NULL: it has ended */
-    struct ll_client own;  /* nodes[0]: buffer of commands, and answers */
+    redisAsyncContext *ac; /* NULL: it has been freed */
+    bool is_over;          /* no answer comes any more */
+    void *adapter;         /* as passed to */
+    void (*clean_up)(void *adapter);
+    struct ll_async *next, **link; /* of all connections; link NULL: not among them */
+    struct ll_client own;          /* nodes[0]: buffer of commands, and answers */
     size_t users; /* the client, plus one for each answer to come (maybe NULL) */
     struct ll_async_call handshake;
     struct ll_async_call *waiting; /* calls that wait for the handshake under way */

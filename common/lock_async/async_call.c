@@ -32,7 +32,7 @@ static int hand_over(struct ll_async *a, redisCallbackFn *fn, void *arg)
 
     if (t->is_short)
         code = ll_fail_as(&a->own, LL_E_NOMEM);
-    else if (a->ac == NULL ||
+    else if (a->is_over || a->ac == NULL ||
              redisAsyncFormattedCommand(a->ac, fn, arg, t->at, t->size) != REDIS_OK)
         code = ll_fail(&a->own, LL_E_UNAVAILABLE, "the connection ends");
     t->size = 0;
@@ -187,7 +187,7 @@ static int read_take(struct ll_async_call *call, redisReply *reply)
     ll_note_grants(l);
     for (size_t i = 0; i < l->n; i++)
         l->slots[i].grants = l->slots[i].held ? 1 : 0;
-    ll_raise_floor(l->client, l->token);
+    ll_note_token(l->client, l->token);
     if (l->granted > 0 && ll_now_ms() >= l->deadline_ms)
         code = ll_fail(own, LL_E_UNAVAILABLE, "the answer came after the lease");
     if (code < 0 && (reply == NULL || l->granted > 0 || ll_is_half_done(code))) {
@@ -229,7 +229,7 @@ static void on_answer(redisAsyncContext *ac, void *answer, void *arg)
 
     (void)ac;
     if (answer == NULL) {
-        a->ac = NULL;
+        a->is_over = true;
         (void)ll_fail(&a->own, 0, "the connection has ended");
     }
     if (call == &a->handshake)

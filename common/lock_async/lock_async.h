@@ -28,8 +28,9 @@ typedef void (*ll_done_fn)(struct ll_lock *l, int code, void *arg);
  * it stays the caller's and must not be subscribed. One server, without `replicas`:
  * else LL_E_INVAL. Call redisAsyncSetTimeout (hiredis 1.0) to bound the wait for an
  * answer. When the connection has ended (redisAsyncSetDisconnectCallback), attach the
- * next one, or NULL: none. Calls under way on the former connection still end with
- * their callback. The blocking calls of c use their own connection. */
+ * next one, or NULL: none; until then every call is LL_E_UNAVAILABLE. Calls under way
+ * on the former connection still end with their callback. The blocking calls of c use
+ * their own connection. */
 LL_MUST_CHECK int ll_async_attach(struct ll_client *c, struct redisAsyncContext *ac);
 
 /* LL_OK: done will be called. With any other code it will not: LL_E_INVAL (a call of

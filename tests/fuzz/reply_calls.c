@@ -125,7 +125,12 @@ static int release_dead(struct run *r)
 
 static int force(struct run *r)
 {
-    return ll_force_release(r->client, &r->keys[0]);
+    static const char *const values[] = {
+        NULL, "", "a client", "0123456789abcdef0123456789abcdef|1700000000000000"};
+    const char *value = values[pick(4)];
+
+    return ll_force_release(r->client, &r->keys[0], value,
+                            value != NULL ? strlen(value) : 0);
 }
 
 static void check_held(const struct ll_held *held, void *arg)
@@ -152,7 +157,7 @@ static int connection(struct run *r)
     if (r->chosen == 0)
         ll_disconnect(r->client);
     else if (r->chosen == 1)
-        ll_raise_floor(r->client, LL_TOKEN_END - 1 - pick(4));
+        (void)!ll_raise_floor(r->client, LL_TOKEN_END - 1 - pick(4));
     return ll_connect(r->client);
 }
 
@@ -205,7 +210,7 @@ static const struct {
              {"release", release, GIVEN, false},
              {"release", release, GIVEN, false},
              {"dead", release_dead, OK, false},
-             {"force", force, OK | 1 << LL_GONE, false},
+             {"force", force, GIVEN, false},
              {"connect", connection, OK, false},
              {"renew", renew, KEPT, false},
              {"list", list, OK, false},

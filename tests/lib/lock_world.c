@@ -85,11 +85,39 @@ const struct ll_key *lock_keys(size_t n, int digits)
     return keys;
 }
 
-int lock_force(struct ll_client *c, const char *name)
+static void note_holder(const struct ll_held *held, void *arg)
 {
-    const struct ll_key key = {name, strlen(name)};
+    struct lock_holder *h = arg;
 
-    return ll_force_release(c, &key);
+    if (strcmp(held->name, h->name) != 0)
+        return;
+    h->is_there = true;
+    h->has_text = held->value != NULL;
+    h->len = h->has_text ? held->value_len : 0;
+    assert_true(h->len < sizeof h->value);
+    if (h->has_text)
+        (void)memcpy(h->value, held->value, h->len);
+}
+
+int lock_see(struct ll_client *c, const char *name, struct lock_holder *h)
+{
+    *h = (struct lock_holder){.name = name};
+    return ll_list(c, note_holder, h);
+}
+
+int lock_force(struct ll_client *c, const struct lock_holder *h)
+{
+    const struct ll_key key = {h->name, strlen(h->name)};
+
+    return ll_force_release(c, &key, h->has_text ? h->value : NULL, h->len);
+}
+
+int lock_force_any(struct ll_client *c, const char *name)
+{
+    struct lock_holder h;
+    int code = lock_see(c, name, &h);
+
+    return code == LL_OK ? lock_force(c, &h) : code;
 }
 
 int lock_wait_in_vain(struct ll_lock *l,

@@ -86,8 +86,19 @@ enum { LOCK_SOON_MS = 30000 };
  * until the next call. At most LL_KEYS_MAX. */
 const struct ll_key *lock_keys(size_t n, int digits);
 
-/* ll_force_release of a name that is a C string. */
-int lock_force(struct ll_client *c, const char *name);
+/* The holder of a name, as ll_list told; in a quorum the last node that did. */
+struct lock_holder {
+    const char *name;
+    char value[256];
+    size_t len;
+    bool is_there, has_text;
+};
+
+int lock_see(struct ll_client *c, const char *name, struct lock_holder *h);
+int lock_force(struct ll_client *c, const struct lock_holder *h);
+
+/* Both, one after the other; LL_GONE when nobody holds it. */
+int lock_force_any(struct ll_client *c, const char *name);
 
 /* ll_acquire_wait of keys that somebody holds. On a busy machine the answer to its last
  * attempt may come too late, which is a fault; then it waits once more. */

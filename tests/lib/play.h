@@ -37,11 +37,12 @@
  *   a close_renewer             its locks are left to their leases
  *   a stepped                   a renewer without a thread; before "a renew"
  *   a progress, a round: N      of such a one: a round where one is due; N losses were told
- *   a floor TOKEN
- *   a force KEY, a list: COUNT, a dead WHOSE KEYS: COUNT
+ *   a floor SECONDS             so far ahead of now
+ *   a see KEY, a force KEY      from the holder that was seen, or from whoever holds it
+ *   a list: COUNT, a dead WHOSE KEYS: COUNT
  * questions:
  *   a valid [MARGIN], a invalid [MARGIN], a left, a granted
- *   a key INDEX: CODE, a busy INDEX: MS, a token: N
+ *   a key INDEX: CODE, a busy INDEX: MS, a token: N, a ahead: SECONDS of it
  *   a error: PART OF ITS TEXT, a verify left: MS
  * of the servers:
  *   set KEY [MS], del KEY       as another program does it, on every node

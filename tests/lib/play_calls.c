@@ -1,4 +1,6 @@
 /* play_calls: the calls of the library, as steps name them. */
+#include <time.h>
+
 #include "tests/lib/play_inside.h"
 
 enum { TRIES = 20, TOLD_EARLY_MS = 1000, SLOW_MS = 10000 };
@@ -158,8 +160,6 @@ static struct play_answer call_plain(const struct call *c)
         ll_disconnect(c->a->c);
     else if (is(c, "everywhere"))
         quorum_connect(playing.w, c->a->c);
-    else if (is(c, "floor"))
-        ll_raise_floor(c->a->c, play_number(c->s, 2, 0));
     else if (is(c, "progress"))
         ll_progress(c->l);
     else if (is(c, "stepped"))
@@ -171,14 +171,33 @@ static struct play_answer call_plain(const struct call *c)
     return play_nothing();
 }
 
+static int64_t wall_s(void)
+{
+    return (int64_t)time(NULL);
+}
+
+static struct play_answer call_floor(const struct call *c)
+{
+    int64_t s = wall_s() + play_number(c->s, 2, 0);
+
+    return play_code_of(c->a, ll_raise_floor(c->a->c, s * 1000000));
+}
+
+static struct play_answer call_holder(const struct call *c)
+{
+    const char *name = play_word(c->s, 2);
+
+    return play_code_of(c->a, is(c, "see") ? play_see(c->a->c, name)
+                                           : play_force(c->a->c, name));
+}
+
 /* Calls of one line, whose answer is a code. */
 static struct play_answer call_code(const struct call *c)
 {
     return play_code_of(c->a, is(c, "connect") ? ll_connect(c->a->c)
                               : is(c, "extend")
                                   ? ll_extend(c->l, number(c, 2, PLAY_LEASE_MS))
-                              : is(c, "force") ? lock_force(c->a->c, play_word(c->s, 2))
-                                               : ll_key_code(c->l, number(c, 2, 0)));
+                                  : ll_key_code(c->l, number(c, 2, 0)));
 }
 
 static void count_held(const struct ll_held *held, void *n)
@@ -252,6 +271,7 @@ static struct play_answer ask_number(const struct call *c)
                           : is(c, "granted") ? (long long)ll_granted(c->l)
                           : is(c, "busy")    ? ll_key_busy_ms(c->l, n)
                           : is(c, "losses")  ? c->a->told.times
+                          : is(c, "ahead")   ? ll_token(c->l) / 1000000 - wall_s()
                                              : ll_token(c->l));
 }
 
@@ -274,7 +294,8 @@ static const struct {
              {"end", call_end},
              {"connect", call_code},
              {"extend", call_code},
-             {"force", call_code},
+             {"see", call_holder},
+             {"force", call_holder},
              {"key", call_code},
              {"verify", call_verify},
              {"release", call_release},
@@ -282,7 +303,7 @@ static const struct {
              {"abandon", call_plain},
              {"disconnect", call_plain},
              {"everywhere", call_plain},
-             {"floor", call_plain},
+             {"floor", call_floor},
              {"renewed", call_plain},
              {"stepped", call_plain},
              {"close_renewer", call_plain},
@@ -300,6 +321,7 @@ static const struct {
              {"granted", ask_number},
              {"busy", ask_number},
              {"token", ask_number},
+             {"ahead", ask_number},
              {"error", ask_error}};
 
 struct play_answer play_call(const struct play_step *s)

@@ -53,6 +53,11 @@ struct play_own {
 
 extern struct play_own play_own;
 
+/* Notes the holder of a key; and takes the key from the holder that was noted, or from
+ * whoever holds it. */
+int play_see(struct ll_client *c, const char *name);
+int play_force(struct ll_client *c, const char *name);
+
 /* Carries a step out, on servers or by a call. */
 struct play_answer play_act(struct play_step *s);
 

@@ -182,3 +182,22 @@ enum ll_mode play_mode_of(const char *word)
            : strcmp(word, "one") == 0 ? LL_ONE
                                       : LL_ALL;
 }
+
+/* ---- holders of keys ---- */
+
+static struct lock_holder seen;
+static char seen_name[LL_KEY_MAX + 1];
+
+int play_see(struct ll_client *c, const char *name)
+{
+    (void)snprintf(seen_name, sizeof seen_name, "%s", name);
+    return lock_see(c, seen_name, &seen);
+}
+
+int play_force(struct ll_client *c, const char *name)
+{
+    if (!seen.is_there || strcmp(seen.name, name) != 0)
+        return lock_force_any(c, name);
+    seen.is_there = false;
+    return lock_force(c, &seen);
+}

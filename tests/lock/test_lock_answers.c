@@ -53,7 +53,7 @@ PLAY_ONE(answer_lost_and_server_away_may_be_released_later,
          "copies k: 1; proxy pass; await p release; copies k: 0");
 
 PLAY_ONE(force_release_with_a_lost_answer_is_asked_again,
-         "p force first: gone; a take k; proxy cut_after EVALSHA; p force k; "
+         "p force first: gone; a take k; p see k; proxy cut_after EVALSHA; p force k; "
          "proxy cuts: 1; copies k: 0");
 
 PLAY_ONE(dead_holder_is_freed_although_the_answer_was_lost,

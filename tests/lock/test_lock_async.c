@@ -20,8 +20,8 @@ PLAY_CASE(play_on_one, loop_takes_extends_and_releases)
 
 /* After FLUSHALL the server's clock alone would be too low. */
 PLAY_ONE(token_is_above_the_floor_and_above_the_last_one,
-         "l attach; l floor 4503599627370496; l try k; "
-         "l token: 4503599627370497-9007199254740991; l release; redis FLUSHALL; "
+         "l attach; l floor 43200; l try k; l ahead: 43000-43200; l release; "
+         "redis FLUSHALL; "
          "l try k; l release; redis FLUSHALL; l try k; l release");
 
 PLAY_ONE(loop_is_told_of_a_busy_key_and_of_a_lost_one,
@@ -294,6 +294,30 @@ PLAY_FRESH(replica_is_refused_and_a_demoted_primary_at_once,
            "l attach; l try k; redis REPLICAOF 127.0.0.1 1; l extend: readonly; "
            "l extend: readonly; l error: is a replica; l valid; "
            "redis REPLICAOF NO ONE; l release");
+
+/* The program has set no callback that tells it. */
+/* Guarantee: A call over a connection of the event loop that has ended while it rested
+ * is unavailable. */
+LOCK_CASE(connection_that_ended_at_rest_is_unavailable)
+{
+    struct loop *loop = loop_open(&plain);
+
+    loop->ac = redisAsyncConnectUnix(lock_server.url + strlen("unix://"));
+    assert_int_equal(redisLibeventAttach(loop->ac, loop->base), REDIS_OK);
+    assert_int_equal(ll_async_attach(loop->c, loop->ac), LL_OK);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_OK);
+    loop_run_until(loop, 1);
+    assert_int_equal(loop->code, LL_OK);
+    loop->ac = NULL; /* hiredis frees it */
+    lock_raw_do(w, "CLIENT KILL TYPE normal SKIPME yes");
+    for (int i = 0; i < 20; i++) {
+        (void)event_base_loop(loop->base, EVLOOP_NONBLOCK);
+        fixture_pause_ms(10);
+    }
+    assert_int_equal(ll_async_extend(loop->l, 60000, on_done, loop), LL_E_UNAVAILABLE);
+    fixture_assert_contains(ll_error(loop->c), "attached to no connection");
+    loop_close(loop);
+}
 
 LOCK_CASE(server_that_is_not_there_is_unavailable)
 {

@@ -166,6 +166,13 @@ PLAY(force_release_frees_whoever_holds_it,
      "a everywhere; b everywhere; a take k; copies k: all; b force k; copies k: 0; "
      "b force k: gone; a extend: lost; b take k; a release: not_owner");
 
+/* Guarantee: A forced release leaves a lock that somebody else took since the operator
+ * saw its holder. */
+PLAY(force_release_leaves_who_took_it_since,
+     "a everywhere; b everywhere; a take k; b see k; a release; a2 take k; "
+     "b force k: not_owner; a2 extend; a2 release; b take k; b see k; b release; "
+     "b force k: gone");
+
 /* Guarantee: A dead holder's nonce frees exactly its keys. */
 PLAY(dead_holder_is_freed_of_its_keys_and_nobody_else,
      "a everywhere; c everywhere; a all x,y; copies x: all; copies y: all; b take z; "

@@ -56,7 +56,7 @@ PLAY_CASE(play_on_one, clock_set_back_and_data_lost_give_lower_tokens_up_to_the_
     playing.last_token = 0;
     play("b take k; b release");
     assert_true(ll_token(play_lock("b")) < before);
-    ll_raise_floor(play_client("b"), before);
+    assert_int_equal(ll_raise_floor(play_client("b"), before), LL_OK);
     playing.last_token = before;
     play("b take k; b release");
 }

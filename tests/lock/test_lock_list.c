@@ -81,7 +81,7 @@ LOCK_CASE(list_of_a_server_that_is_not_there_is_unavailable)
     struct listing list = {0};
 
     assert_int_equal(ll_list(c, note, &list), LL_E_UNAVAILABLE);
-    assert_int_equal(lock_force(c, "x"), LL_E_UNAVAILABLE);
+    assert_int_equal(lock_force_any(c, "x"), LL_E_UNAVAILABLE);
 }
 
 /* ---- the dead ---- */

@@ -1,4 +1,6 @@
 /* Connections: what ends them while they rest, and those that the caller hands in. */
+#include <sys/socket.h>
+
 #include "tests/lib/play.h"
 #include "tests/lib/tls_world.h"
 
@@ -154,4 +156,27 @@ CASE(connection_handed_in_may_speak_tls, .group = &tls)
     CLIENT *c = client_by_hand(connect_with_tls, NULL);
 
     use_by_hand(c, l);
+}
+
+/* ---- answers that nobody asked for ---- */
+
+static const struct {
+    const char *name;
+    int rest_ms; /* between the surplus answer and the next call */
+} surpluses[] = {{"just_now", 10}, {"long_ago", 200}};
+
+/* A second command was sent over the connection: its answer looks like a grant. */
+/* Guarantee: An answer that nobody asked for is never taken for that of a call. */
+CASE_ROWS_IN(lock_group, struct lock_world, surplus_answer_grants_nothing, surpluses)
+{
+    static const char more[] =
+        "*3\r\n$4\r\nEVAL\r\n$33\r\nreturn {'ok', '1700000000000000'}\r\n$1\r\n0\r\n";
+
+    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    assert_int_equal(ll_connect(w->b), LL_OK);
+    assert_int_equal(send(w->b->nodes[0].conn->fd, more, sizeof more - 1, 0),
+                     sizeof more - 1);
+    fixture_pause_ms(row->rest_ms);
+    promise_int_equal(ll_try(w->lb, "one", 60000), LL_BUSY);
+    assert_true(ll_valid(w->la, 0));
 }

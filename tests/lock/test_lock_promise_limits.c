@@ -131,3 +131,20 @@ LOCK_CASE(wait_ends_at_its_limit)
     assert_in_range(time_hasty("unix:///nowhere/redis.sock", 500), 500, 500 + OVER_MS);
     assert_in_range(time_hasty(fake.url, 200), 200, 200 + OVER_MS);
 }
+
+static const struct {
+    const char *name;
+    int mode;
+} modes[] = {{"above", 3}, {"far_above", 7}, {"below", -1}};
+
+/* Guarantee: A mode that is none of the three is refused. */
+CASE_ROWS_IN(lock_group, struct lock_world, mode_out_of_range, modes)
+{
+    static const struct ll_key keys[] = {{"x", 1}, {"y", 1}};
+    enum ll_mode mode = (enum ll_mode)row->mode;
+
+    assert_int_equal(ll_acquire(w->la, keys, 2, mode, 60000), LL_E_INVAL);
+    fixture_assert_contains(ll_error(w->a), "no mode");
+    assert_int_equal(ll_acquire_wait(w->la, keys, 2, mode, 60000, 100, -1), LL_E_INVAL);
+    assert_int_equal(lock_raw_integer(w, "DBSIZE"), 0);
+}

@@ -263,10 +263,14 @@ LOCK_CASE(newer_options_of_a_renewer_are_taken_where_they_are_zero)
 
 static const struct ll_key binary = {"a\0b\xff\n%s", 7};
 
+static char binary_value[64];
+
 static void note_binary(const struct ll_held *held, void *seen)
 {
-    if (held->len == binary.len && memcmp(held->name, binary.name, binary.len) == 0)
-        ++*(int *)seen;
+    if (held->len != binary.len || memcmp(held->name, binary.name, binary.len) != 0)
+        return;
+    ++*(int *)seen;
+    (void)snprintf(binary_value, sizeof binary_value, "%s", held->value);
 }
 
 LOCK_CASE(name_of_any_bytes_is_locked_listed_and_forced)
@@ -278,8 +282,10 @@ LOCK_CASE(name_of_any_bytes_is_locked_listed_and_forced)
     assert_int_equal(ll_try(w->lb, "a", 60000), LL_OK); /* another name */
     assert_int_equal(ll_list(w->b, note_binary, &seen), LL_OK);
     assert_int_equal(seen, 1);
-    assert_int_equal(ll_force_release(w->b, &binary), LL_OK);
-    assert_int_equal(ll_force_release(w->b, &binary), LL_GONE);
+    assert_int_equal(
+        ll_force_release(w->b, &binary, binary_value, strlen(binary_value)), LL_OK);
+    assert_int_equal(
+        ll_force_release(w->b, &binary, binary_value, strlen(binary_value)), LL_GONE);
     assert_int_equal(ll_extend(w->la, 60000), LL_LOST);
     assert_true(ll_valid(w->lb, 0));
 }

@@ -149,19 +149,24 @@ CASE_ROWS(token_outside_the_range_is_refused, answers)
 
 /* ---- the floor ---- */
 
-/* Lower ones change nothing, and so it is for those who never heard of it. */
+/* The clocks of the servers are ten hours ahead. Lower floors change nothing, and so it
+ * is for those who never heard of it. */
 /* Guarantee: A token is above the floor that the caller gives. */
 PLAY_NODES(token_is_above_a_raised_floor,
-           "a floor 4000000000000000; a floor 3999999999999500; a take k; "
-           "promise a token: 4000000000000001-4000000000000009; a release; b take k; "
-           "promise b token: 4000000000000002-4000000000000099");
+           "a floor 43200; a floor 39600; a take k; promise a ahead: 43000-43200; "
+           "a release; b take k; promise b ahead: 43000-43200");
 
-/* Nothing would be above the first floor. */
-PLAY_FRESH(floor_has_an_end_and_so_have_tokens,
-           "a floor 9006099743113215; a take k; a token: 1-4503599627370495; "
-           "a release; a floor 9006099743113214; a take k; "
-           "a token: 9006099743113215; a release; b try k: proto; b error: used up; "
-           "copies k: 0");
+/* Guarantee: A floor more than a year ahead of the clock is refused: every token of the
+ * prefix would be above it, for all clients. */
+PLAY_NODES(floor_far_ahead_of_the_clock_is_refused,
+           "a connect; a floor 32000000: inval; a error: ahead of the clock; "
+           "a floor -1800000000000: inval; a floor 7000000000: inval; a take k; "
+           "promise a ahead: 35000-37000; a release; a floor 31000000; a take k; "
+           "promise a ahead: 30990000-31000000");
+
+PLAY_FRESH(tokens_have_an_end,
+           "redis SET @!last 9006099743113214; a take k; a token: 9006099743113215; "
+           "a release; b try k: proto; b error: used up; copies k: 0");
 
 /* The server said it, not the caller: once the server has forgotten it, the client
  * demands no more than others do. */

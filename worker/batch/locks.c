@@ -94,8 +94,7 @@ void batch_raise_floor(struct session *s, int64_t fence)
 {
     if (fence > s->floor)
         s->floor = fence;
-    if (s->locks != NULL)
-        ll_raise_floor(s->locks, fence);
+    session_raise_floor(s);
 }
 
 int batch_take_token(struct session *s, struct err *e)

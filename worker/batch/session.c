@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/secret.h"
 
 /* A frozen worker must not keep the others standing by, of a job that one worker
@@ -93,6 +94,13 @@ static void close_locks(struct session *s)
     s->lock = s->serving = NULL;
 }
 
+void session_raise_floor(struct session *s)
+{
+    if (s->locks != NULL && ll_raise_floor(s->locks, s->floor) != LL_OK)
+        log_warn("worker.floor_refused", "code=LL-4009 err=%s",
+                 LOG_TEXT(ll_error(s->locks)));
+}
+
 int session_open_locks(struct session *s, struct err *e)
 {
     const struct config *c = s->config;
@@ -130,7 +138,7 @@ int session_open_locks(struct session *s, struct err *e)
         close_locks(s);
         return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     }
-    ll_raise_floor(s->locks, s->floor);
+    session_raise_floor(s);
     if (s->inflight != NULL)
         ll_set_nonce_copy(s->lock, s->inflight->nonce);
     return 0;

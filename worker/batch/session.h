@@ -126,6 +126,10 @@ MUST_CHECK int session_connect(struct session *s, struct err *e);
  * database-only. */
 MUST_CHECK int session_open_locks(struct session *s, struct err *e);
 
+/* Tokens are above the session's floor from now on. A floor that the lock library
+ * refuses is said: its rows wait. */
+void session_raise_floor(struct session *s);
+
 /* After a failure of Redis: if its password file is another one by now, the client is
  * closed, so that the next session_open_locks reads the file. */
 void session_forget_secret(struct session *s);

@@ -1,6 +1,7 @@
 /* locks: lists the locks in Redis, and lets an operator free a key. */
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/age.h"
@@ -61,12 +62,94 @@ static int list(struct ll_client *locks, struct err *e)
 
 /* ---- release ---- */
 
+/* The holders of a key: servers of a quorum may tell of several. */
+struct holders {
+    const char *key;
+
+    struct holder {
+        char *value; /* NULL: no string */
+        size_t len;
+        char text[64];
+    } of[LL_NODES_MAX];
+
+    size_t n;
+    bool is_short; /* out of memory */
+};
+
+static bool is_noted(const struct holders *h, const struct ll_held *held)
+{
+    for (size_t i = 0; i < h->n; i++) {
+        const struct holder *one = &h->of[i];
+
+        if ((one->value == NULL) == (held->value == NULL) &&
+            one->len == held->value_len &&
+            (one->value == NULL || memcmp(one->value, held->value, one->len) == 0))
+            return true;
+    }
+    return false;
+}
+
+static void note_holder(const struct ll_held *held, void *arg)
+{
+    struct holders *h = arg;
+    struct holder *one = &h->of[h->n];
+
+    if (strcmp(held->name, h->key) != 0 || h->n == LL_NODES_MAX || is_noted(h, held))
+        return;
+    *one = (struct holder){.len = held->value_len};
+    if (held->value != NULL)
+        one->value = malloc(held->value_len + 1);
+    if (held->value != NULL && one->value == NULL) {
+        h->is_short = true;
+        return;
+    }
+    if (held->value != NULL)
+        (void)memcpy(one->value, held->value, held->value_len);
+    (void)snprintf(one->text, sizeof one->text, "%.63s", held->holder);
+    h->n++;
+}
+
+static int find_holders(struct ll_client *locks, struct holders *h, struct err *e)
+{
+    int code = ll_list(locks, note_holder, h);
+
+    if (code == LL_OK && h->is_short)
+        code = LL_E_NOMEM;
+    if (code != LL_OK)
+        return held_error(locks, code, e);
+    return h->n > 0 ? 0 : err_set(e, ERR_INVALID, "LL-4005 nobody holds %s", h->key);
+}
+
+/* Of a quorum whose servers tell of several holders, from each of them. */
+static int take_from(struct ll_client *locks, const struct holders *h, struct err *e)
+{
+    const struct ll_key key = {h->key, strlen(h->key)};
+    bool is_other = false, is_freed = false;
+
+    for (size_t i = 0; i < h->n; i++) {
+        int code = ll_force_release(locks, &key, h->of[i].value, h->of[i].len);
+
+        if (code < 0)
+            return held_error(locks, code, e);
+        is_other = is_other || code == LL_NOT_OWNER;
+        is_freed = is_freed || code == LL_OK;
+    }
+    if (is_freed)
+        return 0;
+    return is_other
+               ? err_set(e, ERR_INVALID,
+                         "LL-4010 %s went to another holder meanwhile; nothing was "
+                         "released",
+                         h->key)
+               : err_set(e, ERR_INVALID, "LL-4005 nobody holds %s", h->key);
+}
+
 /* The journal is written first: a release that cannot be journaled is not done. */
 static int
-release(struct pg *pg, struct ll_client *locks, const char *key, struct err *e)
+release(struct pg *pg, struct ll_client *locks, const struct holders *h, struct err *e)
 {
     const struct pg_param params[] = {
-        pg_text(key),
+        pg_text(h->key),
         pg_int8(0),
         pg_text("operator"),
         pg_text("forced_unlock"),
@@ -75,22 +158,17 @@ release(struct pg *pg, struct ll_client *locks, const char *key, struct err *e)
         pg_text("ledgerlock locks release"),
         pg_int8(0),
     };
-    int code = ll_connect(locks);
 
-    if (code != LL_OK)
-        return held_error(locks, code, e);
     if (pg_begin(pg, e) != 0 ||
         pg_exec(pg, SQL_POOL_LOG_INCIDENT, params, 8, NULL, e) != 0)
         return (int)e->code;
-    code = ll_force_release(locks, &(struct ll_key){key, strlen(key)});
-    if (code == LL_GONE)
-        return err_set(e, ERR_INVALID, "LL-4005 nobody holds %s", key);
-    if (code != LL_OK)
-        return held_error(locks, code, e);
+    if (take_from(locks, h, e) != 0)
+        return (int)e->code;
     if (pg_commit(pg, e) != 0)
-        return err_wrap(e, "%s was released, but its journal row was not written", key);
+        return err_wrap(e, "%s was released, but its journal row was not written",
+                        h->key);
     cli_progress_end();
-    (void)printf("released %s\n", key);
+    (void)printf("released %s\n", h->key);
     return 0;
 }
 
@@ -99,20 +177,25 @@ static int confirm_and_release(const struct config *c,
                                const char *key,
                                struct err *e)
 {
+    struct holders h = {.key = key};
     struct pg *pg = NULL;
-    char warning[LL_KEY_MAX + 160];
-    int code;
+    char warning[LL_KEY_MAX + 224];
+    int code = find_holders(locks, &h, e);
 
-    (void)snprintf(warning, sizeof warning,
-                   "releasing %s takes it from its holder, whom only the fence then "
-                   "keeps out of the database",
-                   key);
-    code = cli_confirm(values.yes, warning, e);
+    if (code == 0) {
+        (void)snprintf(warning, sizeof warning,
+                       "releasing %s takes it from its holder, %s, whom only the fence "
+                       "then keeps out of the database",
+                       key, h.of[0].text);
+        code = cli_confirm(values.yes, warning, e);
+    }
     if (code == 0)
         code = cli_open(c, "locks", &pg, e);
     if (code == 0)
-        code = release(pg, locks, key, e);
+        code = release(pg, locks, &h, e);
     pg_close(pg);
+    for (size_t i = 0; i < h.n; i++)
+        free(h.of[i].value);
     return code;
 }
 

@@ -90,7 +90,8 @@ static void forget(const struct ll_held *held, void *arg)
 {
     struct ll_client *other = arg;
 
-    (void)!ll_force_release(other, &(struct ll_key){held->name, held->len});
+    (void)!ll_force_release(other, &(struct ll_key){held->name, held->len}, held->value,
+                            held->value_len);
 }
 
 /* Without a right to FLUSHALL: each key by itself, on a second client. */
