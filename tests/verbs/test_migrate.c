@@ -160,7 +160,7 @@ CASE_ROWS(default_privileges_change_no_right, defaults, .open = empty)
     runs(&world.f, 0, "run --once -w 1");
 }
 
-/* What else gives a right on a new object is a mistake of the texts, which no test
+/* Any other right on a new object is a mistake of the texts, which no test
  * would see if `migrate` mended it; here it is a trigger. */
 CASE(right_that_no_default_privilege_gave_is_named_by_the_first_migrate, .open = empty)
 {
