@@ -14,7 +14,7 @@ if(HIREDIS_TLS_FOUND)
 endif()
 add_library(lock_objects OBJECT ${lock_sources} ${PROJECT_BINARY_DIR}/gen/lua_gen.c)
 target_compile_options(lock_objects PRIVATE -fvisibility=hidden) # the headers make their functions visible
-target_compile_definitions(lock_objects PRIVATE lua_texts=ll_lua_texts # a name that no program has
+target_compile_definitions(lock_objects PRIVATE lua_texts=rlock_lua_texts # a name that no program has
   $<$<BOOL:${HIREDIS_TLS_FOUND}>:LEDGERLOCK_TLS>)
 target_include_directories(lock_objects PRIVATE ${PROJECT_BINARY_DIR}/installed)
 target_link_libraries(lock_objects PRIVATE strict ${lock_links})
@@ -22,7 +22,7 @@ add_library(ledgerlock_lock STATIC $<TARGET_OBJECTS:lock_objects>)
 target_link_libraries(ledgerlock_lock PRIVATE "$<BUILD_INTERFACE:${lock_links}>"
   $<INSTALL_INTERFACE:PkgConfig::LEDGERLOCK_NEEDS>)
 target_include_directories(ledgerlock_lock INTERFACE $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/installed>)
-target_compile_definitions(ledgerlock_lock INTERFACE $<BUILD_INTERFACE:lua_texts=ll_lua_texts>)
+target_compile_definitions(ledgerlock_lock INTERFACE $<BUILD_INTERFACE:lua_texts=rlock_lua_texts>)
 set_target_properties(ledgerlock_lock PROPERTIES OUTPUT_NAME ledgerlock EXPORT_NAME ledgerlock_static)
 add_library(ledgerlock_shared SHARED $<TARGET_OBJECTS:lock_objects>)
 target_link_libraries(ledgerlock_shared PRIVATE "$<BUILD_INTERFACE:strict;${lock_links}>")

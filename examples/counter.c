@@ -82,26 +82,26 @@ static int count_once(const char *path, int64_t token, struct count *count)
     return code;
 }
 
-static int run(struct ll_client *c, struct ll_lock *l, const char *path)
+static int run(struct rlock_client *c, struct rlock_lock *l, const char *path)
 {
-    const struct ll_key key = {"count", 5};
+    const struct rlock_key key = {"count", 5};
     struct count count;
     int code, done = 1;
 
     for (int tries = 0; done == 1 && tries < 2; tries++) {
-        code = ll_acquire_wait(l, &key, 1, LL_ALL, LEASE_MS, WAIT_MS, -1);
-        if (code != LL_OK) {
-            fprintf(stderr, "counter: %s: %s\n", ll_strerror(code), ll_error(c));
+        code = rlock_acquire_wait(l, &key, 1, RLOCK_ALL, LEASE_MS, WAIT_MS, -1);
+        if (code != RLOCK_OK) {
+            fprintf(stderr, "counter: %s: %s\n", rlock_strerror(code), rlock_error(c));
             return 1;
         }
         /* the work would be here */
-        done = count_once(path, ll_token(l), &count);
+        done = count_once(path, rlock_token(l), &count);
         /* done 1: this server's clock is behind the file; begin above it */
-        if (done == 1 && ll_raise_floor(c, count.token) != LL_OK)
-            fprintf(stderr, "counter: %s\n", ll_error(c));
-        code = ll_release(l);
-        if (code != LL_OK) /* the work is done all the same: the fence accepted it */
-            fprintf(stderr, "counter: release: %s\n", ll_strerror(code));
+        if (done == 1 && rlock_raise_floor(c, count.token) != RLOCK_OK)
+            fprintf(stderr, "counter: %s\n", rlock_error(c));
+        code = rlock_release(l);
+        if (code != RLOCK_OK) /* the work is done all the same: the fence accepted it */
+            fprintf(stderr, "counter: release: %s\n", rlock_strerror(code));
     }
     if (done == 0)
         printf("%" PRId64 ", token %" PRId64 "\n", count.number, count.token);
@@ -116,9 +116,9 @@ static int run(struct ll_client *c, struct ll_lock *l, const char *path)
 
 int main(int argc, char **argv)
 {
-    struct ll_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
-    struct ll_client *c;
-    struct ll_lock *l;
+    struct rlock_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
+    struct rlock_client *c;
+    struct rlock_lock *l;
     char why[160];
     int code = 1;
 
@@ -126,14 +126,14 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: counter FILE [URL]\n");
         return 2;
     }
-    if (ll_open(&c, &o, why, sizeof why) != LL_OK) {
+    if (rlock_open(&c, &o, why, sizeof why) != RLOCK_OK) {
         fprintf(stderr, "counter: %s\n", why);
         return 2;
     }
-    l = ll_new(c);
+    l = rlock_new(c);
     if (l != NULL)
         code = run(c, l, argv[1]);
-    ll_free(l);
-    ll_close(c);
+    rlock_free(l);
+    rlock_close(c);
     return code;
 }

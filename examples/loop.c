@@ -13,8 +13,8 @@ enum { LEASE_MS = 1500, WORK_MS = 2500 };
 
 struct job {
     redisAsyncContext *ac; /* NULL: it has ended */
-    struct ll_client *c;
-    struct ll_lock *l;
+    struct rlock_client *c;
+    struct rlock_lock *l;
     struct event *renewal, *work;
     int renewed;
     int code; /* of the program */
@@ -30,71 +30,71 @@ static void start_timer(struct event *timer, int ms)
 /* Frees everything, so the loop ends. */
 static void stop(struct job *job, const char *what, int code)
 {
-    if (code != LL_OK)
-        fprintf(stderr, "loop: %s: %s: %s\n", what, ll_strerror(code),
-                ll_error(job->c));
-    job->code = code == LL_OK ? 0 : 1;
+    if (code != RLOCK_OK)
+        fprintf(stderr, "loop: %s: %s: %s\n", what, rlock_strerror(code),
+                rlock_error(job->c));
+    job->code = code == RLOCK_OK ? 0 : 1;
     (void)event_del(job->renewal);
     (void)event_del(job->work);
     if (job->ac != NULL)
         redisAsyncDisconnect(job->ac);
 }
 
-static void on_released(struct ll_lock *l, int code, void *arg)
+static void on_released(struct rlock_lock *l, int code, void *arg)
 {
     struct job *job = arg;
 
     (void)l;
-    if (code == LL_OK)
+    if (code == RLOCK_OK)
         printf("renewed %d times, released\n", job->renewed);
     stop(job, "release", code);
 }
 
-static void on_renewed(struct ll_lock *l, int code, void *arg)
+static void on_renewed(struct rlock_lock *l, int code, void *arg)
 {
     struct job *job = arg;
 
-    if (code == LL_OK)
+    if (code == RLOCK_OK)
         job->renewed++;
-    else if (!ll_valid(l, LEASE_MS / 3)) /* else there is time for another try */
+    else if (!rlock_valid(l, LEASE_MS / 3)) /* else there is time for another try */
         stop(job, "renewal", code);
 }
 
 static void on_renewal_timer(evutil_socket_t fd, short events, void *arg)
 {
     struct job *job = arg;
-    int code = ll_async_extend(job->l, LEASE_MS, on_renewed, job);
+    int code = rlock_async_extend(job->l, LEASE_MS, on_renewed, job);
 
     (void)fd;
     (void)events;
     start_timer(job->renewal, LEASE_MS / 3);
-    if (code != LL_OK && !ll_valid(job->l, LEASE_MS / 3))
+    if (code != RLOCK_OK && !rlock_valid(job->l, LEASE_MS / 3))
         stop(job, "renewal", code);
 }
 
 static void on_work_timer(evutil_socket_t fd, short events, void *arg)
 {
     struct job *job = arg;
-    int code = ll_async_release(job->l, on_released, job);
+    int code = rlock_async_release(job->l, on_released, job);
 
     (void)fd;
     (void)events;
     (void)event_del(job->renewal);
-    if (code == LL_E_INVAL) /* a renewal is under way: try again soon */
+    if (code == RLOCK_E_INVAL) /* a renewal is under way: try again soon */
         start_timer(job->work, 10);
-    else if (code != LL_OK)
+    else if (code != RLOCK_OK)
         stop(job, "release", code);
 }
 
-static void on_taken(struct ll_lock *l, int code, void *arg)
+static void on_taken(struct rlock_lock *l, int code, void *arg)
 {
     struct job *job = arg;
 
-    if (code != LL_OK) {
+    if (code != RLOCK_OK) {
         stop(job, "acquire", code);
         return;
     }
-    printf("token %" PRId64 "\n", ll_token(l));
+    printf("token %" PRId64 "\n", rlock_token(l));
     start_timer(job->renewal, LEASE_MS / 3);
     start_timer(job->work, WORK_MS);
 }
@@ -105,24 +105,25 @@ static void on_disconnect(const redisAsyncContext *ac, int status)
 
     (void)status;
     job->ac = NULL;
-    if (ll_async_attach(job->c, NULL) != LL_OK) /* or attach the next connection */
+    if (rlock_async_attach(job->c, NULL) !=
+        RLOCK_OK) /* or attach the next connection */
         job->code = 1;
 }
 
 static void run(struct job *job, struct event_base *base)
 {
-    const struct ll_key key = {"report", 6};
-    int code = ll_async_attach(job->c, job->ac);
+    const struct rlock_key key = {"report", 6};
+    int code = rlock_async_attach(job->c, job->ac);
 
     job->ac->data = job;
-    if (code != LL_OK || redisLibeventAttach(job->ac, base) != REDIS_OK ||
+    if (code != RLOCK_OK || redisLibeventAttach(job->ac, base) != REDIS_OK ||
         redisAsyncSetDisconnectCallback(job->ac, on_disconnect) != REDIS_OK) {
-        fprintf(stderr, "loop: %s\n", ll_error(job->c));
+        fprintf(stderr, "loop: %s\n", rlock_error(job->c));
         redisAsyncFree(job->ac);
         return;
     }
-    code = ll_async_acquire(job->l, &key, 1, LL_ALL, LEASE_MS, on_taken, job);
-    if (code != LL_OK)
+    code = rlock_async_acquire(job->l, &key, 1, RLOCK_ALL, LEASE_MS, on_taken, job);
+    if (code != RLOCK_OK)
         stop(job, "acquire", code);
     (void)event_base_dispatch(base);
 }
@@ -134,9 +135,9 @@ int main(int argc, char **argv)
 
     job.ac = argc > 1 ? redisAsyncConnectUnix(argv[1])
                       : redisAsyncConnect("127.0.0.1", 6379);
-    if (base == NULL || job.ac == NULL || ll_open(&job.c, NULL, NULL, 0) != LL_OK)
+    if (base == NULL || job.ac == NULL || rlock_open(&job.c, NULL, NULL, 0) != RLOCK_OK)
         return 1;
-    job.l = ll_new(job.c);
+    job.l = rlock_new(job.c);
     job.renewal = event_new(base, -1, 0, on_renewal_timer, &job);
     job.work = event_new(base, -1, 0, on_work_timer, &job);
     if (job.l == NULL || job.renewal == NULL || job.work == NULL)
@@ -144,8 +145,8 @@ int main(int argc, char **argv)
     run(&job, base);
     event_free(job.renewal);
     event_free(job.work);
-    ll_free(job.l);
-    ll_close(job.c);
+    rlock_free(job.l);
+    rlock_close(job.c);
     event_base_free(base);
     return job.code;
 }

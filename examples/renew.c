@@ -19,44 +19,45 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static void on_lost(struct ll_lock *l, int code, void *arg)
+static void on_lost(struct rlock_lock *l, int code, void *arg)
 {
     (void)l;
-    *(int *)arg = code; /* called once, inside ll_renew_now */
+    *(int *)arg = code; /* called once, inside rlock_renew_now */
 }
 
 /* Until the time is over, or the lock is lost. */
-static int work(struct ll_client *c, struct ll_lock *l, int64_t ms)
+static int work(struct rlock_client *c, struct rlock_lock *l, int64_t ms)
 {
-    int lost = LL_OK, code, tried;
-    struct ll_renew_options o = {
+    int lost = RLOCK_OK, code, tried;
+    struct rlock_renew_options o = {
         .size = sizeof o, .on_lost = on_lost, .arg = &lost, .no_thread = true};
-    struct ll_renewer *r;
+    struct rlock_renewer *r;
     int64_t end_ms = now_ms() + ms, due_ms, left_ms;
 
-    code = ll_renewer_open(&r, c, &o);
-    if (code == LL_OK) {
-        code = ll_renew(r, l, 0, (uint32_t)ms + LEASE_MS); /* as long as the work */
-        while (code == LL_OK && lost == LL_OK && (left_ms = end_ms - now_ms()) > 0) {
-            due_ms = ll_renew_due(r);
+    code = rlock_renewer_open(&r, c, &o);
+    if (code == RLOCK_OK) {
+        code = rlock_renew(r, l, 0, (uint32_t)ms + LEASE_MS); /* as long as the work */
+        while (code == RLOCK_OK && lost == RLOCK_OK &&
+               (left_ms = end_ms - now_ms()) > 0) {
+            due_ms = rlock_renew_due(r);
             (void)poll(NULL, 0,
                        (int)(due_ms >= 0 && due_ms < left_ms ? due_ms : left_ms));
-            if (ll_renew_due(r) == 0 && (tried = ll_renew_now(r)) != LL_OK)
+            if (rlock_renew_due(r) == 0 && (tried = rlock_renew_now(r)) != RLOCK_OK)
                 fprintf(stderr, "renew: %s; it will be tried again\n",
-                        ll_strerror(tried));
+                        rlock_strerror(tried));
         }
-        ll_renew_stop(r, l);
-        ll_renewer_close(r);
+        rlock_renew_stop(r, l);
+        rlock_renewer_close(r);
     }
-    return code != LL_OK ? code : lost;
+    return code != RLOCK_OK ? code : lost;
 }
 
 int main(int argc, char **argv)
 {
-    struct ll_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
+    struct rlock_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
     long ms = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
-    struct ll_client *c;
-    struct ll_lock *l;
+    struct rlock_client *c;
+    struct rlock_lock *l;
     char why[160] = "out of memory";
     int code;
 
@@ -64,21 +65,21 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: renew MS [URL]\n");
         return 2;
     }
-    if (ll_open(&c, &o, why, sizeof why) != LL_OK || (l = ll_new(c)) == NULL) {
+    if (rlock_open(&c, &o, why, sizeof why) != RLOCK_OK || (l = rlock_new(c)) == NULL) {
         fprintf(stderr, "renew: %s\n", why);
         return 2;
     }
-    code = ll_try(l, "report", LEASE_MS);
-    if (code == LL_OK) {
+    code = rlock_try(l, "report", LEASE_MS);
+    if (code == RLOCK_OK) {
         int released;
 
-        printf("token %" PRId64 "\n", ll_token(l));
+        printf("token %" PRId64 "\n", rlock_token(l));
         code = work(c, l, ms);
-        released = ll_release(l);
-        code = code == LL_OK ? released : code;
+        released = rlock_release(l);
+        code = code == RLOCK_OK ? released : code;
     }
-    puts(ll_strerror(code));
-    ll_free(l);
-    ll_close(c);
-    return code == LL_OK ? 0 : 1;
+    puts(rlock_strerror(code));
+    rlock_free(l);
+    rlock_close(c);
+    return code == RLOCK_OK ? 0 : 1;
 }

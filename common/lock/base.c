@@ -13,32 +13,32 @@
 /* A node has this long to answer, or a twentieth of the lease if that is longer. */
 enum { NODE_LEAST_MS = 100 };
 
-const char *ll_strerror(int code)
+const char *rlock_strerror(int code)
 {
-#define LL_SENTENCE(name, value, sentence)                                             \
+#define RLOCK_SENTENCE(name, value, sentence)                                          \
     case name:                                                                         \
         return sentence;
 
     switch (code) {
-        LL_CODES(LL_SENTENCE)
+        RLOCK_CODES(RLOCK_SENTENCE)
     default:
         return "unknown code";
     }
-#undef LL_SENTENCE
+#undef RLOCK_SENTENCE
 }
 
-int ll_fail(struct ll_client *c, int code, const char *fmt, ...)
+int rlock_fail(struct rlock_client *c, int code, const char *fmt, ...)
 {
     va_list ap;
 
     va_start(ap, fmt);
     (void)vsnprintf(c->error, sizeof c->error, fmt, ap);
     va_end(ap);
-    c->garbled |= code == LL_E_PROTO ? LL_ALL_NODES : 0;
+    c->garbled |= code == RLOCK_E_PROTO ? RLOCK_ALL_NODES : 0;
     return code;
 }
 
-static unsigned bit_of(const struct ll_client *c, const struct ll_node *node)
+static unsigned bit_of(const struct rlock_client *c, const struct rlock_node *node)
 {
     for (size_t i = 0; i < c->node_ct; i++) {
         if (node == &c->nodes[i])
@@ -47,10 +47,13 @@ static unsigned bit_of(const struct ll_client *c, const struct ll_node *node)
     return 0; /* a Sentinel */
 }
 
-int ll_fail_at(
-    struct ll_client *c, const struct ll_node *node, int code, const char *fmt, ...)
+int rlock_fail_at(struct rlock_client *c,
+                  const struct rlock_node *node,
+                  int code,
+                  const char *fmt,
+                  ...)
 {
-    const struct ll_address *at = &node->address;
+    const struct rlock_address *at = &node->address;
     char port[16] = "";
     va_list ap;
     int n;
@@ -61,23 +64,23 @@ int ll_fail_at(
     va_start(ap, fmt);
     (void)vsnprintf(c->error + n, sizeof c->error - (size_t)n, fmt, ap);
     va_end(ap);
-    c->garbled |= code == LL_E_PROTO ? bit_of(c, node) : 0;
+    c->garbled |= code == RLOCK_E_PROTO ? bit_of(c, node) : 0;
     return code;
 }
 
-int ll_fail_as(struct ll_client *c, int code)
+int rlock_fail_as(struct rlock_client *c, int code)
 {
-    return ll_fail(c, code, "%s", ll_strerror(code));
+    return rlock_fail(c, code, "%s", rlock_strerror(code));
 }
 
-const char *ll_error(const struct ll_client *c)
+const char *rlock_error(const struct rlock_client *c)
 {
     return c->error;
 }
 
 /* ---- time ---- */
 
-int64_t ll_now_us(void)
+int64_t rlock_now_us(void)
 {
     struct timespec ts;
 
@@ -85,32 +88,33 @@ int64_t ll_now_us(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-int64_t ll_now_ms(void)
+int64_t rlock_now_ms(void)
 {
-    return ll_now_us() / 1000;
+    return rlock_now_us() / 1000;
 }
 
 /* poll does not count the time that the machine sleeps. */
-int ll_poll(struct pollfd *fds, size_t n, int64_t until_ms)
+int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms)
 {
     int got;
 
     do {
-        int64_t left_ms = ll_least(ll_most(until_ms - ll_now_ms(), 0), LL_TICK_MS);
+        int64_t left_ms =
+            rlock_least(rlock_most(until_ms - rlock_now_ms(), 0), RLOCK_TICK_MS);
 
         got = poll(fds, (nfds_t)n, (int)left_ms);
-    } while (got <= 0 && ll_now_ms() < until_ms);
+    } while (got <= 0 && rlock_now_ms() < until_ms);
     return got > 0 ? got : 0;
 }
 
-bool ll_sleep_ms(int64_t ms, int fd)
+bool rlock_sleep_ms(int64_t ms, int fd)
 {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
-    return ll_poll(&p, 1, ll_now_ms() + ll_most(ms, 1)) > 0;
+    return rlock_poll(&p, 1, rlock_now_ms() + rlock_most(ms, 1)) > 0;
 }
 
-int64_t ll_jitter_ms(int64_t most_ms)
+int64_t rlock_jitter_ms(int64_t most_ms)
 {
     uint32_t random = 0;
 
@@ -121,40 +125,40 @@ int64_t ll_jitter_ms(int64_t most_ms)
 
 /* ---- nodes ---- */
 
-void ll_node_close(struct ll_node *node)
+void rlock_node_close(struct rlock_node *node)
 {
     if (node->conn != NULL)
         redisFree(node->conn); /* closes our descriptor only; nothing is sent */
     node->conn = NULL;
     node->ssl = NULL; /* the connection's own */
-    node->state = LL_DOWN;
+    node->state = RLOCK_DOWN;
     node->owed = 0;
     node->check_at_ms = 0;
     node->is_flushing = false;
     node->out.size = node->sent = 0;
 }
 
-unsigned ll_up_nodes(const struct ll_client *c)
+unsigned rlock_up_nodes(const struct rlock_client *c)
 {
     unsigned who = 0;
 
     for (size_t i = 0; i < c->node_ct; i++)
-        who |= c->nodes[i].state == LL_UP ? 1U << i : 0;
+        who |= c->nodes[i].state == RLOCK_UP ? 1U << i : 0;
     return who;
 }
 
-unsigned ll_ready_nodes(const struct ll_client *c)
+unsigned rlock_ready_nodes(const struct rlock_client *c)
 {
-    unsigned who = ll_up_nodes(c);
+    unsigned who = rlock_up_nodes(c);
 
     for (size_t i = 0; i < c->node_ct; i++)
-        who &= c->nodes[i].owed > 0 ? ~(1U << i) : LL_ALL_NODES;
+        who &= c->nodes[i].owed > 0 ? ~(1U << i) : RLOCK_ALL_NODES;
     return who;
 }
 
-int64_t ll_node_ms(const struct ll_client *c, uint32_t lease_ms)
+int64_t rlock_node_ms(const struct rlock_client *c, uint32_t lease_ms)
 {
-    return c->o.reply_ms > 0 ? c->o.reply_ms : ll_most(lease_ms / 20, NODE_LEAST_MS);
+    return c->o.reply_ms > 0 ? c->o.reply_ms : rlock_most(lease_ms / 20, NODE_LEAST_MS);
 }
 
 /* ---- clients ---- */
@@ -164,7 +168,7 @@ static bool is_same(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-bool ll_is_alike(const struct ll_client *a, const struct ll_client *b)
+bool rlock_is_alike(const struct rlock_client *a, const struct rlock_client *b)
 {
     return is_same(a->o.url, b->o.url) && strcmp(a->prefix, b->prefix) == 0 &&
            a->o.connect == b->o.connect && a->o.connect_arg == b->o.connect_arg;
@@ -172,33 +176,33 @@ bool ll_is_alike(const struct ll_client *a, const struct ll_client *b)
 
 /* ---- begin and end of a call ---- */
 
-int ll_check_owner(struct ll_client *c)
+int rlock_check_owner(struct rlock_client *c)
 {
-    return c->owner == getpid() ? LL_OK : ll_fail_as(c, LL_E_FORKED);
+    return c->owner == getpid() ? RLOCK_OK : rlock_fail_as(c, RLOCK_E_FORKED);
 }
 
-int ll_enter(struct ll_client *c)
+int rlock_enter(struct rlock_client *c)
 {
     int64_t reply_ms = c->o.reply_ms > 0
                            ? c->o.reply_ms
-                           : 3 * ll_node_ms(c, (uint32_t)c->o.max_lease_ms);
+                           : 3 * rlock_node_ms(c, (uint32_t)c->o.max_lease_ms);
 
-    c->limit_ms = ll_now_ms() + c->o.connect_ms + reply_ms;
-    return ll_check_owner(c);
+    c->limit_ms = rlock_now_ms() + c->o.connect_ms + reply_ms;
+    return rlock_check_owner(c);
 }
 
-int ll_leave(struct ll_client *c, struct ll_event event)
+int rlock_leave(struct rlock_client *c, struct rlock_event event)
 {
-    if (event.code != LL_OK && event.code != LL_PARTIAL)
+    if (event.code != RLOCK_OK && event.code != RLOCK_PARTIAL)
         event.granted = 0; /* the keys held are from an earlier call */
-    event.us = ll_now_us() - event.us;
+    event.us = rlock_now_us() - event.us;
     if (c->o.on_event != NULL)
         c->o.on_event(&event, c->o.event_arg);
     return event.code;
 }
 
-void ll_note_token(struct ll_client *c, int64_t token)
+void rlock_note_token(struct rlock_client *c, int64_t token)
 {
-    if (token > c->floor && token < LL_TOKEN_END - 1)
+    if (token > c->floor && token < RLOCK_TOKEN_END - 1)
         c->floor = token;
 }

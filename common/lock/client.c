@@ -13,31 +13,31 @@
 
 /* ---- open ---- */
 
-static const char *refusal(const struct ll_client *c, const struct ll_options *o)
+static const char *refusal(const struct rlock_client *c, const struct rlock_options *o)
 {
     bool is_tls = c->places[0].is_tls;
 
-    for (size_t i = 0; i < LL_NODES_MAX; i++)
+    for (size_t i = 0; i < RLOCK_NODES_MAX; i++)
         is_tls = is_tls || c->nodes[i].address.is_tls;
-    if (o->prefix != NULL && strlen(o->prefix) > LL_PREFIX_MAX)
+    if (o->prefix != NULL && strlen(o->prefix) > RLOCK_PREFIX_MAX)
         return "the prefix is too long";
-    if (c->kind == LL_QUORUM && o->replicas > 0)
+    if (c->kind == RLOCK_QUORUM && o->replicas > 0)
         return "a quorum has no replicas to wait for";
     if (o->connect != NULL && o->url != NULL)
         return "either url or connect";
     if ((o->tls_cert == NULL) != (o->tls_key == NULL))
         return "tls_cert and tls_key go together";
-    if (c->kind == LL_CLUSTER && !ll_has_tag(o->prefix))
-        return ll_strerror(LL_E_CLUSTER);
+    if (c->kind == RLOCK_CLUSTER && !rlock_has_tag(o->prefix))
+        return rlock_strerror(RLOCK_E_CLUSTER);
     if (c->user != NULL && c->password == NULL && o->password == NULL)
         return "the user has no password";
-    return is_tls ? ll_tls_missing() : NULL;
+    return is_tls ? rlock_tls_missing() : NULL;
 }
 
 /* The texts among the options. */
 enum { TEXT_CT = 8 };
 
-static void find_texts(struct ll_options *o, const char **texts[TEXT_CT])
+static void find_texts(struct rlock_options *o, const char **texts[TEXT_CT])
 {
     const char **all[TEXT_CT] = {&o->url,           &o->password,         &o->prefix,
                                  &o->tls_ca,        &o->tls_cert,         &o->tls_key,
@@ -57,7 +57,7 @@ static void forget(const char *secret)
 
 /* A caller compiled with an older header knows fewer options. One compiled with a newer
  * header must leave the options that this library lacks at zero. */
-bool ll_read_options(void *to, size_t size, const void *given, size_t given_size)
+bool rlock_read_options(void *to, size_t size, const void *given, size_t given_size)
 {
     const unsigned char *bytes = given;
 
@@ -70,7 +70,7 @@ bool ll_read_options(void *to, size_t size, const void *given, size_t given_size
 }
 
 /* Copies the options and replaces zeros by the defaults. */
-static bool keep_options(struct ll_client *c, const struct ll_options *o)
+static bool keep_options(struct rlock_client *c, const struct rlock_options *o)
 {
     const char **texts[TEXT_CT];
     bool ok = true;
@@ -79,7 +79,7 @@ static bool keep_options(struct ll_client *c, const struct ll_options *o)
     c->o.size = sizeof c->o;
     c->o.connect_ms = o->connect_ms != 0 ? o->connect_ms : 2000;
     c->o.max_lease_ms = o->max_lease_ms != 0 ? o->max_lease_ms : 60000;
-    if (o->reply_ms == 0 && c->kind != LL_QUORUM)
+    if (o->reply_ms == 0 && c->kind != RLOCK_QUORUM)
         c->o.reply_ms = 1000;
     c->prefix_len = (size_t)snprintf(c->prefix, sizeof c->prefix, "%s",
                                      o->prefix != NULL ? o->prefix : "lock:");
@@ -97,63 +97,64 @@ static bool keep_options(struct ll_client *c, const struct ll_options *o)
 }
 
 static int
-refuse(struct ll_client *c, int code, const char *reason, char *why, size_t why_size)
+refuse(struct rlock_client *c, int code, const char *reason, char *why, size_t why_size)
 {
     if (why != NULL)
         (void)snprintf(why, why_size, "%s", reason);
-    ll_close(c);
+    rlock_close(c);
     return code;
 }
 
-int ll_open(struct ll_client **out,
-            const struct ll_options *options,
-            char *why,
-            size_t why_size)
+int rlock_open(struct rlock_client **out,
+               const struct rlock_options *options,
+               char *why,
+               size_t why_size)
 {
-    struct ll_client *c = calloc(1, sizeof *c);
-    struct ll_options o = {0};
+    struct rlock_client *c = calloc(1, sizeof *c);
+    struct rlock_options o = {0};
     const char *reason;
 
     *out = NULL;
     if (c == NULL)
-        return LL_E_NOMEM;
+        return RLOCK_E_NOMEM;
     c->owner = getpid();
     c->cancel_fd = -1;
-    if (options != NULL && !ll_read_options(&o, sizeof o, options, options->size))
-        return refuse(c, LL_E_INVAL, "options.size is not sizeof(struct ll_options)",
-                      why, why_size);
-    reason = ll_parse_url(c, o.url != NULL ? o.url : "redis://127.0.0.1:6379");
+    if (options != NULL && !rlock_read_options(&o, sizeof o, options, options->size))
+        return refuse(c, RLOCK_E_INVAL,
+                      "options.size is not sizeof(struct rlock_options)", why,
+                      why_size);
+    reason = rlock_parse_url(c, o.url != NULL ? o.url : "redis://127.0.0.1:6379");
     if (reason == NULL)
         reason = refusal(c, &o);
     if (reason != NULL)
         return refuse(c,
-                      reason == ll_no_memory                ? LL_E_NOMEM
-                      : reason == ll_tls_missing()          ? LL_E_TLS
-                      : reason == ll_strerror(LL_E_CLUSTER) ? LL_E_CLUSTER
-                                                            : LL_E_INVAL,
+                      reason == rlock_no_memory                   ? RLOCK_E_NOMEM
+                      : reason == rlock_tls_missing()             ? RLOCK_E_TLS
+                      : reason == rlock_strerror(RLOCK_E_CLUSTER) ? RLOCK_E_CLUSTER
+                                                                  : RLOCK_E_INVAL,
                       reason, why, why_size);
     if (!keep_options(c, &o))
-        return refuse(c, LL_E_NOMEM, ll_no_memory, why, why_size);
+        return refuse(c, RLOCK_E_NOMEM, rlock_no_memory, why, why_size);
     *out = c;
-    return LL_OK;
+    return RLOCK_OK;
 }
 
-int ll_copy(struct ll_client **out, const struct ll_client *from)
+int rlock_copy(struct rlock_client **out, const struct rlock_client *from)
 {
-    struct ll_options o = from->o;
+    struct rlock_options o = from->o;
 
     o.size = sizeof o;
     o.on_event = NULL; /* the hook belongs to the other client's thread */
-    return ll_open(out, &o, NULL, 0);
+    return rlock_open(out, &o, NULL, 0);
 }
 
 /* ---- connections ---- */
 
-int ll_connect(struct ll_client *c)
+int rlock_connect(struct rlock_client *c)
 {
-    int code = ll_enter(c);
+    int code = rlock_enter(c);
 
-    return code == LL_OK ? ll_gather(c, true) : code;
+    return code == RLOCK_OK ? rlock_gather(c, true) : code;
 }
 
 static int64_t wall_ms(void)
@@ -164,38 +165,39 @@ static int64_t wall_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-int64_t ll_clock_ahead_ms(const struct ll_client *c)
+int64_t rlock_clock_ahead_ms(const struct rlock_client *c)
 {
-    unsigned up = ll_up_nodes(c);
+    unsigned up = rlock_up_nodes(c);
     int64_t farthest_ms = 0;
 
-    for (size_t i = ll_next(c, up, 0); i < c->node_ct; i = ll_next(c, up, i + 1)) {
-        int64_t ms = c->nodes[i].server_ahead_ms + ll_now_ms() - wall_ms();
+    for (size_t i = rlock_next(c, up, 0); i < c->node_ct;
+         i = rlock_next(c, up, i + 1)) {
+        int64_t ms = c->nodes[i].server_ahead_ms + rlock_now_ms() - wall_ms();
 
         farthest_ms = llabs(ms) > llabs(farthest_ms) ? ms : farthest_ms;
     }
     return farthest_ms;
 }
 
-int ll_raise_floor(struct ll_client *c, int64_t token)
+int rlock_raise_floor(struct rlock_client *c, int64_t token)
 {
-    int64_t latest_us = (wall_ms() + ll_clock_ahead_ms(c) + YEAR_MS) * 1000;
+    int64_t latest_us = (wall_ms() + rlock_clock_ahead_ms(c) + YEAR_MS) * 1000;
 
-    if (token < 0 || token >= LL_TOKEN_END - 1 || token > latest_us)
-        return ll_fail(c, LL_E_INVAL,
-                       "a floor of %lld is more than a year ahead of the clock",
-                       (long long)token);
-    ll_note_token(c, token);
-    return LL_OK;
+    if (token < 0 || token >= RLOCK_TOKEN_END - 1 || token > latest_us)
+        return rlock_fail(c, RLOCK_E_INVAL,
+                          "a floor of %lld is more than a year ahead of the clock",
+                          (long long)token);
+    rlock_note_token(c, token);
+    return RLOCK_OK;
 }
 
-void ll_disconnect(struct ll_client *c)
+void rlock_disconnect(struct rlock_client *c)
 {
-    for (size_t i = 0; i < LL_NODES_MAX; i++)
-        ll_node_close(&c->nodes[i]);
+    for (size_t i = 0; i < RLOCK_NODES_MAX; i++)
+        rlock_node_close(&c->nodes[i]);
 }
 
-void ll_close(struct ll_client *c)
+void rlock_close(struct rlock_client *c)
 {
     const char **texts[TEXT_CT];
 
@@ -203,8 +205,8 @@ void ll_close(struct ll_client *c)
         return;
     if (c->async != NULL)
         c->async_detach(c);
-    for (size_t i = 0; i < LL_NODES_MAX; i++)
-        ll_node_free(&c->nodes[i]);
+    for (size_t i = 0; i < RLOCK_NODES_MAX; i++)
+        rlock_node_free(&c->nodes[i]);
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++)
         forget(*texts[i]);

@@ -4,44 +4,44 @@
 
 #include "common/lock/internal.h"
 
-enum { PATTERN = 2 * LL_PREFIX_MAX + 2, HOLDER = 48 };
+enum { PATTERN = 2 * RLOCK_PREFIX_MAX + 2, HOLDER = 48 };
 
 /* A step of a scan of one node. */
 struct step {
     char cursor[24], pattern[PATTERN];
 };
 
-static void fill(struct ll_round *r, struct ll_node *node)
+static void fill(struct rlock_round *r, struct rlock_node *node)
 {
     const struct step *step = r->arg;
 
-    ll_eval(r, node, 1, 2);
-    ll_put_word(&node->out, r->c->last_key);
-    ll_put_word(&node->out, step->cursor);
-    ll_put_word(&node->out, step->pattern);
+    rlock_eval(r, node, 1, 2);
+    rlock_put_word(&node->out, r->c->last_key);
+    rlock_put_word(&node->out, step->cursor);
+    rlock_put_word(&node->out, step->pattern);
 }
 
 /* ---- one key ---- */
 
 /* Leaves out a key that has gone since; reports one of another type. */
 static void
-tell(const struct ll_client *c, redisReply *const *key, ll_held_fn fn, void *arg)
+tell(const struct rlock_client *c, redisReply *const *key, rlock_held_fn fn, void *arg)
 {
     char holder[HOLDER] = "(not a string)";
-    struct ll_held held = {.name = key[0]->str + c->prefix_len,
-                           .len = key[0]->len - c->prefix_len,
-                           .holder = holder};
+    struct rlock_held held = {.name = key[0]->str + c->prefix_len,
+                              .len = key[0]->len - c->prefix_len,
+                              .holder = holder};
     const redisReply *value = key[1];
 
-    if (!ll_reply_number(key[2], &held.left_ms) || held.left_ms == -2)
+    if (!rlock_reply_number(key[2], &held.left_ms) || held.left_ms == -2)
         return;
     if (value->type == REDIS_REPLY_STRING) {
         size_t most, n;
 
         held.value = value->str;
         held.value_len = value->len;
-        held.token = ll_value_token(value->str, value->len);
-        most = held.token > 0 ? LL_NONCE_HEX : HOLDER - 4;
+        held.token = rlock_value_token(value->str, value->len);
+        most = held.token > 0 ? RLOCK_NONCE_HEX : HOLDER - 4;
         n = value->len < most ? value->len : most;
         for (size_t i = 0; i < n; i++)
             holder[i] =
@@ -54,20 +54,20 @@ tell(const struct ll_client *c, redisReply *const *key, ll_held_fn fn, void *arg
 /* ---- one node ---- */
 
 /* Reports the keys that the step found, and takes its cursor. */
-static int read_step(struct ll_client *c,
-                     struct ll_node *node,
+static int read_step(struct rlock_client *c,
+                     struct rlock_node *node,
                      struct step *step,
-                     ll_held_fn fn,
+                     rlock_held_fn fn,
                      void *arg)
 {
     const redisReply *reply = node->replies[0];
 
     if (reply->type == REDIS_REPLY_ERROR)
-        return ll_reply_code(c, node, reply);
+        return rlock_reply_code(c, node, reply);
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements % 3 != 1 ||
         reply->element[0]->type != REDIS_REPLY_STRING ||
         reply->element[0]->len >= sizeof step->cursor)
-        return ll_fail(c, LL_E_PROTO, "the list script answered nonsense");
+        return rlock_fail(c, RLOCK_E_PROTO, "the list script answered nonsense");
     (void)strcpy(step->cursor, reply->element[0]->str);
     for (size_t i = 1; i < reply->elements; i += 3) {
         const redisReply *name = reply->element[i];
@@ -77,10 +77,10 @@ static int read_step(struct ll_client *c,
             name->str[c->prefix_len] != '!')
             tell(c, reply->element + i, fn, arg);
     }
-    return LL_OK;
+    return RLOCK_OK;
 }
 
-static int list_node(struct ll_client *c, size_t i, ll_held_fn fn, void *arg)
+static int list_node(struct rlock_client *c, size_t i, rlock_held_fn fn, void *arg)
 {
     struct step step = {.cursor = "0"};
     size_t at = 0;
@@ -93,41 +93,42 @@ static int list_node(struct ll_client *c, size_t i, ll_held_fn fn, void *arg)
     }
     step.pattern[at] = '*';
     do {
-        struct ll_round r = {.c = c,
-                             .script = LUA_LIST,
-                             .allowed = 1U << i,
-                             .node_ms = c->o.connect_ms,
-                             .fill = fill,
-                             .arg = &step};
+        struct rlock_round r = {.c = c,
+                                .script = LUA_LIST,
+                                .allowed = 1U << i,
+                                .node_ms = c->o.connect_ms,
+                                .fill = fill,
+                                .arg = &step};
 
-        code = ll_enter(c); /* each step has its own time */
-        if (code == LL_OK)
-            code = ll_gather(c, false);
-        if (code != LL_OK)
+        code = rlock_enter(c); /* each step has its own time */
+        if (code == RLOCK_OK)
+            code = rlock_gather(c, false);
+        if (code != RLOCK_OK)
             return code;
-        ll_round_run(&r);
+        rlock_round_run(&r);
         code = r.codes[i];
-        if (code == LL_OK)
+        if (code == RLOCK_OK)
             code = read_step(c, &c->nodes[i], &step, fn, arg);
-    } while (code == LL_OK && strcmp(step.cursor, "0") != 0);
-    return code == LL_E_UNCERTAIN ? LL_E_UNAVAILABLE : code; /* nothing was changed */
+    } while (code == RLOCK_OK && strcmp(step.cursor, "0") != 0);
+    return code == RLOCK_E_UNCERTAIN ? RLOCK_E_UNAVAILABLE
+                                     : code; /* nothing was changed */
 }
 
-int ll_list(struct ll_client *c, ll_held_fn fn, void *arg)
+int rlock_list(struct rlock_client *c, rlock_held_fn fn, void *arg)
 {
     size_t listed = 0;
-    int code = ll_enter(c);
+    int code = rlock_enter(c);
 
-    if (code == LL_OK)
-        code = ll_gather(c, false);
-    if (code != LL_OK)
+    if (code == RLOCK_OK)
+        code = rlock_gather(c, false);
+    if (code != RLOCK_OK)
         return code;
     for (size_t i = 0; i < c->node_ct; i++) {
-        int one =
-            ll_has(ll_ready_nodes(c), i) ? list_node(c, i, fn, arg) : LL_E_UNAVAILABLE;
+        int one = rlock_has(rlock_ready_nodes(c), i) ? list_node(c, i, fn, arg)
+                                                     : RLOCK_E_UNAVAILABLE;
 
-        listed += one == LL_OK ? 1 : 0;
-        code = one != LL_OK ? one : code;
+        listed += one == RLOCK_OK ? 1 : 0;
+        code = one != RLOCK_OK ? one : code;
     }
-    return listed >= ll_majority(c) ? LL_OK : code;
+    return listed >= rlock_majority(c) ? RLOCK_OK : code;
 }

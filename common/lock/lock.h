@@ -4,16 +4,16 @@
  *     #include <ledgerlock/lock.h>
  *     #include <stdio.h>
  *     int main(void) {
- *         struct ll_client *c;
- *         struct ll_lock *l = ll_open(&c, NULL, NULL, 0) == LL_OK ? ll_new(c) : NULL;
- *         if (l == NULL || ll_try(l, "report", 10000) != LL_OK)
+ *         struct rlock_client *c;
+ *         struct rlock_lock *l = rlock_open(&c, NULL, NULL, 0) == RLOCK_OK ?
+ * rlock_new(c) : NULL; if (l == NULL || rlock_try(l, "report", 10000) != RLOCK_OK)
  *             return 1;
- *         printf("at work with token %lld\n", (long long)ll_token(l));
- *         return ll_release(l) != LL_OK;
+ *         printf("at work with token %lld\n", (long long)rlock_token(l));
+ *         return rlock_release(l) != RLOCK_OK;
  *     }
  *
  * It ends with 1 if somebody else holds the lock, or if the lease ran out before the
- * work was done. A program that goes on calls ll_free and ll_close.
+ * work was done. A program that goes on calls rlock_free and rlock_close.
  *
  * A lock is a plain string key with a time to live and the value "<nonce>|<token>", so
  * every client that follows SET key value NX PX ms excludes ours and is excluded by it.
@@ -31,10 +31,10 @@
  * same time.
  *
  * Codes: 0 is success, > 0 an expected negative answer, < 0 a fault. No fault ever
- * looks like LL_OK or LL_BUSY. After LL_E_UNAVAILABLE no command was carried out, but
- * of an acquire whose answer came after its lease; its keys were released, or end with
- * their lease. The library prints nothing, installs no signal handler, keeps no
- * global state, and never dies of SIGPIPE.
+ * looks like RLOCK_OK or RLOCK_BUSY. After RLOCK_E_UNAVAILABLE no command was carried
+ * out, but of an acquire whose answer came after its lease; its keys were released, or
+ * end with their lease. The library prints nothing, installs no signal handler, keeps
+ * no global state, and never dies of SIGPIPE.
  *
  * Time: a call ends connect_ms + reply_ms after it began (in a quorum without
  * reply_ms, three times the nodes' time for max_lease_ms counts), whatever the server
@@ -43,8 +43,8 @@
  *
  * Threads: a client and its locks belong to one thread at a time; the renewer is the
  * one exception and says so. Fork: in a child every call on an inherited client answers
- * LL_E_FORKED and touches neither socket nor server, and ll_valid is false; ll_close
- * and ll_free are allowed and free memory only. Linux only. */
+ * RLOCK_E_FORKED and touches neither socket nor server, and rlock_valid is false;
+ * rlock_close and rlock_free are allowed and free memory only. Linux only. */
 #ifndef LEDGERLOCK_LOCK_H
 #define LEDGERLOCK_LOCK_H
 
@@ -58,64 +58,74 @@ extern "C" {
 
 #ifdef __GNUC__
 #pragma GCC visibility push(default) /* what follows is all that the library shows */
-#define LL_MUST_CHECK __attribute__((warn_unused_result))
+#define RLOCK_MUST_CHECK __attribute__((warn_unused_result))
 #else
-#define LL_MUST_CHECK
+#define RLOCK_MUST_CHECK
 #endif
 
 /* X(name, value, sentence) */
 /* clang-format off */
-#define LL_CODES(X)                                                                      \
-    X(LL_OK,               0, "ok")                                                      \
-    X(LL_BUSY,             1, "somebody else holds it")                                  \
-    X(LL_PARTIAL,          2, "some keys granted, the others are busy")                  \
-    X(LL_GONE,             3, "the lease had run out before the release")                \
-    X(LL_NOT_OWNER,        4, "somebody else holds it now; nothing was released")        \
-    X(LL_TIMEOUT,          5, "waited as long as asked, it was busy all the time")       \
-    X(LL_LOST,             6, "the lock is not ours any more")                           \
-    X(LL_CANCELLED,        7, "the wait was cancelled")                                  \
-    X(LL_E_UNCERTAIN,     -1, "no answer came: the command may have been carried out")   \
-    X(LL_E_UNAVAILABLE,   -2, "Redis is unreachable or not ready")                       \
-    X(LL_E_READONLY,      -3, "Redis is a replica and takes no writes")                  \
-    X(LL_E_AUTH,          -4, "Redis refused the password or the user's rights")         \
-    X(LL_E_EVICTING,      -5, "Redis may evict keys: set maxmemory-policy noeviction")   \
-    X(LL_E_OOM,           -6, "Redis is out of memory and refuses writes")               \
-    X(LL_E_PROTO,         -7, "Redis gave an answer that makes no sense here")           \
-    X(LL_E_INVAL,         -8, "wrong argument")                                          \
-    X(LL_E_NOMEM,         -9, "out of memory")                                           \
-    X(LL_E_FORKED,       -10, "the client belongs to the parent process")                \
-    X(LL_E_NO_QUORUM,    -11, "fewer than a majority of the nodes can answer")           \
-    X(LL_E_NOT_REPLICATED, -12, "too few replicas confirmed the lock: it does not count") \
-    X(LL_E_TLS,          -13, "TLS is not available in this build or failed")            \
-    X(LL_E_CLUSTER,      -14, "Redis Cluster needs one hash tag in the prefix: {locks}:") \
-    X(LL_E_VERSION,      -15, "Redis is older than 6.2, which the scripts need")
+#define RLOCK_CODES(X)                                                                      \
+    X(RLOCK_OK,               0, "ok")                                                      \
+    X(RLOCK_BUSY,             1, "somebody else holds it")                                  \
+    X(RLOCK_PARTIAL,          2, "some keys granted, the others are busy")                  \
+    X(RLOCK_GONE,             3, "the lease had run out before the release")                \
+    X(RLOCK_NOT_OWNER,        4, "somebody else holds it now; nothing was released")        \
+    X(RLOCK_TIMEOUT,          5, "waited as long as asked, it was busy all the time")       \
+    X(RLOCK_LOST,             6, "the lock is not ours any more")                           \
+    X(RLOCK_CANCELLED,        7, "the wait was cancelled")                                  \
+    X(RLOCK_E_UNCERTAIN,     -1, "no answer came: the command may have been carried out")   \
+    X(RLOCK_E_UNAVAILABLE,   -2, "Redis is unreachable or not ready")                       \
+    X(RLOCK_E_READONLY,      -3, "Redis is a replica and takes no writes")                  \
+    X(RLOCK_E_AUTH,          -4, "Redis refused the password or the user's rights")         \
+    X(RLOCK_E_EVICTING,      -5, "Redis may evict keys: set maxmemory-policy noeviction")   \
+    X(RLOCK_E_OOM,           -6, "Redis is out of memory and refuses writes")               \
+    X(RLOCK_E_PROTO,         -7, "Redis gave an answer that makes no sense here")           \
+    X(RLOCK_E_INVAL,         -8, "wrong argument")                                          \
+    X(RLOCK_E_NOMEM,         -9, "out of memory")                                           \
+    X(RLOCK_E_FORKED,       -10, "the client belongs to the parent process")                \
+    X(RLOCK_E_NO_QUORUM,    -11, "fewer than a majority of the nodes can answer")           \
+    X(RLOCK_E_NOT_REPLICATED, -12, "too few replicas confirmed the lock: it does not count") \
+    X(RLOCK_E_TLS,          -13, "TLS is not available in this build or failed")            \
+    X(RLOCK_E_CLUSTER,      -14, "Redis Cluster needs one hash tag in the prefix: {locks}:") \
+    X(RLOCK_E_VERSION,      -15, "Redis is older than 6.2, which the scripts need")
 
 /* clang-format on */
 
-enum ll_code {
+enum rlock_code {
 
-#define LL_ENUM(name, value, sentence) name = value,
-    LL_CODES(LL_ENUM)
-#undef LL_ENUM
+#define RLOCK_ENUM(name, value, sentence) name = value,
+    RLOCK_CODES(RLOCK_ENUM)
+#undef RLOCK_ENUM
 };
 
-enum { LL_KEY_MAX = 200, LL_KEYS_MAX = 1000, LL_PREFIX_MAX = 64, LL_NODES_MAX = 5 };
+enum {
+    RLOCK_KEY_MAX = 200,
+    RLOCK_KEYS_MAX = 1000,
+    RLOCK_PREFIX_MAX = 64,
+    RLOCK_NODES_MAX = 5
+};
 
 /* A nonce as text, with its end. */
-enum { LL_NONCE_SIZE = 33 };
+enum { RLOCK_NONCE_SIZE = 33 };
 
-struct ll_client;
-struct ll_lock;
-struct ll_renewer;
+struct rlock_client;
+struct rlock_lock;
+struct rlock_renewer;
 struct redisContext;
 
 /* An event for metrics. on_event gets one at the end of every acquire, extend, verify
  * (as an extend) and release, and of every try to connect to a server; a Sentinel, a
  * renewer and the calls for operators have none of their own. */
-enum ll_event_kind { LL_EV_CONNECT, LL_EV_ACQUIRE, LL_EV_EXTEND, LL_EV_RELEASE };
+enum rlock_event_kind {
+    RLOCK_EV_CONNECT,
+    RLOCK_EV_ACQUIRE,
+    RLOCK_EV_EXTEND,
+    RLOCK_EV_RELEASE
+};
 
-struct ll_event {
-    enum ll_event_kind kind;
+struct rlock_event {
+    enum rlock_event_kind kind;
     int code;       /* of the call */
     size_t keys;    /* asked for */
     size_t granted; /* of an acquire: keys granted */
@@ -123,15 +133,15 @@ struct ll_event {
 };
 
 /* The hook. It must not call the library with this client. */
-typedef void (*ll_event_fn)(const struct ll_event *event, void *arg);
+typedef void (*rlock_event_fn)(const struct rlock_event *event, void *arg);
 
 /* Returns a connected context (with your TLS, pool or credentials). The library makes
  * it non-blocking, uses it alone and frees it with redisFree. NULL: no connection now.
  * A renewer calls it on its own thread. */
-typedef struct redisContext *(*ll_connect_fn)(void *arg);
+typedef struct redisContext *(*rlock_connect_fn)(void *arg);
 
 /* clang-format off */
-/* Set size to sizeof(struct ll_options); zero elsewhere means the default. Text is copied.
+/* Set size to sizeof(struct rlock_options); zero elsewhere means the default. Text is copied.
  *
  * url, one of:
  *   redis://[[user]:password@]host[:port][/db]     one server
@@ -148,7 +158,7 @@ typedef struct redisContext *(*ll_connect_fn)(void *arg);
  *                                                  and password are the primary's
  *                                                  (rediss+sentinel: TLS to all of them) */
 /* clang-format on */
-struct ll_options {
+struct rlock_options {
     size_t size;
     const char *url;           /* default redis://127.0.0.1:6379 */
     const char *password;      /* beats the one in the URL; NULL: none */
@@ -170,174 +180,179 @@ struct ll_options {
     const char *sentinel_password; /* likewise */
     bool allow_eviction;           /* accept a server that may evict keys: the fencing
                                       token is then all that protects */
-    ll_connect_fn connect;         /* instead of url; one server */
+    rlock_connect_fn connect;      /* instead of url; one server */
     void *connect_arg;
-    ll_event_fn on_event; /* may be NULL */
+    rlock_event_fn on_event; /* may be NULL */
     void *event_arg;
 };
 
-/* One name to lock: bytes, borrowed during the call. 1 to LL_KEY_MAX of them; must not
- * start with '!' (those are the library's own keys). */
-struct ll_key {
+/* One name to lock: bytes, borrowed during the call. 1 to RLOCK_KEY_MAX of them; must
+ * not start with '!' (those are the library's own keys). */
+struct rlock_key {
     const char *name;
     size_t len;
 };
 
-/* LL_ALL: every key or none. LL_ANY: the free keys, without the busy ones. LL_ONE:
- * exactly one free key (n keys are n permits of a semaphore). */
-enum ll_mode { LL_ALL, LL_ANY, LL_ONE };
+/* RLOCK_ALL: every key or none. RLOCK_ANY: the free keys, without the busy ones.
+ * RLOCK_ONE: exactly one free key (n keys are n permits of a semaphore). */
+enum rlock_mode { RLOCK_ALL, RLOCK_ANY, RLOCK_ONE };
 
 /* The sentence of a code. */
-const char *ll_strerror(int code);
+const char *rlock_strerror(int code);
 
 /* ---- client ---- */
 
-/* Parses the options (NULL: all default); opens no connection. LL_E_INVAL, LL_E_NOMEM,
- * LL_E_TLS, LL_E_CLUSTER leave *out NULL; the reason is put into why (may be NULL). */
-LL_MUST_CHECK int ll_open(struct ll_client **out,
-                          const struct ll_options *options,
-                          char *why,
-                          size_t why_size);
+/* Parses the options (NULL: all default); opens no connection. RLOCK_E_INVAL,
+ * RLOCK_E_NOMEM, RLOCK_E_TLS, RLOCK_E_CLUSTER leave *out NULL; the reason is put into
+ * why (may be NULL). */
+RLOCK_MUST_CHECK int rlock_open(struct rlock_client **out,
+                                const struct rlock_options *options,
+                                char *why,
+                                size_t why_size);
 
 /* Closes and frees; accepts NULL. Locks of the client must be freed before. */
-void ll_close(struct ll_client *c);
+void rlock_close(struct rlock_client *c);
 
 /* Connects if there is no connection and checks that the server is a primary, 6.2 or
  * newer, and does not evict. That takes two round trips, and more over TLS, through
  * Sentinels, and where a cluster redirects. An acquire, and this call, check again if
  * the last check is older than a second. Every other call connects by itself; call it
  * for a check at start. A server whose INFO names no role, as some proxies do, is
- * LL_E_PROTO. */
-LL_MUST_CHECK int ll_connect(struct ll_client *c);
+ * RLOCK_E_PROTO. */
+RLOCK_MUST_CHECK int rlock_connect(struct rlock_client *c);
 
 /* Closes the connections; the next call opens new ones. */
-void ll_disconnect(struct ll_client *c);
+void rlock_disconnect(struct rlock_client *c);
 
 /* The text of the last failure, without any password; valid until the next call on the
  * client. */
-const char *ll_error(const struct ll_client *c);
+const char *rlock_error(const struct rlock_client *c);
 
 /* By how many milliseconds the server's clock was ahead of ours when it was last
  * checked, below zero when it was behind, to half a round trip; in a quorum of the node
- * that is farthest from ours. 0 before ll_connect. */
-int64_t ll_clock_ahead_ms(const struct ll_client *c);
+ * that is farthest from ours. 0 before rlock_connect. */
+int64_t rlock_clock_ahead_ms(const struct rlock_client *c);
 
 /* All later tokens are higher than this one. Pass the highest fence of a row that
- * refused a token. A lower value changes nothing. LL_E_INVAL: below 0, or more than a
- * year ahead of the server's clock (before ll_connect: of ours) or of 2^53 - 2^40 - 2:
- * such a fence is damaged, and tokens above it would leave no room for those of the
- * clock. */
-LL_MUST_CHECK int ll_raise_floor(struct ll_client *c, int64_t token);
+ * refused a token. A lower value changes nothing. RLOCK_E_INVAL: below 0, or more than
+ * a year ahead of the server's clock (before rlock_connect: of ours) or of 2^53 - 2^40
+ * - 2: such a fence is damaged, and tokens above it would leave no room for those of
+ * the clock. */
+RLOCK_MUST_CHECK int rlock_raise_floor(struct rlock_client *c, int64_t token);
 
 /* ---- locks ---- */
 
 /* An empty lock, reusable for any number of acquires; NULL when out of memory. */
-LL_MUST_CHECK struct ll_lock *ll_new(struct ll_client *c);
+RLOCK_MUST_CHECK struct rlock_lock *rlock_new(struct rlock_client *c);
 
 /* Frees the memory; accepts NULL. Release first: keys that are still held stay until
  * their lease ends. */
-void ll_free(struct ll_lock *l);
+void rlock_free(struct rlock_lock *l);
 
-/* Memory to which each acquire writes its nonce before anything is sent (LL_NONCE_SIZE
- * bytes, borrowed as long as the lock; NULL: nowhere). In memory that outlives the
- * process, it allows another process to free the keys with ll_release_dead. */
-void ll_set_nonce_copy(struct ll_lock *l, char *copy);
+/* Memory to which each acquire writes its nonce before anything is sent
+ * (RLOCK_NONCE_SIZE bytes, borrowed as long as the lock; NULL: nowhere). In memory that
+ * outlives the process, it allows another process to free the keys with
+ * rlock_release_dead. */
+void rlock_set_nonce_copy(struct rlock_lock *l, char *copy);
 
-/* Acquires n keys (1 to LL_KEYS_MAX; more, or a name twice: LL_E_INVAL), with one fresh
- * nonce, one script call and one fencing token. LL_OK: all granted (LL_ONE: one is).
- * LL_PARTIAL (LL_ANY): some are. LL_BUSY: none is. ll_key_code has the code of each. If
- * an answer is lost, the call asks again with the same nonce before it gives up (not in
- * a quorum: a majority is enough). After a fault no key counts as granted: keys that
- * may be held were released if the server could be reached, and else end with their
- * lease; ll_release may be called to try again. A lock that is held already: LL_E_INVAL
- * (release or abandon it first). */
-LL_MUST_CHECK int ll_acquire(struct ll_lock *l,
-                             const struct ll_key *keys,
-                             size_t n,
-                             enum ll_mode mode,
-                             uint32_t lease_ms);
+/* Acquires n keys (1 to RLOCK_KEYS_MAX; more, or a name twice: RLOCK_E_INVAL), with one
+ * fresh nonce, one script call and one fencing token. RLOCK_OK: all granted (RLOCK_ONE:
+ * one is). RLOCK_PARTIAL (RLOCK_ANY): some are. RLOCK_BUSY: none is. rlock_key_code has
+ * the code of each. If an answer is lost, the call asks again with the same nonce
+ * before it gives up (not in a quorum: a majority is enough). After a fault no key
+ * counts as granted: keys that may be held were released if the server could be
+ * reached, and else end with their lease; rlock_release may be called to try again. A
+ * lock that is held already: RLOCK_E_INVAL (release or abandon it first). */
+RLOCK_MUST_CHECK int rlock_acquire(struct rlock_lock *l,
+                                   const struct rlock_key *keys,
+                                   size_t n,
+                                   enum rlock_mode mode,
+                                   uint32_t lease_ms);
 
-/* One attempt on one key, named by a C string. LL_OK, LL_BUSY or a fault. */
-LL_MUST_CHECK int ll_try(struct ll_lock *l, const char *name, uint32_t lease_ms);
+/* One attempt on one key, named by a C string. RLOCK_OK, RLOCK_BUSY or a fault. */
+RLOCK_MUST_CHECK int
+rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms);
 
-/* Tries until everything wanted is granted (LL_ANY, LL_ONE: at least one key), or
- * wait_ms have passed: LL_TIMEOUT, or the fault that lasted until then. Faults that
+/* Tries until everything wanted is granted (RLOCK_ANY, RLOCK_ONE: at least one key), or
+ * wait_ms have passed: RLOCK_TIMEOUT, or the fault that lasted until then. Faults that
  * pass (unreachable, no answer, a replica, no quorum) do not end the wait; others end
- * it at once. cancel_fd: a readable descriptor ends the wait with LL_CANCELLED (an
+ * it at once. cancel_fd: a readable descriptor ends the wait with RLOCK_CANCELLED (an
  * attempt under way ends within its limits first); -1: none. A release of the first
- * busy key (LL_ANY, LL_ONE: of one of the first 16) wakes the waiter, but not in a
- * quorum. The wake-up is only a hint: the waiter also tries by itself, at the latest
+ * busy key (RLOCK_ANY, RLOCK_ONE: of one of the first 16) wakes the waiter, but not in
+ * a quorum. The wake-up is only a hint: the waiter also tries by itself, at the latest
  * when the holder's lease ends. There is no queue: the first attempt after a release
  * gets the key. */
-LL_MUST_CHECK int ll_acquire_wait(struct ll_lock *l,
-                                  const struct ll_key *keys,
-                                  size_t n,
-                                  enum ll_mode mode,
-                                  uint32_t lease_ms,
-                                  uint32_t wait_ms,
-                                  int cancel_fd);
+RLOCK_MUST_CHECK int rlock_acquire_wait(struct rlock_lock *l,
+                                        const struct rlock_key *keys,
+                                        size_t n,
+                                        enum rlock_mode mode,
+                                        uint32_t lease_ms,
+                                        uint32_t wait_ms,
+                                        int cancel_fd);
 
 /* Extends the lease of all granted keys, counted from now. It never shortens a lease
- * and never creates a key. LL_OK; LL_LOST (for good: at least one granted key is no
- * longer ours, and its ll_key_code is LL_LOST); a fault, after which the keys are held
- * as before. */
-LL_MUST_CHECK int ll_extend(struct ll_lock *l, uint32_t lease_ms);
+ * and never creates a key. RLOCK_OK; RLOCK_LOST (for good: at least one granted key is
+ * no longer ours, and its rlock_key_code is RLOCK_LOST); a fault, after which the keys
+ * are held as before. */
+RLOCK_MUST_CHECK int rlock_extend(struct rlock_lock *l, uint32_t lease_ms);
 
-/* Asks Redis if all granted keys are still ours: LL_OK with the shortest time that one
- * of them has left; LL_LOST; a fault. */
-LL_MUST_CHECK int ll_verify(struct ll_lock *l, int64_t *left_ms);
+/* Asks Redis if all granted keys are still ours: RLOCK_OK with the shortest time that
+ * one of them has left; RLOCK_LOST; a fault. */
+RLOCK_MUST_CHECK int rlock_verify(struct rlock_lock *l, int64_t *left_ms);
 
-/* Deletes the granted keys that still carry our nonce. LL_OK: all were ours until now;
- * LL_GONE: at least one had run out; LL_NOT_OWNER: at least one is somebody else's.
- * ll_key_code has the code of each. After an answer, further calls return the same
- * code. After a fault the call may be repeated; keys that a try without an answer
- * deleted count as ours if the same server process answers. From the first try on
- * ll_valid is false, and ll_extend and ll_verify return LL_E_INVAL. */
-LL_MUST_CHECK int ll_release(struct ll_lock *l);
+/* Deletes the granted keys that still carry our nonce. RLOCK_OK: all were ours until
+ * now; RLOCK_GONE: at least one had run out; RLOCK_NOT_OWNER: at least one is somebody
+ * else's. rlock_key_code has the code of each. After an answer, further calls return
+ * the same code. After a fault the call may be repeated; keys that a try without an
+ * answer deleted count as ours if the same server process answers. From the first try
+ * on rlock_valid is false, and rlock_extend and rlock_verify return RLOCK_E_INVAL. */
+RLOCK_MUST_CHECK int rlock_release(struct rlock_lock *l);
 
 /* Forgets the held keys without a command to the server: they end with their lease. */
-void ll_abandon(struct ll_lock *l);
+void rlock_abandon(struct rlock_lock *l);
 
-/* After acquire: LL_OK or LL_BUSY (after a fault LL_BUSY: not counted as granted).
- * After a loss: LL_LOST for the keys that are gone. After release: LL_OK, LL_GONE,
- * LL_NOT_OWNER for the granted ones, LL_BUSY for those that never were. */
-int ll_key_code(const struct ll_lock *l, size_t i);
+/* After acquire: RLOCK_OK or RLOCK_BUSY (after a fault RLOCK_BUSY: not counted as
+ * granted). After a loss: RLOCK_LOST for the keys that are gone. After release:
+ * RLOCK_OK, RLOCK_GONE, RLOCK_NOT_OWNER for the granted ones, RLOCK_BUSY for those that
+ * never were. */
+int rlock_key_code(const struct rlock_lock *l, size_t i);
 
 /* Milliseconds that the holder of a busy key had left; -1: the key has no TTL. */
-int64_t ll_key_busy_ms(const struct ll_lock *l, size_t i);
+int64_t rlock_key_busy_ms(const struct rlock_lock *l, size_t i);
 
 /* Number of keys granted and not released. */
-size_t ll_granted(const struct ll_lock *l);
+size_t rlock_granted(const struct rlock_lock *l);
 
 /* The fencing token of all its keys, fixed at acquire; 0 when that granted nothing. It
- * stays after a release, for a journal; ll_abandon and the next acquire end it. */
-int64_t ll_token(const struct ll_lock *l);
+ * stays after a release, for a journal; rlock_abandon and the next acquire end it. */
+int64_t rlock_token(const struct rlock_lock *l);
 
 /* Local questions, no I/O. left: milliseconds until the lease ends, counted from before
  * the acquire (or extend) was sent and less 1 % + 2 ms for clock drift; 0: nothing is
  * granted, or released, known to be lost, over, or another process's. valid: more than
  * margin_ms are left. */
-int64_t ll_left_ms(const struct ll_lock *l);
-bool ll_valid(const struct ll_lock *l, uint32_t margin_ms);
+int64_t rlock_left_ms(const struct rlock_lock *l);
+bool rlock_valid(const struct rlock_lock *l, uint32_t margin_ms);
 
 /* ---- renewal ---- */
 
 /* Called once for each lock that was lost while it was renewed, on the renewer's thread
- * or inside ll_renew_now. If Redis could not be reached, up to an eighth of the lease
- * (at most a second) is still left. ll_valid is false from now on. code is LL_LOST:
- * keys are gone or somebody else's (see ll_key_code); LL_GONE: renewal has stopped (no
- * progress, max_hold, or the process stood still) and the lease runs out; < 0: the
- * fault of the last renewal. It may release, abandon and free the lock if no other
- * thread uses its client meanwhile. It must not close the renewer, nor wait for a
- * thread that calls the library for this lock. */
-typedef void (*ll_lost_fn)(struct ll_lock *l, int code, void *arg);
+ * or inside rlock_renew_now. If Redis could not be reached, up to an eighth of the
+ * lease (at most a second) is still left. rlock_valid is false from now on. code is
+ * RLOCK_LOST: keys are gone or somebody else's (see rlock_key_code); RLOCK_GONE:
+ * renewal has stopped (no progress, max_hold, or the process stood still) and the lease
+ * runs out; < 0: the fault of the last renewal. It may release, abandon and free the
+ * lock if no other thread uses its client meanwhile. It must not close the renewer, nor
+ * wait for a thread that calls the library for this lock. */
+typedef void (*rlock_lost_fn)(struct rlock_lock *l, int code, void *arg);
 
-struct ll_renew_options {
+struct rlock_renew_options {
     size_t size;
-    uint32_t interval_ms; /* default: a third of each lease; at most half of it */
-    ll_lost_fn on_lost;   /* may be NULL */
+    uint32_t interval_ms;  /* default: a third of each lease; at most half of it */
+    rlock_lost_fn on_lost; /* may be NULL */
     void *arg;
-    bool no_thread; /* an event loop calls ll_renew_due and ll_renew_now instead */
+    bool
+        no_thread; /* an event loop calls rlock_renew_due and rlock_renew_now instead */
 };
 
 /* Starts the renewer: one thread with its own connection, made from c's options. One
@@ -345,44 +360,44 @@ struct ll_renew_options {
  * for word (or the same connect and connect_arg), each from its own thread. Must be
  * closed before c, and before a lock of it is freed by another thread. options may be
  * NULL. */
-LL_MUST_CHECK int ll_renewer_open(struct ll_renewer **out,
-                                  struct ll_client *c,
-                                  const struct ll_renew_options *options);
+RLOCK_MUST_CHECK int rlock_renewer_open(struct rlock_renewer **out,
+                                        struct rlock_client *c,
+                                        const struct rlock_renew_options *options);
 
 /* Ends the thread; locks stay held. Accepts NULL. */
-void ll_renewer_close(struct ll_renewer *r);
+void rlock_renewer_close(struct rlock_renewer *r);
 
-/* Renews l until it is released, abandoned, lost, or ll_renew_stop. stall_ms: renewal
- * stops when ll_progress was not called for so long (0: no limit). max_hold_ms: renewal
- * stops so long from now (0: ten leases). A fault does not stop it: it is tried again
- * until shortly before the local deadline. A released lock is never extended and never
- * reported as lost: ll_release and ll_renew_stop wait for a renewal under way (one
- * command, ended by its deadline). The lock may be used from its own thread meanwhile.
- * LL_LOST: its lease has run out already. LL_E_INVAL: not held, renewed already, or a
- * lock of another url or prefix. */
-LL_MUST_CHECK int ll_renew(struct ll_renewer *r,
-                           struct ll_lock *l,
-                           uint32_t stall_ms,
-                           uint32_t max_hold_ms);
-void ll_renew_stop(struct ll_renewer *r, struct ll_lock *l);
+/* Renews l until it is released, abandoned, lost, or rlock_renew_stop. stall_ms:
+ * renewal stops when rlock_progress was not called for so long (0: no limit).
+ * max_hold_ms: renewal stops so long from now (0: ten leases). A fault does not stop
+ * it: it is tried again until shortly before the local deadline. A released lock is
+ * never extended and never reported as lost: rlock_release and rlock_renew_stop wait
+ * for a renewal under way (one command, ended by its deadline). The lock may be used
+ * from its own thread meanwhile. RLOCK_LOST: its lease has run out already.
+ * RLOCK_E_INVAL: not held, renewed already, or a lock of another url or prefix. */
+RLOCK_MUST_CHECK int rlock_renew(struct rlock_renewer *r,
+                                 struct rlock_lock *l,
+                                 uint32_t stall_ms,
+                                 uint32_t max_hold_ms);
+void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l);
 
 /* Reports that the work goes on: stall_ms begins again. */
-void ll_progress(struct ll_lock *l);
+void rlock_progress(struct rlock_lock *l);
 
-/* no_thread: milliseconds until ll_renew_now has something to do; -1: no lock is
+/* no_thread: milliseconds until rlock_renew_now has something to do; -1: no lock is
  * renewed, or the renewer belongs to the parent process. */
-int64_t ll_renew_due(const struct ll_renewer *r);
+int64_t rlock_renew_due(const struct rlock_renewer *r);
 
 /* no_thread: renews the due locks in one round trip and reports losses to on_lost.
- * LL_OK, or the fault of the round, which will be tried again. LL_E_INVAL: the renewer
- * has a thread, or on_lost calls it. */
-LL_MUST_CHECK int ll_renew_now(struct ll_renewer *r);
+ * RLOCK_OK, or the fault of the round, which will be tried again. RLOCK_E_INVAL: the
+ * renewer has a thread, or on_lost calls it. */
+RLOCK_MUST_CHECK int rlock_renew_now(struct rlock_renewer *r);
 
 /* ---- for operators ---- */
 
 /* One held lock. Text is valid during the callback only. token 0: a value that is not
  * ours (another client's lock). left_ms -1: no TTL. */
-struct ll_held {
+struct rlock_held {
     const char *name; /* without the prefix; followed by a zero byte */
     size_t len;
     const char *holder; /* nonce, or what another client wrote, as printable text */
@@ -392,34 +407,34 @@ struct ll_held {
     int64_t left_ms;
 };
 
-typedef void (*ll_held_fn)(const struct ll_held *held, void *arg);
+typedef void (*rlock_held_fn)(const struct rlock_held *held, void *arg);
 
 /* Deletes those of the keys that carry this nonce, so that the locks of a dead process
  * end now and not with their lease. Call it only if that process is certainly dead.
- * *freed: number of keys deleted. LL_OK or a fault, after which the call may be
- * repeated; LL_E_INVAL: not a nonce. A command that the dead process had sent may still
- * arrive; the keys that it takes end with their lease. */
-LL_MUST_CHECK int ll_release_dead(struct ll_client *c,
-                                  const char *nonce,
-                                  const struct ll_key *keys,
-                                  size_t n,
-                                  size_t *freed);
+ * *freed: number of keys deleted. RLOCK_OK or a fault, after which the call may be
+ * repeated; RLOCK_E_INVAL: not a nonce. A command that the dead process had sent may
+ * still arrive; the keys that it takes end with their lease. */
+RLOCK_MUST_CHECK int rlock_release_dead(struct rlock_client *c,
+                                        const char *nonce,
+                                        const struct rlock_key *keys,
+                                        size_t n,
+                                        size_t *freed);
 
 /* Calls fn for every key under the prefix except the library's own, in no order. It
  * scans in small steps, each within the limits above; a key may be reported twice while
  * the server's table grows. fn must not call the library with this client. A quorum is
  * listed node by node: a key is reported once for each node that has it. */
-LL_MUST_CHECK int ll_list(struct ll_client *c, ll_held_fn fn, void *arg);
+RLOCK_MUST_CHECK int rlock_list(struct rlock_client *c, rlock_held_fn fn, void *arg);
 
-/* Deletes a key of the holder that ll_list told of, by its value (in a quorum, on every
- * node that answers): a lock that somebody else took since stays. LL_OK: it was held
- * so, or an earlier try, whose answer was lost, may have deleted it; LL_GONE: nobody
- * holds it; LL_NOT_OWNER: somebody else does. Only the fence of the resource keeps the
- * old holder out then; journal the call. */
-LL_MUST_CHECK int ll_force_release(struct ll_client *c,
-                                   const struct ll_key *key,
-                                   const char *value,
-                                   size_t value_len);
+/* Deletes a key of the holder that rlock_list told of, by its value (in a quorum, on
+ * every node that answers): a lock that somebody else took since stays. RLOCK_OK: it
+ * was held so, or an earlier try, whose answer was lost, may have deleted it;
+ * RLOCK_GONE: nobody holds it; RLOCK_NOT_OWNER: somebody else does. Only the fence of
+ * the resource keeps the old holder out then; journal the call. */
+RLOCK_MUST_CHECK int rlock_force_release(struct rlock_client *c,
+                                         const struct rlock_key *key,
+                                         const char *value,
+                                         size_t value_len);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -11,17 +11,18 @@
 /* Back-off between tries to connect to a node of a quorum. */
 enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000 };
 
-void ll_node_fail(struct ll_client *c, struct ll_node *node, int code)
+void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code)
 {
     if (node->check_at_ms == 0 && !node->is_sentinel)
-        (void)ll_leave(c, (struct ll_event){LL_EV_CONNECT, code, 0, 0, node->began_us});
-    ll_node_close(node);
+        (void)rlock_leave(
+            c, (struct rlock_event){RLOCK_EV_CONNECT, code, 0, 0, node->began_us});
+    rlock_node_close(node);
     node->failure = code;
     (void)memcpy(node->why, c->error, sizeof node->why);
     node->pause_ms =
-        ll_least(ll_most(node->pause_ms * 2, PAUSE_FIRST_MS), PAUSE_MOST_MS);
+        rlock_least(rlock_most(node->pause_ms * 2, PAUSE_FIRST_MS), PAUSE_MOST_MS);
     node->retry_at_ms =
-        c->node_ct == 1 ? 0 : ll_now_ms() + ll_jitter_ms(node->pause_ms);
+        c->node_ct == 1 ? 0 : rlock_now_ms() + rlock_jitter_ms(node->pause_ms);
 }
 
 /* ---- a new connection ---- */
@@ -38,7 +39,7 @@ typedef int element_ct;
 
 static void *make_array(const redisReadTask *task, element_ct elements)
 {
-    const struct ll_node *node = task->privdata;
+    const struct rlock_node *node = task->privdata;
 
     if (elements > ELEMENTS_MAX)
         return NULL;
@@ -46,7 +47,7 @@ static void *make_array(const redisReadTask *task, element_ct elements)
 }
 
 /* Limits the lengths of arrays, and closes the descriptor on exec. */
-static void adopt(struct ll_node *node)
+static void adopt(struct rlock_node *node)
 {
     redisReader *reader = node->conn->reader;
 
@@ -58,13 +59,13 @@ static void adopt(struct ll_node *node)
     (void)fcntl(node->conn->fd, F_SETFD, FD_CLOEXEC);
 }
 
-/* ---- steps: LL_OK, LL_BUSY (not yet), or the fault that ends the try ---- */
+/* ---- steps: RLOCK_OK, RLOCK_BUSY (not yet), or the fault that ends the try ---- */
 
 /* Reads block for at most a tick; each write is non-blocking by its flag. Connections
  * that go through hiredis never block. */
-static int set_waiting(const struct ll_node *node)
+static int set_waiting(const struct rlock_node *node)
 {
-    static const struct timeval tick = {0, LL_TICK_MS * 1000};
+    static const struct timeval tick = {0, RLOCK_TICK_MS * 1000};
     int fd = node->conn->fd;
     int flags = fcntl(fd, F_GETFL);
     int wanted = node->is_layered ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
@@ -76,21 +77,21 @@ static int set_waiting(const struct ll_node *node)
                : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
 }
 
-static int shake(struct ll_client *c, struct ll_node *node)
+static int shake(struct rlock_client *c, struct rlock_node *node)
 {
     if (set_waiting(node) != 0)
-        return ll_fail_at(c, node, LL_E_UNAVAILABLE, ": %s", strerror(errno));
-    node->state = LL_SHAKING;
-    ll_handshake_put(c, node);
+        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": %s", strerror(errno));
+    node->state = RLOCK_SHAKING;
+    rlock_handshake_put(c, node);
     if (!node->out.is_short)
-        return LL_OK;
+        return RLOCK_OK;
     node->out.is_short = false;
-    return ll_fail_as(c, LL_E_NOMEM);
+    return rlock_fail_as(c, RLOCK_E_NOMEM);
 }
 
-static int begin(struct ll_client *c, struct ll_node *node)
+static int begin(struct rlock_client *c, struct rlock_node *node)
 {
-    const struct ll_address *a = &node->address;
+    const struct rlock_address *a = &node->address;
     bool is_handed_in = c->o.connect != NULL;
 
     if (is_handed_in)
@@ -99,120 +100,120 @@ static int begin(struct ll_client *c, struct ll_node *node)
         node->conn = a->is_unix ? redisConnectUnixNonBlock(a->host)
                                 : redisConnectNonBlock(a->host, a->port);
     if (node->conn == NULL && is_handed_in)
-        return ll_fail_at(c, node, LL_E_UNAVAILABLE,
-                          ": the program has no connection for it");
+        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE,
+                             ": the program has no connection for it");
     if (node->conn == NULL)
-        return ll_fail_as(c, LL_E_NOMEM);
+        return rlock_fail_as(c, RLOCK_E_NOMEM);
     if (node->conn->err != 0)
-        return ll_fail_at(c, node, LL_E_UNAVAILABLE, ": %s", node->conn->errstr);
+        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": %s", node->conn->errstr);
     adopt(node);
-    node->state = LL_CONNECTING;
+    node->state = RLOCK_CONNECTING;
     node->is_layered = a->is_tls;
     if (!is_handed_in)
-        return LL_OK;
+        return RLOCK_OK;
     node->is_layered = HIREDIS_MAJOR >= 1; /* older versions have no layers */
     node->conn->flags &= ~REDIS_BLOCK;
     return shake(c, node);
 }
 
-void ll_node_start(struct ll_client *c, struct ll_node *node, int64_t until_ms)
+void rlock_node_start(struct rlock_client *c, struct rlock_node *node, int64_t until_ms)
 {
     int code;
 
-    ll_node_close(node);
+    rlock_node_close(node);
     node->until_ms = until_ms;
-    node->began_us = ll_now_us();
+    node->began_us = rlock_now_us();
     code = begin(c, node);
-    if (code != LL_OK)
-        ll_node_fail(c, node, code);
+    if (code != RLOCK_OK)
+        rlock_node_fail(c, node, code);
 }
 
-static int check_socket(struct ll_client *c, struct ll_node *node)
+static int check_socket(struct rlock_client *c, struct rlock_node *node)
 {
     int error = 0;
     socklen_t size = sizeof error;
 
-    if (ll_node_ready(node) == 0)
-        return LL_BUSY;
+    if (rlock_node_ready(node) == 0)
+        return RLOCK_BUSY;
     if (getsockopt(node->conn->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
         error = errno;
     if (error != 0)
-        return ll_fail_at(c, node, LL_E_UNAVAILABLE, ": %s", strerror(error));
+        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": %s", strerror(error));
     if (!node->address.is_tls)
         return shake(c, node);
-    node->state = LL_TLS;
-    return LL_OK;
+    node->state = RLOCK_TLS;
+    return RLOCK_OK;
 }
 
 /* A connection that ends before its first byte: over TLS, servers that ask for a client
  * certificate end it so. One that we were connected to before does not ask. */
-static int failure_of(struct ll_client *c, const struct ll_node *node)
+static int failure_of(struct rlock_client *c, const struct rlock_node *node)
 {
-    char words[LL_ERROR_MAX];
+    char words[RLOCK_ERROR_MAX];
 
     if (!node->address.is_tls || node->is_sentinel || c->o.tls_cert != NULL ||
         node->run_id[0] != '\0')
-        return LL_E_UNAVAILABLE;
+        return RLOCK_E_UNAVAILABLE;
     (void)memcpy(words, c->error, sizeof words);
-    return ll_fail(c, LL_E_TLS, "%.150s (it may want a client certificate: tls_cert)",
-                   words);
+    return rlock_fail(c, RLOCK_E_TLS,
+                      "%.150s (it may want a client certificate: tls_cert)", words);
 }
 
-void ll_node_checked(struct ll_client *c, struct ll_node *node)
+void rlock_node_checked(struct rlock_client *c, struct rlock_node *node)
 {
     if (node->check_at_ms == 0 && !node->is_sentinel)
-        (void)ll_leave(c,
-                       (struct ll_event){LL_EV_CONNECT, LL_OK, 0, 0, node->began_us});
-    node->state = LL_UP;
-    node->failure = LL_OK;
+        (void)rlock_leave(
+            c, (struct rlock_event){RLOCK_EV_CONNECT, RLOCK_OK, 0, 0, node->began_us});
+    node->state = RLOCK_UP;
+    node->failure = RLOCK_OK;
     node->pause_ms = 0;
-    node->checked_ms = ll_now_ms();
-    node->check_at_ms = node->checked_ms + LL_CHECK_MS;
+    node->checked_ms = rlock_now_ms();
+    node->check_at_ms = node->checked_ms + RLOCK_CHECK_MS;
 }
 
-static int read_handshake(struct ll_client *c, struct ll_node *node)
+static int read_handshake(struct rlock_client *c, struct rlock_node *node)
 {
     int code;
 
-    ll_talk_step(c, node, ll_node_ready(node));
+    rlock_talk_step(c, node, rlock_node_ready(node));
     if (node->conn == NULL) /* it failed, or was closed */
         return failure_of(c, node);
-    if (node->code != LL_OK)
-        return LL_BUSY;
-    code = ll_handshake_read(c, node);
-    if (code == LL_OK)
-        ll_node_checked(c, node);
-    else if (code == LL_BUSY) /* elsewhere */
-        ll_node_start(c, node, node->until_ms);
+    if (node->code != RLOCK_OK)
+        return RLOCK_BUSY;
+    code = rlock_handshake_read(c, node);
+    if (code == RLOCK_OK)
+        rlock_node_checked(c, node);
+    else if (code == RLOCK_BUSY) /* elsewhere */
+        rlock_node_start(c, node, node->until_ms);
     return code;
 }
 
-bool ll_node_is_under_way(const struct ll_node *node)
+bool rlock_node_is_under_way(const struct rlock_node *node)
 {
-    return node->state != LL_UP && node->state != LL_DOWN;
+    return node->state != RLOCK_UP && node->state != RLOCK_DOWN;
 }
 
-void ll_node_advance(struct ll_client *c, struct ll_node *node)
+void rlock_node_advance(struct rlock_client *c, struct rlock_node *node)
 {
-    enum ll_state before;
-    int code = LL_OK;
+    enum rlock_state before;
+    int code = RLOCK_OK;
 
     do {
         before = node->state;
-        if (before == LL_CONNECTING)
+        if (before == RLOCK_CONNECTING)
             code = check_socket(c, node);
-        else if (before == LL_TLS)
-            code = ll_tls_step(c, node);
-        else if (before == LL_SHAKING)
+        else if (before == RLOCK_TLS)
+            code = rlock_tls_step(c, node);
+        else if (before == RLOCK_SHAKING)
             code = read_handshake(c, node);
-        if (before == LL_TLS && code == LL_OK)
+        if (before == RLOCK_TLS && code == RLOCK_OK)
             code = shake(c, node);
         if (code < 0)
-            ll_node_fail(c, node, code);
-    } while (node->state != before && ll_node_is_under_way(node));
-    if (!ll_node_is_under_way(node) || ll_now_ms() < node->until_ms)
+            rlock_node_fail(c, node, code);
+    } while (node->state != before && rlock_node_is_under_way(node));
+    if (!rlock_node_is_under_way(node) || rlock_now_ms() < node->until_ms)
         return;
-    code = ll_fail_at(c, node, LL_E_UNAVAILABLE, ": no %s in time",
-                      node->state == LL_SHAKING ? "answer" : "connection");
-    ll_node_fail(c, node, code);
+    code = rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": no %s in time",
+                         node->state == RLOCK_SHAKING ? "answer" : "connection");
+    rlock_node_fail(c, node, code);
 }

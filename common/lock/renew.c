@@ -14,40 +14,40 @@ enum {
 
 /* ---- times of one lock ---- */
 
-static int64_t interval_ms(const struct ll_renewer *r, const struct ll_lock *l)
+static int64_t interval_ms(const struct rlock_renewer *r, const struct rlock_lock *l)
 {
     if (r->o.interval_ms == 0)
-        return ll_most(l->lease_ms / 3, 1);
+        return rlock_most(l->lease_ms / 3, 1);
     /* after a failure there must be time for another try */
-    return ll_most(ll_least(r->o.interval_ms, l->lease_ms / 2), 1);
+    return rlock_most(rlock_least(r->o.interval_ms, l->lease_ms / 2), 1);
 }
 
 /* From this time on the lock counts as lost: its holder needs time to stop before the
  * lease ends, and this thread may wake up late. */
-static int64_t give_up_ms(const struct ll_lock *l)
+static int64_t give_up_ms(const struct rlock_lock *l)
 {
-    return l->deadline_ms - ll_least(l->lease_ms / 8, NEVER_LEFT_MS);
+    return l->deadline_ms - rlock_least(l->lease_ms / 8, NEVER_LEFT_MS);
 }
 
-static bool may_renew(const struct ll_lock *l, int64_t now_ms)
+static bool may_renew(const struct rlock_lock *l, int64_t now_ms)
 {
     return now_ms < l->renewal.stop_ms &&
            (l->renewal.stall_ms == 0 || now_ms - l->progress_ms < l->renewal.stall_ms);
 }
 
 /* Half of the time that the most urgent lock has left, so that one more try fits. */
-static int64_t time_for_a_try(const struct ll_renewer *r)
+static int64_t time_for_a_try(const struct rlock_renewer *r)
 {
     int64_t first_ms = INT64_MAX;
 
-    for (const struct ll_lock *l = r->first; l != NULL; l = l->renewal.next)
-        first_ms = ll_least(first_ms, give_up_ms(l));
-    return ll_most((first_ms - ll_now_ms()) / 2, LEAST_TRY_MS);
+    for (const struct rlock_lock *l = r->first; l != NULL; l = l->renewal.next)
+        first_ms = rlock_least(first_ms, give_up_ms(l));
+    return rlock_most((first_ms - rlock_now_ms()) / 2, LEAST_TRY_MS);
 }
 
 /* ---- the list ---- */
 
-static void link_in(struct ll_renewer *r, struct ll_lock *l)
+static void link_in(struct rlock_renewer *r, struct rlock_lock *l)
 {
     l->renewal.next = r->first;
     l->renewal.link = &r->first;
@@ -56,7 +56,7 @@ static void link_in(struct ll_renewer *r, struct ll_lock *l)
     r->first = l;
 }
 
-static void unlink_from(struct ll_lock *l)
+static void unlink_from(struct rlock_lock *l)
 {
     if (l->renewal.link == NULL)
         return;
@@ -66,7 +66,7 @@ static void unlink_from(struct ll_lock *l)
     l->renewal.link = NULL;
 }
 
-static struct ll_part *part_of(struct ll_renewer *r, const struct ll_lock *l)
+static struct rlock_part *part_of(struct rlock_renewer *r, const struct rlock_lock *l)
 {
     for (size_t i = 0; i < r->part_ct; i++) {
         if (r->parts[i].l == l)
@@ -77,40 +77,40 @@ static struct ll_part *part_of(struct ll_renewer *r, const struct ll_lock *l)
 
 /* ---- the calls of a holder ---- */
 
-static int refusal(const struct ll_renewer *r, struct ll_lock *l)
+static int refusal(const struct rlock_renewer *r, struct rlock_lock *l)
 {
-    int code = ll_check_owner(l->client);
+    int code = rlock_check_owner(l->client);
 
-    if (code != LL_OK)
+    if (code != RLOCK_OK)
         return code;
     if (r->client->owner != getpid())
-        return ll_fail_as(l->client, LL_E_FORKED);
+        return rlock_fail_as(l->client, RLOCK_E_FORKED);
     if (l->granted == 0 || l->released || l->releasing)
-        return ll_fail(l->client, LL_E_INVAL, "the lock is not held");
-    if (!ll_valid(l, 0))
-        return ll_fail_as(l->client, LL_LOST);
+        return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is not held");
+    if (!rlock_valid(l, 0))
+        return rlock_fail_as(l->client, RLOCK_LOST);
     if (l->renewal.renewer != NULL)
-        return ll_fail(l->client, LL_E_INVAL, "the lock is renewed already");
-    if (!ll_is_alike(l->client, r->client))
-        return ll_fail(l->client, LL_E_INVAL,
-                       "the renewer is of another url or prefix");
-    return LL_OK;
+        return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is renewed already");
+    if (!rlock_is_alike(l->client, r->client))
+        return rlock_fail(l->client, RLOCK_E_INVAL,
+                          "the renewer is of another url or prefix");
+    return RLOCK_OK;
 }
 
-int ll_renew(struct ll_renewer *r,
-             struct ll_lock *l,
-             uint32_t stall_ms,
-             uint32_t max_hold_ms)
+int rlock_renew(struct rlock_renewer *r,
+                struct rlock_lock *l,
+                uint32_t stall_ms,
+                uint32_t max_hold_ms)
 {
     int64_t hold_ms = max_hold_ms != 0 ? max_hold_ms : 10 * (int64_t)l->lease_ms;
     int code = refusal(r, l);
 
-    if (code != LL_OK)
+    if (code != RLOCK_OK)
         return code;
-    ll_progress(l);
+    rlock_progress(l);
     l->renewal.stall_ms = stall_ms;
     l->renewal.stop_ms = l->progress_ms + hold_ms;
-    l->renewal.code = LL_OK;
+    l->renewal.code = RLOCK_OK;
     /* counted from the acquire, not from now */
     l->renewal.due_ms = l->deadline_ms - l->lease_ms + interval_ms(r, l);
     l->renewal.renewer = r;
@@ -118,19 +118,19 @@ int ll_renew(struct ll_renewer *r,
     link_in(r, l);
     if (l->renewal.due_ms < r->asleep_until_ms) {
         r->asleep_until_ms = l->renewal.due_ms;
-        ll_renew_arm(r, l->renewal.due_ms);
+        rlock_renew_arm(r, l->renewal.due_ms);
     }
     (void)pthread_mutex_unlock(&r->mutex);
-    return LL_OK;
+    return RLOCK_OK;
 }
 
 /* Does nothing in a child of fork, where nobody could unlock the mutex. on_lost may
  * forget its lock or any other, and cannot wait for itself; another thread waits for
  * the on_lost of this lock alone. */
-void ll_renew_forget(struct ll_lock *l)
+void rlock_renew_forget(struct rlock_lock *l)
 {
-    struct ll_renewer *r = l->renewal.renewer;
-    struct ll_part *part;
+    struct rlock_renewer *r = l->renewal.renewer;
+    struct rlock_part *part;
 
     if (r == NULL || l->client->owner != getpid())
         return;
@@ -147,21 +147,21 @@ void ll_renew_forget(struct ll_lock *l)
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
-void ll_renew_stop(struct ll_renewer *r, struct ll_lock *l)
+void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l)
 {
     if (l->renewal.renewer == r)
-        ll_renew_forget(l);
+        rlock_renew_forget(l);
 }
 
-void ll_progress(struct ll_lock *l)
+void rlock_progress(struct rlock_lock *l)
 {
-    l->progress_ms = ll_now_ms();
+    l->progress_ms = rlock_now_ms();
 }
 
 /* ---- a round; the mutex is unlocked during I/O and on_lost ---- */
 
 /* Afterwards the lock may be gone: on_lost may free it. */
-static void tell(struct ll_renewer *r, struct ll_part *part, int code)
+static void tell(struct rlock_renewer *r, struct rlock_part *part, int code)
 {
     r->told = part;
     unlink_from(part->l);
@@ -176,7 +176,7 @@ static void tell(struct ll_renewer *r, struct ll_part *part, int code)
     (void)pthread_cond_broadcast(&r->idle);
 }
 
-static void end_parts(struct ll_renewer *r)
+static void end_parts(struct rlock_renewer *r)
 {
     r->part_ct = 0;
     r->told = NULL;
@@ -185,39 +185,41 @@ static void end_parts(struct ll_renewer *r)
 /* Collects the locks that are due, and behind them those that nearly are: such locks
  * join the round, so that later all are due together. A lock for which the call has no
  * room stays due. */
-static void collect(struct ll_renewer *r)
+static void collect(struct rlock_renewer *r)
 {
-    int64_t now_ms = ll_now_ms();
+    int64_t now_ms = rlock_now_ms();
     size_t keys = 0;
 
     for (int nearly = 0; nearly <= 1; nearly++) {
-        for (struct ll_lock *l = r->first; l != NULL; l = l->renewal.next) {
+        for (struct rlock_lock *l = r->first; l != NULL; l = l->renewal.next) {
             int64_t early_ms = l->renewal.due_ms - now_ms;
             bool is_wanted = may_renew(l, now_ms) &&
                              (nearly ? early_ms > 0 && early_ms <= interval_ms(r, l) / 2
                                      : early_ms <= 0);
 
-            if (!is_wanted || keys + l->granted > LL_KEYS_MAX)
+            if (!is_wanted || keys + l->granted > RLOCK_KEYS_MAX)
                 continue;
-            r->parts[r->part_ct++] = (struct ll_part){
-                .l = l, .ttl_ms = l->lease_ms, .deadline_ms = ll_deadline(l->lease_ms)};
+            r->parts[r->part_ct++] =
+                (struct rlock_part){.l = l,
+                                    .ttl_ms = l->lease_ms,
+                                    .deadline_ms = rlock_deadline(l->lease_ms)};
             keys += l->granted;
         }
     }
 }
 
 static void
-settle(const struct ll_renewer *r, const struct ll_part *part, int64_t began_ms)
+settle(const struct rlock_renewer *r, const struct rlock_part *part, int64_t began_ms)
 {
-    struct ll_lock *l = part->l;
+    struct rlock_lock *l = part->l;
     int64_t have_ms = l->deadline_ms;
     int64_t pause_ms =
-        ll_most(ll_least(l->lease_ms / 20, PAUSE_MOST_MS), PAUSE_LEAST_MS);
+        rlock_most(rlock_least(l->lease_ms / 20, PAUSE_MOST_MS), PAUSE_LEAST_MS);
 
     l->renewal.code = part->code;
-    if (part->code != LL_OK) {
+    if (part->code != RLOCK_OK) {
         /* The first failure may be a stale connection: the next try is at once. */
-        l->renewal.due_ms = ll_now_ms() + (r->failures <= 1 ? 0 : pause_ms);
+        l->renewal.due_ms = rlock_now_ms() + (r->failures <= 1 ? 0 : pause_ms);
         return;
     }
     /* the holder itself may have extended it further */
@@ -228,15 +230,15 @@ settle(const struct ll_renewer *r, const struct ll_part *part, int64_t began_ms)
 }
 
 /* First all that are not lost, so that their releases wait for no on_lost. */
-static void settle_all(struct ll_renewer *r, int64_t began_ms)
+static void settle_all(struct rlock_renewer *r, int64_t began_ms)
 {
     for (size_t i = 0; i < r->part_ct; i++) {
-        struct ll_part *part = &r->parts[i];
+        struct rlock_part *part = &r->parts[i];
         bool is_forgotten = part->l == NULL || part->l->renewal.renewer == NULL;
 
-        if (part->l != NULL && part->code == LL_LOST)
+        if (part->l != NULL && part->code == RLOCK_LOST)
             part->l->lost = true;
-        if (!is_forgotten && part->code == LL_LOST)
+        if (!is_forgotten && part->code == RLOCK_LOST)
             continue;
         if (!is_forgotten)
             settle(r, part, began_ms);
@@ -245,71 +247,71 @@ static void settle_all(struct ll_renewer *r, int64_t began_ms)
     (void)pthread_cond_broadcast(&r->idle);
     for (size_t i = 0; i < r->part_ct; i++) {
         if (r->parts[i].l != NULL)
-            tell(r, &r->parts[i], LL_LOST);
+            tell(r, &r->parts[i], RLOCK_LOST);
     }
     end_parts(r);
 }
 
 /* A release waits for a renewal under way, but never for a connection. */
-static int attempt(struct ll_renewer *r)
+static int attempt(struct rlock_renewer *r)
 {
-    struct ll_client *c = r->client;
-    int64_t ms = ll_least(time_for_a_try(r), c->o.connect_ms);
+    struct rlock_client *c = r->client;
+    int64_t ms = rlock_least(time_for_a_try(r), c->o.connect_ms);
     int64_t began_ms;
     int code;
 
     r->failures++;
     (void)pthread_mutex_unlock(&r->mutex);
-    c->limit_ms = ll_now_ms() + ms;
-    code = ll_gather(c, false);
+    c->limit_ms = rlock_now_ms() + ms;
+    code = rlock_gather(c, false);
     (void)pthread_mutex_lock(&r->mutex);
-    began_ms = ll_now_ms();
-    ms = ll_least(time_for_a_try(r), ll_node_ms(c, (uint32_t)c->o.max_lease_ms));
+    began_ms = rlock_now_ms();
+    ms = rlock_least(time_for_a_try(r), rlock_node_ms(c, (uint32_t)c->o.max_lease_ms));
     collect(r);
-    if (code == LL_OK && r->part_ct > 0) {
+    if (code == RLOCK_OK && r->part_ct > 0) {
         (void)pthread_mutex_unlock(&r->mutex);
         c->limit_ms = began_ms + ms;
-        code = ll_keep(c, r->parts, r->part_ct);
+        code = rlock_keep(c, r->parts, r->part_ct);
         (void)pthread_mutex_lock(&r->mutex);
     }
     r->failures = code < 0 ? r->failures : 0;
     for (size_t i = 0; i < r->part_ct; i++)
-        r->parts[i].code = code != LL_OK ? code : r->parts[i].code;
+        r->parts[i].code = code != RLOCK_OK ? code : r->parts[i].code;
     settle_all(r, began_ms);
     return code;
 }
 
 /* A lock without progress, or past max_hold, is checked again but not renewed. */
-int64_t ll_renew_next(struct ll_renewer *r)
+int64_t rlock_renew_next(struct rlock_renewer *r)
 {
-    int64_t now_ms = ll_now_ms();
+    int64_t now_ms = rlock_now_ms();
     int64_t next_ms = INT64_MAX;
 
-    for (struct ll_lock *l = r->first; l != NULL; l = l->renewal.next) {
+    for (struct rlock_lock *l = r->first; l != NULL; l = l->renewal.next) {
         if (l->renewal.due_ms <= now_ms && !may_renew(l, now_ms))
             l->renewal.due_ms = now_ms + interval_ms(r, l);
-        next_ms = ll_least(next_ms, ll_least(l->renewal.due_ms, give_up_ms(l)));
+        next_ms = rlock_least(next_ms, rlock_least(l->renewal.due_ms, give_up_ms(l)));
     }
     return next_ms;
 }
 
-int ll_renew_step(struct ll_renewer *r)
+int rlock_renew_step(struct rlock_renewer *r)
 {
-    struct ll_lock *l = r->first;
-    int64_t now_ms = ll_now_ms();
+    struct rlock_lock *l = r->first;
+    int64_t now_ms = rlock_now_ms();
 
     while (l != NULL && give_up_ms(l) > now_ms)
         l = l->renewal.next;
     if (l == NULL)
         return attempt(r);
-    r->parts[r->part_ct++] = (struct ll_part){.l = l};
-    tell(r, &r->parts[0], l->renewal.code < 0 ? l->renewal.code : LL_GONE);
+    r->parts[r->part_ct++] = (struct rlock_part){.l = l};
+    tell(r, &r->parts[0], l->renewal.code < 0 ? l->renewal.code : RLOCK_GONE);
     end_parts(r);
-    return LL_OK;
+    return RLOCK_OK;
 }
 
 /* On the boot clock: after a suspend the losses are reported at once. */
-void ll_renew_arm(const struct ll_renewer *r, int64_t when_ms)
+void rlock_renew_arm(const struct rlock_renewer *r, int64_t when_ms)
 {
     struct itimerspec at = {
         .it_value = {.tv_sec = when_ms / 1000, .tv_nsec = when_ms % 1000 * 1000000}};

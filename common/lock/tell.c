@@ -3,28 +3,28 @@
 
 #include "common/lock/connection.h"
 
-int ll_tell_all(struct ll_client *c, const char *const *words)
+int rlock_tell_all(struct rlock_client *c, const char *const *words)
 {
-    int code = ll_enter(c);
+    int code = rlock_enter(c);
     unsigned up;
 
-    if (code == LL_OK)
-        code = ll_gather(c, false);
-    if (code != LL_OK)
+    if (code == RLOCK_OK)
+        code = rlock_gather(c, false);
+    if (code != RLOCK_OK)
         return code;
-    up = ll_ready_nodes(c);
-    for (size_t i = 0; (i = ll_next(c, up, i)) < c->node_ct; i++) {
-        ll_talk_begin(&c->nodes[i], 1);
-        ll_put_words(&c->nodes[i].out, words);
+    up = rlock_ready_nodes(c);
+    for (size_t i = 0; (i = rlock_next(c, up, i)) < c->node_ct; i++) {
+        rlock_talk_begin(&c->nodes[i], 1);
+        rlock_put_words(&c->nodes[i].out, words);
     }
-    ll_talk(c, up, c->limit_ms, NULL, NULL);
-    for (size_t i = 0; (i = ll_next(c, up, i)) < c->node_ct; i++) {
-        struct ll_node *node = &c->nodes[i];
+    rlock_talk(c, up, c->limit_ms, NULL, NULL);
+    for (size_t i = 0; (i = rlock_next(c, up, i)) < c->node_ct; i++) {
+        struct rlock_node *node = &c->nodes[i];
 
-        if (node->code != LL_OK)
+        if (node->code != RLOCK_OK)
             code = node->code;
         else if (node->replies[0]->type == REDIS_REPLY_ERROR)
-            code = ll_reply_code(c, node, node->replies[0]);
+            code = rlock_reply_code(c, node, node->replies[0]);
     }
     return code;
 }

@@ -6,8 +6,8 @@
 
 #include "common/lock/lock.h"
 
-/* Sends a command (the last word is NULL) to each server that answers. LL_OK if none
+/* Sends a command (the last word is NULL) to each server that answers. RLOCK_OK if none
  * refused it, else the fault. */
-LL_MUST_CHECK int ll_tell_all(struct ll_client *c, const char *const *words);
+RLOCK_MUST_CHECK int rlock_tell_all(struct rlock_client *c, const char *const *words);
 
 #endif

@@ -9,7 +9,7 @@
 
 enum { DIGITS = 20, OVERHEAD = DIGITS + 5 };
 
-static bool make_room(struct ll_text *t, size_t more)
+static bool make_room(struct rlock_text *t, size_t more)
 {
     size_t room = t->room == 0 ? 1024 : t->room;
     char *bigger;
@@ -28,7 +28,7 @@ static bool make_room(struct ll_text *t, size_t more)
     return true;
 }
 
-static void put_count(struct ll_text *t, char type, size_t n)
+static void put_count(struct rlock_text *t, char type, size_t n)
 {
     char digits[DIGITS];
     size_t first = DIGITS;
@@ -45,13 +45,13 @@ static void put_count(struct ll_text *t, char type, size_t n)
     t->size += 1 + DIGITS - first + 2;
 }
 
-void ll_put_command(struct ll_text *t, size_t argc)
+void rlock_put_command(struct rlock_text *t, size_t argc)
 {
     if (make_room(t, OVERHEAD))
         put_count(t, '*', argc);
 }
 
-void ll_put(struct ll_text *t, const char *word, size_t len)
+void rlock_put(struct rlock_text *t, const char *word, size_t len)
 {
     if (!make_room(t, OVERHEAD + len))
         return;
@@ -61,77 +61,79 @@ void ll_put(struct ll_text *t, const char *word, size_t len)
     t->size += len + 2;
 }
 
-void ll_put_word(struct ll_text *t, const char *word)
+void rlock_put_word(struct rlock_text *t, const char *word)
 {
-    ll_put(t, word, strlen(word));
+    rlock_put(t, word, strlen(word));
 }
 
-void ll_put_number(struct ll_text *t, int64_t number)
+void rlock_put_number(struct rlock_text *t, int64_t number)
 {
     char text[DIGITS + 2];
 
     (void)snprintf(text, sizeof text, "%lld", (long long)number);
-    ll_put_word(t, text);
+    rlock_put_word(t, text);
 }
 
-void ll_put_words(struct ll_text *t, const char *const *words)
+void rlock_put_words(struct rlock_text *t, const char *const *words)
 {
     size_t n = 0;
 
     while (words[n] != NULL)
         n++;
-    ll_put_command(t, n);
+    rlock_put_command(t, n);
     for (size_t i = 0; i < n; i++)
-        ll_put_word(t, words[i]);
+        rlock_put_word(t, words[i]);
 }
 
-void ll_text_free(struct ll_text *t)
+void rlock_text_free(struct rlock_text *t)
 {
     free(t->at);
-    *t = (struct ll_text){0};
+    *t = (struct rlock_text){0};
 }
 
 /* ---- answers ---- */
 
-int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *reply)
+int rlock_reply_code(struct rlock_client *c,
+                     struct rlock_node *node,
+                     const redisReply *reply)
 {
     static const struct {
         const char *part;
         bool is_anywhere; /* errors from inside a script have the word further on */
         int code;
     } table[] = {
-        {"READONLY", true, LL_E_READONLY},
-        {"UNBLOCKED", false, LL_E_READONLY}, /* WAIT, by a change of roles */
-        {"OOM command not allowed", true, LL_E_OOM},
-        {"LOADING", false, LL_E_UNAVAILABLE},
-        {"BUSY ", false, LL_E_UNAVAILABLE},
-        {"MASTERDOWN", false, LL_E_UNAVAILABLE},
-        {"MISCONF", true, LL_E_UNAVAILABLE},
-        {"NOREPLICAS", true, LL_E_UNAVAILABLE},
-        {"NOSCRIPT", false, LL_E_UNAVAILABLE},
-        {"CLUSTERDOWN", false, LL_E_UNAVAILABLE},
-        {"TRYAGAIN", false, LL_E_UNAVAILABLE},
-        {"MOVED ", false, LL_E_UNAVAILABLE},
-        {"ASK ", false, LL_E_UNAVAILABLE},
-        {"ERR max number of clients", false, LL_E_UNAVAILABLE},
+        {"READONLY", true, RLOCK_E_READONLY},
+        {"UNBLOCKED", false, RLOCK_E_READONLY}, /* WAIT, by a change of roles */
+        {"OOM command not allowed", true, RLOCK_E_OOM},
+        {"LOADING", false, RLOCK_E_UNAVAILABLE},
+        {"BUSY ", false, RLOCK_E_UNAVAILABLE},
+        {"MASTERDOWN", false, RLOCK_E_UNAVAILABLE},
+        {"MISCONF", true, RLOCK_E_UNAVAILABLE},
+        {"NOREPLICAS", true, RLOCK_E_UNAVAILABLE},
+        {"NOSCRIPT", false, RLOCK_E_UNAVAILABLE},
+        {"CLUSTERDOWN", false, RLOCK_E_UNAVAILABLE},
+        {"TRYAGAIN", false, RLOCK_E_UNAVAILABLE},
+        {"MOVED ", false, RLOCK_E_UNAVAILABLE},
+        {"ASK ", false, RLOCK_E_UNAVAILABLE},
+        {"ERR max number of clients", false, RLOCK_E_UNAVAILABLE},
         /* a slot that is moving: the script stopped half-way */
-        {"attempted to access a non local key", true, LL_E_UNCERTAIN},
-        {"CROSSSLOT", false, LL_E_CLUSTER},
-        {"ERR SELECT is not allowed in cluster mode", false, LL_E_CLUSTER},
-        {"NOAUTH", false, LL_E_AUTH},
-        {"WRONGPASS", false, LL_E_AUTH},
-        {"DENIED", false, LL_E_AUTH},
-        {"NOPERM", true, LL_E_AUTH},
-        {"The user executing the script can't run", true, LL_E_AUTH}, /* Redis 7.0 */
-        {"ACL failure", true, LL_E_AUTH}, /* Redis 8, Valkey 8 */
-        {"ERR AUTH", false, LL_E_AUTH},
+        {"attempted to access a non local key", true, RLOCK_E_UNCERTAIN},
+        {"CROSSSLOT", false, RLOCK_E_CLUSTER},
+        {"ERR SELECT is not allowed in cluster mode", false, RLOCK_E_CLUSTER},
+        {"NOAUTH", false, RLOCK_E_AUTH},
+        {"WRONGPASS", false, RLOCK_E_AUTH},
+        {"DENIED", false, RLOCK_E_AUTH},
+        {"NOPERM", true, RLOCK_E_AUTH},
+        {"The user executing the script can't run", true, RLOCK_E_AUTH}, /* Redis 7.0 */
+        {"ACL failure", true, RLOCK_E_AUTH}, /* Redis 8, Valkey 8 */
+        {"ERR AUTH", false, RLOCK_E_AUTH},
     };
 
-    int code = LL_E_PROTO;
+    int code = RLOCK_E_PROTO;
 
     if (reply->type != REDIS_REPLY_ERROR)
-        return ll_fail_at(c, node, code, " gave an answer of the wrong type (%d)",
-                          reply->type);
+        return rlock_fail_at(c, node, code, " gave an answer of the wrong type (%d)",
+                             reply->type);
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const char *at = strstr(reply->str, table[i].part);
 
@@ -140,19 +142,19 @@ int ll_reply_code(struct ll_client *c, struct ll_node *node, const redisReply *r
             break;
         }
     }
-    (void)ll_fail_at(c, node, code, ": %s", reply->str);
-    if (code == LL_E_READONLY)
-        ll_node_close(node); /* it was a primary when we connected: check again */
+    (void)rlock_fail_at(c, node, code, ": %s", reply->str);
+    if (code == RLOCK_E_READONLY)
+        rlock_node_close(node); /* it was a primary when we connected: check again */
     return code;
 }
 
-bool ll_is_error(const redisReply *reply, const char *word)
+bool rlock_is_error(const redisReply *reply, const char *word)
 {
     return reply->type == REDIS_REPLY_ERROR &&
            strncmp(reply->str, word, strlen(word)) == 0;
 }
 
-bool ll_is_late(const redisReply *reply)
+bool rlock_is_late(const redisReply *reply)
 {
     return reply->type == REDIS_REPLY_ARRAY && reply->elements == 1 &&
            reply->element[0]->type == REDIS_REPLY_STRING &&
@@ -160,7 +162,7 @@ bool ll_is_late(const redisReply *reply)
 }
 
 /* As text: digits only, maybe after a minus; not too many. */
-bool ll_reply_number(const redisReply *reply, int64_t *number)
+bool rlock_reply_number(const redisReply *reply, int64_t *number)
 {
     const char *digits = reply->str;
 
@@ -176,11 +178,11 @@ bool ll_reply_number(const redisReply *reply, int64_t *number)
            digits + strspn(digits, "0123456789") == reply->str + reply->len;
 }
 
-int64_t ll_reply_token(const redisReply *reply)
+int64_t rlock_reply_token(const redisReply *reply)
 {
     int64_t token;
 
-    if (reply->type != REDIS_REPLY_STRING || !ll_reply_number(reply, &token))
+    if (reply->type != REDIS_REPLY_STRING || !rlock_reply_number(reply, &token))
         return 0;
-    return token > 0 && token < LL_TOKEN_END ? token : 0;
+    return token > 0 && token < RLOCK_TOKEN_END ? token : 0;
 }

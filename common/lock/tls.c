@@ -46,7 +46,7 @@ static void guard_leave(const struct pipe_guard *g)
 
 /* ---- bytes ---- */
 
-int ll_layer_write(redisContext *conn, const char *data, size_t n, bool *is_done)
+int rlock_layer_write(redisContext *conn, const char *data, size_t n, bool *is_done)
 {
     struct pipe_guard guard;
     int done = 0;
@@ -62,7 +62,7 @@ int ll_layer_write(redisContext *conn, const char *data, size_t n, bool *is_done
     return code;
 }
 
-int ll_layer_read(redisContext *conn)
+int rlock_layer_read(redisContext *conn)
 {
     struct pipe_guard guard;
     int code;
@@ -77,19 +77,19 @@ int ll_layer_read(redisContext *conn)
 
 #ifndef LEDGERLOCK_TLS
 
-const char *ll_tls_missing(void)
+const char *rlock_tls_missing(void)
 {
     return "rediss:// needs a build with hiredis 1.0 or newer and its TLS part "
            "(hiredis_ssl)";
 }
 
-int ll_tls_step(struct ll_client *c, struct ll_node *node)
+int rlock_tls_step(struct rlock_client *c, struct rlock_node *node)
 {
     (void)node;
-    return ll_fail(c, LL_E_TLS, "%s", ll_tls_missing());
+    return rlock_fail(c, RLOCK_E_TLS, "%s", rlock_tls_missing());
 }
 
-short ll_tls_events(const struct ll_node *node)
+short rlock_tls_events(const struct rlock_node *node)
 {
     (void)node;
     return 0;
@@ -103,7 +103,7 @@ short ll_tls_events(const struct ll_node *node)
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-const char *ll_tls_missing(void)
+const char *rlock_tls_missing(void)
 {
     return NULL;
 }
@@ -115,13 +115,15 @@ static const char *openssl_reason(void)
     return reason != NULL ? reason : "OpenSSL gives no reason";
 }
 
-static int refuse(struct ll_client *c, const struct ll_node *node, const char *why)
+static int
+refuse(struct rlock_client *c, const struct rlock_node *node, const char *why)
 {
-    return ll_fail(c, LL_E_TLS, "TLS to Redis at %s: %s", node->address.host, why);
+    return rlock_fail(c, RLOCK_E_TLS, "TLS to Redis at %s: %s", node->address.host,
+                      why);
 }
 
 /* Certificates are checked against the given file, or against the system's. */
-static SSL_CTX *new_context(const struct ll_client *c)
+static SSL_CTX *new_context(const struct rlock_client *c)
 {
     SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
 
@@ -160,7 +162,7 @@ static bool is_end(unsigned long error)
 }
 
 /* The reason of a failed handshake: certificate, protocol or connection. */
-static int read_failure(struct ll_client *c, struct ll_node *node, const SSL *ssl)
+static int read_failure(struct rlock_client *c, struct rlock_node *node, const SSL *ssl)
 {
     long verdict = SSL_get_verify_result(ssl);
 
@@ -168,61 +170,61 @@ static int read_failure(struct ll_client *c, struct ll_node *node, const SSL *ss
         return refuse(c, node, X509_verify_cert_error_string(verdict));
     if (!is_end(ERR_peek_last_error()))
         return refuse(c, node, openssl_reason());
-    return ll_fail(c, LL_E_UNAVAILABLE, "TLS to Redis at %s: connection lost",
-                   node->address.host);
+    return rlock_fail(c, RLOCK_E_UNAVAILABLE, "TLS to Redis at %s: connection lost",
+                      node->address.host);
 }
 
 /* The connection's own TLS object; the connection frees it. */
-static int attach(struct ll_client *c, struct ll_node *node)
+static int attach(struct rlock_client *c, struct rlock_node *node)
 {
     SSL_CTX *ctx = new_context(c);
     SSL *ssl = ctx == NULL ? NULL : SSL_new(ctx);
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
     SSL_CTX_free(ctx);
     if (ssl == NULL) {
-        code =
-            ll_fail(c, LL_E_TLS, "TLS certificates from %s: %s",
-                    c->o.tls_ca != NULL ? c->o.tls_ca : "the system", openssl_reason());
+        code = rlock_fail(c, RLOCK_E_TLS, "TLS certificates from %s: %s",
+                          c->o.tls_ca != NULL ? c->o.tls_ca : "the system",
+                          openssl_reason());
     } else if (!expect_host(ssl, node->address.host)) {
         code = refuse(c, node, openssl_reason());
     } else if (redisInitiateSSL(node->conn, ssl) != REDIS_OK) {
         code = read_failure(c, node, ssl);
     } else {
         node->ssl = ssl;
-        return LL_OK;
+        return RLOCK_OK;
     }
     SSL_free(ssl);
     return code;
 }
 
-static int shake(struct ll_client *c, struct ll_node *node)
+static int shake(struct rlock_client *c, struct rlock_node *node)
 {
     int done = SSL_do_handshake(node->ssl);
     int error = SSL_get_error(node->ssl, done);
 
     if (error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE)
-        return LL_BUSY;
-    return done == 1 ? LL_OK : read_failure(c, node, node->ssl);
+        return RLOCK_BUSY;
+    return done == 1 ? RLOCK_OK : read_failure(c, node, node->ssl);
 }
 
-int ll_tls_step(struct ll_client *c, struct ll_node *node)
+int rlock_tls_step(struct rlock_client *c, struct rlock_node *node)
 {
     struct pipe_guard guard;
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
     guard_enter(&guard);
     ERR_clear_error(); /* other code may have left errors in this thread's queue */
     if (node->ssl == NULL)
         code = attach(c, node);
-    if (code == LL_OK)
+    if (code == RLOCK_OK)
         code = shake(c, node);
     ERR_clear_error();
     guard_leave(&guard);
     return code;
 }
 
-short ll_tls_events(const struct ll_node *node)
+short rlock_tls_events(const struct rlock_node *node)
 {
     return SSL_want_write((SSL *)node->ssl) ? POLLOUT : POLLIN;
 }

@@ -8,7 +8,7 @@
 
 #include "common/lock/connection.h"
 
-const char ll_no_memory[] = "out of memory";
+const char rlock_no_memory[] = "out of memory";
 
 static const char not_same[] =
     "user, password and db must be the same for all servers of a quorum";
@@ -19,18 +19,18 @@ enum { REDIS_PORT = 6379, SENTINEL_PORT = 26379, SOCKET_PATH_MAX = 107 };
 /* The part before ://. */
 struct scheme {
     const char *name;
-    enum ll_kind kind;
+    enum rlock_kind kind;
     bool is_tls, is_unix;
 };
 
 static const struct scheme schemes[] = {
-    {"redis://", LL_ONE_SERVER, false, false},
-    {"rediss://", LL_ONE_SERVER, true, false},
-    {"unix://", LL_ONE_SERVER, false, true},
-    {"redis+sentinel://", LL_SENTINELS, false, false},
-    {"rediss+sentinel://", LL_SENTINELS, true, false},
-    {"redis+cluster://", LL_CLUSTER, false, false},
-    {"rediss+cluster://", LL_CLUSTER, true, false},
+    {"redis://", RLOCK_ONE_SERVER, false, false},
+    {"rediss://", RLOCK_ONE_SERVER, true, false},
+    {"unix://", RLOCK_ONE_SERVER, false, true},
+    {"redis+sentinel://", RLOCK_SENTINELS, false, false},
+    {"rediss+sentinel://", RLOCK_SENTINELS, true, false},
+    {"redis+cluster://", RLOCK_CLUSTER, false, false},
+    {"rediss+cluster://", RLOCK_CLUSTER, true, false},
 };
 
 /* ---- pieces; the text is a copy that is cut up ---- */
@@ -84,7 +84,7 @@ static const char *keep(char **out, char *text)
     if (why != NULL)
         return why;
     *out = strdup(text);
-    return *out == NULL ? ll_no_memory : NULL;
+    return *out == NULL ? rlock_no_memory : NULL;
 }
 
 static bool read_number(const char *text, int *out)
@@ -95,7 +95,7 @@ static bool read_number(const char *text, int *out)
     return n > 0 && n <= 5 && text[n] == '\0' && *out <= 65535;
 }
 
-static const char *take_user(struct ll_client *c, char *user)
+static const char *take_user(struct rlock_client *c, char *user)
 {
     char *password = cut(user, ':');
     const char *why = password == NULL ? NULL : keep(&c->password, password);
@@ -104,7 +104,7 @@ static const char *take_user(struct ll_client *c, char *user)
 }
 
 /* host[:port]; a host in brackets is an IPv6 address. */
-static const char *take_host(struct ll_address *a, char *host, int port)
+static const char *take_host(struct rlock_address *a, char *host, int port)
 {
     bool is_v6 = host[0] == '[';
     char *rest = cut(host, is_v6 ? ']' : ':');
@@ -120,13 +120,13 @@ static const char *take_host(struct ll_address *a, char *host, int port)
     a->port = port;
     if (rest != NULL && (!read_number(rest, &a->port) || a->port == 0))
         return "the port is no number from 1 to 65535";
-    if (host[0] == '\0' || strpbrk(host, " %") != NULL || strlen(host) > LL_HOST_MAX)
+    if (host[0] == '\0' || strpbrk(host, " %") != NULL || strlen(host) > RLOCK_HOST_MAX)
         return "a server has no name, or a blank in it, or more than 255 bytes";
     (void)strcpy(a->host, host);
     return NULL;
 }
 
-static const char *take_db(struct ll_client *c, const char *text)
+static const char *take_db(struct rlock_client *c, const char *text)
 {
     int db = 0;
 
@@ -141,10 +141,12 @@ static const char *take_db(struct ll_client *c, const char *text)
 /* ---- whole URLs, without their scheme ---- */
 
 /* [[user]:password@]host[:port][/db], or [[user]:password@]/path[?db=n] */
-static const char *
-parse_server(struct ll_client *c, const struct scheme *scheme, char *text, char **user)
+static const char *parse_server(struct rlock_client *c,
+                                const struct scheme *scheme,
+                                char *text,
+                                char **user)
 {
-    struct ll_address *a = &c->nodes[c->node_ct++].address;
+    struct rlock_address *a = &c->nodes[c->node_ct++].address;
     char *db = cut(text, scheme->is_unix ? '?' : '/');
     const char *why;
 
@@ -170,9 +172,9 @@ parse_server(struct ll_client *c, const struct scheme *scheme, char *text, char 
 
 /* [[user]:password@]host[:port],host[:port]... and for Sentinels /name[/db] */
 static const char *
-parse_places(struct ll_client *c, const struct scheme *scheme, char *text)
+parse_places(struct rlock_client *c, const struct scheme *scheme, char *text)
 {
-    bool is_sentinel = scheme->kind == LL_SENTINELS;
+    bool is_sentinel = scheme->kind == RLOCK_SENTINELS;
     char *name = cut(text, '/');
     char *db = name == NULL ? NULL : cut(name, '/');
     char *user = cut_user(&text), *rest;
@@ -185,10 +187,10 @@ parse_places(struct ll_client *c, const struct scheme *scheme, char *text)
     if (!is_sentinel && name != NULL)
         return "a cluster has no databases";
     for (; why == NULL && text != NULL; text = rest) {
-        struct ll_address *a = &c->places[c->place_ct];
+        struct rlock_address *a = &c->places[c->place_ct];
 
         rest = cut(text, ',');
-        if (c->place_ct++ == LL_PLACES_MAX)
+        if (c->place_ct++ == RLOCK_PLACES_MAX)
             return "at most 8 servers can be named";
         a->is_tls = scheme->is_tls;
         why = take_host(a, text, is_sentinel ? SENTINEL_PORT : REDIS_PORT);
@@ -198,7 +200,7 @@ parse_places(struct ll_client *c, const struct scheme *scheme, char *text)
     if (why == NULL)
         why = take_db(c, db);
     if (!is_sentinel)
-        ll_next_seed(c);
+        rlock_next_seed(c);
     return why != NULL ? why : take_user(c, user);
 }
 
@@ -215,7 +217,7 @@ static const struct scheme *scheme_of(char **text)
     return NULL;
 }
 
-static const char *parse(struct ll_client *c, char *text)
+static const char *parse(struct rlock_client *c, char *text)
 {
     char *first = NULL, *user, *rest;
     const char *why;
@@ -223,12 +225,12 @@ static const char *parse(struct ll_client *c, char *text)
     for (; text != NULL; text = rest) {
         const struct scheme *scheme = scheme_of(&text);
 
-        if (scheme != NULL && scheme->kind != LL_ONE_SERVER && c->node_ct == 0)
+        if (scheme != NULL && scheme->kind != RLOCK_ONE_SERVER && c->node_ct == 0)
             return parse_places(c, scheme, text);
-        if (scheme == NULL || scheme->kind != LL_ONE_SERVER)
+        if (scheme == NULL || scheme->kind != RLOCK_ONE_SERVER)
             return "a Redis URL begins with redis://, rediss://, unix://, "
                    "redis+sentinel:// or redis+cluster://";
-        if (c->node_ct == LL_NODES_MAX)
+        if (c->node_ct == RLOCK_NODES_MAX)
             return three_or_five;
         rest = cut(text, ',');
         why = parse_server(c, scheme, text, &user);
@@ -240,14 +242,14 @@ static const char *parse(struct ll_client *c, char *text)
     }
     if (c->node_ct != 1 && c->node_ct != 3 && c->node_ct != 5)
         return three_or_five;
-    c->kind = c->node_ct > 1 ? LL_QUORUM : LL_ONE_SERVER;
+    c->kind = c->node_ct > 1 ? RLOCK_QUORUM : RLOCK_ONE_SERVER;
     return take_user(c, first);
 }
 
-const char *ll_parse_url(struct ll_client *c, const char *url)
+const char *rlock_parse_url(struct rlock_client *c, const char *url)
 {
     char *text = strdup(url);
-    const char *why = text == NULL ? ll_no_memory : parse(c, text);
+    const char *why = text == NULL ? rlock_no_memory : parse(c, text);
 
     if (text != NULL)
         explicit_bzero(text, strlen(url)); /* the password */
@@ -257,7 +259,7 @@ const char *ll_parse_url(struct ll_client *c, const char *url)
 
 /* ---- cluster: the node that has our slot ---- */
 
-bool ll_has_tag(const char *prefix)
+bool rlock_has_tag(const char *prefix)
 {
     const char *open = prefix == NULL ? NULL : strchr(prefix, '{');
 
@@ -265,16 +267,18 @@ bool ll_has_tag(const char *prefix)
 }
 
 /* The known nodes, one after another. */
-void ll_next_seed(struct ll_client *c)
+void rlock_next_seed(struct rlock_client *c)
 {
     c->nodes[0].address = c->places[c->place_at];
     c->place_at = (c->place_at + 1) % c->place_ct;
 }
 
 /* An empty host means the node that answered. */
-bool ll_place_follow(struct ll_client *c, struct ll_node *node, const char *error)
+bool rlock_place_follow(struct rlock_client *c,
+                        struct rlock_node *node,
+                        const char *error)
 {
-    struct ll_address target = node->address;
+    struct rlock_address target = node->address;
     bool is_ask = strncmp(error, "ASK ", 4) == 0;
     const char *host, *colon;
 
@@ -282,7 +286,7 @@ bool ll_place_follow(struct ll_client *c, struct ll_node *node, const char *erro
         return false;
     host = strrchr(error, ' ') + 1;
     colon = strrchr(host, ':');
-    if (colon == NULL || colon - host > LL_HOST_MAX ||
+    if (colon == NULL || colon - host > RLOCK_HOST_MAX ||
         !read_number(colon + 1, &target.port) || target.port == 0)
         return false;
     target.is_unix = false;
@@ -291,8 +295,8 @@ bool ll_place_follow(struct ll_client *c, struct ll_node *node, const char *erro
                        host);
     if (c->place_ct == 0)
         c->places[c->place_ct++] = node->address; /* to come back to */
-    ll_node_close(node);
-    c->kind = LL_CLUSTER;
+    rlock_node_close(node);
+    c->kind = RLOCK_CLUSTER;
     node->address = target;
     node->is_asking = is_ask;
     return true;

@@ -12,15 +12,15 @@ enum {
     GRAIN_MS = 100, /* an idle server (hz 10) ends a BLPOP up to this much later */
     GRACE_MS = 40,  /* room for an answer under way at the end of the wait */
     WAKE_KEYS = 16,
-    WAKE_NAME = LL_PREFIX_MAX + LL_KEY_MAX + 8
+    WAKE_NAME = RLOCK_PREFIX_MAX + RLOCK_KEY_MAX + 8
 };
 
 /* The state of one wait. */
 struct waiter {
-    struct ll_lock *l;
-    const struct ll_key *keys;
+    struct rlock_lock *l;
+    const struct rlock_key *keys;
     size_t n;
-    enum ll_mode mode;
+    enum rlock_mode mode;
     uint32_t lease_ms;
     int cancel_fd;
     int64_t end_ms;
@@ -32,13 +32,13 @@ struct waiter {
  * longest lease counts, else the shortest. INT64_MAX: the keys have no TTL. */
 static int64_t lease_left(const struct waiter *w)
 {
-    int64_t left = w->mode == LL_ALL ? 0 : INT64_MAX;
+    int64_t left = w->mode == RLOCK_ALL ? 0 : INT64_MAX;
 
     for (size_t i = 0; i < w->l->n; i++) {
         int64_t ms = w->l->slots[i].busy_ms;
 
         ms = ms < 0 ? INT64_MAX : ms;
-        if (w->l->slots[i].code == LL_BUSY && (ms > left) == (w->mode == LL_ALL))
+        if (w->l->slots[i].code == RLOCK_BUSY && (ms > left) == (w->mode == RLOCK_ALL))
             left = ms;
     }
     return left == 0 ? INT64_MAX : left; /* no answer named a time */
@@ -46,10 +46,11 @@ static int64_t lease_left(const struct waiter *w)
 
 /* BLPOP on the wake lists of the keys that the acquire marked: keys with another
  * holder, not free keys that were left with them. */
-static size_t put_listening(const struct waiter *w, struct ll_text *t, int64_t pause_ms)
+static size_t
+put_listening(const struct waiter *w, struct rlock_text *t, int64_t pause_ms)
 {
-    const struct ll_client *c = w->l->client;
-    size_t most = w->mode == LL_ALL ? 1 : WAKE_KEYS;
+    const struct rlock_client *c = w->l->client;
+    size_t most = w->mode == RLOCK_ALL ? 1 : WAKE_KEYS;
     char name[WAKE_NAME], seconds[24];
     size_t picked[WAKE_KEYS];
     size_t n = 0;
@@ -60,19 +61,19 @@ static size_t put_listening(const struct waiter *w, struct ll_text *t, int64_t p
     }
     if (n == 0)
         return 0;
-    ll_put_command(t, n + 2);
-    ll_put_word(t, "BLPOP");
+    rlock_put_command(t, n + 2);
+    rlock_put_word(t, "BLPOP");
     for (size_t i = 0; i < n; i++) {
         size_t len;
-        const char *key = ll_name(w->l, picked[i], &len);
+        const char *key = rlock_name(w->l, picked[i], &len);
         size_t at = (size_t)snprintf(name, sizeof name, "%s!wake:", c->prefix);
 
         memcpy(name + at, key + c->prefix_len, len - c->prefix_len);
-        ll_put(t, name, at + len - c->prefix_len);
+        rlock_put(t, name, at + len - c->prefix_len);
     }
     (void)snprintf(seconds, sizeof seconds, "%lld.%03d", (long long)pause_ms / 1000,
                    (int)(pause_ms % 1000));
-    ll_put_word(t, seconds);
+    rlock_put_word(t, seconds);
     return n;
 }
 
@@ -80,76 +81,77 @@ static size_t put_listening(const struct waiter *w, struct ll_text *t, int64_t p
  * the acquire: the pause is slept to its end, and the next try reports a fault. */
 static void listen_for(struct waiter *w, int64_t pause_ms)
 {
-    struct ll_client *c = w->l->client;
-    struct ll_node *node = &c->nodes[0];
-    int64_t end_ms = ll_now_ms() + pause_ms;
+    struct rlock_client *c = w->l->client;
+    struct rlock_node *node = &c->nodes[0];
+    int64_t end_ms = rlock_now_ms() + pause_ms;
     int64_t late_ms = end_ms + GRAIN_MS + c->o.reply_ms;
     bool is_woken = false;
 
-    if (node->state == LL_UP) {
-        ll_talk_begin(node, 1);
+    if (node->state == RLOCK_UP) {
+        rlock_talk_begin(node, 1);
         if (put_listening(w, &node->out, pause_ms) > 0) {
             c->cancel_fd = w->cancel_fd;
-            ll_talk(c, 1, ll_least(late_ms, w->end_ms), NULL, NULL);
+            rlock_talk(c, 1, rlock_least(late_ms, w->end_ms), NULL, NULL);
             c->cancel_fd = -1;
         }
-        if (node->code == LL_OK) {
+        if (node->code == RLOCK_OK) {
             is_woken = node->replies[0]->type == REDIS_REPLY_ARRAY;
             /* an error, maybe a missing right */
             w->has_hints = node->replies[0]->type != REDIS_REPLY_ERROR;
         }
     }
-    if (!is_woken && ll_now_ms() < end_ms)
-        (void)ll_sleep_ms(end_ms - ll_now_ms(), w->cancel_fd);
+    if (!is_woken && rlock_now_ms() < end_ms)
+        (void)rlock_sleep_ms(end_ms - rlock_now_ms(), w->cancel_fd);
 }
 
 /* Pauses until the key may be free: at most to the end of the holder's lease or of the
  * wait. */
 static void pause_once(struct waiter *w, int code, int64_t left_ms)
 {
-    int64_t lease_ms = code == LL_BUSY ? lease_left(w) : INT64_MAX;
-    int64_t limit_ms = ll_least(lease_ms, left_ms);
+    int64_t lease_ms = code == RLOCK_BUSY ? lease_left(w) : INT64_MAX;
+    int64_t limit_ms = rlock_least(lease_ms, left_ms);
 
-    if (code == LL_BUSY && w->has_hints && limit_ms > GRAIN_MS) {
+    if (code == RLOCK_BUSY && w->has_hints && limit_ms > GRAIN_MS) {
         /* a waiter with wake-ups rarely tries by itself */
-        int64_t pause_ms = LAST_PAUSE_MS / 2 + ll_jitter_ms(LAST_PAUSE_MS / 2);
+        int64_t pause_ms = LAST_PAUSE_MS / 2 + rlock_jitter_ms(LAST_PAUSE_MS / 2);
 
         w->most_ms = FIRST_PAUSE_MS;
-        listen_for(w, ll_least(pause_ms, limit_ms - GRAIN_MS));
+        listen_for(w, rlock_least(pause_ms, limit_ms - GRAIN_MS));
     } else { /* full jitter below a limit that doubles */
-        int64_t pause_ms = ll_jitter_ms(w->most_ms);
+        int64_t pause_ms = rlock_jitter_ms(w->most_ms);
 
-        w->most_ms = ll_least(w->most_ms * 2, LAST_PAUSE_MS);
-        (void)ll_sleep_ms(ll_least(pause_ms, limit_ms), w->cancel_fd);
+        w->most_ms = rlock_least(w->most_ms * 2, LAST_PAUSE_MS);
+        (void)rlock_sleep_ms(rlock_least(pause_ms, limit_ms), w->cancel_fd);
     }
 }
 
 static bool does_pass(int code)
 {
-    return code == LL_BUSY || code == LL_E_UNAVAILABLE || code == LL_E_UNCERTAIN ||
-           code == LL_E_READONLY || code == LL_E_NO_QUORUM;
+    return code == RLOCK_BUSY || code == RLOCK_E_UNAVAILABLE ||
+           code == RLOCK_E_UNCERTAIN || code == RLOCK_E_READONLY ||
+           code == RLOCK_E_NO_QUORUM;
 }
 
 /* One attempt. Keys that an earlier attempt may have taken would be busy, so they are
  * released first. */
 static int attempt(struct waiter *w)
 {
-    struct ll_lock *l = w->l;
-    struct ll_client *c = l->client;
-    int code = ll_enter(c);
+    struct rlock_lock *l = w->l;
+    struct rlock_client *c = l->client;
+    int code = rlock_enter(c);
 
-    if (code != LL_OK)
+    if (code != RLOCK_OK)
         return code;
-    c->limit_ms = ll_least(c->limit_ms, w->end_ms + GRACE_MS);
+    c->limit_ms = rlock_least(c->limit_ms, w->end_ms + GRACE_MS);
     if (l->uncertain) {
-        code = ll_give_all(l);
+        code = rlock_give_all(l);
         if (code < 0)
             return code;
     }
-    l->marks = w->mode == LL_ALL ? 1 : WAKE_KEYS;
-    if (!w->has_hints || ll_now_ms() >= w->end_ms) /* nobody waits for a wake-up */
+    l->marks = w->mode == RLOCK_ALL ? 1 : WAKE_KEYS;
+    if (!w->has_hints || rlock_now_ms() >= w->end_ms) /* nobody waits for a wake-up */
         l->marks = 0;
-    code = ll_take_all(l, w->keys, w->n, w->mode, w->lease_ms);
+    code = rlock_take_all(l, w->keys, w->n, w->mode, w->lease_ms);
     l->marks = 0;
     return code;
 }
@@ -158,59 +160,59 @@ static bool is_cancelled(const struct waiter *w)
 {
     struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
 
-    return ll_poll(&p, 1, 0) > 0;
+    return rlock_poll(&p, 1, 0) > 0;
 }
 
 static int wait_for(struct waiter *w)
 {
-    int before, code = LL_OK;
+    int before, code = RLOCK_OK;
 
     for (;;) {
         int64_t left_ms;
 
         before = code;
         code = attempt(w);
-        left_ms = w->end_ms - ll_now_ms();
+        left_ms = w->end_ms - rlock_now_ms();
         if (!does_pass(code))
             return code;
         if (left_ms > 0 && !is_cancelled(w))
             pause_once(w, code, left_ms);
         if (is_cancelled(w))
-            return ll_fail_as(w->l->client, LL_CANCELLED);
+            return rlock_fail_as(w->l->client, RLOCK_CANCELLED);
         if (left_ms > 0)
             continue;
-        if (code == LL_E_UNAVAILABLE && w->l->uncertain)
-            return ll_fail(w->l->client, LL_E_UNCERTAIN,
-                           "the server is gone since a try whose answer was lost");
-        if (code < 0 && (before != LL_BUSY || w->l->uncertain))
+        if (code == RLOCK_E_UNAVAILABLE && w->l->uncertain)
+            return rlock_fail(w->l->client, RLOCK_E_UNCERTAIN,
+                              "the server is gone since a try whose answer was lost");
+        if (code < 0 && (before != RLOCK_BUSY || w->l->uncertain))
             return code;
         /* a last try without time to connect is no fault */
-        return ll_fail_as(w->l->client, LL_TIMEOUT);
+        return rlock_fail_as(w->l->client, RLOCK_TIMEOUT);
     }
 }
 
-int ll_acquire_wait(struct ll_lock *l,
-                    const struct ll_key *keys,
-                    size_t n,
-                    enum ll_mode mode,
-                    uint32_t lease_ms,
-                    uint32_t wait_ms,
-                    int cancel_fd)
+int rlock_acquire_wait(struct rlock_lock *l,
+                       const struct rlock_key *keys,
+                       size_t n,
+                       enum rlock_mode mode,
+                       uint32_t lease_ms,
+                       uint32_t wait_ms,
+                       int cancel_fd)
 {
-    int64_t began_us = ll_now_us();
+    int64_t began_us = rlock_now_us();
     struct waiter w = {.l = l,
                        .keys = keys,
                        .n = n,
                        .mode = mode,
                        .lease_ms = lease_ms,
                        .cancel_fd = cancel_fd,
-                       .end_ms = ll_now_ms() + wait_ms,
+                       .end_ms = rlock_now_ms() + wait_ms,
                        .most_ms = FIRST_PAUSE_MS,
-                       .has_hints = l->client->kind != LL_QUORUM};
+                       .has_hints = l->client->kind != RLOCK_QUORUM};
     int code;
 
     l->uncertain = false; /* keys of an earlier acquire end with their lease */
     code = wait_for(&w);
-    return ll_leave(l->client,
-                    (struct ll_event){LL_EV_ACQUIRE, code, n, l->granted, began_us});
+    return rlock_leave(l->client, (struct rlock_event){RLOCK_EV_ACQUIRE, code, n,
+                                                       l->granted, began_us});
 }

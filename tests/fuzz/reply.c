@@ -38,13 +38,13 @@ static int open_client(struct run *r, unsigned kind)
         "redis://n:7001,redis://n:7002,redis://n:7003",
     };
 
-    struct ll_options o = {.size = sizeof o,
-                           .url = urls[kind],
-                           .prefix = kind == 4 ? "{lock}:" : NULL,
-                           .connect_ms = kind == 0 ? LONG_MS : CONNECT_MS,
-                           .reply_ms = kind == 0 ? LONG_MS : REPLY_MS,
-                           .replicas = kind == 5 ? 1 : 0,
-                           .max_lease_ms = 5000};
+    struct rlock_options o = {.size = sizeof o,
+                              .url = urls[kind],
+                              .prefix = kind == 4 ? "{lock}:" : NULL,
+                              .connect_ms = kind == 0 ? LONG_MS : CONNECT_MS,
+                              .reply_ms = kind == 0 ? LONG_MS : REPLY_MS,
+                              .replicas = kind == 5 ? 1 : 0,
+                              .max_lease_ms = 5000};
     char why[160];
 
     if (kind == 3)
@@ -54,29 +54,29 @@ static int open_client(struct run *r, unsigned kind)
         o.connect = hand_in;
     }
     r->call_ms = o.connect_ms + o.reply_ms;
-    return ll_open(&r->client, &o, why, sizeof why);
+    return rlock_open(&r->client, &o, why, sizeof why);
 }
 
-static void on_lost(struct ll_lock *l, int code, void *arg)
+static void on_lost(struct rlock_lock *l, int code, void *arg)
 {
     struct run *r = arg;
 
-    if (ll_valid(l, 0) || (code >= 0 && code != LL_LOST && code != LL_GONE))
-        fuzz_found("lost: %d, and valid is %d", code, ll_valid(l, 0));
+    if (rlock_valid(l, 0) || (code >= 0 && code != RLOCK_LOST && code != RLOCK_GONE))
+        fuzz_found("lost: %d, and valid is %d", code, rlock_valid(l, 0));
     if (!r->has_thread && pick(2) == 1)
-        (void)!ll_release(l);
+        (void)!rlock_release(l);
 }
 
 static void open_renewer(struct run *r, unsigned kind)
 {
-    struct ll_renew_options o = {
+    struct rlock_renew_options o = {
         .size = sizeof o, .interval_ms = 3, .on_lost = on_lost, .arg = r};
 
     if (kind < 5)
         return;
     o.no_thread = kind < 7;
     r->has_thread = !o.no_thread;
-    if (ll_renewer_open(&r->renewer, r->client, &o) != LL_OK)
+    if (rlock_renewer_open(&r->renewer, r->client, &o) != RLOCK_OK)
         abort();
 }
 
@@ -101,20 +101,20 @@ static unsigned run_once(const uint8_t *data, size_t size)
 
     lanes_open(data, size);
     r.ready_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (r.ready_fd < 0 || open_client(&r, pick(8)) != LL_OK)
+    if (r.ready_fd < 0 || open_client(&r, pick(8)) != RLOCK_OK)
         abort();
     name_keys(&r, pick(16));
-    r.lock = ll_new(r.client);
+    r.lock = rlock_new(r.client);
     if (r.lock == NULL)
         abort();
-    ll_set_nonce_copy(r.lock, r.nonce);
+    rlock_set_nonce_copy(r.lock, r.nonce);
     open_renewer(&r, pick(8));
     calls = 1 + pick(CALLS_MAX);
     for (unsigned k = 0; k < calls; k++)
         late |= reply_call(&r, k);
-    ll_renewer_close(r.renewer);
-    ll_free(r.lock);
-    ll_close(r.client);
+    rlock_renewer_close(r.renewer);
+    rlock_free(r.lock);
+    rlock_close(r.client);
     server_wait_for_ends();
     free(r.keys);
     (void)close(r.ready_fd);

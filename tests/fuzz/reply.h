@@ -5,23 +5,23 @@
 #include "common/lock/internal.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { MANY_KEYS = LL_KEYS_MAX };
+enum { MANY_KEYS = RLOCK_KEYS_MAX };
 
 /* The client and the lock of one input. */
 struct run {
-    struct ll_client *client;
-    struct ll_lock *lock;
-    struct ll_renewer *renewer; /* NULL: none */
+    struct rlock_client *client;
+    struct rlock_lock *lock;
+    struct rlock_renewer *renewer; /* NULL: none */
     bool has_thread;
-    char nonce[LL_NONCE_SIZE];
-    struct ll_key *keys;
-    size_t key_ct;     /* of a call; at most MANY_KEYS where the input wants it */
-    int ready_fd;      /* always readable */
-    int64_t call_ms;   /* limit of a call, */
-    int64_t limit_ms;  /* and of this one */
-    unsigned chosen;   /* bits behind the number of the call */
-    enum ll_mode mode; /* of an acquire */
-    bool is_held;      /* before the call: it may add a hold, or change nothing */
+    char nonce[RLOCK_NONCE_SIZE];
+    struct rlock_key *keys;
+    size_t key_ct;        /* of a call; at most MANY_KEYS where the input wants it */
+    int ready_fd;         /* always readable */
+    int64_t call_ms;      /* limit of a call, */
+    int64_t limit_ms;     /* and of this one */
+    unsigned chosen;      /* bits behind the number of the call */
+    enum rlock_mode mode; /* of an acquire */
+    bool is_held;         /* before the call: it may add a hold, or change nothing */
 };
 
 static inline unsigned pick(unsigned n)

@@ -15,49 +15,51 @@ enum {
 
 static bool is_token(int64_t token)
 {
-    return token > 0 && token < LL_TOKEN_END;
+    return token > 0 && token < RLOCK_TOKEN_END;
 }
 
 static void check_code(int code, unsigned allowed)
 {
-    if (code < 0 ? code < LL_E_VERSION : code > LL_CANCELLED || !(allowed >> code & 1))
+    if (code < 0 ? code < RLOCK_E_VERSION
+                 : code > RLOCK_CANCELLED || !(allowed >> code & 1))
         fuzz_found("the code is %d", code);
 }
 
-static void check_tokens(const struct ll_lock *l)
+static void check_tokens(const struct rlock_lock *l)
 {
-    if (ll_granted(l) > 0 && !is_token(ll_token(l)))
-        fuzz_found("the token is %" PRId64, ll_token(l));
-    if (ll_granted(l) > l->n)
-        fuzz_found("%zu of %zu keys are granted", ll_granted(l), l->n);
+    if (rlock_granted(l) > 0 && !is_token(rlock_token(l)))
+        fuzz_found("the token is %" PRId64, rlock_token(l));
+    if (rlock_granted(l) > l->n)
+        fuzz_found("%zu of %zu keys are granted", rlock_granted(l), l->n);
 }
 
 static void check_words(const char *words)
 {
-    if (strnlen(words, LL_ERROR_MAX) == LL_ERROR_MAX)
+    if (strnlen(words, RLOCK_ERROR_MAX) == RLOCK_ERROR_MAX)
         fuzz_found("the error text has no end");
     if (strstr(words, FUZZ_PASSWORD) != NULL)
         fuzz_found("the password is in the error text: %s", words);
 }
 
 /* Nothing is held, and nobody is told that something was. */
-static void check_none(const struct ll_lock *l)
+static void check_none(const struct rlock_lock *l)
 {
-    if (ll_valid(l, 0) || ll_granted(l) != 0 || ll_token(l) != 0)
-        fuzz_found("valid is %d, granted %zu, token %" PRId64, ll_valid(l, 0),
-                   ll_granted(l), ll_token(l));
+    if (rlock_valid(l, 0) || rlock_granted(l) != 0 || rlock_token(l) != 0)
+        fuzz_found("valid is %d, granted %zu, token %" PRId64, rlock_valid(l, 0),
+                   rlock_granted(l), rlock_token(l));
 }
 
 /* As many keys are granted as the code says. */
 static void check_granted(const struct run *r, int code)
 {
-    size_t n = ll_granted(r->lock), wanted = r->mode == LL_ONE ? 1 : r->key_ct;
+    size_t n = rlock_granted(r->lock), wanted = r->mode == RLOCK_ONE ? 1 : r->key_ct;
 
     if (r->is_held) /* a hold more, or nothing has changed */
         return;
-    if (code != LL_OK && code != LL_PARTIAL)
+    if (code != RLOCK_OK && code != RLOCK_PARTIAL)
         check_none(r->lock);
-    else if (code == LL_OK ? n != wanted : n == 0 || n >= wanted || r->mode != LL_ANY)
+    else if (code == RLOCK_OK ? n != wanted
+                              : n == 0 || n >= wanted || r->mode != RLOCK_ANY)
         fuzz_found("%d with %zu of %zu keys", code, n, r->key_ct);
 }
 
@@ -70,14 +72,14 @@ static uint32_t lease(void)
 
 static int acquire(struct run *r)
 {
-    return ll_acquire(r->lock, r->keys, r->key_ct, r->mode, lease());
+    return rlock_acquire(r->lock, r->keys, r->key_ct, r->mode, lease());
 }
 
 static int try_one(struct run *r)
 {
     r->key_ct = 1;
-    r->mode = LL_ALL;
-    return ll_try(r->lock, "a", lease());
+    r->mode = RLOCK_ALL;
+    return rlock_try(r->lock, "a", lease());
 }
 
 static int acquire_wait(struct run *r)
@@ -85,28 +87,28 @@ static int acquire_wait(struct run *r)
     uint32_t lease_ms = lease();
 
     r->limit_ms = WAIT_MS;
-    return ll_acquire_wait(r->lock, r->keys, r->key_ct, r->mode, lease_ms, WAIT_MS,
-                           pick(4) == 3 ? r->ready_fd : -1);
+    return rlock_acquire_wait(r->lock, r->keys, r->key_ct, r->mode, lease_ms, WAIT_MS,
+                              pick(4) == 3 ? r->ready_fd : -1);
 }
 
 static int extend(struct run *r)
 {
-    return ll_extend(r->lock, LEASE_MS + r->chosen * 500);
+    return rlock_extend(r->lock, LEASE_MS + r->chosen * 500);
 }
 
 static int verify(struct run *r)
 {
     int64_t left_ms;
 
-    return ll_verify(r->lock, &left_ms);
+    return rlock_verify(r->lock, &left_ms);
 }
 
 static int release(struct run *r)
 {
-    int code = ll_release(r->lock);
+    int code = rlock_release(r->lock);
 
     r->limit_ms *= 2; /* a renewal that is on its way is waited for */
-    if (ll_valid(r->lock, 0))
+    if (rlock_valid(r->lock, 0))
         fuzz_found("valid after %d", code);
     return code;
 }
@@ -115,7 +117,7 @@ static int release_dead(struct run *r)
 {
     const char *nonce = pick(2) == 0 ? "0123456789abcdef0123456789abcdef" : r->nonce;
     size_t freed;
-    int code = ll_release_dead(r->client, nonce, r->keys, r->key_ct, &freed);
+    int code = rlock_release_dead(r->client, nonce, r->keys, r->key_ct, &freed);
 
     if (freed > r->key_ct)
         fuzz_found("%zu of %zu freed", freed, r->key_ct);
@@ -129,14 +131,14 @@ static int force(struct run *r)
         NULL, "", "a client", "0123456789abcdef0123456789abcdef|1700000000000000"};
     const char *value = values[pick(4)];
 
-    return ll_force_release(r->client, &r->keys[0], value,
-                            value != NULL ? strlen(value) : 0);
+    return rlock_force_release(r->client, &r->keys[0], value,
+                               value != NULL ? strlen(value) : 0);
 }
 
-static void check_held(const struct ll_held *held, void *arg)
+static void check_held(const struct rlock_held *held, void *arg)
 {
     (void)arg;
-    if (strlen(held->name) > held->len || strlen(held->holder) > LL_RUN_ID_MAX)
+    if (strlen(held->name) > held->len || strlen(held->holder) > RLOCK_RUN_ID_MAX)
         fuzz_found("holder %s", held->holder);
     if (held->token != 0 && !is_token(held->token))
         fuzz_found("token %" PRId64, held->token);
@@ -146,7 +148,7 @@ static void check_held(const struct ll_held *held, void *arg)
 static int list(struct run *r)
 {
     unsigned before = server_scripts();
-    int code = ll_list(r->client, check_held, NULL);
+    int code = rlock_list(r->client, check_held, NULL);
 
     r->limit_ms *= 1 + server_scripts() - before;
     return code;
@@ -155,10 +157,10 @@ static int list(struct run *r)
 static int connection(struct run *r)
 {
     if (r->chosen == 0)
-        ll_disconnect(r->client);
+        rlock_disconnect(r->client);
     else if (r->chosen == 1)
-        (void)!ll_raise_floor(r->client, LL_TOKEN_END - 1 - pick(4));
-    return ll_connect(r->client);
+        (void)!rlock_raise_floor(r->client, RLOCK_TOKEN_END - 1 - pick(4));
+    return rlock_connect(r->client);
 }
 
 /* A renewal that the loop drives, or that the thread is given time for. */
@@ -167,33 +169,33 @@ static int renew(struct run *r)
     int code;
 
     if (r->renewer == NULL)
-        return LL_OK;
-    code = ll_renew(r->renewer, r->lock, r->chosen == 1 ? 1 : 0, 0);
-    (void)ll_sleep_ms(4, -1);
-    ll_progress(r->lock);
+        return RLOCK_OK;
+    code = rlock_renew(r->renewer, r->lock, r->chosen == 1 ? 1 : 0, 0);
+    (void)rlock_sleep_ms(4, -1);
+    rlock_progress(r->lock);
     if (!r->has_thread)
-        check_code(ll_renew_now(r->renewer), 1 << LL_OK);
-    if (ll_renew_due(r->renewer) < -1)
-        fuzz_found("due in %" PRId64 " ms", ll_renew_due(r->renewer));
+        check_code(rlock_renew_now(r->renewer), 1 << RLOCK_OK);
+    if (rlock_renew_due(r->renewer) < -1)
+        fuzz_found("due in %" PRId64 " ms", rlock_renew_due(r->renewer));
     if (r->chosen == 2)
-        ll_renew_stop(r->renewer, r->lock);
+        rlock_renew_stop(r->renewer, r->lock);
     r->limit_ms = 2 * r->limit_ms + 5;
     return code;
 }
 
 static int abandon(struct run *r)
 {
-    ll_abandon(r->lock);
+    rlock_abandon(r->lock);
     check_none(r->lock);
-    return LL_OK;
+    return RLOCK_OK;
 }
 
 enum {
-    OK = 1 << LL_OK,
-    KEPT = OK | 1 << LL_LOST,
-    TAKEN = KEPT | 1 << LL_PARTIAL,
-    GIVEN = OK | 1 << LL_GONE | 1 << LL_NOT_OWNER,
-    WAITED = TAKEN | 1 << LL_TIMEOUT | 1 << LL_CANCELLED
+    OK = 1 << RLOCK_OK,
+    KEPT = OK | 1 << RLOCK_LOST,
+    TAKEN = KEPT | 1 << RLOCK_PARTIAL,
+    GIVEN = OK | 1 << RLOCK_GONE | 1 << RLOCK_NOT_OWNER,
+    WAITED = TAKEN | 1 << RLOCK_TIMEOUT | 1 << RLOCK_CANCELLED
 };
 
 static const struct {
@@ -201,9 +203,9 @@ static const struct {
     int (*make)(struct run *r); /* returns its code: a fault, or one that is allowed */
     unsigned allowed;
     bool acquires; /* as r->mode says */
-} calls[] = {{"acquire", acquire, TAKEN | 1 << LL_BUSY, true},
-             {"acquire", acquire, TAKEN | 1 << LL_BUSY, true},
-             {"try", try_one, KEPT | 1 << LL_BUSY, true},
+} calls[] = {{"acquire", acquire, TAKEN | 1 << RLOCK_BUSY, true},
+             {"acquire", acquire, TAKEN | 1 << RLOCK_BUSY, true},
+             {"try", try_one, KEPT | 1 << RLOCK_BUSY, true},
              {"wait", acquire_wait, WAITED, true},
              {"extend", extend, KEPT, false},
              {"verify", verify, KEPT, false},
@@ -215,32 +217,32 @@ static const struct {
              {"renew", renew, KEPT, false},
              {"list", list, OK, false},
              {"abandon", abandon, OK, false},
-             {"acquire", acquire, TAKEN | 1 << LL_BUSY, true},
+             {"acquire", acquire, TAKEN | 1 << RLOCK_BUSY, true},
              {"release", release, GIVEN, false}};
 
 unsigned reply_call(struct run *r, unsigned k)
 {
     unsigned what = lane_byte(CALLS_LANE), which = what % FUZZ_COUNT(calls);
-    int64_t began_ms = ll_now_ms(), ms;
+    int64_t began_ms = rlock_now_ms(), ms;
     size_t keys_before = r->key_ct;
     int code;
 
     fuzz_call = calls[which].name;
     r->chosen = what >> 4 & 3;
-    r->mode = (enum ll_mode)(r->chosen % 3);
+    r->mode = (enum rlock_mode)(r->chosen % 3);
     r->limit_ms = r->call_ms;
-    r->is_held = ll_valid(r->lock, 0);
+    r->is_held = rlock_valid(r->lock, 0);
     if (r->key_ct != MANY_KEYS)
         r->key_ct = 1 + pick(5);
     code = calls[which].make(r);
-    ms = ll_now_ms() - began_ms;
+    ms = rlock_now_ms() - began_ms;
     check_code(code, calls[which].allowed);
     if (calls[which].acquires)
         check_granted(r, code);
-    if (code == LL_LOST && ll_valid(r->lock, 0))
+    if (code == RLOCK_LOST && rlock_valid(r->lock, 0))
         fuzz_found("lost, and valid");
     check_tokens(r->lock);
-    check_words(ll_error(r->client));
+    check_words(rlock_error(r->client));
     r->key_ct = keys_before;
     return ms > r->limit_ms + SLACK_MS ? 1U << k : 0;
 }

@@ -35,20 +35,20 @@ lines=$(wc -l <"$work/hello.c")
 cat >"$work/wrap.c" <<C
 #include <ledgerlock/lock.h>
 
-int __real_ll_open(struct ll_client **c, const struct ll_options *o, char *why, size_t n);
-int __wrap_ll_open(struct ll_client **c, const struct ll_options *o, char *why, size_t n);
+int __real_rlock_open(struct rlock_client **c, const struct rlock_options *o, char *why, size_t n);
+int __wrap_rlock_open(struct rlock_client **c, const struct rlock_options *o, char *why, size_t n);
 
-int __wrap_ll_open(struct ll_client **c, const struct ll_options *o, char *why, size_t n)
+int __wrap_rlock_open(struct rlock_client **c, const struct rlock_options *o, char *why, size_t n)
 {
-    struct ll_options ours = {.size = sizeof ours, .url = "unix://$work/redis.sock"};
+    struct rlock_options ours = {.size = sizeof ours, .url = "unix://$work/redis.sock"};
 
-    return __real_ll_open(c, o == NULL ? &ours : o, why, n);
+    return __real_rlock_open(c, o == NULL ? &ours : o, why, n);
 }
 C
 mkdir "$work/ledgerlock"
 cp "$root"/common/lock/lock.h "$work/ledgerlock"
 read -ra links <<<"$(pkg-config --libs hiredis) $(pkg-config --libs hiredis_ssl openssl 2>/dev/null || true)"
-cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$work" "$work/hello.c" "$work/wrap.c" -Wl,--wrap=ll_open \
+cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$work" "$work/hello.c" "$work/wrap.c" -Wl,--wrap=rlock_open \
   "$build/libledgerlock.a" "${links[@]}" -pthread -o "$work/hello" || die "it does not compile"
 
 # ---- and its run -------------------------------------------------------------------------

@@ -34,15 +34,15 @@ libs=$(dirname "$so")
 readelf -d "$so" | grep -q 'SONAME.*\[libledgerlock\.so\.0\]' || die "the soname is not libledgerlock.so.0"
 
 # Exactly the functions of the headers, nothing of the inside.
-grep -ohE '^([A-Za-z].*[ *])?ll_[a-z_]+\(' "$prefix"/include/ledgerlock/*.h |
+grep -ohE '^([A-Za-z].*[ *])?rlock_[a-z_]+\(' "$prefix"/include/ledgerlock/*.h |
   sed 's/.*[ *]//; s/($//' | sort -u >"$work/declared"
 nm -D --defined-only "$so" | awk '{ print $3 }' | sed 's/@.*//' | sort -u >"$work/exported"
 [ -s "$work/declared" ] || die "no function found in the headers"
 diff "$work/declared" "$work/exported" >&2 || die "headers (<) and exported symbols (>) differ"
-for word in $(cat "$work/declared") $(sed -n 's/^    X(\(LL_[A-Z_]*\),.*/\1/p' "$prefix/include/ledgerlock/lock.h"); do
+for word in $(cat "$work/declared") $(sed -n 's/^    X(\(RLOCK_[A-Z_]*\),.*/\1/p' "$prefix/include/ledgerlock/lock.h"); do
   grep -q "$word" "$prefix/share/man/man3/ledgerlock-lock.3" || die "the man page does not tell of $word"
 done
-foreign=$(nm -g --defined-only "$static" | awk 'NF == 3 && $3 !~ /^ll_/ { print $3 }')
+foreign=$(nm -g --defined-only "$static" | awk 'NF == 3 && $3 !~ /^rlock_/ { print $3 }')
 [ -z "$foreign" ] || die "the static library defines $foreign"
 needed=$(readelf -d "$so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
 for one in $needed; do
@@ -74,7 +74,7 @@ cmake --build cmake >>cmake.log
 readelf -d pc_static cmake/counter_static | grep -q 'NEEDED.*ledgerlock' && die "static is not static"
 if command -v c++ >/dev/null; then
   echo '#include <ledgerlock/lock_async.h>
-int main() { return ll_strerror(0) == 0; }' >header.cc
+int main() { return rlock_strerror(0) == 0; }' >header.cc
   # shellcheck disable=SC2046
   c++ -Wall -Wextra -Wpedantic -Werror header.cc $(pkg-config --cflags --libs ledgerlock) -o header
 fi

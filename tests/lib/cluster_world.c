@@ -168,12 +168,12 @@ void cluster_kill(struct cluster_world *w, size_t server)
 
 /* ---- clients ---- */
 
-struct ll_options cluster_options(const char *url, const char *prefix)
+struct rlock_options cluster_options(const char *url, const char *prefix)
 {
-    return (struct ll_options){.size = sizeof(struct ll_options),
-                               .url = url,
-                               .prefix = prefix,
-                               .reply_ms = 5000};
+    return (struct rlock_options){.size = sizeof(struct rlock_options),
+                                  .url = url,
+                                  .prefix = prefix,
+                                  .reply_ms = 5000};
 }
 
 /* ---- slots ---- */

@@ -28,7 +28,7 @@ void cluster_close(struct cluster_world *w);
 void cluster_kill(struct cluster_world *w, size_t server);
 
 /* Of a client of the cluster; a test may change them. */
-struct ll_options cluster_options(const char *url, const char *prefix);
+struct rlock_options cluster_options(const char *url, const char *prefix);
 
 /* A command on one server, on a connection of its own: its integer, or its text as a
  * number; -1 for nil, -2 for an error. */

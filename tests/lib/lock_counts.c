@@ -7,7 +7,7 @@
 enum { COUNTS = 4096 };
 
 static struct count {
-    const struct ll_client *c;
+    const struct rlock_client *c;
     uint64_t trips;
     struct figures now, whole; /* whole: when no round was under way */
 } counts[COUNTS];
@@ -15,7 +15,7 @@ static struct count {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 /* Needs the mutex. */
-static struct count *count_of(const struct ll_client *c)
+static struct count *count_of(const struct rlock_client *c)
 {
     size_t i = 0;
 
@@ -25,47 +25,47 @@ static struct count *count_of(const struct ll_client *c)
     return &counts[i];
 }
 
-void __real_ll_talk(struct ll_client *c,
-                    unsigned who,
-                    int64_t deadline_ms,
-                    bool (*enough)(void *arg),
-                    void *arg);
-void __wrap_ll_talk(struct ll_client *c,
-                    unsigned who,
-                    int64_t deadline_ms,
-                    bool (*enough)(void *arg),
-                    void *arg);
-int __real_ll_keep(struct ll_client *c, struct ll_part *parts, size_t n);
-int __wrap_ll_keep(struct ll_client *c, struct ll_part *parts, size_t n);
+void __real_rlock_talk(struct rlock_client *c,
+                       unsigned who,
+                       int64_t deadline_ms,
+                       bool (*enough)(void *arg),
+                       void *arg);
+void __wrap_rlock_talk(struct rlock_client *c,
+                       unsigned who,
+                       int64_t deadline_ms,
+                       bool (*enough)(void *arg),
+                       void *arg);
+int __real_rlock_keep(struct rlock_client *c, struct rlock_part *parts, size_t n);
+int __wrap_rlock_keep(struct rlock_client *c, struct rlock_part *parts, size_t n);
 
-void __wrap_ll_talk(struct ll_client *c,
-                    unsigned who,
-                    int64_t deadline_ms,
-                    bool (*enough)(void *arg),
-                    void *arg)
+void __wrap_rlock_talk(struct rlock_client *c,
+                       unsigned who,
+                       int64_t deadline_ms,
+                       bool (*enough)(void *arg),
+                       void *arg)
 {
     (void)pthread_mutex_lock(&mutex);
     count_of(c)->trips++;
     (void)pthread_mutex_unlock(&mutex);
-    __real_ll_talk(c, who, deadline_ms, enough, arg);
+    __real_rlock_talk(c, who, deadline_ms, enough, arg);
 }
 
 /* Extend and verify do not come here: their call stays in its file. */
-int __wrap_ll_keep(struct ll_client *c, struct ll_part *parts, size_t n)
+int __wrap_rlock_keep(struct rlock_client *c, struct rlock_part *parts, size_t n)
 {
-    int code = __real_ll_keep(c, parts, n);
+    int code = __real_rlock_keep(c, parts, n);
     struct figures *now;
 
     (void)pthread_mutex_lock(&mutex);
     now = &count_of(c)->now;
     now->rounds++;
-    for (size_t i = 0; code == LL_OK && i < n; i++)
-        now->renewals += parts[i].code == LL_OK ? 1 : 0;
+    for (size_t i = 0; code == RLOCK_OK && i < n; i++)
+        now->renewals += parts[i].code == RLOCK_OK ? 1 : 0;
     (void)pthread_mutex_unlock(&mutex);
     return code;
 }
 
-uint64_t lock_trips(const struct ll_client *c)
+uint64_t lock_trips(const struct rlock_client *c)
 {
     uint64_t trips;
 
@@ -75,14 +75,14 @@ uint64_t lock_trips(const struct ll_client *c)
     return trips;
 }
 
-void figures_begin(const struct ll_renewer *r)
+void figures_begin(const struct rlock_renewer *r)
 {
     (void)pthread_mutex_lock(&mutex);
     *count_of(r->client) = (struct count){.c = r->client};
     (void)pthread_mutex_unlock(&mutex);
 }
 
-struct figures figures_of(struct ll_renewer *r)
+struct figures figures_of(struct rlock_renewer *r)
 {
     struct figures figures;
     struct count *count;
@@ -99,7 +99,7 @@ struct figures figures_of(struct ll_renewer *r)
     return figures;
 }
 
-void await_renewals(struct ll_renewer *r, uint64_t n)
+void await_renewals(struct rlock_renewer *r, uint64_t n)
 {
     uint64_t until = figures_of(r).renewals + n;
 

@@ -28,34 +28,34 @@ static void hold(unsigned us)
 static void *wait_in_thread(void *arg)
 {
     struct waiter *w = arg;
-    struct ll_options o = {.size = sizeof o,
-                           .url = lock_server.url,
-                           .connect_ms = LOCK_SOON_MS,
-                           .reply_ms = w->reply_ms};
-    struct ll_key key = {"one", 3};
-    struct ll_client *c;
-    struct ll_lock *l;
+    struct rlock_options o = {.size = sizeof o,
+                              .url = lock_server.url,
+                              .connect_ms = LOCK_SOON_MS,
+                              .reply_ms = w->reply_ms};
+    struct rlock_key key = {"one", 3};
+    struct rlock_client *c;
+    struct rlock_lock *l;
 
-    w->code = ll_open(&c, &o, NULL, 0);
-    if (w->code != LL_OK)
+    w->code = rlock_open(&c, &o, NULL, 0);
+    if (w->code != RLOCK_OK)
         return NULL;
-    l = ll_new(c);
-    w->code = ll_connect(c);
-    for (unsigned i = 0; i < w->rounds && w->code == LL_OK; i++) {
+    l = rlock_new(c);
+    w->code = rlock_connect(c);
+    for (unsigned i = 0; i < w->rounds && w->code == RLOCK_OK; i++) {
         int64_t before_ms = waiters_now_us() / 1000; /* as the library counts */
         int64_t ms;
 
-        w->code = ll_acquire_wait(l, &key, 1, LL_ALL, 30000, w->wait_ms, -1);
+        w->code = rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 30000, w->wait_ms, -1);
         ms = waiters_now_us() / 1000 - before_ms;
         w->slowest_ms = ms > w->slowest_ms ? ms : w->slowest_ms;
-        if (w->code == LL_OK) {
+        if (w->code == RLOCK_OK) {
             w->granted++;
             hold(w->hold_us);
-            w->code = ll_release(l);
+            w->code = rlock_release(l);
         }
     }
-    ll_free(l);
-    ll_close(c);
+    rlock_free(l);
+    rlock_close(c);
     return NULL;
 }
 
@@ -66,7 +66,8 @@ int waiters_overlaps(void)
 
 bool waiters_in_vain(const struct waiter *w)
 {
-    return w->granted == 0 && (w->code == LL_TIMEOUT || w->code == LL_E_UNCERTAIN);
+    return w->granted == 0 &&
+           (w->code == RLOCK_TIMEOUT || w->code == RLOCK_E_UNCERTAIN);
 }
 
 struct waiter *waiters_start(size_t n, struct waiter one)

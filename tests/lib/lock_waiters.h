@@ -23,7 +23,7 @@ struct waiter {
 struct waiter *waiters_start(size_t n, struct waiter one);
 void waiters_join(struct waiter *w, size_t n);
 
-/* The waiter waited in vain: LL_TIMEOUT, or the answer to its last attempt came too
+/* The waiter waited in vain: RLOCK_TIMEOUT, or the answer to its last attempt came too
  * late. */
 bool waiters_in_vain(const struct waiter *w);
 

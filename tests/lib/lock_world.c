@@ -21,47 +21,47 @@ struct fake_redis fake_saying(const char *word, const char *answer)
     return fake;
 }
 
-struct ll_client *lock_open(const struct ll_options *o)
+struct rlock_client *lock_open(const struct rlock_options *o)
 {
-    struct ll_client *c;
+    struct rlock_client *c;
     char why[160] = "";
 
-    if (ll_open(&c, o, why, sizeof why) != LL_OK)
-        fail_msg("ll_open: %s", why);
+    if (rlock_open(&c, o, why, sizeof why) != RLOCK_OK)
+        fail_msg("rlock_open: %s", why);
     return c;
 }
 
-struct ll_client *lock_client(const char *url, uint32_t reply_ms)
+struct rlock_client *lock_client(const char *url, uint32_t reply_ms)
 {
-    const struct ll_options o = {.size = sizeof o,
-                                 .url = url,
-                                 .connect_ms = reply_ms > 0 ? 0 : LOCK_SOON_MS,
-                                 .reply_ms = reply_ms > 0 ? reply_ms : LOCK_SOON_MS};
+    const struct rlock_options o = {.size = sizeof o,
+                                    .url = url,
+                                    .connect_ms = reply_ms > 0 ? 0 : LOCK_SOON_MS,
+                                    .reply_ms = reply_ms > 0 ? reply_ms : LOCK_SOON_MS};
 
     return lock_open(&o);
 }
 
-void lock_drop_client(struct ll_client **c)
+void lock_drop_client(struct rlock_client **c)
 {
-    ll_close(*c);
+    rlock_close(*c);
 }
 
-void lock_drop_lock(struct ll_lock **l)
+void lock_drop_lock(struct rlock_lock **l)
 {
-    ll_free(*l);
+    rlock_free(*l);
 }
 
-void lock_drop_lone(struct ll_lock **l)
+void lock_drop_lone(struct rlock_lock **l)
 {
-    struct ll_client *c = *l != NULL ? (*l)->client : NULL;
+    struct rlock_client *c = *l != NULL ? (*l)->client : NULL;
 
-    ll_free(*l);
-    ll_close(c);
+    rlock_free(*l);
+    rlock_close(c);
 }
 
-void lock_drop_renewer(struct ll_renewer **r)
+void lock_drop_renewer(struct rlock_renewer **r)
 {
-    ll_renewer_close(*r);
+    rlock_renewer_close(*r);
 }
 
 void lock_drop_connection(redisContext **raw)
@@ -69,23 +69,23 @@ void lock_drop_connection(redisContext **raw)
     redisFree(*raw);
 }
 
-const struct ll_key *lock_keys(size_t n, int digits)
+const struct rlock_key *lock_keys(size_t n, int digits)
 {
     enum { NAME_MAX_LEN = 200 };
 
-    static struct ll_key keys[LL_KEYS_MAX];
-    static char names[LL_KEYS_MAX][NAME_MAX_LEN];
+    static struct rlock_key keys[RLOCK_KEYS_MAX];
+    static char names[RLOCK_KEYS_MAX][NAME_MAX_LEN];
 
-    assert_in_range(n, 1, LL_KEYS_MAX);
+    assert_in_range(n, 1, RLOCK_KEYS_MAX);
     for (size_t i = 0; i < n; i++) {
         int len = snprintf(names[i], NAME_MAX_LEN, "k:%0*zu", digits, i);
 
-        keys[i] = (struct ll_key){names[i], (size_t)len};
+        keys[i] = (struct rlock_key){names[i], (size_t)len};
     }
     return keys;
 }
 
-static void note_holder(const struct ll_held *held, void *arg)
+static void note_holder(const struct rlock_held *held, void *arg)
 {
     struct lock_holder *h = arg;
 
@@ -99,37 +99,38 @@ static void note_holder(const struct ll_held *held, void *arg)
         (void)memcpy(h->value, held->value, h->len);
 }
 
-int lock_see(struct ll_client *c, const char *name, struct lock_holder *h)
+int lock_see(struct rlock_client *c, const char *name, struct lock_holder *h)
 {
     *h = (struct lock_holder){.name = name};
-    return ll_list(c, note_holder, h);
+    return rlock_list(c, note_holder, h);
 }
 
-int lock_force(struct ll_client *c, const struct lock_holder *h)
+int lock_force(struct rlock_client *c, const struct lock_holder *h)
 {
-    const struct ll_key key = {h->name, strlen(h->name)};
+    const struct rlock_key key = {h->name, strlen(h->name)};
 
-    return ll_force_release(c, &key, h->has_text ? h->value : NULL, h->len);
+    return rlock_force_release(c, &key, h->has_text ? h->value : NULL, h->len);
 }
 
-int lock_force_any(struct ll_client *c, const char *name)
+int lock_force_any(struct rlock_client *c, const char *name)
 {
     struct lock_holder h;
     int code = lock_see(c, name, &h);
 
-    return code == LL_OK ? lock_force(c, &h) : code;
+    return code == RLOCK_OK ? lock_force(c, &h) : code;
 }
 
-int lock_wait_in_vain(struct ll_lock *l,
-                      const struct ll_key *keys,
+int lock_wait_in_vain(struct rlock_lock *l,
+                      const struct rlock_key *keys,
                       size_t n,
                       uint32_t lease_ms,
                       uint32_t wait_ms)
 {
-    int code = LL_E_UNCERTAIN;
+    int code = RLOCK_E_UNCERTAIN;
 
-    for (int i = 0; i < 20 && (code == LL_E_UNCERTAIN || code == LL_E_UNAVAILABLE); i++)
-        code = ll_acquire_wait(l, keys, n, LL_ALL, lease_ms, wait_ms, -1);
+    for (int i = 0;
+         i < 20 && (code == RLOCK_E_UNCERTAIN || code == RLOCK_E_UNAVAILABLE); i++)
+        code = rlock_acquire_wait(l, keys, n, RLOCK_ALL, lease_ms, wait_ms, -1);
     return code;
 }
 
@@ -223,8 +224,8 @@ void lock_open_world(void)
     lock_raw_do(w, "FLUSHALL");
     w->a = lock_client(lock_server.url, 0);
     w->b = lock_client(lock_server.url, 0);
-    w->la = ll_new(w->a);
-    w->lb = ll_new(w->b);
+    w->la = rlock_new(w->a);
+    w->lb = rlock_new(w->b);
     test_state = w;
 }
 
@@ -232,10 +233,10 @@ void lock_close_world(void)
 {
     struct lock_world *w = test_state;
 
-    ll_free(w->la);
-    ll_free(w->lb);
-    ll_close(w->a);
-    ll_close(w->b);
+    rlock_free(w->la);
+    rlock_free(w->lb);
+    rlock_close(w->a);
+    rlock_close(w->b);
     redisFree(w->raw);
     free(w);
 }

@@ -15,8 +15,8 @@
 extern struct fixture_redis lock_server;
 
 struct lock_world {
-    struct ll_client *a, *b;
-    struct ll_lock *la, *lb;
+    struct rlock_client *a, *b;
+    struct rlock_lock *la, *lb;
     redisContext *raw;
 };
 
@@ -29,15 +29,15 @@ extern const struct test_group lock_group;
 #define LOCK_CASE(...) CASE_IN(lock_group, struct lock_world, __VA_ARGS__)
 
 /* Clients, locks, connections and servers that are closed at the end of their block. */
-void lock_drop_client(struct ll_client **c);
-void lock_drop_lock(struct ll_lock **l);
-void lock_drop_lone(struct ll_lock **l);
-void lock_drop_renewer(struct ll_renewer **r);
+void lock_drop_client(struct rlock_client **c);
+void lock_drop_lock(struct rlock_lock **l);
+void lock_drop_lone(struct rlock_lock **l);
+void lock_drop_renewer(struct rlock_renewer **r);
 void lock_drop_connection(redisContext **raw);
-#define CLIENT OWNED(lock_drop_client) struct ll_client
-#define LOCK OWNED(lock_drop_lock) struct ll_lock
-#define LONE OWNED(lock_drop_lone) struct ll_lock /* and its client */
-#define RENEWER OWNED(lock_drop_renewer) struct ll_renewer
+#define CLIENT OWNED(lock_drop_client) struct rlock_client
+#define LOCK OWNED(lock_drop_lock) struct rlock_lock
+#define LONE OWNED(lock_drop_lone) struct rlock_lock /* and its client */
+#define RENEWER OWNED(lock_drop_renewer) struct rlock_renewer
 #define CONTEXT OWNED(lock_drop_connection) redisContext
 #define FAKE OWNED(fake_redis_close) struct fake_redis
 #define REDIS OWNED(fixture_redis_close) struct fixture_redis
@@ -50,10 +50,11 @@ struct fixture_redis lock_own_server(void);
 
 /* A client of these options; of this server, with reply_ms (0: so much that a busy
  * machine does not reach it). */
-struct ll_client *lock_open(const struct ll_options *o);
-struct ll_client *lock_client(const char *url, uint32_t reply_ms);
+struct rlock_client *lock_open(const struct rlock_options *o);
+struct rlock_client *lock_client(const char *url, uint32_t reply_ms);
 #define LOCK_OPEN(...)                                                                 \
-    lock_open(&(struct ll_options){.size = sizeof(struct ll_options), __VA_ARGS__})
+    lock_open(                                                                         \
+        &(struct rlock_options){.size = sizeof(struct rlock_options), __VA_ARGS__})
 
 redisContext *lock_raw_connection(const char *url);
 
@@ -83,10 +84,10 @@ enum { LOCK_SOON_MS = 30000 };
     } while (0)
 
 /* n keys "k:0", "k:1" and so on, their numbers of so many digits at least; they stay
- * until the next call. At most LL_KEYS_MAX. */
-const struct ll_key *lock_keys(size_t n, int digits);
+ * until the next call. At most RLOCK_KEYS_MAX. */
+const struct rlock_key *lock_keys(size_t n, int digits);
 
-/* The holder of a name, as ll_list told; in a quorum the last node that did. */
+/* The holder of a name, as rlock_list told; in a quorum the last node that did. */
 struct lock_holder {
     const char *name;
     char value[256];
@@ -94,16 +95,16 @@ struct lock_holder {
     bool is_there, has_text;
 };
 
-int lock_see(struct ll_client *c, const char *name, struct lock_holder *h);
-int lock_force(struct ll_client *c, const struct lock_holder *h);
+int lock_see(struct rlock_client *c, const char *name, struct lock_holder *h);
+int lock_force(struct rlock_client *c, const struct lock_holder *h);
 
-/* Both, one after the other; LL_GONE when nobody holds it. */
-int lock_force_any(struct ll_client *c, const char *name);
+/* Both, one after the other; RLOCK_GONE when nobody holds it. */
+int lock_force_any(struct rlock_client *c, const char *name);
 
-/* ll_acquire_wait of keys that somebody holds. On a busy machine the answer to its last
- * attempt may come too late, which is a fault; then it waits once more. */
-int lock_wait_in_vain(struct ll_lock *l,
-                      const struct ll_key *keys,
+/* rlock_acquire_wait of keys that somebody holds. On a busy machine the answer to its
+ * last attempt may come too late, which is a fault; then it waits once more. */
+int lock_wait_in_vain(struct rlock_lock *l,
+                      const struct rlock_key *keys,
                       size_t n,
                       uint32_t lease_ms,
                       uint32_t wait_ms);

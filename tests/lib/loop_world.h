@@ -27,11 +27,11 @@ enum { LOOP_MS = LOCK_SOON_MS, LOOPS = 26 };
 
 struct loop {
     struct event_base *base;
-    redisAsyncContext *ac; /* NULL: the connection has ended */
-    struct ll_client *c;   /* NULL: it is closed */
-    struct ll_lock *l;     /* NULL: freed, or of the steps */
-    bool is_own;           /* loop_open has opened both */
-    int told, code;        /* how often, and the last one */
+    redisAsyncContext *ac;  /* NULL: the connection has ended */
+    struct rlock_client *c; /* NULL: it is closed */
+    struct rlock_lock *l;   /* NULL: freed, or of the steps */
+    bool is_own;            /* loop_open has opened both */
+    int told, code;         /* how often, and the last one */
 };
 
 /* A loop for each letter. */
@@ -46,7 +46,7 @@ static inline void loop_on_end(const redisAsyncContext *ac, int status)
         return;
     loop->ac = NULL;
     if (loop->c != NULL)
-        assert_int_equal(ll_async_attach(loop->c, NULL), LL_OK);
+        assert_int_equal(rlock_async_attach(loop->c, NULL), RLOCK_OK);
 }
 
 static inline void loop_attach(struct loop *loop, const char *url)
@@ -58,26 +58,26 @@ static inline void loop_attach(struct loop *loop, const char *url)
     loop->ac->data = loop;
     assert_int_equal(redisLibeventAttach(loop->ac, loop->base), REDIS_OK);
     assert_int_equal(redisAsyncSetDisconnectCallback(loop->ac, loop_on_end), REDIS_OK);
-    assert_int_equal(ll_async_attach(loop->c, loop->ac), LL_OK);
+    assert_int_equal(rlock_async_attach(loop->c, loop->ac), RLOCK_OK);
 }
 
 /* For calls in C: with a client of these options and a lock, which loop_close closes
  * where the test has not. */
-static inline struct loop *loop_open(const struct ll_options *o)
+static inline struct loop *loop_open(const struct rlock_options *o)
 {
     struct loop *loop = &loops[LOOPS - 1];
 
     *loop = (struct loop){.base = event_base_new(), .is_own = true};
     loop->c = lock_open(o);
-    loop->l = ll_new(loop->c);
+    loop->l = rlock_new(loop->c);
     return loop;
 }
 
 static inline void loop_close_client(struct loop *loop)
 {
     if (loop->is_own) {
-        ll_free(loop->l);
-        ll_close(loop->c);
+        rlock_free(loop->l);
+        rlock_close(loop->c);
     }
     loop->l = NULL;
     loop->c = NULL;
@@ -126,7 +126,7 @@ static inline void loop_run_until(struct loop *loop, int n)
         fail_msg("told %d times of %d", loop->told, n);
 }
 
-static inline void on_done(struct ll_lock *l, int code, void *arg)
+static inline void on_done(struct rlock_lock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
@@ -138,7 +138,7 @@ static inline void on_done(struct ll_lock *l, int code, void *arg)
 /* The code that such a call is told, once and never from inside of it. */
 static inline int loop_told(struct loop *loop, int before, int began)
 {
-    if (began != LL_OK)
+    if (began != RLOCK_OK)
         return began;
     assert_int_equal(loop->told, before);
     loop_run_until(loop, before + 1);
@@ -147,12 +147,14 @@ static inline int loop_told(struct loop *loop, int before, int began)
 }
 
 /* Begins to take one key. */
-static inline int
-loop_acquire(struct loop *loop, struct ll_lock *l, const char *name, ll_done_fn done)
+static inline int loop_acquire(struct loop *loop,
+                               struct rlock_lock *l,
+                               const char *name,
+                               rlock_done_fn done)
 {
-    const struct ll_key key = {name, strlen(name)};
+    const struct rlock_key key = {name, strlen(name)};
 
-    return ll_async_acquire(l, &key, 1, LL_ALL, PLAY_LEASE_MS, done, loop);
+    return rlock_async_acquire(l, &key, 1, RLOCK_ALL, PLAY_LEASE_MS, done, loop);
 }
 
 static inline bool loop_is_acquire(const char *call)
@@ -163,7 +165,7 @@ static inline bool loop_is_acquire(const char *call)
 
 /* Begins the call that stands at word i. */
 static inline int
-loop_begin(struct loop *loop, struct ll_lock *l, const struct play_step *s, size_t i)
+loop_begin(struct loop *loop, struct rlock_lock *l, const struct play_step *s, size_t i)
 {
     const char *call = play_word(s, i);
     size_t lease = loop_is_acquire(call) ? i + 2 : i + 1;
@@ -171,24 +173,24 @@ loop_begin(struct loop *loop, struct ll_lock *l, const struct play_step *s, size
     struct play_keys k;
 
     if (strcmp(call, "release") == 0)
-        return ll_async_release(l, on_done, loop);
+        return rlock_async_release(l, on_done, loop);
     if (strcmp(call, "extend") == 0)
-        return ll_async_extend(l, lease_ms, on_done, loop);
+        return rlock_async_extend(l, lease_ms, on_done, loop);
     k = play_read_keys(play_word(s, i + 1));
-    return ll_async_acquire(l, k.keys, k.n, play_mode_of(call), lease_ms, on_done,
-                            loop);
+    return rlock_async_acquire(l, k.keys, k.n, play_mode_of(call), lease_ms, on_done,
+                               loop);
 }
 
 /* A call to its end. Every token that is granted is above all before. */
 static inline int
-loop_call(struct loop *loop, struct ll_lock *l, const struct play_step *s)
+loop_call(struct loop *loop, struct rlock_lock *l, const struct play_step *s)
 {
     int before = loop->told;
     int code = loop_told(loop, before, loop_begin(loop, l, s, 1));
 
-    if (loop_is_acquire(s->word[1]) && (code == LL_OK || code == LL_PARTIAL)) {
-        assert_true(ll_token(l) > playing.last_token);
-        playing.last_token = ll_token(l);
+    if (loop_is_acquire(s->word[1]) && (code == RLOCK_OK || code == RLOCK_PARTIAL)) {
+        assert_true(rlock_token(l) > playing.last_token);
+        playing.last_token = rlock_token(l);
     }
     return code;
 }

@@ -79,7 +79,7 @@ bool play_is_wanted(const struct play_step *s, const struct play_answer *a)
 
 static void fail_step(const struct play_step *s, const struct play_answer *a)
 {
-    const char *code = a->kind == PLAY_CODE ? ll_strerror((int)a->number) : "";
+    const char *code = a->kind == PLAY_CODE ? rlock_strerror((int)a->number) : "";
     const char *text = a->text != NULL ? a->text : "";
 
     if (s->is_promise)

@@ -121,12 +121,13 @@ void play_off(struct quorum_world *w);
 #define PLAYED OWNED(play_off) struct quorum_world
 
 /* The lock and the client that the steps call so. */
-struct ll_lock *play_lock(const char *who);
-struct ll_client *play_client(const char *who);
+struct rlock_lock *play_lock(const char *who);
+struct rlock_client *play_client(const char *who);
 
 /* From here on the steps call a client of these options so, and its locks. */
-void play_open(const char *who, struct ll_options o);
+void play_open(const char *who, struct rlock_options o);
 #define PLAY_OPEN(who, ...)                                                            \
-    play_open(who, (struct ll_options){.size = sizeof(struct ll_options), __VA_ARGS__})
+    play_open(who, (struct rlock_options){.size = sizeof(struct rlock_options),        \
+                                          __VA_ARGS__})
 
 #endif

@@ -10,7 +10,7 @@ enum { TRIES = 20, TOLD_EARLY_MS = 1000, SLOW_MS = 10000 };
 /* A step that is a call: who makes it, over which lock. */
 struct call {
     struct play_actor *a;
-    struct ll_lock *l;
+    struct rlock_lock *l;
     const struct play_step *s;
 };
 
@@ -27,34 +27,34 @@ static uint32_t number(const struct call *c, size_t word, long long otherwise)
 /* The answer of an acquire, and what every one promises. */
 static struct play_answer granted(const struct call *c, int code)
 {
-    if (code == LL_OK || code == LL_PARTIAL) {
-        promise_true(ll_token(c->l) > playing.last_token);
-        playing.last_token = ll_token(c->l);
-        assert_true(ll_granted(c->l) > 0);
-    } else if (code != LL_LOST && code != LL_E_INVAL) {
-        assert_int_equal(ll_token(c->l), 0);
-        assert_int_equal(ll_granted(c->l), 0);
-        assert_false(ll_valid(c->l, 0));
+    if (code == RLOCK_OK || code == RLOCK_PARTIAL) {
+        promise_true(rlock_token(c->l) > playing.last_token);
+        playing.last_token = rlock_token(c->l);
+        assert_true(rlock_granted(c->l) > 0);
+    } else if (code != RLOCK_LOST && code != RLOCK_E_INVAL) {
+        assert_int_equal(rlock_token(c->l), 0);
+        assert_int_equal(rlock_granted(c->l), 0);
+        assert_false(rlock_valid(c->l, 0));
     }
     return play_code_of(c->a, code);
 }
 
 static struct play_answer call_try(const struct call *c)
 {
-    return granted(c, ll_try(c->l, play_word(c->s, 2), number(c, 3, PLAY_LEASE_MS)));
+    return granted(c, rlock_try(c->l, play_word(c->s, 2), number(c, 3, PLAY_LEASE_MS)));
 }
 
 /* All servers stand still before the command is sent: where a look at them, once a
  * second, came before it, they go on, and it is tried again. */
 static struct play_answer call_stopped(const struct call *c)
 {
-    int code = LL_E_UNAVAILABLE;
+    int code = RLOCK_E_UNAVAILABLE;
 
-    for (int i = 0; i < TRIES && code == LL_E_UNAVAILABLE; i++) {
+    for (int i = 0; i < TRIES && code == RLOCK_E_UNAVAILABLE; i++) {
         play("server cont");
-        LOCK_AWAIT(ll_connect(c->a->c) == LL_OK);
+        LOCK_AWAIT(rlock_connect(c->a->c) == RLOCK_OK);
         play("server stop");
-        code = ll_try(c->l, play_word(c->s, 2), PLAY_LEASE_MS);
+        code = rlock_try(c->l, play_word(c->s, 2), PLAY_LEASE_MS);
     }
     return granted(c, code);
 }
@@ -67,15 +67,15 @@ static struct play_answer call_take(const struct call *c)
         quorum_take(c->l, play_word(c->s, 2), lease_ms);
     else
         quorum_take_everywhere(playing.w, c->l, play_word(c->s, 2), lease_ms);
-    return granted(c, LL_OK);
+    return granted(c, RLOCK_OK);
 }
 
 static struct play_answer call_acquire(const struct call *c)
 {
     struct play_keys k = play_read_keys(play_word(c->s, 2));
 
-    return granted(c, ll_acquire(c->l, k.keys, k.n, play_mode_of(c->s->word[1]),
-                                 number(c, 3, PLAY_LEASE_MS)));
+    return granted(c, rlock_acquire(c->l, k.keys, k.n, play_mode_of(c->s->word[1]),
+                                    number(c, 3, PLAY_LEASE_MS)));
 }
 
 /* On a busy machine the last attempt may have no time for its answer, and its fault is
@@ -83,15 +83,15 @@ static struct play_answer call_acquire(const struct call *c)
 static struct play_answer call_wait(const struct call *c)
 {
     struct play_keys k = play_read_keys(play_word(c->s, 2));
-    enum ll_mode mode = play_mode_of(c->s->n > 4 ? c->s->word[4] : "all");
+    enum rlock_mode mode = play_mode_of(c->s->n > 4 ? c->s->word[4] : "all");
     bool is_fault = true;
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
     for (int i = 0; i < TRIES && is_fault; i++) {
-        code = ll_acquire_wait(c->l, k.keys, k.n, mode, number(c, 5, PLAY_LEASE_MS),
-                               number(c, 3, 0), -1);
-        is_fault = (code == LL_E_UNCERTAIN || code == LL_E_UNAVAILABLE ||
-                    code == LL_E_NO_QUORUM) &&
+        code = rlock_acquire_wait(c->l, k.keys, k.n, mode, number(c, 5, PLAY_LEASE_MS),
+                                  number(c, 3, 0), -1);
+        is_fault = (code == RLOCK_E_UNCERTAIN || code == RLOCK_E_UNAVAILABLE ||
+                    code == RLOCK_E_NO_QUORUM) &&
                    (c->s->wanted == NULL || !play_is_code(c->s->wanted, code));
     }
     return granted(c, code);
@@ -101,11 +101,12 @@ static void *wait_in_thread(void *actor)
 {
     struct play_actor *a = actor;
 
-    a->code = a->keys.n == 0 ? ll_release(a->l[0])
-              : a->wait_ms == 0
-                  ? ll_acquire(a->l[0], a->keys.keys, a->keys.n, a->mode, PLAY_LEASE_MS)
-                  : ll_acquire_wait(a->l[0], a->keys.keys, a->keys.n, a->mode,
-                                    PLAY_LEASE_MS, a->wait_ms, -1);
+    a->code =
+        a->keys.n == 0 ? rlock_release(a->l[0])
+        : a->wait_ms == 0
+            ? rlock_acquire(a->l[0], a->keys.keys, a->keys.n, a->mode, PLAY_LEASE_MS)
+            : rlock_acquire_wait(a->l[0], a->keys.keys, a->keys.n, a->mode,
+                                 PLAY_LEASE_MS, a->wait_ms, -1);
     return NULL;
 }
 
@@ -130,24 +131,24 @@ static struct play_answer call_end(const struct call *c)
 static struct play_answer call_verify(const struct call *c)
 {
     int64_t left_ms = -1;
-    int code = ll_verify(c->l, &left_ms);
+    int code = rlock_verify(c->l, &left_ms);
 
-    if (c->s->n > 2 && code == LL_OK) /* "a verify left: 2000-3000" */
+    if (c->s->n > 2 && code == RLOCK_OK) /* "a verify left: 2000-3000" */
         return play_number_of(left_ms);
     return play_code_of(c->a, code);
 }
 
 static struct play_answer call_release(const struct call *c)
 {
-    int code = ll_release(c->l);
+    int code = rlock_release(c->l);
 
-    assert_false(ll_valid(c->l, 0));
+    assert_false(rlock_valid(c->l, 0));
     return play_code_of(c->a, code);
 }
 
 static void close_renewer(struct play_actor *a)
 {
-    ll_renewer_close(a->r);
+    rlock_renewer_close(a->r);
     a->r = NULL;
 }
 
@@ -155,13 +156,13 @@ static void close_renewer(struct play_actor *a)
 static struct play_answer call_plain(const struct call *c)
 {
     if (is(c, "abandon"))
-        ll_abandon(c->l);
+        rlock_abandon(c->l);
     else if (is(c, "disconnect"))
-        ll_disconnect(c->a->c);
+        rlock_disconnect(c->a->c);
     else if (is(c, "everywhere"))
         quorum_connect(playing.w, c->a->c);
     else if (is(c, "progress"))
-        ll_progress(c->l);
+        rlock_progress(c->l);
     else if (is(c, "stepped"))
         c->a->r = open_stepped(c->a->c, &c->a->told, 0);
     else if (is(c, "close_renewer"))
@@ -180,7 +181,7 @@ static struct play_answer call_floor(const struct call *c)
 {
     int64_t s = wall_s() + play_number(c->s, 2, 0);
 
-    return play_code_of(c->a, ll_raise_floor(c->a->c, s * 1000000));
+    return play_code_of(c->a, rlock_raise_floor(c->a->c, s * 1000000));
 }
 
 static struct play_answer call_holder(const struct call *c)
@@ -194,13 +195,13 @@ static struct play_answer call_holder(const struct call *c)
 /* Calls of one line, whose answer is a code. */
 static struct play_answer call_code(const struct call *c)
 {
-    return play_code_of(c->a, is(c, "connect") ? ll_connect(c->a->c)
+    return play_code_of(c->a, is(c, "connect") ? rlock_connect(c->a->c)
                               : is(c, "extend")
-                                  ? ll_extend(c->l, number(c, 2, PLAY_LEASE_MS))
-                                  : ll_key_code(c->l, number(c, 2, 0)));
+                                  ? rlock_extend(c->l, number(c, 2, PLAY_LEASE_MS))
+                                  : rlock_key_code(c->l, number(c, 2, 0)));
 }
 
-static void count_held(const struct ll_held *held, void *n)
+static void count_held(const struct rlock_held *held, void *n)
 {
     (void)held;
     ++*(size_t *)n;
@@ -214,14 +215,14 @@ static struct play_answer call_count(const struct call *c)
     int code;
 
     if (is(c, "list")) {
-        code = ll_list(c->a->c, count_held, &n);
+        code = rlock_list(c->a->c, count_held, &n);
     } else {
         n = 99; /* it must be overwritten */
         k = play_read_keys(play_word(c->s, 3));
-        code = ll_release_dead(c->a->c, play_actor_of(play_word(c->s, 2))->nonce[0],
-                               k.keys, k.n, &n);
+        code = rlock_release_dead(c->a->c, play_actor_of(play_word(c->s, 2))->nonce[0],
+                                  k.keys, k.n, &n);
     }
-    return code == LL_OK ? play_number_of((long long)n) : play_code_of(c->a, code);
+    return code == RLOCK_OK ? play_number_of((long long)n) : play_code_of(c->a, code);
 }
 
 /* ---- renewal ---- */
@@ -231,20 +232,20 @@ static struct play_answer call_renew(const struct call *c)
     if (c->a->r == NULL)
         c->a->r = open_renewer(c->a->c, &c->a->told, number(c, 2, 0));
     return play_code_of(c->a,
-                        ll_renew(c->a->r, c->l, number(c, 3, 0), number(c, 4, 0)));
+                        rlock_renew(c->a->r, c->l, number(c, 3, 0), number(c, 4, 0)));
 }
 
 /* In any case it is wanted again before the lock counts as lost, and ends by then
  * at the latest. For leases of 8 s and more. */
 static struct play_answer call_round(const struct call *c)
 {
-    int64_t left_ms = ll_left_ms(c->l), due_ms = ll_renew_due(c->a->r);
-    int64_t began_ms = ll_now_ms();
+    int64_t left_ms = rlock_left_ms(c->l), due_ms = rlock_renew_due(c->a->r);
+    int64_t began_ms = rlock_now_ms();
 
     if (left_ms > 0 && due_ms > 0)
         promise_true(due_ms <= left_ms - TOLD_EARLY_MS);
-    assert_true(ll_renew_now(c->a->r) <= LL_OK); /* or a fault */
-    promise_true(ll_now_ms() - began_ms <= left_ms + SLOW_MS);
+    assert_true(rlock_renew_now(c->a->r) <= RLOCK_OK); /* or a fault */
+    promise_true(rlock_now_ms() - began_ms <= left_ms + SLOW_MS);
     return play_number_of(c->a->told.times);
 }
 
@@ -252,7 +253,7 @@ static struct play_answer call_loss(const struct call *c)
 {
     LOCK_AWAIT(c->a->told.times > 0);
     assert_ptr_equal(c->a->told.last, c->l);
-    assert_false(ll_valid(c->l, 0));
+    assert_false(rlock_valid(c->l, 0));
     return play_code_of(c->a, c->a->told.code);
 }
 
@@ -265,19 +266,19 @@ static struct play_answer ask_number(const struct call *c)
     if (is(c, "failed"))
         return play_number_of(
             (long long)(figures_of(c->a->r).rounds - figures_of(c->a->r).renewals));
-    return play_number_of(is(c, "valid")     ? ll_valid(c->l, n)
-                          : is(c, "invalid") ? !ll_valid(c->l, n)
-                          : is(c, "left")    ? ll_left_ms(c->l)
-                          : is(c, "granted") ? (long long)ll_granted(c->l)
-                          : is(c, "busy")    ? ll_key_busy_ms(c->l, n)
+    return play_number_of(is(c, "valid")     ? rlock_valid(c->l, n)
+                          : is(c, "invalid") ? !rlock_valid(c->l, n)
+                          : is(c, "left")    ? rlock_left_ms(c->l)
+                          : is(c, "granted") ? (long long)rlock_granted(c->l)
+                          : is(c, "busy")    ? rlock_key_busy_ms(c->l, n)
                           : is(c, "losses")  ? c->a->told.times
-                          : is(c, "ahead")   ? ll_token(c->l) / 1000000 - wall_s()
-                                             : ll_token(c->l));
+                          : is(c, "ahead")   ? rlock_token(c->l) / 1000000 - wall_s()
+                                             : rlock_token(c->l));
 }
 
 static struct play_answer ask_error(const struct call *c)
 {
-    return (struct play_answer){PLAY_TEXT, 0, ll_error(c->a->c)};
+    return (struct play_answer){PLAY_TEXT, 0, rlock_error(c->a->c)};
 }
 
 static const struct {

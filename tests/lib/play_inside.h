@@ -29,7 +29,7 @@ struct playing {
     struct quorum_world *w;
     int64_t last_token;
     bool moved_clock;
-    unsigned counted[LL_NODES_MAX][PROXY_COUNTS]; /* when the case began */
+    unsigned counted[RLOCK_NODES_MAX][PROXY_COUNTS]; /* when the case began */
 };
 
 extern struct playing playing;
@@ -55,8 +55,8 @@ extern struct play_own play_own;
 
 /* Notes the holder of a key; and takes the key from the holder that was noted, or from
  * whoever holds it. */
-int play_see(struct ll_client *c, const char *name);
-int play_force(struct ll_client *c, const char *name);
+int play_see(struct rlock_client *c, const char *name);
+int play_force(struct rlock_client *c, const char *name);
 
 /* Carries a step out, on servers or by a call. */
 struct play_answer play_act(struct play_step *s);
@@ -67,20 +67,20 @@ void play_end_calls(void);
 
 struct play_keys {
     size_t n;
-    struct ll_key *keys;
+    struct rlock_key *keys;
 };
 
 /* A letter: a client with its locks. */
 struct play_actor {
-    struct ll_client *c;
-    struct ll_lock *l[PLAY_LOCKS];
-    char nonce[PLAY_LOCKS][LL_NONCE_SIZE];
+    struct rlock_client *c;
+    struct rlock_lock *l[PLAY_LOCKS];
+    char nonce[PLAY_LOCKS][RLOCK_NONCE_SIZE];
     uint32_t limit_ms, connect_ms, replicas;
-    struct ll_renewer *r;
+    struct rlock_renewer *r;
     struct told told;
     pthread_t thread; /* of "begin" */
     struct play_keys keys;
-    enum ll_mode mode;
+    enum rlock_mode mode;
     uint32_t wait_ms;
     int code;
     bool waits;
@@ -90,7 +90,7 @@ struct play_actor *play_actor_of(const char *who);
 
 /* The keys of "x,y" or "k:0..299", until the end of the case; the mode of a word. */
 struct play_keys play_read_keys(const char *text);
-enum ll_mode play_mode_of(const char *word);
+enum rlock_mode play_mode_of(const char *word);
 
 struct play_answer play_code_of(const struct play_actor *a, int code);
 struct play_answer play_number_of(long long number);

@@ -25,11 +25,11 @@ static const struct {
 } codes[] = {
 
 #define ROW(id, number, text) {id, #id},
-    LL_CODES(ROW)
+    RLOCK_CODES(ROW)
 #undef ROW
 };
 
-/* LL_E_NO_QUORUM is "no_quorum", LL_NOT_OWNER is "not_owner". */
+/* RLOCK_E_NO_QUORUM is "no_quorum", RLOCK_NOT_OWNER is "not_owner". */
 static bool is_named(const char *wanted, size_t n, int code)
 {
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
@@ -56,7 +56,7 @@ bool play_is_code(const char *wanted, int code)
 
 struct play_answer play_code_of(const struct play_actor *a, int code)
 {
-    return (struct play_answer){PLAY_CODE, code, code < 0 ? ll_error(a->c) : NULL};
+    return (struct play_answer){PLAY_CODE, code, code < 0 ? rlock_error(a->c) : NULL};
 }
 
 struct play_answer play_number_of(long long number)
@@ -78,7 +78,7 @@ struct play_actor *play_actor_of(const char *who)
     return &actors[who[0] - 'a'];
 }
 
-struct ll_client *play_client(const char *who)
+struct rlock_client *play_client(const char *who)
 {
     struct play_actor *a = play_actor_of(who);
     const struct quorum_world *w = playing.w;
@@ -95,13 +95,13 @@ struct ll_client *play_client(const char *who)
 
 static void close_actor(struct play_actor *a)
 {
-    ll_renewer_close(a->r);
+    rlock_renewer_close(a->r);
     for (size_t i = 0; i < PLAY_LOCKS; i++)
-        ll_free(a->l[i]);
-    ll_close(a->c);
+        rlock_free(a->l[i]);
+    rlock_close(a->c);
 }
 
-void play_open(const char *who, struct ll_options o)
+void play_open(const char *who, struct rlock_options o)
 {
     struct play_actor *a = play_actor_of(who);
 
@@ -109,15 +109,15 @@ void play_open(const char *who, struct ll_options o)
     *a = (struct play_actor){.c = lock_open(&o)};
 }
 
-struct ll_lock *play_lock(const char *who)
+struct rlock_lock *play_lock(const char *who)
 {
     struct play_actor *a = play_actor_of(who);
     size_t i = who[1] == '\0' ? 0 : (size_t)(who[1] - '1');
 
     (void)play_client(who);
     if (a->l[i] == NULL) {
-        a->l[i] = ll_new(a->c);
-        ll_set_nonce_copy(a->l[i], a->nonce[i]);
+        a->l[i] = rlock_new(a->c);
+        rlock_set_nonce_copy(a->l[i], a->nonce[i]);
     }
     return a->l[i];
 }
@@ -155,7 +155,7 @@ static struct play_keys read_range(const char *text)
     for (size_t i = 0; i < k.n; i++) {
         int len = snprintf(names[i], FULL, "%s%zu", name, (size_t)from + i);
 
-        k.keys[i] = (struct ll_key){names[i], (size_t)len};
+        k.keys[i] = (struct rlock_key){names[i], (size_t)len};
     }
     return k;
 }
@@ -172,29 +172,29 @@ struct play_keys play_read_keys(const char *text)
     (void)strcpy(copy, text);
     for (char *at = strtok_r(copy, ",", &save); at != NULL;
          at = strtok_r(NULL, ",", &save))
-        k.keys[k.n++] = (struct ll_key){at, strlen(at)};
+        k.keys[k.n++] = (struct rlock_key){at, strlen(at)};
     return k;
 }
 
-enum ll_mode play_mode_of(const char *word)
+enum rlock_mode play_mode_of(const char *word)
 {
-    return strcmp(word, "any") == 0   ? LL_ANY
-           : strcmp(word, "one") == 0 ? LL_ONE
-                                      : LL_ALL;
+    return strcmp(word, "any") == 0   ? RLOCK_ANY
+           : strcmp(word, "one") == 0 ? RLOCK_ONE
+                                      : RLOCK_ALL;
 }
 
 /* ---- holders of keys ---- */
 
 static struct lock_holder seen;
-static char seen_name[LL_KEY_MAX + 1];
+static char seen_name[RLOCK_KEY_MAX + 1];
 
-int play_see(struct ll_client *c, const char *name)
+int play_see(struct rlock_client *c, const char *name)
 {
     (void)snprintf(seen_name, sizeof seen_name, "%s", name);
     return lock_see(c, seen_name, &seen);
 }
 
-int play_force(struct ll_client *c, const char *name)
+int play_force(struct rlock_client *c, const char *name)
 {
     if (!seen.is_there || strcmp(seen.name, name) != 0)
         return lock_force_any(c, name);

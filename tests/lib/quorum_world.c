@@ -54,9 +54,9 @@ int64_t quorum_token(struct quorum_world *w, size_t node, const char *name)
 
     assert_non_null(reply);
     if (reply->type == REDIS_REPLY_STRING &&
-        strspn(reply->str, "0123456789abcdef") == LL_NONCE_SIZE - 1 &&
-        reply->str[LL_NONCE_SIZE - 1] == '|') {
-        token = strtoll(reply->str + LL_NONCE_SIZE, &end, 10);
+        strspn(reply->str, "0123456789abcdef") == RLOCK_NONCE_SIZE - 1 &&
+        reply->str[RLOCK_NONCE_SIZE - 1] == '|') {
+        token = strtoll(reply->str + RLOCK_NONCE_SIZE, &end, 10);
         token = *end == '\0' ? token : 0;
     }
     freeReplyObject(reply);
@@ -110,18 +110,18 @@ void quorum_wait_copies(struct quorum_world *w, const char *name, size_t n)
                   w->prefix, name, quorum_copies(w, name), n);
 }
 
-void quorum_take(struct ll_lock *l, const char *name, uint32_t lease_ms)
+void quorum_take(struct rlock_lock *l, const char *name, uint32_t lease_ms)
 {
     int code;
 
-    FIXTURE_AWAIT((code = ll_try(l, name, lease_ms)) == LL_OK, "%s: %s", name,
-                  ll_strerror(code));
+    FIXTURE_AWAIT((code = rlock_try(l, name, lease_ms)) == RLOCK_OK, "%s: %s", name,
+                  rlock_strerror(code));
 }
 
 /* A node that is a little slower than a majority is not waited for, and may miss one.
  */
 void quorum_take_everywhere(struct quorum_world *w,
-                            struct ll_lock *l,
+                            struct rlock_lock *l,
                             const char *name,
                             uint32_t lease_ms)
 {
@@ -131,14 +131,14 @@ void quorum_take_everywhere(struct quorum_world *w,
             fixture_pause_ms(5);
         if (quorum_copies(w, name) == w->n)
             return;
-        assert_true(ll_release(l) >= 0);
+        assert_true(rlock_release(l) >= 0);
     }
     fail_msg("%s is never granted by all nodes", name);
 }
 
 /* ---- the world ---- */
 
-struct ll_client *
+struct rlock_client *
 quorum_client(const struct quorum_world *w, const char *url, uint32_t reply_ms)
 {
     return LOCK_OPEN(.url = url, .prefix = w->prefix, .reply_ms = reply_ms,
@@ -167,11 +167,11 @@ void quorum_start(struct quorum_world *w, size_t n, uint32_t max_lease_ms)
     }
 }
 
-void quorum_connect(struct quorum_world *w, struct ll_client *c)
+void quorum_connect(struct quorum_world *w, struct rlock_client *c)
 {
     do
-        assert_int_equal(ll_connect(c), LL_OK);
-    while (ll_count(ll_up_nodes(c)) < w->n);
+        assert_int_equal(rlock_connect(c), RLOCK_OK);
+    while (rlock_count(rlock_up_nodes(c)) < w->n);
 }
 
 void quorum_stop(struct quorum_world *w)

@@ -14,12 +14,12 @@ enum { QUORUM_MAX_LEASE_MS = 20000, QUORUM_REPLY_MS = 5000 };
 struct quorum_world {
     size_t n;
     uint32_t max_lease_ms;
-    struct fixture_redis servers[LL_NODES_MAX];
-    struct proxy proxies[LL_NODES_MAX];
-    redisContext *raw[LL_NODES_MAX]; /* past the proxy; NULL: not connected */
+    struct fixture_redis servers[RLOCK_NODES_MAX];
+    struct proxy proxies[RLOCK_NODES_MAX];
+    redisContext *raw[RLOCK_NODES_MAX]; /* past the proxy; NULL: not connected */
     char prefix[32];
-    char url[LL_NODES_MAX * FIXTURE_URL];       /* through the proxies */
-    char plain_url[LL_NODES_MAX * FIXTURE_URL]; /* to the servers */
+    char url[RLOCK_NODES_MAX * FIXTURE_URL];       /* through the proxies */
+    char plain_url[RLOCK_NODES_MAX * FIXTURE_URL]; /* to the servers */
 };
 
 /* n servers and proxies; their end. */
@@ -27,12 +27,12 @@ void quorum_start(struct quorum_world *w, size_t n, uint32_t max_lease_ms);
 void quorum_stop(struct quorum_world *w);
 
 /* A client of the world's prefix. */
-struct ll_client *
+struct rlock_client *
 quorum_client(const struct quorum_world *w, const char *url, uint32_t reply_ms);
 
 /* Connects the client to every node, all of which are there: a call waits for a
  * majority only, and asks nobody to whom it is not connected yet. */
-void quorum_connect(struct quorum_world *w, struct ll_client *c);
+void quorum_connect(struct quorum_world *w, struct rlock_client *c);
 
 /* Connects raw[node] anew, after a restart. */
 void quorum_reconnect(struct quorum_world *w, size_t node);
@@ -61,11 +61,11 @@ size_t quorum_copies(struct quorum_world *w, const char *name);
 void quorum_wait_copies(struct quorum_world *w, const char *name, size_t n);
 
 /* Tries until the lock is granted; fails after two minutes. */
-void quorum_take(struct ll_lock *l, const char *name, uint32_t lease_ms);
+void quorum_take(struct rlock_lock *l, const char *name, uint32_t lease_ms);
 
 /* The same until all nodes have granted it. */
 void quorum_take_everywhere(struct quorum_world *w,
-                            struct ll_lock *l,
+                            struct rlock_lock *l,
                             const char *name,
                             uint32_t lease_ms);
 

@@ -1,10 +1,10 @@
 /* renew_world: renewers, and many locks of one. */
 #include "tests/lib/renew_world.h"
 
-void note_loss(struct ll_lock *l, int code, void *arg)
+void note_loss(struct rlock_lock *l, int code, void *arg)
 {
     struct told *t = arg;
-    int64_t left = l->deadline_ms - ll_now_ms();
+    int64_t left = l->deadline_ms - rlock_now_ms();
 
     if (t->times == 0 || left < t->least_left_ms)
         t->least_left_ms = left;
@@ -13,51 +13,53 @@ void note_loss(struct ll_lock *l, int code, void *arg)
     t->times++;
 }
 
-static struct ll_renewer *
-open_either(struct ll_client *c, struct told *t, uint32_t interval_ms, bool is_stepped)
+static struct rlock_renewer *open_either(struct rlock_client *c,
+                                         struct told *t,
+                                         uint32_t interval_ms,
+                                         bool is_stepped)
 {
-    struct ll_renew_options o = {.size = sizeof o,
-                                 .interval_ms = interval_ms,
-                                 .on_lost = note_loss,
-                                 .arg = t,
-                                 .no_thread = is_stepped};
-    struct ll_renewer *r;
+    struct rlock_renew_options o = {.size = sizeof o,
+                                    .interval_ms = interval_ms,
+                                    .on_lost = note_loss,
+                                    .arg = t,
+                                    .no_thread = is_stepped};
+    struct rlock_renewer *r;
 
-    assert_int_equal(ll_renewer_open(&r, c, &o), LL_OK);
+    assert_int_equal(rlock_renewer_open(&r, c, &o), RLOCK_OK);
     figures_begin(r);
     return r;
 }
 
-struct ll_renewer *
-open_renewer(struct ll_client *c, struct told *t, uint32_t interval_ms)
+struct rlock_renewer *
+open_renewer(struct rlock_client *c, struct told *t, uint32_t interval_ms)
 {
     return open_either(c, t, interval_ms, false);
 }
 
-struct ll_renewer *
-open_stepped(struct ll_client *c, struct told *t, uint32_t interval_ms)
+struct rlock_renewer *
+open_stepped(struct rlock_client *c, struct told *t, uint32_t interval_ms)
 {
     return open_either(c, t, interval_ms, true);
 }
 
-void hold_many(struct ll_client *c,
-               struct ll_renewer *r,
-               struct ll_lock **locks,
+void hold_many(struct rlock_client *c,
+               struct rlock_renewer *r,
+               struct rlock_lock **locks,
                size_t n,
                uint32_t lease_ms)
 {
     char name[32];
 
     for (size_t i = 0; i < n; i++) {
-        locks[i] = ll_new(c);
+        locks[i] = rlock_new(c);
         (void)snprintf(name, sizeof name, "many:%zu", i);
-        assert_int_equal(ll_try(locks[i], name, lease_ms), LL_OK);
-        assert_int_equal(ll_renew(r, locks[i], 0, 0), LL_OK);
+        assert_int_equal(rlock_try(locks[i], name, lease_ms), RLOCK_OK);
+        assert_int_equal(rlock_renew(r, locks[i], 0, 0), RLOCK_OK);
     }
 }
 
-void free_many(struct ll_lock **locks, size_t n)
+void free_many(struct rlock_lock **locks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        ll_free(locks[i]);
+        rlock_free(locks[i]);
 }

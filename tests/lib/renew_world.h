@@ -13,27 +13,27 @@
 struct told {
     atomic_int times, code;
     _Atomic int64_t least_left_ms; /* until the local deadline, when it was told */
-    _Atomic(struct ll_lock *) last;
+    _Atomic(struct rlock_lock *) last;
 };
 
 /* The callback of such renewers; arg is the struct told. */
-void note_loss(struct ll_lock *l, int code, void *arg);
+void note_loss(struct rlock_lock *l, int code, void *arg);
 
-struct ll_renewer *
-open_renewer(struct ll_client *c, struct told *t, uint32_t interval_ms);
+struct rlock_renewer *
+open_renewer(struct rlock_client *c, struct told *t, uint32_t interval_ms);
 
 /* Without a thread: its rounds are made by the test, so that it knows when there is
  * none. */
-struct ll_renewer *
-open_stepped(struct ll_client *c, struct told *t, uint32_t interval_ms);
+struct rlock_renewer *
+open_stepped(struct rlock_client *c, struct told *t, uint32_t interval_ms);
 
 /* n locks of client c over keys "NAME:0" and so on, held and renewed. */
-void hold_many(struct ll_client *c,
-               struct ll_renewer *r,
-               struct ll_lock **locks,
+void hold_many(struct rlock_client *c,
+               struct rlock_renewer *r,
+               struct rlock_lock **locks,
                size_t n,
                uint32_t lease_ms);
 
-void free_many(struct ll_lock **locks, size_t n);
+void free_many(struct rlock_lock **locks, size_t n);
 
 #endif

@@ -6,11 +6,11 @@ cd "$(dirname "$0")/../../common"
 work=$(mktemp -d /tmp/ledgerlock-layers.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
-# Every function that files share is called ll_...; a definition begins a line and ends in a brace on the next.
+# Every function that files share is called rlock_...; a definition begins a line and ends in a brace on the next.
 for file in lock/*.c lock_async/*.c; do
   awk -v file="$file" '
-    /^[a-z_].*\(/ || /^ll_[a-z_0-9]+\(/ { head = $0 }
-    /^\{/ && match(head, /ll_[a-z_0-9]+\(/) && head !~ /^static/ { print substr(head, RSTART, RLENGTH - 1), file; head = "" }
+    /^[a-z_].*\(/ || /^rlock_[a-z_0-9]+\(/ { head = $0 }
+    /^\{/ && match(head, /rlock_[a-z_0-9]+\(/) && head !~ /^static/ { print substr(head, RSTART, RLENGTH - 1), file; head = "" }
     /^\{/ { head = "" }
   ' "$file"
 done | sort >"$work/defined"

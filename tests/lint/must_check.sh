@@ -4,21 +4,21 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # These return an int that is no verdict of a call: the code of a key.
-never_fails=' ll_key_code '
+never_fails=' rlock_key_code '
 
 # A prototype on one line: without comments, preprocessor lines and types.
 found=0 bad=0
 while read -r prototype; do
-  name=$(grep -oE '\bll_[a-z_]+\(' <<<"$prototype" | head -1)
+  name=$(grep -oE '\brlock_[a-z_]+\(' <<<"$prototype" | head -1)
   name=${name%(}
   [ -n "$name" ] || continue
   found=$((found + 1))
   [[ $prototype =~ ^(int\ |struct\ [a-z_]+\ \*) ]] || continue
   [[ $never_fails == *" $name "* ]] && continue
-  echo "must_check: $name may fail and is not LL_MUST_CHECK"
+  echo "must_check: $name may fail and is not RLOCK_MUST_CHECK"
   bad=1
 done < <(sed -E 's,/\*[^*]*\*/,,g' common/lock/lock.h common/lock_async/lock_async.h | sed '/\/\*/,/\*\//d; /^#/d; /^ *X(/d' | tr '\n' ' ' | tr ';{}' '\n\n\n' |
-  sed -E 's/ +/ /g; s/^ //' | grep -E '^(LL_MUST_CHECK|[a-z]).*\bll_[a-z_]+\(.*\)$' | grep -v '^typedef')
+  sed -E 's/ +/ /g; s/^ //' | grep -E '^(RLOCK_MUST_CHECK|[a-z]).*\brlock_[a-z_]+\(.*\)$' | grep -v '^typedef')
 
 [ "$found" -ge 25 ] || { echo "must_check: only $found prototypes were found" && exit 1; }
 exit "$bad"

@@ -29,15 +29,15 @@ LOCK_CASE(token_is_the_server_time_or_the_last_and_one)
 
     int64_t before = wall_us();
 
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
-    assert_in_range(ll_token(w->la), before - SLACK_US, wall_us() + SLACK_US);
+    assert_int_equal(rlock_try(w->la, "user:1", 60000), RLOCK_OK);
+    assert_in_range(rlock_token(w->la), before - SLACK_US, wall_us() + SLACK_US);
     lock_raw_do(w, "SET lock:!last 5000000000000000");
-    assert_int_equal(ll_try(w->lb, "user:2", 60000), LL_OK);
-    assert_int_equal(ll_token(w->lb), INT64_C(5000000000000001));
-    assert_int_equal(ll_release(w->lb), LL_OK);
+    assert_int_equal(rlock_try(w->lb, "user:2", 60000), RLOCK_OK);
+    assert_int_equal(rlock_token(w->lb), INT64_C(5000000000000001));
+    assert_int_equal(rlock_release(w->lb), RLOCK_OK);
     lock_raw_do(w, "SET lock:!last nonsense");
-    assert_int_equal(ll_try(w->lb, "user:2", 60000), LL_E_PROTO);
-    assert_non_null(strstr(ll_error(w->b), "lock:!last"));
+    assert_int_equal(rlock_try(w->lb, "user:2", 60000), RLOCK_E_PROTO);
+    assert_non_null(strstr(rlock_error(w->b), "lock:!last"));
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:user:2"), 0);
 }
 
@@ -91,7 +91,7 @@ CASE_ROWS_IN(lock_group, struct lock_world, nothing_is_granted_in_a_window, wind
  * may have seen a higher token since: they stay out of the lock. */
 LOCK_CASE(repeated_any_batch_adds_no_key_under_its_old_token)
 {
-    assert_int_equal(ll_try(w->lb, "b", 60000), LL_OK);
+    assert_int_equal(rlock_try(w->lb, "b", 60000), RLOCK_OK);
     for (int i = 0; i < 2; i++) { /* first busy, then free but too late */
         redisReply *reply = run_acquire(w, "lock:a lock:b", "0 9999999999999");
 

@@ -86,7 +86,7 @@ CASE(worker_of_a_quorum_can_do_all_that_the_library_does)
     play("await a try first 1000; a release; " EVERYTHING);
 }
 
-static void check_one(const struct ll_held *held, void *arg)
+static void check_one(const struct rlock_held *held, void *arg)
 {
     (void)arg;
     assert_string_equal(held->name, "user:9");
@@ -98,7 +98,7 @@ CASE(operator_can_list_and_release)
     open_as("a", 1, "ledgerlock:change-me");
     open_as("b", 1, "ledgerlock-operator:change-me");
     play("a try user:9 5000; b list: 1");
-    assert_int_equal(ll_list(play_client("b"), check_one, NULL), LL_OK);
+    assert_int_equal(rlock_list(play_client("b"), check_one, NULL), RLOCK_OK);
     play("b force user:9; a release: gone; a try user:9 5000");
 }
 
@@ -129,7 +129,7 @@ CASE_ROWS(user, users)
                    row->is_socket ? servers[0].url + strlen("unix://") : port);
     open_at("a", url, NULL);
     play(row->is_refused ? "a connect: auth" : "a connect");
-    assert_null(strstr(ll_error(play_client("a")), "change-me"));
+    assert_null(strstr(rlock_error(play_client("a")), "change-me"));
 }
 
 /* clang-format off */

@@ -15,7 +15,7 @@
 PLAY_ONE(acquire_reply_lost,
          KNOWN "proxy cut_after EVALSHA; p try k; proxy cuts: 1; minted: 0; p verify");
 
-/* Guarantee: A release whose answer is lost asks again: `LL_OK`, and the key is
+/* Guarantee: A release whose answer is lost asks again: `RLOCK_OK`, and the key is
  * gone. */
 PLAY_ONE(release_reply_lost,
          KNOWN "p take k; proxy cut_after EVALSHA; p release; proxy cuts: 1; "
@@ -91,7 +91,7 @@ PLAY_ONE(grant_that_is_heard_after_its_lease_is_no_lock,
 
 /* The key was gone when the release came, so the answer that was lost told nothing of a
  * key that was ours. */
-/* Guarantee: A release after the lease whose answer is lost is told `LL_GONE`. */
+/* Guarantee: A release after the lease whose answer is lost is told `RLOCK_GONE`. */
 PLAY_ONE(release_after_the_lease_whose_answer_is_lost_tells_that_it_was_gone,
          KNOWN "p take k 50; await copies k: 0; proxy cut_after EVALSHA; "
                "p release: gone; proxy cuts: 1");

@@ -5,7 +5,8 @@
 #ifdef HAVE_LIBEVENT
 
 /* Any server: the one that loop_attach connects to. */
-static const struct ll_options plain = {.size = sizeof plain, .reply_ms = LOCK_SOON_MS};
+static const struct rlock_options plain = {.size = sizeof plain,
+                                           .reply_ms = LOCK_SOON_MS};
 
 /* ---- one lock ---- */
 
@@ -15,7 +16,8 @@ PLAY_CASE(play_on_one, loop_takes_extends_and_releases)
          "l key 0; l left: 30000-59398; ttl k: 30000-60000; " /* less 1 % and 2 ms */
          "l extend 120000; l left: 60000-118798; ttl k: 60001-120000; l extend 100; "
          "l left: 60000-118798; l release; l invalid; l granted: 0; copies k: 0");
-    assert_int_equal(ll_release(play_lock("l")), LL_OK); /* the same answer again */
+    assert_int_equal(rlock_release(play_lock("l")),
+                     RLOCK_OK); /* the same answer again */
 }
 
 /* After FLUSHALL the server's clock alone would be too low. */
@@ -50,7 +52,7 @@ enum { LOCKS = 200 };
 PLAY_CASE(play_on_one, loop_works_many_locks_behind_one_handshake)
 {
     struct loop *loop = loop_of("l");
-    struct ll_lock *locks[LOCKS];
+    struct rlock_lock *locks[LOCKS];
     int64_t last = 0;
     char name[24];
 
@@ -58,41 +60,41 @@ PLAY_CASE(play_on_one, loop_works_many_locks_behind_one_handshake)
                                                                     */
     for (int i = 0; i < LOCKS; i++) {
         (void)snprintf(name, sizeof name, "user:%d", i);
-        locks[i] = ll_new(loop->c);
-        assert_int_equal(loop_acquire(loop, locks[i], name, on_done), LL_OK);
+        locks[i] = rlock_new(loop->c);
+        assert_int_equal(loop_acquire(loop, locks[i], name, on_done), RLOCK_OK);
     }
     assert_int_equal(loop->told, 0);
     loop_run_until(loop, LOCKS);
     for (int i = 0; i < LOCKS; i++) {
-        assert_true(ll_valid(locks[i], 0));
-        assert_true(ll_token(locks[i]) > last); /* in the order of the calls */
-        last = ll_token(locks[i]);
-        assert_int_equal(ll_async_release(locks[i], on_done, loop), LL_OK);
+        assert_true(rlock_valid(locks[i], 0));
+        assert_true(rlock_token(locks[i]) > last); /* in the order of the calls */
+        last = rlock_token(locks[i]);
+        assert_int_equal(rlock_async_release(locks[i], on_done, loop), RLOCK_OK);
     }
     loop_run_until(loop, 2 * LOCKS);
     play("l code: ok; calls eval: 1; keys: 0"); /* the call was the handshake */
     for (int i = 0; i < LOCKS; i++)
-        ll_free(locks[i]);
+        rlock_free(locks[i]);
 }
 
 /* ---- done may do anything ---- */
 
-static void free_lock(struct ll_lock *l, int code, void *arg)
+static void free_lock(struct rlock_lock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
     on_done(l, code, arg);
-    ll_free(l);
+    rlock_free(l);
     loop->l = NULL;
 }
 
-static void close_client(struct ll_lock *l, int code, void *arg)
+static void close_client(struct rlock_lock *l, int code, void *arg)
 {
     on_done(l, code, arg);
     loop_close_client(arg);
 }
 
-static void end_connection(struct ll_lock *l, int code, void *arg)
+static void end_connection(struct rlock_lock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
@@ -100,15 +102,15 @@ static void end_connection(struct ll_lock *l, int code, void *arg)
     redisAsyncFree(loop->ac);
 }
 
-static void release_it(struct ll_lock *l, int code, void *arg)
+static void release_it(struct rlock_lock *l, int code, void *arg)
 {
-    assert_int_equal(code, LL_OK);
-    assert_int_equal(ll_async_release(l, on_done, arg), LL_OK);
+    assert_int_equal(code, RLOCK_OK);
+    assert_int_equal(rlock_async_release(l, on_done, arg), RLOCK_OK);
 }
 
 static const struct {
     const char *name;
-    ll_done_fn done;
+    rlock_done_fn done;
 } ends[] = {{"frees_the_lock", free_lock},
             {"closes_the_client", close_client},
             {"ends_the_connection", end_connection},
@@ -119,9 +121,9 @@ CASE_ROWS_IN(lock_group, struct lock_world, done, ends)
     struct loop *loop = loop_open(&plain);
 
     loop_attach(loop, lock_server.url);
-    assert_int_equal(loop_acquire(loop, loop->l, "k", row->done), LL_OK);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", row->done), RLOCK_OK);
     loop_run_until(loop, 1);
-    assert_int_equal(loop->code, LL_OK);
+    assert_int_equal(loop->code, RLOCK_OK);
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:k"), row->done != release_it);
     loop_close(loop);
 }
@@ -137,17 +139,17 @@ CASE_ROWS_IN(lock_group,
              closes)
 {
     struct loop *loop = loop_open(&plain);
-    struct ll_lock *second = ll_new(loop->c);
+    struct rlock_lock *second = rlock_new(loop->c);
 
     loop_attach(loop, lock_server.url);
     if (row->is_known) {
-        assert_int_equal(loop_acquire(loop, loop->l, "first", release_it), LL_OK);
+        assert_int_equal(loop_acquire(loop, loop->l, "first", release_it), RLOCK_OK);
         loop_run_until(loop, 1);
     }
     loop->told = 0;
-    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_OK);
-    assert_int_equal(loop_acquire(loop, second, "other", on_done), LL_OK);
-    ll_free(second);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), RLOCK_OK);
+    assert_int_equal(loop_acquire(loop, second, "other", on_done), RLOCK_OK);
+    rlock_free(second);
     loop_close_client(loop);
     loop_run(loop, 1, 50);
     assert_int_equal(loop->told, 0);
@@ -156,39 +158,39 @@ CASE_ROWS_IN(lock_group,
 
 /* ---- arguments ---- */
 
-static int attach(const struct ll_options *o, struct redisAsyncContext *ac)
+static int attach(const struct rlock_options *o, struct redisAsyncContext *ac)
 {
     CLIENT *c = lock_open(o);
 
-    return ll_async_attach(c, ac);
+    return rlock_async_attach(c, ac);
 }
 
 PLAY_CASE(play_on_one, wrong_calls_are_refused_before_anything_is_sent)
 {
-    const struct ll_options quorum = {.size = sizeof quorum,
-                                      .url = "redis://h1,redis://h2,redis://h3"};
-    const struct ll_options replicas = {.size = sizeof replicas, .replicas = 1};
-    const struct ll_key key = {"k", 1};
-    struct ll_lock *l = play_lock("l");
+    const struct rlock_options quorum = {.size = sizeof quorum,
+                                         .url = "redis://h1,redis://h2,redis://h3"};
+    const struct rlock_options replicas = {.size = sizeof replicas, .replicas = 1};
+    const struct rlock_key key = {"k", 1};
+    struct rlock_lock *l = play_lock("l");
 
-    assert_int_equal(loop_acquire(NULL, l, "k", on_done), LL_E_UNAVAILABLE);
+    assert_int_equal(loop_acquire(NULL, l, "k", on_done), RLOCK_E_UNAVAILABLE);
     play("l attach; l send release: inval; l send try k 0: inval; l send all ,: inval; "
          "l send all k:0..1000: inval; l send try k; l send try k: inval");
-    assert_int_equal(attach(&quorum, loop_of("l")->ac), LL_E_INVAL);
-    assert_int_equal(attach(&replicas, loop_of("l")->ac), LL_E_INVAL);
-    assert_int_equal(ll_acquire(l, &key, 1, LL_ALL, 5000), LL_E_INVAL);
+    assert_int_equal(attach(&quorum, loop_of("l")->ac), RLOCK_E_INVAL);
+    assert_int_equal(attach(&replicas, loop_of("l")->ac), RLOCK_E_INVAL);
+    assert_int_equal(rlock_acquire(l, &key, 1, RLOCK_ALL, 5000), RLOCK_E_INVAL);
     play("await l told: 1; l code: ok; l send try k: inval; l release; "
          "l send release: inval; l told: 2");
 }
 
 /* ---- figures ---- */
 
-static void count_events(const struct ll_event *event, void *arg)
+static void count_events(const struct rlock_event *event, void *arg)
 {
     int *events = arg;
 
     events[event->kind]++;
-    assert_int_equal(event->code, LL_OK);
+    assert_int_equal(event->code, RLOCK_OK);
     assert_int_equal(event->keys, 1);
     assert_in_range(event->us, 1, LOOP_MS * 1000LL);
 }
@@ -196,22 +198,22 @@ static void count_events(const struct ll_event *event, void *arg)
 LOCK_CASE(calls_are_told_to_the_hook)
 {
     int events[4] = {0};
-    const struct ll_options o = {.size = sizeof o,
-                                 .url = lock_server.url,
-                                 .on_event = count_events,
-                                 .event_arg = events};
+    const struct rlock_options o = {.size = sizeof o,
+                                    .url = lock_server.url,
+                                    .on_event = count_events,
+                                    .event_arg = events};
     struct loop *loop = loop_open(&o);
 
     loop_attach(loop, lock_server.url);
-    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_OK);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), RLOCK_OK);
     loop_run_until(loop, 1);
-    assert_int_equal(ll_async_extend(loop->l, 5000, on_done, loop), LL_OK);
+    assert_int_equal(rlock_async_extend(loop->l, 5000, on_done, loop), RLOCK_OK);
     loop_run_until(loop, 2);
-    assert_int_equal(ll_async_release(loop->l, on_done, loop), LL_OK);
+    assert_int_equal(rlock_async_release(loop->l, on_done, loop), RLOCK_OK);
     loop_run_until(loop, 3);
-    assert_int_equal(events[LL_EV_ACQUIRE], 1);
-    assert_int_equal(events[LL_EV_EXTEND], 1);
-    assert_int_equal(events[LL_EV_RELEASE], 1);
+    assert_int_equal(events[RLOCK_EV_ACQUIRE], 1);
+    assert_int_equal(events[RLOCK_EV_EXTEND], 1);
+    assert_int_equal(events[RLOCK_EV_RELEASE], 1);
     loop_close(loop);
 }
 
@@ -239,14 +241,14 @@ PLAY_ONE(call_that_was_never_sent_is_unavailable,
 
 static bool is_slow; /* the server may have been asked how it is, and nothing sent */
 
-static void attach_next(struct ll_lock *l, int code, void *arg)
+static void attach_next(struct rlock_lock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
     if (loop->told++ == 1)
         loop_attach(loop, playing.w->plain_url);
-    assert_true(code == LL_E_UNCERTAIN || (is_slow && code == LL_E_UNAVAILABLE));
-    assert_false(ll_valid(l, 0));
+    assert_true(code == RLOCK_E_UNCERTAIN || (is_slow && code == RLOCK_E_UNAVAILABLE));
+    assert_false(rlock_valid(l, 0));
 }
 
 PLAY_CASE(play_on_one, all_calls_are_told_when_the_connection_ends)
@@ -255,9 +257,9 @@ PLAY_CASE(play_on_one, all_calls_are_told_when_the_connection_ends)
     int64_t began_ms = fixture_now_ms();
 
     play("p attach; p try k; proxy swallow");
-    assert_int_equal(loop_acquire(loop, play_lock("p2"), "x", attach_next), LL_OK);
-    assert_int_equal(loop_acquire(loop, play_lock("p3"), "y", attach_next), LL_OK);
-    assert_int_equal(loop_acquire(loop, play_lock("p4"), "z", attach_next), LL_OK);
+    assert_int_equal(loop_acquire(loop, play_lock("p2"), "x", attach_next), RLOCK_OK);
+    assert_int_equal(loop_acquire(loop, play_lock("p3"), "y", attach_next), RLOCK_OK);
+    assert_int_equal(loop_acquire(loop, play_lock("p4"), "z", attach_next), RLOCK_OK);
     play("p told: 1");
     is_slow = fixture_now_ms() - began_ms > 900;
     play("proxy cut; await p told: 4; p release"); /* over the next one */
@@ -304,38 +306,39 @@ LOCK_CASE(connection_that_ended_at_rest_is_unavailable)
 
     loop->ac = redisAsyncConnectUnix(lock_server.url + strlen("unix://"));
     assert_int_equal(redisLibeventAttach(loop->ac, loop->base), REDIS_OK);
-    assert_int_equal(ll_async_attach(loop->c, loop->ac), LL_OK);
-    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_OK);
+    assert_int_equal(rlock_async_attach(loop->c, loop->ac), RLOCK_OK);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), RLOCK_OK);
     loop_run_until(loop, 1);
-    assert_int_equal(loop->code, LL_OK);
+    assert_int_equal(loop->code, RLOCK_OK);
     loop->ac = NULL; /* hiredis frees it */
     lock_raw_do(w, "CLIENT KILL TYPE normal SKIPME yes");
     for (int i = 0; i < 20; i++) {
         (void)event_base_loop(loop->base, EVLOOP_NONBLOCK);
         fixture_pause_ms(10);
     }
-    assert_int_equal(ll_async_extend(loop->l, 60000, on_done, loop), LL_E_UNAVAILABLE);
-    fixture_assert_contains(ll_error(loop->c), "attached to no connection");
+    assert_int_equal(rlock_async_extend(loop->l, 60000, on_done, loop),
+                     RLOCK_E_UNAVAILABLE);
+    fixture_assert_contains(rlock_error(loop->c), "attached to no connection");
     loop_close(loop);
 }
 
 LOCK_CASE(server_that_is_not_there_is_unavailable)
 {
-    const struct ll_options o = {.size = sizeof o};
+    const struct rlock_options o = {.size = sizeof o};
     struct loop *loop = loop_open(&o);
     redisAsyncContext *ac = redisAsyncConnectUnix("/nowhere/redis.sock");
 
-    assert_int_equal(ll_async_attach(loop->c, ac), LL_E_UNAVAILABLE);
+    assert_int_equal(rlock_async_attach(loop->c, ac), RLOCK_E_UNAVAILABLE);
     redisAsyncFree(ac);
     ac = redisAsyncConnect("127.0.0.1", 1);
     assert_int_equal(redisLibeventAttach(ac, loop->base), REDIS_OK);
-    assert_int_equal(ll_async_attach(loop->c, ac), LL_OK);
-    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_OK);
+    assert_int_equal(rlock_async_attach(loop->c, ac), RLOCK_OK);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), RLOCK_OK);
     loop_run_until(loop, 1);
-    assert_int_equal(loop->code, LL_E_UNAVAILABLE);
-    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), LL_E_UNAVAILABLE);
+    assert_int_equal(loop->code, RLOCK_E_UNAVAILABLE);
+    assert_int_equal(loop_acquire(loop, loop->l, "k", on_done), RLOCK_E_UNAVAILABLE);
     assert_int_equal(loop->told, 1); /* the second was refused at once */
-    fixture_assert_contains(ll_error(loop->c), "attached to no connection");
+    fixture_assert_contains(rlock_error(loop->c), "attached to no connection");
     loop_close(loop);
 }
 #endif

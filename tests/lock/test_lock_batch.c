@@ -13,20 +13,21 @@
  * and each key has its answer. */
 PLAY_CASE(play_on_one, batch_any)
 {
-    struct ll_lock *l = play_lock("p"), *of_b = play_lock("b");
+    struct rlock_lock *l = play_lock("p"), *of_b = play_lock("b");
     unsigned trips;
     int64_t before;
 
     play("p connect; b all k:0..299");
-    before = ll_token(of_b);
+    before = rlock_token(of_b);
     play("b release; b any k:0..39; redis CONFIG RESETSTAT");
     trips = proxy_count(&w->proxies[0], PROXY_TRIPS);
     play("p any k:0..299: partial; calls evalsha: 1; p granted: 260");
     for (size_t i = 0; i < 300; i++) {
-        assert_int_equal(ll_key_code(l, i), i < 40 ? LL_BUSY : LL_OK);
-        assert_true(i < 40 ? ll_key_busy_ms(l, i) > 0 : ll_key_busy_ms(l, i) == 0);
+        assert_int_equal(rlock_key_code(l, i), i < 40 ? RLOCK_BUSY : RLOCK_OK);
+        assert_true(i < 40 ? rlock_key_busy_ms(l, i) > 0
+                           : rlock_key_busy_ms(l, i) == 0);
     }
-    assert_true(ll_token(l) > before && ll_token(l) != ll_token(of_b));
+    assert_true(rlock_token(l) > before && rlock_token(l) != rlock_token(of_b));
     play("p release; calls evalsha: 2; keys: 40");
     assert_in_range(proxy_count(&w->proxies[0], PROXY_TRIPS) - trips, 2, 4); /* looks */
 }
@@ -70,22 +71,22 @@ static void shuffle(size_t *order, size_t n)
 
 /* Asks for all keys at once, then waits for them. */
 static int
-take_all(struct shared *s, struct ll_lock *l, const struct ll_key *keys, size_t n)
+take_all(struct shared *s, struct rlock_lock *l, const struct rlock_key *keys, size_t n)
 {
-    int code = ll_acquire(l, keys, n, LL_ALL, 60000);
+    int code = rlock_acquire(l, keys, n, RLOCK_ALL, 60000);
 
-    if (code != LL_BUSY)
+    if (code != RLOCK_BUSY)
         return code;
     (void)atomic_fetch_add(&s->busy, 1);
-    return ll_acquire_wait(l, keys, n, LL_ALL, 60000, 300000, -1);
+    return rlock_acquire_wait(l, keys, n, RLOCK_ALL, 60000, 300000, -1);
 }
 
 static int take_batches(int i, void *shared)
 {
     struct shared *s = shared;
-    struct ll_lock *l = ll_new(lock_client(lock_server.url, 0));
-    const struct ll_key *all = lock_keys(UNIVERSE, 1);
-    struct ll_key keys[BATCH];
+    struct rlock_lock *l = rlock_new(lock_client(lock_server.url, 0));
+    const struct rlock_key *all = lock_keys(UNIVERSE, 1);
+    struct rlock_key keys[BATCH];
     size_t order[UNIVERSE];
 
     srand((unsigned)i + 1);
@@ -93,13 +94,13 @@ static int take_batches(int i, void *shared)
         shuffle(order, UNIVERSE);
         for (size_t k = 0; k < BATCH; k++)
             keys[k] = all[order[k]];
-        if (take_all(s, l, keys, BATCH) != LL_OK)
+        if (take_all(s, l, keys, BATCH) != RLOCK_OK)
             return 1;
         for (size_t k = 0; k < BATCH; k++)
             s->overlaps += atomic_fetch_add(&s->inside[order[k]], 1) != 0 ? 1 : 0;
         for (size_t k = 0; k < BATCH; k++)
             (void)atomic_fetch_sub(&s->inside[order[k]], 1);
-        if (ll_release(l) != LL_OK)
+        if (rlock_release(l) != RLOCK_OK)
             return 1;
         (void)atomic_fetch_add(&s->done, 1);
     }
@@ -134,19 +135,20 @@ LOCK_CASE(batch_deadlock_free)
 LOCK_CASE(name_given_twice_is_refused_and_nothing_is_held)
 {
     static const size_t sizes[] = {2, 3, 300, 1000};
-    static struct ll_key keys[1000];
+    static struct rlock_key keys[1000];
 
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         size_t n = sizes[i];
 
         memcpy(keys, lock_keys(n, 1), n * sizeof keys[0]);
         keys[n - 1] = keys[0];
-        assert_int_equal(ll_acquire(w->la, keys, n, LL_ANY, 60000), LL_E_INVAL);
-        assert_non_null(strstr(ll_error(w->a), "keys 0 and "));
-        assert_int_equal(ll_granted(w->la), 0);
-        assert_int_equal(ll_key_code(w->la, 0), LL_E_INVAL);
-        assert_int_equal(ll_acquire(w->la, keys, n - 1, LL_ANY, 60000), LL_OK);
-        assert_int_equal(ll_release(w->la), LL_OK);
+        assert_int_equal(rlock_acquire(w->la, keys, n, RLOCK_ANY, 60000),
+                         RLOCK_E_INVAL);
+        assert_non_null(strstr(rlock_error(w->a), "keys 0 and "));
+        assert_int_equal(rlock_granted(w->la), 0);
+        assert_int_equal(rlock_key_code(w->la, 0), RLOCK_E_INVAL);
+        assert_int_equal(rlock_acquire(w->la, keys, n - 1, RLOCK_ANY, 60000), RLOCK_OK);
+        assert_int_equal(rlock_release(w->la), RLOCK_OK);
     }
 }
 
@@ -154,15 +156,15 @@ LOCK_CASE(name_given_twice_is_refused_and_nothing_is_held)
 
 enum { PERMITS = 3, HOLDERS = 8, USES = 40, TRIES = 50 };
 
-static const struct ll_key permits[PERMITS] = {{"p1", 2}, {"p2", 2}, {"p3", 2}};
+static const struct rlock_key permits[PERMITS] = {{"p1", 2}, {"p2", 2}, {"p3", 2}};
 
 /* The permit that is held; -1: none, -2: several. */
-static int permit_of(const struct ll_lock *l)
+static int permit_of(const struct rlock_lock *l)
 {
     int which = -1;
 
     for (int i = 0; i < PERMITS; i++)
-        if (ll_key_code(l, (size_t)i) == LL_OK)
+        if (rlock_key_code(l, (size_t)i) == RLOCK_OK)
             which = which == -1 ? i : -2;
     return which;
 }
@@ -171,13 +173,14 @@ static atomic_int inside, most, overlaps, holders_of[PERMITS];
 
 static void *take_rounds(void *code)
 {
-    LONE *l = ll_new(lock_client(lock_server.url, 0));
+    LONE *l = rlock_new(lock_client(lock_server.url, 0));
 
-    for (int i = 0; i < USES && *(int *)code == LL_OK; i++) {
+    for (int i = 0; i < USES && *(int *)code == RLOCK_OK; i++) {
         int now, which;
 
-        *(int *)code = ll_acquire_wait(l, permits, PERMITS, LL_ONE, 60000, 60000, -1);
-        if (*(int *)code != LL_OK)
+        *(int *)code =
+            rlock_acquire_wait(l, permits, PERMITS, RLOCK_ONE, 60000, 60000, -1);
+        if (*(int *)code != RLOCK_OK)
             break;
         which = permit_of(l);
         now = atomic_fetch_add(&inside, 1) + 1;
@@ -186,12 +189,12 @@ static void *take_rounds(void *code)
         fixture_pause_ms(1);
         holders_of[which < 0 ? 0 : which]--;
         inside--;
-        *(int *)code = ll_release(l);
+        *(int *)code = rlock_release(l);
     }
     return NULL;
 }
 
-/* Guarantee: `LL_ONE` of n keys has n holders at most. */
+/* Guarantee: `RLOCK_ONE` of n keys has n holders at most. */
 LOCK_CASE(never_are_there_more_holders_than_permits)
 {
     pthread_t threads[HOLDERS];
@@ -201,7 +204,7 @@ LOCK_CASE(never_are_there_more_holders_than_permits)
         assert_int_equal(pthread_create(&threads[i], NULL, take_rounds, &codes[i]), 0);
     for (size_t i = 0; i < HOLDERS; i++) {
         assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_int_equal(codes[i], LL_OK);
+        assert_int_equal(codes[i], RLOCK_OK);
     }
     promise_int_equal(overlaps, 0);
     assert_int_equal(most, PERMITS); /* and all of them were used */

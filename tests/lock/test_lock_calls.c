@@ -19,12 +19,12 @@ PLAY(release_idempotent,
      "a release: not_owner; del theirs; a release: not_owner");
 
 /* Guarantee: A lock that expired and was taken by another is not released:
- * `LL_NOT_OWNER`, and the other keeps it. */
+ * `RLOCK_NOT_OWNER`, and the other keeps it. */
 PLAY(release_foreign_refused,
      "a take k 300; await copies k: 0; b take k; a release: not_owner; "
      "b verify left: 1-60000; b release");
 
-/* Guarantee: A release after the lease is told `LL_GONE`. */
+/* Guarantee: A release after the lease is told `RLOCK_GONE`. */
 PLAY(release_after_expiry_reports_gone,
      "a take k 300; await copies k: 0; a invalid; a release: gone");
 

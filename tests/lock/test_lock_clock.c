@@ -52,11 +52,11 @@ PLAY_CASE(play_on_one, clock_set_back_and_data_lost_give_lower_tokens_up_to_the_
     int64_t before;
 
     play("b connect; a take k; redis FLUSHALL; clock -3600000; a release: gone");
-    before = ll_token(play_lock("a"));
+    before = rlock_token(play_lock("a"));
     playing.last_token = 0;
     play("b take k; b release");
-    assert_true(ll_token(play_lock("b")) < before);
-    assert_int_equal(ll_raise_floor(play_client("b"), before), LL_OK);
+    assert_true(rlock_token(play_lock("b")) < before);
+    assert_int_equal(rlock_raise_floor(play_client("b"), before), RLOCK_OK);
     playing.last_token = before;
     play("b take k; b release");
 }

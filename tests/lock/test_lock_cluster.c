@@ -79,13 +79,13 @@ CASE_ROWS_IN(play_in_cluster,
              prefix_without_a_hash_tag_is_refused,
              wrong)
 {
-    struct ll_options o = cluster_options(cluster->url, row->prefix);
-    struct ll_client *c;
+    struct rlock_options o = cluster_options(cluster->url, row->prefix);
+    struct rlock_client *c;
     long long before = all_keys();
 
     for (size_t i = 0; i < CLUSTER_SERVERS; i++)
         assert_refused(cluster->servers[i].url, row->prefix);
-    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_CLUSTER);
+    assert_int_equal(rlock_open(&c, &o, NULL, 0), RLOCK_E_CLUSTER);
     assert_null(c);
     assert_int_equal(all_keys(), before);
 }
@@ -115,7 +115,7 @@ CLUSTER_CASE(quorum_stays_one_when_a_node_is_of_a_cluster)
     REDIS first = lock_own_server();
     REDIS second = lock_own_server();
     char url[3 * FIXTURE_URL];
-    struct ll_options o = cluster_options(url, w->prefix);
+    struct rlock_options o = cluster_options(url, w->prefix);
 
     (void)snprintf(url, sizeof url, "%s,%s,%s",
                    cluster->servers[play_cluster_next()].url, first.url, second.url);

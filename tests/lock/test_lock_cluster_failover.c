@@ -13,8 +13,8 @@ CLUSTER_FRESH(lock_is_kept_when_the_primary_hands_over)
 /* Clients that acquire all the while: tokens only rise, and faults pass. */
 CLUSTER_FRESH(tokens_rise_while_the_primary_hands_over)
 {
-    const struct ll_key key = {"k", 1};
-    struct ll_lock *l;
+    const struct rlock_key key = {"k", 1};
+    struct rlock_lock *l;
     size_t replica = play_cluster.owner + CLUSTER_PRIMARIES;
     int granted = 0, more = 200;
     int64_t last;
@@ -30,11 +30,12 @@ CLUSTER_FRESH(tokens_rise_while_the_primary_hands_over)
         _exit(0);
     }
     while (more > 0) {
-        assert_int_equal(ll_acquire_wait(l, &key, 1, LL_ALL, 60000, 60000, -1), LL_OK);
-        assert_true(ll_token(l) > last);
-        last = ll_token(l);
+        assert_int_equal(rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 60000, 60000, -1),
+                         RLOCK_OK);
+        assert_true(rlock_token(l) > last);
+        last = rlock_token(l);
         assert_true(granted++ < 100000);
-        while (ll_release(l) < 0)
+        while (rlock_release(l) < 0)
             fixture_pause_ms(5);
         if (cluster_ask(&play_cluster.w, replica, "EXISTS %s!last", w->prefix) == 1)
             more--; /* it is the primary now */

@@ -59,32 +59,32 @@ static bool read_and_write(PGconn *pg, int k)
     return ok;
 }
 
-static bool locked_round(struct run *r, struct ll_lock *l, PGconn *pg, int k)
+static bool locked_round(struct run *r, struct rlock_lock *l, PGconn *pg, int k)
 {
     char name[16];
-    struct ll_key key = {name, (size_t)snprintf(name, sizeof name, "counter:%d", k)};
-    int code = ll_acquire(l, &key, 1, LL_ALL, 60000);
+    struct rlock_key key = {name, (size_t)snprintf(name, sizeof name, "counter:%d", k)};
+    int code = rlock_acquire(l, &key, 1, RLOCK_ALL, 60000);
     bool ok;
 
-    if (code == LL_BUSY) {
+    if (code == RLOCK_BUSY) {
         (void)atomic_fetch_add(&r->busy, 1);
-        code = ll_acquire_wait(l, &key, 1, LL_ALL, 60000, 300000, -1);
+        code = rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 60000, 300000, -1);
     }
-    if (code != LL_OK)
+    if (code != RLOCK_OK)
         return false;
     if (atomic_fetch_add(&r->inside[k], 1) != 0)
         (void)atomic_fetch_add(&r->overlaps, 1);
-    if (atomic_exchange(&r->last_token[k], ll_token(l)) >= ll_token(l))
+    if (atomic_exchange(&r->last_token[k], rlock_token(l)) >= rlock_token(l))
         (void)atomic_fetch_add(&r->older_tokens, 1);
     ok = read_and_write(pg, k);
     (void)atomic_fetch_sub(&r->inside[k], 1);
-    return ll_release(l) == LL_OK && ok;
+    return rlock_release(l) == RLOCK_OK && ok;
 }
 
 static int work(int id, void *arg)
 {
     struct run *r = arg;
-    LONE *l = ll_new(lock_client(lock_server.url, 0));
+    LONE *l = rlock_new(lock_client(lock_server.url, 0));
     PGconn *pg = connect_pg();
     bool ok = pg != NULL;
 
@@ -94,7 +94,7 @@ static int work(int id, void *arg)
         ok = r->with_lock ? locked_round(r, l, pg, k) : read_and_write(pg, k);
     }
     if (!ok)
-        (void)fprintf(stderr, "%s%s\n", ll_error(l->client), PQerrorMessage(pg));
+        (void)fprintf(stderr, "%s%s\n", rlock_error(l->client), PQerrorMessage(pg));
     PQfinish(pg);
     return ok ? 0 : 1;
 }

@@ -227,11 +227,11 @@ static void check_held_then_free(struct lock_world *w, pid_t pid)
 {
     LOCK_AWAIT(lock_raw_integer(w, "EXISTS lock:report") == 1);
     fixture_pause_ms(1600);
-    assert_int_equal(ll_try(w->lb, "report", 1000), LL_BUSY);
-    assert_in_range(ll_key_busy_ms(w->lb, 0), 1, 1500);
+    assert_int_equal(rlock_try(w->lb, "report", 1000), RLOCK_BUSY);
+    assert_in_range(rlock_key_busy_ms(w->lb, 0), 1, 1500);
     assert_int_equal(fixture_reap(pid, SECONDS), 0);
-    assert_int_equal(ll_try(w->lb, "report", 60000), LL_OK);
-    assert_int_equal(ll_release(w->lb), LL_OK);
+    assert_int_equal(rlock_try(w->lb, "report", 60000), RLOCK_OK);
+    assert_int_equal(rlock_release(w->lb), RLOCK_OK);
 }
 
 static void check_lost(struct lock_world *w, pid_t pid)

@@ -59,36 +59,36 @@ GROUP(.missing = lacks);
 LOCK_CASE(python_sees_our_lock_as_held)
 {
     assert_int_equal(run_python(ask_locked, "x"), 3);
-    assert_int_equal(ll_try(w->la, "x", 120000), LL_OK);
+    assert_int_equal(rlock_try(w->la, "x", 120000), RLOCK_OK);
     assert_int_equal(run_python(ask_locked, "x"), 0);
     assert_int_equal(run_python(try_once, "x"), 3);
     assert_int_equal(run_python(release_own, "x"), 4);
-    assert_true(ll_valid(w->la, 0));
-    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_true(rlock_valid(w->la, 0));
+    assert_int_equal(rlock_release(w->la), RLOCK_OK);
     assert_int_equal(run_python(try_once, "x"), 0);
 }
 
 LOCK_CASE(pythons_lock_is_busy_for_us_and_left_alone)
 {
-    struct ll_key keys[] = {{"x", 1}, {"y", 1}};
+    struct rlock_key keys[] = {{"x", 1}, {"y", 1}};
 
     assert_int_equal(run_python(try_once, "x"), 0);
-    assert_int_equal(ll_try(w->la, "x", 5000), LL_BUSY);
-    assert_in_range(ll_key_busy_ms(w->la, 0), 60000, 120000);
-    assert_int_equal(ll_acquire(w->la, keys, 2, LL_ALL, 60000), LL_BUSY);
-    assert_int_equal(ll_acquire(w->la, keys, 2, LL_ANY, 60000), LL_PARTIAL);
-    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_int_equal(rlock_try(w->la, "x", 5000), RLOCK_BUSY);
+    assert_in_range(rlock_key_busy_ms(w->la, 0), 60000, 120000);
+    assert_int_equal(rlock_acquire(w->la, keys, 2, RLOCK_ALL, 60000), RLOCK_BUSY);
+    assert_int_equal(rlock_acquire(w->la, keys, 2, RLOCK_ANY, 60000), RLOCK_PARTIAL);
+    assert_int_equal(rlock_release(w->la), RLOCK_OK);
     assert_int_equal(run_python(release_own, "x"), 0);
-    assert_int_equal(ll_try(w->la, "x", 5000), LL_OK);
+    assert_int_equal(rlock_try(w->la, "x", 5000), RLOCK_OK);
 }
 
 LOCK_CASE(lock_taken_over_from_us_by_python_is_not_released_by_us)
 {
-    assert_int_equal(ll_try(w->la, "x", 300), LL_OK);
+    assert_int_equal(rlock_try(w->la, "x", 300), RLOCK_OK);
     fixture_pause_ms(350);
     assert_int_equal(run_python(try_once, "x"), 0);
-    assert_int_equal(ll_extend(w->la, 60000), LL_LOST);
-    assert_int_equal(ll_release(w->la), LL_NOT_OWNER);
+    assert_int_equal(rlock_extend(w->la, 60000), RLOCK_LOST);
+    assert_int_equal(rlock_release(w->la), RLOCK_NOT_OWNER);
     assert_int_equal(run_python(release_own, "x"), 0);
 }
 
@@ -96,21 +96,21 @@ LOCK_CASE(lock_taken_over_from_us_by_python_is_not_released_by_us)
 
 static int count_ours(int id, void *arg)
 {
-    const struct ll_key key = {"counted", 7};
-    struct ll_lock *l = ll_new(lock_client(lock_server.url, 0));
+    const struct rlock_key key = {"counted", 7};
+    struct rlock_lock *l = rlock_new(lock_client(lock_server.url, 0));
     redisContext *raw = lock_raw_connection(lock_server.url);
 
     (void)arg;
     for (int i = 0; i < ROUNDS; i++) {
         redisReply *reply;
 
-        if (ll_acquire_wait(l, &key, 1, LL_ALL, 60000, 300000, -1) != LL_OK)
+        if (rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 60000, 300000, -1) != RLOCK_OK)
             return id + 1;
         reply = redisCommand(raw, "GET counter");
         freeReplyObject(
             redisCommand(raw, "SET counter %lld", strtoll(reply->str, NULL, 10) + 1));
         freeReplyObject(reply);
-        if (ll_release(l) != LL_OK)
+        if (rlock_release(l) != RLOCK_OK)
             return id + 1;
     }
     return 0;

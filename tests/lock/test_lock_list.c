@@ -7,7 +7,7 @@ struct listing {
     char text[4096];
 };
 
-static void note(const struct ll_held *held, void *arg)
+static void note(const struct rlock_held *held, void *arg)
 {
     struct listing *list = arg;
     size_t at = strlen(list->text);
@@ -20,20 +20,20 @@ static void note(const struct ll_held *held, void *arg)
                        held->left_ms < 0 ? "none" : "some");
 }
 
-static struct listing list_of(struct ll_client *c)
+static struct listing list_of(struct rlock_client *c)
 {
     struct listing list = {0};
 
-    assert_int_equal(ll_list(c, note, &list), LL_OK);
+    assert_int_equal(rlock_list(c, note, &list), RLOCK_OK);
     return list;
 }
 
 LOCK_CASE(list_tells_holder_token_and_time_left)
 {
-    char nonce[LL_NONCE_SIZE], line[160];
+    char nonce[RLOCK_NONCE_SIZE], line[160];
 
-    ll_set_nonce_copy(w->la, nonce);
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
+    rlock_set_nonce_copy(w->la, nonce);
+    assert_int_equal(rlock_try(w->la, "user:1", 60000), RLOCK_OK);
     (void)snprintf(line, sizeof line, "user:1=%s token=yes left=some\n", nonce);
     assert_string_equal(list_of(w->b).text, line);
 }
@@ -80,8 +80,8 @@ LOCK_CASE(list_of_a_server_that_is_not_there_is_unavailable)
     CLIENT *c = lock_client("unix:///nowhere/redis.sock", 0);
     struct listing list = {0};
 
-    assert_int_equal(ll_list(c, note, &list), LL_E_UNAVAILABLE);
-    assert_int_equal(lock_force_any(c, "x"), LL_E_UNAVAILABLE);
+    assert_int_equal(rlock_list(c, note, &list), RLOCK_E_UNAVAILABLE);
+    assert_int_equal(lock_force_any(c, "x"), RLOCK_E_UNAVAILABLE);
 }
 
 /* ---- the dead ---- */
@@ -90,14 +90,14 @@ LOCK_CASE(list_of_a_server_that_is_not_there_is_unavailable)
  * sent. */
 LOCK_CASE(nonce_is_there_before_anything_was_sent)
 {
-    LONE *l = ll_new(lock_client("unix:///nowhere/redis.sock", 0));
-    char first[LL_NONCE_SIZE] = "", second[LL_NONCE_SIZE] = "";
+    LONE *l = rlock_new(lock_client("unix:///nowhere/redis.sock", 0));
+    char first[RLOCK_NONCE_SIZE] = "", second[RLOCK_NONCE_SIZE] = "";
 
-    ll_set_nonce_copy(l, first);
-    assert_int_equal(ll_try(l, "a", 1000), LL_E_UNAVAILABLE);
-    ll_set_nonce_copy(l, second);
-    assert_int_equal(ll_try(l, "a", 1000), LL_E_UNAVAILABLE);
-    assert_int_equal(strlen(first), LL_NONCE_SIZE - 1);
+    rlock_set_nonce_copy(l, first);
+    assert_int_equal(rlock_try(l, "a", 1000), RLOCK_E_UNAVAILABLE);
+    rlock_set_nonce_copy(l, second);
+    assert_int_equal(rlock_try(l, "a", 1000), RLOCK_E_UNAVAILABLE);
+    assert_int_equal(strlen(first), RLOCK_NONCE_SIZE - 1);
     assert_string_not_equal(first, second);
 }
 
@@ -110,11 +110,12 @@ static const struct {
 
 CASE_ROWS_IN(lock_group, struct lock_world, half_a_nonce_frees_nothing, half_nonces)
 {
-    const struct ll_key key = {"a", 1};
+    const struct rlock_key key = {"a", 1};
     size_t freed = 9;
 
     lock_raw_do(w, "SET lock:a |5");
-    assert_int_equal(ll_release_dead(w->a, row->nonce, &key, 1, &freed), LL_E_INVAL);
+    assert_int_equal(rlock_release_dead(w->a, row->nonce, &key, 1, &freed),
+                     RLOCK_E_INVAL);
     assert_int_equal(freed, 0);
     assert_int_equal(lock_raw_integer(w, "EXISTS lock:a"), 1);
 }

@@ -101,14 +101,14 @@ LOCK_CASE(script_flush_midway_at_any_moment)
     atomic_bool stop = false;
     pthread_t flusher;
 
-    assert_int_equal(ll_connect(w->a), LL_OK);
+    assert_int_equal(rlock_connect(w->a), RLOCK_OK);
     lock_raw_do(w, "CONFIG RESETSTAT");
     assert_int_equal(pthread_create(&flusher, NULL, flush_all_the_time, &stop), 0);
     for (int i = 0; i < 100 || scripts_missed(w) <= 100; i++) {
         assert_true(i < 20000); /* the flusher did not get its rounds */
-        assert_int_equal(ll_try(w->la, "user:1", 5000), LL_OK);
-        assert_int_equal(ll_extend(w->la, 6000), LL_OK);
-        assert_int_equal(ll_release(w->la), LL_OK);
+        assert_int_equal(rlock_try(w->la, "user:1", 5000), RLOCK_OK);
+        assert_int_equal(rlock_extend(w->la, 6000), RLOCK_OK);
+        assert_int_equal(rlock_release(w->la), RLOCK_OK);
     }
     atomic_store(&stop, true);
     (void)pthread_join(flusher, NULL);
@@ -119,14 +119,15 @@ LOCK_CASE(script_flush_midway_at_any_moment)
 /* A process that holds "user:1" and renews it. */
 static int hold(int i, void *lease_ms)
 {
-    struct ll_renew_options o = {.size = sizeof o};
-    struct ll_client *c = lock_client(lock_server.url, 0);
-    struct ll_lock *l = ll_new(c);
-    struct ll_renewer *r;
+    struct rlock_renew_options o = {.size = sizeof o};
+    struct rlock_client *c = lock_client(lock_server.url, 0);
+    struct rlock_lock *l = rlock_new(c);
+    struct rlock_renewer *r;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (ll_try(l, "user:1", *(uint32_t *)lease_ms) != LL_OK ||
-        ll_renewer_open(&r, c, &o) != LL_OK || ll_renew(r, l, 0, 600000) != LL_OK)
+    if (rlock_try(l, "user:1", *(uint32_t *)lease_ms) != RLOCK_OK ||
+        rlock_renewer_open(&r, c, &o) != RLOCK_OK ||
+        rlock_renew(r, l, 0, 600000) != RLOCK_OK)
         return i + 1;
     for (;;)
         (void)pause();
@@ -156,25 +157,25 @@ LOCK_CASE(crash_releases_by_ttl)
     pid_t pid = start_holder(w, LEASE_MS);
 
     fixture_pause_ms(LEASE_MS + 500);
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_BUSY); /* it is renewed */
+    assert_int_equal(rlock_try(w->la, "user:1", 60000), RLOCK_BUSY); /* it is renewed */
     before = lock_last_token(w);
     assert_true(before > 0);
     kill_holder(pid);
     assert_in_range(lock_raw_integer(w, "PTTL lock:user:1"), 1, LEASE_MS);
     LOCK_AWAIT(lock_raw_integer(w, "EXISTS lock:user:1") == 0);
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
-    assert_true(ll_token(w->la) > before);
+    assert_int_equal(rlock_try(w->la, "user:1", 60000), RLOCK_OK);
+    assert_true(rlock_token(w->la) > before);
 }
 
 static int take_once(int i, void *arg)
 {
-    const struct ll_key key = {"user:1", 6};
-    struct ll_lock *l = ll_new(lock_client(lock_server.url, 0));
+    const struct rlock_key key = {"user:1", 6};
+    struct rlock_lock *l = rlock_new(lock_client(lock_server.url, 0));
 
     (void)arg;
-    if (ll_acquire_wait(l, &key, 1, LL_ALL, 60000, 300000, -1) != LL_OK)
+    if (rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 60000, 300000, -1) != RLOCK_OK)
         return i + 1;
-    return ll_release(l) == LL_OK ? 0 : i + 1;
+    return rlock_release(l) == RLOCK_OK ? 0 : i + 1;
 }
 
 /* Eight processes wait for the dead one's key: each has it once, one after the other.

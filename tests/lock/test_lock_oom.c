@@ -41,56 +41,57 @@ enum { LEASE_MS = 20000, REPLY_MS = 10000, NAME = 32 };
  * key stays until the lease ends. */
 static char names[3][NAME];
 
-static int use_lock(struct ll_client *c, struct ll_lock *l)
+static int use_lock(struct rlock_client *c, struct rlock_lock *l)
 {
-    const struct ll_key keys[] = {{names[0], strlen(names[0])},
-                                  {names[1], strlen(names[1])},
-                                  {names[2], strlen(names[2])}};
+    const struct rlock_key keys[] = {{names[0], strlen(names[0])},
+                                     {names[1], strlen(names[1])},
+                                     {names[2], strlen(names[2])}};
     int64_t number;
     int code;
 
-    if ((code = ll_connect(c)) != LL_OK ||
-        (code = ll_try(l, names[0], LEASE_MS)) != LL_OK ||
-        (code = ll_release(l)) != LL_OK ||
-        (code = ll_acquire(l, keys, 3, LL_ALL, LEASE_MS)) != LL_OK ||
-        (code = ll_extend(l, 2 * LEASE_MS)) != LL_OK ||
-        (code = ll_verify(l, &number)) != LL_OK || (code = ll_release(l)) != LL_OK)
+    if ((code = rlock_connect(c)) != RLOCK_OK ||
+        (code = rlock_try(l, names[0], LEASE_MS)) != RLOCK_OK ||
+        (code = rlock_release(l)) != RLOCK_OK ||
+        (code = rlock_acquire(l, keys, 3, RLOCK_ALL, LEASE_MS)) != RLOCK_OK ||
+        (code = rlock_extend(l, 2 * LEASE_MS)) != RLOCK_OK ||
+        (code = rlock_verify(l, &number)) != RLOCK_OK ||
+        (code = rlock_release(l)) != RLOCK_OK)
         return code;
-    return ll_acquire_wait(l, keys, 2, LL_ANY, LEASE_MS, 1000, -1);
+    return rlock_acquire_wait(l, keys, 2, RLOCK_ANY, LEASE_MS, 1000, -1);
 }
 
-static int use_renewer(struct ll_client *c, struct ll_lock *l)
+static int use_renewer(struct rlock_client *c, struct rlock_lock *l)
 {
-    struct ll_renew_options o = {.size = sizeof o};
-    struct ll_renewer *r = NULL;
-    int code = ll_renewer_open(&r, c, &o);
+    struct rlock_renew_options o = {.size = sizeof o};
+    struct rlock_renewer *r = NULL;
+    int code = rlock_renewer_open(&r, c, &o);
 
-    if (code == LL_OK)
-        code = ll_renew(r, l, 0, 0);
-    if (code == LL_OK)
-        ll_renew_stop(r, l);
-    ll_renewer_close(r);
+    if (code == RLOCK_OK)
+        code = rlock_renew(r, l, 0, 0);
+    if (code == RLOCK_OK)
+        rlock_renew_stop(r, l);
+    rlock_renewer_close(r);
     return code;
 }
 
-static int live(const struct ll_options *o)
+static int live(const struct rlock_options *o)
 {
-    struct ll_client *c;
-    struct ll_lock *l = NULL;
+    struct rlock_client *c;
+    struct rlock_lock *l = NULL;
     char why[160];
-    int code = ll_open(&c, o, why, sizeof why);
+    int code = rlock_open(&c, o, why, sizeof why);
 
-    if (code == LL_OK && (l = ll_new(c)) == NULL)
-        code = LL_E_NOMEM;
-    if (code == LL_OK)
+    if (code == RLOCK_OK && (l = rlock_new(c)) == NULL)
+        code = RLOCK_E_NOMEM;
+    if (code == RLOCK_OK)
         code = use_lock(c, l);
-    if (code == LL_OK)
+    if (code == RLOCK_OK)
         code = use_renewer(c, l);
     left = 0;
-    if (l != NULL && ll_granted(l) > 0) /* it can always be given back afterwards */
-        assert_int_equal(ll_release(l), LL_OK);
-    ll_free(l);
-    ll_close(c);
+    if (l != NULL && rlock_granted(l) > 0) /* it can always be given back afterwards */
+        assert_int_equal(rlock_release(l), RLOCK_OK);
+    rlock_free(l);
+    rlock_close(c);
     return code;
 }
 
@@ -116,7 +117,7 @@ static void assert_free(redisContext *const *raw, int nodes)
 
 /* Lets the first, second, ... allocation fail until there is none left to fail. */
 static int
-fail_each(redisContext *const *raw, int nodes, const struct ll_options *o, int good)
+fail_each(redisContext *const *raw, int nodes, const struct rlock_options *o, int good)
 {
     for (int nth = 1; nth < 1000; nth++) {
         int code;
@@ -126,8 +127,8 @@ fail_each(redisContext *const *raw, int nodes, const struct ll_options *o, int g
         left = nth;
         has_failed = false;
         code = live(o);
-        if (code != good && (code != LL_E_NOMEM || !has_failed))
-            fail_msg("allocation %d: %s", nth, ll_strerror(code));
+        if (code != good && (code != RLOCK_E_NOMEM || !has_failed))
+            fail_msg("allocation %d: %s", nth, rlock_strerror(code));
         assert_free(raw, nodes);
         if (!has_failed)
             return nth;
@@ -138,25 +139,25 @@ fail_each(redisContext *const *raw, int nodes, const struct ll_options *o, int g
 
 static const struct {
     const char *name;
-    struct ll_options o;
+    struct rlock_options o;
     int good, least;
-} clients[] = {{"on_one_server", {.url = lock_server.url}, LL_OK, 10},
+} clients[] = {{"on_one_server", {.url = lock_server.url}, RLOCK_OK, 10},
                {"with_every_option_and_nobody_there",
                 {.url = "redis+sentinel://u:p@127.0.0.1:1,[::1]:1/name/3",
                  .password = "p",
                  .prefix = "p:",
                  .tls_ca = "/nowhere"},
-                LL_E_UNAVAILABLE,
+                RLOCK_E_UNAVAILABLE,
                 7},
                {"on_a_quorum_with_nobody_there",
                 {.url = "unix:///nowhere/1,unix:///nowhere/2,redis://[::1]:1"},
-                LL_E_NO_QUORUM,
+                RLOCK_E_NO_QUORUM,
                 4}};
 
 /* Guarantee: Every allocation fails once on one server: no leak, no lock left. */
 CASE_ROWS_IN(lock_group, struct lock_world, oom_and_leaks, clients)
 {
-    struct ll_options o = row->o;
+    struct rlock_options o = row->o;
 
     o.size = sizeof o;
     assert_true(fail_each(&w->raw, 1, &o, row->good) > row->least);
@@ -165,10 +166,10 @@ CASE_ROWS_IN(lock_group, struct lock_world, oom_and_leaks, clients)
 /* Guarantee: Every allocation fails once on a quorum: no leak, no lock left. */
 PLAY_CASE(play_on_quorum, oom_and_leaks_on_a_quorum)
 {
-    const struct ll_options o = {.size = sizeof o,
-                                 .url = w->plain_url,
-                                 .reply_ms = REPLY_MS,
-                                 .max_lease_ms = w->max_lease_ms};
+    const struct rlock_options o = {.size = sizeof o,
+                                    .url = w->plain_url,
+                                    .reply_ms = REPLY_MS,
+                                    .max_lease_ms = w->max_lease_ms};
 
-    assert_true(fail_each(w->raw, 3, &o, LL_OK) > 10);
+    assert_true(fail_each(w->raw, 3, &o, RLOCK_OK) > 10);
 }

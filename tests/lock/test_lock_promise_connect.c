@@ -8,7 +8,7 @@
 #include <hiredis/hiredis_ssl.h>
 #endif
 
-static const struct ll_key one_key = {"one", 3};
+static const struct rlock_key one_key = {"one", 3};
 
 /* ---- the server closed the connection ---- */
 
@@ -47,29 +47,29 @@ static redisContext *connect_by_hand(void *url)
     return url == NULL ? NULL : redisConnectUnix((char *)url + strlen("unix://"));
 }
 
-static struct ll_client *client_by_hand(ll_connect_fn connect, void *arg)
+static struct rlock_client *client_by_hand(rlock_connect_fn connect, void *arg)
 {
     handed_in = 0;
     return LOCK_OPEN(.connect = connect, .connect_arg = arg);
 }
 
 /* As over a connection of the library's own: keys, waits, a renewer, an end. */
-static void use_by_hand(struct ll_client *c, struct ll_lock *other)
+static void use_by_hand(struct rlock_client *c, struct rlock_lock *other)
 {
-    LOCK *l = ll_new(c);
-    struct ll_renewer *r;
+    LOCK *l = rlock_new(c);
+    struct rlock_renewer *r;
 
-    assert_int_equal(ll_try(l, "one", 2000), LL_OK);
-    assert_int_equal(ll_try(other, "one", 2000), LL_BUSY);
-    assert_int_equal(ll_renewer_open(&r, c, NULL), LL_OK);
-    assert_int_equal(ll_renew(r, l, 0, 0), LL_OK);
+    assert_int_equal(rlock_try(l, "one", 2000), RLOCK_OK);
+    assert_int_equal(rlock_try(other, "one", 2000), RLOCK_BUSY);
+    assert_int_equal(rlock_renewer_open(&r, c, NULL), RLOCK_OK);
+    assert_int_equal(rlock_renew(r, l, 0, 0), RLOCK_OK);
     fixture_pause_ms(2500);
-    assert_true(ll_valid(l, 0));
-    assert_int_equal(ll_release(l), LL_OK);
-    ll_renewer_close(r);
-    assert_int_equal(ll_try(other, "one", 60000), LL_OK);
-    assert_int_equal(lock_wait_in_vain(l, &one_key, 1, 600, 200), LL_TIMEOUT);
-    assert_int_equal(ll_release(other), LL_OK);
+    assert_true(rlock_valid(l, 0));
+    assert_int_equal(rlock_release(l), RLOCK_OK);
+    rlock_renewer_close(r);
+    assert_int_equal(rlock_try(other, "one", 60000), RLOCK_OK);
+    assert_int_equal(lock_wait_in_vain(l, &one_key, 1, 600, 200), RLOCK_TIMEOUT);
+    assert_int_equal(rlock_release(other), RLOCK_OK);
 }
 
 /* Guarantee: A connection that the caller hands in is used like any other. */
@@ -84,37 +84,37 @@ LOCK_CASE(connection_handed_in_is_used_like_any_other)
 
 LOCK_CASE(ended_connection_is_asked_for_again)
 {
-    LONE *l = ll_new(client_by_hand(connect_by_hand, lock_server.url));
+    LONE *l = rlock_new(client_by_hand(connect_by_hand, lock_server.url));
 
-    assert_int_equal(ll_try(l, "one", 60000), LL_OK);
+    assert_int_equal(rlock_try(l, "one", 60000), RLOCK_OK);
     lock_raw_do(w, "CLIENT KILL TYPE normal");
-    assert_int_equal(ll_extend(l, 60000), LL_OK);
+    assert_int_equal(rlock_extend(l, 60000), RLOCK_OK);
     assert_int_equal(handed_in, 2);
-    ll_disconnect(l->client);
-    assert_int_equal(ll_release(l), LL_OK);
+    rlock_disconnect(l->client);
+    assert_int_equal(rlock_release(l), RLOCK_OK);
     assert_int_equal(handed_in, 3);
 }
 
 LOCK_CASE(no_connection_to_hand_in_is_unavailable)
 {
-    LONE *l = ll_new(client_by_hand(connect_by_hand, NULL));
+    LONE *l = rlock_new(client_by_hand(connect_by_hand, NULL));
 
-    assert_int_equal(ll_try(l, "one", 60000), LL_E_UNAVAILABLE);
+    assert_int_equal(rlock_try(l, "one", 60000), RLOCK_E_UNAVAILABLE);
     assert_true(handed_in > 0);
 }
 
 LOCK_CASE(no_answer_on_a_connection_handed_in_ends_in_time)
 {
     LONE *l =
-        ll_new(LOCK_OPEN(.connect = connect_by_hand, .connect_arg = lock_server.url,
-                         .connect_ms = 1000, .reply_ms = 1000));
+        rlock_new(LOCK_OPEN(.connect = connect_by_hand, .connect_arg = lock_server.url,
+                            .connect_ms = 1000, .reply_ms = 1000));
 
-    assert_int_equal(ll_try(l, "one", 60000), LL_OK);
+    assert_int_equal(rlock_try(l, "one", 60000), RLOCK_OK);
     lock_raw_do(w, "CLIENT PAUSE 60000 WRITE");
-    assert_true(ll_extend(l, 60000) < 0);
-    assert_true(ll_left_ms(l) > 30000); /* long before the pause is over */
+    assert_true(rlock_extend(l, 60000) < 0);
+    assert_true(rlock_left_ms(l) > 30000); /* long before the pause is over */
     lock_raw_do(w, "CLIENT UNPAUSE");
-    assert_int_equal(ll_release(l), LL_OK);
+    assert_int_equal(rlock_release(l), RLOCK_OK);
 }
 
 #ifdef LEDGERLOCK_TLS
@@ -152,7 +152,7 @@ static const struct test_group tls = {
 
 CASE(connection_handed_in_may_speak_tls, .group = &tls)
 {
-    LONE *l = ll_new(lock_client(tls_server.url, 0));
+    LONE *l = rlock_new(lock_client(tls_server.url, 0));
     CLIENT *c = client_by_hand(connect_with_tls, NULL);
 
     use_by_hand(c, l);
@@ -172,11 +172,11 @@ CASE_ROWS_IN(lock_group, struct lock_world, surplus_answer_grants_nothing, surpl
     static const char more[] =
         "*3\r\n$4\r\nEVAL\r\n$33\r\nreturn {'ok', '1700000000000000'}\r\n$1\r\n0\r\n";
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
-    assert_int_equal(ll_connect(w->b), LL_OK);
+    assert_int_equal(rlock_try(w->la, "one", 60000), RLOCK_OK);
+    assert_int_equal(rlock_connect(w->b), RLOCK_OK);
     assert_int_equal(send(w->b->nodes[0].conn->fd, more, sizeof more - 1, 0),
                      sizeof more - 1);
     fixture_pause_ms(row->rest_ms);
-    promise_int_equal(ll_try(w->lb, "one", 60000), LL_BUSY);
-    assert_true(ll_valid(w->la, 0));
+    promise_int_equal(rlock_try(w->lb, "one", 60000), RLOCK_BUSY);
+    assert_true(rlock_valid(w->la, 0));
 }

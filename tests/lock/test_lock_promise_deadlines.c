@@ -7,7 +7,7 @@
 /* A busy machine may stop the test itself: the best of so many tries counts. */
 enum { TRIES = 3, OVER_MS = 1000 };
 
-static struct ll_client *hasty_client(const char *url, uint32_t limit_ms)
+static struct rlock_client *hasty_client(const char *url, uint32_t limit_ms)
 {
     return LOCK_OPEN(.url = url, .connect_ms = limit_ms, .reply_ms = limit_ms);
 }
@@ -17,12 +17,12 @@ static struct ll_client *hasty_client(const char *url, uint32_t limit_ms)
 /* Milliseconds of a try, which must fail. */
 static int64_t time_try(const char *url)
 {
-    LONE *l = ll_new(hasty_client(url, 100));
-    int64_t began_ms = ll_now_ms(), ended_ms;
+    LONE *l = rlock_new(hasty_client(url, 100));
+    int64_t began_ms = rlock_now_ms(), ended_ms;
 
-    assert_true(ll_try(l, "one", 10000) < 0);
-    ended_ms = ll_now_ms();
-    assert_false(ll_valid(l, 0));
+    assert_true(rlock_try(l, "one", 10000) < 0);
+    ended_ms = rlock_now_ms();
+    assert_false(rlock_valid(l, 0));
     return ended_ms - began_ms;
 }
 
@@ -88,21 +88,21 @@ LOCK_CASE(huge_array_costs_no_memory)
 
 /* ---- waits ---- */
 
-static int64_t time_wait(struct ll_client *c, uint32_t wait_ms, int *code)
+static int64_t time_wait(struct rlock_client *c, uint32_t wait_ms, int *code)
 {
-    const struct ll_key key = {"one", 3};
-    LOCK *l = ll_new(c);
-    int64_t began_ms = ll_now_ms();
+    const struct rlock_key key = {"one", 3};
+    LOCK *l = rlock_new(c);
+    int64_t began_ms = rlock_now_ms();
 
-    *code = ll_acquire_wait(l, &key, 1, LL_ALL, 10000, wait_ms, -1);
-    return ll_now_ms() - began_ms;
+    *code = rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 10000, wait_ms, -1);
+    return rlock_now_ms() - began_ms;
 }
 
 /* Waits until the answer; the code is that of the quickest wait. */
-static int assert_waits(struct ll_client *c, uint32_t wait_ms)
+static int assert_waits(struct rlock_client *c, uint32_t wait_ms)
 {
     int64_t best_ms = INT64_MAX;
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
     for (int i = 0; i < TRIES && best_ms > wait_ms + OVER_MS; i++) {
         int64_t ms = time_wait(c, wait_ms, &code);
@@ -119,8 +119,8 @@ LOCK_CASE(wait_ends_in_time_though_the_server_stands_still)
     CLIENT *c = hasty_client(lock_server.url, 10000);
     int code;
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
-    assert_int_equal(ll_connect(c), LL_OK);
+    assert_int_equal(rlock_try(w->la, "one", 60000), RLOCK_OK);
+    assert_int_equal(rlock_connect(c), RLOCK_OK);
     assert_int_equal(kill(lock_server.pid, SIGSTOP), 0);
     code = assert_waits(c, 100);
     assert_int_equal(kill(lock_server.pid, SIGCONT), 0);

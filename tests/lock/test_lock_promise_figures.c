@@ -41,7 +41,7 @@ LOCK_CASE(idle_waiters_write_at_most_once_a_second_each)
     long long before, after;
     int64_t took_us;
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    assert_int_equal(rlock_try(w->la, "one", 60000), RLOCK_OK);
     waiters = waiters_start(WAITERS,
                             (struct waiter){.rounds = 1, .wait_ms = 2 * LOCK_SOON_MS});
     LOCK_AWAIT(waiters_blocked(w) == WAITERS);
@@ -50,7 +50,7 @@ LOCK_CASE(idle_waiters_write_at_most_once_a_second_each)
     fixture_pause_ms(WATCH_MS);
     after = writes_so_far(w);
     took_us = waiters_now_us() - took_us;
-    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_int_equal(rlock_release(w->la), RLOCK_OK);
     waiters_join(waiters, WAITERS);
     for (size_t i = 0; i < WAITERS; i++)
         assert_int_equal(waiters[i].granted, 1);
@@ -63,11 +63,11 @@ LOCK_CASE(idle_waiters_write_at_most_once_a_second_each)
 enum { EVENTS = 32 };
 
 struct seen {
-    struct ll_event events[EVENTS];
+    struct rlock_event events[EVENTS];
     size_t n;
 };
 
-static void note_event(const struct ll_event *event, void *arg)
+static void note_event(const struct rlock_event *event, void *arg)
 {
     struct seen *seen = arg;
 
@@ -76,11 +76,11 @@ static void note_event(const struct ll_event *event, void *arg)
 }
 
 static void
-assert_events(const struct seen *seen, const struct ll_event *wanted, size_t n)
+assert_events(const struct seen *seen, const struct rlock_event *wanted, size_t n)
 {
     assert_int_equal(seen->n, n);
     for (size_t i = 0; i < n; i++) {
-        const struct ll_event *e = &seen->events[i];
+        const struct rlock_event *e = &seen->events[i];
 
         assert_int_equal(e->kind, wanted[i].kind);
         assert_int_equal(e->code, wanted[i].code);
@@ -92,11 +92,14 @@ assert_events(const struct seen *seen, const struct ll_event *wanted, size_t n)
 
 PLAY_CASE(play_on_one, hook_is_told_of_every_call)
 {
-    static const struct ll_event wanted[] = {
-        {LL_EV_CONNECT, LL_OK, 0, 0, 0},      {LL_EV_ACQUIRE, LL_PARTIAL, 2, 1, 0},
-        {LL_EV_EXTEND, LL_OK, 1, 0, 0},       {LL_EV_RELEASE, LL_OK, 1, 0, 0},
-        {LL_EV_ACQUIRE, LL_BUSY, 2, 0, 0},    {LL_EV_ACQUIRE, LL_TIMEOUT, 2, 0, 0},
-        {LL_EV_ACQUIRE, LL_E_INVAL, 1, 0, 0},
+    static const struct rlock_event wanted[] = {
+        {RLOCK_EV_CONNECT, RLOCK_OK, 0, 0, 0},
+        {RLOCK_EV_ACQUIRE, RLOCK_PARTIAL, 2, 1, 0},
+        {RLOCK_EV_EXTEND, RLOCK_OK, 1, 0, 0},
+        {RLOCK_EV_RELEASE, RLOCK_OK, 1, 0, 0},
+        {RLOCK_EV_ACQUIRE, RLOCK_BUSY, 2, 0, 0},
+        {RLOCK_EV_ACQUIRE, RLOCK_TIMEOUT, 2, 0, 0},
+        {RLOCK_EV_ACQUIRE, RLOCK_E_INVAL, 1, 0, 0},
     };
     struct seen seen = {.n = 0};
 
@@ -109,11 +112,11 @@ PLAY_CASE(play_on_one, hook_is_told_of_every_call)
 
 LOCK_CASE(hook_is_told_of_a_server_that_is_away)
 {
-    const struct ll_event wanted = {LL_EV_CONNECT, LL_E_UNAVAILABLE, 0, 0, 0};
+    const struct rlock_event wanted = {RLOCK_EV_CONNECT, RLOCK_E_UNAVAILABLE, 0, 0, 0};
     struct seen seen = {.n = 0};
     CLIENT *c = LOCK_OPEN(.url = "unix:///nowhere/redis.sock", .on_event = note_event,
                           .event_arg = &seen);
 
-    assert_int_equal(ll_connect(c), LL_E_UNAVAILABLE);
+    assert_int_equal(rlock_connect(c), RLOCK_E_UNAVAILABLE);
     assert_events(&seen, &wanted, 1);
 }

@@ -63,18 +63,18 @@ ssize_t recv(int fd, void *to, size_t n, int flags)
 /* ---- what is called ---- */
 
 /* Counted milliseconds of an acquire, which must fail; with wait_ms of a wait. */
-static int64_t time_acquire(struct ll_client *c, uint32_t wait_ms)
+static int64_t time_acquire(struct rlock_client *c, uint32_t wait_ms)
 {
-    const struct ll_key key = {"one", 3};
-    LOCK *l = ll_new(c);
+    const struct rlock_key key = {"one", 3};
+    LOCK *l = rlock_new(c);
     int code;
 
     counted_us = 1000000000;
     is_counted = true;
-    code = wait_ms == 0 ? ll_acquire(l, &key, 1, LL_ALL, 10000)
-                        : ll_acquire_wait(l, &key, 1, LL_ALL, 10000, wait_ms, -1);
+    code = wait_ms == 0 ? rlock_acquire(l, &key, 1, RLOCK_ALL, 10000)
+                        : rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 10000, wait_ms, -1);
     is_counted = false;
-    assert_true(code < 0 || code == LL_TIMEOUT);
+    assert_true(code < 0 || code == RLOCK_TIMEOUT);
     return (counted_us - 1000000000) / 1000;
 }
 
@@ -126,7 +126,7 @@ LOCK_CASE(wait_ends_at_its_limit)
 {
     FAKE fake = fake_saying("EVALSHA", NULL);
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    assert_int_equal(rlock_try(w->la, "one", 60000), RLOCK_OK);
     assert_in_range(time_acquire(w->b, 500), 500, 500 + OVER_MS);
     assert_in_range(time_hasty("unix:///nowhere/redis.sock", 500), 500, 500 + OVER_MS);
     assert_in_range(time_hasty(fake.url, 200), 200, 200 + OVER_MS);
@@ -140,11 +140,12 @@ static const struct {
 /* Guarantee: A mode that is none of the three is refused. */
 CASE_ROWS_IN(lock_group, struct lock_world, mode_out_of_range, modes)
 {
-    static const struct ll_key keys[] = {{"x", 1}, {"y", 1}};
-    enum ll_mode mode = (enum ll_mode)row->mode;
+    static const struct rlock_key keys[] = {{"x", 1}, {"y", 1}};
+    enum rlock_mode mode = (enum rlock_mode)row->mode;
 
-    assert_int_equal(ll_acquire(w->la, keys, 2, mode, 60000), LL_E_INVAL);
-    fixture_assert_contains(ll_error(w->a), "no mode");
-    assert_int_equal(ll_acquire_wait(w->la, keys, 2, mode, 60000, 100, -1), LL_E_INVAL);
+    assert_int_equal(rlock_acquire(w->la, keys, 2, mode, 60000), RLOCK_E_INVAL);
+    fixture_assert_contains(rlock_error(w->a), "no mode");
+    assert_int_equal(rlock_acquire_wait(w->la, keys, 2, mode, 60000, 100, -1),
+                     RLOCK_E_INVAL);
     assert_int_equal(lock_raw_integer(w, "DBSIZE"), 0);
 }

@@ -7,7 +7,7 @@
 #include "tests/lib/ha_world.h"
 #include "tests/lib/play.h"
 
-static const struct ll_key two_keys[] = {{"x", 1}, {"y", 1}};
+static const struct rlock_key two_keys[] = {{"x", 1}, {"y", 1}};
 
 /* ---- answers ---- */
 
@@ -18,37 +18,37 @@ static const struct {
     int code;
 } answers[] = {
     /* clang-format off */
-    {"clients", "EVALSHA", "-ERR max number of clients reached\r\n", LL_E_UNAVAILABLE},
-    {"protected", "EVALSHA", "-DENIED Redis is running in protected mode\r\n", LL_E_AUTH},
-    {"cluster_down", "EVALSHA", "-CLUSTERDOWN The cluster is down\r\n", LL_E_UNAVAILABLE},
-    {"try_again", "EVALSHA", "-TRYAGAIN Multiple keys request during rehashing of slot\r\n", LL_E_UNAVAILABLE},
-    {"cross_slot", "EVALSHA", "-CROSSSLOT Keys in request don't hash to the same slot\r\n", LL_E_CLUSTER},
-    {"loading", "EVALSHA", "-LOADING Redis is loading the dataset in memory\r\n", LL_E_UNAVAILABLE},
-    {"busy", "EVALSHA", "-BUSY Redis is busy running a script.\r\n", LL_E_UNAVAILABLE},
-    {"no_primary", "EVALSHA", "-MASTERDOWN Link with MASTER is down\r\n", LL_E_UNAVAILABLE},
-    {"no_disk", "EVALSHA", "-MISCONF Redis is configured to save RDB snapshots\r\n", LL_E_UNAVAILABLE},
-    {"no_replicas", "EVALSHA", "-NOREPLICAS Not enough good replicas to write.\r\n", LL_E_UNAVAILABLE},
-    {"no_memory", "EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", LL_E_OOM},
-    {"read_only", "EVALSHA", "-READONLY You can't write against a read only replica.\r\n", LL_E_READONLY},
-    {"no_login", "EVALSHA", "-NOAUTH Authentication required.\r\n", LL_E_AUTH},
-    {"no_right", "EVALSHA", "-NOPERM this user has no permissions\r\n", LL_E_AUTH},
-    {"no_right_in_script", "EVALSHA", "-ERR The user executing the script can't run this command\r\n", LL_E_AUTH},
-    {"acl_in_script", "EVALSHA", "-ERR ACL failure in script: User has no permissions\r\n", LL_E_AUTH},
-    {"other_error", "EVALSHA", "-ERR something else\r\n", LL_E_PROTO},
-    {"status", "EVALSHA", "+OK\r\n", LL_E_PROTO},
-    {"nothing", "EVALSHA", "*0\r\n", LL_E_PROTO},
-    {"clients_at_handshake", "INFO", "-ERR max number of clients reached\r\n", LL_E_UNAVAILABLE},
-    {"protected_at_handshake", "INFO", "-DENIED Redis is running in protected mode\r\n", LL_E_AUTH},
-    {"handshake_without_figures", "INFO", "$3\r\nyes\r\n", LL_E_PROTO},
-    {"time_of_nothing", "TIME", "*2\r\n$-1\r\n$-1\r\n", LL_E_PROTO},
-    {"time_of_one_part", "TIME", "*1\r\n$10\r\n1700000000\r\n", LL_E_PROTO},
-    {"time_with_letters", "TIME", "*2\r\n$5\r\n12abc\r\n$1\r\n0\r\n", LL_E_PROTO},
-    {"time_too_large", "TIME", "*2\r\n$19\r\n9223372036854775807\r\n$1\r\n0\r\n", LL_E_PROTO},
-    {"time_of_largest_integers", "TIME", "*2\r\n:9223372036854775807\r\n:9223372036854775807\r\n", LL_E_PROTO},
-    {"time_below_0", "TIME", "*2\r\n:-9223372036854775808\r\n:0\r\n", LL_E_PROTO},
-    {"time_of_arrays", "TIME", "*2\r\n*0\r\n*0\r\n", LL_E_PROTO},
-    {"time_in_words", "TIME", "$3\r\nnow\r\n", LL_E_PROTO},
-    {"no_time", "TIME", "-ERR no time\r\n", LL_E_PROTO},
+    {"clients", "EVALSHA", "-ERR max number of clients reached\r\n", RLOCK_E_UNAVAILABLE},
+    {"protected", "EVALSHA", "-DENIED Redis is running in protected mode\r\n", RLOCK_E_AUTH},
+    {"cluster_down", "EVALSHA", "-CLUSTERDOWN The cluster is down\r\n", RLOCK_E_UNAVAILABLE},
+    {"try_again", "EVALSHA", "-TRYAGAIN Multiple keys request during rehashing of slot\r\n", RLOCK_E_UNAVAILABLE},
+    {"cross_slot", "EVALSHA", "-CROSSSLOT Keys in request don't hash to the same slot\r\n", RLOCK_E_CLUSTER},
+    {"loading", "EVALSHA", "-LOADING Redis is loading the dataset in memory\r\n", RLOCK_E_UNAVAILABLE},
+    {"busy", "EVALSHA", "-BUSY Redis is busy running a script.\r\n", RLOCK_E_UNAVAILABLE},
+    {"no_primary", "EVALSHA", "-MASTERDOWN Link with MASTER is down\r\n", RLOCK_E_UNAVAILABLE},
+    {"no_disk", "EVALSHA", "-MISCONF Redis is configured to save RDB snapshots\r\n", RLOCK_E_UNAVAILABLE},
+    {"no_replicas", "EVALSHA", "-NOREPLICAS Not enough good replicas to write.\r\n", RLOCK_E_UNAVAILABLE},
+    {"no_memory", "EVALSHA", "-OOM command not allowed when used memory > 'maxmemory'.\r\n", RLOCK_E_OOM},
+    {"read_only", "EVALSHA", "-READONLY You can't write against a read only replica.\r\n", RLOCK_E_READONLY},
+    {"no_login", "EVALSHA", "-NOAUTH Authentication required.\r\n", RLOCK_E_AUTH},
+    {"no_right", "EVALSHA", "-NOPERM this user has no permissions\r\n", RLOCK_E_AUTH},
+    {"no_right_in_script", "EVALSHA", "-ERR The user executing the script can't run this command\r\n", RLOCK_E_AUTH},
+    {"acl_in_script", "EVALSHA", "-ERR ACL failure in script: User has no permissions\r\n", RLOCK_E_AUTH},
+    {"other_error", "EVALSHA", "-ERR something else\r\n", RLOCK_E_PROTO},
+    {"status", "EVALSHA", "+OK\r\n", RLOCK_E_PROTO},
+    {"nothing", "EVALSHA", "*0\r\n", RLOCK_E_PROTO},
+    {"clients_at_handshake", "INFO", "-ERR max number of clients reached\r\n", RLOCK_E_UNAVAILABLE},
+    {"protected_at_handshake", "INFO", "-DENIED Redis is running in protected mode\r\n", RLOCK_E_AUTH},
+    {"handshake_without_figures", "INFO", "$3\r\nyes\r\n", RLOCK_E_PROTO},
+    {"time_of_nothing", "TIME", "*2\r\n$-1\r\n$-1\r\n", RLOCK_E_PROTO},
+    {"time_of_one_part", "TIME", "*1\r\n$10\r\n1700000000\r\n", RLOCK_E_PROTO},
+    {"time_with_letters", "TIME", "*2\r\n$5\r\n12abc\r\n$1\r\n0\r\n", RLOCK_E_PROTO},
+    {"time_too_large", "TIME", "*2\r\n$19\r\n9223372036854775807\r\n$1\r\n0\r\n", RLOCK_E_PROTO},
+    {"time_of_largest_integers", "TIME", "*2\r\n:9223372036854775807\r\n:9223372036854775807\r\n", RLOCK_E_PROTO},
+    {"time_below_0", "TIME", "*2\r\n:-9223372036854775808\r\n:0\r\n", RLOCK_E_PROTO},
+    {"time_of_arrays", "TIME", "*2\r\n*0\r\n*0\r\n", RLOCK_E_PROTO},
+    {"time_in_words", "TIME", "$3\r\nnow\r\n", RLOCK_E_PROTO},
+    {"no_time", "TIME", "-ERR no time\r\n", RLOCK_E_PROTO},
     /* clang-format on */
 };
 
@@ -56,14 +56,14 @@ static const struct {
 CASE_ROWS(error_of_a_server_has_its_own_code, answers)
 {
     FAKE fake = fake_saying(row->word, row->answer);
-    LONE *l = ll_new(lock_client(fake.url, 300));
-    int code = ll_connect(l->client);
+    LONE *l = rlock_new(lock_client(fake.url, 300));
+    int code = rlock_connect(l->client);
 
-    if (code == LL_OK)
-        code = ll_try(l, "one", 10000);
+    if (code == RLOCK_OK)
+        code = rlock_try(l, "one", 10000);
     assert_int_equal(code, row->code);
-    assert_true(ll_error(l->client)[0] != '\0');
-    assert_false(ll_valid(l, 0));
+    assert_true(rlock_error(l->client)[0] != '\0');
+    assert_false(rlock_valid(l, 0));
 }
 
 CASE(time_in_integers_is_as_good_as_in_text)
@@ -71,26 +71,26 @@ CASE(time_in_integers_is_as_good_as_in_text)
     FAKE fake = fake_saying("TIME", "*2\r\n:1700000000\r\n:5\r\n");
     CLIENT *c = lock_client(fake.url, 300);
 
-    assert_int_equal(ll_connect(c), LL_OK);
+    assert_int_equal(rlock_connect(c), RLOCK_OK);
 }
 
 /* Guarantee: A server that is not there is never "busy". */
 LOCK_CASE(server_that_is_not_there_is_unavailable_not_busy)
 {
-    LONE *l = ll_new(lock_client("unix:///nowhere/redis.sock", 0));
+    LONE *l = rlock_new(lock_client("unix:///nowhere/redis.sock", 0));
 
-    assert_int_equal(ll_try(l, "user:1", 5000), LL_E_UNAVAILABLE);
-    fixture_assert_contains(ll_error(l->client), "/nowhere/redis.sock");
+    assert_int_equal(rlock_try(l, "user:1", 5000), RLOCK_E_UNAVAILABLE);
+    fixture_assert_contains(rlock_error(l->client), "/nowhere/redis.sock");
 }
 
 static const struct {
     const char *name, *version;
     int code;
-} versions[] = {{"6_0", "6.0.16", LL_E_VERSION},
-                {"5_0", "5.0.14", LL_E_VERSION},
-                {"6_2", "6.2.0", LL_OK},
-                {"10_1", "10.1.0", LL_OK},
-                {"none", "unstable", LL_OK}};
+} versions[] = {{"6_0", "6.0.16", RLOCK_E_VERSION},
+                {"5_0", "5.0.14", RLOCK_E_VERSION},
+                {"6_2", "6.2.0", RLOCK_OK},
+                {"10_1", "10.1.0", RLOCK_OK},
+                {"none", "unstable", RLOCK_OK}};
 
 /* The library says so at once, not when two keys are asked for. */
 CASE_ROWS(server_older_than_the_scripts_is_refused_by_version, versions)
@@ -100,10 +100,10 @@ CASE_ROWS(server_older_than_the_scripts_is_refused_by_version, versions)
 
     fake_redis_start(&fake,
                      &(struct fake_options){.version = row->version, .grants = true});
-    l = ll_new(lock_client(fake.url, 0));
-    assert_int_equal(ll_try(l, "a", 10000), row->code);
-    if (row->code != LL_OK)
-        fixture_assert_contains(ll_error(l->client), row->version);
+    l = rlock_new(lock_client(fake.url, 0));
+    assert_int_equal(rlock_try(l, "a", 10000), row->code);
+    if (row->code != RLOCK_OK)
+        fixture_assert_contains(rlock_error(l->client), row->version);
 }
 
 /* ---- passwords ---- */
@@ -117,9 +117,9 @@ CASE(password_is_in_no_error)
     fixture_redis_start(&own, "--rename-command", "AUTH", "OTHER", NULL);
     (void)snprintf(url, sizeof url, "unix://bob:Sup3rSecret@%s/redis.sock", own.dir);
     c = lock_client(url, 0);
-    assert_true(ll_connect(c) < 0);
-    assert_null(strstr(ll_error(c), "Sup3rSecret"));
-    fixture_assert_contains(ll_error(c), "AUTH");
+    assert_true(rlock_connect(c) < 0);
+    assert_null(strstr(rlock_error(c), "Sup3rSecret"));
+    fixture_assert_contains(rlock_error(c), "AUTH");
 }
 
 /* Guarantee: A wrong password has an answer of its own. */
@@ -132,9 +132,9 @@ CASE(wrong_password_is_told_as_such)
     fixture_redis_start(&own, "--requirepass", "other", NULL);
     wrong = LOCK_OPEN(.url = own.url, .password = "Sup3rSecret");
     right = LOCK_OPEN(.url = own.url, .password = "other");
-    assert_int_equal(ll_connect(wrong), LL_E_AUTH);
-    assert_null(strstr(ll_error(wrong), "Sup3rSecret"));
-    assert_int_equal(ll_connect(right), LL_OK);
+    assert_int_equal(rlock_connect(wrong), RLOCK_E_AUTH);
+    assert_null(strstr(rlock_error(wrong), "Sup3rSecret"));
+    assert_int_equal(rlock_connect(right), RLOCK_OK);
 }
 
 /* A right that is missing in the middle of the script: the first key is taken by then.
@@ -154,10 +154,10 @@ CASE(eviction_is_allowed_by_choice)
 
     fixture_redis_start(&own, "--maxmemory-policy", "allkeys-lru", NULL);
     strict = lock_client(own.url, 0);
-    assert_int_equal(ll_connect(strict), LL_E_EVICTING);
-    bold = ll_new(LOCK_OPEN(.url = own.url, .allow_eviction = true));
-    assert_int_equal(ll_try(bold, "one", 60000), LL_OK);
-    assert_int_equal(ll_release(bold), LL_OK);
+    assert_int_equal(rlock_connect(strict), RLOCK_E_EVICTING);
+    bold = rlock_new(LOCK_OPEN(.url = own.url, .allow_eviction = true));
+    assert_int_equal(rlock_try(bold, "one", 60000), RLOCK_OK);
+    assert_int_equal(rlock_release(bold), RLOCK_OK);
 }
 
 /* ---- replicas ---- */
@@ -170,7 +170,7 @@ PLAY_ONE(unconfirmed_keys_count_as_never_granted,
  * for again on a new connection must be confirmed too. */
 CASE(replica_confirms_the_key_also_after_a_lost_answer)
 {
-    static const enum ll_mode modes[] = {LL_ALL, LL_ANY, LL_ONE};
+    static const enum rlock_mode modes[] = {RLOCK_ALL, RLOCK_ANY, RLOCK_ONE};
 
     SERVER primary = {.port = 0}, replica = {.port = 0};
     PROXY to_primary = {0}, to_replica = {0};
@@ -182,14 +182,14 @@ CASE(replica_confirms_the_key_also_after_a_lost_answer)
     ha_wait_linked(&replica);
     ha_wait_replicas(&primary, 1);
     proxy_open_redis(&to_primary, primary.url);
-    l = ll_new(LOCK_OPEN(.url = to_primary.url, .replicas = 1, .reply_ms = 2000));
-    assert_int_equal(ll_acquire(l, two_keys, 2, LL_ALL, 60000), LL_OK);
-    assert_int_equal(ll_release(l), LL_OK);
+    l = rlock_new(LOCK_OPEN(.url = to_primary.url, .replicas = 1, .reply_ms = 2000));
+    assert_int_equal(rlock_acquire(l, two_keys, 2, RLOCK_ALL, 60000), RLOCK_OK);
+    assert_int_equal(rlock_release(l), RLOCK_OK);
     proxy_swallow(&to_replica, true);
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         proxy_cut_after(&to_primary, "EVALSHA", 7, 1);
-        assert_int_equal(ll_acquire(l, two_keys, 2, modes[i], 60000),
-                         LL_E_NOT_REPLICATED);
+        assert_int_equal(rlock_acquire(l, two_keys, 2, modes[i], 60000),
+                         RLOCK_E_NOT_REPLICATED);
         assert_int_equal(proxy_count(&to_primary, PROXY_CUTS_AFTER), i + 1);
         assert_int_equal(ha_integer(&primary, "EXISTS lock:x lock:y"), 0);
     }
@@ -224,48 +224,48 @@ LOCK_CASE(no_options_are_all_default)
     RENEWER *r;
     CLIENT *c;
 
-    assert_int_equal(ll_open(&c, NULL, NULL, 0), LL_OK);
-    assert_int_equal(ll_renewer_open(&r, w->a, NULL), LL_OK);
+    assert_int_equal(rlock_open(&c, NULL, NULL, 0), RLOCK_OK);
+    assert_int_equal(rlock_renewer_open(&r, w->a, NULL), RLOCK_OK);
 }
 
 /* Zero beyond what we know is a newer caller that asks for nothing new. */
 LOCK_CASE(newer_options_are_taken_where_they_are_zero)
 {
     struct {
-        struct ll_options o;
+        struct rlock_options o;
         uint64_t more;
     } newer = {.o = {.size = sizeof newer, .url = lock_server.url}};
-    struct ll_client *c;
+    struct rlock_client *c;
 
-    assert_int_equal(ll_open(&c, &newer.o, NULL, 0), LL_OK);
-    ll_close(c);
+    assert_int_equal(rlock_open(&c, &newer.o, NULL, 0), RLOCK_OK);
+    rlock_close(c);
     newer.more = 1;
-    assert_int_equal(ll_open(&c, &newer.o, NULL, 0), LL_E_INVAL);
+    assert_int_equal(rlock_open(&c, &newer.o, NULL, 0), RLOCK_E_INVAL);
     assert_null(c);
 }
 
 LOCK_CASE(newer_options_of_a_renewer_are_taken_where_they_are_zero)
 {
     struct {
-        struct ll_renew_options o;
+        struct rlock_renew_options o;
         uint64_t more;
     } newer = {.o = {.size = sizeof newer}};
-    struct ll_renewer *r;
+    struct rlock_renewer *r;
 
-    assert_int_equal(ll_renewer_open(&r, w->a, &newer.o), LL_OK);
-    ll_renewer_close(r);
+    assert_int_equal(rlock_renewer_open(&r, w->a, &newer.o), RLOCK_OK);
+    rlock_renewer_close(r);
     newer.more = 1;
-    assert_int_equal(ll_renewer_open(&r, w->a, &newer.o), LL_E_INVAL);
+    assert_int_equal(rlock_renewer_open(&r, w->a, &newer.o), RLOCK_E_INVAL);
     assert_null(r);
     newer.o.size = 0;
-    assert_int_equal(ll_renewer_open(&r, w->a, &newer.o), LL_E_INVAL);
+    assert_int_equal(rlock_renewer_open(&r, w->a, &newer.o), RLOCK_E_INVAL);
 }
 
-static const struct ll_key binary = {"a\0b\xff\n%s", 7};
+static const struct rlock_key binary = {"a\0b\xff\n%s", 7};
 
 static char binary_value[64];
 
-static void note_binary(const struct ll_held *held, void *seen)
+static void note_binary(const struct rlock_held *held, void *seen)
 {
     if (held->len != binary.len || memcmp(held->name, binary.name, binary.len) != 0)
         return;
@@ -277,17 +277,19 @@ LOCK_CASE(name_of_any_bytes_is_locked_listed_and_forced)
 {
     int seen = 0;
 
-    assert_int_equal(ll_acquire(w->la, &binary, 1, LL_ALL, 60000), LL_OK);
-    assert_int_equal(ll_acquire(w->lb, &binary, 1, LL_ALL, 60000), LL_BUSY);
-    assert_int_equal(ll_try(w->lb, "a", 60000), LL_OK); /* another name */
-    assert_int_equal(ll_list(w->b, note_binary, &seen), LL_OK);
+    assert_int_equal(rlock_acquire(w->la, &binary, 1, RLOCK_ALL, 60000), RLOCK_OK);
+    assert_int_equal(rlock_acquire(w->lb, &binary, 1, RLOCK_ALL, 60000), RLOCK_BUSY);
+    assert_int_equal(rlock_try(w->lb, "a", 60000), RLOCK_OK); /* another name */
+    assert_int_equal(rlock_list(w->b, note_binary, &seen), RLOCK_OK);
     assert_int_equal(seen, 1);
     assert_int_equal(
-        ll_force_release(w->b, &binary, binary_value, strlen(binary_value)), LL_OK);
+        rlock_force_release(w->b, &binary, binary_value, strlen(binary_value)),
+        RLOCK_OK);
     assert_int_equal(
-        ll_force_release(w->b, &binary, binary_value, strlen(binary_value)), LL_GONE);
-    assert_int_equal(ll_extend(w->la, 60000), LL_LOST);
-    assert_true(ll_valid(w->lb, 0));
+        rlock_force_release(w->b, &binary, binary_value, strlen(binary_value)),
+        RLOCK_GONE);
+    assert_int_equal(rlock_extend(w->la, 60000), RLOCK_LOST);
+    assert_true(rlock_valid(w->lb, 0));
 }
 
 /* ---- renewer ---- */
@@ -295,45 +297,45 @@ LOCK_CASE(name_of_any_bytes_is_locked_listed_and_forced)
 LOCK_CASE(lock_of_another_server_is_not_renewed)
 {
     REDIS own = lock_own_server();
-    LONE *l = ll_new(lock_client(own.url, 0));
+    LONE *l = rlock_new(lock_client(own.url, 0));
     RENEWER *r;
 
-    assert_int_equal(ll_try(l, "one", 60000), LL_OK);
-    assert_int_equal(ll_renewer_open(&r, w->a, NULL), LL_OK);
-    assert_int_equal(ll_renew(r, l, 0, 0), LL_E_INVAL);
-    fixture_assert_contains(ll_error(l->client), "another url or prefix");
-    assert_true(ll_valid(l, 0));
+    assert_int_equal(rlock_try(l, "one", 60000), RLOCK_OK);
+    assert_int_equal(rlock_renewer_open(&r, w->a, NULL), RLOCK_OK);
+    assert_int_equal(rlock_renew(r, l, 0, 0), RLOCK_E_INVAL);
+    fixture_assert_contains(rlock_error(l->client), "another url or prefix");
+    assert_true(rlock_valid(l, 0));
 }
 
 static atomic_int losses;
 
-static void release_and_free(struct ll_lock *l, int code, void *arg)
+static void release_and_free(struct rlock_lock *l, int code, void *arg)
 {
     (void)arg;
-    if (code == LL_LOST && ll_release(l) == LL_GONE)
+    if (code == RLOCK_LOST && rlock_release(l) == RLOCK_GONE)
         losses++;
-    ll_free(l);
+    rlock_free(l);
 }
 
 /* The other lock, of the same renewer, outlives its lease as before. */
 LOCK_CASE(loss_may_be_answered_by_releasing_and_freeing)
 {
-    struct ll_renew_options o = {.size = sizeof o, .on_lost = release_and_free};
-    struct ll_lock *mine = ll_new(w->a);
+    struct rlock_renew_options o = {.size = sizeof o, .on_lost = release_and_free};
+    struct rlock_lock *mine = rlock_new(w->a);
     RENEWER *r;
 
     losses = 0;
-    assert_int_equal(ll_renewer_open(&r, w->b, &o), LL_OK);
-    assert_int_equal(ll_try(mine, "one", 3000), LL_OK);
-    assert_int_equal(ll_try(w->lb, "two", 3000), LL_OK);
-    assert_int_equal(ll_renew(r, mine, 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, w->lb, 0, 0), LL_OK);
+    assert_int_equal(rlock_renewer_open(&r, w->b, &o), RLOCK_OK);
+    assert_int_equal(rlock_try(mine, "one", 3000), RLOCK_OK);
+    assert_int_equal(rlock_try(w->lb, "two", 3000), RLOCK_OK);
+    assert_int_equal(rlock_renew(r, mine, 0, 0), RLOCK_OK);
+    assert_int_equal(rlock_renew(r, w->lb, 0, 0), RLOCK_OK);
     lock_raw_do(w, "DEL lock:one");
     LOCK_AWAIT(losses > 0);
     assert_int_equal(losses, 1);
     fixture_pause_ms(3500);
-    assert_true(ll_valid(w->lb, 0));
-    assert_int_equal(ll_release(w->lb), LL_OK);
+    assert_true(rlock_valid(w->lb, 0));
+    assert_int_equal(rlock_release(w->lb), RLOCK_OK);
 }
 
 /* ---- waiting ---- */

@@ -141,10 +141,11 @@ CASE_ROWS(token_outside_the_range_is_refused, answers)
     (void)snprintf(answer, sizeof answer, "*2\r\n$2\r\nok\r\n$%zu\r\n%s\r\n",
                    strlen(row->text), row->text);
     fake_redis_say(&fake, "EVALSHA", answer);
-    l = ll_new(lock_client(fake.url, 300));
-    assert_int_equal(ll_try(l, "one", 10000), row->token > 0 ? LL_OK : LL_E_PROTO);
-    assert_int_equal(ll_token(l), row->token);
-    assert_int_equal(ll_valid(l, 0), row->token > 0);
+    l = rlock_new(lock_client(fake.url, 300));
+    assert_int_equal(rlock_try(l, "one", 10000),
+                     row->token > 0 ? RLOCK_OK : RLOCK_E_PROTO);
+    assert_int_equal(rlock_token(l), row->token);
+    assert_int_equal(rlock_valid(l, 0), row->token > 0);
 }
 
 /* ---- the floor ---- */

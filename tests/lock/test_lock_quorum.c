@@ -13,12 +13,12 @@ PLAY_CASE(play_on_quorum, first_acquire_of_a_client_reaches_all_nodes)
     for (size_t i = 0; i < 3; i++)
         proxy_delay(&w->proxies[i], i == 2 ? 25 : 20);
     for (int i = 0; i < 20 && n < 3; i++) { /* a busy machine keeps it away */
-        LONE *l = ll_new(quorum_client(w, w->url, QUORUM_REPLY_MS));
+        LONE *l = rlock_new(quorum_client(w, w->url, QUORUM_REPLY_MS));
 
-        assert_int_equal(ll_try(l, "first", 60000), LL_OK);
+        assert_int_equal(rlock_try(l, "first", 60000), RLOCK_OK);
         for (int k = 0; k < 10 && (n = quorum_copies(w, "first")) < 3; k++)
             fixture_pause_ms(2);
-        assert_int_equal(ll_release(l), LL_OK);
+        assert_int_equal(rlock_release(l), RLOCK_OK);
         quorum_wait_copies(w, "first", 0);
     }
     assert_int_equal(n, 3);

@@ -35,21 +35,21 @@ static void hurt(struct quorum_world *w)
 }
 
 /* True where it was granted, with a token above the last one. */
-static bool take_above(struct ll_lock *l, int64_t *last)
+static bool take_above(struct rlock_lock *l, int64_t *last)
 {
-    ll_abandon(l);
-    if (ll_try(l, "k", 20 + (uint32_t)rand() % 20) != LL_OK)
+    rlock_abandon(l);
+    if (rlock_try(l, "k", 20 + (uint32_t)rand() % 20) != RLOCK_OK)
         return false;
-    if (ll_token(l) <= *last)
-        promise_broken("token %" PRId64 " after %" PRId64, ll_token(l), *last);
-    *last = ll_token(l);
+    if (rlock_token(l) <= *last)
+        promise_broken("token %" PRId64 " after %" PRId64, rlock_token(l), *last);
+    *last = rlock_token(l);
     return true;
 }
 
 /* Guarantee: Tokens of a quorum rise through random schedules and faults. */
 PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
 {
-    struct ll_lock *locks[CLIENTS];
+    struct rlock_lock *locks[CLIENTS];
     unsigned seed = (unsigned)getpid();
     int64_t last = quorum_ahead_us();
     int granted = 0;
@@ -58,22 +58,22 @@ PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
     srand(seed);
     for (size_t i = 0; i < CLIENTS; i++) {
         quorum_set_last(w, i, last + (int64_t)(3 * i % 4));
-        locks[i] = ll_new(quorum_client(w, w->url, 0));
+        locks[i] = rlock_new(quorum_client(w, w->url, 0));
     }
     for (int step = 0; step < STEPS || granted < STEPS / 20; step++) {
-        struct ll_lock *l = locks[rand() % CLIENTS];
+        struct rlock_lock *l = locks[rand() % CLIENTS];
 
         assert_true(step < 100 * STEPS);
         if (rand() % 3 == 0)
             hurt(w);
         if (rand() % 4 == 0)
-            ll_disconnect(locks[rand() % CLIENTS]->client);
+            rlock_disconnect(locks[rand() % CLIENTS]->client);
         if (!take_above(l, &last)) {
             fixture_pause_ms(5);
             continue;
         }
         granted++;
-        if (rand() % 6 > 0 && ll_release(l) < 0)
+        if (rand() % 6 > 0 && rlock_release(l) < 0)
             fixture_pause_ms(1); /* the lease ends it */
     }
     for (size_t i = 0; i < CLIENTS; i++)
@@ -90,51 +90,51 @@ struct tally {
 
 struct contest {
     const struct quorum_world *w;
-    int (*step)(struct ll_lock *l, struct tally *t);
+    int (*step)(struct rlock_lock *l, struct tally *t);
     struct tally t;
 };
 
 /* Leases that nobody outlives: 1 when somebody else holds it too, 2 when the token is
  * not above all before. */
-static int hold_alone(struct ll_lock *l, struct tally *t)
+static int hold_alone(struct rlock_lock *l, struct tally *t)
 {
-    int code = ll_try(l, "k", QUORUM_MAX_LEASE_MS);
+    int code = rlock_try(l, "k", QUORUM_MAX_LEASE_MS);
 
-    if (code != LL_OK) {
-        t->busy += code == LL_BUSY ? 1 : 0;
+    if (code != RLOCK_OK) {
+        t->busy += code == RLOCK_BUSY ? 1 : 0;
         fixture_pause_ms(rand() % 3);
         return 0;
     }
     if (atomic_fetch_add(&t->holders, 1) != 0)
         return 1;
-    if (ll_token(l) <= t->highest)
+    if (rlock_token(l) <= t->highest)
         return 2;
-    t->highest = ll_token(l);
+    t->highest = rlock_token(l);
     t->granted++;
     fixture_pause_ms(rand() % 2);
     t->holders--;
-    return ll_release(l) < 0 ? 3 : 0;
+    return rlock_release(l) < 0 ? 3 : 0;
 }
 
 /* Leases so short that many run out on the way, so that several may believe to hold it:
  * 2 when the token is not above every one that was out before it was asked for. */
-static int outlive(struct ll_lock *l, struct tally *t)
+static int outlive(struct rlock_lock *l, struct tally *t)
 {
     int64_t before = t->highest, highest = before;
     int code;
 
-    ll_abandon(l);
-    code = ll_try(l, "k", 5 + (uint32_t)rand() % 10);
-    t->busy += code == LL_BUSY ? 1 : 0;
-    if (code != LL_OK)
+    rlock_abandon(l);
+    code = rlock_try(l, "k", 5 + (uint32_t)rand() % 10);
+    t->busy += code == RLOCK_BUSY ? 1 : 0;
+    if (code != RLOCK_OK)
         return 0;
-    if (ll_token(l) <= before)
+    if (rlock_token(l) <= before)
         return 2;
-    while (highest < ll_token(l) &&
-           !atomic_compare_exchange_weak(&t->highest, &highest, ll_token(l)))
+    while (highest < rlock_token(l) &&
+           !atomic_compare_exchange_weak(&t->highest, &highest, rlock_token(l)))
         continue;
     t->granted++;
-    t->lapsed += rand() % 3 == 0 || ll_release(l) != LL_OK ? 1 : 0;
+    t->lapsed += rand() % 3 == 0 || rlock_release(l) != RLOCK_OK ? 1 : 0;
     return 0;
 }
 
@@ -143,7 +143,8 @@ static int compete(int id, void *contest)
 {
     struct contest *c = contest;
     const struct tally *t = &c->t;
-    struct ll_lock *l = ll_new(quorum_client(c->w, c->w->plain_url, QUORUM_REPLY_MS));
+    struct rlock_lock *l =
+        rlock_new(quorum_client(c->w, c->w->plain_url, QUORUM_REPLY_MS));
     int64_t end = quorum_now_ms() + LONGEST_MS;
     int code = 0;
 
@@ -156,7 +157,7 @@ static int compete(int id, void *contest)
 }
 
 static void run_processes(struct quorum_world *w,
-                          int (*step)(struct ll_lock *l, struct tally *t))
+                          int (*step)(struct rlock_lock *l, struct tally *t))
 {
     struct contest *c = crowd_memory(sizeof *c);
 

@@ -19,13 +19,13 @@ static const char *const names[] = {"k0", "k1", "k2", "k3"};
 static int64_t longest_round(const char *who, struct pace pace)
 {
     int64_t end = quorum_now_ms() + pace.for_ms, worst = 0;
-    struct ll_lock *l = play_lock(who);
+    struct rlock_lock *l = play_lock(who);
 
     for (int i = 0; quorum_now_ms() < end; i++) {
         int64_t before = quorum_now_ms(), took;
 
-        assert_int_equal(ll_try(l, names[i % 4], LEASE_MS), LL_OK);
-        assert_int_equal(ll_release(l), LL_OK);
+        assert_int_equal(rlock_try(l, names[i % 4], LEASE_MS), RLOCK_OK);
+        assert_int_equal(rlock_release(l), RLOCK_OK);
         took = quorum_now_ms() - before;
         worst = took > worst ? took : worst;
         fixture_pause_ms(pace.pause_ms);
@@ -120,14 +120,14 @@ enum { MAX_LEASE_MS = 1000 };
 
 /* Tries until the lock is granted; until then there is no quorum and no key left, or
  * the key is busy where somebody holds it. */
-static void take_in_the_end(struct quorum_world *w, struct ll_lock *l, bool is_held)
+static void take_in_the_end(struct quorum_world *w, struct rlock_lock *l, bool is_held)
 {
     int64_t end = quorum_now_ms() + 60000;
     int code;
 
-    while ((code = ll_try(l, "k", w->max_lease_ms)) != LL_OK) {
-        assert_true(code == LL_E_NO_QUORUM || (is_held && code == LL_BUSY));
-        assert_true(ll_token(l) == 0);
+    while ((code = rlock_try(l, "k", w->max_lease_ms)) != RLOCK_OK) {
+        assert_true(code == RLOCK_E_NO_QUORUM || (is_held && code == RLOCK_BUSY));
+        assert_true(rlock_token(l) == 0);
         assert_true(is_held || quorum_copies(w, "k") == 0);
         assert_true(quorum_now_ms() < end);
         fixture_pause_ms(2);
@@ -147,7 +147,7 @@ CASE(restarted_node_does_not_give_away_what_it_forgot)
          "server1 kill; server1 start");
     take_in_the_end(&w, play_lock("b"), true);
     play("p invalid");
-    assert_true(ll_token(play_lock("b")) > playing.last_token);
+    assert_true(rlock_token(play_lock("b")) > playing.last_token);
 }
 
 static const struct {
@@ -161,7 +161,7 @@ static const struct {
 CASE_ROWS(node_grants_after_the_longest_lease, restarts)
 {
     PLAYED w = {0};
-    struct ll_lock *l = NULL;
+    struct rlock_lock *l = NULL;
     int64_t began;
 
     play_on(&w, 3, row->max_lease_ms);
@@ -175,7 +175,7 @@ CASE_ROWS(node_grants_after_the_longest_lease, restarts)
     take_in_the_end(&w, l, false);
     assert_int_equal(proxy_count(&w.proxies[1], PROXY_LATE), row->late_ms > 0);
     assert_true(quorum_now_ms() - began >= row->max_lease_ms);
-    assert_true(ll_token(l) > playing.last_token);
+    assert_true(rlock_token(l) > playing.last_token);
 }
 
 /* ---- limits ---- */

@@ -37,7 +37,7 @@ PLAY_CASE(play_on_quorum, majority_has_the_token_of_every_lock)
             (void)quorum_ask(w, (size_t)i % 9 / 3, "SET %sy other PX 60000");
         play(i % 2 == 0 ? "a any x,y,z: ok|partial" : "b any x,y,z: ok|partial");
         play("tokens x: 2-3; tokens z: 2-3");
-        if (ll_key_code(play_lock(i % 2 == 0 ? "a" : "b"), 1) == LL_OK)
+        if (rlock_key_code(play_lock(i % 2 == 0 ? "a" : "b"), 1) == RLOCK_OK)
             play("tokens y: 2-3");
         play(i % 2 == 0 ? "a release" : "b release");
         play("redis DEL @y; copies x: 0; copies z: 0");
@@ -178,7 +178,7 @@ PLAY_QUORUM(
 enum { LEASE_MS = 40 };
 
 /* A client over other servers than the world's, or with another longest lease. */
-static struct ll_client *
+static struct rlock_client *
 open_over(const struct quorum_world *w, const char *url, uint32_t max_lease_ms)
 {
     return LOCK_OPEN(.url = url, .prefix = w->prefix, .reply_ms = QUORUM_REPLY_MS,
@@ -191,22 +191,22 @@ static void assert_refused(struct quorum_world *w,
                            uint32_t max_lease_ms,
                            const char *why)
 {
-    LONE *l = ll_new(open_over(w, url, max_lease_ms));
+    LONE *l = rlock_new(open_over(w, url, max_lease_ms));
     int code;
 
-    for (int i = 0; (code = ll_try(l, "k", LEASE_MS)) != LL_E_INVAL; i++) {
+    for (int i = 0; (code = rlock_try(l, "k", LEASE_MS)) != RLOCK_E_INVAL; i++) {
         assert_true(i < 100); /* the wrong node need not be the first that answers */
-        assert_true(code == LL_OK || code == LL_E_NO_QUORUM ||
-                    code == LL_E_UNAVAILABLE);
-        assert_true(code != LL_OK || ll_release(l) == LL_OK);
+        assert_true(code == RLOCK_OK || code == RLOCK_E_NO_QUORUM ||
+                    code == RLOCK_E_UNAVAILABLE);
+        assert_true(code != RLOCK_OK || rlock_release(l) == RLOCK_OK);
         fixture_pause_ms(5);
     }
     for (int i = 0; i < 200; i++) {
-        assert_int_equal(ll_try(l, "k", LEASE_MS), LL_E_INVAL);
-        fixture_assert_contains(ll_error(l->client), why);
+        assert_int_equal(rlock_try(l, "k", LEASE_MS), RLOCK_E_INVAL);
+        fixture_assert_contains(rlock_error(l->client), why);
         fixture_pause_ms(3);
     }
-    assert_int_equal(ll_granted(l), 0);
+    assert_int_equal(rlock_granted(l), 0);
     quorum_wait_copies(w, "k", 0);
 }
 
@@ -237,8 +237,8 @@ PLAY_CASE(play_on_quorum, longest_lease_can_be_changed_by_deleting_its_key)
     LONE *l = NULL;
 
     play("a everywhere");
-    l = ll_new(open_over(w, w->plain_url, 2 * w->max_lease_ms));
-    LOCK_AWAIT(ll_connect(l->client) == LL_E_INVAL);
+    l = rlock_new(open_over(w, w->plain_url, 2 * w->max_lease_ms));
+    LOCK_AWAIT(rlock_connect(l->client) == RLOCK_E_INVAL);
     play("a disconnect; redis DEL @!max_lease: 1"); /* those of before have ended */
     quorum_take_everywhere(w, l, "k", 2 * w->max_lease_ms);
     play("redis GET @!max_lease: 240000");
@@ -255,15 +255,15 @@ static void misconfigure(struct quorum_world *w, size_t node)
 PLAY_CASE(play_on_quorum,
           node_with_another_longest_lease_has_no_vote_and_hinders_nobody)
 {
-    struct ll_client *c = play_client("p");
+    struct rlock_client *c = play_client("p");
 
     play("p take k");
     misconfigure(w, 0);
-    while (c->nodes[0].failure != LL_E_INVAL)
+    while (c->nodes[0].failure != RLOCK_E_INVAL)
         play("p extend; rest 1");
     play("p extend; p2 try other; p2 release; proxy1 refuse"); /* a passing fault */
     for (int i = 0; i < 10; i++) {
-        (void)!ll_extend(play_lock("p"), LEASE_MS);
+        (void)!rlock_extend(play_lock("p"), LEASE_MS);
         fixture_pause_ms(10);
     }
     play("p extend: no_quorum; proxy1 welcome");

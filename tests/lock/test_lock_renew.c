@@ -10,10 +10,10 @@ PLAY_CASE(play_on_one, renewed_lock_outlives_its_lease_with_the_same_token)
     int64_t token;
 
     play("a stepped; a take k; a renew");
-    token = ll_token(play_lock("a"));
+    token = rlock_token(play_lock("a"));
     for (int i = 0; i < 6; i++)
         play("time 20000; a round: 0; a valid; ttl k: 45000-60000");
-    promise_int_equal(ll_token(play_lock("a")), token);
+    promise_int_equal(rlock_token(play_lock("a")), token);
     play("minted: 0; a release; copies k: 0; time 60000; a round: 0; copies k: 0; "
          "a losses: 0");
 }
@@ -44,7 +44,7 @@ PLAY_CASE(play_on_one, renewer_with_nothing_due_sleeps)
     double before;
 
     play("a take k");
-    assert_int_equal(ll_renew(r, play_lock("a"), 0, 0), LL_OK);
+    assert_int_equal(rlock_renew(r, play_lock("a"), 0, 0), RLOCK_OK);
     before = cpu_ms();
     play("rest 1000");
     assert_true(cpu_ms() - before < 50);
@@ -65,7 +65,7 @@ static struct {
     atomic_bool may_end, has_waited_in_vain;
 } slow;
 
-static void note_loss_slowly(struct ll_lock *l, int code, void *arg)
+static void note_loss_slowly(struct rlock_lock *l, int code, void *arg)
 {
     int64_t limit_ms = fixture_now_ms() + 20000;
 
@@ -80,22 +80,22 @@ static void note_loss_slowly(struct ll_lock *l, int code, void *arg)
  */
 PLAY_CASE(play_on_one, release_waits_for_no_loss_of_another_lock)
 {
-    struct ll_renew_options o = {
+    struct rlock_renew_options o = {
         .size = sizeof o, .interval_ms = 300, .on_lost = note_loss_slowly};
     RENEWER *r;
 
     memset(&slow, 0, sizeof slow);
-    assert_int_equal(ll_renewer_open(&r, play_client("a"), &o), LL_OK);
+    assert_int_equal(rlock_renewer_open(&r, play_client("a"), &o), RLOCK_OK);
     figures_begin(r);
     play("a take k 20000; a2 take j 20000");
-    assert_int_equal(ll_renew(r, play_lock("a"), 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, play_lock("a2"), 0, 0), LL_OK);
+    assert_int_equal(rlock_renew(r, play_lock("a"), 0, 0), RLOCK_OK);
+    assert_int_equal(rlock_renew(r, play_lock("a2"), 0, 0), RLOCK_OK);
     await_renewals(r, 2);
     play("del k");
     LOCK_AWAIT(slow.told.times > 0);
     play("a2 release");
     slow.may_end = true;
-    ll_renew_stop(r, play_lock("a"));
+    rlock_renew_stop(r, play_lock("a"));
     promise_false(slow.has_waited_in_vain);
     promise_int_equal(slow.told.times, 1);
 }
@@ -128,13 +128,13 @@ PLAY_CASE(play_on_one, renewer_without_redis_rests)
     RENEWER *r = open_stepped(play_client("a"), &told, 0);
 
     play("a any k:0..599; a2 all m:0..599");
-    assert_int_equal(ll_renew(r, play_lock("a"), 0, 0), LL_OK);
-    assert_int_equal(ll_renew(r, play_lock("a2"), 0, 0), LL_OK);
+    assert_int_equal(rlock_renew(r, play_lock("a"), 0, 0), RLOCK_OK);
+    assert_int_equal(rlock_renew(r, play_lock("a2"), 0, 0), RLOCK_OK);
     play("time 20000; server kill");
-    assert_true(ll_renew_now(r) < 0);
+    assert_true(rlock_renew_now(r) < 0);
     for (int i = 0; i < 4; i++) /* those that are tried at once */
-        (void)!ll_renew_now(r);
-    assert_true(ll_renew_due(r) > 0);
+        (void)!rlock_renew_now(r);
+    assert_true(rlock_renew_due(r) > 0);
     assert_int_equal(told.times, 0);
     play("server start");
 }
@@ -152,7 +152,7 @@ PLAY_CASE(play_on_one, renew_500_locks)
 {
     enum { LOCKS = 500, LEASE = 60000 };
 
-    static struct ll_lock *locks[LOCKS];
+    static struct rlock_lock *locks[LOCKS];
     struct told told = {0};
     RENEWER *r = open_stepped(play_client("a"), &told, 0);
     pthread_t thread;
@@ -163,12 +163,12 @@ PLAY_CASE(play_on_one, renew_500_locks)
         play("time 20000; server stop");
         assert_int_equal(
             pthread_create(&thread, NULL, let_it_go_on, &w->servers[0].pid), 0);
-        assert_int_equal(ll_renew_now(r), LL_OK);
+        assert_int_equal(rlock_renew_now(r), RLOCK_OK);
         assert_int_equal(pthread_join(thread, NULL), 0);
     }
     play("keys: 500; calls evalsha: 4");
     for (size_t i = 0; i < LOCKS; i++)
-        promise_true(ll_valid(locks[i], LEASE / 2));
+        promise_true(rlock_valid(locks[i], LEASE / 2));
     assert_int_equal(figures_of(r).renewals, 4 * LOCKS);
     assert_int_equal(figures_of(r).trips, 4);
     assert_int_equal(told.times, 0);
@@ -205,16 +205,16 @@ PLAY_ONE(progress_before_the_lease_ran_out_is_renewed_again,
          "a stepped; a take k; a renew 0 30000 600000; " RENEWED LEFT_ALONE FED
          "a release; a losses: 0");
 
-static int child_of_a_holder(struct lock_world *w, struct ll_renewer *r)
+static int child_of_a_holder(struct lock_world *w, struct rlock_renewer *r)
 {
-    bool ok = ll_renew(r, w->lb, 0, 0) == LL_E_FORKED && ll_renew_due(r) == -1;
+    bool ok = rlock_renew(r, w->lb, 0, 0) == RLOCK_E_FORKED && rlock_renew_due(r) == -1;
 
-    ok = ok && ll_release(w->la) == LL_E_FORKED;
-    ll_renew_stop(r, w->la);
-    ll_progress(w->lb);
-    ll_renewer_close(r);
-    ll_free(w->la);
-    ll_close(w->a);
+    ok = ok && rlock_release(w->la) == RLOCK_E_FORKED;
+    rlock_renew_stop(r, w->la);
+    rlock_progress(w->lb);
+    rlock_renewer_close(r);
+    rlock_free(w->la);
+    rlock_close(w->a);
     return ok ? 0 : 1;
 }
 
@@ -223,18 +223,18 @@ LOCK_CASE(child_of_fork_neither_renews_nor_disturbs_the_parent)
     struct told told = {0};
     RENEWER *r = open_renewer(w->a, &told, 1);
 
-    assert_int_equal(ll_try(w->la, "user:1", LOCK_SOON_MS), LL_OK);
-    assert_int_equal(ll_try(w->lb, "user:2", LOCK_SOON_MS), LL_OK);
-    assert_int_equal(ll_renew(r, w->la, 0, 0), LL_OK);
+    assert_int_equal(rlock_try(w->la, "user:1", LOCK_SOON_MS), RLOCK_OK);
+    assert_int_equal(rlock_try(w->lb, "user:2", LOCK_SOON_MS), RLOCK_OK);
+    assert_int_equal(rlock_renew(r, w->la, 0, 0), RLOCK_OK);
     for (int i = 0; i < 50; i++) { /* renewed every ms: some forks hit it at work */
         pid_t pid = fork();
 
         if (pid == 0)
             _exit(child_of_a_holder(w, r));
         assert_int_equal(fixture_reap(pid, LOCK_SOON_MS / 1000), 0);
-        assert_true(ll_valid(w->la, 0));
+        assert_true(rlock_valid(w->la, 0));
     }
     await_renewals(r, 3);
-    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_int_equal(rlock_release(w->la), RLOCK_OK);
     assert_int_equal(told.times, 0);
 }

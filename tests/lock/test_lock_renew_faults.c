@@ -10,7 +10,7 @@
  */
 enum { RACE_ROUNDS = 2000, LOCKS = 100 };
 
-static struct ll_lock *locks[LOCKS];
+static struct rlock_lock *locks[LOCKS];
 
 static void spin_us(int us)
 {
@@ -25,7 +25,7 @@ static void spin_us(int us)
 
 /* Puts the very key back that was released, mark and all, so that a renewal that comes
  * after the release would lengthen it and be seen. */
-static void put_back(struct quorum_world *w, const struct ll_lock *l, int ttl_ms)
+static void put_back(struct quorum_world *w, const struct rlock_lock *l, int ttl_ms)
 {
     redisReply *reply = redisCommand(w->raw[0], "SET %srace %s%lld PX %d", w->prefix,
                                      l->mark, (long long)l->token, ttl_ms);
@@ -61,14 +61,14 @@ PLAY_CASE(play_on_one, renew_vs_release_race)
     int rounds = wanted != NULL ? atoi(wanted) : RACE_ROUNDS;
     struct told told = {0};
     RENEWER *r = open_renewer(play_client("a"), &told, 1);
-    struct ll_lock *l = play_lock("a");
+    struct rlock_lock *l = play_lock("a");
 
     for (int i = 0; i < rounds || figures_of(r).renewals <= (uint64_t)rounds / 5; i++) {
         assert_true(i < 5 * rounds);
-        assert_int_equal(ll_try(l, "race", 60000), LL_OK);
-        assert_int_equal(ll_renew(r, l, 0, 0), LL_OK);
+        assert_int_equal(rlock_try(l, "race", 60000), RLOCK_OK);
+        assert_int_equal(rlock_renew(r, l, 0, 0), RLOCK_OK);
         spin_us(i % 2 == 0 ? 1000 * (1 + i / rounds) + i % 211 : i % 97);
-        assert_int_equal(ll_release(l), LL_OK);
+        assert_int_equal(rlock_release(l), RLOCK_OK);
         put_back(w, l, 20000);
         spin_us(i % 50);
         promise_true(end_of_race(w) <= 20000);
@@ -87,7 +87,7 @@ static bool overtake_a_renewal(struct quorum_world *w, uint32_t reply_ms)
 {
     struct proxy *proxy = &w->proxies[0];
     unsigned held = proxy_count(proxy, PROXY_HELD);
-    struct ll_renewer *r;
+    struct rlock_renewer *r;
     bool is_on_its_way;
     long long calls;
 
@@ -118,7 +118,7 @@ PLAY_CASE(play_on_one, release_waits_for_a_renewal_on_its_way_which_does_nothing
 }
 
 /* The holder has released; the renewal of his lock goes on. */
-static bool is_forgotten(struct ll_renewer *r)
+static bool is_forgotten(struct rlock_renewer *r)
 {
     bool is;
 
@@ -131,7 +131,7 @@ static bool is_forgotten(struct ll_renewer *r)
 /* The answer "gone" is on its way back when the holder releases by himself. */
 PLAY_CASE(play_on_one, loss_that_a_release_comes_before_is_not_told)
 {
-    struct ll_renewer *r;
+    struct rlock_renewer *r;
 
     play("p limits 20000; p take k; p extend; del k; proxy swallow_after EVALSHA; "
          "p renew 200; await proxy swallowed: 1; p begin_release");
@@ -210,53 +210,53 @@ enum { LEASE_MS = 20000, INTERVAL_MS = 300, ROUNDS = 6 };
 enum { DELAY_MS = 5 };
 
 /* A node that is slower than a majority still owes its answer: it is waited for. */
-static void await_answers(const struct ll_renewer *r)
+static void await_answers(const struct rlock_renewer *r)
 {
     for (size_t i = 0; i < r->client->node_ct; i++) {
-        const struct ll_node *node = &r->client->nodes[i];
+        const struct rlock_node *node = &r->client->nodes[i];
 
-        LOCK_AWAIT(node->owed == 0 || ll_node_ready(node) != 0);
+        LOCK_AWAIT(node->owed == 0 || rlock_node_ready(node) != 0);
     }
 }
 
 /* n rounds, each when it is due. */
-static struct figures make_rounds(struct ll_renewer *r, unsigned n)
+static struct figures make_rounds(struct rlock_renewer *r, unsigned n)
 {
     uint64_t until = figures_of(r).rounds + n;
 
     while (figures_of(r).rounds < until) {
-        fixture_pause_ms(ll_renew_due(r));
-        assert_int_equal(ll_renew_now(r), LL_OK);
+        fixture_pause_ms(rlock_renew_due(r));
+        assert_int_equal(rlock_renew_now(r), RLOCK_OK);
         await_answers(r);
     }
     return figures_of(r);
 }
 
-static bool is_connected(const struct ll_client *c)
+static bool is_connected(const struct rlock_client *c)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < c->node_ct; i++)
-        n += c->nodes[i].state == LL_UP ? 1 : 0;
+        n += c->nodes[i].state == RLOCK_UP ? 1 : 0;
     return n == c->node_ct;
 }
 
 static void give_back(const struct told *told)
 {
     for (size_t i = 0; i < LOCKS; i++)
-        assert_int_equal(ll_release(locks[i]), LL_OK);
+        assert_int_equal(rlock_release(locks[i]), RLOCK_OK);
     assert_int_equal(told->times, 0);
     free_many(locks, LOCKS);
 }
 
 /* Lets client c hold and renew the locks: the round trips of ROUNDS rounds, as each
  * proxy has seen them, are one each. */
-static void see_trips(struct ll_client *c, struct proxy *proxies, size_t n)
+static void see_trips(struct rlock_client *c, struct proxy *proxies, size_t n)
 {
     struct told told = {0};
     RENEWER *r = open_stepped(c, &told, INTERVAL_MS);
     struct figures from, to;
-    unsigned before[LL_NODES_MAX];
+    unsigned before[RLOCK_NODES_MAX];
 
     hold_many(c, r, locks, LOCKS, LEASE_MS);
     for (size_t i = 0; i < n; i++)

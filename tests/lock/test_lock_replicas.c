@@ -96,7 +96,7 @@ REPLICA_CASE(wait_goes_on_when_the_primary_is_demoted_before_its_replicas_confir
 
 /* The near replica becomes the primary of its primary. An answer of the old primary is
  * out of date, so it must not say busy either. */
-/* Guarantee: A demoted primary answers `LL_E_READONLY` to every call, never busy,
+/* Guarantee: A demoted primary answers `RLOCK_E_READONLY` to every call, never busy,
  * kept or listed. */
 REPLICA_CASE(readonly_after_demotion)
 {

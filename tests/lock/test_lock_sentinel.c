@@ -131,9 +131,9 @@ SENTINEL_CASE(name_that_no_sentinel_knows_is_unavailable_and_named)
     play("b connect: unavailable; b error: other");
 }
 
-static void count_event(const struct ll_event *event, void *arg)
+static void count_event(const struct rlock_event *event, void *arg)
 {
-    assert_int_equal(event->kind, LL_EV_CONNECT);
+    assert_int_equal(event->kind, RLOCK_EV_CONNECT);
     (*(int *)arg)++;
 }
 
@@ -148,6 +148,6 @@ SENTINEL_CASE(hook_is_told_of_the_primary_alone)
                    "redis+sentinel://127.0.0.1:%d,127.0.0.1:%d/" HA_NAME,
                    fixture_free_port(), w->sentinel.port);
     c = LOCK_OPEN(.url = url, .on_event = count_event, .event_arg = &events);
-    assert_int_equal(ll_connect(c), LL_OK);
+    assert_int_equal(rlock_connect(c), RLOCK_OK);
     assert_int_equal(events, 1);
 }

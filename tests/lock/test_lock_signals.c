@@ -33,16 +33,16 @@ static void ring(long every_us)
  * then it is tried again. */
 static void timeouts_hold(void)
 {
-    int code = LL_E_UNAVAILABLE;
+    int code = RLOCK_E_UNAVAILABLE;
     int64_t start = 0;
 
     play("p limits 1500 2500");
-    for (int i = 0; i < 5 && code == LL_E_UNAVAILABLE; i++) {
+    for (int i = 0; i < 5 && code == RLOCK_E_UNAVAILABLE; i++) {
         play("proxy pass; await p connect; proxy swallow");
         start = fixture_now_ms();
-        code = ll_try(play_lock("p"), "j", 60000);
+        code = rlock_try(play_lock("p"), "j", 60000);
     }
-    assert_int_equal(code, LL_E_UNCERTAIN);
+    assert_int_equal(code, RLOCK_E_UNCERTAIN);
     assert_took(start, 2500 + 1500);
     start = fixture_now_ms();
     play("p connect: unavailable");
@@ -81,39 +81,41 @@ enum { CHILDREN = 8 };
 /* The child may only free what it inherits. */
 static bool is_all_refused(struct lock_world *w)
 {
-    const struct ll_key key = {"user:3", 6};
+    const struct rlock_key key = {"user:3", 6};
     int64_t number;
 
-    return ll_connect(w->a) == LL_E_FORKED &&
-           ll_acquire(w->lb, &key, 1, LL_ALL, 1000) == LL_E_FORKED &&
-           ll_acquire_wait(w->lb, &key, 1, LL_ALL, 1000, 100, -1) == LL_E_FORKED &&
-           ll_extend(w->la, 90000) == LL_E_FORKED &&
-           ll_verify(w->la, &number) == LL_E_FORKED &&
-           ll_release(w->la) == LL_E_FORKED &&
-           ll_list(w->a, NULL, NULL) == LL_E_FORKED &&
-           lock_force_any(w->a, "user:1") == LL_E_FORKED && !ll_valid(w->la, 0) &&
-           ll_left_ms(w->la) == 0;
+    return rlock_connect(w->a) == RLOCK_E_FORKED &&
+           rlock_acquire(w->lb, &key, 1, RLOCK_ALL, 1000) == RLOCK_E_FORKED &&
+           rlock_acquire_wait(w->lb, &key, 1, RLOCK_ALL, 1000, 100, -1) ==
+               RLOCK_E_FORKED &&
+           rlock_extend(w->la, 90000) == RLOCK_E_FORKED &&
+           rlock_verify(w->la, &number) == RLOCK_E_FORKED &&
+           rlock_release(w->la) == RLOCK_E_FORKED &&
+           rlock_list(w->a, NULL, NULL) == RLOCK_E_FORKED &&
+           lock_force_any(w->a, "user:1") == RLOCK_E_FORKED && !rlock_valid(w->la, 0) &&
+           rlock_left_ms(w->la) == 0;
 }
 
 static int be_child(struct lock_world *w, int i)
 {
-    struct ll_client *own;
-    struct ll_lock *l;
+    struct rlock_client *own;
+    struct rlock_lock *l;
     char name[32];
 
     if (!is_all_refused(w))
         return 1;
-    ll_free(w->la);
-    ll_free(w->lb);
-    ll_close(w->a);
-    ll_close(w->b);
+    rlock_free(w->la);
+    rlock_free(w->lb);
+    rlock_close(w->a);
+    rlock_close(w->b);
     own = lock_client(lock_server.url, 0);
-    l = ll_new(own);
+    l = rlock_new(own);
     (void)snprintf(name, sizeof name, "child:%d", i);
-    if (ll_try(l, "user:1", 5000) != LL_BUSY || ll_try(l, name, 60000) != LL_OK)
+    if (rlock_try(l, "user:1", 5000) != RLOCK_BUSY ||
+        rlock_try(l, name, 60000) != RLOCK_OK)
         return 2;
-    ll_free(l); /* held: left for the parent to look at */
-    ll_close(own);
+    rlock_free(l); /* held: left for the parent to look at */
+    rlock_close(own);
     return 0;
 }
 
@@ -139,8 +141,8 @@ LOCK_CASE(fork_safety)
 {
     int64_t left_ms;
 
-    assert_int_equal(ll_connect(w->b), LL_OK);
-    assert_int_equal(ll_try(w->la, "user:1", 60000), LL_OK);
+    assert_int_equal(rlock_connect(w->b), RLOCK_OK);
+    assert_int_equal(rlock_try(w->la, "user:1", 60000), RLOCK_OK);
     for (int i = 0; i < CHILDREN; i++) {
         pid_t pid = fork();
 
@@ -148,7 +150,7 @@ LOCK_CASE(fork_safety)
             _exit(be_child(w, i));
         assert_int_equal(fixture_reap(pid, 60), 0);
     }
-    assert_int_equal(ll_verify(w->la, &left_ms), LL_OK);
+    assert_int_equal(rlock_verify(w->la, &left_ms), RLOCK_OK);
     assert_nonces_differ(w);
-    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_int_equal(rlock_release(w->la), RLOCK_OK);
 }

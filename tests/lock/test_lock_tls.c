@@ -19,11 +19,11 @@ static void open_case(void)
 
 static bool build_lacks_tls(void)
 {
-    struct ll_options o = {.size = sizeof o, .url = "rediss://localhost"};
-    struct ll_client *c;
-    bool yes = ll_open(&c, &o, NULL, 0) != LL_OK;
+    struct rlock_options o = {.size = sizeof o, .url = "rediss://localhost"};
+    struct rlock_client *c;
+    bool yes = rlock_open(&c, &o, NULL, 0) != RLOCK_OK;
 
-    ll_close(c);
+    rlock_close(c);
     return yes;
 }
 
@@ -65,20 +65,20 @@ TLS_CASE(lock_over_tls_by_name_and_by_address)
 }
 
 /* Names of nearly 200 bytes. */
-enum { MANY = LL_KEYS_MAX, DIGITS = 190 };
+enum { MANY = RLOCK_KEYS_MAX, DIGITS = 190 };
 
 /* Commands and answers of many TLS records; half of the keys are busy. */
 TLS_CASE(large_batches_over_tls)
 {
-    const struct ll_key *keys = lock_keys(MANY, DIGITS);
-    struct ll_lock *l;
+    const struct rlock_key *keys = lock_keys(MANY, DIGITS);
+    struct rlock_lock *l;
 
     open_at("a", "localhost", tls_port, tls_ca);
     l = play_lock("a");
-    assert_int_equal(ll_acquire(l, keys, MANY / 2, LL_ALL, 60000), LL_OK);
-    assert_int_equal(ll_acquire(play_lock("a2"), keys, MANY, LL_ANY, 60000),
-                     LL_PARTIAL);
-    assert_int_equal(ll_granted(play_lock("a2")), MANY - MANY / 2);
+    assert_int_equal(rlock_acquire(l, keys, MANY / 2, RLOCK_ALL, 60000), RLOCK_OK);
+    assert_int_equal(rlock_acquire(play_lock("a2"), keys, MANY, RLOCK_ANY, 60000),
+                     RLOCK_PARTIAL);
+    assert_int_equal(rlock_granted(play_lock("a2")), MANY - MANY / 2);
     play("a2 verify; a2 release; a release");
 }
 
@@ -103,8 +103,8 @@ static void shrink_sockets(void)
  * the first try. */
 TLS_CASE(command_that_waits_for_room_over_tls)
 {
-    const struct ll_key *keys = lock_keys(1000, DIGITS);
-    const struct ll_node *node;
+    const struct rlock_key *keys = lock_keys(1000, DIGITS);
+    const struct rlock_node *node;
     int64_t connected_us, start;
     pid_t pid;
 
@@ -120,7 +120,8 @@ TLS_CASE(command_that_waits_for_room_over_tls)
         play("rest 300; server cont");
         _exit(0);
     }
-    assert_int_equal(ll_acquire(play_lock("a"), keys, 1000, LL_ALL, 60000), LL_OK);
+    assert_int_equal(rlock_acquire(play_lock("a"), keys, 1000, RLOCK_ALL, 60000),
+                     RLOCK_OK);
     assert_true(fixture_now_ms() - start >= 250);
     assert_int_equal(node->began_us, connected_us); /* not anew */
     assert_int_equal(fixture_reap(pid, 60), 0);
@@ -221,26 +222,26 @@ TLS_CASE(wait_goes_on_while_the_server_restarts)
 
 TLS_CASE(server_that_hangs_up_raises_no_sigpipe)
 {
-    const struct ll_key *keys = lock_keys(1000, DIGITS);
+    const struct rlock_key *keys = lock_keys(1000, DIGITS);
 
     open_at("a", "localhost", tls_port, tls_ca);
     (void)signal(SIGPIPE, SIG_DFL);
     for (int i = 0; i < 30; i++) {
         play("redis CLIENT KILL TYPE normal SKIPME yes");
         fixture_pause_ms(i % 3);
-        assert_int_equal(ll_acquire(play_lock("a"), keys, 1000, LL_ALL, 60000),
-                         LL_OK); /* several writes */
+        assert_int_equal(rlock_acquire(play_lock("a"), keys, 1000, RLOCK_ALL, 60000),
+                         RLOCK_OK); /* several writes */
         play("redis CLIENT KILL TYPE normal SKIPME yes; a release");
     }
 }
 
 CASE(tls_that_is_missing_is_refused_in_words, .when = build_lacks_tls)
 {
-    struct ll_options o = {.size = sizeof o, .url = "rediss://localhost"};
-    struct ll_client *c;
+    struct rlock_options o = {.size = sizeof o, .url = "rediss://localhost"};
+    struct rlock_client *c;
     char why[160] = "";
 
-    assert_int_equal(ll_open(&c, &o, why, sizeof why), LL_E_TLS);
+    assert_int_equal(rlock_open(&c, &o, why, sizeof why), RLOCK_E_TLS);
     assert_null(c);
     fixture_assert_contains(why, "hiredis 1.0 or newer");
 }

@@ -5,7 +5,7 @@
 #include "tests/lib/lock_watch.h"
 #include "tests/lib/play_inside.h"
 
-enum { MANY = LL_KEYS_MAX };
+enum { MANY = RLOCK_KEYS_MAX };
 
 /* All that client a can do. Leaves two keys held, so that there is something to look at
  * in the end. */

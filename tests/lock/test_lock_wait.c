@@ -5,11 +5,11 @@
 #include "tests/lib/lock_waiters.h"
 #include "tests/lib/play.h"
 
-static const struct ll_key one_key = {"one", 3};
+static const struct rlock_key one_key = {"one", 3};
 
-static int take_one(struct ll_lock *l, unsigned wait_ms)
+static int take_one(struct rlock_lock *l, unsigned wait_ms)
 {
-    return ll_acquire_wait(l, &one_key, 1, LL_ALL, 60000, wait_ms, -1);
+    return rlock_acquire_wait(l, &one_key, 1, RLOCK_ALL, 60000, wait_ms, -1);
 }
 
 /* ---- wake-ups ---- */
@@ -20,13 +20,13 @@ static long long hand_over_to_eight(struct lock_world *w)
 {
     struct waiter *waiters;
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    assert_int_equal(rlock_try(w->la, "one", 60000), RLOCK_OK);
     waiters = waiters_start(8, (struct waiter){.rounds = 1,
                                                .wait_ms = 4 * LOCK_SOON_MS,
                                                .reply_ms = LOCK_SOON_MS});
     LOCK_AWAIT(waiters_blocked(w) == 8);
     lock_raw_do(w, "CONFIG RESETSTAT");
-    assert_int_equal(ll_release(w->la), LL_OK);
+    assert_int_equal(rlock_release(w->la), RLOCK_OK);
     waiters_join(waiters, 8);
     for (int i = 0; i < 8; i++)
         promise_int_equal(waiters[i].granted, 1);
@@ -79,11 +79,11 @@ LOCK_CASE(wait_never_sleeps_past_the_holders_lease)
         int64_t took = waiters_now_us();
 
         lock_raw_do(w, "SET lock:one somebody PX 40");
-        assert_int_equal(take_one(w->la, 60000), LL_OK);
+        assert_int_equal(take_one(w->la, 60000), RLOCK_OK);
         took = waiters_now_us() - took;
         assert_true(took >= 38000);
         quickest = took < quickest ? took : quickest;
-        assert_int_equal(ll_release(w->la), LL_OK);
+        assert_int_equal(rlock_release(w->la), RLOCK_OK);
     }
     assert_true(quickest < 100000); /* without it: 100 ms and more */
 }
@@ -119,7 +119,7 @@ static void *cancel_soon(void *cancel)
 
 /* Waits twice for the key that somebody holds: the second is cancelled at once, since
  * the descriptor is readable still. */
-static void cancel_a_wait(struct ll_lock *l, struct proxy *proxy)
+static void cancel_a_wait(struct rlock_lock *l, struct proxy *proxy)
 {
     struct cancel cancel = {.proxy = proxy};
     pthread_t thread;
@@ -128,8 +128,8 @@ static void cancel_a_wait(struct ll_lock *l, struct proxy *proxy)
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &cancel), 0);
     for (int i = 0; i < 2; i++)
         promise_int_equal(
-            ll_acquire_wait(l, &one_key, 1, LL_ALL, 5000, 200000, cancel.fds[0]),
-            LL_CANCELLED);
+            rlock_acquire_wait(l, &one_key, 1, RLOCK_ALL, 5000, 200000, cancel.fds[0]),
+            RLOCK_CANCELLED);
     assert_int_equal(pthread_join(thread, NULL), 0);
     (void)close(cancel.fds[0]);
     (void)close(cancel.fds[1]);
@@ -199,7 +199,7 @@ LOCK_CASE(herd_64_waiters)
     sent = waiters_sent(w);
     run = waiters_run(w) - 13 * WAITERS; /* the handshakes */
     for (size_t i = 0; i < WAITERS; i++) {
-        assert_int_equal(waiters[i].code, LL_OK);
+        assert_int_equal(waiters[i].code, RLOCK_OK);
         assert_int_equal(waiters[i].granted, 12);
         handovers += waiters[i].granted;
         slowest = waiters[i].slowest_ms > slowest ? waiters[i].slowest_ms : slowest;
@@ -222,7 +222,7 @@ LOCK_CASE(herd_times_out_within_its_limit_without_a_busy_loop)
     struct waiter *waiters;
     long long sent;
 
-    assert_int_equal(ll_try(w->la, "one", 60000), LL_OK);
+    assert_int_equal(rlock_try(w->la, "one", 60000), RLOCK_OK);
     sent = waiters_sent(w);
     waiters = waiters_start(WAITERS, (struct waiter){.rounds = 1, .wait_ms = 2000});
     waiters_join(waiters, WAITERS);

@@ -11,7 +11,7 @@
 #include "worker/batch/batch.h"
 
 /* Room for the keys and the items of the largest batch: one write for each line. */
-enum { LINE = BATCH_MAX * 24 + LL_KEYS_MAX * (RESOURCE_NAME + 3) + 512 };
+enum { LINE = BATCH_MAX * 24 + RLOCK_KEYS_MAX * (RESOURCE_NAME + 3) + 512 };
 
 static FILE *out;
 static int64_t seq;

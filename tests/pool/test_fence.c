@@ -124,9 +124,9 @@ CASE(fence_that_refused_is_known_over_a_new_connection)
     session_close(&h.s);
     h.s.pg = NULL;
     assert_int_equal(session_open_locks(&h.s, &e), 0);
-    assert_int_equal(ll_try(h.s.lock, "user:1", 3000), LL_OK);
-    assert_true(ll_token(h.s.lock) > h.s.floor);
-    assert_int_equal(ll_release(h.s.lock), LL_OK);
+    assert_int_equal(rlock_try(h.s.lock, "user:1", 3000), RLOCK_OK);
+    assert_true(rlock_token(h.s.lock) > h.s.floor);
+    assert_int_equal(rlock_release(h.s.lock), RLOCK_OK);
 }
 
 /* Guarantee: A pool without Redis locks passes a fence that is ahead of the clock, and

@@ -135,11 +135,11 @@ CASE_ROWS(script_is_refused, scripts)
 
 static const char *lacks(void)
 {
-    struct ll_options o = {.size = sizeof o, .url = "rediss://localhost"};
-    struct ll_client *c;
-    bool has_tls = ll_open(&c, &o, NULL, 0) == LL_OK;
+    struct rlock_options o = {.size = sizeof o, .url = "rediss://localhost"};
+    struct rlock_client *c;
+    bool has_tls = rlock_open(&c, &o, NULL, 0) == RLOCK_OK;
 
-    ll_close(c);
+    rlock_close(c);
     if (!has_tls)
         return "this build has no TLS; it says so";
     return tls_is_possible() ? NULL : "redis-server or openssl cannot do TLS";

@@ -190,42 +190,42 @@ CASE_ROWS(pool_on_five_servers_is_exact_though, faults_of_five, .open = open_mor
 /* Taken until it is on all servers, which do not begin to grant at the same moment,
  * with the same token: a server that grants when a majority has done so makes its own.
  */
-static void hold_everywhere(struct ll_lock *l)
+static void hold_everywhere(struct rlock_lock *l)
 {
-    const struct ll_key key = {"user:42", strlen("user:42")};
+    const struct rlock_key key = {"user:42", strlen("user:42")};
     int64_t until_ms = fixture_now_ms() + POOL_WAIT_MS;
 
     for (;;) {
-        assert_int_equal(ll_acquire_wait(l, &key, 1, LL_ALL, LEASE_MS, 10000, -1),
-                         LL_OK);
+        assert_int_equal(rlock_acquire_wait(l, &key, 1, RLOCK_ALL, LEASE_MS, 10000, -1),
+                         RLOCK_OK);
         runs(&world.f, 0, "locks --json");
         assert_in_range(said_number("locks"), 0, 1);
         if (said_number("locks") > 0 && said_number("locks/0/servers") == SERVERS &&
-            said_number("locks/0/token") == (double)ll_token(l))
+            said_number("locks/0/token") == (double)rlock_token(l))
             return;
         assert_true(fixture_now_ms() < until_ms);
-        assert_int_equal(ll_release(l), LL_OK);
+        assert_int_equal(rlock_release(l), RLOCK_OK);
     }
 }
 
 CASE(lock_on_a_quorum_is_listed_once_and_released_everywhere)
 {
-    struct ll_options options = {.size = sizeof options,
-                                 .url = world.f.redis_url,
-                                 .prefix = world.f.prefix,
-                                 .max_lease_ms = LEASE_MS};
-    struct ll_client *c;
-    struct ll_lock *l;
+    struct rlock_options options = {.size = sizeof options,
+                                    .url = world.f.redis_url,
+                                    .prefix = world.f.prefix,
+                                    .max_lease_ms = LEASE_MS};
+    struct rlock_client *c;
+    struct rlock_lock *l;
 
-    assert_int_equal(ll_open(&c, &options, NULL, 0), LL_OK);
-    l = ll_new(c);
+    assert_int_equal(rlock_open(&c, &options, NULL, 0), RLOCK_OK);
+    l = rlock_new(c);
     hold_everywhere(l);
     assert_string_equal(said_text("locks/0/key"), "user:42");
     world_runs(0, "locks release user:42 --yes");
     do /* the last server may answer when the command has a majority, and is gone */
         world_runs(0, "locks");
     while (strstr(said.out, "0 held") == NULL);
-    assert_int_equal(ll_release(l), LL_GONE);
-    ll_free(l);
-    ll_close(c);
+    assert_int_equal(rlock_release(l), RLOCK_GONE);
+    rlock_free(l);
+    rlock_close(c);
 }

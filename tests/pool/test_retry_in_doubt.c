@@ -208,10 +208,10 @@ CASE(answer_that_does_not_come_is_given_up_before_the_lease_is_over)
     h.s.pg = NULL;
     (void)snprintf(h.config.postgres_url, CONFIG_TEXT, "%s", world.through.url);
     assert_int_equal(session_connect(&h.s, &e), 0);
-    assert_int_equal(ll_try(h.s.lock, "user:1", 8000), LL_OK);
+    assert_int_equal(rlock_try(h.s.lock, "user:1", 8000), RLOCK_OK);
     proxy_swallow(&world.to_postgres, true);
     assert_int_equal(pg_exec_text(h.s.pg, "SELECT 1", NULL, &e), ERR_TIMEOUT);
-    assert_true(ll_valid(h.s.lock, 0));
+    assert_true(rlock_valid(h.s.lock, 0));
     proxy_swallow(&world.to_postgres, false);
-    assert_int_equal(ll_release(h.s.lock), LL_OK);
+    assert_int_equal(rlock_release(h.s.lock), RLOCK_OK);
 }

@@ -47,17 +47,17 @@ CASE(next_batch_forgets_which_keys_another_holder_had)
 
 CASE(what_makes_no_sense_is_not_believed)
 {
-    f.n = LL_KEYS_MAX + 1;
+    f.n = RLOCK_KEYS_MAX + 1;
     assert_false(inflight_is_set(&f));
     f.n = 2;
-    f.key_ct = LL_KEYS_MAX + 1;
+    f.key_ct = RLOCK_KEYS_MAX + 1;
     assert_false(inflight_is_set(&f));
     f.key_ct = 3;
     f.names[1][RESOURCE_NAME - 1] = 'x';
     assert_false(inflight_is_set(&f));
     f.names[1][RESOURCE_NAME - 1] = '\0';
     assert_true(inflight_is_set(&f));
-    f.nonce[LL_NONCE_SIZE - 1] = 'x';
+    f.nonce[RLOCK_NONCE_SIZE - 1] = 'x';
     assert_false(inflight_is_set(&f));
 }
 

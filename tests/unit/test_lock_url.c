@@ -11,17 +11,17 @@
 
 static int open_url(const char *url, char *why, size_t size)
 {
-    struct ll_options o = {.size = sizeof o, .url = url};
-    struct ll_client *c;
+    struct rlock_options o = {.size = sizeof o, .url = url};
+    struct rlock_client *c;
     int code;
 
     why[0] = '\0';
     if (strstr(url, "+cluster") != NULL)
         o.prefix = "{locks}:";
-    code = ll_open(&c, &o, why, size);
-    assert_true((code == LL_OK) == (c != NULL));
-    assert_true((code == LL_OK) == (why[0] == '\0'));
-    ll_close(c);
+    code = rlock_open(&c, &o, why, size);
+    assert_true((code == RLOCK_OK) == (c != NULL));
+    assert_true((code == RLOCK_OK) == (why[0] == '\0'));
+    rlock_close(c);
     return code;
 }
 
@@ -69,7 +69,7 @@ CASE(url_is_taken_as_it_is_meant_or_refused_with_a_reason)
         const char *reason = urls[i].reason;
         int code = open_url(urls[i].url, why, sizeof why);
 
-        if (code != (reason == NULL ? LL_OK : LL_E_INVAL) ||
+        if (code != (reason == NULL ? RLOCK_OK : RLOCK_E_INVAL) ||
             (reason != NULL && strstr(why, reason) == NULL))
             fail_msg("%s: code %d, %s", urls[i].url, code, why);
     }
@@ -77,12 +77,12 @@ CASE(url_is_taken_as_it_is_meant_or_refused_with_a_reason)
 
 CASE(reason_is_wanted_by_nobody_or_cut)
 {
-    struct ll_options o = {.size = sizeof o, .url = "redis://h?db=3"};
-    struct ll_client *c;
+    struct rlock_options o = {.size = sizeof o, .url = "redis://h?db=3"};
+    struct rlock_client *c;
     char why[8] = "unread";
 
-    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_INVAL);
-    assert_int_equal(ll_open(&c, &o, why, sizeof why), LL_E_INVAL);
+    assert_int_equal(rlock_open(&c, &o, NULL, 0), RLOCK_E_INVAL);
+    assert_int_equal(rlock_open(&c, &o, why, sizeof why), RLOCK_E_INVAL);
     assert_int_equal(strlen(why), sizeof why - 1);
 }
 
@@ -93,24 +93,24 @@ CASE(tls_is_there_or_the_reason)
     int code;
 
     code = open_url("rediss://h", why, sizeof why);
-    assert_true(code == LL_OK || code == LL_E_TLS);
-    assert_int_equal(code == LL_OK, why[0] == '\0');
+    assert_true(code == RLOCK_OK || code == RLOCK_E_TLS);
+    assert_int_equal(code == RLOCK_OK, why[0] == '\0');
     assert_int_equal(open_url("rediss+sentinel://h/m", why, sizeof why), code);
     assert_int_equal(open_url("rediss+cluster://h", why, sizeof why), code);
 }
 
 CASE(options_that_exclude_each_other_are_refused)
 {
-    struct ll_options o = {.size = sizeof o, .url = A "," B "," C, .replicas = 1};
-    struct ll_client *c;
+    struct rlock_options o = {.size = sizeof o, .url = A "," B "," C, .replicas = 1};
+    struct rlock_client *c;
 
-    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_INVAL);
-    o = (struct ll_options){.size = sizeof o, .url = "redis+cluster://h"};
-    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_CLUSTER); /* no hash tag */
-    o = (struct ll_options){.size = sizeof o, .tls_cert = "one.crt"};
-    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_INVAL);
-    o = (struct ll_options){.size = sizeof o, .prefix = LONG};
-    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_INVAL);
-    o = (struct ll_options){.size = 0};
-    assert_int_equal(ll_open(&c, &o, NULL, 0), LL_E_INVAL);
+    assert_int_equal(rlock_open(&c, &o, NULL, 0), RLOCK_E_INVAL);
+    o = (struct rlock_options){.size = sizeof o, .url = "redis+cluster://h"};
+    assert_int_equal(rlock_open(&c, &o, NULL, 0), RLOCK_E_CLUSTER); /* no hash tag */
+    o = (struct rlock_options){.size = sizeof o, .tls_cert = "one.crt"};
+    assert_int_equal(rlock_open(&c, &o, NULL, 0), RLOCK_E_INVAL);
+    o = (struct rlock_options){.size = sizeof o, .prefix = LONG};
+    assert_int_equal(rlock_open(&c, &o, NULL, 0), RLOCK_E_INVAL);
+    o = (struct rlock_options){.size = 0};
+    assert_int_equal(rlock_open(&c, &o, NULL, 0), RLOCK_E_INVAL);
 }

@@ -25,7 +25,8 @@ static size_t single_rounds(const struct lock_bench *b)
 
 static int fault(const struct lock_bench *b, int code, struct err *e)
 {
-    return err_set(e, ERR_REDIS, "%s (%s)", ll_strerror(code), ll_error(b->client));
+    return err_set(e, ERR_REDIS, "%s (%s)", rlock_strerror(code),
+                   rlock_error(b->client));
 }
 
 static int by_value(const void *a, const void *b)
@@ -54,10 +55,10 @@ static int64_t library_rounds(struct lock_bench *b, size_t n, size_t rounds, int
     int64_t start = clk_us();
 
     for (size_t i = 0; i < rounds; i++) {
-        *code = ll_acquire(b->lock, b->keys, n, LL_ALL, LEASE_MS);
-        if (*code == LL_OK)
-            *code = ll_release(b->lock);
-        if (*code != LL_OK)
+        *code = rlock_acquire(b->lock, b->keys, n, RLOCK_ALL, LEASE_MS);
+        if (*code == RLOCK_OK)
+            *code = rlock_release(b->lock);
+        if (*code != RLOCK_OK)
             return -1;
     }
     return clk_us() - start;
@@ -76,7 +77,7 @@ static int compare(struct lock_bench *b, size_t n, size_t rounds, struct err *e)
     double ours[REPETITIONS_MAX], bare[REPETITIONS_MAX], ratio[REPETITIONS_MAX];
     size_t reps = (size_t)b->flags->repetitions;
     char name[64];
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
     for (size_t i = 0; i < reps; i++) {
         int64_t us = library_rounds(b, n, rounds, &code);
@@ -125,15 +126,15 @@ static int cpu(struct lock_bench *b, struct err *e)
 
     for (size_t i = 0; i < 2; i++) {
         int64_t own_us = own_cpu_us(), server_us = bare_cpu_us(b->bare);
-        int code = LL_OK;
+        int code = RLOCK_OK;
         int64_t us = i == 0 ? library_rounds(b, 1, rounds, &code)
                             : bare_scripts(b->bare, b->prefix, rounds);
 
         own_us = own_cpu_us() - own_us;
         server_us = bare_cpu_us(b->bare) - server_us;
         if (us < 0)
-            return code != LL_OK ? fault(b, code, e)
-                                 : err_set(e, ERR_REDIS, "plain hiredis failed");
+            return code != RLOCK_OK ? fault(b, code, e)
+                                    : err_set(e, ERR_REDIS, "plain hiredis failed");
         bench_figure(b, names[2 * i], (double)own_us / (double)rounds);
         bench_figure(b, names[2 * i + 1], (double)server_us / (double)rounds);
     }
@@ -143,29 +144,30 @@ static int cpu(struct lock_bench *b, struct err *e)
 /* ---- renewal ---- */
 
 /* Takes and renews them all; what was made so far is in held. */
-static int hold_many(struct lock_bench *b, struct ll_renewer *r, struct ll_lock **held)
+static int
+hold_many(struct lock_bench *b, struct rlock_renewer *r, struct rlock_lock **held)
 {
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
-    for (size_t i = 0; code == LL_OK && i < RENEWED; i++) {
+    for (size_t i = 0; code == RLOCK_OK && i < RENEWED; i++) {
         char name[24];
 
         (void)snprintf(name, sizeof name, "renewed:%zu", i);
-        held[i] = ll_new(b->client);
-        code = held[i] == NULL ? LL_E_NOMEM : ll_try(held[i], name, LEASE_MS);
-        if (code == LL_OK)
-            code = ll_renew(r, held[i], 0, 0);
+        held[i] = rlock_new(b->client);
+        code = held[i] == NULL ? RLOCK_E_NOMEM : rlock_try(held[i], name, LEASE_MS);
+        if (code == RLOCK_OK)
+            code = rlock_renew(r, held[i], 0, 0);
     }
     return code;
 }
 
 /* Number of locks that have more time left than at the last count. */
-static size_t count_renewed(struct ll_lock *const *held, int64_t *left_ms)
+static size_t count_renewed(struct rlock_lock *const *held, int64_t *left_ms)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < RENEWED; i++) {
-        int64_t ms = ll_left_ms(held[i]);
+        int64_t ms = rlock_left_ms(held[i]);
 
         n += ms > left_ms[i] ? 1 : 0;
         left_ms[i] = ms;
@@ -176,24 +178,25 @@ static size_t count_renewed(struct ll_lock *const *held, int64_t *left_ms)
 /* Rounds that renewed all of them: script calls, each of which is a round trip, and
  * milliseconds of each. */
 static int renew_many(const struct lock_bench *b,
-                      struct ll_renewer *r,
-                      struct ll_lock *const *held,
+                      struct rlock_renewer *r,
+                      struct rlock_lock *const *held,
                       double *trips,
                       double *ms,
                       size_t *n)
 {
     int64_t until_ms = clk_ms() + b->flags->seconds * 1000;
     int64_t left_ms[RENEWED] = {0};
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
-    for (*n = 0; code == LL_OK && *n < ROUNDS_MAX && (*n < 3 || clk_ms() < until_ms);) {
+    for (*n = 0;
+         code == RLOCK_OK && *n < ROUNDS_MAX && (*n < 3 || clk_ms() < until_ms);) {
         int64_t began_us, before;
 
-        clk_pause_ms(ll_renew_due(r));
+        clk_pause_ms(rlock_renew_due(r));
         (void)count_renewed(held, left_ms);
         before = bare_commands(b->bare);
         began_us = clk_us();
-        code = ll_renew_now(r);
+        code = rlock_renew_now(r);
         ms[*n] = (double)(clk_us() - began_us) / 1000;
         trips[*n] = (double)(bare_commands(b->bare) - before);
         *n += count_renewed(held, left_ms) == RENEWED ? 1 : 0;
@@ -203,24 +206,24 @@ static int renew_many(const struct lock_bench *b,
 
 static int renewal(struct lock_bench *b, struct err *e)
 {
-    struct ll_renew_options o = {
+    struct rlock_renew_options o = {
         .size = sizeof o, .interval_ms = 300, .no_thread = true};
-    struct ll_renewer *r = NULL;
-    struct ll_lock *held[RENEWED] = {NULL};
+    struct rlock_renewer *r = NULL;
+    struct rlock_lock *held[RENEWED] = {NULL};
     double trips[ROUNDS_MAX], ms[ROUNDS_MAX];
     size_t n = 0;
-    int code = ll_renewer_open(&r, b->client, &o);
+    int code = rlock_renewer_open(&r, b->client, &o);
 
-    if (code == LL_OK)
+    if (code == RLOCK_OK)
         code = hold_many(b, r, held);
-    if (code == LL_OK)
+    if (code == RLOCK_OK)
         code = renew_many(b, r, held, trips, ms, &n);
     for (size_t i = 0; i < RENEWED && held[i] != NULL; i++) {
-        (void)!ll_release(held[i]);
-        ll_free(held[i]);
+        (void)!rlock_release(held[i]);
+        rlock_free(held[i]);
     }
-    ll_renewer_close(r);
-    if (code != LL_OK)
+    rlock_renewer_close(r);
+    if (code != RLOCK_OK)
         return fault(b, code, e);
     bench_figure(b, "renewal of 1000 locks: round trips", bench_median(trips, n));
     bench_figure(b, "renewal of 1000 locks: ms", bench_median(ms, n));
@@ -275,21 +278,21 @@ static void put_targets(const struct lock_bench *b, json_t *doc)
 
 static int open_bench(struct lock_bench *b, struct err *e)
 {
-    struct ll_options o = {
+    struct rlock_options o = {
         .size = sizeof o, .url = b->config->redis_url, .prefix = b->prefix};
     char why[160] = "";
     int code;
 
     (void)snprintf(b->prefix, sizeof b->prefix, "bench:%ld:", (long)getpid());
-    code = ll_open(&b->client, &o, why, sizeof why);
-    if (code != LL_OK)
+    code = rlock_open(&b->client, &o, why, sizeof why);
+    if (code != RLOCK_OK)
         return err_set(e, ERR_CONFIG, "redis.url: %s", why);
-    code = ll_connect(b->client);
-    if (code != LL_OK)
+    code = rlock_connect(b->client);
+    if (code != RLOCK_OK)
         return fault(b, code, e);
-    b->lock = ll_new(b->client);
+    b->lock = rlock_new(b->client);
     b->bare = bare_open(b->config->redis_url);
-    for (size_t i = 0; i < LL_KEYS_MAX; i++) {
+    for (size_t i = 0; i < RLOCK_KEYS_MAX; i++) {
         b->keys[i].name = b->names[i];
         b->keys[i].len =
             (size_t)snprintf(b->names[i], sizeof b->names[i], "user:%zu", i);
@@ -340,8 +343,8 @@ int bench_locks(const struct config *c,
     if (b->bare != NULL)
         bare_forget(b->bare, b->prefix);
     bare_close(b->bare);
-    ll_free(b->lock);
-    ll_close(b->client);
+    rlock_free(b->lock);
+    rlock_close(b->client);
     free(b);
     return (int)e->code;
 }

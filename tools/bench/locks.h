@@ -13,12 +13,12 @@ enum { REPETITIONS_MAX = 99, LEASE_MS = 60000 };
 struct lock_bench {
     const struct config *config;
     const struct bench_flags *flags;
-    struct ll_client *client;
-    struct ll_lock *lock;
+    struct rlock_client *client;
+    struct rlock_lock *lock;
     struct bare *bare;
     char prefix[48];
-    struct ll_key keys[LL_KEYS_MAX];
-    char names[LL_KEYS_MAX][16];
+    struct rlock_key keys[RLOCK_KEYS_MAX];
+    char names[RLOCK_KEYS_MAX][16];
     json_t *out; /* the figures */
 };
 

@@ -22,35 +22,35 @@ enum {
 struct network {
     struct proxy proxies[QUORUM + 1];
     size_t n;
-    struct ll_client *one, *three;
+    struct rlock_client *one, *three;
 };
 
-static int open_client(struct ll_client **c,
+static int open_client(struct rlock_client **c,
                        const struct lock_bench *b,
                        const char *url,
                        struct err *e)
 {
-    struct ll_options o = {.size = sizeof o,
-                           .url = url,
-                           .prefix = b->prefix,
-                           .max_lease_ms = MAX_LEASE_MS};
+    struct rlock_options o = {.size = sizeof o,
+                              .url = url,
+                              .prefix = b->prefix,
+                              .max_lease_ms = MAX_LEASE_MS};
     char why[160] = "";
 
-    return ll_open(c, &o, why, sizeof why) == LL_OK
+    return rlock_open(c, &o, why, sizeof why) == RLOCK_OK
                ? 0
                : err_set(e, ERR_INVALID, "%s: %s", url, why);
 }
 
-static int fault(const struct ll_client *c, int code, struct err *e)
+static int fault(const struct rlock_client *c, int code, struct err *e)
 {
-    return err_set(e, ERR_REDIS, "%s (%s)", ll_strerror(code), ll_error(c));
+    return err_set(e, ERR_REDIS, "%s (%s)", rlock_strerror(code), rlock_error(c));
 }
 
-static int lock_once(struct ll_lock *l, const struct lock_bench *b)
+static int lock_once(struct rlock_lock *l, const struct lock_bench *b)
 {
-    int code = ll_acquire(l, b->keys, 1, LL_ALL, MAX_LEASE_MS);
+    int code = rlock_acquire(l, b->keys, 1, RLOCK_ALL, MAX_LEASE_MS);
 
-    return code == LL_OK ? ll_release(l) : code;
+    return code == RLOCK_OK ? rlock_release(l) : code;
 }
 
 /* ---- connecting ---- */
@@ -61,9 +61,9 @@ static int connecting(struct lock_bench *b, struct network *net, struct err *e)
     int code;
 
     proxy_delay_us(&net->proxies[0], DELAY_US);
-    code = ll_connect(net->one);
+    code = rlock_connect(net->one);
 
-    if (code != LL_OK)
+    if (code != RLOCK_OK)
         return fault(net->one, code, e);
     bench_figure(b, "connect: round trips",
                  proxy_count(&net->proxies[0], PROXY_TRIPS) - before);
@@ -73,20 +73,20 @@ static int connecting(struct lock_bench *b, struct network *net, struct err *e)
 /* ---- one against three ---- */
 
 static int
-latency(struct ll_client *c, const struct lock_bench *b, double *us, struct err *e)
+latency(struct rlock_client *c, const struct lock_bench *b, double *us, struct err *e)
 {
-    struct ll_lock *l = ll_new(c);
+    struct rlock_lock *l = rlock_new(c);
     double rounds[ROUNDS];
-    int code = l == NULL ? LL_E_NOMEM : LL_OK;
+    int code = l == NULL ? RLOCK_E_NOMEM : RLOCK_OK;
 
-    for (size_t i = 0; code == LL_OK && i < ROUNDS; i++) {
+    for (size_t i = 0; code == RLOCK_OK && i < ROUNDS; i++) {
         int64_t start = clk_us();
 
         code = lock_once(l, b);
         rounds[i] = (double)(clk_us() - start);
     }
-    ll_free(l);
-    if (code != LL_OK)
+    rlock_free(l);
+    if (code != RLOCK_OK)
         return fault(c, code, e);
     *us = bench_median(rounds, ROUNDS);
     return 0;
@@ -118,16 +118,16 @@ static int equal_delay(struct lock_bench *b, struct network *net, struct err *e)
 static int
 rate(const struct lock_bench *b, struct network *net, double *rounds, struct err *e)
 {
-    struct ll_lock *l = ll_new(net->three);
+    struct rlock_lock *l = rlock_new(net->three);
     int64_t began_us = clk_us(), end_us = began_us + b->flags->seconds * 1000000;
-    int code = LL_E_NOMEM;
+    int code = RLOCK_E_NOMEM;
     size_t n = 0;
 
     while (l != NULL && clk_us() < end_us) {
         code = lock_once(l, b);
-        n += code == LL_OK ? 1 : 0;
+        n += code == RLOCK_OK ? 1 : 0;
     }
-    ll_free(l);
+    rlock_free(l);
     *rounds = (double)n * 1e6 / (double)(clk_us() - began_us);
     return n > 0 ? 0 : fault(net->three, code, e);
 }
@@ -154,17 +154,17 @@ static int one_is_ill(struct lock_bench *b, struct network *net, struct err *e)
 
 /* New nodes grant nothing until leases granted before cannot run any more. */
 static int
-wait_for_votes(const struct lock_bench *b, struct ll_client *c, struct err *e)
+wait_for_votes(const struct lock_bench *b, struct rlock_client *c, struct err *e)
 {
-    struct ll_lock *l = ll_new(c);
-    int code = l == NULL ? LL_E_NOMEM
-                         : ll_acquire_wait(l, b->keys, 1, LL_ALL, MAX_LEASE_MS,
-                                           4 * MAX_LEASE_MS, -1);
+    struct rlock_lock *l = rlock_new(c);
+    int code = l == NULL ? RLOCK_E_NOMEM
+                         : rlock_acquire_wait(l, b->keys, 1, RLOCK_ALL, MAX_LEASE_MS,
+                                              4 * MAX_LEASE_MS, -1);
 
-    if (code == LL_OK)
-        code = ll_release(l);
-    ll_free(l);
-    return code == LL_OK ? 0 : err_set(e, ERR_REDIS, "--quorum: %s", ll_error(c));
+    if (code == RLOCK_OK)
+        code = rlock_release(l);
+    rlock_free(l);
+    return code == RLOCK_OK ? 0 : err_set(e, ERR_REDIS, "--quorum: %s", rlock_error(c));
 }
 
 static int quorum(struct lock_bench *b, struct network *net, struct err *e)
@@ -225,8 +225,8 @@ int bench_network(struct lock_bench *b, struct err *e)
     if (open_client(&net.one, b, net.proxies[0].url, e) == 0 &&
         connecting(b, &net, e) == 0 && nodes[0] != '\0')
         (void)!quorum(b, &net, e);
-    ll_close(net.three);
-    ll_close(net.one);
+    rlock_close(net.three);
+    rlock_close(net.one);
     for (size_t i = 0; i < net.n; i++)
         proxy_close(&net.proxies[i]);
     forget(b, nodes);

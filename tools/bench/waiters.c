@@ -16,14 +16,14 @@ enum { WAITERS = 64, HOLD_US = 500 };
 enum { IDLE_WAITERS = 32, IDLE_MS = 7000, SETTLE_MS = 500 };
 
 /* A lock of a process of its own. */
-static struct ll_lock *open_lock(const struct lock_bench *b)
+static struct rlock_lock *open_lock(const struct lock_bench *b)
 {
-    struct ll_options o = {
+    struct rlock_options o = {
         .size = sizeof o, .url = b->config->redis_url, .prefix = b->prefix};
-    struct ll_client *c;
-    struct ll_lock *l;
+    struct rlock_client *c;
+    struct rlock_lock *l;
 
-    if (ll_open(&c, &o, NULL, 0) != LL_OK || (l = ll_new(c)) == NULL)
+    if (rlock_open(&c, &o, NULL, 0) != RLOCK_OK || (l = rlock_new(c)) == NULL)
         _exit(1);
     return l;
 }
@@ -31,17 +31,18 @@ static struct ll_lock *open_lock(const struct lock_bench *b)
 static void
 wait_and_hold(const struct lock_bench *b, int64_t until_ms, int64_t *handovers)
 {
-    struct ll_lock *l = open_lock(b);
+    struct rlock_lock *l = open_lock(b);
 
     while (clk_ms() < until_ms) {
         int64_t held_until;
 
-        if (ll_acquire_wait(l, b->keys, 1, LL_ALL, LEASE_MS, 2000, -1) != LL_OK)
+        if (rlock_acquire_wait(l, b->keys, 1, RLOCK_ALL, LEASE_MS, 2000, -1) !=
+            RLOCK_OK)
             continue;
         held_until = clk_us() + HOLD_US;
         while (clk_us() < held_until)
             continue;
-        if (ll_release(l) == LL_OK)
+        if (rlock_release(l) == RLOCK_OK)
             (void)__atomic_add_fetch(handovers, 1, __ATOMIC_RELAXED);
     }
     _exit(0);
@@ -51,8 +52,8 @@ wait_and_hold(const struct lock_bench *b, int64_t until_ms, int64_t *handovers)
 static void wait_in_vain(const struct lock_bench *b, const int pipe_fds[2])
 {
     (void)close(pipe_fds[1]);
-    _exit(ll_acquire_wait(open_lock(b), b->keys, 1, LL_ALL, LEASE_MS, LEASE_MS,
-                          pipe_fds[0]) != LL_CANCELLED);
+    _exit(rlock_acquire_wait(open_lock(b), b->keys, 1, RLOCK_ALL, LEASE_MS, LEASE_MS,
+                             pipe_fds[0]) != RLOCK_CANCELLED);
 }
 
 /* How many of them did what they were made for. */
@@ -132,13 +133,13 @@ static int idle(struct lock_bench *b, struct err *e)
     int pipe_fds[2];
     int64_t writes;
 
-    if (ll_acquire(b->lock, b->keys, 1, LL_ALL, LEASE_MS) != LL_OK)
-        return err_set(e, ERR_REDIS, "%s", ll_error(b->client));
+    if (rlock_acquire(b->lock, b->keys, 1, RLOCK_ALL, LEASE_MS) != RLOCK_OK)
+        return err_set(e, ERR_REDIS, "%s", rlock_error(b->client));
     if (pipe(pipe_fds) != 0)
         return err_set(e, ERR_NOMEM, "no pipe for the idle waiters");
     writes = writes_of_idle(b, pipe_fds);
     (void)close(pipe_fds[0]);
-    if (ll_release(b->lock) != LL_OK || writes < 0)
+    if (rlock_release(b->lock) != RLOCK_OK || writes < 0)
         return err_set(e, ERR_REDIS, "the idle waiters did not wait");
     bench_figure(b, "32 idle waiters: writes/s of one",
                  (double)writes * 1000 / IDLE_MS / IDLE_WAITERS);

@@ -176,11 +176,11 @@ static bool unlock_counted(struct lab_actor *a)
 
 static bool open_ours(struct lab_actor *a)
 {
-    const struct ll_options o = {
+    const struct rlock_options o = {
         .size = sizeof o, .url = a->redis_url, .prefix = LAB_PREFIX};
 
-    if (a->client == NULL && ll_open(&a->client, &o, NULL, 0) == LL_OK)
-        a->lock = ll_new(a->client);
+    if (a->client == NULL && rlock_open(&a->client, &o, NULL, 0) == RLOCK_OK)
+        a->lock = rlock_new(a->client);
     return a->lock != NULL;
 }
 
@@ -190,23 +190,23 @@ static enum lab_answer lock_ours(struct lab_actor *a)
 
     if (!open_ours(a))
         return LAB_FAULT;
-    code = ll_try(a->lock, a->key + strlen(LAB_PREFIX), (uint32_t)a->lease_ms);
-    if (code != LL_OK)
-        return code == LL_BUSY || code == LL_E_NO_QUORUM ? LAB_BUSY : LAB_FAULT;
-    a->token = lab_is(a->strategy, LAB_FENCED) ? ll_token(a->lock) : 0;
+    code = rlock_try(a->lock, a->key + strlen(LAB_PREFIX), (uint32_t)a->lease_ms);
+    if (code != RLOCK_OK)
+        return code == RLOCK_BUSY || code == RLOCK_E_NO_QUORUM ? LAB_BUSY : LAB_FAULT;
+    a->token = lab_is(a->strategy, LAB_FENCED) ? rlock_token(a->lock) : 0;
     return LAB_GRANTED;
 }
 
 static bool check_ours(struct lab_actor *a)
 {
-    return ll_valid(a->lock, 0);
+    return rlock_valid(a->lock, 0);
 }
 
 /* The library has repeated it already where that is right. */
 static bool unlock_ours(struct lab_actor *a)
 {
-    if (ll_release(a->lock) < 0)
-        ll_abandon(a->lock);
+    if (rlock_release(a->lock) < 0)
+        rlock_abandon(a->lock);
     return true;
 }
 

@@ -75,9 +75,9 @@ struct batch {
     struct batch_ref refs[BATCH_REFS];
     struct batch_ref sorted[BATCH_REFS]; /* scratch */
     size_t key_ct;                       /* sorted by kind and id, none twice */
-    struct batch_key keys[LL_KEYS_MAX];
-    struct ll_key names[LL_KEYS_MAX];
-    int64_t ids[LL_KEYS_MAX]; /* scratch: ids of one kind */
+    struct batch_key keys[RLOCK_KEYS_MAX];
+    struct rlock_key names[RLOCK_KEYS_MAX];
+    int64_t ids[RLOCK_KEYS_MAX]; /* scratch: ids of one kind */
     struct batch_outcome out;
 };
 

@@ -45,7 +45,7 @@ int clocks_check_redis(const struct session *s, struct err *e)
 {
     if (s->locks == NULL)
         return 0;
-    return check_apart(s->config, "Redis", ll_clock_ahead_ms(s->locks), e);
+    return check_apart(s->config, "Redis", rlock_clock_ahead_ms(s->locks), e);
 }
 
 int clocks_tend(struct session *s, struct err *e)
@@ -57,7 +57,7 @@ int clocks_tend(struct session *s, struct err *e)
     s->clocks_ms = 0;
     if (clocks_check_postgres(s, &server_us, e) != 0)
         return (int)e->code;
-    if (s->locks != NULL && ll_connect(s->locks) != LL_OK)
+    if (s->locks != NULL && rlock_connect(s->locks) != RLOCK_OK)
         return 0; /* the first batch says so; it is checked again then */
     if (clocks_check_redis(s, e) != 0)
         return (int)e->code;

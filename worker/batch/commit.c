@@ -15,7 +15,7 @@ enum {
 /* Before COMMIT is sent: is the lease still ours by our own clock? */
 static int check_lease(const struct session *s, struct err *e)
 {
-    if (s->locks == NULL || ll_valid(s->lock, (uint32_t)(s->config->lease_ms / 20)))
+    if (s->locks == NULL || rlock_valid(s->lock, (uint32_t)(s->config->lease_ms / 20)))
         return 0;
     return err_set(e, ERR_LOST, "LL-4001 the lease ran out before COMMIT");
 }

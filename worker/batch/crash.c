@@ -48,7 +48,7 @@ static int park_counted(struct session *s, struct err *e)
 static int free_keys(struct session *s, struct err *e)
 {
     const struct inflight *f = s->inflight;
-    struct ll_key *keys = s->batch->names;
+    struct rlock_key *keys = s->batch->names;
     bool is_over = clk_ms() > f->died_at_ms + s->config->lease_ms;
     size_t freed;
     int code;
@@ -56,11 +56,11 @@ static int free_keys(struct session *s, struct err *e)
     if (s->locks == NULL || f->nonce[0] == '\0' || f->key_ct == 0 || is_over)
         return 0;
     for (size_t i = 0; i < f->key_ct; i++)
-        keys[i] = (struct ll_key){f->names[i], strlen(f->names[i])};
-    code = ll_release_dead(s->locks, f->nonce, keys, f->key_ct, &freed);
-    if (code == LL_E_INVAL)
+        keys[i] = (struct rlock_key){f->names[i], strlen(f->names[i])};
+    code = rlock_release_dead(s->locks, f->nonce, keys, f->key_ct, &freed);
+    if (code == RLOCK_E_INVAL)
         return 0; /* it died while it wrote its nonce, so it had not asked for a key */
-    if (code != LL_OK)
+    if (code != RLOCK_OK)
         return batch_redis_fault(s, code, e);
     log_info("worker.recovers",
              "dead=%s.%d.%" PRId64 " rows=%zu keys_freed=%zu after_ms=%" PRId64,

@@ -13,8 +13,8 @@ void inflight_clear(struct inflight *f)
 
 bool inflight_is_set(const struct inflight *f)
 {
-    bool sound = atomic_load(&f->is_set) && f->n <= LL_KEYS_MAX &&
-                 f->key_ct <= LL_KEYS_MAX && f->nonce[LL_NONCE_SIZE - 1] == '\0';
+    bool sound = atomic_load(&f->is_set) && f->n <= RLOCK_KEYS_MAX &&
+                 f->key_ct <= RLOCK_KEYS_MAX && f->nonce[RLOCK_NONCE_SIZE - 1] == '\0';
 
     for (size_t i = 0; sound && i < f->key_ct; i++)
         sound = f->names[i][RESOURCE_NAME - 1] == '\0';

@@ -23,10 +23,10 @@ struct inflight {
     atomic_bool is_set;
     int64_t incarnation; /* of the worker that it belongs to */
     size_t n, key_ct;
-    char nonce[LL_NONCE_SIZE]; /* "": no key asked for yet */
-    int64_t items[LL_KEYS_MAX];
-    char names[LL_KEYS_MAX][RESOURCE_NAME]; /* of the keys */
-    bool is_busy[LL_KEYS_MAX];              /* of the keys: another holder has it */
+    char nonce[RLOCK_NONCE_SIZE]; /* "": no key asked for yet */
+    int64_t items[RLOCK_KEYS_MAX];
+    char names[RLOCK_KEYS_MAX][RESOURCE_NAME]; /* of the keys */
+    bool is_busy[RLOCK_KEYS_MAX];              /* of the keys: another holder has it */
 
     atomic_llong alone;     /* the one item that is being worked; 0: all of them */
     atomic_bool is_claimed; /* its rows, or theirs, are claimed: its effects are next */

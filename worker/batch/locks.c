@@ -12,19 +12,19 @@ int batch_redis_fault(struct session *s, int code, struct err *e)
 {
     char words[256];
 
-    (void)snprintf(words, sizeof words, "%s", ll_error(s->locks));
-    s->is_early = code == LL_E_NO_QUORUM && ll_connect(s->locks) == LL_OK;
+    (void)snprintf(words, sizeof words, "%s", rlock_error(s->locks));
+    s->is_early = code == RLOCK_E_NO_QUORUM && rlock_connect(s->locks) == RLOCK_OK;
     if (s->is_early)
         return err_set(e, ERR_REDIS, "LL-4003 %s", words);
-    return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code), words);
+    return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", rlock_strerror(code), words);
 }
 
 static int lock_fault(struct session *s, int code, struct err *e)
 {
-    if (code == LL_E_UNCERTAIN) {
+    if (code == RLOCK_E_UNCERTAIN) {
         session_count(s, COUNT_uncertain, 1);
         incident_log(s, "uncertain", "acquire", s->batch->keys[0].name,
-                     ll_error(s->locks));
+                     rlock_error(s->locks));
     }
     return batch_redis_fault(s, code, e);
 }
@@ -37,11 +37,11 @@ int batch_try_lock(struct session *s, struct err *e)
     if (s->locks == NULL)
         return 0;
     (void)snprintf(name, sizeof name, "check:%ld", (long)getpid());
-    code = ll_try(s->lock, name, (uint32_t)s->config->lease_ms);
-    if (code == LL_OK)
-        code = ll_release(s->lock);
-    if (ll_granted(s->lock) > 0)
-        ll_abandon(s->lock);
+    code = rlock_try(s->lock, name, (uint32_t)s->config->lease_ms);
+    if (code == RLOCK_OK)
+        code = rlock_release(s->lock);
+    if (rlock_granted(s->lock) > 0)
+        rlock_abandon(s->lock);
     if (code >= 0)
         return 0;
     (void)batch_redis_fault(s, code, e);
@@ -75,7 +75,7 @@ static void show_busy(struct measures *m, const char *name, int64_t left_ms)
 static void note_busy(struct session *s, size_t i)
 {
     const struct batch_key *key = &s->batch->keys[i];
-    int64_t left_ms = ll_key_busy_ms(s->lock, i);
+    int64_t left_ms = rlock_key_busy_ms(s->lock, i);
     bool no_ttl = left_ms == -1;
 
     s->inflight->is_busy[i] = true;
@@ -116,20 +116,20 @@ int batch_lock(struct session *s, struct err *e)
         b->keys[i].granted = s->locks == NULL;
     if (s->locks == NULL)
         return batch_take_token(s, e);
-    code =
-        ll_acquire(s->lock, b->names, b->key_ct, LL_ANY, (uint32_t)s->config->lease_ms);
+    code = rlock_acquire(s->lock, b->names, b->key_ct, RLOCK_ANY,
+                         (uint32_t)s->config->lease_ms);
     histogram_add(&s->measures->lock, clk_us() - begun_us);
     if (code < 0)
         return lock_fault(s, code, e);
     s->measures->lease_end_ms = begun_us / 1000 + s->config->lease_ms;
-    session_count(s, COUNT_granted, (int64_t)ll_granted(s->lock));
-    session_count(s, COUNT_busy, (int64_t)(b->key_ct - ll_granted(s->lock)));
+    session_count(s, COUNT_granted, (int64_t)rlock_granted(s->lock));
+    session_count(s, COUNT_busy, (int64_t)(b->key_ct - rlock_granted(s->lock)));
     for (size_t i = 0; i < b->key_ct; i++) {
-        b->keys[i].granted = ll_key_code(s->lock, i) == LL_OK;
+        b->keys[i].granted = rlock_key_code(s->lock, i) == RLOCK_OK;
         if (!b->keys[i].granted)
             note_busy(s, i);
     }
-    s->attempt.token = ll_token(s->lock);
+    s->attempt.token = rlock_token(s->lock);
     return 0;
 }
 
@@ -144,14 +144,14 @@ void batch_release(struct session *s)
     int code;
 
     session_reach(s, HOOK_BEFORE_RELEASE);
-    if (s->locks == NULL || ll_granted(s->lock) == 0)
+    if (s->locks == NULL || rlock_granted(s->lock) == 0)
         return;
-    code = ll_release(s->lock);
-    if (code == LL_GONE || code == LL_NOT_OWNER) {
+    code = rlock_release(s->lock);
+    if (code == RLOCK_GONE || code == RLOCK_NOT_OWNER) {
         if (!s->attempt.is_lost)
-            batch_note_lost(s, "release", ll_strerror(code));
+            batch_note_lost(s, "release", rlock_strerror(code));
     } else if (code < 0) {
-        log_debug("lock.left_to_lease", "err=%s", LOG_TEXT(ll_error(s->locks)));
-        ll_abandon(s->lock);
+        log_debug("lock.left_to_lease", "err=%s", LOG_TEXT(rlock_error(s->locks)));
+        rlock_abandon(s->lock);
     }
 }

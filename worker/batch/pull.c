@@ -46,7 +46,7 @@ static size_t collect_keys(struct batch *b)
         const struct batch_ref *ref = &b->sorted[i];
 
         if (i == 0 || compare_refs(&b->sorted[i - 1], ref) != 0) {
-            if (k < LL_KEYS_MAX)
+            if (k < RLOCK_KEYS_MAX)
                 b->keys[k] = (struct batch_key){.id = ref->id, .kind = ref->kind};
             k++;
         }
@@ -104,10 +104,10 @@ static bool fit_keys(struct batch *b)
 {
     size_t keys;
 
-    while ((keys = collect_keys(b)) > LL_KEYS_MAX) {
+    while ((keys = collect_keys(b)) > RLOCK_KEYS_MAX) {
         if (b->n == 1)
             return false;
-        b->n = b->n * LL_KEYS_MAX / keys > 0 ? b->n * LL_KEYS_MAX / keys : 1;
+        b->n = b->n * RLOCK_KEYS_MAX / keys > 0 ? b->n * RLOCK_KEYS_MAX / keys : 1;
         b->out.is_full = true;
         b->out.last.at = b->times[b->n - 1];
         b->out.last.id = b->items[b->n - 1];

@@ -85,27 +85,27 @@ int session_connect(struct session *s, struct err *e)
 
 static void close_locks(struct session *s)
 {
-    if (s->serving != NULL && ll_granted(s->serving) > 0)
-        (void)!ll_release(s->serving);
-    ll_free(s->serving);
-    ll_free(s->lock);
-    ll_close(s->locks);
+    if (s->serving != NULL && rlock_granted(s->serving) > 0)
+        (void)!rlock_release(s->serving);
+    rlock_free(s->serving);
+    rlock_free(s->lock);
+    rlock_close(s->locks);
     s->locks = NULL;
     s->lock = s->serving = NULL;
 }
 
 void session_raise_floor(struct session *s)
 {
-    if (s->locks != NULL && ll_raise_floor(s->locks, s->floor) != LL_OK)
+    if (s->locks != NULL && rlock_raise_floor(s->locks, s->floor) != RLOCK_OK)
         log_warn("worker.floor_refused", "code=LL-4009 err=%s",
-                 LOG_TEXT(ll_error(s->locks)));
+                 LOG_TEXT(rlock_error(s->locks)));
 }
 
 int session_open_locks(struct session *s, struct err *e)
 {
     const struct config *c = s->config;
     char password[SECRET_SIZE], why[160];
-    struct ll_options options = {
+    struct rlock_options options = {
         .size = sizeof options,
         .url = c->redis_url,
         .prefix = c->lock_prefix,
@@ -124,15 +124,15 @@ int session_open_locks(struct session *s, struct err *e)
             return (int)e->code;
         options.password = password;
     }
-    code = ll_open(&s->locks, &options, why, sizeof why);
+    code = rlock_open(&s->locks, &options, why, sizeof why);
     secret_wipe(password, sizeof password);
-    if (code == LL_E_INVAL || code == LL_E_TLS) {
+    if (code == RLOCK_E_INVAL || code == RLOCK_E_TLS) {
         (void)err_set(e, ERR_CONFIG, "LL-2016 redis.url or locks.prefix: %s", why);
         return config_refuse(c, "redis.url", e);
     }
-    if (code == LL_OK) {
-        s->lock = ll_new(s->locks);
-        s->serving = ll_new(s->locks);
+    if (code == RLOCK_OK) {
+        s->lock = rlock_new(s->locks);
+        s->serving = rlock_new(s->locks);
     }
     if (s->lock == NULL || s->serving == NULL) {
         close_locks(s);
@@ -140,7 +140,7 @@ int session_open_locks(struct session *s, struct err *e)
     }
     session_raise_floor(s);
     if (s->inflight != NULL)
-        ll_set_nonce_copy(s->lock, s->inflight->nonce);
+        rlock_set_nonce_copy(s->lock, s->inflight->nonce);
     return 0;
 }
 

@@ -12,9 +12,9 @@ static int serve_by_session(struct session *s, struct err *e)
 {
     const struct pg_param job = pg_text(s->job->name);
     int64_t answer = 1;
-    int code = s->holds || s->locks == NULL ? LL_OK : ll_connect(s->locks);
+    int code = s->holds || s->locks == NULL ? RLOCK_OK : rlock_connect(s->locks);
 
-    if (code != LL_OK)
+    if (code != RLOCK_OK)
         return batch_redis_fault(s, code, e);
     if (!s->holds && pg_ask(s->pg, SQL_POOL_SERVE_JOB, &job, 1, &answer, e) != 0)
         return (int)e->code;
@@ -27,17 +27,17 @@ static int serve_by_session(struct session *s, struct err *e)
 static int serve_by_lease(struct session *s, struct err *e)
 {
     char name[RESOURCE_NAME];
-    int code = LL_OK;
+    int code = RLOCK_OK;
 
-    if (ll_granted(s->serving) == 0) {
+    if (rlock_granted(s->serving) == 0) {
         (void)snprintf(name, sizeof name, "job:%s", s->job->name);
-        code = ll_try(s->serving, name, SERVING_LEASE_MS);
-    } else if (!ll_valid(s->serving, SERVING_LEASE_MS / 2)) {
-        code = ll_extend(s->serving, SERVING_LEASE_MS);
-        if (code == LL_LOST)
-            ll_abandon(s->serving);
+        code = rlock_try(s->serving, name, SERVING_LEASE_MS);
+    } else if (!rlock_valid(s->serving, SERVING_LEASE_MS / 2)) {
+        code = rlock_extend(s->serving, SERVING_LEASE_MS);
+        if (code == RLOCK_LOST)
+            rlock_abandon(s->serving);
     }
-    s->serves = code == LL_OK;
+    s->serves = code == RLOCK_OK;
     return code >= 0 ? 0 : batch_redis_fault(s, code, e);
 }
 
@@ -60,9 +60,9 @@ bool standby_yield(struct session *s, int64_t idle_ms)
 
     if (idle_ms <= s->config->lease_ms)
         return false;
-    if (s->serving != NULL && ll_granted(s->serving) > 0) {
-        if (ll_release(s->serving) < 0)
-            ll_abandon(s->serving);
+    if (s->serving != NULL && rlock_granted(s->serving) > 0) {
+        if (rlock_release(s->serving) < 0)
+            rlock_abandon(s->serving);
         had = 1;
     }
     if (s->holds && pg_is_usable(s->pg) &&

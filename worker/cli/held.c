@@ -5,11 +5,12 @@
 
 #include "worker/cli/json.h"
 
-enum { KEY_AND_HOLDER = 2 * LL_KEY_MAX + 2 };
+enum { KEY_AND_HOLDER = 2 * RLOCK_KEY_MAX + 2 };
 
-int held_error(struct ll_client *locks, int code, struct err *e)
+int held_error(struct rlock_client *locks, int code, struct err *e)
 {
-    return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", ll_strerror(code), ll_error(locks));
+    return err_set(e, ERR_REDIS, "LL-4002 %s (%s)", rlock_strerror(code),
+                   rlock_error(locks));
 }
 
 static void raise_to(json_t *row, const char *name, int64_t value)
@@ -20,7 +21,7 @@ static void raise_to(json_t *row, const char *name, int64_t value)
 
 /* A quorum reports a key once for each server: these become one row with the highest
  * token and the longest time. */
-static void collect(const struct ll_held *held, void *arg)
+static void collect(const struct rlock_held *held, void *arg)
 {
     char name[KEY_AND_HOLDER];
     json_t *row;
@@ -39,16 +40,16 @@ static void collect(const struct ll_held *held, void *arg)
     raise_to(row, "servers", doc_int(row, "servers") + 1);
 }
 
-int held_read(struct ll_client *locks, json_t *rows, struct err *e)
+int held_read(struct rlock_client *locks, json_t *rows, struct err *e)
 {
     json_t *by_name = json_object(), *row;
     const char *name;
-    int code = by_name == NULL ? LL_E_NOMEM : ll_list(locks, collect, by_name);
+    int code = by_name == NULL ? RLOCK_E_NOMEM : rlock_list(locks, collect, by_name);
 
     json_object_foreach(by_name, name, row)
     {
         (void)json_array_append(rows, row);
     }
     json_decref(by_name);
-    return code == LL_OK ? 0 : held_error(locks, code, e);
+    return code == RLOCK_OK ? 0 : held_error(locks, code, e);
 }

@@ -40,7 +40,7 @@ static int add_wait(json_t *waits, const char *what, json_t *detail, struct err 
 }
 
 /* A wait for each of the keys that is held, with its holder. */
-static int add_held(struct ll_client *locks,
+static int add_held(struct rlock_client *locks,
                     const struct pg_result *names,
                     json_t *waits,
                     struct err *e)

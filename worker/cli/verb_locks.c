@@ -47,7 +47,7 @@ static void print_table(const json_t *doc)
     (void)printf("%zu held\n", json_array_size(rows));
 }
 
-static int list(struct ll_client *locks, struct err *e)
+static int list(struct rlock_client *locks, struct err *e)
 {
     json_t *doc = json_object(), *rows = json_array();
     int code = doc_put(doc, "locks", rows, e);
@@ -70,13 +70,13 @@ struct holders {
         char *value; /* NULL: no string */
         size_t len;
         char text[64];
-    } of[LL_NODES_MAX];
+    } of[RLOCK_NODES_MAX];
 
     size_t n;
     bool is_short; /* out of memory */
 };
 
-static bool is_noted(const struct holders *h, const struct ll_held *held)
+static bool is_noted(const struct holders *h, const struct rlock_held *held)
 {
     for (size_t i = 0; i < h->n; i++) {
         const struct holder *one = &h->of[i];
@@ -89,12 +89,12 @@ static bool is_noted(const struct holders *h, const struct ll_held *held)
     return false;
 }
 
-static void note_holder(const struct ll_held *held, void *arg)
+static void note_holder(const struct rlock_held *held, void *arg)
 {
     struct holders *h = arg;
     struct holder *one = &h->of[h->n];
 
-    if (strcmp(held->name, h->key) != 0 || h->n == LL_NODES_MAX || is_noted(h, held))
+    if (strcmp(held->name, h->key) != 0 || h->n == RLOCK_NODES_MAX || is_noted(h, held))
         return;
     *one = (struct holder){.len = held->value_len};
     if (held->value != NULL)
@@ -109,30 +109,30 @@ static void note_holder(const struct ll_held *held, void *arg)
     h->n++;
 }
 
-static int find_holders(struct ll_client *locks, struct holders *h, struct err *e)
+static int find_holders(struct rlock_client *locks, struct holders *h, struct err *e)
 {
-    int code = ll_list(locks, note_holder, h);
+    int code = rlock_list(locks, note_holder, h);
 
-    if (code == LL_OK && h->is_short)
-        code = LL_E_NOMEM;
-    if (code != LL_OK)
+    if (code == RLOCK_OK && h->is_short)
+        code = RLOCK_E_NOMEM;
+    if (code != RLOCK_OK)
         return held_error(locks, code, e);
     return h->n > 0 ? 0 : err_set(e, ERR_INVALID, "LL-4005 nobody holds %s", h->key);
 }
 
 /* Of a quorum whose servers tell of several holders, from each of them. */
-static int take_from(struct ll_client *locks, const struct holders *h, struct err *e)
+static int take_from(struct rlock_client *locks, const struct holders *h, struct err *e)
 {
-    const struct ll_key key = {h->key, strlen(h->key)};
+    const struct rlock_key key = {h->key, strlen(h->key)};
     bool is_other = false, is_freed = false;
 
     for (size_t i = 0; i < h->n; i++) {
-        int code = ll_force_release(locks, &key, h->of[i].value, h->of[i].len);
+        int code = rlock_force_release(locks, &key, h->of[i].value, h->of[i].len);
 
         if (code < 0)
             return held_error(locks, code, e);
-        is_other = is_other || code == LL_NOT_OWNER;
-        is_freed = is_freed || code == LL_OK;
+        is_other = is_other || code == RLOCK_NOT_OWNER;
+        is_freed = is_freed || code == RLOCK_OK;
     }
     if (is_freed)
         return 0;
@@ -145,8 +145,10 @@ static int take_from(struct ll_client *locks, const struct holders *h, struct er
 }
 
 /* The journal is written first: a release that cannot be journaled is not done. */
-static int
-release(struct pg *pg, struct ll_client *locks, const struct holders *h, struct err *e)
+static int release(struct pg *pg,
+                   struct rlock_client *locks,
+                   const struct holders *h,
+                   struct err *e)
 {
     const struct pg_param params[] = {
         pg_text(h->key),
@@ -173,13 +175,13 @@ release(struct pg *pg, struct ll_client *locks, const struct holders *h, struct 
 }
 
 static int confirm_and_release(const struct config *c,
-                               struct ll_client *locks,
+                               struct rlock_client *locks,
                                const char *key,
                                struct err *e)
 {
     struct holders h = {.key = key};
     struct pg *pg = NULL;
-    char warning[LL_KEY_MAX + 224];
+    char warning[RLOCK_KEY_MAX + 224];
     int code = find_holders(locks, &h, e);
 
     if (code == 0) {

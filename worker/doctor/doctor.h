@@ -29,7 +29,7 @@ struct doctor {
     struct pg_result *server; /* what was found about it, a row a check; or NULL */
     struct pg_result *tables; /* and about rights and tables */
     struct session session;   /* for its lock client */
-    int lock_code;            /* of ll_connect */
+    int lock_code;            /* of rlock_connect */
 };
 
 /* A check without a function is a row of doctor.server or doctor.tables. */

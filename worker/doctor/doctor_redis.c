@@ -24,15 +24,15 @@ static void check_reachable(struct doctor *d, struct finding *f)
         find(f, CHECK_FAIL, "mend redis.url", "%s", e.msg);
         return;
     }
-    d->lock_code = ll_connect(d->session.locks);
-    if (d->lock_code == LL_OK || d->lock_code == LL_E_EVICTING ||
-        d->lock_code == LL_E_VERSION || d->lock_code == LL_E_CLUSTER)
+    d->lock_code = rlock_connect(d->session.locks);
+    if (d->lock_code == RLOCK_OK || d->lock_code == RLOCK_E_EVICTING ||
+        d->lock_code == RLOCK_E_VERSION || d->lock_code == RLOCK_E_CLUSTER)
         find(f, CHECK_OK, NULL, "it answers");
     else
         find(f, CHECK_FAIL,
              "start the server, or mend redis.url, its user or its password "
              "(redis.password_file)",
-             "%s", ll_error(d->session.locks));
+             "%s", rlock_error(d->session.locks));
 }
 
 /* One thing that the handshake of the lock library found. */
@@ -42,8 +42,8 @@ static void check_code(
     if (!has_locks(d, f))
         return;
     if (d->lock_code == code)
-        find(f, CHECK_FAIL, remedy, "%s", ll_error(d->session.locks));
-    else if (d->lock_code != LL_OK)
+        find(f, CHECK_FAIL, remedy, "%s", rlock_error(d->session.locks));
+    else if (d->lock_code != RLOCK_OK)
         find(f, CHECK_SKIP, NULL, "not known: Redis was not asked");
     else
         find(f, CHECK_OK, NULL, "%s", good);
@@ -51,7 +51,7 @@ static void check_code(
 
 static void check_version(struct doctor *d, struct finding *f)
 {
-    check_code(d, f, LL_E_VERSION, "6.2 or newer", "Redis 6.2 or newer is needed");
+    check_code(d, f, RLOCK_E_VERSION, "6.2 or newer", "Redis 6.2 or newer is needed");
 }
 
 /* The handshake needs fewer rights than a lock. */
@@ -61,8 +61,8 @@ static void check_rights(struct doctor *d, struct finding *f)
 
     if (!has_locks(d, f))
         return;
-    if (d->lock_code != LL_OK)
-        check_code(d, f, LL_OK, "", "");
+    if (d->lock_code != RLOCK_OK)
+        check_code(d, f, RLOCK_OK, "", "");
     else if (batch_try_lock(&d->session, &e) == 0)
         find(f, CHECK_OK, NULL, "its user may take and release a lock");
     else
@@ -76,7 +76,7 @@ static void check_rights(struct doctor *d, struct finding *f)
 static void check_eviction(struct doctor *d, struct finding *f)
 {
     check_code(
-        d, f, LL_E_EVICTING, "maxmemory-policy is noeviction",
+        d, f, RLOCK_E_EVICTING, "maxmemory-policy is noeviction",
         "CONFIG SET maxmemory-policy noeviction: an evicted lock is a lost lock");
 }
 
@@ -87,11 +87,11 @@ static void check_clock(struct doctor *d, struct finding *f)
 
     if (!has_locks(d, f))
         return;
-    if (d->lock_code != LL_OK) {
-        check_code(d, f, LL_OK, "", "");
+    if (d->lock_code != RLOCK_OK) {
+        check_code(d, f, RLOCK_OK, "", "");
         return;
     }
-    apart_ms = ll_clock_ahead_ms(d->session.locks);
+    apart_ms = rlock_clock_ahead_ms(d->session.locks);
     apart_ms = apart_ms < 0 ? -apart_ms : apart_ms;
     find(f,
          d->config->clocks_apart_s > 0 && apart_ms > d->config->clocks_apart_s * 1000

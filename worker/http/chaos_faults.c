@@ -73,7 +73,7 @@ static void thaw_worker(struct chaos_run *r)
 
 static int redis_fail(struct session *s, int code, struct err *e)
 {
-    return code == LL_OK ? 0 : held_error(s->locks, code, e);
+    return code == RLOCK_OK ? 0 : held_error(s->locks, code, e);
 }
 
 /* Opens a client of the pool's servers for one command. */
@@ -86,12 +86,12 @@ static int redis_open(struct session *s, struct err *e)
                : err_set(e, ERR_CONFIG, "LL-4006 locks.mode is database-only");
 }
 
-static void forget(const struct ll_held *held, void *arg)
+static void forget(const struct rlock_held *held, void *arg)
 {
-    struct ll_client *other = arg;
+    struct rlock_client *other = arg;
 
-    (void)!ll_force_release(other, &(struct ll_key){held->name, held->len}, held->value,
-                            held->value_len);
+    (void)!rlock_force_release(other, &(struct rlock_key){held->name, held->len},
+                               held->value, held->value_len);
 }
 
 /* Without a right to FLUSHALL: each key by itself, on a second client. */
@@ -101,7 +101,7 @@ static int forget_all(struct session *s, struct err *e)
     int code = session_open_locks(&other, e);
 
     if (code == 0)
-        code = redis_fail(s, ll_list(s->locks, forget, other.locks), e);
+        code = redis_fail(s, rlock_list(s->locks, forget, other.locks), e);
     session_close(&other);
     return code;
 }
@@ -116,8 +116,8 @@ static int wipe_redis(struct chaos_run *r, struct err *e)
 
     (void)snprintf(r->what, sizeof r->what, "every key and the last token are gone");
     if (code == 0) {
-        code = ll_tell_all(s.locks, words);
-        code = code == LL_E_AUTH ? forget_all(&s, e) : redis_fail(&s, code, e);
+        code = rlock_tell_all(s.locks, words);
+        code = code == RLOCK_E_AUTH ? forget_all(&s, e) : redis_fail(&s, code, e);
     }
     session_close(&s);
     return code;
@@ -135,7 +135,7 @@ static int cut_redis(struct chaos_run *r, struct err *e)
     (void)snprintf(r->what, sizeof r->what, "Redis answers nobody");
     (void)snprintf(text, sizeof text, "%lld", (long long)r->lasts_ms);
     if (code == 0)
-        code = redis_fail(&s, ll_tell_all(s.locks, words), e);
+        code = redis_fail(&s, rlock_tell_all(s.locks, words), e);
     session_close(&s);
     return code;
 }

@@ -29,7 +29,7 @@ static size_t key_count(const struct inflight *f)
 {
     size_t n = f->key_ct;
 
-    return n <= LL_KEYS_MAX ? n : 0;
+    return n <= RLOCK_KEYS_MAX ? n : 0;
 }
 
 /* Without those that it asked for in vain. */

@@ -19,7 +19,7 @@
 #include "common/pg/pg.h"
 #include "worker/jobs/resource.h"
 
-enum { BATCH_MAX = LL_KEYS_MAX, JOB_COUNTERS = 8, JOB_CONSTRAINTS = 32 };
+enum { BATCH_MAX = RLOCK_KEYS_MAX, JOB_COUNTERS = 8, JOB_CONSTRAINTS = 32 };
 
 /* Rows to work, in parallel. The place of an item is true as long as nobody has written
  * it since it was pulled. */

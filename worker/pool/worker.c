@@ -57,7 +57,7 @@ static void note_success(struct worker *w, const struct batch_outcome *out)
     if (w->slot->state == SLOT_FAULT && out->worked == 0 && !is_idle)
         return;
     if (w->slot->state == SLOT_REDIS_DOWN && is_idle &&
-        ll_connect(w->session.locks) != LL_OK)
+        rlock_connect(w->session.locks) != RLOCK_OK)
         return;
     if (w->slot->state != SLOT_WORKS)
         w->slot->works_ms = clk_ms();

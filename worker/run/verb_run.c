@@ -68,15 +68,15 @@ static int check_redis(struct session *s, struct err *e)
         return (int)e->code;
     if (s->locks == NULL)
         return 0;
-    code = ll_connect(s->locks);
-    if (code == LL_E_EVICTING || code == LL_E_CLUSTER || code == LL_E_VERSION)
-        return err_set(e, ERR_REFUSED, "LL-4007 %s", ll_error(s->locks));
-    if (code != LL_OK)
+    code = rlock_connect(s->locks);
+    if (code == RLOCK_E_EVICTING || code == RLOCK_E_CLUSTER || code == RLOCK_E_VERSION)
+        return err_set(e, ERR_REFUSED, "LL-4007 %s", rlock_error(s->locks));
+    if (code != RLOCK_OK)
         return err_set(e, ERR_REDIS,
                        "LL-4008 %s; see redis.url in `ledgerlock config show`",
-                       ll_error(s->locks));
+                       rlock_error(s->locks));
     code = batch_try_lock(s, e);
-    if (code != 0 && code != LL_E_UNCERTAIN && !s->is_early)
+    if (code != 0 && code != RLOCK_E_UNCERTAIN && !s->is_early)
         return (int)e->code; /* an answer that was lost refuses nothing */
     *e = (struct err){0};
     return clocks_check_redis(s, e);
