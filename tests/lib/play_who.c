@@ -33,7 +33,7 @@ static const struct {
 static bool is_named(const char *wanted, size_t n, int code)
 {
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        const char *name = codes[i].name + (code < 0 ? 5 : 3);
+        const char *name = codes[i].name + strlen(code < 0 ? "RLOCK_E_" : "RLOCK_");
 
         if (codes[i].code == code)
             return strlen(name) == n && strncasecmp(wanted, name, n) == 0;
