@@ -175,7 +175,7 @@ CASE(hup_while_there_is_no_connection_costs_one_worker)
     super_do("ALTER DATABASE %s CONNECTION LIMIT 0", world.f.database);
     (void)kill(world.pool.pid, SIGHUP);
     pool_log_wait(&world.pool, "event=pool.postgres_down");
-    FIXTURE_AWAIT(count_left(before, 3) == 2, "%zu are left", count_left(before, 3));
+    FIXTURE_AWAIT(count_left(before, 3) <= 2, "%zu are left", count_left(before, 3));
     await_rounds(5);
     assert_int_equal(count_left(before, 3), 2);
     super_do("ALTER DATABASE %s CONNECTION LIMIT -1", world.f.database);
