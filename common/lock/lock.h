@@ -5,8 +5,8 @@
  *     #include <stdio.h>
  *     int main(void) {
  *         struct rlock_client *c;
- *         struct rlock_lock *l = rlock_open(&c, NULL, NULL, 0) == RLOCK_OK ?
- * rlock_new(c) : NULL; if (l == NULL || rlock_try(l, "report", 10000) != RLOCK_OK)
+ *         struct rlock_lock *l = rlock_open(&c, 0, 0, 0) < 0 ? NULL : rlock_new(c);
+ *         if (l == NULL || rlock_try(l, "report", 10000) != RLOCK_OK)
  *             return 1;
  *         printf("at work with token %lld\n", (long long)rlock_token(l));
  *         return rlock_release(l) != RLOCK_OK;

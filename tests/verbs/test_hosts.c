@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "tests/lib/pool_world.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/runs.h"
 
@@ -165,6 +166,10 @@ static const struct {
  * server to name. */
 CASE_ROWS(standby_takes_no_writes_of, writers)
 {
+    char command[FIXTURE_URL], reply[32];
+
+    (void)snprintf(command, sizeof command, "SET %suser:1 held PX 60000", f.prefix);
+    pool_redis(f.redis_url, reply, sizeof reply, command);
     (void)snprintf(f.url, sizeof f.url,
                    "postgresql:///%s?user=ledgerlock_owner&host=127.0.0.1&port=%d",
                    f.database, standby.port);
