@@ -29,6 +29,14 @@ int heartbeat_now(struct heartbeat *h, struct session *s, struct err *e)
     return 0;
 }
 
+int heartbeat_first(struct heartbeat *h, struct session *s, struct err *e)
+{
+    int code = heartbeat_now(h, s, e);
+
+    h->written_ms = 0;
+    return code;
+}
+
 int heartbeat(struct heartbeat *h, struct session *s, struct err *e)
 {
     bool changed = memcmp(&h->written, s->counters, sizeof h->written) != 0;

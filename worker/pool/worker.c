@@ -91,7 +91,7 @@ static int prove_writes(struct worker *w, struct err *e)
 {
     struct err why = {0};
 
-    if (heartbeat_now(&w->heartbeat, &w->session, &why) != 0 &&
+    if (heartbeat_first(&w->heartbeat, &w->session, &why) != 0 &&
         !pg_is_usable(w->session.pg))
         *e = why;
     return (int)e->code;

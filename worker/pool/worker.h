@@ -78,7 +78,9 @@ MUST_CHECK int heartbeat(struct heartbeat *h, struct session *s, struct err *e);
 /* When the next one is due (clk_ms). */
 int64_t heartbeat_due_ms(const struct heartbeat *h);
 
-/* The same at once, over a usable connection. */
+/* The same at once, over a usable connection. heartbeat_first: of a worker that has
+ * just connected; the next is due with its first batch. */
 MUST_CHECK int heartbeat_now(struct heartbeat *h, struct session *s, struct err *e);
+MUST_CHECK int heartbeat_first(struct heartbeat *h, struct session *s, struct err *e);
 
 #endif
