@@ -15,7 +15,7 @@ if(BUILD_TESTING)
     CALL_SHIM="$<TARGET_FILE:call_shim>")
   add_dependencies(testlib clock_shim call_shim)
   target_link_libraries(testlib PUBLIC flags ledgerlock_tools ledgerlock_testkit PkgConfig::CMOCKA PkgConfig::HIREDIS)
-  target_link_options(testlib INTERFACE -Wl,--wrap=rlock_talk,--wrap=rlock_keep,-u,__wrap_rlock_talk) # lock_counts.c counts them
+  target_link_options(testlib INTERFACE -Wl,--wrap=rlock_link_begin,--wrap=rlock_read_keep,-u,__wrap_rlock_read_keep) # lock_counts.c counts them
   # The program with the hook of the tests set: failpoints and a trace.
   file(GLOB points_sources CONFIGURE_DEPENDS tests/points/*.c)
   add_executable(ledgerlock_points ${points_sources})

@@ -1,15 +1,16 @@
 -- KEYS: last token, lock ...
--- ARGV: nonce, lease_ms, not_before_ms, not_after_ms, mode ('all', 'any', 'one'), floor, marks
--- Takes the free keys. Answers {'ok', token, i, pttl, ...} with the busy keys by index; mode 'one': {'one', token, i}, the
--- key that was taken; {'busy', i, pttl, ...}: nothing was taken; {'late'}: it ran outside of its window of server time.
+-- ARGV: nonce, lease_ms, not_before_ms, not_after_ms, mode ('all', 'any', 'one'), floor, marks, id of the call
+-- Takes the free keys. Answers, behind the id, {'ok', token, i, pttl, ...} with the busy keys by index; mode 'one':
+-- {'one', token, i}, the key that was taken; {'busy', i, pttl, ...}: nothing was taken; {'late'}: it ran outside of its window
+-- of server time.
 -- token = max(last + 1, server time in microseconds, floor + 1). The same nonce again gets the same token and what it
 -- holds, never more: a key that became free since may have seen a higher token. 'busy' marks the first `marks` busy keys
 -- as waited for, so that their release pushes a wake-up.
 -- The first free key is set with its end; the others are copies of it, the end included: a third cheaper than a SET each.
-local call = redis.call
+local call, id = redis.call, ARGV[8]
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
-if now < ARGV[3] * 1000 or now > ARGV[4] * 1000 then return {'late'} end
+if now < ARGV[3] * 1000 or now > ARGV[4] * 1000 then return {id, 'late'} end
 
 local last = call('GET', KEYS[1]) or '0'
 if not string.find(last, '^%d+$') then return redis.error_reply('ERR the key ' .. KEYS[1] .. ' holds no token: delete it') end
@@ -47,13 +48,13 @@ if mode == 'one' then
   for i = 1, count do -- what the nonce has already comes first, wherever it stands
     if is_ours(i) then
       call('SET', keys[1], last) -- WAIT counts what this connection wrote
-      return {'one', earlier, i}
+      return {id, 'one', earlier, i}
     end
   end
   for i = 1, count do
     if call('SET', keys[i + 1], value, 'NX', 'PX', lease) then
       call('SET', keys[1], token)
-      return {'one', token, i}
+      return {id, 'one', token, i}
     end
     note_old(i)
   end
@@ -76,7 +77,7 @@ else
   end
   if #busy == 0 or (mode == 'any' and #busy < count) then
     call('SET', keys[1], earlier and last or token) -- a repeat too, for WAIT
-    return answer({'ok', earlier or token})
+    return answer({id, 'ok', earlier or token})
   end
   if not earlier then give_back_taken() end
   for _, i in ipairs(mine) do call('DEL', keys[i + 1]) end
@@ -99,4 +100,4 @@ if marks > 0 then
     call('PEXPIRE', waiters, 5000)
   end
 end
-return answer({'busy'})
+return answer({id, 'busy'})

@@ -1,6 +1,7 @@
-/* base: helpers for all other files: error texts, clocks and waiting, begin and end of
- * a call with its hook, sets of nodes, clients beside each other. */
+/* base: helpers for all other files: error texts, clocks, begin and end of a call with
+ * its hook, sets of nodes, clients beside each other. */
 #include <poll.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,11 @@ const char *rlock_strerror(int code)
 #undef RLOCK_SENTENCE
 }
 
+const char *rlock_version(void)
+{
+    return RLOCK_VERSION;
+}
+
 int rlock_fail(struct rlock_client *c, int code, const char *fmt, ...)
 {
     va_list ap;
@@ -34,24 +40,14 @@ int rlock_fail(struct rlock_client *c, int code, const char *fmt, ...)
     va_start(ap, fmt);
     (void)vsnprintf(c->error, sizeof c->error, fmt, ap);
     va_end(ap);
-    c->garbled |= code == RLOCK_E_PROTO ? RLOCK_ALL_NODES : 0;
+    for (size_t i = 0; code == RLOCK_E_PROTO && i < c->node_ct; i++)
+        c->nodes[i].is_stale = true;
     return code;
 }
 
-static unsigned bit_of(const struct rlock_client *c, const struct rlock_node *node)
-{
-    for (size_t i = 0; i < c->node_ct; i++) {
-        if (node == &c->nodes[i])
-            return 1U << i;
-    }
-    return 0; /* a Sentinel */
-}
-
-int rlock_fail_at(struct rlock_client *c,
-                  const struct rlock_node *node,
-                  int code,
-                  const char *fmt,
-                  ...)
+/* Behind an answer that makes no sense, none is known to belong to its command. */
+int rlock_fail_at(
+    struct rlock_client *c, struct rlock_node *node, int code, const char *fmt, ...)
 {
     const struct rlock_address *at = &node->address;
     char port[16] = "";
@@ -64,7 +60,7 @@ int rlock_fail_at(struct rlock_client *c,
     va_start(ap, fmt);
     (void)vsnprintf(c->error + n, sizeof c->error - (size_t)n, fmt, ap);
     va_end(ap);
-    c->garbled |= code == RLOCK_E_PROTO ? bit_of(c, node) : 0;
+    node->is_stale = node->is_stale || code == RLOCK_E_PROTO;
     return code;
 }
 
@@ -107,13 +103,6 @@ int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms)
     return got > 0 ? got : 0;
 }
 
-bool rlock_sleep_ms(int64_t ms, int fd)
-{
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-
-    return rlock_poll(&p, 1, rlock_now_ms() + rlock_most(ms, 1)) > 0;
-}
-
 int64_t rlock_jitter_ms(int64_t most_ms)
 {
     uint32_t random = 0;
@@ -124,19 +113,6 @@ int64_t rlock_jitter_ms(int64_t most_ms)
 }
 
 /* ---- nodes ---- */
-
-void rlock_node_close(struct rlock_node *node)
-{
-    if (node->conn != NULL)
-        redisFree(node->conn); /* closes our descriptor only; nothing is sent */
-    node->conn = NULL;
-    node->ssl = NULL; /* the connection's own */
-    node->state = RLOCK_DOWN;
-    node->owed = 0;
-    node->check_at_ms = 0;
-    node->is_flushing = false;
-    node->out.size = node->sent = 0;
-}
 
 unsigned rlock_up_nodes(const struct rlock_client *c)
 {
@@ -152,7 +128,7 @@ unsigned rlock_ready_nodes(const struct rlock_client *c)
     unsigned who = rlock_up_nodes(c);
 
     for (size_t i = 0; i < c->node_ct; i++)
-        who &= c->nodes[i].owed > 0 ? ~(1U << i) : RLOCK_ALL_NODES;
+        who &= c->nodes[i].link.queued > 0 ? ~(1U << i) : RLOCK_ALL_NODES;
     return who;
 }
 
@@ -176,25 +152,53 @@ bool rlock_is_alike(const struct rlock_client *a, const struct rlock_client *b)
 
 /* ---- begin and end of a call ---- */
 
-int rlock_check_owner(struct rlock_client *c)
+/* Forks that lie between this process and the program's first one: a child in another
+ * pid namespace may have its parent's number. */
+static atomic_uint forks;
+
+static void count_fork(void)
 {
-    return c->owner == getpid() ? RLOCK_OK : rlock_fail_as(c, RLOCK_E_FORKED);
+    forks++;
 }
 
-int rlock_enter(struct rlock_client *c)
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+struct rlock_owner rlock_this_process(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    (void)pthread_once(&once, watch_forks);
+    return (struct rlock_owner){getpid(), forks};
+}
+
+bool rlock_is_owner(const struct rlock_client *c)
+{
+    return c->owner.forks == forks && c->owner.pid == getpid();
+}
+
+int rlock_check_owner(struct rlock_client *c)
+{
+    return rlock_is_owner(c) ? RLOCK_OK : rlock_fail_as(c, RLOCK_E_FORKED);
+}
+
+int64_t rlock_call_end(const struct rlock_client *c)
 {
     int64_t reply_ms = c->o.reply_ms > 0
                            ? c->o.reply_ms
                            : 3 * rlock_node_ms(c, (uint32_t)c->o.max_lease_ms);
 
-    c->limit_ms = rlock_now_ms() + c->o.connect_ms + reply_ms;
-    return rlock_check_owner(c);
+    return rlock_now_ms() + c->o.connect_ms + reply_ms;
 }
 
 int rlock_leave(struct rlock_client *c, struct rlock_event event)
 {
     if (event.code != RLOCK_OK && event.code != RLOCK_PARTIAL)
         event.granted = 0; /* the keys held are from an earlier call */
+    if (event.code > 0)
+        (void)rlock_fail_as(c, event.code);
     event.us = rlock_now_us() - event.us;
     if (c->o.on_event != NULL)
         c->o.on_event(&event, c->o.event_arg);

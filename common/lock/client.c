@@ -117,7 +117,7 @@ int rlock_open(struct rlock_client **out,
     *out = NULL;
     if (c == NULL)
         return RLOCK_E_NOMEM;
-    c->owner = getpid();
+    c->owner = rlock_this_process();
     c->cancel_fd = -1;
     if (options != NULL && !rlock_read_options(&o, sizeof o, options, options->size))
         return refuse(c, RLOCK_E_INVAL,
@@ -152,9 +152,9 @@ int rlock_copy(struct rlock_client **out, const struct rlock_client *from)
 
 int rlock_connect(struct rlock_client *c)
 {
-    int code = rlock_enter(c);
+    int code = rlock_check_owner(c);
 
-    return code == RLOCK_OK ? rlock_gather(c, true) : code;
+    return code == RLOCK_OK ? rlock_gather(c, true, rlock_call_end(c)) : code;
 }
 
 static int64_t wall_ms(void)
@@ -195,6 +195,9 @@ void rlock_disconnect(struct rlock_client *c)
 {
     for (size_t i = 0; i < RLOCK_NODES_MAX; i++)
         rlock_node_close(&c->nodes[i]);
+    if (c->scout != NULL)
+        rlock_node_close(c->scout);
+    rlock_drop_left(c);
 }
 
 void rlock_close(struct rlock_client *c)
@@ -207,6 +210,10 @@ void rlock_close(struct rlock_client *c)
         c->async_detach(c);
     for (size_t i = 0; i < RLOCK_NODES_MAX; i++)
         rlock_node_free(&c->nodes[i]);
+    rlock_drop_left(c);
+    if (c->scout != NULL)
+        rlock_node_free(c->scout);
+    free(c->scout);
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++)
         forget(*texts[i]);

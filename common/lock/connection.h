@@ -1,14 +1,20 @@
 /* connection: the lower half of the lock library: base (errors, clocks, calls), text
- * (commands and answers as bytes), tls, talk (exchanges), url, handshake, node
- * (connects one address), connect (keeps nodes up). Not installed. */
+ * (commands and answers as bytes), link (exchanges, without I/O), tls, url, handshake,
+ * socket (opens), node (drives a connection without waiting), drive (waits), locate
+ * (asks Sentinels), gather (keeps nodes up). Not installed.
+ *
+ * Every operation is a state machine that never waits: its step goes on as far as
+ * possible, and returns RLOCK_UNDER_WAY until it has its code. Steps note the time at
+ * which they want to be called again though nothing has come (rlock_want). Between
+ * two steps, rlock_drive waits for the descriptors of the nodes and for that time. */
 #ifndef LEDGERLOCK_LOCK_CONNECTION_H
 #define LEDGERLOCK_LOCK_CONNECTION_H
 
-#include <hiredis/hiredis.h>
 #include <poll.h>
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "common/lock/link.h"
 #include "common/lock/lock.h"
 #include "lua_gen.h"
 
@@ -53,24 +59,6 @@ static inline size_t rlock_count(unsigned nodes)
     return n;
 }
 
-/* ---- text: commands as Redis reads them ---- */
-
-/* A growing buffer; zero it before the first use. */
-struct rlock_text {
-    char *at;
-    size_t size, room;
-    bool is_short; /* out of memory while writing */
-};
-
-/* Begins a command of argc words; the calls below add one word each. */
-void rlock_put_command(struct rlock_text *t, size_t argc);
-void rlock_put(struct rlock_text *t, const char *word, size_t len);
-void rlock_put_word(struct rlock_text *t, const char *word);
-void rlock_put_number(struct rlock_text *t, int64_t number);
-/* Writes a whole command of words without zero bytes; the last argument is NULL. */
-void rlock_put_words(struct rlock_text *t, const char *const *words);
-void rlock_text_free(struct rlock_text *t);
-
 /* ---- nodes and clients ---- */
 
 /* The address of a server. */
@@ -80,42 +68,55 @@ struct rlock_address {
     bool is_unix, is_tls;
 };
 
-enum rlock_state { RLOCK_DOWN, RLOCK_CONNECTING, RLOCK_TLS, RLOCK_SHAKING, RLOCK_UP };
+enum rlock_state {
+    RLOCK_DOWN,
+    RLOCK_LOCATING, /* Sentinels are asked for the address */
+    RLOCK_CONNECTING,
+    RLOCK_TLS,
+    RLOCK_SHAKING,
+    RLOCK_UP
+};
 
-/* One server, its connection, and the exchange under way. */
+/* A server and its connection. */
 struct rlock_node {
     struct rlock_address address;
     enum rlock_state state;
-    redisContext *conn; /* not in RLOCK_DOWN */
-    void *ssl;          /* of the TLS handshake */
-    bool is_layered;    /* I/O goes through hiredis: TLS, or the caller's connection */
-    bool is_sentinel;   /* a Sentinel: asked for an address only */
-    bool is_asking;     /* cluster: the slot moves to it: every command needs ASKING */
-    int failure;        /* code of the last failed try to connect, */
+    redisContext *conn; /* NULL in RLOCK_DOWN and RLOCK_LOCATING, and while a Unix
+                           socket is full */
+    struct rlock_link link;
+    struct rlock_exchange shake; /* the handshake, or a check of an UP node */
+    bool is_checking;            /* the check is under way */
+    bool has_auth;               /* the first command was AUTH */
+    size_t head_ct, info_ct;     /* answers before those of INFO, and of INFO */
+    void *ssl;                   /* of the TLS handshake */
+    bool is_layered;  /* I/O goes through hiredis: TLS, or the caller's connection */
+    bool is_flushing; /* the rest waits in hiredis' own buffer */
+    bool has_more;    /* bytes wait in its TLS layer, which poll does not see */
+    bool is_sentinel; /* a Sentinel: asked for an address only */
+    bool is_asking;   /* cluster: the slot moves to it: every command needs ASKING */
+    bool is_stale;    /* not to be used for another call: closed by the next */
+    int failure;      /* code of the last failed try to connect, */
     char why[RLOCK_ERROR_MAX];     /* and its text */
     char run_id[RLOCK_RUN_ID_MAX]; /* run id of the server process; "": unknown */
     int64_t server_ahead_ms;       /* server wall clock minus local boot clock */
     int64_t grants_at_ms; /* quorum: may not grant before this, after a restart */
     int64_t began_us;     /* begin of the try to connect, */
-    int64_t until_ms;     /* and its end */
+    int64_t until_ms;     /* and its end, or that of a check */
+    int64_t again_ms;     /* time of the next try on a full Unix socket */
     int64_t asked_ms;     /* the handshake was sent */
     int64_t checked_ms;   /* last check of role, policy and clock, */
     int64_t check_at_ms;  /* and the next; 0: not checked yet */
     int64_t retry_at_ms, pause_ms; /* quorum: back-off between tries to connect */
+    int64_t trip_ms;               /* the last round trip of a script */
     unsigned redirects;            /* cluster: redirections followed in this try */
-    redisReplyObjectFunctions functions; /* hiredis' own, except for arrays: */
-    redisReplyObjectFunctions *hiredis_functions;
-    /* the exchange */
-    struct rlock_text out;
-    size_t sent;
-    bool is_flushing; /* the rest waits in hiredis' own buffer */
-    bool has_left;    /* bytes of this exchange may have reached the server */
-    size_t owed;      /* answers to earlier commands, which come first */
-    int64_t owed_since_ms;
-    size_t wanted; /* answers of this exchange: expected, and received */
-    size_t reply_ct, reply_room;
-    redisReply **replies;
-    int code; /* RLOCK_OK when all are received */
+    size_t asked;                  /* RLOCK_LOCATING: Sentinels that were asked */
+    int worst;                     /* and the worst of their codes */
+};
+
+/* A process, also one in another pid namespace. */
+struct rlock_owner {
+    pid_t pid;
+    unsigned forks;
 };
 
 enum rlock_kind { RLOCK_ONE_SERVER, RLOCK_QUORUM, RLOCK_SENTINELS, RLOCK_CLUSTER };
@@ -134,14 +135,16 @@ struct rlock_client {
     size_t prefix_len;
     char last_key[RLOCK_PREFIX_MAX + 8]; /* "<prefix>!last" */
     int db;
-    int64_t floor;    /* tokens are higher */
-    int64_t limit_ms; /* end of the present call, on the boot clock */
-    int cancel_fd;    /* a readable fd ends the present exchange; -1: none */
-    unsigned garbled; /* nodes (bits) whose answers made no sense: closed next */
+    struct rlock_node *scout;  /* connection to a Sentinel; NULL: none was needed */
+    int64_t floor;             /* tokens are higher */
+    int64_t calls;             /* scripts sent so far: their ids */
+    int64_t want_ms;           /* the steps want to be called then, */
+    int cancel_fd;             /* and when this is readable; -1: none */
     struct rlock_async *async; /* NULL: not attached; only lock_async knows the type: */
     void (*async_detach)(struct rlock_client *c);
     void (*async_forget)(struct rlock_lock *l);
-    pid_t owner;
+    redisContext *left; /* the last connection that was left to the server, or NULL */
+    struct rlock_owner owner;
     char error[RLOCK_ERROR_MAX];
 };
 
@@ -158,41 +161,36 @@ static inline size_t rlock_next(const struct rlock_client *c, unsigned nodes, si
     return i;
 }
 
-/* Milliseconds since boot. */
-int64_t rlock_now_us(void);
+int64_t rlock_now_us(void); /* since boot */
 int64_t rlock_now_ms(void);
 /* Polls until that time; 0: it is over. A time in the past: polls once. */
 int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms);
-/* Sleeps at least 1 ms in spite of signals, or until fd (-1: none) is readable: true.
- * jitter: a number from 1 to most_ms. */
-bool rlock_sleep_ms(int64_t ms, int fd);
-int64_t rlock_jitter_ms(int64_t most_ms);
-/* Sets the client's error text and returns code. rlock_fail_at: "Redis at HOST" and the
- * text; rlock_fail_as: the sentence of the code. */
+int64_t rlock_jitter_ms(int64_t most_ms); /* 1 to most_ms, at random */
+/* Sets the error text, returns code. at: "Redis at HOST" and the text; as: the code's.
+ */
 int rlock_fail(struct rlock_client *c, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 int rlock_fail_at(struct rlock_client *c,
-                  const struct rlock_node *node,
+                  struct rlock_node *node,
                   int code,
                   const char *fmt,
                   ...) __attribute__((format(printf, 4, 5)));
 int rlock_fail_as(struct rlock_client *c, int code);
-/* RLOCK_E_FORKED in a child, else RLOCK_OK. */
+/* rlock_check_owner: RLOCK_E_FORKED in a child, else RLOCK_OK. */
+struct rlock_owner rlock_this_process(void);
+bool rlock_is_owner(const struct rlock_client *c);
 int rlock_check_owner(struct rlock_client *c);
-/* Begins a call and sets its end: time to connect and to answer. Returns as
- * rlock_check_owner. */
-int rlock_enter(struct rlock_client *c);
-/* Ends a call that asked a server and began at event.us: calls the hook. Returns its
- * code. */
+/* End of a call that begins now: time to connect and to answer. */
+int64_t rlock_call_end(const struct rlock_client *c);
+/* Ends a call that began at event.us: calls the hook, returns the code. */
 int rlock_leave(struct rlock_client *c, struct rlock_event event);
 /* Later tokens are above this one, which a server gave. */
 void rlock_note_token(struct rlock_client *c, int64_t token);
-/* rlock_copy: another client with the same options, for another thread.
- * rlock_is_alike: true if both have the same url, word for word, and prefix. */
+/* copy: the same options, for another thread; is_alike: the same url, as text, and
+ * prefix. */
 int rlock_copy(struct rlock_client **out, const struct rlock_client *c);
 bool rlock_is_alike(const struct rlock_client *a, const struct rlock_client *b);
-/* Copies a caller's struct of options into ours, which is zeroed; false: it has no
- * size, or options that this library lacks. */
+/* Copies options of a caller; false: no size, or options that this library lacks. */
 bool rlock_read_options(void *to, size_t size, const void *given, size_t given_size);
 /* Fills addresses, user, password, db; returns NULL, or the reason of the failure
  * (rlock_no_memory if out of memory). */
@@ -201,30 +199,60 @@ extern const char rlock_no_memory[];
 
 /* ---- connections ---- */
 
-/* rlock_node_start begins a try to connect; rlock_node_advance continues it as far as
- * possible without waiting. It ends in RLOCK_UP or RLOCK_DOWN (with failure and the
+/* Opens a connection to the node's address: RLOCK_OK: it is there, or under way;
+ * RLOCK_BUSY: a full Unix socket, to be tried again at again_ms; or the fault. check:
+ * outcome of a connect that poll told of. wait: 0 when reads wait for at most
+ * RLOCK_TICK_MS (those through hiredis do not wait). */
+int rlock_socket_open(struct rlock_client *c, struct rlock_node *node);
+int rlock_socket_check(struct rlock_client *c, struct rlock_node *node);
+int rlock_socket_wait(const struct rlock_node *node);
+/* leave ends the writing alone: what was sent comes there, drop_left closes it. */
+void rlock_socket_leave(struct rlock_client *c, struct rlock_node *node);
+void rlock_drop_left(struct rlock_client *c);
+/* Begins a try to connect, which ends in RLOCK_UP or RLOCK_DOWN (with failure and the
  * error text). */
 void rlock_node_start(struct rlock_client *c,
                       struct rlock_node *node,
                       int64_t until_ms);
-void rlock_node_advance(struct rlock_client *c, struct rlock_node *node);
+/* Does the I/O that poll says (revents) is possible, and goes on as far as that
+ * allows. */
+void rlock_node_io(struct rlock_client *c, struct rlock_node *node, short events);
+void rlock_node_tick(struct rlock_client *c, struct rlock_node *node); /* time-outs */
 bool rlock_node_is_under_way(const struct rlock_node *node);
-/* Notes a successful handshake: the next check is due after RLOCK_CHECK_MS. */
-void rlock_node_checked(struct rlock_client *c, struct rlock_node *node);
+bool rlock_node_is_ready(const struct rlock_node *node); /* up, and owes no answer */
+/* The events that poll has to wait for before I/O can continue. */
+short rlock_node_events(const struct rlock_node *node);
+/* send: what was put into the link, as far as that is possible now. read waits for
+ * what comes, at most RLOCK_TICK_MS; drain does not. check: asks an UP node again for
+ * its role, policy and clock. */
+void rlock_node_send(struct rlock_client *c, struct rlock_node *node);
+void rlock_node_read(struct rlock_client *c, struct rlock_node *node);
+void rlock_node_drain(struct rlock_client *c, struct rlock_node *node);
+void rlock_node_checked(struct rlock_client *c, struct rlock_node *node); /* well */
+void rlock_node_check(struct rlock_client *c,
+                      struct rlock_node *node,
+                      int64_t until_ms);
 /* Closes a connection or ends a try; nothing is sent. rlock_node_fail: with a reason.
  */
 void rlock_node_close(struct rlock_node *node);
 void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code);
 void rlock_node_free(struct rlock_node *node);
-/* rlock_node_events: the events that poll has to wait for before advance or talk can
- * continue; rlock_node_ready: those that are there now. */
-short rlock_node_events(const struct rlock_node *node);
-short rlock_node_ready(const struct rlock_node *node);
-/* rlock_handshake_put writes all commands of a handshake; rlock_handshake_read reads
- * the answers: RLOCK_OK, a fault, or RLOCK_BUSY (the slot is on another node; the
- * address was changed). */
+/* The answers of INFO in a handshake or a check: rlock_info_field copies a value;
+ * false: it has none. rlock_info_check: the server may be used, else the fault;
+ * rlock_info_join: as a node of a quorum. */
+bool rlock_info_field(const struct rlock_node *node,
+                      const char *name,
+                      char *buf,
+                      size_t size);
+int rlock_info_check(struct rlock_client *c, struct rlock_node *node);
+int rlock_info_join(struct rlock_client *c, struct rlock_node *node);
+/* rlock_handshake_put writes all commands of a handshake, or of a check;
+ * rlock_handshake_read reads the answers: RLOCK_OK, a fault, or RLOCK_BUSY (the slot is
+ * on another node; the address was changed). rlock_handshake_told: code and text of an
+ * error that the server sent before it hung up; RLOCK_OK: it sent none. */
 void rlock_handshake_put(struct rlock_client *c, struct rlock_node *node);
 int rlock_handshake_read(struct rlock_client *c, struct rlock_node *node);
+int rlock_handshake_told(struct rlock_client *c, struct rlock_node *node);
 /* Quorum: the node that is the same server under another name and is up; NULL: none. */
 const struct rlock_node *rlock_twin_of(const struct rlock_client *c,
                                        const struct rlock_node *node);
@@ -234,51 +262,84 @@ const char *rlock_tls_missing(void);
  * with what poll has to wait for, RLOCK_E_TLS, RLOCK_E_UNAVAILABLE. */
 int rlock_tls_step(struct rlock_client *c, struct rlock_node *node);
 short rlock_tls_events(const struct rlock_node *node);
-/* Bytes through hiredis, never with a SIGPIPE; 0 or -1 as hiredis answers. */
+/* Bytes through hiredis, never with a SIGPIPE. write: 0 or -1 as hiredis answers;
+ * read: the number of bytes, 0 when there is none now, -1 with conn->errstr. */
 int rlock_layer_write(redisContext *conn, const char *data, size_t n, bool *is_done);
-int rlock_layer_read(redisContext *conn);
-/* Connects nodes that are not connected and waits for a majority; slower nodes continue
- * to connect meanwhile. Before a take it repeats checks that are older than a second.
- * RLOCK_OK, or the fault. */
-int rlock_gather(struct rlock_client *c, bool is_take);
+ssize_t rlock_layer_read(redisContext *conn, char *bytes, size_t size);
 /* Nodes (bits) that are up; rlock_ready_nodes: those that also owe no answers. */
 unsigned rlock_up_nodes(const struct rlock_client *c);
 unsigned rlock_ready_nodes(const struct rlock_client *c);
 /* Cluster: puts the address of the next known node into nodes[0]. */
 void rlock_next_seed(struct rlock_client *c);
-/* Cluster: follows "MOVED slot host:port" or "ASK ..."; false: it is neither. */
+/* Cluster: follows "MOVED slot host:port" or "ASK ..."; false: it is neither. The
+ * node's connection is not to be used any more. */
 bool rlock_place_follow(struct rlock_client *c,
                         struct rlock_node *node,
                         const char *error);
 /* Cluster: the prefix has a hash tag, so all keys are in one slot. */
 bool rlock_has_tag(const char *prefix);
 
-/* ---- talk: commands on connected nodes ---- */
+/* ---- locate: Sentinels ---- */
 
-/* Begins an exchange with a node; rlock_put*(&node->out) then adds its commands. */
-void rlock_talk_begin(struct rlock_node *node, size_t answers);
-/* Sends the commands and reads the answers of the nodes in `who` (bits), until all are
- * there, `enough` returns true, or the deadline. Then node->code is RLOCK_OK with
- * node->replies; RLOCK_E_UNAVAILABLE: no byte was sent; RLOCK_E_UNCERTAIN: the
- * connection failed or was too slow (a node of a quorum stays connected and owes the
- * answers); or RLOCK_E_NOMEM. */
-void rlock_talk(struct rlock_client *c,
-                unsigned who,
-                int64_t deadline_ms,
-                bool (*enough)(void *arg),
-                void *arg);
-/* Sends the commands without waiting: the node owes the answer. */
-void rlock_talk_tell(struct rlock_client *c, struct rlock_node *node);
-/* Writes or reads once, as poll says (revents). */
-void rlock_talk_step(struct rlock_client *c, struct rlock_node *node, short events);
+/* Begins to ask the Sentinels where the primary is; a step connects to it then. The try
+ * ends as that of rlock_node_start. */
+void rlock_locate_start(struct rlock_client *c,
+                        struct rlock_node *node,
+                        int64_t until_ms);
+void rlock_locate_step(struct rlock_client *c,
+                       struct rlock_node *node,
+                       int64_t limit_ms);
+
+/* ---- gather: the begin of every call ---- */
+
+/* Connects nodes that are not connected, until a majority is; slower nodes continue to
+ * connect meanwhile. Before a take it repeats checks that are older than a second. */
+struct rlock_gather {
+    bool is_take;
+    int64_t limit_ms; /* end of the call */
+    bool has_begun, had_majority;
+    size_t tries;        /* to connect */
+    int64_t began_ms;    /* and time of the begin */
+    int64_t majority_ms; /* a majority was there then; 0: not yet */
+};
+
+/* RLOCK_OK, the fault, or RLOCK_UNDER_WAY; rlock_gather waits. */
+int rlock_gather_step(struct rlock_client *c, struct rlock_gather *g);
+int rlock_gather(struct rlock_client *c, bool is_take, int64_t limit_ms);
+
+/* ---- drive ---- */
+
+/* The step wants to be called at that time. */
+static inline void rlock_want(struct rlock_client *c, int64_t when_ms)
+{
+    c->want_ms = rlock_least(c->want_ms, when_ms);
+}
+
+/* Waits for I/O of the nodes, for the time that the steps want, or until c->cancel_fd
+ * is readable. rlock_drive calls a step until it has its code, and waits in between. */
+void rlock_await(struct rlock_client *c);
+int rlock_drive(struct rlock_client *c, int (*step)(void *op), void *op);
+
+/* Commands on an UP node that are no script. rlock_link_begin with x and rlock_put*
+ * come first; rlock_ask sends them, and returns the last answer, or NULL with the fault
+ * in x.code. rlock_exchange_clear frees the answers. */
+struct rlock_ask {
+    struct rlock_client *c;
+    size_t node;
+    struct rlock_exchange x;
+    int64_t until_ms;
+};
+
+const redisReply *rlock_ask(struct rlock_ask *a, int64_t until_ms);
 /* A node's time to answer for a lease. */
 int64_t rlock_node_ms(const struct rlock_client *c, uint32_t lease_ms);
-int64_t rlock_reply_deadline(const struct rlock_client *c, int64_t reply_ms);
 /* Code of an error answer or an answer of a wrong type; its text is kept. */
 int rlock_reply_code(struct rlock_client *c,
                      struct rlock_node *node,
                      const redisReply *reply);
 bool rlock_is_error(const redisReply *reply, const char *word);
+/* Takes the id of a call from the head of a script's answer; false: it is not there. */
+bool rlock_cut_id(redisReply *reply, int64_t id);
 /* True if the script ran outside its window, and so did nothing. */
 bool rlock_is_late(const redisReply *reply);
 /* rlock_reply_number: a number, as text or integer; false: not a number.

@@ -11,12 +11,12 @@ void rlock_fill_give(struct rlock_round *r, struct rlock_node *node)
     const struct rlock_span *s = r->arg;
 
     rlock_eval(r, node, s->n + 1, 2);
-    rlock_put_span(&node->out, s);
+    rlock_put_span(&node->link.out, s);
     if (s->l->seen != NULL)
-        rlock_put(&node->out, s->l->seen, s->l->seen_len);
+        rlock_put(&node->link.out, s->l->seen, s->l->seen_len);
     else
-        rlock_put_word(&node->out, s->l->mark);
-    rlock_put_word(&node->out, s->l->seen != NULL ? "whole" : "");
+        rlock_put_word(&node->link.out, s->l->mark);
+    rlock_put_word(&node->link.out, s->l->seen != NULL ? "whole" : "");
 }
 
 static bool
@@ -117,28 +117,43 @@ size_t rlock_pick(const struct rlock_lock *l, size_t *index)
 
 /* Nodes of a quorum are told though they are too few: their grants are in the way of
  * others. */
-int rlock_give_all(struct rlock_lock *l)
+int rlock_give_all(struct rlock_lock *l, int64_t limit_ms)
 {
     bool was_valid = rlock_was_valid(l);
     struct rlock_span s = {.l = l, .index = l->table, .n = rlock_pick(l, l->table)};
     struct rlock_round r =
-        rlock_round_of(l->client, l, LUA_RELEASE, rlock_fill_give, &s);
+        rlock_round_of(l->client, l, LUA_RELEASE, limit_ms, rlock_fill_give, &s);
     int code;
 
     l->releasing = true;
-    code = rlock_gather(l->client, false);
+    code = rlock_gather(l->client, false, limit_ms);
     if (code != RLOCK_OK && code != RLOCK_E_NO_QUORUM)
         return code;
     r.enough = rlock_is_all_ours;
     rlock_round_run(&r);
-    return rlock_read_give(&r, &s, was_valid);
+    code = rlock_read_give(&r, &s, was_valid);
+    rlock_round_clear(&r);
+    return code;
+}
+
+void rlock_give_late(struct rlock_lock *l)
+{
+    struct rlock_client *c = l->client;
+    struct rlock_span s = {.l = l, .index = l->table, .n = rlock_pick(l, l->table)};
+    struct rlock_round r = rlock_round_of(c, l, LUA_RELEASE, 0, rlock_fill_give, &s);
+
+    if (c->node_ct > 1 || !c->nodes[0].is_stale)
+        return;
+    rlock_round_tell(&r, 1);
+    rlock_socket_leave(c, &c->nodes[0]);
+    rlock_node_close(&c->nodes[0]);
 }
 
 int rlock_release(struct rlock_lock *l)
 {
     struct rlock_event event = {RLOCK_EV_RELEASE, RLOCK_GONE, l->granted,
                                 .us = rlock_now_us()};
-    int code = rlock_enter(l->client);
+    int code = rlock_check_owner(l->client);
 
     if (code != RLOCK_OK)
         return code;
@@ -146,7 +161,7 @@ int rlock_release(struct rlock_lock *l)
         event.code = l->release_code;
     } else if (l->granted > 0 || l->uncertain) {
         rlock_renew_forget(l);
-        event.code = rlock_give_all(l);
+        event.code = rlock_give_all(l, rlock_call_end(l->client));
     }
     return rlock_leave(l->client, event);
 }
@@ -192,7 +207,7 @@ give_as(struct rlock_lock *l, const struct rlock_key *keys, size_t n, size_t *fr
 
     if (code == RLOCK_OK) {
         l->uncertain = true; /* all its keys that may be held */
-        code = rlock_give_all(l);
+        code = rlock_give_all(l, rlock_call_end(l->client));
     }
     for (size_t i = 0; code >= 0 && i < n; i++)
         *freed += l->slots[i].code == RLOCK_OK ? 1 : 0;
@@ -205,7 +220,7 @@ int rlock_release_dead(struct rlock_client *c,
                        size_t n,
                        size_t *freed)
 {
-    int code = rlock_enter(c);
+    int code = rlock_check_owner(c);
     struct rlock_lock *l;
 
     *freed = 0;
@@ -230,7 +245,7 @@ int rlock_force_release(struct rlock_client *c,
                         size_t value_len)
 {
     size_t freed = 0;
-    int code = rlock_enter(c);
+    int code = rlock_check_owner(c);
     struct rlock_lock *l;
 
     if (code != RLOCK_OK)

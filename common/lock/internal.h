@@ -1,7 +1,7 @@
 /* internal: the upper half of the lock library, not installed. The layers from the
  * bottom: those of connection.h and lock (the object, its names), round (one script on
- * all nodes), keep, renew, give, vote, take, wait, list, client, renewer; above them
- * lock_async. A file calls only files of lower layers. */
+ * all nodes), grant, keep, renew, give, vote, take, wait, list, client, renewer; above
+ * them lock_async. A file calls only files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
 
@@ -12,18 +12,32 @@
 /* ---- round: one script on every node, of which a majority decides; one server is a
  * majority of one. lock_async uses parts of it and of what follows. ---- */
 
+/* The script on one node. */
+struct rlock_call {
+    struct rlock_exchange x; /* of the present try */
+    int64_t sent_ms, deadline_ms;
+    int64_t id; /* of the try: its answer begins with it */
+    int tries;  /* that are over */
+    bool is_asked;
+    struct rlock_gather again; /* one server: it is connected before another try */
+    int code; /* RLOCK_UNDER_WAY, RLOCK_OK with an answer in x, or the fault */
+};
+
 struct rlock_round {
     struct rlock_client *c;
     enum lua_id script;
     unsigned allowed; /* bits: the nodes that may be asked */
     unsigned who;     /* the nodes that were asked */
     int64_t node_ms;  /* their time to answer */
+    int64_t limit_ms; /* end of the call */
     size_t keys;      /* keys in an answer, one character each */
     void (*fill)(struct rlock_round *r, struct rlock_node *node); /* see rlock_eval */
     bool (*enough)(void *round); /* NULL: all of them */
     const void *arg;
-    /* outcome: RLOCK_OK with node->replies, or the fault */
-    int codes[RLOCK_NODES_MAX];
+    bool is_urgent; /* its time is short: a slow answer need not be a dead server's */
+    bool has_begun;
+    /* outcome */
+    struct rlock_call calls[RLOCK_NODES_MAX];
     unsigned answered;
     unsigned unanswered; /* an answer was lost: the script may have run before */
     unsigned whole;      /* the node did not know the script: it is sent in full */
@@ -32,12 +46,17 @@ struct rlock_round {
 struct rlock_round rlock_round_of(struct rlock_client *c,
                                   const struct rlock_lock *l,
                                   enum lua_id script,
+                                  int64_t limit_ms,
                                   void (*fill)(struct rlock_round *r,
                                                struct rlock_node *node),
                                   const void *arg);
 /* Runs the script. A node where it certainly did not run, or may have run without an
- * answer, is asked again within the time of the call: every script may run twice. */
+ * answer, is asked again within the time of the call: every script may run twice.
+ * rlock_round_step is its step. rlock_round_clear frees the answers, and must be called
+ * before the round goes. */
 void rlock_round_run(struct rlock_round *r);
+int rlock_round_step(void *round);
+void rlock_round_clear(struct rlock_round *r);
 /* Sends it to each of these nodes, even if they owe answers, and does not wait. */
 void rlock_round_tell(struct rlock_round *r, unsigned who);
 /* For `fill`: rlock_eval begins a script call with its number of keys and arguments,
@@ -48,8 +67,9 @@ void rlock_eval(struct rlock_round *r,
                 size_t keys,
                 size_t args);
 void rlock_put_window(struct rlock_round *r, struct rlock_node *node);
-/* The characters that node i answered for the keys; NULL: no answer, or an invalid one.
- */
+/* The answer of node i; NULL: none. rlock_said: the characters that it answered for the
+ * keys; NULL: no answer, or an invalid one. */
+const redisReply *rlock_answer(const struct rlock_round *r, size_t i);
 const char *rlock_said(const struct rlock_round *r, size_t i);
 /* For `enough`: true if a majority says that every key is ours. */
 bool rlock_is_all_ours(void *round);
@@ -67,15 +87,28 @@ struct rlock_slot {
     int64_t busy_ms;
 };
 
+/* Of a lock in a renewer: in a heap, in the call under way, or lost: its on_lost is to
+ * be called, or runs. */
+enum rlock_place {
+    RLOCK_NOWHERE,
+    RLOCK_WAITING,
+    RLOCK_URGENT,
+    RLOCK_CALLED,
+    RLOCK_UNTOLD,
+    RLOCK_TOLD
+};
+
 /* A lock in a renewer, from rlock_renew until it is forgotten or its loss was told. The
  * renewer's mutex guards all of it. */
 struct rlock_renewal {
     _Atomic(struct rlock_renewer *) renewer; /* NULL: not renewed */
-    struct rlock_lock *next, **link;         /* link NULL: not in the list */
-    int64_t due_ms;                          /* time of the next renewal */
-    int64_t stop_ms;                         /* max_hold: no renewal after this time */
+    enum rlock_place place;
+    size_t at;                       /* index in its heap */
+    struct rlock_lock *next, **link; /* RLOCK_UNTOLD: in the queue */
+    int64_t due_ms;                  /* time of the next renewal */
+    int64_t stop_ms;                 /* max_hold: no renewal after this time */
     uint32_t stall_ms;
-    int code; /* of the last try: RLOCK_OK, or the fault */
+    int code; /* of the last try: RLOCK_OK, or the fault; untold: of on_lost */
 };
 
 struct rlock_lock {
@@ -162,9 +195,10 @@ void rlock_fill_take(struct rlock_round *r, struct rlock_node *node);
  * RLOCK_PARTIAL or RLOCK_BUSY with the slots (code, busy_ms) and the token filled, or a
  * fault. */
 int rlock_read_take(struct rlock_client *c,
+                    struct rlock_node *node,
                     struct rlock_take *take,
                     const redisReply *reply);
-int rlock_vote(struct rlock_lock *l, enum rlock_mode mode);
+int rlock_vote(struct rlock_lock *l, enum rlock_mode mode, int64_t limit_ms);
 /* True if a script that ended with this fault may have stopped half-way. */
 bool rlock_is_half_done(int code);
 /* rlock_note_grants: marks the keys as held whose code says so. rlock_drop_grants:
@@ -173,12 +207,13 @@ void rlock_note_grants(struct rlock_lock *l);
 void rlock_drop_grants(struct rlock_lock *l);
 /* A lock for a new acquire: its names, and a fresh nonce. */
 int rlock_prepare(struct rlock_lock *l, const struct rlock_key *keys, size_t n);
-/* An acquire within the time of the present call. */
+/* An acquire that ends at limit_ms. */
 int rlock_take_all(struct rlock_lock *l,
                    const struct rlock_key *keys,
                    size_t n,
                    enum rlock_mode mode,
-                   uint32_t lease_ms);
+                   uint32_t lease_ms,
+                   int64_t limit_ms);
 
 /* ---- extend ---- */
 
@@ -198,10 +233,11 @@ struct rlock_kept {
 };
 
 void rlock_fill_keep(struct rlock_round *r, struct rlock_node *node);
-/* rlock_read_keep reads the answers, rlock_keep asks the nodes that rlock_gather has
- * just found: RLOCK_OK if every part has its code, else the fault. */
+/* rlock_keep_round is the round of a call, and counts its keys; rlock_read_keep reads
+ * the answers: RLOCK_OK if every part has its code, else the fault. */
 int rlock_read_keep(const struct rlock_round *r, const struct rlock_kept *call);
-int rlock_keep(struct rlock_client *c, struct rlock_part *parts, size_t n);
+struct rlock_round
+rlock_keep_round(struct rlock_client *c, struct rlock_kept *call, int64_t limit_ms);
 /* Marks a lock as lost, or as held until a deadline; returns code. */
 int rlock_note_kept(struct rlock_lock *l, int code, int64_t deadline_ms);
 
@@ -215,42 +251,71 @@ size_t rlock_pick(const struct rlock_lock *l, size_t *index);
 int rlock_read_give(const struct rlock_round *r,
                     const struct rlock_span *s,
                     bool was_valid);
-/* Releases the keys of a lock that may be held, within the present call. */
-int rlock_give_all(struct rlock_lock *l);
+/* Releases the keys of a lock that may be held. */
+int rlock_give_all(struct rlock_lock *l, int64_t limit_ms);
+/* Writes the release behind an acquire that was not answered in time, into the
+ * connection that is closed then: its keys do not stay locked by nobody. */
+void rlock_give_late(struct rlock_lock *l);
 /* The token of a value "nonce|token"; 0: it is not one of ours. */
 int64_t rlock_value_token(const char *value, size_t len);
 
 /* ---- renew: a renewal reads only those members of a lock that its thread does not
  * change before rlock_renew_forget returns: names, nonce, held keys. ---- */
 
+/* Locks by time: the first is at index 0. */
+struct rlock_heap {
+    struct rlock_timed {
+        int64_t when_ms; /* a copy, since others may change the time of the lock */
+        struct rlock_lock *l;
+    } * entries;
+
+    size_t n;
+    enum rlock_place place; /* of its locks */
+};
+
 struct rlock_renewer {
     struct rlock_client *client; /* used by the renewing thread alone */
     struct rlock_renew_options o;
     int timer_fd;
-    bool has_thread;
-    pthread_t thread;      /* that renews: ours, or the one in rlock_renew_now */
-    pthread_mutex_t mutex; /* of all below */
-    pthread_cond_t idle;   /* a part is over */
-    struct rlock_lock *first;
+    bool has_thread, has_teller;
+    pthread_t thread, teller;  /* renews; calls on_lost */
+    pthread_mutex_t mutex;     /* of all below */
+    pthread_cond_t idle;       /* a call, or an on_lost, is over */
+    pthread_cond_t news;       /* for the teller */
+    size_t lock_ct, room;      /* locks in it, and for which the heaps have room */
+    struct rlock_heap waiting; /* by the time at which something is to be done */
+    struct rlock_heap urgent;  /* due, by the time at which they count as lost */
+    struct rlock_lock *untold, **last_untold;
+    const struct rlock_lock *told; /* its on_lost runs; NULL: none */
+    pthread_t told_by;
     int64_t asleep_until_ms; /* 0: awake */
     bool closing;
     unsigned failures; /* tries in a row */
-    /* Under way: rlock_renew_forget waits for the end of the exchange, or of the lock's
-     * own on_lost. The lock of a part that is over, or forgotten, is NULL. */
+
+    /* The try under way: first a connection, then a call for the parts. */
+    enum { RLOCK_RESTING, RLOCK_GATHERING, RLOCK_CALLING } stage;
+    struct rlock_gather gather;
+    int64_t began_ms;
     struct rlock_part parts[RLOCK_KEYS_MAX];
-    size_t part_ct;
-    const struct rlock_part *told; /* its on_lost runs; NULL: none, the exchange does */
+    struct rlock_kept kept;
+    struct rlock_round round;
 };
 
 /* Removes the lock from its renewer, if it has one; returns when no renewal of it is
  * under way. After that it is neither extended nor reported lost. */
 void rlock_renew_forget(struct rlock_lock *l);
-/* The calls below need the mutex. Sets the timer that the thread sleeps on; 0: never.
- */
-void rlock_renew_arm(const struct rlock_renewer *r, int64_t when_ms);
-/* Time at which rlock_renew_step has something to do; INT64_MAX: no lock is renewed.
- * rlock_renew_step reports a loss or renews the due locks. RLOCK_OK, or the fault. */
-int64_t rlock_renew_next(struct rlock_renewer *r);
+/* The calls below need the mutex. rlock_renew_step finds losses and renews due locks,
+ * without waiting: RLOCK_UNDER_WAY while a try is, else RLOCK_OK or its fault.
+ * rlock_renew_tell calls the next on_lost; false: there is none. */
 int rlock_renew_step(struct rlock_renewer *r);
+bool rlock_renew_tell(struct rlock_renewer *r);
+int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_lock *l);
+/* Puts a lock into the heaps. rlock_renew_end takes all out. */
+void rlock_renew_put(struct rlock_renewer *r, struct rlock_lock *l);
+void rlock_renew_end(struct rlock_renewer *r);
+/* Room for one more lock; false: out of memory. */
+bool rlock_heap_room(struct rlock_renewer *r);
+void rlock_heap_put(struct rlock_heap *h, struct rlock_lock *l, int64_t when_ms);
+struct rlock_lock *rlock_heap_take(struct rlock_heap *h, size_t at);
 
 #endif

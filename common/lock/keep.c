@@ -1,5 +1,6 @@
 /* keep: extends the lease of keys that are still ours, or only checks them. Extend,
  * verify and the renewer use the same call over parts. */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/lock/internal.h"
@@ -11,18 +12,18 @@ void rlock_fill_keep(struct rlock_round *r, struct rlock_node *node)
     const struct rlock_kept *call = r->arg;
 
     rlock_eval(r, node, 1 + call->keys, 2 + 3 * call->n);
-    rlock_put_word(&node->out, r->c->last_key);
+    rlock_put_word(&node->link.out, r->c->last_key);
     for (size_t i = 0; i < call->n; i++) {
         const struct rlock_lock *l = call->parts[i].l;
 
         for (size_t k = 0; (k = rlock_next_held(l, k)) < l->n; k++)
-            rlock_put_name(&node->out, l, k);
+            rlock_put_name(&node->link.out, l, k);
     }
     rlock_put_window(r, node);
     for (size_t i = 0; i < call->n; i++) {
-        rlock_put(&node->out, call->parts[i].l->mark, RLOCK_NONCE_HEX + 1);
-        rlock_put_number(&node->out, call->parts[i].ttl_ms);
-        rlock_put_number(&node->out, (int64_t)call->parts[i].l->granted);
+        rlock_put(&node->link.out, call->parts[i].l->mark, RLOCK_NONCE_HEX + 1);
+        rlock_put_number(&node->link.out, call->parts[i].ttl_ms);
+        rlock_put_number(&node->link.out, (int64_t)call->parts[i].l->granted);
     }
 }
 
@@ -63,13 +64,81 @@ static int64_t least_left(const struct rlock_round *r)
     int64_t least_ms = INT64_MAX, ms;
 
     for (size_t i = 0; (i = rlock_next(r->c, r->answered, i)) < r->c->node_ct; i++) {
-        const redisReply *reply = r->c->nodes[i].replies[0];
+        const redisReply *reply = rlock_answer(r, i);
 
         if (reply->elements == 2 && rlock_reply_number(reply->element[1], &ms) &&
             ms >= 0)
             least_ms = rlock_least(least_ms, ms);
     }
     return least_ms != INT64_MAX ? least_ms : -1;
+}
+
+/* ---- a node of a quorum that lost a key ---- */
+
+enum { UNHEARD_KEYS = 16 };
+
+/* The keys of a part that begin at `at` in the answers of a round. */
+struct loss {
+    const struct rlock_round *kept;
+    const struct rlock_part *part;
+    size_t at;
+};
+
+/* The next key that a node has lost, from i on; l->n when there is none. */
+static size_t next_lost(const struct loss *loss, const char *said, size_t i)
+{
+    const struct rlock_lock *l = loss->part->l;
+    size_t at = loss->at;
+
+    for (size_t k = 0; (k = rlock_next_held(l, k)) < l->n; k++) {
+        if ((said == NULL || said[at] == '0') && k >= i)
+            return k;
+        at++;
+    }
+    return l->n;
+}
+
+static void fill_heal(struct rlock_round *r, struct rlock_node *node)
+{
+    const struct loss *loss = r->arg;
+    const struct rlock_lock *l = loss->part->l;
+    const char *said = rlock_said(loss->kept, (size_t)(node - r->c->nodes));
+    struct rlock_text *t = &node->link.out;
+    char value[RLOCK_NONCE_SIZE + 24];
+    size_t n = 0;
+
+    for (size_t k = 0; (k = next_lost(loss, said, k)) < l->n; k++)
+        n++;
+    (void)snprintf(value, sizeof value, "%s%lld", l->mark, (long long)l->token);
+    rlock_eval(r, node, n + 1, 5);
+    rlock_put_word(t, r->c->last_key);
+    for (size_t k = 0; (k = next_lost(loss, said, k)) < l->n; k++)
+        rlock_put_name(t, l, k);
+    rlock_put_word(t, value);
+    rlock_put_number(t, loss->part->ttl_ms);
+    rlock_put_number(t, l->token);
+    rlock_put_window(r, node);
+}
+
+/* A majority has confirmed the part's keys: nodes that lost them get them back, without
+ * waiting; also one that has not answered yet, of a few keys. */
+static void
+heal(const struct rlock_round *kept, const struct rlock_part *part, size_t at)
+{
+    struct loss loss = {.kept = kept, .part = part, .at = at};
+    struct rlock_round r =
+        rlock_round_of(kept->c, part->l, LUA_HEAL, kept->limit_ms, fill_heal, &loss);
+    unsigned who = 0;
+
+    for (size_t i = 0; i < kept->c->node_ct; i++) {
+        const char *said = rlock_said(kept, i);
+
+        if (said == NULL && kept->keys > UNHEARD_KEYS)
+            continue; /* another time */
+        if (rlock_has(kept->who, i) && next_lost(&loss, said, 0) < part->l->n)
+            who |= 1U << i;
+    }
+    rlock_round_tell(&r, who);
 }
 
 int rlock_read_keep(const struct rlock_round *r, const struct rlock_kept *call)
@@ -85,21 +154,24 @@ int rlock_read_keep(const struct rlock_round *r, const struct rlock_kept *call)
     for (size_t i = 0; i < call->n; at += call->parts[i].l->granted, i++) {
         mark(&call->parts[i], opinions + at);
         call->parts[i].left_ms = least_left(r);
+        if (r->c->node_ct > 1 && call->parts[i].code == RLOCK_OK &&
+            call->parts[i].ttl_ms > 0)
+            heal(r, &call->parts[i], at);
     }
     return RLOCK_OK;
 }
 
-int rlock_keep(struct rlock_client *c, struct rlock_part *parts, size_t n)
+struct rlock_round
+rlock_keep_round(struct rlock_client *c, struct rlock_kept *call, int64_t limit_ms)
 {
-    struct rlock_kept call = {.parts = parts, .n = n};
     struct rlock_round r =
-        rlock_round_of(c, parts[0].l, LUA_KEEP, rlock_fill_keep, &call);
+        rlock_round_of(c, call->parts[0].l, LUA_KEEP, limit_ms, rlock_fill_keep, call);
 
-    for (size_t i = 0; i < n; i++)
-        call.keys += parts[i].l->granted;
+    call->keys = 0;
+    for (size_t i = 0; i < call->n; i++)
+        call->keys += call->parts[i].l->granted;
     r.enough = rlock_is_all_ours;
-    rlock_round_run(&r);
-    return rlock_read_keep(&r, &call);
+    return r;
 }
 
 /* ---- extend, verify ---- */
@@ -118,6 +190,9 @@ int rlock_note_kept(struct rlock_lock *l, int code, int64_t deadline_ms)
 static int keep(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
     struct rlock_part part = {.l = l, .ttl_ms = lease_ms};
+    struct rlock_kept call = {.parts = &part, .n = 1};
+    struct rlock_round r;
+    int64_t limit_ms = rlock_call_end(l->client);
     int64_t deadline_ms;
     int code;
 
@@ -125,11 +200,14 @@ static int keep(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
         return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is not held");
     if (l->lost)
         return rlock_fail_as(l->client, RLOCK_LOST);
-    code = rlock_gather(l->client, false);
+    code = rlock_gather(l->client, false, limit_ms);
     if (code != RLOCK_OK)
         return code;
     deadline_ms = rlock_deadline(lease_ms); /* no command was sent */
-    code = rlock_keep(l->client, &part, 1);
+    r = rlock_keep_round(l->client, &call, limit_ms);
+    rlock_round_run(&r);
+    code = rlock_read_keep(&r, &call);
+    rlock_round_clear(&r);
     if (code == RLOCK_OK) {
         *left_ms = part.left_ms;
         code = part.code;
@@ -142,7 +220,7 @@ static int keep_call(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
     struct rlock_event event = {RLOCK_EV_EXTEND, .us = rlock_now_us()};
     int64_t unused_ms;
-    int code = rlock_enter(l->client);
+    int code = rlock_check_owner(l->client);
 
     if (code == RLOCK_OK && left_ms == NULL)
         code = rlock_check_lease(l, lease_ms);

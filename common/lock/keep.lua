@@ -1,11 +1,12 @@
 -- KEYS: last token, lock ...
--- ARGV: not_before_ms, not_after_ms, then for each lock, in the order of its keys: mark ("nonce|"), ttl_ms (0: check only), how many keys
--- Lengthens the keys that carry their mark, never shortens, never makes one. Answers {one character a key: 1 ours, 0 gone,
+-- ARGV: not_before_ms, not_after_ms, then for each lock, in the order of its keys: mark ("nonce|"), ttl_ms (0: check only), how many keys;
+-- id of the call
+-- Lengthens the keys that carry their mark, never shortens, never makes one. Answers, behind the id, {one character a key: 1 ours, 0 gone,
 -- - somebody else's; the shortest time left among ours where ttl_ms is 0}; {'late'}: it ran outside of its window.
 local call, find = redis.call, string.find
 local time = call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
-if now < tonumber(ARGV[1]) or now > tonumber(ARGV[2]) then return {'late'} end
+if now < tonumber(ARGV[1]) or now > tonumber(ARGV[2]) then return {ARGV[#ARGV], 'late'} end
 call('DEL', KEYS[1] .. ':none') -- changes nothing; a demoted primary must say READONLY, not what it last knew
 
 local has_gt = redis.REDIS_VERSION_NUM ~= nil -- both came with Redis 7.0
@@ -15,7 +16,7 @@ local function lengthen(key, ttl)
 end
 
 local held, answer, least, i = call('MGET', unpack(KEYS, 2)), {}, -1, 1
-for a = 3, #ARGV, 3 do
+for a = 3, #ARGV - 1, 3 do
   local mark, ttl = ARGV[a], tonumber(ARGV[a + 1])
   for _ = 1, tonumber(ARGV[a + 2]) do
     if held[i] and find(held[i], mark, 1, true) == 1 then
@@ -32,4 +33,4 @@ for a = 3, #ARGV, 3 do
     i = i + 1
   end
 end
-return {table.concat(answer), least}
+return {ARGV[#ARGV], table.concat(answer), least}

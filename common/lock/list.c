@@ -16,9 +16,9 @@ static void fill(struct rlock_round *r, struct rlock_node *node)
     const struct step *step = r->arg;
 
     rlock_eval(r, node, 1, 2);
-    rlock_put_word(&node->out, r->c->last_key);
-    rlock_put_word(&node->out, step->cursor);
-    rlock_put_word(&node->out, step->pattern);
+    rlock_put_word(&node->link.out, r->c->last_key);
+    rlock_put_word(&node->link.out, step->cursor);
+    rlock_put_word(&node->link.out, step->pattern);
 }
 
 /* ---- one key ---- */
@@ -56,12 +56,11 @@ tell(const struct rlock_client *c, redisReply *const *key, rlock_held_fn fn, voi
 /* Reports the keys that the step found, and takes its cursor. */
 static int read_step(struct rlock_client *c,
                      struct rlock_node *node,
+                     const redisReply *reply,
                      struct step *step,
                      rlock_held_fn fn,
                      void *arg)
 {
-    const redisReply *reply = node->replies[0];
-
     if (reply->type == REDIS_REPLY_ERROR)
         return rlock_reply_code(c, node, reply);
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements % 3 != 1 ||
@@ -97,18 +96,18 @@ static int list_node(struct rlock_client *c, size_t i, rlock_held_fn fn, void *a
                                 .script = LUA_LIST,
                                 .allowed = 1U << i,
                                 .node_ms = c->o.connect_ms,
+                                .limit_ms = rlock_call_end(c), /* of this step alone */
                                 .fill = fill,
                                 .arg = &step};
 
-        code = rlock_enter(c); /* each step has its own time */
-        if (code == RLOCK_OK)
-            code = rlock_gather(c, false);
+        code = rlock_gather(c, false, r.limit_ms);
         if (code != RLOCK_OK)
             return code;
         rlock_round_run(&r);
-        code = r.codes[i];
+        code = r.calls[i].code;
         if (code == RLOCK_OK)
-            code = read_step(c, &c->nodes[i], &step, fn, arg);
+            code = read_step(c, &c->nodes[i], rlock_answer(&r, i), &step, fn, arg);
+        rlock_round_clear(&r);
     } while (code == RLOCK_OK && strcmp(step.cursor, "0") != 0);
     return code == RLOCK_E_UNCERTAIN ? RLOCK_E_UNAVAILABLE
                                      : code; /* nothing was changed */
@@ -117,10 +116,10 @@ static int list_node(struct rlock_client *c, size_t i, rlock_held_fn fn, void *a
 int rlock_list(struct rlock_client *c, rlock_held_fn fn, void *arg)
 {
     size_t listed = 0;
-    int code = rlock_enter(c);
+    int code = rlock_check_owner(c);
 
     if (code == RLOCK_OK)
-        code = rlock_gather(c, false);
+        code = rlock_gather(c, false, rlock_call_end(c));
     if (code != RLOCK_OK)
         return code;
     for (size_t i = 0; i < c->node_ct; i++) {

@@ -9,6 +9,9 @@
 
 #include "common/lock/internal.h"
 
+/* A shorter one would be over when it is granted: see rlock_deadline. */
+enum { LEASE_LEAST_MS = 3 };
+
 struct rlock_lock *rlock_new(struct rlock_client *c)
 {
     struct rlock_lock *l = calloc(1, sizeof *l);
@@ -151,8 +154,10 @@ int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms)
 {
     const struct rlock_client *c = l->client;
 
-    if (lease_ms == 0)
-        return rlock_fail(l->client, RLOCK_E_INVAL, "a lease is 1 ms or more");
+    if (lease_ms < LEASE_LEAST_MS)
+        return rlock_fail(
+            l->client, RLOCK_E_INVAL,
+            "a lease is at least 3 ms, since 2 ms of it are not counted on");
     if (c->kind == RLOCK_QUORUM && lease_ms > c->o.max_lease_ms)
         return rlock_fail(l->client, RLOCK_E_INVAL,
                           "the lease is longer than max_lease_ms");
@@ -208,7 +213,7 @@ int64_t rlock_left_ms(const struct rlock_lock *l)
     int64_t left = l->deadline_ms - rlock_now_ms();
 
     if (l->granted == 0 || l->released || l->releasing || l->lost || left <= 0 ||
-        l->client->owner != getpid())
+        !rlock_is_owner(l->client))
         return 0;
     return left;
 }

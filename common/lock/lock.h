@@ -12,14 +12,14 @@
  *         return rlock_release(l) != RLOCK_OK;
  *     }
  *
- * It ends with 1 if somebody else holds the lock, or if the lease ran out before the
- * work was done. A program that goes on calls rlock_free and rlock_close.
+ * The program ends with 1 if somebody else holds the lock, or if the lease ran out
+ * before the work was done. A program that goes on calls rlock_free and rlock_close.
  *
  * A lock is a plain string key with a time to live and the value "<nonce>|<token>", so
  * every client that follows SET key value NX PX ms excludes ours and is excluded by it.
  *
  * The library promises: while Redis keeps its data and no holder is paused beyond its
- * lease, one holder at a time. It cannot promise exclusion through pauses,
+ * lease, one holder at a time. The library cannot promise exclusion through pauses,
  * failovers and lost data. For that every acquire gets a fencing token, and the
  * resource must refuse a token lower than one it has seen. A token is
  * max(last + 1, server time in microseconds, floor + 1), below 2^53 - 2^40: tokens of
@@ -65,30 +65,30 @@ extern "C" {
 
 /* X(name, value, sentence) */
 /* clang-format off */
-#define RLOCK_CODES(X)                                                                      \
-    X(RLOCK_OK,               0, "ok")                                                      \
-    X(RLOCK_BUSY,             1, "somebody else holds it")                                  \
-    X(RLOCK_PARTIAL,          2, "some keys granted, the others are busy")                  \
-    X(RLOCK_GONE,             3, "the lease had run out before the release")                \
-    X(RLOCK_NOT_OWNER,        4, "somebody else holds it now; nothing was released")        \
-    X(RLOCK_TIMEOUT,          5, "waited as long as asked, it was busy all the time")       \
-    X(RLOCK_LOST,             6, "the lock is not ours any more")                           \
-    X(RLOCK_CANCELLED,        7, "the wait was cancelled")                                  \
-    X(RLOCK_E_UNCERTAIN,     -1, "no answer came: the command may have been carried out")   \
-    X(RLOCK_E_UNAVAILABLE,   -2, "Redis is unreachable or not ready")                       \
-    X(RLOCK_E_READONLY,      -3, "Redis is a replica and takes no writes")                  \
-    X(RLOCK_E_AUTH,          -4, "Redis refused the password or the user's rights")         \
-    X(RLOCK_E_EVICTING,      -5, "Redis may evict keys: set maxmemory-policy noeviction")   \
-    X(RLOCK_E_OOM,           -6, "Redis is out of memory and refuses writes")               \
-    X(RLOCK_E_PROTO,         -7, "Redis gave an answer that makes no sense here")           \
-    X(RLOCK_E_INVAL,         -8, "wrong argument")                                          \
-    X(RLOCK_E_NOMEM,         -9, "out of memory")                                           \
-    X(RLOCK_E_FORKED,       -10, "the client belongs to the parent process")                \
-    X(RLOCK_E_NO_QUORUM,    -11, "fewer than a majority of the nodes can answer")           \
-    X(RLOCK_E_NOT_REPLICATED, -12, "too few replicas confirmed the lock: it does not count") \
-    X(RLOCK_E_TLS,          -13, "TLS is not available in this build or failed")            \
-    X(RLOCK_E_CLUSTER,      -14, "Redis Cluster needs one hash tag in the prefix: {locks}:") \
-    X(RLOCK_E_VERSION,      -15, "Redis is older than 6.2, which the scripts need")
+#define RLOCK_CODES(X)                                                                         \
+    X(RLOCK_OK,                 0, "ok")                                                       \
+    X(RLOCK_BUSY,               1, "somebody else holds it")                                   \
+    X(RLOCK_PARTIAL,            2, "some keys granted, the others are busy")                   \
+    X(RLOCK_GONE,               3, "the lease has run out, or is renewed no more")             \
+    X(RLOCK_NOT_OWNER,          4, "somebody else holds it now; nothing was released")         \
+    X(RLOCK_TIMEOUT,            5, "waited as long as asked, it was busy all the time")        \
+    X(RLOCK_LOST,               6, "the lock is not ours any more")                            \
+    X(RLOCK_CANCELLED,          7, "the wait was cancelled")                                   \
+    X(RLOCK_E_UNCERTAIN,       -1, "no answer came: the command may have been carried out")    \
+    X(RLOCK_E_UNAVAILABLE,     -2, "Redis is unreachable or not ready")                        \
+    X(RLOCK_E_READONLY,        -3, "Redis is a replica and takes no writes")                   \
+    X(RLOCK_E_AUTH,            -4, "Redis refused the password or the user's rights")          \
+    X(RLOCK_E_EVICTING,        -5, "Redis may evict keys: set maxmemory-policy noeviction")    \
+    X(RLOCK_E_OOM,             -6, "Redis is out of memory and refuses writes")                \
+    X(RLOCK_E_PROTO,           -7, "Redis gave an answer that makes no sense here")            \
+    X(RLOCK_E_INVAL,           -8, "wrong argument")                                           \
+    X(RLOCK_E_NOMEM,           -9, "out of memory")                                            \
+    X(RLOCK_E_FORKED,         -10, "the client belongs to the parent process")                 \
+    X(RLOCK_E_NO_QUORUM,      -11, "fewer than a majority of the nodes can answer")            \
+    X(RLOCK_E_NOT_REPLICATED, -12, "too few replicas confirmed the lock: it does not count")   \
+    X(RLOCK_E_TLS,            -13, "TLS is not available in this build or failed")             \
+    X(RLOCK_E_CLUSTER,        -14, "Redis Cluster needs one hash tag in the prefix: {locks}:") \
+    X(RLOCK_E_VERSION,        -15, "Redis is older than 6.2, which the scripts need")
 
 /* clang-format on */
 
@@ -105,6 +105,9 @@ enum {
     RLOCK_PREFIX_MAX = 64,
     RLOCK_NODES_MAX = 5
 };
+
+/* A user or a password, with its end. */
+enum { RLOCK_SECRET_MAX = 4096 };
 
 /* A nonce as text, with its end. */
 enum { RLOCK_NONCE_SIZE = 33 };
@@ -132,7 +135,7 @@ struct rlock_event {
     int64_t us;     /* microseconds that the call took */
 };
 
-/* The hook. It must not call the library with this client. */
+/* The hook, which must not call the library with this client. */
 typedef void (*rlock_event_fn)(const struct rlock_event *event, void *arg);
 
 /* Returns a connected context (with your TLS, pool or credentials). The library makes
@@ -140,11 +143,19 @@ typedef void (*rlock_event_fn)(const struct rlock_event *event, void *arg);
  * A renewer calls it on its own thread. */
 typedef struct redisContext *(*rlock_connect_fn)(void *arg);
 
+/* Asked for user and password before each connection to a server (not to a Sentinel),
+ * since they may be changed meanwhile: texts of RLOCK_SECRET_MAX bytes with their end,
+ * an empty user for the default one, an empty password for no login. false: those of
+ * the options. A connection that is logged in goes on. A renewer calls it on its own
+ * thread. */
+typedef bool (*rlock_credentials_fn)(void *arg, char *user, char *password);
+
 /* clang-format off */
 /* Set size to sizeof(struct rlock_options); zero elsewhere means the default. Text is copied.
  *
  * url, one of:
- *   redis://[[user]:password@]host[:port][/db]     one server
+ *   redis://[[user]:password@]host[:port][/db]     one server (valkey, valkeys: the same
+ *                                                  as redis, rediss, here and below)
  *   rediss://[[user]:password@]host[:port][/db]    the same over TLS: certificate and host
  *                                                  name are checked (hiredis 1.0 or newer)
  *   unix://[[user]:password@]/path[?db=n]          one server on a Unix socket
@@ -184,9 +195,11 @@ struct rlock_options {
     void *connect_arg;
     rlock_event_fn on_event; /* may be NULL */
     void *event_arg;
+    rlock_credentials_fn credentials; /* may be NULL: user and password stay the same */
+    void *credentials_arg;
 };
 
-/* One name to lock: bytes, borrowed during the call. 1 to RLOCK_KEY_MAX of them; must
+/* A name to lock: bytes, borrowed during the call. 1 to RLOCK_KEY_MAX of them; must
  * not start with '!' (those are the library's own keys). */
 struct rlock_key {
     const char *name;
@@ -199,6 +212,10 @@ enum rlock_mode { RLOCK_ALL, RLOCK_ANY, RLOCK_ONE };
 
 /* The sentence of a code. */
 const char *rlock_strerror(int code);
+
+/* The version of the library that runs; RLOCK_VERSION is that of the header. */
+#define RLOCK_VERSION "0.1.0"
+const char *rlock_version(void);
 
 /* ---- client ---- */
 
@@ -224,8 +241,8 @@ RLOCK_MUST_CHECK int rlock_connect(struct rlock_client *c);
 /* Closes the connections; the next call opens new ones. */
 void rlock_disconnect(struct rlock_client *c);
 
-/* The text of the last failure, without any password; valid until the next call on the
- * client. */
+/* The text of the last failure or negative answer, without any password; valid until
+ * the next call on the client. */
 const char *rlock_error(const struct rlock_client *c);
 
 /* By how many milliseconds the server's clock was ahead of ours when it was last
@@ -255,33 +272,40 @@ void rlock_free(struct rlock_lock *l);
  * rlock_release_dead. */
 void rlock_set_nonce_copy(struct rlock_lock *l, char *copy);
 
-/* Acquires n keys (1 to RLOCK_KEYS_MAX; more, or a name twice: RLOCK_E_INVAL), with one
- * fresh nonce, one script call and one fencing token. RLOCK_OK: all granted (RLOCK_ONE:
- * one is). RLOCK_PARTIAL (RLOCK_ANY): some are. RLOCK_BUSY: none is. rlock_key_code has
- * the code of each. If an answer is lost, the call asks again with the same nonce
- * before it gives up (not in a quorum: a majority is enough). After a fault no key
- * counts as granted: keys that may be held were released if the server could be
- * reached, and else end with their lease; rlock_release may be called to try again. A
- * lock that is held already: RLOCK_E_INVAL (release or abandon it first). */
+/* Acquires n keys (1 to RLOCK_KEYS_MAX; more, a name twice, or a lease below 3 ms:
+ * RLOCK_E_INVAL), with one fresh nonce, one script call and one fencing token.
+ * RLOCK_OK: all granted (RLOCK_ONE: one is). RLOCK_PARTIAL (RLOCK_ANY): some are.
+ * RLOCK_BUSY: none is. rlock_key_code has the code of each. If an answer is lost, the
+ * call asks again with the same nonce before it gives up (not in a quorum: a majority
+ * is enough). After a fault no key counts as granted: keys that may be held were
+ * released if the server could be reached, and else end with their lease; rlock_release
+ * may be called to try again. A lock that is held already: RLOCK_E_INVAL (release or
+ * abandon it first). */
 RLOCK_MUST_CHECK int rlock_acquire(struct rlock_lock *l,
                                    const struct rlock_key *keys,
                                    size_t n,
                                    enum rlock_mode mode,
                                    uint32_t lease_ms);
 
-/* One attempt on one key, named by a C string. RLOCK_OK, RLOCK_BUSY or a fault. */
+/* An attempt on one key, named by a C string. RLOCK_OK, RLOCK_BUSY or a fault. */
 RLOCK_MUST_CHECK int
 rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms);
 
+/* The same, waiting: see rlock_acquire_wait. */
+RLOCK_MUST_CHECK int
+rlock_lock(struct rlock_lock *l, const char *name, uint32_t lease_ms, uint32_t wait_ms);
+
 /* Tries until everything wanted is granted (RLOCK_ANY, RLOCK_ONE: at least one key), or
- * wait_ms have passed: RLOCK_TIMEOUT, or the fault that lasted until then. Faults that
+ * wait_ms have passed: RLOCK_TIMEOUT, or the fault that lasted until then. wait_ms 0: a
+ * single try with the time of rlock_acquire. No try begins that has less time than the
+ * last round trip took. Faults that
  * pass (unreachable, no answer, a replica, no quorum) do not end the wait; others end
  * it at once. cancel_fd: a readable descriptor ends the wait with RLOCK_CANCELLED (an
- * attempt under way ends within its limits first); -1: none. A release of the first
- * busy key (RLOCK_ANY, RLOCK_ONE: of one of the first 16) wakes the waiter, but not in
- * a quorum. The wake-up is only a hint: the waiter also tries by itself, at the latest
- * when the holder's lease ends. There is no queue: the first attempt after a release
- * gets the key. */
+ * attempt under way ends within its limits first); 0 or below: none. A release of the
+ * first busy key (RLOCK_ANY, RLOCK_ONE: of one of the first 16) wakes the waiter, but
+ * not in a quorum. The wake-up is only a hint: the waiter also tries by itself, at the
+ * latest when the holder's lease ends. There is no queue: the first attempt after a
+ * release gets the key. */
 RLOCK_MUST_CHECK int rlock_acquire_wait(struct rlock_lock *l,
                                         const struct rlock_key *keys,
                                         size_t n,
@@ -290,10 +314,11 @@ RLOCK_MUST_CHECK int rlock_acquire_wait(struct rlock_lock *l,
                                         uint32_t wait_ms,
                                         int cancel_fd);
 
-/* Extends the lease of all granted keys, counted from now. It never shortens a lease
- * and never creates a key. RLOCK_OK; RLOCK_LOST (for good: at least one granted key is
- * no longer ours, and its rlock_key_code is RLOCK_LOST); a fault, after which the keys
- * are held as before. */
+/* Extends the lease of all granted keys, counted from now. The call never shortens a
+ * lease and never creates a key, but on a server of a quorum that lost it while a
+ * majority has it. RLOCK_OK; RLOCK_LOST (for good: at least one granted
+ * key is no longer ours, and its rlock_key_code is RLOCK_LOST); a fault, after which
+ * the keys are held as before. */
 RLOCK_MUST_CHECK int rlock_extend(struct rlock_lock *l, uint32_t lease_ms);
 
 /* Asks Redis if all granted keys are still ours: RLOCK_OK with the shortest time that
@@ -306,7 +331,7 @@ RLOCK_MUST_CHECK int rlock_verify(struct rlock_lock *l, int64_t *left_ms);
  * the same code. After a fault the call may be repeated; keys that a try without an
  * answer deleted count as ours if the same server process answers. From the first try
  * on rlock_valid is false, and rlock_extend and rlock_verify return RLOCK_E_INVAL. */
-RLOCK_MUST_CHECK int rlock_release(struct rlock_lock *l);
+int rlock_release(struct rlock_lock *l);
 
 /* Forgets the held keys without a command to the server: they end with their lease. */
 void rlock_abandon(struct rlock_lock *l);
@@ -323,8 +348,9 @@ int64_t rlock_key_busy_ms(const struct rlock_lock *l, size_t i);
 /* Number of keys granted and not released. */
 size_t rlock_granted(const struct rlock_lock *l);
 
-/* The fencing token of all its keys, fixed at acquire; 0 when that granted nothing. It
- * stays after a release, for a journal; rlock_abandon and the next acquire end it. */
+/* The fencing token of all its keys, fixed at acquire; 0 when that granted nothing. The
+ * token stays after a release, for a journal; rlock_abandon and the next acquire end
+ * it. */
 int64_t rlock_token(const struct rlock_lock *l);
 
 /* Local questions, no I/O. left: milliseconds until the lease ends, counted from before
@@ -336,14 +362,15 @@ bool rlock_valid(const struct rlock_lock *l, uint32_t margin_ms);
 
 /* ---- renewal ---- */
 
-/* Called once for each lock that was lost while it was renewed, on the renewer's thread
- * or inside rlock_renew_now. If Redis could not be reached, up to an eighth of the
- * lease (at most a second) is still left. rlock_valid is false from now on. code is
- * RLOCK_LOST: keys are gone or somebody else's (see rlock_key_code); RLOCK_GONE:
- * renewal has stopped (no progress, max_hold, or the process stood still) and the lease
- * runs out; < 0: the fault of the last renewal. It may release, abandon and free the
- * lock if no other thread uses its client meanwhile. It must not close the renewer, nor
- * wait for a thread that calls the library for this lock. */
+/* Called once for each lock that was lost while it was renewed, on a thread that does
+ * nothing else, so no renewal waits for it, or inside rlock_renew_now. If Redis could
+ * not be reached, up to an eighth of the lease (at most a second) is still left.
+ * rlock_valid is false from now on. code is RLOCK_LOST: keys are gone or somebody
+ * else's (see rlock_key_code); RLOCK_GONE: renewal has stopped (no progress, max_hold,
+ * or the process stood still) and the lease runs out; < 0: the fault of the last
+ * renewal. The callback may release, abandon and free the lock if no other thread uses
+ * its client meanwhile. The callback must not close the renewer, nor wait for a thread
+ * that calls the library for this lock. */
 typedef void (*rlock_lost_fn)(struct rlock_lock *l, int code, void *arg);
 
 struct rlock_renew_options {
@@ -355,7 +382,8 @@ struct rlock_renew_options {
         no_thread; /* an event loop calls rlock_renew_due and rlock_renew_now instead */
 };
 
-/* Starts the renewer: one thread with its own connection, made from c's options. One
+/* Starts the renewer: a thread with its own connection, made from c's options, and a
+ * thread for on_lost. A
  * renewer serves the locks of any clients with the same prefix and the same url, word
  * for word (or the same connect and connect_arg), each from its own thread. Must be
  * closed before c, and before a lock of it is freed by another thread. options may be
@@ -369,7 +397,7 @@ void rlock_renewer_close(struct rlock_renewer *r);
 
 /* Renews l until it is released, abandoned, lost, or rlock_renew_stop. stall_ms:
  * renewal stops when rlock_progress was not called for so long (0: no limit).
- * max_hold_ms: renewal stops so long from now (0: ten leases). A fault does not stop
+ * max_hold_ms: renewal stops so long from now (0: no limit). A fault does not stop
  * it: it is tried again until shortly before the local deadline. A released lock is
  * never extended and never reported as lost: rlock_release and rlock_renew_stop wait
  * for a renewal under way (one command, ended by its deadline). The lock may be used
@@ -420,10 +448,10 @@ RLOCK_MUST_CHECK int rlock_release_dead(struct rlock_client *c,
                                         size_t n,
                                         size_t *freed);
 
-/* Calls fn for every key under the prefix except the library's own, in no order. It
- * scans in small steps, each within the limits above; a key may be reported twice while
- * the server's table grows. fn must not call the library with this client. A quorum is
- * listed node by node: a key is reported once for each node that has it. */
+/* Calls fn for every key under the prefix except the library's own, in no order. The
+ * call scans in small steps, each within the limits above; a key may be reported twice
+ * while the server's table grows. fn must not call the library with this client. A
+ * quorum is listed node by node: a key is reported once for each node that has it. */
 RLOCK_MUST_CHECK int rlock_list(struct rlock_client *c, rlock_held_fn fn, void *arg);
 
 /* Deletes a key of the holder that rlock_list told of, by its value (in a quorum, on

@@ -1,15 +1,47 @@
-/* node: connects to an address without waiting: socket, TLS, handshake. */
+/* node: drives the connection to an address without waiting: socket, TLS, handshake,
+ * then commands and answers. */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 
 #include "common/lock/connection.h"
 
 /* Back-off between tries to connect to a node of a quorum. */
 enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000 };
+
+/* A node that owes an answer that nobody waits for longer than this counts as dead. */
+enum { OWED_MOST_MS = 1000 };
+
+/* Most reads from the TLS layer at once. */
+enum { READS_MAX = 16 };
+
+/* A node that could not be checked again for so long is connected anew. */
+enum { CHECK_LATE_MS = 10000 };
+
+bool rlock_node_is_under_way(const struct rlock_node *node)
+{
+    return node->state != RLOCK_UP && node->state != RLOCK_DOWN;
+}
+
+bool rlock_node_is_ready(const struct rlock_node *node)
+{
+    return node->state == RLOCK_UP && node->link.queued == 0;
+}
+
+/* ---- the end of a connection ---- */
+
+void rlock_node_close(struct rlock_node *node)
+{
+    rlock_link_close(&node->link);
+    if (node->conn != NULL)
+        redisFree(node->conn); /* closes our descriptor only; nothing is sent */
+    node->conn = NULL;
+    node->ssl = NULL; /* the connection's own */
+    node->state = RLOCK_DOWN;
+    node->check_at_ms = 0;
+    node->is_flushing = node->has_more = false;
+    node->is_checking = node->is_stale = false;
+}
 
 void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code)
 {
@@ -25,138 +57,140 @@ void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code)
         c->node_ct == 1 ? 0 : rlock_now_ms() + rlock_jitter_ms(node->pause_ms);
 }
 
-/* ---- a new connection ---- */
-
-/* Longest valid array: an acquire with every key busy, or a step of a scan. hiredis
- * alone would allocate any length that the server announces. */
-enum { ELEMENTS_MAX = 1 << 16 };
-
-#if HIREDIS_MAJOR >= 1
-typedef size_t element_ct;
-#else
-typedef int element_ct;
-#endif
-
-static void *make_array(const redisReadTask *task, element_ct elements)
+void rlock_node_free(struct rlock_node *node)
 {
-    const struct rlock_node *node = task->privdata;
-
-    if (elements > ELEMENTS_MAX)
-        return NULL;
-    return node->hiredis_functions->createArray(task, elements);
-}
-
-/* Limits the lengths of arrays, and closes the descriptor on exec. */
-static void adopt(struct rlock_node *node)
-{
-    redisReader *reader = node->conn->reader;
-
-    node->hiredis_functions = reader->fn;
-    node->functions = *reader->fn;
-    node->functions.createArray = make_array;
-    reader->fn = &node->functions;
-    reader->privdata = node;
-    (void)fcntl(node->conn->fd, F_SETFD, FD_CLOEXEC);
-}
-
-/* ---- steps: RLOCK_OK, RLOCK_BUSY (not yet), or the fault that ends the try ---- */
-
-/* Reads block for at most a tick; each write is non-blocking by its flag. Connections
- * that go through hiredis never block. */
-static int set_waiting(const struct rlock_node *node)
-{
-    static const struct timeval tick = {0, RLOCK_TICK_MS * 1000};
-    int fd = node->conn->fd;
-    int flags = fcntl(fd, F_GETFL);
-    int wanted = node->is_layered ? flags | O_NONBLOCK : flags & ~O_NONBLOCK;
-
-    if (flags < 0 || fcntl(fd, F_SETFL, wanted) != 0)
-        return -1;
-    return node->is_layered
-               ? 0
-               : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
-}
-
-static int shake(struct rlock_client *c, struct rlock_node *node)
-{
-    if (set_waiting(node) != 0)
-        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": %s", strerror(errno));
-    node->state = RLOCK_SHAKING;
-    rlock_handshake_put(c, node);
-    if (!node->out.is_short)
-        return RLOCK_OK;
-    node->out.is_short = false;
-    return rlock_fail_as(c, RLOCK_E_NOMEM);
-}
-
-static int begin(struct rlock_client *c, struct rlock_node *node)
-{
-    const struct rlock_address *a = &node->address;
-    bool is_handed_in = c->o.connect != NULL;
-
-    if (is_handed_in)
-        node->conn = c->o.connect(c->o.connect_arg);
-    else
-        node->conn = a->is_unix ? redisConnectUnixNonBlock(a->host)
-                                : redisConnectNonBlock(a->host, a->port);
-    if (node->conn == NULL && is_handed_in)
-        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE,
-                             ": the program has no connection for it");
-    if (node->conn == NULL)
-        return rlock_fail_as(c, RLOCK_E_NOMEM);
-    if (node->conn->err != 0)
-        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": %s", node->conn->errstr);
-    adopt(node);
-    node->state = RLOCK_CONNECTING;
-    node->is_layered = a->is_tls;
-    if (!is_handed_in)
-        return RLOCK_OK;
-    node->is_layered = HIREDIS_MAJOR >= 1; /* older versions have no layers */
-    node->conn->flags &= ~REDIS_BLOCK;
-    return shake(c, node);
-}
-
-void rlock_node_start(struct rlock_client *c, struct rlock_node *node, int64_t until_ms)
-{
-    int code;
-
     rlock_node_close(node);
-    node->until_ms = until_ms;
-    node->began_us = rlock_now_us();
-    code = begin(c, node);
-    if (code != RLOCK_OK)
-        rlock_node_fail(c, node, code);
+    rlock_exchange_clear(&node->shake);
+    rlock_link_free(&node->link);
 }
 
-static int check_socket(struct rlock_client *c, struct rlock_node *node)
-{
-    int error = 0;
-    socklen_t size = sizeof error;
-
-    if (rlock_node_ready(node) == 0)
-        return RLOCK_BUSY;
-    if (getsockopt(node->conn->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-        error = errno;
-    if (error != 0)
-        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": %s", strerror(error));
-    if (!node->address.is_tls)
-        return shake(c, node);
-    node->state = RLOCK_TLS;
-    return RLOCK_OK;
-}
-
-/* A connection that ends before its first byte: over TLS, servers that ask for a client
- * certificate end it so. One that we were connected to before does not ask. */
-static int failure_of(struct rlock_client *c, const struct rlock_node *node)
+/* Code of a connection that ends in its handshake. Over TLS, servers that ask for a
+ * client certificate end it before its first byte; a server that we were connected to
+ * before does not ask. */
+static int failure_of(struct rlock_client *c, struct rlock_node *node)
 {
     char words[RLOCK_ERROR_MAX];
+    int told = rlock_handshake_told(c, node);
 
+    if (told != RLOCK_OK)
+        return told;
     if (!node->address.is_tls || node->is_sentinel || c->o.tls_cert != NULL ||
         node->run_id[0] != '\0')
         return RLOCK_E_UNAVAILABLE;
     (void)memcpy(words, c->error, sizeof words);
     return rlock_fail(c, RLOCK_E_TLS,
                       "%.150s (it may want a client certificate: tls_cert)", words);
+}
+
+/* Ends the connection: a late answer must not be taken for the next one. */
+static void broke(struct rlock_client *c, struct rlock_node *node, const char *why)
+{
+    int code = why == rlock_no_memory ? RLOCK_E_NOMEM : RLOCK_E_UNAVAILABLE;
+
+    /* the reason may be text of the context: use it before that is freed */
+    (void)rlock_fail_at(c, node, 0, ": %s", why);
+    if (node->state == RLOCK_SHAKING)
+        rlock_node_fail(c, node,
+                        code == RLOCK_E_UNAVAILABLE ? failure_of(c, node) : code);
+    else
+        rlock_node_close(node);
+}
+
+/* ---- bytes ---- */
+
+static bool is_writing(const struct rlock_node *node)
+{
+    return node->link.sent < node->link.out.size || node->is_flushing;
+}
+
+static ssize_t receive(struct rlock_node *node, char *bytes, size_t size, int flags)
+{
+    return node->is_layered ? rlock_layer_read(node->conn, bytes, size)
+                            : recv(node->conn->fd, bytes, size, flags);
+}
+
+/* Poll does not see data buffered in the TLS layer, so such a read goes on until none
+ * is left; but not for ever, of a server that sends without end. */
+static void read_some(struct rlock_client *c, struct rlock_node *node, int flags)
+{
+    char bytes[16384];
+    const char *why = NULL;
+    ssize_t n;
+    int reads = 0;
+
+    do {
+        n = receive(node, bytes, sizeof bytes, flags);
+        if (n > 0)
+            why = rlock_link_feed(&node->link, bytes, (size_t)n);
+    } while (why == NULL && n > 0 && node->is_layered && ++reads < READS_MAX);
+    node->has_more = n > 0 && node->is_layered;
+    if (n < 0 && !node->is_layered && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n < 0)
+        why = node->is_layered ? node->conn->errstr : strerror(errno);
+    else if (n == 0 && !node->is_layered)
+        why = "Server closed the connection";
+    if (why != NULL)
+        broke(c, node, why);
+}
+
+static void write_some(struct rlock_client *c, struct rlock_node *node)
+{
+    struct rlock_link *k = &node->link;
+    const char *why = NULL;
+    bool is_done = true;
+    size_t left;
+    const char *data = rlock_link_out(k, &left);
+    ssize_t n;
+
+    if (node->is_layered) {
+        rlock_link_sent(k, left); /* some bytes may have left */
+        if (rlock_layer_write(node->conn, data, left, &is_done) != REDIS_OK)
+            why = node->conn->errstr;
+        node->is_flushing = !is_done;
+    } else {
+        n = send(node->conn->fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n > 0)
+            rlock_link_sent(k, (size_t)n);
+        else if (errno != EAGAIN && errno != EINTR)
+            why = strerror(errno);
+    }
+    if (why != NULL && !node->is_layered)
+        read_some(c, node, MSG_DONTWAIT); /* the server may have told its reason */
+    if (why != NULL && node->conn != NULL)
+        broke(c, node, why);
+}
+
+void rlock_node_send(struct rlock_client *c, struct rlock_node *node)
+{
+    if (node->link.out.is_short) {
+        rlock_node_close(node); /* the server may have half a command */
+        (void)rlock_fail_as(c, RLOCK_E_NOMEM);
+    } else if (node->conn != NULL) {
+        write_some(c, node); /* the buffer nearly always has room: no poll before */
+    }
+}
+
+short rlock_node_events(const struct rlock_node *node)
+{
+    if (node->state == RLOCK_CONNECTING)
+        return POLLOUT;
+    if (node->state == RLOCK_TLS)
+        return rlock_tls_events(node);
+    return (short)(is_writing(node) ? POLLIN | POLLOUT : POLLIN);
+}
+
+/* ---- the handshake, and a check ---- */
+
+static int shake(struct rlock_client *c, struct rlock_node *node)
+{
+    if (rlock_socket_wait(node) != 0)
+        return rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": %s", strerror(errno));
+    node->state = RLOCK_SHAKING;
+    rlock_handshake_put(c, node);
+    if (node->link.out.is_short)
+        return rlock_fail_as(c, RLOCK_E_NOMEM);
+    return RLOCK_OK;
 }
 
 void rlock_node_checked(struct rlock_client *c, struct rlock_node *node)
@@ -171,49 +205,141 @@ void rlock_node_checked(struct rlock_client *c, struct rlock_node *node)
     node->check_at_ms = node->checked_ms + RLOCK_CHECK_MS;
 }
 
-static int read_handshake(struct rlock_client *c, struct rlock_node *node)
+void rlock_node_check(struct rlock_client *c, struct rlock_node *node, int64_t until_ms)
 {
-    int code;
+    node->is_checking = true;
+    node->until_ms = until_ms;
+    rlock_handshake_put(c, node);
+    rlock_node_send(c, node);
+}
 
-    rlock_talk_step(c, node, rlock_node_ready(node));
-    if (node->conn == NULL) /* it failed, or was closed */
-        return failure_of(c, node);
-    if (node->code != RLOCK_OK)
-        return RLOCK_BUSY;
-    code = rlock_handshake_read(c, node);
+static void read_handshake(struct rlock_client *c, struct rlock_node *node)
+{
+    int code = rlock_handshake_read(c, node);
+
+    node->is_checking = false;
     if (code == RLOCK_OK)
         rlock_node_checked(c, node);
     else if (code == RLOCK_BUSY) /* elsewhere */
         rlock_node_start(c, node, node->until_ms);
-    return code;
+    else
+        rlock_node_fail(c, node, code);
 }
 
-bool rlock_node_is_under_way(const struct rlock_node *node)
+/* The answers of a handshake or a check that are all there. */
+static void settle(struct rlock_client *c, struct rlock_node *node)
 {
-    return node->state != RLOCK_UP && node->state != RLOCK_DOWN;
+    if ((node->state == RLOCK_SHAKING || node->is_checking) &&
+        node->shake.code == RLOCK_OK)
+        read_handshake(c, node);
 }
 
-void rlock_node_advance(struct rlock_client *c, struct rlock_node *node)
+void rlock_node_read(struct rlock_client *c, struct rlock_node *node)
 {
-    enum rlock_state before;
+    read_some(c, node, 0);
+    settle(c, node);
+}
+
+void rlock_node_drain(struct rlock_client *c, struct rlock_node *node)
+{
+    read_some(c, node, MSG_DONTWAIT);
+    settle(c, node);
+}
+
+/* ---- steps ---- */
+
+/* Opens the connection; what was handed in is connected already. */
+static void begin(struct rlock_client *c, struct rlock_node *node)
+{
+    int code = rlock_socket_open(c, node);
+
+    if (code == RLOCK_OK && c->o.connect != NULL)
+        code = shake(c, node);
+    if (code < 0)
+        rlock_node_fail(c, node, code);
+}
+
+void rlock_node_start(struct rlock_client *c, struct rlock_node *node, int64_t until_ms)
+{
+    rlock_node_close(node);
+    node->until_ms = until_ms;
+    node->began_us = rlock_now_us();
+    begin(c, node);
+}
+
+/* Connects further: RLOCK_OK, RLOCK_BUSY (not yet), or the fault. */
+static int connect_further(struct rlock_client *c, struct rlock_node *node)
+{
     int code = RLOCK_OK;
 
-    do {
-        before = node->state;
-        if (before == RLOCK_CONNECTING)
-            code = check_socket(c, node);
-        else if (before == RLOCK_TLS)
-            code = rlock_tls_step(c, node);
-        else if (before == RLOCK_SHAKING)
-            code = read_handshake(c, node);
-        if (before == RLOCK_TLS && code == RLOCK_OK)
-            code = shake(c, node);
+    if (node->state == RLOCK_CONNECTING) {
+        code = rlock_socket_check(c, node);
+        if (code == RLOCK_OK && node->address.is_tls)
+            node->state = RLOCK_TLS;
+    }
+    if (code == RLOCK_OK && node->state == RLOCK_TLS)
+        code = rlock_tls_step(c, node);
+    return code == RLOCK_OK ? shake(c, node) : code;
+}
+
+void rlock_node_io(struct rlock_client *c, struct rlock_node *node, short events)
+{
+    bool may_write = is_writing(node) && (events & (POLLIN | POLLOUT)) == POLLOUT;
+
+    if (node->state == RLOCK_CONNECTING || node->state == RLOCK_TLS) {
+        int code = connect_further(c, node);
+
         if (code < 0)
             rlock_node_fail(c, node, code);
-    } while (node->state != before && rlock_node_is_under_way(node));
-    if (!rlock_node_is_under_way(node) || rlock_now_ms() < node->until_ms)
+    } else if (may_write) {
+        write_some(c, node);
+    } else if ((events & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        rlock_node_drain(c, node);
+    }
+}
+
+/* The end of a check that was not answered in time. A node of a quorum that is slower
+ * than a majority is checked another time. */
+static void end_check(struct rlock_client *c, struct rlock_node *node, int64_t now_ms)
+{
+    if (c->node_ct == 1 || now_ms - node->checked_ms > CHECK_LATE_MS) {
+        broke(c, node, "no answer in time");
         return;
-    code = rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": no %s in time",
-                         node->state == RLOCK_SHAKING ? "answer" : "connection");
+    }
+    rlock_link_forget(&node->link, &node->shake);
+    node->is_checking = false;
+    node->check_at_ms = now_ms + RLOCK_CHECK_MS;
+}
+
+static void end_try(struct rlock_client *c, struct rlock_node *node)
+{
+    int code = rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": no %s in time",
+                             node->state == RLOCK_SHAKING ? "answer" : "connection");
+
     rlock_node_fail(c, node, code);
+}
+
+void rlock_node_tick(struct rlock_client *c, struct rlock_node *node)
+{
+    int64_t now_ms = rlock_now_ms();
+    bool is_limited = rlock_node_is_under_way(node) || node->is_checking;
+
+    if (is_limited && now_ms >= node->until_ms && node->is_checking)
+        end_check(c, node, now_ms);
+    else if (is_limited && now_ms >= node->until_ms)
+        end_try(c, node);
+    else if (is_limited)
+        rlock_want(c, node->until_ms);
+    if (node->state == RLOCK_CONNECTING && node->conn == NULL) {
+        if (now_ms >= node->again_ms)
+            begin(c, node);
+        rlock_want(c, node->again_ms);
+    }
+    if (node->state != RLOCK_UP || !rlock_link_owes(&node->link))
+        return;
+    if (now_ms - node->link.heard_ms > OWED_MOST_MS)
+        rlock_node_fail(c, node,
+                        rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE, ": too slow"));
+    else
+        rlock_want(c, node->link.heard_ms + OWED_MOST_MS + 1);
 }

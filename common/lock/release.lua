@@ -1,6 +1,6 @@
--- KEYS: last token, lock ...  ARGV: mark ("nonce|"), how: '' or 'whole'
+-- KEYS: last token, lock ...  ARGV: mark ("nonce|"), how: '' or 'whole', id of the call
 -- Deletes the keys whose value begins with the mark, or with 'whole' is the mark (empty: a key of another type, too), and
--- pushes one wake-up for each that is waited for. Answers one character a key: 1 deleted, 0 gone, - somebody else's.
+-- pushes one wake-up for each that is waited for. Answers, behind the id, one character a key: 1 deleted, 0 gone, - somebody else's.
 local call, find, prefix = redis.call, string.find, string.sub(KEYS[1], 1, -6) -- the first key is <prefix>!last
 local held = call('MGET', unpack(KEYS, 2))
 local mark, whole, first, mine, base, answer, alike = ARGV[1], ARGV[2] == 'whole', held[1], {}, 0, {}, true
@@ -42,4 +42,4 @@ if #mine > base and call('EXISTS', prefix .. '!waiters') == 1 then
     end
   end
 end
-return table.concat(answer)
+return {ARGV[3], table.concat(answer)}

@@ -1,20 +1,19 @@
-/* renew: the locks of a renewer. Renews all that are due or nearly due in one call, and
- * reports a loss before the lease has ended. */
-#include <sys/timerfd.h>
-#include <unistd.h>
-
+/* renew: the locks of a renewer. Renews all that are due or nearly due in one call, the
+ * most urgent first, and finds losses before the lease has ended. */
 #include "common/lock/internal.h"
 
 enum {
     NEVER_LEFT_MS = 1000,
     LEAST_TRY_MS = 10,
     PAUSE_LEAST_MS = 5,
-    PAUSE_MOST_MS = 250
+    PAUSE_MOST_MS = 250,
+    ENOUGH_MS = 100,
+    SHORT_CALLS = 8 /* with the time of so many short calls left, a lock joins none */
 };
 
 /* ---- times of one lock ---- */
 
-static int64_t interval_ms(const struct rlock_renewer *r, const struct rlock_lock *l)
+int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_lock *l)
 {
     if (r->o.interval_ms == 0)
         return rlock_most(l->lease_ms / 3, 1);
@@ -35,286 +34,317 @@ static bool may_renew(const struct rlock_lock *l, int64_t now_ms)
            (l->renewal.stall_ms == 0 || now_ms - l->progress_ms < l->renewal.stall_ms);
 }
 
-/* Half of the time that the most urgent lock has left, so that one more try fits. */
-static int64_t time_for_a_try(const struct rlock_renewer *r)
-{
-    int64_t first_ms = INT64_MAX;
+/* ---- the heaps ---- */
 
-    for (const struct rlock_lock *l = r->first; l != NULL; l = l->renewal.next)
-        first_ms = rlock_least(first_ms, give_up_ms(l));
-    return rlock_most((first_ms - rlock_now_ms()) / 2, LEAST_TRY_MS);
+void rlock_renew_put(struct rlock_renewer *r, struct rlock_lock *l)
+{
+    rlock_heap_put(&r->waiting, l, rlock_least(l->renewal.due_ms, give_up_ms(l)));
 }
 
-/* ---- the list ---- */
-
-static void link_in(struct rlock_renewer *r, struct rlock_lock *l)
+/* The teller calls its on_lost. */
+static void lose(struct rlock_renewer *r, struct rlock_lock *l, int code)
 {
-    l->renewal.next = r->first;
-    l->renewal.link = &r->first;
-    if (r->first != NULL)
-        r->first->renewal.link = &l->renewal.next;
-    r->first = l;
+    l->lost = true;
+    l->renewal.code = code;
+    l->renewal.place = RLOCK_UNTOLD;
+    l->renewal.next = NULL;
+    l->renewal.link = r->last_untold;
+    *r->last_untold = l;
+    r->last_untold = &l->renewal.next;
+    (void)pthread_cond_signal(&r->news);
 }
 
-static void unlink_from(struct rlock_lock *l)
+static void unlink_untold(struct rlock_renewer *r, struct rlock_lock *l)
 {
-    if (l->renewal.link == NULL)
-        return;
     *l->renewal.link = l->renewal.next;
     if (l->renewal.next != NULL)
         l->renewal.next->renewal.link = l->renewal.link;
-    l->renewal.link = NULL;
+    else
+        r->last_untold = l->renewal.link;
+    l->renewal.place = RLOCK_NOWHERE;
 }
 
-static struct rlock_part *part_of(struct rlock_renewer *r, const struct rlock_lock *l)
+/* By the fault of the last try, or of a connection that is not there yet. */
+static void lose_late(struct rlock_renewer *r, struct rlock_lock *l, int64_t now_ms)
 {
-    for (size_t i = 0; i < r->part_ct; i++) {
-        if (r->parts[i].l == l)
-            return &r->parts[i];
+    bool is_waiting = r->stage == RLOCK_GATHERING && may_renew(l, now_ms);
+    int fault = r->client->node_ct > 1 ? RLOCK_E_NO_QUORUM : RLOCK_E_UNAVAILABLE;
+
+    if (l->renewal.code < 0)
+        fault = l->renewal.code;
+    lose(r, l, is_waiting || l->renewal.code < 0 ? fault : RLOCK_GONE);
+}
+
+/* Finds losses, and the locks that are due. A lock without progress, or past max_hold,
+ * is seen again but not renewed. The holder itself may have extended a lock. */
+static void find_due(struct rlock_renewer *r, int64_t now_ms)
+{
+    while (r->waiting.n > 0 && r->waiting.entries[0].when_ms <= now_ms) {
+        struct rlock_lock *l = rlock_heap_take(&r->waiting, 0);
+        bool is_due = l->renewal.due_ms <= now_ms;
+
+        if (give_up_ms(l) <= now_ms) {
+            lose_late(r, l, now_ms);
+        } else if (is_due && may_renew(l, now_ms)) {
+            rlock_heap_put(&r->urgent, l, give_up_ms(l));
+        } else {
+            if (is_due)
+                l->renewal.due_ms = now_ms + rlock_renew_interval(r, l);
+            rlock_renew_put(r, l);
+        }
     }
-    return NULL;
-}
+    while (r->urgent.n > 0 && r->urgent.entries[0].when_ms <= now_ms) {
+        struct rlock_lock *l = rlock_heap_take(&r->urgent, 0);
 
-/* ---- the calls of a holder ---- */
-
-static int refusal(const struct rlock_renewer *r, struct rlock_lock *l)
-{
-    int code = rlock_check_owner(l->client);
-
-    if (code != RLOCK_OK)
-        return code;
-    if (r->client->owner != getpid())
-        return rlock_fail_as(l->client, RLOCK_E_FORKED);
-    if (l->granted == 0 || l->released || l->releasing)
-        return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is not held");
-    if (!rlock_valid(l, 0))
-        return rlock_fail_as(l->client, RLOCK_LOST);
-    if (l->renewal.renewer != NULL)
-        return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is renewed already");
-    if (!rlock_is_alike(l->client, r->client))
-        return rlock_fail(l->client, RLOCK_E_INVAL,
-                          "the renewer is of another url or prefix");
-    return RLOCK_OK;
-}
-
-int rlock_renew(struct rlock_renewer *r,
-                struct rlock_lock *l,
-                uint32_t stall_ms,
-                uint32_t max_hold_ms)
-{
-    int64_t hold_ms = max_hold_ms != 0 ? max_hold_ms : 10 * (int64_t)l->lease_ms;
-    int code = refusal(r, l);
-
-    if (code != RLOCK_OK)
-        return code;
-    rlock_progress(l);
-    l->renewal.stall_ms = stall_ms;
-    l->renewal.stop_ms = l->progress_ms + hold_ms;
-    l->renewal.code = RLOCK_OK;
-    /* counted from the acquire, not from now */
-    l->renewal.due_ms = l->deadline_ms - l->lease_ms + interval_ms(r, l);
-    l->renewal.renewer = r;
-    (void)pthread_mutex_lock(&r->mutex);
-    link_in(r, l);
-    if (l->renewal.due_ms < r->asleep_until_ms) {
-        r->asleep_until_ms = l->renewal.due_ms;
-        rlock_renew_arm(r, l->renewal.due_ms);
+        if (give_up_ms(l) <= now_ms)
+            lose_late(r, l, now_ms);
+        else
+            rlock_heap_put(&r->urgent, l, give_up_ms(l));
     }
-    (void)pthread_mutex_unlock(&r->mutex);
-    return RLOCK_OK;
 }
 
-/* Does nothing in a child of fork, where nobody could unlock the mutex. on_lost may
+/* ---- the end of a renewal ---- */
+
+/* Takes a lock out that is not in a call. */
+static void leave(struct rlock_renewer *r, struct rlock_lock *l)
+{
+    enum rlock_place place = l->renewal.place;
+
+    if (place == RLOCK_WAITING)
+        (void)rlock_heap_take(&r->waiting, l->renewal.at);
+    else if (place == RLOCK_URGENT)
+        (void)rlock_heap_take(&r->urgent, l->renewal.at);
+    else if (place == RLOCK_UNTOLD)
+        unlink_untold(r, l);
+    else if (place == RLOCK_TOLD)
+        r->told = NULL;
+    r->lock_ct -= place != RLOCK_NOWHERE ? 1 : 0;
+    l->renewal.renewer = NULL;
+    l->renewal.place = RLOCK_NOWHERE;
+}
+
+static bool is_told_by_us(const struct rlock_renewer *r)
+{
+    return r->told != NULL && pthread_equal(r->told_by, pthread_self()) != 0;
+}
+
+/* Does nothing in a child of fork, where nobody could unlock the mutex. An on_lost may
  * forget its lock or any other, and cannot wait for itself; another thread waits for
  * the on_lost of this lock alone. */
 void rlock_renew_forget(struct rlock_lock *l)
 {
     struct rlock_renewer *r = l->renewal.renewer;
-    struct rlock_part *part;
 
-    if (r == NULL || l->client->owner != getpid())
+    if (r == NULL || !rlock_is_owner(l->client))
         return;
     (void)pthread_mutex_lock(&r->mutex);
     l->renewal.renewer = NULL;
-    unlink_from(l);
-    while ((part = part_of(r, l)) != NULL) {
-        if (pthread_equal(r->thread, pthread_self()) != 0 ||
-            (r->told != NULL && r->told != part))
-            part->l = NULL;
-        else
-            (void)pthread_cond_wait(&r->idle, &r->mutex);
-    }
+    while (l->renewal.place == RLOCK_CALLED ||
+           (l->renewal.place == RLOCK_TOLD && !is_told_by_us(r)))
+        (void)pthread_cond_wait(&r->idle, &r->mutex);
+    leave(r, l);
     (void)pthread_mutex_unlock(&r->mutex);
 }
 
-void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l)
-{
-    if (l->renewal.renewer == r)
-        rlock_renew_forget(l);
-}
+/* ---- losses; the mutex is unlocked during on_lost ---- */
 
-void rlock_progress(struct rlock_lock *l)
+bool rlock_renew_tell(struct rlock_renewer *r)
 {
-    l->progress_ms = rlock_now_ms();
-}
+    struct rlock_lock *l = r->untold;
+    int code;
 
-/* ---- a round; the mutex is unlocked during I/O and on_lost ---- */
-
-/* Afterwards the lock may be gone: on_lost may free it. */
-static void tell(struct rlock_renewer *r, struct rlock_part *part, int code)
-{
-    r->told = part;
-    unlink_from(part->l);
-    part->l->lost = true;
+    if (l == NULL)
+        return false;
+    code = l->renewal.code;
+    unlink_untold(r, l);
+    l->renewal.place = RLOCK_TOLD;
+    r->told = l;
+    r->told_by = pthread_self();
     (void)pthread_mutex_unlock(&r->mutex);
     if (r->o.on_lost != NULL)
-        r->o.on_lost(part->l, code, r->o.arg);
+        r->o.on_lost(l, code, r->o.arg);
     (void)pthread_mutex_lock(&r->mutex);
-    if (part->l != NULL)
-        part->l->renewal.renewer = NULL;
-    part->l = NULL;
-    (void)pthread_cond_broadcast(&r->idle);
-}
-
-static void end_parts(struct rlock_renewer *r)
-{
-    r->part_ct = 0;
+    if (r->told == l) /* else it was forgotten, and may be freed */
+        leave(r, l);
     r->told = NULL;
+    (void)pthread_cond_broadcast(&r->idle);
+    return true;
 }
 
-/* Collects the locks that are due, and behind them those that nearly are: such locks
- * join the round, so that later all are due together. A lock for which the call has no
- * room stays due. */
-static void collect(struct rlock_renewer *r)
+/* ---- a try: a connection, then a call for the locks that are due; the mutex is
+ * unlocked while the client is used ---- */
+
+/* The last round trip, to the slowest node. */
+static int64_t trip_ms(const struct rlock_renewer *r)
 {
-    int64_t now_ms = rlock_now_ms();
-    size_t keys = 0;
+    int64_t most_ms = 0;
 
-    for (int nearly = 0; nearly <= 1; nearly++) {
-        for (struct rlock_lock *l = r->first; l != NULL; l = l->renewal.next) {
-            int64_t early_ms = l->renewal.due_ms - now_ms;
-            bool is_wanted = may_renew(l, now_ms) &&
-                             (nearly ? early_ms > 0 && early_ms <= interval_ms(r, l) / 2
-                                     : early_ms <= 0);
+    for (size_t i = 0; i < r->client->node_ct; i++)
+        most_ms = rlock_most(most_ms, r->client->nodes[i].trip_ms);
+    return most_ms;
+}
 
-            if (!is_wanted || keys + l->granted > RLOCK_KEYS_MAX)
-                continue;
-            r->parts[r->part_ct++] =
-                (struct rlock_part){.l = l,
-                                    .ttl_ms = l->lease_ms,
-                                    .deadline_ms = rlock_deadline(l->lease_ms)};
-            keys += l->granted;
-        }
+/* Half of the time that the most urgent lock has left, so that one more try fits; but
+ * time for two round trips, if it has that much. */
+static int64_t time_for_a_try(const struct rlock_renewer *r, int64_t now_ms)
+{
+    int64_t left_ms = r->urgent.entries[0].when_ms - now_ms;
+
+    return rlock_most(rlock_most(left_ms / 2, rlock_least(left_ms, 2 * trip_ms(r))),
+                      LEAST_TRY_MS);
+}
+
+static void add_part(struct rlock_renewer *r, struct rlock_heap *h)
+{
+    struct rlock_lock *l = rlock_heap_take(h, 0);
+
+    l->renewal.place = RLOCK_CALLED;
+    r->parts[r->kept.n++] = (struct rlock_part){
+        .l = l, .ttl_ms = l->lease_ms, .deadline_ms = rlock_deadline(l->lease_ms)};
+    r->kept.keys += l->granted;
+}
+
+static bool has_room(const struct rlock_renewer *r, const struct rlock_lock *l)
+{
+    return r->kept.keys + l->granted <= RLOCK_KEYS_MAX;
+}
+
+/* Collects the most urgent of the locks that are due. If the call must be short for
+ * their sake, the others make a call of their own, which then has its time; else the
+ * locks join that are nearly due, so that later all are due together. */
+static void collect(struct rlock_renewer *r, int64_t now_ms, int64_t ms, bool is_short)
+{
+    r->kept = (struct rlock_kept){.parts = r->parts};
+    while (r->urgent.n > 0) {
+        const struct rlock_timed *first = &r->urgent.entries[0];
+
+        if (!has_room(r, first->l) ||
+            (r->kept.n > 0 && is_short && first->when_ms - now_ms > SHORT_CALLS * ms))
+            return;
+        add_part(r, &r->urgent);
+    }
+    while (r->waiting.n > 0 && !is_short) {
+        const struct rlock_lock *l = r->waiting.entries[0].l;
+
+        if (!has_room(r, l) || !may_renew(l, now_ms) ||
+            l->renewal.due_ms - now_ms > rlock_renew_interval(r, l) / 2)
+            return;
+        add_part(r, &r->waiting);
     }
 }
 
-static void
-settle(const struct rlock_renewer *r, const struct rlock_part *part, int64_t began_ms)
+/* A lock that was forgotten meanwhile is neither extended nor lost. */
+static void settle(struct rlock_renewer *r, const struct rlock_part *part)
 {
     struct rlock_lock *l = part->l;
     int64_t have_ms = l->deadline_ms;
     int64_t pause_ms =
         rlock_most(rlock_least(l->lease_ms / 20, PAUSE_MOST_MS), PAUSE_LEAST_MS);
 
-    l->renewal.code = part->code;
-    if (part->code != RLOCK_OK) {
-        /* The first failure may be a stale connection: the next try is at once. */
-        l->renewal.due_ms = rlock_now_ms() + (r->failures <= 1 ? 0 : pause_ms);
+    if (part->code == RLOCK_LOST)
+        l->lost = true;
+    if (part->code == RLOCK_LOST && l->renewal.renewer != NULL) {
+        lose(r, l, RLOCK_LOST);
         return;
     }
+    l->renewal.code = part->code;
+    l->renewal.due_ms = r->began_ms + rlock_renew_interval(r, l);
+    if (part->code < 0) /* the first failure may be a stale connection: again at once */
+        l->renewal.due_ms = rlock_now_ms() + (r->failures <= 1 ? 0 : pause_ms);
     /* the holder itself may have extended it further */
-    while (have_ms < part->deadline_ms &&
+    while (part->code == RLOCK_OK && have_ms < part->deadline_ms &&
            !atomic_compare_exchange_weak(&l->deadline_ms, &have_ms, part->deadline_ms))
         continue;
-    l->renewal.due_ms = began_ms + interval_ms(r, l);
+    rlock_renew_put(r, l);
 }
 
-/* First all that are not lost, so that their releases wait for no on_lost. */
-static void settle_all(struct rlock_renewer *r, int64_t began_ms)
+static int end_try(struct rlock_renewer *r, int code)
 {
-    for (size_t i = 0; i < r->part_ct; i++) {
-        struct rlock_part *part = &r->parts[i];
-        bool is_forgotten = part->l == NULL || part->l->renewal.renewer == NULL;
-
-        if (part->l != NULL && part->code == RLOCK_LOST)
-            part->l->lost = true;
-        if (!is_forgotten && part->code == RLOCK_LOST)
-            continue;
-        if (!is_forgotten)
-            settle(r, part, began_ms);
-        part->l = NULL;
+    r->stage = RLOCK_RESTING;
+    r->failures = code < 0 ? r->failures : 0;
+    for (size_t i = 0; i < r->kept.n; i++) {
+        if (code != RLOCK_OK)
+            r->parts[i].code = code;
+        settle(r, &r->parts[i]);
     }
     (void)pthread_cond_broadcast(&r->idle);
-    for (size_t i = 0; i < r->part_ct; i++) {
-        if (r->parts[i].l != NULL)
-            tell(r, &r->parts[i], RLOCK_LOST);
-    }
-    end_parts(r);
-}
-
-/* A release waits for a renewal under way, but never for a connection. */
-static int attempt(struct rlock_renewer *r)
-{
-    struct rlock_client *c = r->client;
-    int64_t ms = rlock_least(time_for_a_try(r), c->o.connect_ms);
-    int64_t began_ms;
-    int code;
-
-    r->failures++;
-    (void)pthread_mutex_unlock(&r->mutex);
-    c->limit_ms = rlock_now_ms() + ms;
-    code = rlock_gather(c, false);
-    (void)pthread_mutex_lock(&r->mutex);
-    began_ms = rlock_now_ms();
-    ms = rlock_least(time_for_a_try(r), rlock_node_ms(c, (uint32_t)c->o.max_lease_ms));
-    collect(r);
-    if (code == RLOCK_OK && r->part_ct > 0) {
-        (void)pthread_mutex_unlock(&r->mutex);
-        c->limit_ms = began_ms + ms;
-        code = rlock_keep(c, r->parts, r->part_ct);
-        (void)pthread_mutex_lock(&r->mutex);
-    }
-    r->failures = code < 0 ? r->failures : 0;
-    for (size_t i = 0; i < r->part_ct; i++)
-        r->parts[i].code = code != RLOCK_OK ? code : r->parts[i].code;
-    settle_all(r, began_ms);
     return code;
 }
 
-/* A lock without progress, or past max_hold, is checked again but not renewed. */
-int64_t rlock_renew_next(struct rlock_renewer *r)
+/* A release waits for a call under way, but never for a connection. */
+static int begin_call(struct rlock_renewer *r, int code)
 {
-    int64_t now_ms = rlock_now_ms();
-    int64_t next_ms = INT64_MAX;
+    struct rlock_client *c = r->client;
+    int64_t node_ms = rlock_node_ms(c, (uint32_t)c->o.max_lease_ms);
+    int64_t enough_ms = SHORT_CALLS * trip_ms(r) + ENOUGH_MS; /* nearly always */
+    int64_t ms;
 
-    for (struct rlock_lock *l = r->first; l != NULL; l = l->renewal.next) {
-        if (l->renewal.due_ms <= now_ms && !may_renew(l, now_ms))
-            l->renewal.due_ms = now_ms + interval_ms(r, l);
-        next_ms = rlock_least(next_ms, rlock_least(l->renewal.due_ms, give_up_ms(l)));
+    r->began_ms = rlock_now_ms();
+    find_due(r, r->began_ms);
+    r->kept.n = 0;
+    if (r->urgent.n > 0) {
+        ms = time_for_a_try(r, r->began_ms);
+        collect(r, r->began_ms, ms, ms < rlock_least(node_ms, enough_ms));
     }
-    return next_ms;
+    if (code != RLOCK_OK || r->kept.n == 0)
+        return end_try(r, code);
+    r->stage = RLOCK_CALLING;
+    r->round = rlock_keep_round(c, &r->kept, r->began_ms + rlock_least(ms, node_ms));
+    r->round.is_urgent = true;
+    return RLOCK_UNDER_WAY;
+}
+
+static void begin_try(struct rlock_renewer *r, int64_t now_ms)
+{
+    int64_t most_ms = r->client->o.connect_ms;
+    int64_t ms = rlock_most(time_for_a_try(r, now_ms), most_ms / 4);
+
+    r->failures++;
+    r->stage = RLOCK_GATHERING;
+    r->gather = (struct rlock_gather){.limit_ms = now_ms + rlock_least(ms, most_ms)};
 }
 
 int rlock_renew_step(struct rlock_renewer *r)
 {
-    struct rlock_lock *l = r->first;
     int64_t now_ms = rlock_now_ms();
+    int code = RLOCK_UNDER_WAY;
 
-    while (l != NULL && give_up_ms(l) > now_ms)
-        l = l->renewal.next;
-    if (l == NULL)
-        return attempt(r);
-    r->parts[r->part_ct++] = (struct rlock_part){.l = l};
-    tell(r, &r->parts[0], l->renewal.code < 0 ? l->renewal.code : RLOCK_GONE);
-    end_parts(r);
-    return RLOCK_OK;
+    find_due(r, now_ms);
+    if (r->stage == RLOCK_RESTING && r->urgent.n == 0)
+        return RLOCK_OK;
+    if (r->stage == RLOCK_RESTING)
+        begin_try(r, now_ms);
+    if (r->stage == RLOCK_GATHERING) {
+        (void)pthread_mutex_unlock(&r->mutex);
+        code = rlock_gather_step(r->client, &r->gather);
+        (void)pthread_mutex_lock(&r->mutex);
+        if (code != RLOCK_UNDER_WAY)
+            code = begin_call(r, code);
+    }
+    if (r->stage == RLOCK_CALLING) {
+        (void)pthread_mutex_unlock(&r->mutex);
+        code = rlock_round_step(&r->round);
+        if (code != RLOCK_UNDER_WAY) {
+            code = rlock_read_keep(&r->round, &r->kept);
+            rlock_round_clear(&r->round);
+        }
+        (void)pthread_mutex_lock(&r->mutex);
+        if (code != RLOCK_UNDER_WAY)
+            code = end_try(r, code);
+    }
+    return code;
 }
 
-/* On the boot clock: after a suspend the losses are reported at once. */
-void rlock_renew_arm(const struct rlock_renewer *r, int64_t when_ms)
+void rlock_renew_end(struct rlock_renewer *r)
 {
-    struct itimerspec at = {
-        .it_value = {.tv_sec = when_ms / 1000, .tv_nsec = when_ms % 1000 * 1000000}};
-
-    (void)timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    if (r->stage == RLOCK_CALLING) {
+        rlock_round_clear(&r->round);
+        (void)end_try(r, RLOCK_E_UNAVAILABLE);
+    }
+    while (r->waiting.n > 0)
+        leave(r, r->waiting.entries[0].l);
+    while (r->urgent.n > 0)
+        leave(r, r->urgent.entries[0].l);
+    while (r->untold != NULL)
+        leave(r, r->untold);
 }

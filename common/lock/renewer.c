@@ -1,5 +1,5 @@
-/* renewer: opening and closing a renewer, and its thread, which sleeps until a lock is
- * due. */
+/* renewer: opening and closing a renewer; its threads, of which the first renews and
+ * the other calls on_lost, which may take its time; the calls of a holder. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
@@ -7,25 +7,115 @@
 
 #include "common/lock/internal.h"
 
+/* Sets the timer that the thread sleeps on, on the boot clock: after a suspend the
+ * losses are reported at once. 0: never. */
+static void arm(const struct rlock_renewer *r, int64_t when_ms)
+{
+    struct itimerspec at = {
+        .it_value = {.tv_sec = when_ms / 1000, .tv_nsec = when_ms % 1000 * 1000000}};
+
+    (void)timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* Time at which a step has something to do, 0: now; INT64_MAX: no lock is renewed. */
+static int64_t next_step(const struct rlock_renewer *r)
+{
+    if (r->urgent.n > 0 || r->untold != NULL)
+        return 0;
+    return r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
+}
+
 /* False in a child of fork: the thread does not exist there, and nobody could unlock
  * the mutex. */
 static bool is_ours(const struct rlock_renewer *r)
 {
-    return r->client->owner == getpid();
+    return rlock_is_owner(r->client);
 }
 
-/* ---- the thread ---- */
+/* ---- the calls of a holder ---- */
 
+static int refusal(const struct rlock_renewer *r, struct rlock_lock *l)
+{
+    int code = rlock_check_owner(l->client);
+
+    if (code != RLOCK_OK)
+        return code;
+    if (!rlock_is_owner(r->client))
+        return rlock_fail_as(l->client, RLOCK_E_FORKED);
+    if (l->granted == 0 || l->released || l->releasing)
+        return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is not held");
+    if (!rlock_valid(l, 0))
+        return rlock_fail_as(l->client, RLOCK_LOST);
+    if (l->renewal.renewer != NULL)
+        return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is renewed already");
+    if (!rlock_is_alike(l->client, r->client))
+        return rlock_fail(l->client, RLOCK_E_INVAL,
+                          "the renewer is of another url or prefix");
+    return RLOCK_OK;
+}
+
+int rlock_renew(struct rlock_renewer *r,
+                struct rlock_lock *l,
+                uint32_t stall_ms,
+                uint32_t max_hold_ms)
+{
+    int code = refusal(r, l);
+    int64_t next_ms;
+    bool has_room;
+
+    if (code != RLOCK_OK)
+        return code;
+    rlock_progress(l);
+    l->renewal.stall_ms = stall_ms;
+    l->renewal.stop_ms = max_hold_ms != 0 ? l->progress_ms + max_hold_ms : INT64_MAX;
+    l->renewal.code = RLOCK_OK;
+    /* counted from the acquire, not from now */
+    l->renewal.due_ms = l->deadline_ms - l->lease_ms + rlock_renew_interval(r, l);
+    (void)pthread_mutex_lock(&r->mutex);
+    has_room = rlock_heap_room(r);
+    if (has_room) {
+        l->renewal.renewer = r;
+        r->lock_ct++;
+        rlock_renew_put(r, l);
+        next_ms = r->waiting.entries[0].when_ms;
+        if (next_ms < r->asleep_until_ms) {
+            r->asleep_until_ms = next_ms;
+            arm(r, next_ms);
+        }
+    }
+    (void)pthread_mutex_unlock(&r->mutex);
+    return has_room ? RLOCK_OK : rlock_fail_as(l->client, RLOCK_E_NOMEM);
+}
+
+void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l)
+{
+    if (l->renewal.renewer == r)
+        rlock_renew_forget(l);
+}
+
+void rlock_progress(struct rlock_lock *l)
+{
+    l->progress_ms = rlock_now_ms();
+}
+
+/* ---- the threads ---- */
+
+/* Sleeps until that time, or I/O of a try under way; the timer may be set anew. */
 static void sleep_until(struct rlock_renewer *r, int64_t when_ms)
 {
+    bool is_resting = r->stage == RLOCK_RESTING;
+    struct pollfd timer = {.fd = r->timer_fd, .events = POLLIN};
     uint64_t count;
     ssize_t n;
 
-    rlock_renew_arm(r, when_ms != INT64_MAX ? when_ms : 0);
+    arm(r, when_ms != INT64_MAX ? when_ms : 0);
     r->asleep_until_ms = when_ms;
     (void)pthread_mutex_unlock(&r->mutex);
-    n = read(r->timer_fd, &count,
-             sizeof count); /* until it fires; it may be set anew */
+    if (is_resting)
+        (void)poll(&timer, 1, -1);
+    else
+        rlock_await(r->client);
+    n = read(r->timer_fd, &count, sizeof count); /* it does not wait */
     (void)n;
     (void)pthread_mutex_lock(&r->mutex);
     r->asleep_until_ms = 0;
@@ -34,30 +124,62 @@ static void sleep_until(struct rlock_renewer *r, int64_t when_ms)
 static void *run(void *renewer)
 {
     struct rlock_renewer *r = renewer;
+    struct rlock_client *c = r->client;
 
+    c->cancel_fd = r->timer_fd;
     (void)pthread_mutex_lock(&r->mutex);
     while (!r->closing) {
-        int64_t next_ms = rlock_renew_next(r);
+        c->want_ms = INT64_MAX;
+        if (rlock_renew_step(r) == RLOCK_UNDER_WAY) {
+            int64_t heap_ms =
+                r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
 
-        if (next_ms > rlock_now_ms())
-            sleep_until(r, next_ms);
-        else
-            (void)rlock_renew_step(r);
+            sleep_until(r, rlock_least(c->want_ms, heap_ms));
+        } else if (r->urgent.n == 0) {
+            sleep_until(r,
+                        r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX);
+        }
     }
     (void)pthread_mutex_unlock(&r->mutex);
     return NULL;
 }
 
+static void *tell(void *renewer)
+{
+    struct rlock_renewer *r = renewer;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    while (!r->closing) {
+        if (!rlock_renew_tell(r))
+            (void)pthread_cond_wait(&r->news, &r->mutex);
+    }
+    (void)pthread_mutex_unlock(&r->mutex);
+    return NULL;
+}
+
+static void end_threads(struct rlock_renewer *r)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    r->closing = true;
+    arm(r, 1); /* at once */
+    (void)pthread_cond_broadcast(&r->news);
+    (void)pthread_mutex_unlock(&r->mutex);
+    (void)pthread_join(r->thread, NULL);
+    if (r->has_teller)
+        (void)pthread_join(r->teller, NULL);
+}
+
 /* Blocks all signals: they are for the threads of the program. */
-static bool start_thread(struct rlock_renewer *r)
+static bool start_threads(struct rlock_renewer *r)
 {
     sigset_t all, before;
 
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     r->has_thread = pthread_create(&r->thread, NULL, run, r) == 0;
+    r->has_teller = r->has_thread && pthread_create(&r->teller, NULL, tell, r) == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return r->has_thread;
+    return r->has_teller;
 }
 
 /* ---- open and close ---- */
@@ -84,8 +206,12 @@ int rlock_renewer_open(struct rlock_renewer **out,
     r->o = o;
     (void)pthread_mutex_init(&r->mutex, NULL);
     (void)pthread_cond_init(&r->idle, NULL);
-    r->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
-    if (r->timer_fd < 0 || (!r->o.no_thread && !start_thread(r))) {
+    (void)pthread_cond_init(&r->news, NULL);
+    r->waiting.place = RLOCK_WAITING;
+    r->urgent.place = RLOCK_URGENT;
+    r->last_untold = &r->untold;
+    r->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (r->timer_fd < 0 || (!r->o.no_thread && !start_threads(r))) {
         rlock_renewer_close(r);
         return rlock_fail(c, RLOCK_E_NOMEM,
                           "no descriptor or no thread for the renewer");
@@ -94,31 +220,25 @@ int rlock_renewer_open(struct rlock_renewer **out,
     return RLOCK_OK;
 }
 
-static void end_thread(struct rlock_renewer *r)
-{
-    (void)pthread_mutex_lock(&r->mutex);
-    r->closing = true;
-    rlock_renew_arm(r, 1); /* at once */
-    (void)pthread_mutex_unlock(&r->mutex);
-    (void)pthread_join(r->thread, NULL);
-}
-
 void rlock_renewer_close(struct rlock_renewer *r)
 {
     if (r == NULL)
         return;
     if (is_ours(r)) {
         if (r->has_thread)
-            end_thread(r);
-        while (r->first != NULL)
-            rlock_renew_forget(r->first);
+            end_threads(r);
+        rlock_renew_end(r);
         (void)pthread_mutex_destroy(&r->mutex);
         (void)pthread_cond_destroy(&r->idle);
+        (void)pthread_cond_destroy(&r->news);
     }
     (void)close(r->timer_fd);
     /* a fork while the thread was awake has copied a client in use */
-    if (is_ours(r) || !r->has_thread || r->asleep_until_ms != 0)
+    if (is_ours(r) || !r->has_thread ||
+        (r->asleep_until_ms != 0 && r->stage == RLOCK_RESTING))
         rlock_close(r->client);
+    free(r->waiting.entries);
+    free(r->urgent.entries);
     free(r);
 }
 
@@ -133,7 +253,7 @@ int64_t rlock_renew_due(const struct rlock_renewer *renewer)
     if (!is_ours(r))
         return -1;
     (void)pthread_mutex_lock(&r->mutex);
-    next_ms = rlock_renew_next(r);
+    next_ms = next_step(r);
     (void)pthread_mutex_unlock(&r->mutex);
     return next_ms == INT64_MAX ? -1 : rlock_most(next_ms - rlock_now_ms(), 0);
 }
@@ -148,12 +268,19 @@ int rlock_renew_now(struct rlock_renewer *r)
     if (r->has_thread)
         return RLOCK_E_INVAL;
     (void)pthread_mutex_lock(&r->mutex);
-    if (r->part_ct > 0)
+    if (r->told != NULL)
         code = RLOCK_E_INVAL; /* on_lost calls it */
-    else
-        r->thread = pthread_self();
-    while (code == RLOCK_OK && rlock_renew_next(r) <= now_ms)
-        code = rlock_renew_step(r);
+    while (code == RLOCK_OK && next_step(r) <= now_ms) {
+        r->client->want_ms = INT64_MAX;
+        while ((code = rlock_renew_step(r)) == RLOCK_UNDER_WAY) {
+            (void)pthread_mutex_unlock(&r->mutex);
+            rlock_await(r->client);
+            (void)pthread_mutex_lock(&r->mutex);
+            r->client->want_ms = INT64_MAX;
+        }
+        while (rlock_renew_tell(r))
+            continue;
+    }
     (void)pthread_mutex_unlock(&r->mutex);
     return code;
 }

@@ -5,26 +5,28 @@
 
 int rlock_tell_all(struct rlock_client *c, const char *const *words)
 {
-    int code = rlock_enter(c);
-    unsigned up;
+    int64_t limit_ms = rlock_call_end(c);
+    int code = rlock_check_owner(c);
 
     if (code == RLOCK_OK)
-        code = rlock_gather(c, false);
+        code = rlock_gather(c, false, limit_ms);
     if (code != RLOCK_OK)
         return code;
-    up = rlock_ready_nodes(c);
-    for (size_t i = 0; (i = rlock_next(c, up, i)) < c->node_ct; i++) {
-        rlock_talk_begin(&c->nodes[i], 1);
-        rlock_put_words(&c->nodes[i].out, words);
-    }
-    rlock_talk(c, up, c->limit_ms, NULL, NULL);
-    for (size_t i = 0; (i = rlock_next(c, up, i)) < c->node_ct; i++) {
+    for (size_t i = 0; i < c->node_ct; i++) {
         struct rlock_node *node = &c->nodes[i];
+        struct rlock_ask ask = {.c = c, .node = i};
+        const redisReply *reply;
 
-        if (node->code != RLOCK_OK)
-            code = node->code;
-        else if (node->replies[0]->type == REDIS_REPLY_ERROR)
-            code = rlock_reply_code(c, node, node->replies[0]);
+        if (!rlock_node_is_ready(node))
+            continue;
+        rlock_link_begin(&node->link, &ask.x, 1);
+        rlock_put_words(&node->link.out, words);
+        reply = rlock_ask(&ask, limit_ms);
+        if (reply == NULL)
+            code = ask.x.code;
+        else if (reply->type == REDIS_REPLY_ERROR)
+            code = rlock_reply_code(c, node, reply);
+        rlock_exchange_clear(&ask.x);
     }
     return code;
 }

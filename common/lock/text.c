@@ -127,6 +127,8 @@ int rlock_reply_code(struct rlock_client *c,
         {"The user executing the script can't run", true, RLOCK_E_AUTH}, /* Redis 7.0 */
         {"ACL failure", true, RLOCK_E_AUTH}, /* Redis 8, Valkey 8 */
         {"ERR AUTH", false, RLOCK_E_AUTH},
+        {"ERR DB index is out of range", false, RLOCK_E_INVAL},
+        {"ERR invalid DB index", false, RLOCK_E_INVAL},
     };
 
     int code = RLOCK_E_PROTO;
@@ -144,7 +146,7 @@ int rlock_reply_code(struct rlock_client *c,
     }
     (void)rlock_fail_at(c, node, code, ": %s", reply->str);
     if (code == RLOCK_E_READONLY)
-        rlock_node_close(node); /* it was a primary when we connected: check again */
+        node->is_stale = true; /* it was a primary when we connected: check again */
     return code;
 }
 
@@ -152,6 +154,22 @@ bool rlock_is_error(const redisReply *reply, const char *word)
 {
     return reply->type == REDIS_REPLY_ERROR &&
            strncmp(reply->str, word, strlen(word)) == 0;
+}
+
+bool rlock_cut_id(redisReply *reply, int64_t id)
+{
+    int64_t said;
+
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0 ||
+        reply->element[0]->type != REDIS_REPLY_STRING ||
+        !rlock_reply_number(reply->element[0], &said) || said != id)
+        return false;
+    freeReplyObject(reply->element[0]);
+    reply->elements--;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression): the array holds pointers */
+    memmove(reply->element, reply->element + 1,
+            reply->elements * sizeof *reply->element);
+    return true;
 }
 
 bool rlock_is_late(const redisReply *reply)

@@ -18,20 +18,17 @@ enum { REDIS_PORT = 6379, SENTINEL_PORT = 26379, SOCKET_PATH_MAX = 107 };
 
 /* The part before ://. */
 struct scheme {
-    const char *name;
     enum rlock_kind kind;
     bool is_tls, is_unix;
 };
 
-static const struct scheme schemes[] = {
-    {"redis://", RLOCK_ONE_SERVER, false, false},
-    {"rediss://", RLOCK_ONE_SERVER, true, false},
-    {"unix://", RLOCK_ONE_SERVER, false, true},
-    {"redis+sentinel://", RLOCK_SENTINELS, false, false},
-    {"rediss+sentinel://", RLOCK_SENTINELS, true, false},
-    {"redis+cluster://", RLOCK_CLUSTER, false, false},
-    {"rediss+cluster://", RLOCK_CLUSTER, true, false},
-};
+/* "redis" or "valkey", "s" for TLS, and then: */
+static const struct {
+    const char *name;
+    enum rlock_kind kind;
+} kinds[] = {{"://", RLOCK_ONE_SERVER},
+             {"+sentinel://", RLOCK_SENTINELS},
+             {"+cluster://", RLOCK_CLUSTER}};
 
 /* ---- pieces; the text is a copy that is cut up ---- */
 
@@ -204,17 +201,31 @@ parse_places(struct rlock_client *c, const struct scheme *scheme, char *text)
     return why != NULL ? why : take_user(c, user);
 }
 
-static const struct scheme *scheme_of(char **text)
+static bool cut_begin(char **text, const char *begin)
 {
-    for (size_t i = 0; i < sizeof schemes / sizeof schemes[0]; i++) {
-        size_t n = strlen(schemes[i].name);
+    size_t n = strlen(begin);
+    bool is_there = strncmp(*text, begin, n) == 0;
 
-        if (strncmp(*text, schemes[i].name, n) != 0)
-            continue;
-        *text += n;
-        return &schemes[i];
+    *text += is_there ? n : 0;
+    return is_there;
+}
+
+/* False: none that is known. */
+static bool read_scheme(struct scheme *scheme, char **text)
+{
+    *scheme = (struct scheme){.kind = RLOCK_ONE_SERVER};
+    scheme->is_unix = cut_begin(text, "unix://");
+    if (scheme->is_unix)
+        return true;
+    if (!cut_begin(text, "redis") && !cut_begin(text, "valkey"))
+        return false;
+    scheme->is_tls = cut_begin(text, "s");
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        scheme->kind = kinds[i].kind;
+        if (cut_begin(text, kinds[i].name))
+            return true;
     }
-    return NULL;
+    return false;
 }
 
 static const char *parse(struct rlock_client *c, char *text)
@@ -223,17 +234,18 @@ static const char *parse(struct rlock_client *c, char *text)
     const char *why;
 
     for (; text != NULL; text = rest) {
-        const struct scheme *scheme = scheme_of(&text);
+        struct scheme scheme;
+        bool is_known = read_scheme(&scheme, &text);
 
-        if (scheme != NULL && scheme->kind != RLOCK_ONE_SERVER && c->node_ct == 0)
-            return parse_places(c, scheme, text);
-        if (scheme == NULL || scheme->kind != RLOCK_ONE_SERVER)
+        if (is_known && scheme.kind != RLOCK_ONE_SERVER && c->node_ct == 0)
+            return parse_places(c, &scheme, text);
+        if (!is_known || scheme.kind != RLOCK_ONE_SERVER)
             return "a Redis URL begins with redis://, rediss://, unix://, "
                    "redis+sentinel:// or redis+cluster://";
         if (c->node_ct == RLOCK_NODES_MAX)
             return three_or_five;
         rest = cut(text, ',');
-        why = parse_server(c, scheme, text, &user);
+        why = parse_server(c, &scheme, text, &user);
         if (why != NULL)
             return why;
         first = first == NULL ? user : first;
@@ -295,7 +307,7 @@ bool rlock_place_follow(struct rlock_client *c,
                        host);
     if (c->place_ct == 0)
         c->places[c->place_ct++] = node->address; /* to come back to */
-    rlock_node_close(node);
+    node->is_stale = true;
     c->kind = RLOCK_CLUSTER;
     node->address = target;
     node->is_asking = is_ask;

@@ -55,10 +55,10 @@ static bool has_majority(const struct vote *v, size_t i)
 
 /* Counts the vote of a node. Its answer is parsed like that of a single server, then
  * added to the votes of the others. */
-static void read_vote(struct vote *v, size_t node)
+static void read_vote(struct vote *v, size_t node, const redisReply *reply)
 {
     struct rlock_client *c = v->round.c;
-    int code = rlock_read_take(c, &v->take, c->nodes[node].replies[0]);
+    int code = rlock_read_take(c, &c->nodes[node], &v->take, reply);
 
     v->read |= 1U << node;
     if (code < 0)
@@ -83,12 +83,11 @@ static bool is_decided(void *round)
     unsigned unread = v->round.who & ~v->read;
 
     for (size_t i = 0; (i = rlock_next(c, unread, i)) < c->node_ct; i++) {
-        const struct rlock_node *node = &c->nodes[i];
+        const redisReply *reply = rlock_answer(&v->round, i);
 
-        if (node->code == RLOCK_OK && node->reply_ct == 1 &&
-            node->replies[0]->type == REDIS_REPLY_ARRAY &&
-            node->replies[0]->elements > 1)
-            read_vote(v, i);
+        if (v->round.calls[i].code == RLOCK_OK && reply->type == REDIS_REPLY_ARRAY &&
+            reply->elements > 1)
+            read_vote(v, i, reply);
     }
     if (rlock_count(v->voters) < rlock_majority(c))
         return false;
@@ -111,9 +110,9 @@ static void fill_raise(struct rlock_round *r, struct rlock_node *node)
     (void)snprintf(value, sizeof value, "%s%lld", l->mark,
                    (long long)v->proposals[node - r->c->nodes]);
     rlock_eval(r, node, v->take.s->n + 1, 4);
-    rlock_put_span(&node->out, v->take.s);
-    rlock_put_word(&node->out, value);
-    rlock_put_number(&node->out, v->token);
+    rlock_put_span(&node->link.out, v->take.s);
+    rlock_put_word(&node->link.out, value);
+    rlock_put_number(&node->link.out, v->token);
     rlock_put_window(r, node);
 }
 
@@ -165,7 +164,7 @@ static bool has_majority_answered(void *round)
     unsigned who = agreeing(v);
 
     for (size_t i = 0; (i = rlock_next(r->c, r->who, i)) < r->c->node_ct; i++)
-        who |= r->c->nodes[i].code == RLOCK_OK ? 1U << i : 0;
+        who |= r->calls[i].code == RLOCK_OK ? 1U << i : 0;
     return rlock_count(who) >= rlock_majority(r->c);
 }
 
@@ -174,7 +173,8 @@ static bool has_majority_answered(void *round)
 static void write_back(struct vote *v)
 {
     struct rlock_client *c = v->round.c;
-    struct rlock_round r = rlock_round_of(c, v->take.s->l, LUA_RAISE, fill_raise, v);
+    struct rlock_round r =
+        rlock_round_of(c, v->take.s->l, LUA_RAISE, v->round.limit_ms, fill_raise, v);
     unsigned agree = agreeing(v);
 
     v->is_written_back =
@@ -196,6 +196,7 @@ static void write_back(struct vote *v)
                 slot_of(v, i)->grants &= (unsigned char)~(1U << node);
         }
     }
+    rlock_round_clear(&r);
 }
 
 /* ---- outcome ---- */
@@ -207,7 +208,7 @@ static void give_back_losers(struct vote *v, unsigned asked)
     size_t *index = v->take.s->l->table;
     struct rlock_span s = {.l = v->take.s->l, .index = index};
     struct rlock_round r =
-        rlock_round_of(v->round.c, s.l, LUA_RELEASE, rlock_fill_give, &s);
+        rlock_round_of(v->round.c, s.l, LUA_RELEASE, 0, rlock_fill_give, &s);
 
     for (size_t i = 0; i < v->take.s->n; i++) {
         const struct rlock_slot *slot = slot_of(v, i);
@@ -292,13 +293,14 @@ static int64_t common_floor(const struct rlock_client *c, unsigned who)
     return floor;
 }
 
-static int vote_span(struct rlock_span *s, enum rlock_mode mode)
+static int vote_span(struct rlock_span *s, enum rlock_mode mode, int64_t limit_ms)
 {
     struct rlock_client *c = s->l->client;
     struct vote v = {.take = {.s = s, .mode = mode, .lease_ms = s->l->lease_ms}};
     int64_t wait_ms;
+    int code;
 
-    v.round = rlock_round_of(c, s->l, LUA_ACQUIRE, rlock_fill_take, &v.take);
+    v.round = rlock_round_of(c, s->l, LUA_ACQUIRE, limit_ms, rlock_fill_take, &v.take);
     v.round.enough = is_decided;
     v.round.allowed = grantors(c, &wait_ms);
     v.round.who = v.round.allowed & rlock_up_nodes(c);
@@ -319,17 +321,19 @@ static int vote_span(struct rlock_span *s, enum rlock_mode mode)
     if ((choose_token(&v) || mode == RLOCK_ANY) && v.token > 0 && !is_settled(&v))
         write_back(&v);
     rlock_note_token(c, v.token);
-    return conclude(&v, v.round.who);
+    code = conclude(&v, v.round.who);
+    rlock_round_clear(&v.round);
+    return code;
 }
 
-int rlock_vote(struct rlock_lock *l, enum rlock_mode mode)
+int rlock_vote(struct rlock_lock *l, enum rlock_mode mode, int64_t limit_ms)
 {
     struct rlock_span all = {.l = l, .n = l->n};
     size_t first;
     int code = RLOCK_BUSY;
 
     if (mode != RLOCK_ONE || l->client->node_ct == 1)
-        return vote_span(&all, mode);
+        return vote_span(&all, mode, limit_ms);
     /* Each permit is asked for by itself, beginning at a place drawn at random: asked
      * for any permit, the nodes would grant different ones. */
     first = (size_t)rlock_jitter_ms((int64_t)l->n) - 1;
@@ -337,9 +341,9 @@ int rlock_vote(struct rlock_lock *l, enum rlock_mode mode)
         size_t permit = (first + i) % l->n;
         struct rlock_span one = {.l = l, .index = &permit, .n = 1};
 
-        code = i > 0 ? rlock_gather(l->client, true) : RLOCK_OK;
+        code = i > 0 ? rlock_gather(l->client, true, limit_ms) : RLOCK_OK;
         if (code == RLOCK_OK)
-            code = vote_span(&one, RLOCK_ALL);
+            code = vote_span(&one, RLOCK_ALL, limit_ms);
     }
     return code;
 }

@@ -23,6 +23,7 @@ struct waiter {
     enum rlock_mode mode;
     uint32_t lease_ms;
     int cancel_fd;
+    bool is_waiting; /* false: a single attempt */
     int64_t end_ms;
     int64_t most_ms; /* of the next pause without BLPOP */
     bool has_hints;
@@ -44,23 +45,29 @@ static int64_t lease_left(const struct waiter *w)
     return left == 0 ? INT64_MAX : left; /* no answer named a time */
 }
 
-/* BLPOP on the wake lists of the keys that the acquire marked: keys with another
- * holder, not free keys that were left with them. */
-static size_t
-put_listening(const struct waiter *w, struct rlock_text *t, int64_t pause_ms)
+/* The keys whose wake lists BLPOP waits for: those that the acquire marked, which have
+ * another holder, not free keys that were left with them. */
+static size_t pick_listening(const struct waiter *w, size_t *picked)
 {
-    const struct rlock_client *c = w->l->client;
     size_t most = w->mode == RLOCK_ALL ? 1 : WAKE_KEYS;
-    char name[WAKE_NAME], seconds[24];
-    size_t picked[WAKE_KEYS];
     size_t n = 0;
 
     for (size_t i = 0; i < w->l->n && n < most; i++) {
         if (w->l->slots[i].busy_ms != 0)
             picked[n++] = i;
     }
-    if (n == 0)
-        return 0;
+    return n;
+}
+
+static void put_listening(const struct waiter *w,
+                          const size_t *picked,
+                          size_t n,
+                          struct rlock_text *t,
+                          int64_t pause_ms)
+{
+    const struct rlock_client *c = w->l->client;
+    char name[WAKE_NAME], seconds[24];
+
     rlock_put_command(t, n + 2);
     rlock_put_word(t, "BLPOP");
     for (size_t i = 0; i < n; i++) {
@@ -74,7 +81,13 @@ put_listening(const struct waiter *w, struct rlock_text *t, int64_t pause_ms)
     (void)snprintf(seconds, sizeof seconds, "%lld.%03d", (long long)pause_ms / 1000,
                    (int)(pause_ms % 1000));
     rlock_put_word(t, seconds);
-    return n;
+}
+
+static void sleep_until(const struct waiter *w, int64_t end_ms)
+{
+    struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
+
+    (void)rlock_poll(&p, 1, end_ms);
 }
 
 /* Blocks until a wake-up comes or pause_ms are over. An error in here is no fault of
@@ -83,25 +96,25 @@ static void listen_for(struct waiter *w, int64_t pause_ms)
 {
     struct rlock_client *c = w->l->client;
     struct rlock_node *node = &c->nodes[0];
+    struct rlock_ask ask = {.c = c};
+    const redisReply *reply = NULL;
     int64_t end_ms = rlock_now_ms() + pause_ms;
     int64_t late_ms = end_ms + GRAIN_MS + c->o.reply_ms;
-    bool is_woken = false;
+    size_t picked[WAKE_KEYS];
+    size_t n = pick_listening(w, picked);
 
-    if (node->state == RLOCK_UP) {
-        rlock_talk_begin(node, 1);
-        if (put_listening(w, &node->out, pause_ms) > 0) {
-            c->cancel_fd = w->cancel_fd;
-            rlock_talk(c, 1, rlock_least(late_ms, w->end_ms), NULL, NULL);
-            c->cancel_fd = -1;
-        }
-        if (node->code == RLOCK_OK) {
-            is_woken = node->replies[0]->type == REDIS_REPLY_ARRAY;
-            /* an error, maybe a missing right */
-            w->has_hints = node->replies[0]->type != REDIS_REPLY_ERROR;
-        }
+    if (node->state == RLOCK_UP && !node->is_stale && n > 0) {
+        rlock_link_begin(&node->link, &ask.x, 1);
+        put_listening(w, picked, n, &node->link.out, pause_ms);
+        c->cancel_fd = w->cancel_fd;
+        reply = rlock_ask(&ask, rlock_least(late_ms, w->end_ms));
+        c->cancel_fd = -1;
     }
-    if (!is_woken && rlock_now_ms() < end_ms)
-        (void)rlock_sleep_ms(end_ms - rlock_now_ms(), w->cancel_fd);
+    if (reply != NULL) /* an error: maybe a missing right */
+        w->has_hints = reply->type != REDIS_REPLY_ERROR;
+    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
+        sleep_until(w, end_ms);
+    rlock_exchange_clear(&ask.x);
 }
 
 /* Pauses until the key may be free: at most to the end of the holder's lease or of the
@@ -121,7 +134,7 @@ static void pause_once(struct waiter *w, int code, int64_t left_ms)
         int64_t pause_ms = rlock_jitter_ms(w->most_ms);
 
         w->most_ms = rlock_least(w->most_ms * 2, LAST_PAUSE_MS);
-        (void)rlock_sleep_ms(rlock_least(pause_ms, limit_ms), w->cancel_fd);
+        sleep_until(w, rlock_now_ms() + rlock_most(rlock_least(pause_ms, limit_ms), 1));
     }
 }
 
@@ -132,28 +145,40 @@ static bool does_pass(int code)
            code == RLOCK_E_NO_QUORUM;
 }
 
-/* One attempt. Keys that an earlier attempt may have taken would be busy, so they are
- * released first. */
+/* Keys that an earlier attempt may have taken would be busy, so they are released
+ * first. An attempt of a wait without time is that of rlock_acquire. */
 static int attempt(struct waiter *w)
 {
     struct rlock_lock *l = w->l;
-    struct rlock_client *c = l->client;
-    int code = rlock_enter(c);
+    int64_t limit_ms = rlock_call_end(l->client);
+    int code = rlock_check_owner(l->client);
 
     if (code != RLOCK_OK)
         return code;
-    c->limit_ms = rlock_least(c->limit_ms, w->end_ms + GRACE_MS);
+    if (w->is_waiting)
+        limit_ms = rlock_least(limit_ms, w->end_ms + GRACE_MS);
     if (l->uncertain) {
-        code = rlock_give_all(l);
+        code = rlock_give_all(l, limit_ms);
         if (code < 0)
             return code;
     }
     l->marks = w->mode == RLOCK_ALL ? 1 : WAKE_KEYS;
     if (!w->has_hints || rlock_now_ms() >= w->end_ms) /* nobody waits for a wake-up */
         l->marks = 0;
-    code = rlock_take_all(l, w->keys, w->n, w->mode, w->lease_ms);
+    code = rlock_take_all(l, w->keys, w->n, w->mode, w->lease_ms, limit_ms);
     l->marks = 0;
     return code;
+}
+
+/* Time until the last attempt must begin: it needs as long as the last round trip. */
+static int64_t time_left(const struct waiter *w)
+{
+    const struct rlock_client *c = w->l->client;
+    int64_t trip_ms = 0;
+
+    for (size_t i = 0; i < c->node_ct; i++)
+        trip_ms = rlock_most(trip_ms, c->nodes[i].trip_ms);
+    return w->end_ms - rlock_now_ms() - rlock_most(trip_ms + trip_ms / 4 - GRACE_MS, 0);
 }
 
 static bool is_cancelled(const struct waiter *w)
@@ -172,7 +197,7 @@ static int wait_for(struct waiter *w)
 
         before = code;
         code = attempt(w);
-        left_ms = w->end_ms - rlock_now_ms();
+        left_ms = time_left(w);
         if (!does_pass(code))
             return code;
         if (left_ms > 0 && !is_cancelled(w))
@@ -205,7 +230,8 @@ int rlock_acquire_wait(struct rlock_lock *l,
                        .n = n,
                        .mode = mode,
                        .lease_ms = lease_ms,
-                       .cancel_fd = cancel_fd,
+                       .cancel_fd = cancel_fd > 0 ? cancel_fd : -1,
+                       .is_waiting = wait_ms > 0,
                        .end_ms = rlock_now_ms() + wait_ms,
                        .most_ms = FIRST_PAUSE_MS,
                        .has_hints = l->client->kind != RLOCK_QUORUM};
@@ -215,4 +241,14 @@ int rlock_acquire_wait(struct rlock_lock *l,
     code = wait_for(&w);
     return rlock_leave(l->client, (struct rlock_event){RLOCK_EV_ACQUIRE, code, n,
                                                        l->granted, began_us});
+}
+
+int rlock_lock(struct rlock_lock *l,
+               const char *name,
+               uint32_t lease_ms,
+               uint32_t wait_ms)
+{
+    struct rlock_key key = {name, strlen(name)};
+
+    return rlock_acquire_wait(l, &key, 1, RLOCK_ALL, lease_ms, wait_ms, -1);
 }

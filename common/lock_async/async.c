@@ -115,22 +115,18 @@ int rlock_async_attach(struct rlock_client *c, struct redisAsyncContext *ac)
         return rlock_fail_as(c, RLOCK_E_NOMEM);
     *a = (struct rlock_async){.ac = ac, .users = 1, .handshake.a = a};
     a->own.node_ct = 1; /* like c, but for one server, where the caller has logged in */
-    a->own.limit_ms = INT64_MAX;
     a->own.o.reply_ms = c->o.reply_ms;
     a->own.o.allow_eviction = c->o.allow_eviction;
     memcpy(a->own.prefix, c->prefix, sizeof c->prefix);
     memcpy(a->own.last_key, c->last_key, sizeof c->last_key);
     node = &a->own.nodes[0];
     (void)strcpy(node->address.host, "the loop's connection");
-    rlock_talk_begin(node, SHAKE_CT); /* allocates room for all later answers */
+    node->info_ct = 1;
     watch(a);
     c->async = a;
     c->async_detach = detach;
     c->async_forget = forget;
-    if (!node->out.is_short)
-        return RLOCK_OK;
-    detach(c);
-    return rlock_fail_as(c, RLOCK_E_NOMEM);
+    return RLOCK_OK;
 }
 
 /* ---- the calls ---- */

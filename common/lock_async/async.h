@@ -21,6 +21,7 @@ struct rlock_async_call {
     struct rlock_async *a;
     struct rlock_async_call *next;
     int64_t began_us, deadline_ms;
+    int64_t id;
     int tries;
     bool is_whole;
     struct rlock_round r; /* the same description as that of a blocking round */
@@ -30,8 +31,8 @@ struct rlock_async_call {
     struct rlock_kept kept;
 };
 
-/* One connection. Its adapter's clean-up tells of its end, also when no call is under
- * way: hiredis frees the context then. */
+/* A connection of a loop. Its adapter's clean-up tells of its end, also when no call is
+ * under way: hiredis frees the context then. */
 struct rlock_async {
     redisAsyncContext *ac; /* NULL: it has been freed */
     bool is_over;          /* no answer comes any more */

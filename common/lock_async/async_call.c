@@ -27,7 +27,7 @@ static void on_answer(redisAsyncContext *ac, void *answer, void *arg);
 /* Sends the command that was put. fn NULL: nobody waits for the answer. */
 static int hand_over(struct rlock_async *a, redisCallbackFn *fn, void *arg)
 {
-    struct rlock_text *t = &a->own.nodes[0].out;
+    struct rlock_text *t = &a->own.nodes[0].link.out;
     int code = RLOCK_OK;
 
     if (t->is_short)
@@ -51,16 +51,19 @@ static void describe(struct rlock_async_call *call, enum rlock_event_kind kind)
     if (kind == RLOCK_EV_ACQUIRE) {
         call->take = (struct rlock_take){&call->span, call->mode, call->lease_ms,
                                          l->client->floor, 0};
-        call->r = rlock_round_of(own, l, LUA_ACQUIRE, rlock_fill_take, &call->take);
+        call->r = rlock_round_of(own, l, LUA_ACQUIRE, INT64_MAX, rlock_fill_take,
+                                 &call->take);
     } else if (kind == RLOCK_EV_EXTEND) {
         call->part = (struct rlock_part){.l = l, .ttl_ms = call->lease_ms};
         call->kept = (struct rlock_kept){&call->part, 1, l->granted};
-        call->r = rlock_round_of(own, l, LUA_KEEP, rlock_fill_keep, &call->kept);
+        call->r =
+            rlock_round_of(own, l, LUA_KEEP, INT64_MAX, rlock_fill_keep, &call->kept);
         call->r.keys = l->granted;
     } else {
         call->span.index = l->table;
         call->span.n = rlock_pick(l, l->table);
-        call->r = rlock_round_of(own, l, LUA_RELEASE, rlock_fill_give, &call->span);
+        call->r = rlock_round_of(own, l, LUA_RELEASE, INT64_MAX, rlock_fill_give,
+                                 &call->span);
         call->r.keys = call->span.n;
     }
     call->r.who = 1;
@@ -73,6 +76,8 @@ static int send_call(struct rlock_async_call *call)
 
     describe(call, call->kind);
     call->r.fill(&call->r, &call->a->own.nodes[0]);
+    call->id = ++call->a->own.calls;
+    rlock_put_number(&call->a->own.nodes[0].link.out, call->id);
     call->deadline_ms = rlock_deadline(call->lease_ms); /* no command was sent */
     code = hand_over(call->a, on_answer, call);
     if (code == RLOCK_OK && call->kind == RLOCK_EV_RELEASE)
@@ -87,12 +92,15 @@ int rlock_async_submit(struct rlock_async_call *call)
     struct rlock_async_call **last = &a->waiting;
     int code = RLOCK_OK;
 
+    if (node->is_stale) /* the server refused something: ask for its role again */
+        node->check_at_ms = 0;
+    node->is_stale = false;
     if (a->waiting == NULL && rlock_now_ms() < node->check_at_ms)
         return send_call(call);
     if (a->waiting == NULL) {
         node->asked_ms = rlock_now_ms();
-        rlock_put_words(&node->out, (const char *[]){"EVAL", shake_script, "1",
-                                                     a->own.last_key, NULL});
+        rlock_put_words(&node->link.out, (const char *[]){"EVAL", shake_script, "1",
+                                                          a->own.last_key, NULL});
         code = hand_over(a, on_answer, &a->handshake);
     }
     while (*last != NULL)
@@ -134,7 +142,9 @@ static void read_handshake(struct rlock_async *a, redisReply *reply)
 
     if (reply != NULL && reply->elements == SHAKE_CT) {
         /* NOLINTNEXTLINE(bugprone-sizeof-expression): the array holds pointers */
-        memcpy(node->replies, reply->element, SHAKE_CT * sizeof *node->replies);
+        memcpy(node->shake.replies, reply->element,
+               SHAKE_CT * sizeof *node->shake.replies);
+        node->shake.wanted = node->shake.reply_ct = SHAKE_CT;
         code = rlock_handshake_read(&a->own, node);
     } else if (reply != NULL) {
         code = rlock_reply_code(&a->own, node, reply);
@@ -180,7 +190,7 @@ static int read_take(struct rlock_async_call *call, redisReply *reply)
     int code = RLOCK_E_UNCERTAIN;
 
     if (reply != NULL)
-        code = rlock_read_take(own, &call->take, reply);
+        code = rlock_read_take(own, &own->nodes[0], &call->take, reply);
     memcpy(l->run_ids[0], own->nodes[0].run_id, sizeof l->run_ids[0]);
     l->lease_ms = call->lease_ms;
     l->deadline_ms = call->deadline_ms;
@@ -195,6 +205,7 @@ static int read_take(struct rlock_async_call *call, redisReply *reply)
         l->uncertain = call->is_whole = true; /* nobody would read NOSCRIPT */
         describe(call, RLOCK_EV_RELEASE);
         call->r.fill(&call->r, &own->nodes[0]);
+        rlock_put_number(&own->nodes[0].link.out, ++own->calls);
         l->uncertain = hand_over(call->a, NULL, NULL) != RLOCK_OK;
         rlock_drop_grants(l);
     }
@@ -203,16 +214,16 @@ static int read_take(struct rlock_async_call *call, redisReply *reply)
 
 static int read_call(struct rlock_async_call *call, redisReply *reply)
 {
-    struct rlock_node *node = &call->a->own.nodes[0];
     struct rlock_lock *l = call->l;
     int code;
 
     describe(call, call->kind);
-    call->r.codes[0] = node->code = reply != NULL ? RLOCK_OK : RLOCK_E_UNCERTAIN;
+    call->r.calls[0].code = reply != NULL ? RLOCK_OK : RLOCK_E_UNCERTAIN;
     call->r.answered = reply != NULL ? 1 : 0;
     call->r.unanswered = reply == NULL ? 1 : 0;
-    node->reply_ct = call->r.answered;
-    node->replies[0] = reply;
+    call->r.calls[0].x.wanted = 1;
+    call->r.calls[0].x.reply_ct = call->r.answered;
+    call->r.calls[0].x.replies[0] = reply;
     if (call->kind == RLOCK_EV_ACQUIRE)
         return read_take(call, reply);
     if (call->kind == RLOCK_EV_EXTEND) {
@@ -223,10 +234,22 @@ static int read_call(struct rlock_async_call *call, redisReply *reply)
     return rlock_read_give(&call->r, &call->span, rlock_was_valid(l));
 }
 
+/* The answer without its id; one that belongs to no call counts as none. */
+static redisReply *of_call(struct rlock_async_call *call, redisReply *reply)
+{
+    if (reply == NULL || reply->type == REDIS_REPLY_ERROR ||
+        rlock_cut_id(reply, call->id))
+        return reply;
+    (void)rlock_fail(&call->a->own, 0,
+                     "an answer that belongs to no call, or makes no sense");
+    return NULL;
+}
+
 static void on_answer(redisAsyncContext *ac, void *answer, void *arg)
 {
     struct rlock_async_call *call = arg;
     struct rlock_async *a = call->a;
+    redisReply *reply;
 
     (void)ac;
     if (answer == NULL) {
@@ -237,8 +260,8 @@ static void on_answer(redisAsyncContext *ac, void *answer, void *arg)
         read_handshake(a, answer);
     else if (call->l == NULL)
         free(call);
-    else if (answer == NULL || !is_sent_again(call, answer))
-        finish(call, read_call(call, answer));
-    a->own.nodes[0].reply_ct = 0; /* hiredis frees it */
+    else if ((reply = of_call(call, answer)) == NULL || !is_sent_again(call, reply))
+        finish(call, read_call(call, reply));
+    a->own.nodes[0].shake.reply_ct = 0; /* hiredis frees it */
     rlock_async_leave(a);
 }

@@ -16,11 +16,11 @@ extern "C" {
 struct redisAsyncContext;
 
 /* Called from the loop, once for every call that returned RLOCK_OK, and never inside
- * that call. It is not called for a lock that was abandoned or freed meanwhile; its
+ * that call; not called for a lock that was abandoned or freed meanwhile; its
  * keys end with their lease. The codes are those of the blocking call of that name. If
  * the connection ends first: RLOCK_E_UNCERTAIN, or RLOCK_E_UNAVAILABLE if nothing had
- * been sent. It may call the library, free the lock, close the client, and start the
- * next step. May be NULL. */
+ * been sent. The callback may call the library, free the lock, close the client, and
+ * start the next step. May be NULL. */
 typedef void (*rlock_done_fn)(struct rlock_lock *l, int code, void *arg);
 
 /* Makes the locks of c use ac, a context that is connected or connecting, attached to a

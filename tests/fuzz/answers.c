@@ -44,6 +44,13 @@ static void put_array(struct answer *a, unsigned lane, unsigned n)
     say_head(a, '*', how == 1 ? n + 1 : how == 2 && n > 1 ? n - 1 : n);
 }
 
+/* Of the call, and now and then of another one. */
+static void put_id(struct answer *a, const struct question *q)
+{
+    say_bulk(a,
+             lane_pick(q->lane, 32) == 5 ? odd_word(q->lane) : q->word[q->words - 1]);
+}
+
 /* {index, time left} of n busy keys, now and then beyond the last key. */
 static void put_busy(struct answer *a, unsigned lane, unsigned n, unsigned keys)
 {
@@ -63,15 +70,19 @@ static void answer_acquire(struct answer *a, struct question *q, unsigned keys)
     unsigned how = lane_pick(lane, 8), n;
 
     if (how == 2) {
-        say_text(a, "*1\r\n$4\r\nlate\r\n");
+        say_head(a, '*', 2);
+        put_id(a, q);
+        say_bulk(a, "late");
     } else if (how != 1 && strcmp(mode, "one") == 0) {
-        put_array(a, lane, 3);
+        put_array(a, lane, 4);
+        put_id(a, q);
         say_bulk(a, "one");
         grant_token(a, lane, floor);
         say_head(a, ':', 1 + lane_pick(lane, keys + 1));
     } else {
         n = how == 1 || how == 3 ? 1 + lane_pick(lane, 3) : 0;
-        put_array(a, lane, (how == 1 ? 1 : 2) + 2 * n);
+        put_array(a, lane, (how == 1 ? 2 : 3) + 2 * n);
+        put_id(a, q);
         say_bulk(a, how == 1 ? "busy" : "ok");
         if (how != 1)
             grant_token(a, lane, floor);
@@ -92,12 +103,14 @@ static void put_opinions(struct answer *a, unsigned lane, unsigned keys)
 }
 
 /* {cursor, key, value, time left, ...} */
-static void answer_list(struct answer *a, unsigned lane)
+static void answer_list(struct answer *a, const struct question *q)
 {
+    unsigned lane = q->lane;
     static const char *const names[] = {"lock:a", "lock:b", "lock:!last", "other", ""};
     unsigned n = lane_pick(lane, 4);
 
-    put_array(a, lane, 1 + 3 * n);
+    put_array(a, lane, 2 + 3 * n);
+    put_id(a, q);
     say_bulk(a, lane_pick(lane, 4) == 3 ? odd_word(lane) : "0");
     while (n-- > 0) {
         say_bulk(a, names[lane_pick(lane, FUZZ_COUNT(names))]);
@@ -126,10 +139,10 @@ static void answer_script(struct answer *a, struct question *q)
     if (id == LUA_ACQUIRE) {
         answer_acquire(a, q, keys);
     } else if (id == LUA_LIST) {
-        answer_list(a, q->lane);
+        answer_list(a, q);
     } else {
-        if (id != LUA_RELEASE)
-            put_array(a, q->lane, id == LUA_KEEP ? 2 : 1);
+        put_array(a, q->lane, id == LUA_KEEP ? 3 : 2);
+        put_id(a, q);
         put_opinions(a, q->lane, keys);
         if (id == LUA_KEEP)
             say_head(a, ':', lane_pick(q->lane, 4) == 3 ? odd_number(q->lane) : 900);

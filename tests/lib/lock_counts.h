@@ -1,5 +1,6 @@
 /* lock_counts: how often a client exchanged commands and answers, and a renewer
- * renewed: the tests' link puts these counters before rlock_talk and rlock_keep. */
+ * renewed: the tests' link puts these counters before rlock_link_begin and rlock_keep.
+ */
 #ifndef LEDGERLOCK_LOCK_COUNTS_H
 #define LEDGERLOCK_LOCK_COUNTS_H
 

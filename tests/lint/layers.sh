@@ -29,7 +29,7 @@ TABLE
 cat >"$work/vendors" <<'VENDORS'
 libpq-fe   ^common/pg/|^tools/testkit/
 postgres   ^common/pg/
-hiredis/   ^common/lock/([a-z_]*\.c|connection\.h)$|^common/lock_async/async\.h$|^tools/(bench/bare\.c|testkit/)
+hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^common/lock_async/async\.h$|^tools/(bench/bare\.c|testkit/)
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
 jansson    ^worker/(cli|audit|http|top|doctor)/|^tools/

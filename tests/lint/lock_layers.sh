@@ -18,7 +18,7 @@ done | sort >"$work/defined"
 
 while read -r name home; do
   for file in lock/*.c lock_async/*.c; do
-    [ "$file" = "$home" ] || ! grep -qE "(^|[^a-z_])$name\b" "$file" || echo "$file $home $name"
+    [ "$file" = "$home" ] || ! grep -qP "(?<!struct )\b$name\b" "$file" || echo "$file $home $name"
   done
 done <"$work/defined" >"$work/calls"
 
@@ -27,7 +27,7 @@ if grep -E "^lock/[a-z_]+\.c lock_async/" "$work/calls"; then
   exit 1
 fi
 # The layers from the bottom, as the heads of connection.h and internal.h name them; tell is a part of the program.
-order="base text tls talk url handshake node connect lock round keep renew give vote take wait list client renewer tell"
+order="base text link tls url info handshake socket node drive locate gather lock round grant keep heap renew give vote take wait list client renewer tell"
 if ! awk -v order="$order" '
   BEGIN { for (n = split(order, name, " "); n > 0; n--) layer["lock/" name[n] ".c"] = n }
   { for (i = 1; i <= 2; i++) if ($i ~ /^lock\// && !($i in layer)) { print "lock_layers: " $i " has no layer"; bad = 1 } }

@@ -13,20 +13,13 @@ pronouns="((It|They|Those|Ours|Theirs|Whole)$end|One([^a-zA-Z_ -]|$| ($after_one
 # A sentence begins at the begin of a comment, a text, a line or a cell of a table, and after the end of another one.
 opening='/\*|//|--|#|\||"|\('
 before="(^[[:space:]]*([*#>+-]|--|[0-9]+\.)*|$opening|\*\*|[.!?:]([\")*\`]|\*\*)*)[[:space:]*]*"
-begun="(^[[:space:]]*(--|#)|/\*|//)[[:space:]*]*"
 
-files() { # conditions of find...
+files() {
   find README.md CHANGELOG.md docs common worker tools sql tests config examples scripts cmake CMakeLists.txt Dockerfile \
-    docker-compose.yml debian .ci -type f ! -name '*.patch' ! -name '*.svg' ! -path tests/lint/prose.sh "$@" -print0 | sort -z
+    docker-compose.yml debian .ci -type f ! -name '*.patch' ! -name '*.svg' ! -path tests/lint/prose.sh -print0 | sort -z
 }
 
-{
-  files ! -path 'common/lock/*' ! -path 'common/lock_async/*' ! -path 'tests/lock/*' |
-    xargs -0 grep -InHE "$before($questions|$pronouns)" || true
-  # Of the lock library and its tests, the first sentence of each comment.
-  files \( -path 'common/lock/*' -o -path 'common/lock_async/*' -o -path 'tests/lock/*' \) |
-    xargs -0 grep -InHE "$before$questions|$begun$pronouns" || true
-} >"$list"
+files | xargs -0 grep -InHE "$before($questions|$pronouns)" >"$list" || true
 
 count=$(wc -l <"$list")
 [ "$count" = 0 ] || {

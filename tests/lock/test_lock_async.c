@@ -287,6 +287,7 @@ PLAY_ONE(script_that_fails_grants_nothing,
 
 PLAY_FRESH(server_that_evicts_is_refused_within_a_second,
            "l attach; l try k; l release; "
+           "redis CONFIG SET maxmemory 8gb; "
            "redis CONFIG SET maxmemory-policy allkeys-lru; rest 1100; "
            "l try k: evicting; l error: allkeys-lru; copies k: 0; "
            "redis CONFIG SET maxmemory-policy noeviction; l try k");

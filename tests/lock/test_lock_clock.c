@@ -68,8 +68,8 @@ PLAY_NODES(clock_jump_server_back_leftover_can_be_forced,
            "a take k 2000; a abandon; clock -3600000; rest 2000; b try k: busy; "
            "b list: 1-3; b force k; await b try k");
 
-/* A connection compares the clocks when it is made. One that went back since would let
- * a command run an hour after its time. */
+/* A connection compares the clocks when it is made. A clock that went back since would
+ * let a command run an hour after its time. */
 /* Guarantee: An acquire that runs late after the server's clock jumped back grants
  * nothing. */
 PLAY_ONE(clock_jump_server_back_late_command_grants_nothing,

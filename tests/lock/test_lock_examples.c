@@ -243,7 +243,7 @@ static void check_lost(struct lock_world *w, pid_t pid)
     fixture_assert_contains(text_of(out), "the lock is not ours any more");
 }
 
-/* For longer than ten leases, which is how long a renewal lasts unless it is told. */
+/* For longer than ten leases. */
 EXAMPLE(renew_holds_beyond_its_lease_and_is_told_of_a_loss)
 {
     check_held_then_free(w, start("renew", "16500", lock_server.url));

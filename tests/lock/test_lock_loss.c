@@ -36,8 +36,9 @@ PLAY_FRESH(redis_restart_old_snapshot,
 /* ---- some of it ---- */
 
 #define EVICTING(policy)                                                               \
-    "redis CONFIG SET maxmemory-policy " policy "; a connect: evicting; "              \
-    "a try k: evicting; redis CONFIG SET maxmemory-policy noeviction; "                \
+    "redis CONFIG SET maxmemory 8gb; redis CONFIG SET maxmemory-policy " policy        \
+    "; a connect: evicting; a try k: evicting; "                                       \
+    "redis CONFIG SET maxmemory-policy noeviction; redis CONFIG SET maxmemory 0; "     \
     "a error: " policy "; a error: noeviction; a try k; a release; a disconnect; "
 
 /* Guarantee: A Redis that evicts is refused by name. */
@@ -52,7 +53,7 @@ PLAY_ONE(eviction_policy_detected,
 PLAY_FRESH(eviction_policy_detected_on_a_connection_in_use,
            "a take k; b connect; redis CONFIG SET maxmemory-policy allkeys-random; "
            "redis CONFIG SET maxmemory 1; redis SET @other 1: O; "
-           "redis CONFIG SET maxmemory 0; keys: 0; redis EXISTS @!last: 0; "
+           "redis CONFIG SET maxmemory 8gb; keys: 0; redis EXISTS @!last: 0; "
            "a verify: lost|evicting; rest 1100; b try j: evicting; "
            "a release: evicting|gone; redis CONFIG SET maxmemory-policy noeviction; "
            "await a release: gone; a take k");

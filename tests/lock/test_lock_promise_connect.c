@@ -163,7 +163,7 @@ CASE(connection_handed_in_may_speak_tls, .group = &tls)
 static const struct {
     const char *name;
     int rest_ms; /* between the surplus answer and the next call */
-} surpluses[] = {{"just_now", 10}, {"long_ago", 200}};
+} surpluses[] = {{"behind_the_call", 0}, {"just_now", 10}, {"long_ago", 200}};
 
 /* A second command was sent over the connection: its answer looks like a grant. */
 /* Guarantee: An answer that nobody asked for is never taken for that of a call. */
@@ -179,4 +179,18 @@ CASE_ROWS_IN(lock_group, struct lock_world, surplus_answer_grants_nothing, surpl
     fixture_pause_ms(row->rest_ms);
     promise_int_equal(rlock_try(w->lb, "one", 60000), RLOCK_BUSY);
     assert_true(rlock_valid(w->la, 0));
+}
+
+/* Older hiredis takes a push for a breach of the protocol. */
+/* Guarantee: A push before the answer to a call is not taken for that answer. */
+CASE(push_before_the_answer_is_not_the_answer)
+{
+    FAKE fake =
+        fake_saying("EVALSHA", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"
+                               "*4\r\n" FAKE_ID "$4\r\nbusy\r\n:1\r\n:1000\r\n");
+    LONE *l = rlock_new(lock_client(fake.url, 300));
+    int code = rlock_try(l, "one", 60000);
+
+    assert_true(HIREDIS_MAJOR >= 1 ? code == RLOCK_BUSY : code < 0);
+    assert_false(rlock_valid(l, 0));
 }

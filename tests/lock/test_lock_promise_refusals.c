@@ -152,7 +152,8 @@ CASE(eviction_is_allowed_by_choice)
     CLIENT *strict = NULL;
     LONE *bold = NULL;
 
-    fixture_redis_start(&own, "--maxmemory-policy", "allkeys-lru", NULL);
+    fixture_redis_start(&own, "--maxmemory", "8gb", "--maxmemory-policy", "allkeys-lru",
+                        NULL);
     strict = lock_client(own.url, 0);
     assert_int_equal(rlock_connect(strict), RLOCK_E_EVICTING);
     bold = rlock_new(LOCK_OPEN(.url = own.url, .allow_eviction = true));

@@ -138,7 +138,7 @@ CASE_ROWS(token_outside_the_range_is_refused, answers)
     FAKE fake = {0};
     LONE *l = NULL;
 
-    (void)snprintf(answer, sizeof answer, "*2\r\n$2\r\nok\r\n$%zu\r\n%s\r\n",
+    (void)snprintf(answer, sizeof answer, "*3\r\n" FAKE_ID "$2\r\nok\r\n$%zu\r\n%s\r\n",
                    strlen(row->text), row->text);
     fake_redis_say(&fake, "EVALSHA", answer);
     l = rlock_new(lock_client(fake.url, 300));

@@ -63,16 +63,20 @@ PLAY_QUORUM(lease_longer_than_the_longest_is_refused,
 
 /* ---- losses ---- */
 
-/* A key that was lost is never made again. */
-PLAY_QUORUM(loss_on_a_minority_is_borne_and_on_a_majority_told,
-            "a take k; redis0 DEL @k; a extend; redis0 EXISTS @k: 0; "
-            "a verify left: 1-60000; redis1 SET @k other XX PX 60000; "
-            "a extend: lost; a extend: lost; a key 0: lost; a invalid; "
+/* A key that a majority has lost is never made again. */
+/* Guarantee: An extend puts a key back on a server of a quorum that lost it, while a
+ * majority has it; a loss on a majority is told. */
+PLAY_QUORUM(loss_on_a_minority_is_made_good_and_on_a_majority_told,
+            "a take k; redis0 DEL @k; a extend; await redis0 EXISTS @k: 1; "
+            "a verify left: 1-60000; redis1 SET @k other XX PX 60000; a extend; "
+            "redis1 GET @k: other; redis2 DEL @k; redis0 DEL @k; a extend: lost; "
+            "a extend: lost; a key 0: lost; a invalid; redis0 EXISTS @k: 0; "
             "a release: gone; redis1 EXISTS @k: 1");
 
-PLAY_QUORUM(renewal_tells_a_loss_on_a_majority,
-            "a take k; a renew 200; redis0 DEL @k; a renewed 4; a losses: 0; "
-            "redis2 DEL @k; a loss: lost; a losses: 1; a key 0: lost");
+PLAY_QUORUM(
+    renewal_tells_a_loss_on_a_majority,
+    "a take k; a renew 200; redis0 SET @k other XX PX 60000; a renewed 4; "
+    "a losses: 0; redis2 SET @k other XX PX 60000; a loss: lost; a losses: 1; a key 0: lost");
 
 PLAY_QUORUM(renewal_tells_before_the_lease_ends_that_no_majority_answers,
             "p take k 4000; p renew; proxy0 refuse; proxy1 swallow; "

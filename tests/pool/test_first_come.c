@@ -201,42 +201,36 @@ CASE_ROWS(standby_goes_on_when_the_first_one_has, kept)
     "application_name LIKE 'ledgerlock worker ' || (SELECT min(pool) FROM"             \
     " ledgerlock.workers WHERE (counters ->> 'batches')::bigint > 0) || '.%%'"
 
-/* The first one stands still while the place goes to the other pool, whose workers then
- * stand still in their turn, with the place. */
-static void give_the_place_to_the_standby(pid_t first)
-{
-    pid_t others[POOL_CHILDREN];
-    size_t n;
-
-    assert_int_equal(kill(first, SIGSTOP), 0);
-    super_do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
-             " " SESSION_OF_THE_FIRST);
-    world_wait(WORKERS_WITH_THE_KEY " AND NOT " SESSION_OF_THE_FIRST);
-    n = pool_children(world.others.pid, others);
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(kill(others[i], SIGSTOP), 0);
-    assert_int_equal(kill(first, SIGCONT), 0);
-    world_wait("SELECT count(*) = 1 FROM pg_stat_activity WHERE " SESSION_OF_THE_FIRST);
-}
-
 /* Guarantee: A worker whose session has ended serves orders no more when another has
  * taken its place. */
 CASE(worker_whose_session_has_ended_gives_its_place_up)
 {
-    pid_t others[POOL_CHILDREN];
-    size_t n;
+    char url[FIXTURE_URL];
+    PGconn *other;
+    pid_t first;
 
-    start_two(&world.f);
+    fixture_env("LEDGERLOCK_POOL_BATCH", "20");
+    fill(4000, 9);
+    oracle_read("o.user_id % 2 = 0");
+    gate_shut("user_id % 2 = 0", 1);
+    pool_start("run --jobs orders --now " NOW);
+    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending' AND"
+               " user_id %% 2 = 1");
     pause_orders();
-    give_the_place_to_the_standby(pool_workers(1));
+    first = pool_workers(1);
+    assert_int_equal(kill(first, SIGSTOP), 0);
+    super_do("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
+             " " SESSION_OF_THE_FIRST);
+    fixture_url_as(&world.f, "ledgerlock_worker", url, sizeof url);
+    other = session_open(url);
+    session_do(other, "SELECT pg_advisory_lock(" KEY_OF_SERVING ")");
+    assert_int_equal(kill(first, SIGCONT), 0);
+    world_wait("SELECT count(*) = 1 FROM pg_stat_activity WHERE " SESSION_OF_THE_FIRST);
     gate_open();
     world_do("SELECT resume_job('orders')");
     pool_assert_stands_by(SESSION_OF_THE_FIRST);
-    n = pool_children(world.others.pid, others);
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(kill(others[i], SIGCONT), 0);
+    PQfinish(other);
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    pool_end(&world.others);
     assert_served();
 }
 

@@ -161,7 +161,8 @@ CASE(bench_refuses_a_redis_that_evicts)
 {
     struct fixture_redis r = {.pid = 0};
 
-    fixture_redis_start(&r, "--maxmemory-policy", "allkeys-lru", NULL);
+    fixture_redis_start(&r, "--maxmemory", "1gb", "--maxmemory-policy", "allkeys-lru",
+                        NULL);
     (void)snprintf(f.redis_url, sizeof f.redis_url, "%s", r.url);
     says(&f, 6, "noeviction", "bench billing --rows 100");
     fixture_redis_close(&r);

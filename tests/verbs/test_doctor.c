@@ -124,6 +124,7 @@ CASE(server_that_is_gone_fails_its_checks_and_no_other)
 
 CASE(redis_that_evicts_is_found)
 {
+    (void)redis_do("CONFIG SET maxmemory 1gb");
     (void)redis_do("CONFIG SET maxmemory-policy allkeys-lru");
     finds(1, "redis_eviction", "FAIL", "allkeys-lru");
 }

@@ -140,7 +140,8 @@ CASE(unreachable_redis_is_named_with_its_port, .open = one_open)
 /* Guarantee: A Redis that evicts is refused at start. */
 CASE(run_refuses_a_redis_that_evicts, .open = one_open)
 {
-    fixture_redis_start(&redis, "--maxmemory-policy", "allkeys-lru", NULL);
+    fixture_redis_start(&redis, "--maxmemory", "1gb", "--maxmemory-policy",
+                        "allkeys-lru", NULL);
     (void)strcpy(f.redis_url, redis.url);
     says(&f, 6, "maxmemory-policy", "run --once");
     shows("allkeys-lru");

@@ -1,10 +1,9 @@
 /* fake_redis: one process, one poll loop; requests are read by hiredis's own reader,
  * which takes them for replies. */
 #include "tools/testkit/fake_redis.h"
+#include "tools/testkit/fake_inside.h"
 
-#include <hiredis/hiredis.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,146 +11,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "lua_gen.h"
-
-enum { LINKS = 32, HELD = 4096, NAME = 96, ANSWER = 4096 };
-
-/* Tokens that it makes up are below. */
-#define TOKENS (UINT64_C(1) << 50)
-
 #define USUAL_VERSION "7.0.15"
-
-struct fake_shared {
-    atomic_uint grants, shared_grants;
-};
-
-struct link {
-    int fd; /* -1: not in use */
-    redisReader *reader;
-};
-
-/* Keys granted and not given back, in no order. */
-struct held {
-    struct link *by; /* NULL: not in use */
-    char name[NAME];
-};
-
-/* All of the process. */
-struct server {
-    struct fake_shared *shared;
-    const struct fake_options *o;
-    struct link links[LINKS];
-    struct held held[HELD];
-    uint64_t state; /* of the random numbers */
-    char token[24];
-    bool is_token_used;
-};
-
-/* ---- grants ---- */
-
-/* Two in a row get the same. */
-static const char *make_token(struct server *s)
-{
-    s->is_token_used = !s->is_token_used;
-    if (s->o->token != NULL)
-        return s->o->token;
-    if (s->is_token_used) {
-        s->state ^= s->state << 13;
-        s->state ^= s->state >> 7;
-        s->state ^= s->state << 17;
-        (void)snprintf(s->token, sizeof s->token, "%llu",
-                       1 + (unsigned long long)(s->state % TOKENS));
-    }
-    return s->token;
-}
-
-static void forget(struct server *s, const struct link *by)
-{
-    for (struct held *h = s->held; h < s->held + HELD; h++)
-        h->by = h->by == by ? NULL : h->by;
-}
-
-/* Notes a key; whether somebody else holds it. */
-static bool note(struct server *s, struct link *by, const char *name)
-{
-    struct held *empty = NULL;
-    bool is_shared = false;
-
-    for (struct held *h = s->held; h < s->held + HELD; h++) {
-        if (h->by == NULL)
-            empty = h;
-        else if (h->by != by && strcmp(h->name, name) == 0)
-            is_shared = true;
-    }
-    if (empty != NULL) {
-        empty->by = by;
-        (void)snprintf(empty->name, sizeof empty->name, "%s", name);
-    }
-    return is_shared;
-}
-
-/* EVALSHA sha n last key... */
-static void
-grant(struct server *s, struct link *by, const redisReply *words, char *answer)
-{
-    size_t keys = strtoul(words->element[2]->str, NULL, 10);
-    const char *token = make_token(s);
-    bool is_shared = false;
-
-    forget(s, by);
-    for (size_t i = 4; i < 3 + keys; i++)
-        is_shared = note(s, by, words->element[i]->str) || is_shared;
-    atomic_fetch_add(&s->shared->grants, 1);
-    atomic_fetch_add(&s->shared->shared_grants, is_shared ? 1 : 0);
-    (void)snprintf(answer, ANSWER, "*2\r\n$2\r\nok\r\n$%zu\r\n%s\r\n", strlen(token),
-                   token);
-}
-
-/* One '1' for each key: it was yours all the time. */
-static void say_yours(const char *before, size_t keys, char *answer)
-{
-    int head = snprintf(answer, ANSWER, "%s$%zu\r\n", before, keys);
-
-    memset(answer + head, '1', keys);
-    (void)strcpy(answer + (size_t)head + keys, "\r\n");
-}
-
-static void
-script(struct server *s, struct link *by, const redisReply *words, char *answer)
-{
-    const char *sha1 = words->element[1]->str;
-    size_t keys = strtoul(words->element[2]->str, NULL, 10) - 1;
-
-    if (strcmp(sha1, lua_texts[LUA_ACQUIRE].sha1) == 0) {
-        grant(s, by, words, answer);
-    } else if (strcmp(sha1, lua_texts[LUA_RELEASE].sha1) == 0) {
-        forget(s, by);
-        say_yours("", keys, answer);
-    } else if (strcmp(sha1, lua_texts[LUA_RAISE].sha1) == 0) {
-        say_yours("*1\r\n", keys, answer);
-    } else {
-        (void)snprintf(answer, ANSWER, "-ERR no answer to script %s\r\n", sha1);
-    }
-}
-
-/* Clients without our scripts send these commands for a lock. */
-static void
-say_granted(struct server *s, struct link *by, const redisReply *words, char *answer)
-{
-    static const char *const numbers[] = {"SETNX", "PEXPIRE", "DEL", "EVAL"};
-    const char *word = words->element[0]->str;
-
-    if (strcmp(word, "EVALSHA") == 0)
-        script(s, by, words, answer);
-    else if (strcmp(word, "EXEC") == 0)
-        (void)strcpy(answer, "*1\r\n:1\r\n");
-    else if (strcmp(word, "GET") != 0) /* SET, WATCH, MULTI */
-        (void)strcpy(answer, "+OK\r\n");
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (strcmp(word, numbers[i]) == 0)
-            (void)strcpy(answer, ":1\r\n");
-    }
-}
 
 /* ---- answers ---- */
 
@@ -201,7 +61,7 @@ make_answer(struct server *s, struct link *by, const redisReply *words, char *an
     else if (asks_max_lease(s, words))
         put_bulk(answer, s->o->max_lease_ms);
     else if (s->o->grants)
-        say_granted(s, by, words, answer);
+        fake_grant(s, by, words, answer);
 }
 
 static void say(const struct link *l, const char *bytes, size_t size)
@@ -216,6 +76,23 @@ static void say(const struct link *l, const char *bytes, size_t size)
     }
 }
 
+/* The last word of the command, the id of a call, stands where FAKE_ID stands. */
+static void say_text(const struct link *l, const redisReply *words, const char *text)
+{
+    const redisReply *id = words->element[words->elements - 1];
+    const char *at = strstr(text, FAKE_ID);
+    char head[24];
+
+    if (at != NULL) {
+        (void)snprintf(head, sizeof head, "$%zu\r\n", (size_t)id->len);
+        say(l, text, (size_t)(at - text));
+        say(l, head, strlen(head));
+        say(l, id->str, (size_t)id->len);
+        text = at + strlen("(id)");
+    }
+    say(l, text, strlen(text));
+}
+
 static void reply_to(struct server *s, struct link *l, const redisReply *words)
 {
     const char *word = words->element[0]->str;
@@ -226,19 +103,21 @@ static void reply_to(struct server *s, struct link *l, const redisReply *words)
 
         if (strcmp(word, a->word) != 0)
             continue;
-        if (a->bytes != NULL)
-            say(l, a->bytes, a->size > 0 ? a->size : strlen(a->bytes));
+        if (a->size > 0)
+            say(l, a->bytes, a->size);
+        else if (a->bytes != NULL)
+            say_text(l, words, a->bytes);
         return;
     }
     make_answer(s, l, words, answer);
-    say(l, answer, strlen(answer));
+    say_text(l, words, answer);
 }
 
 /* ---- links ---- */
 
 static void hang_up(struct server *s, struct link *l)
 {
-    forget(s, l);
+    fake_forget(s, l);
     redisReaderFree(l->reader);
     (void)close(l->fd);
     l->fd = -1;

@@ -16,6 +16,9 @@ struct fake_redis {
     struct fake_shared *shared;
 };
 
+/* In an answer to a script of ours: the id of the call, as a bulk string. */
+#define FAKE_ID "(id)\r\n"
+
 /* How a command that begins with this word is answered. size 0: bytes is a text; bytes
  * NULL: not at all. */
 struct fake_answer {

@@ -1,0 +1,106 @@
+/* grant: the words of the acquire script: its arguments, and the answer of one server.
+ */
+#include <string.h>
+
+#include "common/lock/internal.h"
+
+void rlock_fill_take(struct rlock_round *r, struct rlock_node *node)
+{
+    static const char *const modes[] = {"all", "any", "one"};
+    const struct rlock_take *take = r->arg;
+    struct rlock_text *t = &node->link.out;
+
+    rlock_eval(r, node, take->s->n + 1, 7);
+    rlock_put_span(t, take->s);
+    rlock_put(t, take->s->l->nonce, RLOCK_NONCE_HEX);
+    rlock_put_number(t, take->lease_ms);
+    rlock_put_window(r, node);
+    rlock_put_word(t, modes[take->mode]);
+    rlock_put_number(t, take->floor);
+    rlock_put_number(t, take->s->l->marks);
+}
+
+static void set_codes(const struct rlock_span *s, int code)
+{
+    for (size_t i = 0; i < s->n; i++)
+        rlock_span_slot(s, i)->code = code;
+}
+
+/* The slot of an index, counted from 1; NULL: it is none. */
+static struct rlock_slot *slot_at(const struct rlock_span *s, const redisReply *index)
+{
+    int64_t i;
+
+    if (!rlock_reply_number(index, &i) || i < 1 || (size_t)i > s->n)
+        return NULL;
+    return rlock_span_slot(s, (size_t)i - 1);
+}
+
+/* Marks the busy keys of {..., index, pttl, index, pttl, ...}. */
+static bool read_busy(const struct rlock_span *s, const redisReply *reply, size_t from)
+{
+    for (size_t e = from; e < reply->elements; e += 2) {
+        struct rlock_slot *slot = slot_at(s, reply->element[e]);
+        int64_t left_ms;
+
+        if (slot == NULL || e + 1 == reply->elements ||
+            !rlock_reply_number(reply->element[e + 1], &left_ms))
+            return false;
+        slot->code = RLOCK_BUSY;
+        if (left_ms != -2) /* else the key is free and was not taken */
+            slot->busy_ms = left_ms == 0 ? 1 : left_ms;
+    }
+    return true;
+}
+
+/* Code of a valid answer, else RLOCK_E_PROTO. */
+static int
+read_kind(const struct rlock_take *take, const char *kind, const redisReply *reply)
+{
+    const struct rlock_span *s = take->s;
+    bool is_ok = strcmp(kind, "ok") == 0 && take->mode != RLOCK_ONE;
+    bool is_one = strcmp(kind, "one") == 0 && take->mode == RLOCK_ONE;
+    struct rlock_slot *one = NULL;
+    size_t granted = 0;
+    bool is_valid;
+
+    set_codes(s, is_ok ? RLOCK_OK : RLOCK_BUSY);
+    if (strcmp(kind, "busy") == 0)
+        return read_busy(s, reply, 1) ? RLOCK_BUSY : RLOCK_E_PROTO;
+    if (is_one && reply->elements == 3)
+        one = slot_at(s, reply->element[2]);
+    if (one != NULL)
+        one->code = RLOCK_OK;
+    is_valid = is_ok ? read_busy(s, reply, 2) : one != NULL;
+    if (take->token == 0 || !is_valid)
+        return RLOCK_E_PROTO;
+    for (size_t i = 0; i < s->n; i++)
+        granted += rlock_span_slot(s, i)->code == RLOCK_OK ? 1 : 0;
+    if (is_one || granted == s->n)
+        return RLOCK_OK;
+    return granted > 0 && take->mode == RLOCK_ANY ? RLOCK_PARTIAL : RLOCK_E_PROTO;
+}
+
+int rlock_read_take(struct rlock_client *c,
+                    struct rlock_node *node,
+                    struct rlock_take *take,
+                    const redisReply *reply)
+{
+    const char *kind = "";
+    int code;
+
+    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 &&
+        reply->element[0]->type == REDIS_REPLY_STRING)
+        kind = reply->element[0]->str;
+    take->token = strcmp(kind, "busy") != 0 && kind[0] != '\0' && reply->elements > 1
+                      ? rlock_reply_token(reply->element[1])
+                      : 0;
+    code = read_kind(take, kind, reply);
+    if (code >= 0)
+        return code;
+    set_codes(take->s, RLOCK_BUSY);
+    take->token = 0;
+    return reply->type == REDIS_REPLY_ERROR
+               ? rlock_reply_code(c, node, reply)
+               : rlock_fail_at(c, node, code, ": the acquire script answered nonsense");
+}
