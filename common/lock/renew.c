@@ -277,7 +277,7 @@ static int begin_call(struct rlock_renewer *r, int code)
     struct rlock_client *c = r->client;
     int64_t node_ms = rlock_node_ms(c, (uint32_t)c->o.max_lease_ms);
     int64_t enough_ms = SHORT_CALLS * trip_ms(r) + ENOUGH_MS; /* nearly always */
-    int64_t ms;
+    int64_t ms = 0;
 
     r->began_ms = rlock_now_ms();
     find_due(r, r->began_ms);
