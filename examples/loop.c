@@ -1,128 +1,92 @@
-/* loop [SOCKET]: takes a lock in an event loop, renews it from a timer, works for some
- * seconds, and releases. Over a connection of our own: to SOCKET, or to 127.0.0.1:6379.
+/* loop [URL]: takes a lock in an event loop of libevent, works for some seconds while
+ * the loop renews it, and releases. Any loop that can watch a descriptor will do.
  *
- * cc loop.c $(pkg-config --cflags --libs ledgerlock hiredis libevent) */
+ * cc loop.c $(pkg-config --cflags --libs ledgerlock libevent) */
 #include <event2/event.h>
-#include <hiredis/adapters/libevent.h>
-#include <hiredis/async.h>
 #include <inttypes.h>
-#include <ledgerlock/lock_async.h>
+#include <ledgerlock/lock_loop.h>
 #include <stdio.h>
 
-enum { LEASE_MS = 1500, WORK_MS = 2500 };
+enum { LEASE_MS = 1500, WAIT_MS = 5000, WORK_MS = 2500 };
 
 struct job {
-    redisAsyncContext *ac; /* NULL: it has ended */
     struct rlock_client *c;
     struct rlock_lock *l;
-    struct event *renewal, *work;
-    int renewed;
+    struct rlock_renewer *r;
+    struct event *io, *work;
     int code; /* of the program */
 };
 
-static void start_timer(struct event *timer, int ms)
-{
-    struct timeval wait = {ms / 1000, ms % 1000 * 1000};
-
-    (void)event_add(timer, &wait);
-}
-
-/* Frees everything, so the loop ends. */
+/* Removes the events, so the loop ends. */
 static void stop(struct job *job, const char *what, int code)
 {
     if (code != RLOCK_OK)
         fprintf(stderr, "loop: %s: %s: %s\n", what, rlock_strerror(code),
                 rlock_error(job->c));
     job->code = code == RLOCK_OK ? 0 : 1;
-    (void)event_del(job->renewal);
+    (void)event_del(job->io);
     (void)event_del(job->work);
-    if (job->ac != NULL)
-        redisAsyncDisconnect(job->ac);
 }
 
 static void on_released(struct rlock_lock *l, int code, void *arg)
 {
-    struct job *job = arg;
-
     (void)l;
     if (code == RLOCK_OK)
-        printf("renewed %d times, released\n", job->renewed);
-    stop(job, "release", code);
+        printf("released\n");
+    stop(arg, "release", code);
 }
 
-static void on_renewed(struct rlock_lock *l, int code, void *arg)
+static void on_worked(evutil_socket_t fd, short events, void *arg)
 {
     struct job *job = arg;
-
-    if (code == RLOCK_OK)
-        job->renewed++;
-    else if (!rlock_valid(l, LEASE_MS / 3)) /* else there is time for another try */
-        stop(job, "renewal", code);
-}
-
-static void on_renewal_timer(evutil_socket_t fd, short events, void *arg)
-{
-    struct job *job = arg;
-    int code = rlock_async_extend(job->l, LEASE_MS, on_renewed, job);
+    int code = rlock_begin_release(job->l, on_released, job);
 
     (void)fd;
     (void)events;
-    start_timer(job->renewal, LEASE_MS / 3);
-    if (code != RLOCK_OK && !rlock_valid(job->l, LEASE_MS / 3))
-        stop(job, "renewal", code);
-}
-
-static void on_work_timer(evutil_socket_t fd, short events, void *arg)
-{
-    struct job *job = arg;
-    int code = rlock_async_release(job->l, on_released, job);
-
-    (void)fd;
-    (void)events;
-    (void)event_del(job->renewal);
-    if (code == RLOCK_E_INVAL) /* a renewal is under way: try again soon */
-        start_timer(job->work, 10);
-    else if (code != RLOCK_OK)
+    if (code != RLOCK_OK)
         stop(job, "release", code);
+}
+
+static void on_lost(struct rlock_lock *l, int code, void *arg)
+{
+    (void)l;
+    stop(arg, "renewal", code);
 }
 
 static void on_taken(struct rlock_lock *l, int code, void *arg)
 {
+    const struct timeval work = {WORK_MS / 1000, WORK_MS % 1000 * 1000};
     struct job *job = arg;
 
+    if (code == RLOCK_OK)
+        code = rlock_renew(job->r, l, 0, 0);
     if (code != RLOCK_OK) {
         stop(job, "acquire", code);
         return;
     }
     printf("token %" PRId64 "\n", rlock_token(l));
-    start_timer(job->renewal, LEASE_MS / 3);
-    start_timer(job->work, WORK_MS);
+    (void)event_add(job->work, &work);
 }
 
-static void on_disconnect(const redisAsyncContext *ac, int status)
+static void on_ready(evutil_socket_t fd, short events, void *arg)
 {
-    struct job *job = ac->data;
+    struct job *job = arg;
+    int code = rlock_loop_step(job->c);
 
-    (void)status;
-    job->ac = NULL;
-    if (rlock_async_attach(job->c, NULL) !=
-        RLOCK_OK) /* or attach the next connection */
-        job->code = 1;
+    (void)fd;
+    (void)events;
+    if (code != RLOCK_OK)
+        stop(job, "step", code);
 }
 
 static void run(struct job *job, struct event_base *base)
 {
     const struct rlock_key key = {"report", 6};
-    int code = rlock_async_attach(job->c, job->ac);
+    int code;
 
-    job->ac->data = job;
-    if (code != RLOCK_OK || redisLibeventAttach(job->ac, base) != REDIS_OK ||
-        redisAsyncSetDisconnectCallback(job->ac, on_disconnect) != REDIS_OK) {
-        fprintf(stderr, "loop: %s\n", rlock_error(job->c));
-        redisAsyncFree(job->ac);
-        return;
-    }
-    code = rlock_async_acquire(job->l, &key, 1, RLOCK_ALL, LEASE_MS, on_taken, job);
+    (void)event_add(job->io, NULL);
+    code = rlock_begin_acquire(job->l, &key, 1, RLOCK_ALL, LEASE_MS, WAIT_MS, on_taken,
+                               job);
     if (code != RLOCK_OK)
         stop(job, "acquire", code);
     (void)event_base_dispatch(base);
@@ -132,18 +96,25 @@ int main(int argc, char **argv)
 {
     struct event_base *base = event_base_new();
     struct job job = {.code = 1};
+    struct rlock_options o = {.size = sizeof o, .url = argc > 1 ? argv[1] : NULL};
+    struct rlock_renew_options renewal = {
+        .size = sizeof renewal, .on_lost = on_lost, .arg = &job, .no_thread = true};
+    char why[160] = "out of memory";
 
-    job.ac = argc > 1 ? redisAsyncConnectUnix(argv[1])
-                      : redisAsyncConnect("127.0.0.1", 6379);
-    if (base == NULL || job.ac == NULL || rlock_open(&job.c, NULL, NULL, 0) != RLOCK_OK)
+    if (base == NULL || rlock_open(&job.c, &o, why, sizeof why) != RLOCK_OK) {
+        fprintf(stderr, "loop: %s\n", why);
         return 1;
+    }
     job.l = rlock_new(job.c);
-    job.renewal = event_new(base, -1, 0, on_renewal_timer, &job);
-    job.work = event_new(base, -1, 0, on_work_timer, &job);
-    if (job.l == NULL || job.renewal == NULL || job.work == NULL)
+    job.io =
+        event_new(base, rlock_loop_fd(job.c), EV_READ | EV_PERSIST, on_ready, &job);
+    job.work = event_new(base, -1, 0, on_worked, &job);
+    if (job.l == NULL || job.io == NULL || job.work == NULL ||
+        rlock_renewer_open(&job.r, job.c, &renewal) != RLOCK_OK)
         return 1;
     run(&job, base);
-    event_free(job.renewal);
+    rlock_renewer_close(job.r);
+    event_free(job.io);
     event_free(job.work);
     rlock_free(job.l);
     rlock_close(job.c);

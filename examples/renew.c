@@ -1,9 +1,8 @@
 /* renew MS [URL]: holds a lock with a short lease for MS milliseconds in a loop around
- * poll, which renews it without a thread. A real loop has descriptors to wait for; this
- * one has only the time. */
+ * poll, which renews it without a thread. A real loop has further descriptors. */
 #define _DEFAULT_SOURCE /* POSIX, with -std=c11 */
 #include <inttypes.h>
-#include <ledgerlock/lock.h>
+#include <ledgerlock/lock_loop.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,29 +21,26 @@ static int64_t now_ms(void)
 static void on_lost(struct rlock_lock *l, int code, void *arg)
 {
     (void)l;
-    *(int *)arg = code; /* called once, inside rlock_renew_now */
+    *(int *)arg = code; /* called once, inside rlock_loop_step */
 }
 
 /* Until the time is over, or the lock is lost. */
 static int work(struct rlock_client *c, struct rlock_lock *l, int64_t ms)
 {
-    int lost = RLOCK_OK, code, tried;
+    int lost = RLOCK_OK, code;
     struct rlock_renew_options o = {
         .size = sizeof o, .on_lost = on_lost, .arg = &lost, .no_thread = true};
     struct rlock_renewer *r;
-    int64_t end_ms = now_ms() + ms, due_ms, left_ms;
+    struct pollfd p = {.fd = rlock_loop_fd(c), .events = POLLIN};
+    int64_t end_ms = now_ms() + ms, left_ms;
 
     code = rlock_renewer_open(&r, c, &o);
     if (code == RLOCK_OK) {
         code = rlock_renew(r, l, 0, (uint32_t)ms + LEASE_MS); /* as long as the work */
         while (code == RLOCK_OK && lost == RLOCK_OK &&
                (left_ms = end_ms - now_ms()) > 0) {
-            due_ms = rlock_renew_due(r);
-            (void)poll(NULL, 0,
-                       (int)(due_ms >= 0 && due_ms < left_ms ? due_ms : left_ms));
-            if (rlock_renew_due(r) == 0 && (tried = rlock_renew_now(r)) != RLOCK_OK)
-                fprintf(stderr, "renew: %s; it will be tried again\n",
-                        rlock_strerror(tried));
+            (void)poll(&p, 1, (int)left_ms);
+            code = rlock_loop_step(c);
         }
         rlock_renew_stop(r, l);
         rlock_renewer_close(r);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,6 +102,26 @@ int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms)
         got = poll(fds, (nfds_t)n, (int)left_ms);
     } while (got <= 0 && rlock_now_ms() < until_ms);
     return got > 0 ? got : 0;
+}
+
+/* A timer without a time never rings, so now is the first of all. */
+void rlock_set_timer(const struct rlock_client *c)
+{
+    int64_t ms = rlock_most(c->want_ms, 1);
+    struct itimerspec at = {
+        .it_value = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}};
+
+    if (c->loop == NULL)
+        return;
+    if (c->want_ms == INT64_MAX)
+        at = (struct itimerspec){0};
+    (void)timerfd_settime(c->loop->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+void rlock_ring(struct rlock_client *c)
+{
+    rlock_want(c, 0);
+    rlock_set_timer(c);
 }
 
 int64_t rlock_jitter_ms(int64_t most_ms)

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/operation.h"
 
 /* No fence is so far ahead of the clock, which tokens are made of. */
 #define YEAR_MS (INT64_C(366) * 24 * 3600 * 1000)
@@ -193,11 +193,16 @@ int rlock_raise_floor(struct rlock_client *c, int64_t token)
 
 void rlock_disconnect(struct rlock_client *c)
 {
+    if (!rlock_is_owner(c))
+        return;
     for (size_t i = 0; i < RLOCK_NODES_MAX; i++)
         rlock_node_close(&c->nodes[i]);
     if (c->scout != NULL)
         rlock_node_close(c->scout);
+    if (c->ears.own != NULL)
+        rlock_node_close(c->ears.own);
     rlock_drop_left(c);
+    rlock_ring(c);
 }
 
 void rlock_close(struct rlock_client *c)
@@ -206,8 +211,8 @@ void rlock_close(struct rlock_client *c)
 
     if (c == NULL)
         return;
-    if (c->async != NULL)
-        c->async_detach(c);
+    rlock_loop_end(c);
+    rlock_ears_close(c);
     for (size_t i = 0; i < RLOCK_NODES_MAX; i++)
         rlock_node_free(&c->nodes[i]);
     rlock_drop_left(c);

@@ -11,160 +11,19 @@
 #define LEDGERLOCK_LOCK_CONNECTION_H
 
 #include <poll.h>
-#include <stdatomic.h>
-#include <sys/types.h>
 
-#include "common/lock/link.h"
-#include "common/lock/lock.h"
-#include "lua_gen.h"
+#include "common/lock/client.h"
 
-enum {
-    RLOCK_ERROR_MAX = 256,
-    RLOCK_PLACES_MAX = 8,
-    RLOCK_HOST_MAX = 255,
-    RLOCK_RUN_ID_MAX = 48,
-    RLOCK_NONCE_HEX = RLOCK_NONCE_SIZE - 1,
-    RLOCK_ALL_NODES = (1 << RLOCK_NODES_MAX) - 1, /* as bits */
-    RLOCK_TICK_MS = 50, /* longest time that a read or poll blocks before a check of its
-                        deadline, which also counts the time that the machine sleeps */
-    RLOCK_CHECK_MS = 1000, /* time between two checks of a server's role and clock */
-};
-
-/* Tokens are below this: Lua's numbers are exact up to 2^53, and a fence that is higher
- * still leaves room. No clock gets here before the end of 2254. */
-#define RLOCK_TOKEN_END ((INT64_C(1) << 53) - (INT64_C(1) << 40))
-
-static inline int64_t rlock_least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t rlock_most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-/* Nodes are a set of bits. */
-static inline bool rlock_has(unsigned nodes, size_t i)
-{
-    return (nodes >> i & 1) != 0;
-}
-
-static inline size_t rlock_count(unsigned nodes)
-{
-    size_t n = 0;
-
-    for (; nodes != 0; nodes &= nodes - 1)
-        n++;
-    return n;
-}
-
-/* ---- nodes and clients ---- */
-
-/* The address of a server. */
-struct rlock_address {
-    char host[RLOCK_HOST_MAX + 1]; /* or path when is_unix */
-    int port;
-    bool is_unix, is_tls;
-};
-
-enum rlock_state {
-    RLOCK_DOWN,
-    RLOCK_LOCATING, /* Sentinels are asked for the address */
-    RLOCK_CONNECTING,
-    RLOCK_TLS,
-    RLOCK_SHAKING,
-    RLOCK_UP
-};
-
-/* A server and its connection. */
-struct rlock_node {
-    struct rlock_address address;
-    enum rlock_state state;
-    redisContext *conn; /* NULL in RLOCK_DOWN and RLOCK_LOCATING, and while a Unix
-                           socket is full */
-    struct rlock_link link;
-    struct rlock_exchange shake; /* the handshake, or a check of an UP node */
-    bool is_checking;            /* the check is under way */
-    bool has_auth;               /* the first command was AUTH */
-    size_t head_ct, info_ct;     /* answers before those of INFO, and of INFO */
-    void *ssl;                   /* of the TLS handshake */
-    bool is_layered;  /* I/O goes through hiredis: TLS, or the caller's connection */
-    bool is_flushing; /* the rest waits in hiredis' own buffer */
-    bool has_more;    /* bytes wait in its TLS layer, which poll does not see */
-    bool is_sentinel; /* a Sentinel: asked for an address only */
-    bool is_asking;   /* cluster: the slot moves to it: every command needs ASKING */
-    bool is_stale;    /* not to be used for another call: closed by the next */
-    int failure;      /* code of the last failed try to connect, */
-    char why[RLOCK_ERROR_MAX];     /* and its text */
-    char run_id[RLOCK_RUN_ID_MAX]; /* run id of the server process; "": unknown */
-    int64_t server_ahead_ms;       /* server wall clock minus local boot clock */
-    int64_t grants_at_ms; /* quorum: may not grant before this, after a restart */
-    int64_t began_us;     /* begin of the try to connect, */
-    int64_t until_ms;     /* and its end, or that of a check */
-    int64_t again_ms;     /* time of the next try on a full Unix socket */
-    int64_t asked_ms;     /* the handshake was sent */
-    int64_t checked_ms;   /* last check of role, policy and clock, */
-    int64_t check_at_ms;  /* and the next; 0: not checked yet */
-    int64_t retry_at_ms, pause_ms; /* quorum: back-off between tries to connect */
-    int64_t trip_ms;               /* the last round trip of a script */
-    unsigned redirects;            /* cluster: redirections followed in this try */
-    size_t asked;                  /* RLOCK_LOCATING: Sentinels that were asked */
-    int worst;                     /* and the worst of their codes */
-};
-
-/* A process, also one in another pid namespace. */
-struct rlock_owner {
-    pid_t pid;
-    unsigned forks;
-};
-
-enum rlock_kind { RLOCK_ONE_SERVER, RLOCK_QUORUM, RLOCK_SENTINELS, RLOCK_CLUSTER };
-
-struct rlock_client {
-    enum rlock_kind kind;
-    struct rlock_node nodes[RLOCK_NODES_MAX];
-    size_t node_ct; /* 1, or 3 or 5: a quorum */
-    struct rlock_address
-        places[RLOCK_PLACES_MAX]; /* Sentinels, or nodes of a cluster */
-    size_t place_ct, place_at;
-    char *primary_name;     /* name of the primary at the Sentinels */
-    char *user, *password;  /* from the URL */
-    struct rlock_options o; /* a copy; o.reply_ms 0: follows the lease */
-    char prefix[RLOCK_PREFIX_MAX + 1];
-    size_t prefix_len;
-    char last_key[RLOCK_PREFIX_MAX + 8]; /* "<prefix>!last" */
-    int db;
-    struct rlock_node *scout;  /* connection to a Sentinel; NULL: none was needed */
-    int64_t floor;             /* tokens are higher */
-    int64_t calls;             /* scripts sent so far: their ids */
-    int64_t want_ms;           /* the steps want to be called then, */
-    int cancel_fd;             /* and when this is readable; -1: none */
-    struct rlock_async *async; /* NULL: not attached; only lock_async knows the type: */
-    void (*async_detach)(struct rlock_client *c);
-    void (*async_forget)(struct rlock_lock *l);
-    redisContext *left; /* the last connection that was left to the server, or NULL */
-    struct rlock_owner owner;
-    char error[RLOCK_ERROR_MAX];
-};
-
-static inline size_t rlock_majority(const struct rlock_client *c)
-{
-    return c->node_ct / 2 + 1;
-}
-
-/* The first of these nodes from i on; node_ct: none is left. */
-static inline size_t rlock_next(const struct rlock_client *c, unsigned nodes, size_t i)
-{
-    while (i < c->node_ct && !rlock_has(nodes, i))
-        i++;
-    return i;
-}
+/* ---- base ---- */
 
 int64_t rlock_now_us(void); /* since boot */
 int64_t rlock_now_ms(void);
 /* Polls until that time; 0: it is over. A time in the past: polls once. */
 int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms);
+/* Makes the descriptor of the client's loop, if it has one, readable at the time that
+ * the steps want. rlock_ring: now, since a step has something to do. */
+void rlock_set_timer(const struct rlock_client *c);
+void rlock_ring(struct rlock_client *c);
 int64_t rlock_jitter_ms(int64_t most_ms); /* 1 to most_ms, at random */
 /* Sets the error text, returns code. at: "Redis at HOST" and the text; as: the code's.
  */
@@ -206,7 +65,9 @@ extern const char rlock_no_memory[];
 int rlock_socket_open(struct rlock_client *c, struct rlock_node *node);
 int rlock_socket_check(struct rlock_client *c, struct rlock_node *node);
 int rlock_socket_wait(const struct rlock_node *node);
-/* leave ends the writing alone: what was sent comes there, drop_left closes it. */
+/* watch: the loop waits for these events of the socket. leave ends the writing alone:
+ * what was sent comes there, drop_left closes it. */
+void rlock_socket_watch(struct rlock_node *node, int epoll_fd, short events);
 void rlock_socket_leave(struct rlock_client *c, struct rlock_node *node);
 void rlock_drop_left(struct rlock_client *c);
 /* Begins a try to connect, which ends in RLOCK_UP or RLOCK_DOWN (with failure and the
@@ -248,11 +109,11 @@ int rlock_info_check(struct rlock_client *c, struct rlock_node *node);
 int rlock_info_join(struct rlock_client *c, struct rlock_node *node);
 /* rlock_handshake_put writes all commands of a handshake, or of a check;
  * rlock_handshake_read reads the answers: RLOCK_OK, a fault, or RLOCK_BUSY (the slot is
- * on another node; the address was changed). rlock_handshake_told: code and text of an
- * error that the server sent before it hung up; RLOCK_OK: it sent none. */
+ * on another node; the address was changed). rlock_handshake_failure: code of a
+ * connection that ended in the handshake, by the error that came before. */
 void rlock_handshake_put(struct rlock_client *c, struct rlock_node *node);
 int rlock_handshake_read(struct rlock_client *c, struct rlock_node *node);
-int rlock_handshake_told(struct rlock_client *c, struct rlock_node *node);
+int rlock_handshake_failure(struct rlock_client *c, struct rlock_node *node);
 /* Quorum: the node that is the same server under another name and is up; NULL: none. */
 const struct rlock_node *rlock_twin_of(const struct rlock_client *c,
                                        const struct rlock_node *node);
@@ -318,6 +179,12 @@ static inline void rlock_want(struct rlock_client *c, int64_t when_ms)
 /* Waits for I/O of the nodes, for the time that the steps want, or until c->cancel_fd
  * is readable. rlock_drive calls a step until it has its code, and waits in between. */
 void rlock_await(struct rlock_client *c);
+/* The same without waiting. rlock_awaited_events: what is waited for at a node; 0:
+ * nothing. */
+void rlock_io(struct rlock_client *c);
+short rlock_awaited_events(const struct rlock_node *node);
+/* The nodes of a client with their helpers: Sentinel, ears. Returns how many. */
+size_t rlock_all_nodes(struct rlock_client *c, struct rlock_node **nodes);
 int rlock_drive(struct rlock_client *c, int (*step)(void *op), void *op);
 
 /* Commands on an UP node that are no script. rlock_link_begin with x and rlock_put*
@@ -331,6 +198,10 @@ struct rlock_ask {
 };
 
 const redisReply *rlock_ask(struct rlock_ask *a, int64_t until_ms);
+/* The same in steps, and its end. */
+void rlock_ask_send(struct rlock_ask *a, int64_t until_ms);
+int rlock_ask_step(void *ask);
+void rlock_ask_clear(struct rlock_ask *a);
 /* A node's time to answer for a lease. */
 int64_t rlock_node_ms(const struct rlock_client *c, uint32_t lease_ms);
 /* Code of an error answer or an answer of a wrong type; its text is kept. */

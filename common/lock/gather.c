@@ -20,6 +20,13 @@ static bool has_rested(const struct rlock_node *node, int64_t now_ms)
     return node->link.queued > 0 || now_ms - node->link.heard_ms >= REST_MS;
 }
 
+/* A node of a quorum that owes answers is slow; a single server answers other calls. */
+static bool may_be_checked(const struct rlock_client *c, const struct rlock_node *node)
+{
+    return c->node_ct > 1 ? rlock_node_is_ready(node)
+                          : node->state == RLOCK_UP && !node->is_checking;
+}
+
 static void begin(struct rlock_client *c, struct rlock_gather *g)
 {
     int64_t end_ms;
@@ -39,7 +46,7 @@ static void begin(struct rlock_client *c, struct rlock_gather *g)
     for (size_t i = 0; i < c->node_ct; i++) {
         struct rlock_node *node = &c->nodes[i];
 
-        if (rlock_node_is_ready(node) &&
+        if (may_be_checked(c, node) &&
             node->check_at_ms <= (g->is_take ? g->began_ms : CHECK_NOW))
             rlock_node_check(c, node, end_ms);
         if (c->node_ct > 1 && node->state == RLOCK_DOWN &&
@@ -65,13 +72,17 @@ static int gather_one(struct rlock_client *c, struct rlock_gather *g)
             rlock_locate_step(c, node, g->limit_ms);
         else
             rlock_node_tick(c, node);
-        if (rlock_node_is_under_way(node) || node->is_checking)
-            return RLOCK_UNDER_WAY;
+        if (rlock_node_is_under_way(node) || node->is_checking) {
+            rlock_want(c, g->limit_ms); /* it may be the try of another call */
+            return now_ms < g->limit_ms ? RLOCK_UNDER_WAY
+                                        : rlock_fail_at(c, node, RLOCK_E_UNAVAILABLE,
+                                                        ": no connection in time");
+        }
         if (node->state == RLOCK_UP)
             return RLOCK_OK;
         if (g->tries > c->place_ct ||
             (g->tries > 0 && (now_ms >= g->limit_ms || !does_pass)))
-            return node->failure;
+            return rlock_fail(c, node->failure, "%s", node->why);
         if (g->tries++ > 0 && c->kind == RLOCK_CLUSTER)
             rlock_next_seed(c);
         node->redirects = 0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/operation.h"
 
 void rlock_fill_give(struct rlock_round *r, struct rlock_node *node)
 {
@@ -22,7 +22,7 @@ void rlock_fill_give(struct rlock_round *r, struct rlock_node *node)
 static bool
 is_same_server(const struct rlock_round *r, const struct rlock_lock *l, size_t i)
 {
-    const char *run_id = r->c->nodes[i].run_id; /* lock_async has nodes of its own */
+    const char *run_id = r->c->nodes[i].run_id;
 
     return run_id[0] != '\0' && strcmp(l->run_ids[i], run_id) == 0;
 }
@@ -115,25 +115,64 @@ size_t rlock_pick(const struct rlock_lock *l, size_t *index)
     return n;
 }
 
-/* Nodes of a quorum are told though they are too few: their grants are in the way of
- * others. */
-int rlock_give_all(struct rlock_lock *l, int64_t limit_ms)
+int rlock_giving_begin(struct rlock_giving *g, struct rlock_lock *l)
 {
-    bool was_valid = rlock_was_valid(l);
-    struct rlock_span s = {.l = l, .index = l->table, .n = rlock_pick(l, l->table)};
-    struct rlock_round r =
-        rlock_round_of(l->client, l, LUA_RELEASE, limit_ms, rlock_fill_give, &s);
-    int code;
+    int code = rlock_check_owner(l->client);
+
+    if (code == RLOCK_OK)
+        code = rlock_check_op(l);
+    if (code != RLOCK_OK)
+        return code;
+    if (l->released)
+        return l->release_code;
+    if (l->granted == 0 && !l->uncertain)
+        return RLOCK_GONE;
+    rlock_renew_forget(l);
+    *g = (struct rlock_giving){.l = l, .limit_ms = rlock_call_end(l->client)};
+    return RLOCK_UNDER_WAY;
+}
+
+static void begin(struct rlock_giving *g)
+{
+    struct rlock_lock *l = g->l;
 
     l->releasing = true;
-    code = rlock_gather(l->client, false, limit_ms);
-    if (code != RLOCK_OK && code != RLOCK_E_NO_QUORUM)
+    g->was_valid = rlock_was_valid(l);
+    g->span =
+        (struct rlock_span){.l = l, .index = l->table, .n = rlock_pick(l, l->table)};
+    g->gather = (struct rlock_gather){.limit_ms = g->limit_ms};
+    g->round = rlock_round_of(l->client, l, LUA_RELEASE, g->limit_ms, rlock_fill_give,
+                              &g->span);
+    g->round.enough = rlock_is_all_ours;
+    g->stage = RLOCK_GATHERING;
+}
+
+/* Nodes of a quorum are told though they are too few: their grants are in the way of
+ * others. */
+int rlock_giving_step(void *giving)
+{
+    struct rlock_giving *g = giving;
+    int code;
+
+    if (g->stage == RLOCK_RESTING)
+        begin(g);
+    if (g->stage == RLOCK_GATHERING) {
+        code = rlock_gather_step(g->l->client, &g->gather);
+        if (code != RLOCK_OK && code != RLOCK_E_NO_QUORUM)
+            return code;
+        g->stage = RLOCK_CALLING;
+    }
+    code = rlock_round_step(&g->round);
+    if (code == RLOCK_UNDER_WAY)
         return code;
-    r.enough = rlock_is_all_ours;
-    rlock_round_run(&r);
-    code = rlock_read_give(&r, &s, was_valid);
-    rlock_round_clear(&r);
+    code = rlock_read_give(&g->round, &g->span, g->was_valid);
+    rlock_round_clear(&g->round);
     return code;
+}
+
+void rlock_giving_clear(struct rlock_giving *g)
+{
+    rlock_round_clear(&g->round);
 }
 
 void rlock_give_late(struct rlock_lock *l)
@@ -151,38 +190,16 @@ void rlock_give_late(struct rlock_lock *l)
 
 int rlock_release(struct rlock_lock *l)
 {
-    struct rlock_event event = {RLOCK_EV_RELEASE, RLOCK_GONE, l->granted,
+    struct rlock_event event = {RLOCK_EV_RELEASE, .keys = l->granted,
                                 .us = rlock_now_us()};
-    int code = rlock_check_owner(l->client);
+    struct rlock_giving g;
 
-    if (code != RLOCK_OK)
-        return code;
-    if (l->released) {
-        event.code = l->release_code;
-    } else if (l->granted > 0 || l->uncertain) {
-        rlock_renew_forget(l);
-        event.code = rlock_give_all(l, rlock_call_end(l->client));
-    }
+    event.code = rlock_giving_begin(&g, l);
+    if (event.code < 0)
+        return event.code;
+    if (event.code == RLOCK_UNDER_WAY)
+        event.code = rlock_drive(l->client, rlock_giving_step, &g);
     return rlock_leave(l->client, event);
-}
-
-/* ---- without a command to the server ---- */
-
-void rlock_abandon(struct rlock_lock *l)
-{
-    rlock_renew_forget(l);
-    if (l->async_call != NULL)
-        l->client->async_forget(l);
-    rlock_clear(l);
-}
-
-void rlock_free(struct rlock_lock *l)
-{
-    if (l == NULL)
-        return;
-    rlock_abandon(l);
-    rlock_free_names(l);
-    free(l);
 }
 
 /* ---- of others ---- */
@@ -203,11 +220,12 @@ int64_t rlock_value_token(const char *value, size_t len)
 static int
 give_as(struct rlock_lock *l, const struct rlock_key *keys, size_t n, size_t *freed)
 {
+    struct rlock_giving g = {.l = l, .limit_ms = rlock_call_end(l->client)};
     int code = rlock_store_names(l, keys, n);
 
     if (code == RLOCK_OK) {
         l->uncertain = true; /* all its keys that may be held */
-        code = rlock_give_all(l, rlock_call_end(l->client));
+        code = rlock_drive(l->client, rlock_giving_step, &g);
     }
     for (size_t i = 0; code >= 0 && i < n; i++)
         *freed += l->slots[i].code == RLOCK_OK ? 1 : 0;
@@ -235,7 +253,7 @@ int rlock_release_dead(struct rlock_client *c,
         return rlock_fail_as(c, RLOCK_E_NOMEM);
     (void)snprintf(l->mark, sizeof l->mark, "%s|", nonce);
     code = give_as(l, keys, n, freed);
-    rlock_free(l);
+    rlock_free_memory(l);
     return code < 0 ? code : RLOCK_OK;
 }
 
@@ -261,6 +279,6 @@ int rlock_force_release(struct rlock_client *c,
         (void)memcpy(l->mark, value, RLOCK_NONCE_HEX + 1);
     }
     code = give_as(l, key, 1, &freed);
-    rlock_free(l);
+    rlock_free_memory(l);
     return code;
 }

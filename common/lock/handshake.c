@@ -220,7 +220,20 @@ int rlock_handshake_read(struct rlock_client *c, struct rlock_node *node)
     return node->is_sentinel ? read_sentinel(c, node) : read_server(c, node);
 }
 
-int rlock_handshake_told(struct rlock_client *c, struct rlock_node *node)
+/* Code of a connection that ends in its handshake. Over TLS, servers that ask for a
+ * client certificate end it before its first byte; a server that we were connected to
+ * before does not ask. */
+int rlock_handshake_failure(struct rlock_client *c, struct rlock_node *node)
 {
-    return first_error(c, node, node->shake.reply_ct);
+    char words[RLOCK_ERROR_MAX];
+    int told = first_error(c, node, node->shake.reply_ct);
+
+    if (told != RLOCK_OK)
+        return told;
+    if (!node->address.is_tls || node->is_sentinel || c->o.tls_cert != NULL ||
+        node->run_id[0] != '\0')
+        return RLOCK_E_UNAVAILABLE;
+    (void)memcpy(words, c->error, sizeof words);
+    return rlock_fail(c, RLOCK_E_TLS,
+                      "%.150s (it may want a client certificate: tls_cert)", words);
 }

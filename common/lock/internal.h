@@ -1,7 +1,8 @@
 /* internal: the upper half of the lock library, not installed. The layers from the
  * bottom: those of connection.h and lock (the object, its names), round (one script on
- * all nodes), grant, keep, renew, give, vote, take, wait, list, client, renewer; above
- * them lock_async. A file calls only files of lower layers. */
+ * all nodes), grant, keep, heap, due, renew, give, write_back, vote, take, ears
+ * (wake-ups), wait, loop, begin (event loops), list, client, renewer. A file calls only
+ * files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
 
@@ -10,7 +11,7 @@
 #include "common/lock/connection.h"
 
 /* ---- round: one script on every node, of which a majority decides; one server is a
- * majority of one. lock_async uses parts of it and of what follows. ---- */
+ * majority of one. ---- */
 
 /* The script on one node. */
 struct rlock_call {
@@ -22,6 +23,9 @@ struct rlock_call {
     struct rlock_gather again; /* one server: it is connected before another try */
     int code; /* RLOCK_UNDER_WAY, RLOCK_OK with an answer in x, or the fault */
 };
+
+/* Of an operation: not begun; nodes are connected; its script is called. */
+enum rlock_stage { RLOCK_RESTING, RLOCK_GATHERING, RLOCK_CALLING };
 
 struct rlock_round {
     struct rlock_client *c;
@@ -125,10 +129,11 @@ struct rlock_lock {
     atomic_bool lost;
     uint32_t lease_ms;
     struct rlock_renewal renewal;
-    struct rlock_async_call *async_call;
+    struct rlock_op *op; /* of the loop, under way; NULL: none */
     size_t n, granted;
     bool released;  /* a release was answered: release_code */
     bool releasing; /* a release was sent: no longer valid */
+    bool is_taking; /* an acquire is under way: not valid yet */
     bool uncertain; /* an acquire without an answer: may be held */
     int release_code;
     unsigned marks; /* a wait: number of busy keys to mark as waited for */
@@ -163,6 +168,7 @@ void rlock_put_span(struct rlock_text *t, const struct rlock_span *s);
  * (also for a name given twice), RLOCK_E_NOMEM. */
 int rlock_store_names(struct rlock_lock *l, const struct rlock_key *keys, size_t n);
 void rlock_free_names(struct rlock_lock *l);
+void rlock_free_memory(struct rlock_lock *l);
 /* The prefixed name of key i. */
 const char *rlock_name(const struct rlock_lock *l, size_t i, size_t *len);
 void rlock_put_name(struct rlock_text *t, const struct rlock_lock *l, size_t i);
@@ -175,6 +181,8 @@ int64_t rlock_deadline(uint32_t lease_ms);
  * none of the three. */
 int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms);
 int rlock_check_mode(const struct rlock_lock *l, int mode);
+/* RLOCK_E_INVAL while a call of the loop is under way for the lock. */
+int rlock_check_op(const struct rlock_lock *l);
 /* True if the lock was not lost and its lease runs: nobody else can hold it. */
 bool rlock_was_valid(const struct rlock_lock *l);
 /* The next held key from i on; l->n when there is none. */
@@ -191,39 +199,33 @@ struct rlock_take {
 };
 
 void rlock_fill_take(struct rlock_round *r, struct rlock_node *node);
-/* Reads one server's answer to a take, rlock_vote asks all servers: RLOCK_OK,
- * RLOCK_PARTIAL or RLOCK_BUSY with the slots (code, busy_ms) and the token filled, or a
- * fault. */
+/* Reads one server's answer to a take: RLOCK_OK, RLOCK_PARTIAL or RLOCK_BUSY with the
+ * slots (code, busy_ms) and the token filled, or a fault. */
 int rlock_read_take(struct rlock_client *c,
                     struct rlock_node *node,
                     struct rlock_take *take,
                     const redisReply *reply);
-int rlock_vote(struct rlock_lock *l, enum rlock_mode mode, int64_t limit_ms);
 /* True if a script that ended with this fault may have stopped half-way. */
 bool rlock_is_half_done(int code);
 /* rlock_note_grants: marks the keys as held whose code says so. rlock_drop_grants:
  * marks none. */
 void rlock_note_grants(struct rlock_lock *l);
 void rlock_drop_grants(struct rlock_lock *l);
-/* A lock for a new acquire: its names, and a fresh nonce. */
+/* A lock for a new acquire: its names, and a fresh nonce. rlock_prepare_again: with the
+ * same names. */
 int rlock_prepare(struct rlock_lock *l, const struct rlock_key *keys, size_t n);
-/* An acquire that ends at limit_ms. */
-int rlock_take_all(struct rlock_lock *l,
-                   const struct rlock_key *keys,
-                   size_t n,
-                   enum rlock_mode mode,
-                   uint32_t lease_ms,
-                   int64_t limit_ms);
+int rlock_prepare_again(struct rlock_lock *l);
 
 /* ---- extend ---- */
 
 /* A part: one lock in a call that renews its held keys. */
 struct rlock_part {
-    struct rlock_lock *l;
-    uint32_t ttl_ms;     /* 0: check only */
-    int code;            /* RLOCK_OK, or RLOCK_LOST (see the codes of the keys) */
-    int64_t left_ms;     /* the shortest, if ttl_ms is 0; -1: no node told */
-    int64_t deadline_ms; /* for the renewer: of the lease that is asked for */
+    struct rlock_lock *l; /* NULL: it left its renewer, which has no thread */
+    size_t keys;          /* of it, in the command that was sent last */
+    uint32_t ttl_ms;      /* 0: check only */
+    int code;             /* RLOCK_OK, or RLOCK_LOST (see the codes of the keys) */
+    int64_t left_ms;      /* the shortest, if ttl_ms is 0; -1: no node told */
+    int64_t deadline_ms;  /* for the renewer: of the lease that is asked for */
 };
 
 /* The parts of one call: at most RLOCK_KEYS_MAX keys. */
@@ -251,11 +253,6 @@ size_t rlock_pick(const struct rlock_lock *l, size_t *index);
 int rlock_read_give(const struct rlock_round *r,
                     const struct rlock_span *s,
                     bool was_valid);
-/* Releases the keys of a lock that may be held. */
-int rlock_give_all(struct rlock_lock *l, int64_t limit_ms);
-/* Writes the release behind an acquire that was not answered in time, into the
- * connection that is closed then: its keys do not stay locked by nobody. */
-void rlock_give_late(struct rlock_lock *l);
 /* The token of a value "nonce|token"; 0: it is not one of ours. */
 int64_t rlock_value_token(const char *value, size_t len);
 
@@ -274,7 +271,8 @@ struct rlock_heap {
 };
 
 struct rlock_renewer {
-    struct rlock_client *client; /* used by the renewing thread alone */
+    struct rlock_client *client; /* a copy for the renewing thread, or of the loop: */
+    struct rlock_renewer *next, **link; /* of the loop; link NULL: in none */
     struct rlock_renew_options o;
     int timer_fd;
     bool has_thread, has_teller;
@@ -293,7 +291,7 @@ struct rlock_renewer {
     unsigned failures; /* tries in a row */
 
     /* The try under way: first a connection, then a call for the parts. */
-    enum { RLOCK_RESTING, RLOCK_GATHERING, RLOCK_CALLING } stage;
+    enum rlock_stage stage;
     struct rlock_gather gather;
     int64_t began_ms;
     struct rlock_part parts[RLOCK_KEYS_MAX];
@@ -302,14 +300,22 @@ struct rlock_renewer {
 };
 
 /* Removes the lock from its renewer, if it has one; returns when no renewal of it is
- * under way. After that it is neither extended nor reported lost. */
+ * under way in a thread. After that it is neither extended nor reported lost. */
 void rlock_renew_forget(struct rlock_lock *l);
 /* The calls below need the mutex. rlock_renew_step finds losses and renews due locks,
  * without waiting: RLOCK_UNDER_WAY while a try is, else RLOCK_OK or its fault.
  * rlock_renew_tell calls the next on_lost; false: there is none. */
 int rlock_renew_step(struct rlock_renewer *r);
 bool rlock_renew_tell(struct rlock_renewer *r);
+/* Of a renewer without a thread, without the mutex: a step, and the losses. Returns the
+ * time at which the next has something to do. */
+int64_t rlock_renew_run(struct rlock_renewer *r);
 int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_lock *l);
+/* Finds losses, and the locks that are due, which are urgent from then on. */
+void rlock_find_due(struct rlock_renewer *r, int64_t now_ms);
+bool rlock_may_renew(const struct rlock_lock *l, int64_t now_ms);
+void rlock_lose(struct rlock_renewer *r, struct rlock_lock *l, int code);
+void rlock_leave_renewer(struct rlock_renewer *r, struct rlock_lock *l);
 /* Puts a lock into the heaps. rlock_renew_end takes all out. */
 void rlock_renew_put(struct rlock_renewer *r, struct rlock_lock *l);
 void rlock_renew_end(struct rlock_renewer *r);

@@ -3,27 +3,48 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/operation.h"
 
 /* ---- the script ---- */
 
+/* The keys that a command has for each part, and the number of parts with keys. */
+static size_t count_keys(struct rlock_kept *call)
+{
+    size_t parts = 0;
+
+    call->keys = 0;
+    for (size_t i = 0; i < call->n; i++) {
+        struct rlock_part *part = &call->parts[i];
+
+        part->keys = part->l != NULL ? part->l->granted : 0;
+        parts += part->l != NULL ? 1 : 0;
+        call->keys += part->keys;
+    }
+    return parts;
+}
+
 void rlock_fill_keep(struct rlock_round *r, struct rlock_node *node)
 {
-    const struct rlock_kept *call = r->arg;
+    struct rlock_kept *call = (struct rlock_kept *)(uintptr_t)r->arg;
+    size_t parts = count_keys(call);
 
-    rlock_eval(r, node, 1 + call->keys, 2 + 3 * call->n);
+    rlock_eval(r, node, 1 + call->keys, 2 + 3 * parts);
     rlock_put_word(&node->link.out, r->c->last_key);
     for (size_t i = 0; i < call->n; i++) {
         const struct rlock_lock *l = call->parts[i].l;
 
-        for (size_t k = 0; (k = rlock_next_held(l, k)) < l->n; k++)
+        for (size_t k = 0; l != NULL && (k = rlock_next_held(l, k)) < l->n; k++)
             rlock_put_name(&node->link.out, l, k);
     }
     rlock_put_window(r, node);
     for (size_t i = 0; i < call->n; i++) {
-        rlock_put(&node->link.out, call->parts[i].l->mark, RLOCK_NONCE_HEX + 1);
-        rlock_put_number(&node->link.out, call->parts[i].ttl_ms);
-        rlock_put_number(&node->link.out, (int64_t)call->parts[i].l->granted);
+        const struct rlock_part *part = &call->parts[i];
+
+        if (part->l == NULL)
+            continue;
+        rlock_put(&node->link.out, part->l->mark, RLOCK_NONCE_HEX + 1);
+        rlock_put_number(&node->link.out, part->ttl_ms);
+        rlock_put_number(&node->link.out, (int64_t)part->keys);
     }
 }
 
@@ -151,7 +172,9 @@ int rlock_read_keep(const struct rlock_round *r, const struct rlock_kept *call)
         if (opinions[key] == '?')
             return rlock_too_few(r);
     }
-    for (size_t i = 0; i < call->n; at += call->parts[i].l->granted, i++) {
+    for (size_t i = 0; i < call->n; at += call->parts[i].keys, i++) {
+        if (call->parts[i].l == NULL)
+            continue;
         mark(&call->parts[i], opinions + at);
         call->parts[i].left_ms = least_left(r);
         if (r->c->node_ct > 1 && call->parts[i].code == RLOCK_OK &&
@@ -167,9 +190,7 @@ rlock_keep_round(struct rlock_client *c, struct rlock_kept *call, int64_t limit_
     struct rlock_round r =
         rlock_round_of(c, call->parts[0].l, LUA_KEEP, limit_ms, rlock_fill_keep, call);
 
-    call->keys = 0;
-    for (size_t i = 0; i < call->n; i++)
-        call->keys += call->parts[i].l->granted;
+    (void)count_keys(call);
     r.enough = rlock_is_all_ours;
     return r;
 }
@@ -187,46 +208,72 @@ int rlock_note_kept(struct rlock_lock *l, int code, int64_t deadline_ms)
     return code;
 }
 
-static int keep(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
+int rlock_keeping_begin(struct rlock_keeping *k,
+                        struct rlock_lock *l,
+                        uint32_t lease_ms)
 {
-    struct rlock_part part = {.l = l, .ttl_ms = lease_ms};
-    struct rlock_kept call = {.parts = &part, .n = 1};
-    struct rlock_round r;
-    int64_t limit_ms = rlock_call_end(l->client);
-    int64_t deadline_ms;
-    int code;
+    int code = rlock_check_op(l);
 
+    if (code != RLOCK_OK)
+        return code;
     if (l->granted == 0 || l->released || l->releasing)
         return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is not held");
     if (l->lost)
         return rlock_fail_as(l->client, RLOCK_LOST);
-    code = rlock_gather(l->client, false, limit_ms);
-    if (code != RLOCK_OK)
-        return code;
-    deadline_ms = rlock_deadline(lease_ms); /* no command was sent */
-    r = rlock_keep_round(l->client, &call, limit_ms);
-    rlock_round_run(&r);
-    code = rlock_read_keep(&r, &call);
-    rlock_round_clear(&r);
-    if (code == RLOCK_OK) {
-        *left_ms = part.left_ms;
-        code = part.code;
+    *k = (struct rlock_keeping){
+        .l = l, .lease_ms = lease_ms, .limit_ms = rlock_call_end(l->client)};
+    k->gather.limit_ms = k->limit_ms;
+    k->stage = RLOCK_GATHERING;
+    return RLOCK_UNDER_WAY;
+}
+
+int rlock_keeping_step(void *keeping)
+{
+    struct rlock_keeping *k = keeping;
+    struct rlock_client *c = k->l->client;
+    int code;
+
+    if (k->stage == RLOCK_GATHERING) {
+        code = rlock_gather_step(c, &k->gather);
+        if (code != RLOCK_OK)
+            return code;
+        k->deadline_ms = rlock_deadline(k->lease_ms); /* no command was sent */
+        k->part = (struct rlock_part){.l = k->l, .ttl_ms = k->lease_ms};
+        k->kept = (struct rlock_kept){.parts = &k->part, .n = 1};
+        k->round = rlock_keep_round(c, &k->kept, k->limit_ms);
+        k->stage = RLOCK_CALLING;
     }
-    return rlock_note_kept(l, code, lease_ms > 0 ? deadline_ms : 0);
+    code = rlock_round_step(&k->round);
+    if (code == RLOCK_UNDER_WAY)
+        return code;
+    code = rlock_read_keep(&k->round, &k->kept);
+    rlock_round_clear(&k->round);
+    if (code == RLOCK_OK)
+        code = k->part.code;
+    return rlock_note_kept(k->l, code, k->lease_ms > 0 ? k->deadline_ms : 0);
+}
+
+void rlock_keeping_clear(struct rlock_keeping *k)
+{
+    rlock_round_clear(&k->round);
 }
 
 /* left_ms NULL: an extend, else a check. */
 static int keep_call(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
 {
     struct rlock_event event = {RLOCK_EV_EXTEND, .us = rlock_now_us()};
-    int64_t unused_ms;
+    struct rlock_keeping k;
     int code = rlock_check_owner(l->client);
 
     if (code == RLOCK_OK && left_ms == NULL)
         code = rlock_check_lease(l, lease_ms);
     if (code != RLOCK_OK)
         return code;
-    event.code = keep(l, lease_ms, left_ms != NULL ? left_ms : &unused_ms);
+    event.code = rlock_keeping_begin(&k, l, lease_ms);
+    if (event.code == RLOCK_UNDER_WAY)
+        event.code = rlock_drive(l->client, rlock_keeping_step, &k);
+    if (event.code == RLOCK_OK && left_ms != NULL)
+        *left_ms = k.part.left_ms;
     event.keys = l->granted;
     return rlock_leave(l->client, event);
 }

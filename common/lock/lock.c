@@ -31,7 +31,7 @@ void rlock_clear(struct rlock_lock *l)
     l->n = l->granted = 0;
     l->token = 0;
     l->released = l->releasing = l->uncertain = false;
-    l->lost = false;
+    l->lost = l->is_taking = false;
     l->release_code = RLOCK_OK;
 }
 
@@ -58,6 +58,12 @@ void rlock_free_names(struct rlock_lock *l)
     free(l->offsets);
     free(l->table);
     free(l->slots);
+}
+
+void rlock_free_memory(struct rlock_lock *l)
+{
+    rlock_free_names(l);
+    free(l);
 }
 
 static bool make_room(struct rlock_lock *l, size_t n, size_t name_bytes)
@@ -150,6 +156,13 @@ void rlock_put_span(struct rlock_text *t, const struct rlock_span *s)
 
 /* ---- questions without I/O ---- */
 
+int rlock_check_op(const struct rlock_lock *l)
+{
+    return l->op == NULL ? RLOCK_OK
+                         : rlock_fail(l->client, RLOCK_E_INVAL,
+                                      "a call of the loop is under way for this lock");
+}
+
 int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms)
 {
     const struct rlock_client *c = l->client;
@@ -212,8 +225,8 @@ int64_t rlock_left_ms(const struct rlock_lock *l)
 {
     int64_t left = l->deadline_ms - rlock_now_ms();
 
-    if (l->granted == 0 || l->released || l->releasing || l->lost || left <= 0 ||
-        !rlock_is_owner(l->client))
+    if (l->granted == 0 || l->released || l->releasing || l->is_taking || l->lost ||
+        left <= 0 || !rlock_is_owner(l->client))
         return 0;
     return left;
 }

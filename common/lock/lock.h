@@ -363,7 +363,7 @@ bool rlock_valid(const struct rlock_lock *l, uint32_t margin_ms);
 /* ---- renewal ---- */
 
 /* Called once for each lock that was lost while it was renewed, on a thread that does
- * nothing else, so no renewal waits for it, or inside rlock_renew_now. If Redis could
+ * nothing else, so no renewal waits for it, or inside rlock_loop_step. If Redis could
  * not be reached, up to an eighth of the lease (at most a second) is still left.
  * rlock_valid is false from now on. code is RLOCK_LOST: keys are gone or somebody
  * else's (see rlock_key_code); RLOCK_GONE: renewal has stopped (no progress, max_hold,
@@ -378,16 +378,14 @@ struct rlock_renew_options {
     uint32_t interval_ms;  /* default: a third of each lease; at most half of it */
     rlock_lost_fn on_lost; /* may be NULL */
     void *arg;
-    bool
-        no_thread; /* an event loop calls rlock_renew_due and rlock_renew_now instead */
+    bool no_thread; /* rlock_loop_step of c renews (ledgerlock/lock_loop.h) */
 };
 
 /* Starts the renewer: a thread with its own connection, made from c's options, and a
- * thread for on_lost. A
- * renewer serves the locks of any clients with the same prefix and the same url, word
- * for word (or the same connect and connect_arg), each from its own thread. Must be
- * closed before c, and before a lock of it is freed by another thread. options may be
- * NULL. */
+ * thread for on_lost; or, without a thread, a part of c's event loop. A renewer serves
+ * the locks of any clients with the same prefix and the same url, word for word (or the
+ * same connect and connect_arg), each from its own thread. Must be closed before c, and
+ * before a lock of it is freed by another thread. options may be NULL. */
 RLOCK_MUST_CHECK int rlock_renewer_open(struct rlock_renewer **out,
                                         struct rlock_client *c,
                                         const struct rlock_renew_options *options);
@@ -411,15 +409,6 @@ void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l);
 
 /* Reports that the work goes on: stall_ms begins again. */
 void rlock_progress(struct rlock_lock *l);
-
-/* no_thread: milliseconds until rlock_renew_now has something to do; -1: no lock is
- * renewed, or the renewer belongs to the parent process. */
-int64_t rlock_renew_due(const struct rlock_renewer *r);
-
-/* no_thread: renews the due locks in one round trip and reports losses to on_lost.
- * RLOCK_OK, or the fault of the round, which will be tried again. RLOCK_E_INVAL: the
- * renewer has a thread, or on_lost calls it. */
-RLOCK_MUST_CHECK int rlock_renew_now(struct rlock_renewer *r);
 
 /* ---- for operators ---- */
 

@@ -32,7 +32,10 @@ bool rlock_node_is_ready(const struct rlock_node *node)
 
 void rlock_node_close(struct rlock_node *node)
 {
+    node->ends += node->state != RLOCK_DOWN ? 1 : 0;
     rlock_link_close(&node->link);
+    if (node->conn != NULL)
+        rlock_socket_watch(node, node->watcher, 0);
     if (node->conn != NULL)
         redisFree(node->conn); /* closes our descriptor only; nothing is sent */
     node->conn = NULL;
@@ -43,11 +46,18 @@ void rlock_node_close(struct rlock_node *node)
     node->is_checking = node->is_stale = false;
 }
 
-void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code)
+/* The hook is told of a new connection to a server that grants; not of one to a
+ * Sentinel or for wake-ups. */
+static void tell_hook(struct rlock_client *c, const struct rlock_node *node, int code)
 {
-    if (node->check_at_ms == 0 && !node->is_sentinel)
+    if (node->check_at_ms == 0 && node >= c->nodes && node < c->nodes + c->node_ct)
         (void)rlock_leave(
             c, (struct rlock_event){RLOCK_EV_CONNECT, code, 0, 0, node->began_us});
+}
+
+void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code)
+{
+    tell_hook(c, node, code);
     rlock_node_close(node);
     node->failure = code;
     (void)memcpy(node->why, c->error, sizeof node->why);
@@ -64,24 +74,6 @@ void rlock_node_free(struct rlock_node *node)
     rlock_link_free(&node->link);
 }
 
-/* Code of a connection that ends in its handshake. Over TLS, servers that ask for a
- * client certificate end it before its first byte; a server that we were connected to
- * before does not ask. */
-static int failure_of(struct rlock_client *c, struct rlock_node *node)
-{
-    char words[RLOCK_ERROR_MAX];
-    int told = rlock_handshake_told(c, node);
-
-    if (told != RLOCK_OK)
-        return told;
-    if (!node->address.is_tls || node->is_sentinel || c->o.tls_cert != NULL ||
-        node->run_id[0] != '\0')
-        return RLOCK_E_UNAVAILABLE;
-    (void)memcpy(words, c->error, sizeof words);
-    return rlock_fail(c, RLOCK_E_TLS,
-                      "%.150s (it may want a client certificate: tls_cert)", words);
-}
-
 /* Ends the connection: a late answer must not be taken for the next one. */
 static void broke(struct rlock_client *c, struct rlock_node *node, const char *why)
 {
@@ -91,9 +83,11 @@ static void broke(struct rlock_client *c, struct rlock_node *node, const char *w
     (void)rlock_fail_at(c, node, 0, ": %s", why);
     if (node->state == RLOCK_SHAKING)
         rlock_node_fail(c, node,
-                        code == RLOCK_E_UNAVAILABLE ? failure_of(c, node) : code);
+                        code == RLOCK_E_UNAVAILABLE ? rlock_handshake_failure(c, node)
+                                                    : code);
     else
         rlock_node_close(node);
+    (void)memcpy(node->why, c->error, sizeof node->why);
 }
 
 /* ---- bytes ---- */
@@ -195,9 +189,7 @@ static int shake(struct rlock_client *c, struct rlock_node *node)
 
 void rlock_node_checked(struct rlock_client *c, struct rlock_node *node)
 {
-    if (node->check_at_ms == 0 && !node->is_sentinel)
-        (void)rlock_leave(
-            c, (struct rlock_event){RLOCK_EV_CONNECT, RLOCK_OK, 0, 0, node->began_us});
+    tell_hook(c, node, RLOCK_OK);
     node->state = RLOCK_UP;
     node->failure = RLOCK_OK;
     node->pause_ms = 0;

@@ -1,175 +1,14 @@
-/* renew: the locks of a renewer. Renews all that are due or nearly due in one call, the
- * most urgent first, and finds losses before the lease has ended. */
+/* renew: renews all locks that are due or nearly due in one call, the most urgent
+ * first. */
 #include "common/lock/internal.h"
 
 enum {
-    NEVER_LEFT_MS = 1000,
     LEAST_TRY_MS = 10,
     PAUSE_LEAST_MS = 5,
     PAUSE_MOST_MS = 250,
     ENOUGH_MS = 100,
     SHORT_CALLS = 8 /* with the time of so many short calls left, a lock joins none */
 };
-
-/* ---- times of one lock ---- */
-
-int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_lock *l)
-{
-    if (r->o.interval_ms == 0)
-        return rlock_most(l->lease_ms / 3, 1);
-    /* after a failure there must be time for another try */
-    return rlock_most(rlock_least(r->o.interval_ms, l->lease_ms / 2), 1);
-}
-
-/* From this time on the lock counts as lost: its holder needs time to stop before the
- * lease ends, and this thread may wake up late. */
-static int64_t give_up_ms(const struct rlock_lock *l)
-{
-    return l->deadline_ms - rlock_least(l->lease_ms / 8, NEVER_LEFT_MS);
-}
-
-static bool may_renew(const struct rlock_lock *l, int64_t now_ms)
-{
-    return now_ms < l->renewal.stop_ms &&
-           (l->renewal.stall_ms == 0 || now_ms - l->progress_ms < l->renewal.stall_ms);
-}
-
-/* ---- the heaps ---- */
-
-void rlock_renew_put(struct rlock_renewer *r, struct rlock_lock *l)
-{
-    rlock_heap_put(&r->waiting, l, rlock_least(l->renewal.due_ms, give_up_ms(l)));
-}
-
-/* The teller calls its on_lost. */
-static void lose(struct rlock_renewer *r, struct rlock_lock *l, int code)
-{
-    l->lost = true;
-    l->renewal.code = code;
-    l->renewal.place = RLOCK_UNTOLD;
-    l->renewal.next = NULL;
-    l->renewal.link = r->last_untold;
-    *r->last_untold = l;
-    r->last_untold = &l->renewal.next;
-    (void)pthread_cond_signal(&r->news);
-}
-
-static void unlink_untold(struct rlock_renewer *r, struct rlock_lock *l)
-{
-    *l->renewal.link = l->renewal.next;
-    if (l->renewal.next != NULL)
-        l->renewal.next->renewal.link = l->renewal.link;
-    else
-        r->last_untold = l->renewal.link;
-    l->renewal.place = RLOCK_NOWHERE;
-}
-
-/* By the fault of the last try, or of a connection that is not there yet. */
-static void lose_late(struct rlock_renewer *r, struct rlock_lock *l, int64_t now_ms)
-{
-    bool is_waiting = r->stage == RLOCK_GATHERING && may_renew(l, now_ms);
-    int fault = r->client->node_ct > 1 ? RLOCK_E_NO_QUORUM : RLOCK_E_UNAVAILABLE;
-
-    if (l->renewal.code < 0)
-        fault = l->renewal.code;
-    lose(r, l, is_waiting || l->renewal.code < 0 ? fault : RLOCK_GONE);
-}
-
-/* Finds losses, and the locks that are due. A lock without progress, or past max_hold,
- * is seen again but not renewed. The holder itself may have extended a lock. */
-static void find_due(struct rlock_renewer *r, int64_t now_ms)
-{
-    while (r->waiting.n > 0 && r->waiting.entries[0].when_ms <= now_ms) {
-        struct rlock_lock *l = rlock_heap_take(&r->waiting, 0);
-        bool is_due = l->renewal.due_ms <= now_ms;
-
-        if (give_up_ms(l) <= now_ms) {
-            lose_late(r, l, now_ms);
-        } else if (is_due && may_renew(l, now_ms)) {
-            rlock_heap_put(&r->urgent, l, give_up_ms(l));
-        } else {
-            if (is_due)
-                l->renewal.due_ms = now_ms + rlock_renew_interval(r, l);
-            rlock_renew_put(r, l);
-        }
-    }
-    while (r->urgent.n > 0 && r->urgent.entries[0].when_ms <= now_ms) {
-        struct rlock_lock *l = rlock_heap_take(&r->urgent, 0);
-
-        if (give_up_ms(l) <= now_ms)
-            lose_late(r, l, now_ms);
-        else
-            rlock_heap_put(&r->urgent, l, give_up_ms(l));
-    }
-}
-
-/* ---- the end of a renewal ---- */
-
-/* Takes a lock out that is not in a call. */
-static void leave(struct rlock_renewer *r, struct rlock_lock *l)
-{
-    enum rlock_place place = l->renewal.place;
-
-    if (place == RLOCK_WAITING)
-        (void)rlock_heap_take(&r->waiting, l->renewal.at);
-    else if (place == RLOCK_URGENT)
-        (void)rlock_heap_take(&r->urgent, l->renewal.at);
-    else if (place == RLOCK_UNTOLD)
-        unlink_untold(r, l);
-    else if (place == RLOCK_TOLD)
-        r->told = NULL;
-    r->lock_ct -= place != RLOCK_NOWHERE ? 1 : 0;
-    l->renewal.renewer = NULL;
-    l->renewal.place = RLOCK_NOWHERE;
-}
-
-static bool is_told_by_us(const struct rlock_renewer *r)
-{
-    return r->told != NULL && pthread_equal(r->told_by, pthread_self()) != 0;
-}
-
-/* Does nothing in a child of fork, where nobody could unlock the mutex. An on_lost may
- * forget its lock or any other, and cannot wait for itself; another thread waits for
- * the on_lost of this lock alone. */
-void rlock_renew_forget(struct rlock_lock *l)
-{
-    struct rlock_renewer *r = l->renewal.renewer;
-
-    if (r == NULL || !rlock_is_owner(l->client))
-        return;
-    (void)pthread_mutex_lock(&r->mutex);
-    l->renewal.renewer = NULL;
-    while (l->renewal.place == RLOCK_CALLED ||
-           (l->renewal.place == RLOCK_TOLD && !is_told_by_us(r)))
-        (void)pthread_cond_wait(&r->idle, &r->mutex);
-    leave(r, l);
-    (void)pthread_mutex_unlock(&r->mutex);
-}
-
-/* ---- losses; the mutex is unlocked during on_lost ---- */
-
-bool rlock_renew_tell(struct rlock_renewer *r)
-{
-    struct rlock_lock *l = r->untold;
-    int code;
-
-    if (l == NULL)
-        return false;
-    code = l->renewal.code;
-    unlink_untold(r, l);
-    l->renewal.place = RLOCK_TOLD;
-    r->told = l;
-    r->told_by = pthread_self();
-    (void)pthread_mutex_unlock(&r->mutex);
-    if (r->o.on_lost != NULL)
-        r->o.on_lost(l, code, r->o.arg);
-    (void)pthread_mutex_lock(&r->mutex);
-    if (r->told == l) /* else it was forgotten, and may be freed */
-        leave(r, l);
-    r->told = NULL;
-    (void)pthread_cond_broadcast(&r->idle);
-    return true;
-}
 
 /* ---- a try: a connection, then a call for the locks that are due; the mutex is
  * unlocked while the client is used ---- */
@@ -226,7 +65,7 @@ static void collect(struct rlock_renewer *r, int64_t now_ms, int64_t ms, bool is
     while (r->waiting.n > 0 && !is_short) {
         const struct rlock_lock *l = r->waiting.entries[0].l;
 
-        if (!has_room(r, l) || !may_renew(l, now_ms) ||
+        if (!has_room(r, l) || !rlock_may_renew(l, now_ms) ||
             l->renewal.due_ms - now_ms > rlock_renew_interval(r, l) / 2)
             return;
         add_part(r, &r->waiting);
@@ -244,7 +83,7 @@ static void settle(struct rlock_renewer *r, const struct rlock_part *part)
     if (part->code == RLOCK_LOST)
         l->lost = true;
     if (part->code == RLOCK_LOST && l->renewal.renewer != NULL) {
-        lose(r, l, RLOCK_LOST);
+        rlock_lose(r, l, RLOCK_LOST);
         return;
     }
     l->renewal.code = part->code;
@@ -265,7 +104,8 @@ static int end_try(struct rlock_renewer *r, int code)
     for (size_t i = 0; i < r->kept.n; i++) {
         if (code != RLOCK_OK)
             r->parts[i].code = code;
-        settle(r, &r->parts[i]);
+        if (r->parts[i].l != NULL)
+            settle(r, &r->parts[i]);
     }
     (void)pthread_cond_broadcast(&r->idle);
     return code;
@@ -280,7 +120,7 @@ static int begin_call(struct rlock_renewer *r, int code)
     int64_t ms = 0;
 
     r->began_ms = rlock_now_ms();
-    find_due(r, r->began_ms);
+    rlock_find_due(r, r->began_ms);
     r->kept.n = 0;
     if (r->urgent.n > 0) {
         ms = time_for_a_try(r, r->began_ms);
@@ -309,7 +149,7 @@ int rlock_renew_step(struct rlock_renewer *r)
     int64_t now_ms = rlock_now_ms();
     int code = RLOCK_UNDER_WAY;
 
-    find_due(r, now_ms);
+    rlock_find_due(r, now_ms);
     if (r->stage == RLOCK_RESTING && r->urgent.n == 0)
         return RLOCK_OK;
     if (r->stage == RLOCK_RESTING)
@@ -335,6 +175,22 @@ int rlock_renew_step(struct rlock_renewer *r)
     return code;
 }
 
+int64_t rlock_renew_run(struct rlock_renewer *r)
+{
+    int64_t next_ms;
+    int code;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    code = rlock_renew_step(r);
+    while (rlock_renew_tell(r))
+        continue;
+    next_ms = r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
+    if (code != RLOCK_UNDER_WAY && r->urgent.n > 0)
+        next_ms = 0;
+    (void)pthread_mutex_unlock(&r->mutex);
+    return next_ms;
+}
+
 void rlock_renew_end(struct rlock_renewer *r)
 {
     if (r->stage == RLOCK_CALLING) {
@@ -342,9 +198,9 @@ void rlock_renew_end(struct rlock_renewer *r)
         (void)end_try(r, RLOCK_E_UNAVAILABLE);
     }
     while (r->waiting.n > 0)
-        leave(r, r->waiting.entries[0].l);
+        rlock_leave_renewer(r, r->waiting.entries[0].l);
     while (r->urgent.n > 0)
-        leave(r, r->urgent.entries[0].l);
+        rlock_leave_renewer(r, r->urgent.entries[0].l);
     while (r->untold != NULL)
-        leave(r, r->untold);
+        rlock_leave_renewer(r, r->untold);
 }

@@ -5,7 +5,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/operation.h"
 
 /* Sets the timer that the thread sleeps on, on the boot clock: after a suspend the
  * losses are reported at once. 0: never. */
@@ -15,14 +15,6 @@ static void arm(const struct rlock_renewer *r, int64_t when_ms)
         .it_value = {.tv_sec = when_ms / 1000, .tv_nsec = when_ms % 1000 * 1000000}};
 
     (void)timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
-/* Time at which a step has something to do, 0: now; INT64_MAX: no lock is renewed. */
-static int64_t next_step(const struct rlock_renewer *r)
-{
-    if (r->urgent.n > 0 || r->untold != NULL)
-        return 0;
-    return r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
 }
 
 /* False in a child of fork: the thread does not exist there, and nobody could unlock
@@ -84,6 +76,8 @@ int rlock_renew(struct rlock_renewer *r,
         }
     }
     (void)pthread_mutex_unlock(&r->mutex);
+    if (r->o.no_thread)
+        rlock_ring(r->client); /* its step finds the time */
     return has_room ? RLOCK_OK : rlock_fail_as(l->client, RLOCK_E_NOMEM);
 }
 
@@ -174,6 +168,9 @@ static bool start_threads(struct rlock_renewer *r)
 {
     sigset_t all, before;
 
+    r->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (r->timer_fd < 0)
+        return false;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     r->has_thread = pthread_create(&r->thread, NULL, run, r) == 0;
@@ -183,6 +180,23 @@ static bool start_threads(struct rlock_renewer *r)
 }
 
 /* ---- open and close ---- */
+
+static struct rlock_renewer *new_renewer(const struct rlock_renew_options *o)
+{
+    struct rlock_renewer *r = calloc(1, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    r->o = *o;
+    (void)pthread_mutex_init(&r->mutex, NULL);
+    (void)pthread_cond_init(&r->idle, NULL);
+    (void)pthread_cond_init(&r->news, NULL);
+    r->waiting.place = RLOCK_WAITING;
+    r->urgent.place = RLOCK_URGENT;
+    r->last_untold = &r->untold;
+    r->timer_fd = -1;
+    return r;
+}
 
 int rlock_renewer_open(struct rlock_renewer **out,
                        struct rlock_client *c,
@@ -198,33 +212,33 @@ int rlock_renewer_open(struct rlock_renewer **out,
     if (options != NULL && !rlock_read_options(&o, sizeof o, options, options->size))
         return rlock_fail(c, RLOCK_E_INVAL,
                           "options.size is not sizeof(struct rlock_renew_options)");
-    r = calloc(1, sizeof *r);
-    if (r == NULL || rlock_copy(&r->client, c) != RLOCK_OK) {
-        free(r);
+    r = new_renewer(&o);
+    if (r == NULL)
         return rlock_fail_as(c, RLOCK_E_NOMEM);
+    code = r->o.no_thread ? rlock_loop_open(c) : rlock_copy(&r->client, c);
+    if (code == RLOCK_OK && r->o.no_thread) {
+        r->client = c;
+        rlock_loop_join(c, r);
+    } else if (code == RLOCK_OK && !start_threads(r)) {
+        code = RLOCK_E_NOMEM;
     }
-    r->o = o;
-    (void)pthread_mutex_init(&r->mutex, NULL);
-    (void)pthread_cond_init(&r->idle, NULL);
-    (void)pthread_cond_init(&r->news, NULL);
-    r->waiting.place = RLOCK_WAITING;
-    r->urgent.place = RLOCK_URGENT;
-    r->last_untold = &r->untold;
-    r->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (r->timer_fd < 0 || (!r->o.no_thread && !start_threads(r))) {
+    if (code != RLOCK_OK) {
         rlock_renewer_close(r);
-        return rlock_fail(c, RLOCK_E_NOMEM,
-                          "no descriptor or no thread for the renewer");
+        return rlock_fail(c, code, "no memory, descriptor or thread for the renewer");
     }
     *out = r;
     return RLOCK_OK;
 }
 
+/* Of a renewer that could not be opened there may be no client. */
 void rlock_renewer_close(struct rlock_renewer *r)
 {
+    bool is_owner = r != NULL && (r->client == NULL || is_ours(r));
+
     if (r == NULL)
         return;
-    if (is_ours(r)) {
+    rlock_loop_leave(r);
+    if (is_owner) {
         if (r->has_thread)
             end_threads(r);
         rlock_renew_end(r);
@@ -232,55 +246,13 @@ void rlock_renewer_close(struct rlock_renewer *r)
         (void)pthread_cond_destroy(&r->idle);
         (void)pthread_cond_destroy(&r->news);
     }
-    (void)close(r->timer_fd);
+    if (r->timer_fd >= 0)
+        (void)close(r->timer_fd);
     /* a fork while the thread was awake has copied a client in use */
-    if (is_ours(r) || !r->has_thread ||
-        (r->asleep_until_ms != 0 && r->stage == RLOCK_RESTING))
+    if (!r->o.no_thread &&
+        (is_owner || (r->asleep_until_ms != 0 && r->stage == RLOCK_RESTING)))
         rlock_close(r->client);
     free(r->waiting.entries);
     free(r->urgent.entries);
     free(r);
-}
-
-/* ---- without a thread ---- */
-
-int64_t rlock_renew_due(const struct rlock_renewer *renewer)
-{
-    struct rlock_renewer *r =
-        (struct rlock_renewer *)(uintptr_t)renewer; /* for its mutex */
-    int64_t next_ms;
-
-    if (!is_ours(r))
-        return -1;
-    (void)pthread_mutex_lock(&r->mutex);
-    next_ms = next_step(r);
-    (void)pthread_mutex_unlock(&r->mutex);
-    return next_ms == INT64_MAX ? -1 : rlock_most(next_ms - rlock_now_ms(), 0);
-}
-
-int rlock_renew_now(struct rlock_renewer *r)
-{
-    int64_t now_ms = rlock_now_ms();
-    int code = RLOCK_OK;
-
-    if (!is_ours(r))
-        return RLOCK_E_FORKED;
-    if (r->has_thread)
-        return RLOCK_E_INVAL;
-    (void)pthread_mutex_lock(&r->mutex);
-    if (r->told != NULL)
-        code = RLOCK_E_INVAL; /* on_lost calls it */
-    while (code == RLOCK_OK && next_step(r) <= now_ms) {
-        r->client->want_ms = INT64_MAX;
-        while ((code = rlock_renew_step(r)) == RLOCK_UNDER_WAY) {
-            (void)pthread_mutex_unlock(&r->mutex);
-            rlock_await(r->client);
-            (void)pthread_mutex_lock(&r->mutex);
-            r->client->want_ms = INT64_MAX;
-        }
-        while (rlock_renew_tell(r))
-            continue;
-    }
-    (void)pthread_mutex_unlock(&r->mutex);
-    return code;
 }

@@ -156,6 +156,9 @@ static void end_try(struct rlock_round *r, size_t i)
     struct rlock_call *k = &r->calls[i];
     int code = k->x.code == RLOCK_OK ? read_answer(r, i) : k->x.code;
 
+    if (r->c->nodes[i].state == RLOCK_DOWN &&
+        k->x.code < 0) /* others may have failed since */
+        (void)rlock_fail(r->c, code, "%s", r->c->nodes[i].why);
     if (code == RLOCK_OK)
         r->answered |= 1U << i;
     else if (code == RLOCK_E_UNCERTAIN)
@@ -281,7 +284,7 @@ void rlock_round_run(struct rlock_round *r)
 
 void rlock_round_clear(struct rlock_round *r)
 {
-    for (size_t i = 0; i < r->c->node_ct; i++) {
+    for (size_t i = 0; r->c != NULL && i < r->c->node_ct; i++) {
         if (r->calls[i].x.code == RLOCK_UNDER_WAY)
             rlock_link_forget(&r->c->nodes[i].link, &r->calls[i].x);
         rlock_exchange_clear(&r->calls[i].x);

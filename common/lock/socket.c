@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -94,6 +95,23 @@ int rlock_socket_wait(const struct rlock_node *node)
                : setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
 }
 
+/* A socket that cannot be watched is tried again at the next step. */
+void rlock_socket_watch(struct rlock_node *node, int epoll_fd, short events)
+{
+    int how = events == 0          ? EPOLL_CTL_DEL
+              : node->watched == 0 ? EPOLL_CTL_ADD
+                                   : EPOLL_CTL_MOD;
+    struct epoll_event event = {0};
+
+    if (events == node->watched)
+        return;
+    event.events = ((events & POLLIN) != 0 ? EPOLLIN : 0U) |
+                   ((events & POLLOUT) != 0 ? EPOLLOUT : 0U);
+    if (epoll_ctl(epoll_fd, how, node->conn->fd, &event) == 0 || events == 0)
+        node->watched = events;
+    node->watcher = epoll_fd;
+}
+
 /* ---- the end of one that is left to the server ---- */
 
 void rlock_socket_leave(struct rlock_client *c, struct rlock_node *node)
@@ -102,6 +120,7 @@ void rlock_socket_leave(struct rlock_client *c, struct rlock_node *node)
         return;
     rlock_drop_left(c);
     rlock_link_close(&node->link);
+    rlock_socket_watch(node, node->watcher, 0);
     (void)shutdown(node->conn->fd, SHUT_WR);
     c->left = node->conn;
     node->conn = NULL;

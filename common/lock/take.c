@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/operation.h"
 
 void rlock_note_grants(struct rlock_lock *l)
 {
@@ -23,60 +23,6 @@ void rlock_drop_grants(struct rlock_lock *l)
     l->released = l->releasing = false;
 }
 
-/* WAIT for replicas: the lock is released when too few of them have it. */
-static int replicate(struct rlock_lock *l, int64_t limit_ms)
-{
-    struct rlock_client *c = l->client;
-    struct rlock_node *node = &c->nodes[0];
-    struct rlock_ask ask = {.c = c};
-    const redisReply *reply;
-    int64_t enough = 0;
-    int code = RLOCK_OK;
-
-    rlock_link_begin(&node->link, &ask.x, 1);
-    rlock_put_command(&node->link.out, 3);
-    rlock_put_word(&node->link.out, "WAIT");
-    rlock_put_number(&node->link.out, c->o.replicas);
-    rlock_put_number(&node->link.out, rlock_most(c->o.reply_ms / 2, 1));
-    reply = rlock_ask(&ask, rlock_least(rlock_now_ms() + c->o.reply_ms, limit_ms));
-    if (reply == NULL) /* the lock is granted, but the answer is lost */
-        code = RLOCK_E_UNCERTAIN;
-    else if (!rlock_reply_number(reply, &enough))
-        code = rlock_reply_code(c, node, reply);
-    else if (enough < c->o.replicas)
-        code = rlock_fail_as(c, RLOCK_E_NOT_REPLICATED);
-    rlock_exchange_clear(&ask.x);
-    return code;
-}
-
-/* Releases the keys that were taken before a refusal; the error text of the refusal
- * stays. Keys whose release failed may still be held. */
-static int give_back(struct rlock_lock *l, int code, int64_t limit_ms)
-{
-    char words[RLOCK_ERROR_MAX];
-
-    memcpy(words, l->client->error, sizeof words);
-    l->uncertain = true;
-    rlock_give_late(l);
-    l->uncertain = rlock_give_all(l, limit_ms) < 0;
-    rlock_drop_grants(l);
-    return rlock_fail(l->client, code, "%s", words);
-}
-
-static int conclude(struct rlock_lock *l, int code, int64_t limit_ms)
-{
-    if (l->granted > 0 && l->client->o.replicas > 0) {
-        int wait = replicate(l, limit_ms);
-
-        code = wait == RLOCK_OK ? code : wait;
-    }
-    if (l->granted > 0 && code >= 0 && rlock_now_ms() >= l->deadline_ms)
-        code = rlock_fail(l->client, RLOCK_E_UNAVAILABLE,
-                          "the lease was over before the answer came");
-    return code < 0 && (l->granted > 0 || l->uncertain) ? give_back(l, code, limit_ms)
-                                                        : code;
-}
-
 int rlock_prepare(struct rlock_lock *l, const struct rlock_key *keys, size_t n)
 {
     int code;
@@ -91,58 +37,155 @@ int rlock_prepare(struct rlock_lock *l, const struct rlock_key *keys, size_t n)
     return code;
 }
 
-int rlock_take_all(struct rlock_lock *l,
-                   const struct rlock_key *keys,
-                   size_t n,
-                   enum rlock_mode mode,
-                   uint32_t lease_ms,
-                   int64_t limit_ms)
+int rlock_prepare_again(struct rlock_lock *l)
 {
-    struct rlock_client *c = l->client;
-    int code = rlock_check_lease(l, lease_ms);
+    size_t n = l->n;
 
-    if (code == RLOCK_OK)
-        code = rlock_check_mode(l, (int)mode);
-    if (code != RLOCK_OK)
-        return code;
-    if (l->async_call != NULL)
-        return rlock_fail(c, RLOCK_E_INVAL, "a call of the event loop is under way");
-    if (rlock_valid(l, 0))
-        return rlock_fail(c, RLOCK_E_INVAL,
-                          "the lock is held; release or abandon it first");
-    code = rlock_prepare(l, keys, n);
-    if (code == RLOCK_OK)
-        code = rlock_gather(c, true, limit_ms);
-    if (code != RLOCK_OK)
-        return code;
-    l->lease_ms = lease_ms;
-    l->deadline_ms = rlock_deadline(lease_ms); /* no command was sent */
-    code = rlock_vote(l, mode, limit_ms);
-    rlock_note_grants(l);
-    return conclude(l, code, limit_ms);
+    rlock_clear(l);
+    l->n = n;
+    for (size_t i = 0; i < n; i++) {
+        l->slots[i] = (struct rlock_slot){0};
+        l->slots[i].code = RLOCK_BUSY;
+    }
+    return rlock_new_nonce(l);
 }
 
-/* ---- the calls ---- */
+/* ---- replicas ---- */
 
-int rlock_acquire(struct rlock_lock *l,
-                  const struct rlock_key *keys,
-                  size_t n,
-                  enum rlock_mode mode,
-                  uint32_t lease_ms)
+/* WAIT: the lock is released when too few of them have it. */
+static void begin_wait(struct rlock_taking *t)
 {
-    int64_t began_us = rlock_now_us();
-    int code = rlock_check_owner(l->client);
+    struct rlock_client *c = t->l->client;
+    struct rlock_text *out = &c->nodes[0].link.out;
+    int64_t until_ms = rlock_least(rlock_now_ms() + c->o.reply_ms, t->limit_ms);
 
-    if (code != RLOCK_OK)
-        return code;
-    code = rlock_take_all(l, keys, n, mode, lease_ms, rlock_call_end(l->client));
-    return rlock_leave(l->client, (struct rlock_event){RLOCK_EV_ACQUIRE, code, n,
-                                                       l->granted, began_us});
+    t->wait = (struct rlock_ask){.c = c};
+    rlock_link_begin(&c->nodes[0].link, &t->wait.x, 1);
+    rlock_put_command(out, 3);
+    rlock_put_word(out, "WAIT");
+    rlock_put_number(out, c->o.replicas);
+    rlock_put_number(out, rlock_most(c->o.reply_ms / 2, 1));
+    rlock_ask_send(&t->wait, until_ms);
 }
 
-int rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms)
+/* Without an answer the lock is granted, but how many have it is not known. */
+static int read_wait(struct rlock_taking *t, int code)
 {
-    struct rlock_key key = {name, strlen(name)};
+    struct rlock_client *c = t->l->client;
+    const redisReply *reply = t->wait.x.replies[0];
+    int64_t enough = 0;
 
-    return rlock_acquire(l, &key, 1, RLOCK_ALL, lease_ms);
+    if (code != RLOCK_OK)
+        code = RLOCK_E_UNCERTAIN;
+    else if (!rlock_reply_number(reply, &enough))
+        code = rlock_reply_code(c, &c->nodes[0], reply);
+    else if (enough < c->o.replicas)
+        code = rlock_fail_as(c, RLOCK_E_NOT_REPLICATED);
+    rlock_exchange_clear(&t->wait.x);
+    return code;
+}
+
+/* ---- the steps ---- */
+
+/* Keys that were taken before a refusal are released; the error text of the refusal
+ * stays. */
+static bool begin_giving_back(struct rlock_taking *t)
+{
+    struct rlock_lock *l = t->l;
+
+    if (l->granted > 0 && t->code >= 0 && rlock_now_ms() >= l->deadline_ms)
+        t->code = rlock_fail(l->client, RLOCK_E_UNAVAILABLE,
+                             "the lease was over before the answer came");
+    if (t->code >= 0 || (l->granted == 0 && !l->uncertain))
+        return false;
+    memcpy(t->words, l->client->error, sizeof t->words);
+    l->uncertain = true;
+    rlock_give_late(l);
+    t->of.giving = (struct rlock_giving){.l = l, .limit_ms = t->limit_ms};
+    return true;
+}
+
+/* Keys whose release failed may still be held. */
+static int end_giving_back(struct rlock_taking *t, int code)
+{
+    t->l->uncertain = code < 0;
+    rlock_drop_grants(t->l);
+    return rlock_fail(t->l->client, t->code, "%s", t->words);
+}
+
+static void begin_vote(struct rlock_taking *t)
+{
+    t->l->lease_ms = t->lease_ms;
+    t->l->deadline_ms = rlock_deadline(t->lease_ms); /* no command was sent */
+    t->of.vote =
+        (struct rlock_vote){.l = t->l, .mode = t->mode, .limit_ms = t->limit_ms};
+}
+
+static int step(struct rlock_taking *t)
+{
+    int code;
+
+    switch (t->stage) {
+    case RLOCK_TAKING_NODES:
+        code = rlock_gather_step(t->l->client, &t->gather);
+        if (code != RLOCK_OK)
+            return code;
+        begin_vote(t);
+        t->stage = RLOCK_VOTING;
+        return step(t);
+    case RLOCK_VOTING:
+        t->code = rlock_vote_step(&t->of.vote);
+        if (t->code == RLOCK_UNDER_WAY)
+            return t->code;
+        rlock_note_grants(t->l);
+        t->stage = RLOCK_CONCLUDING;
+        if (t->l->granted > 0 && t->l->client->o.replicas > 0) {
+            begin_wait(t);
+            t->stage = RLOCK_REPLICATING;
+        }
+        return step(t);
+    case RLOCK_REPLICATING:
+        code = rlock_ask_step(&t->wait);
+        if (code == RLOCK_UNDER_WAY)
+            return code;
+        code = read_wait(t, code);
+        t->code = code == RLOCK_OK ? t->code : code;
+        t->stage = RLOCK_CONCLUDING;
+        return step(t);
+    case RLOCK_CONCLUDING:
+        if (!begin_giving_back(t))
+            return t->code;
+        t->stage = RLOCK_GIVING_BACK;
+        return step(t);
+    case RLOCK_GIVING_BACK:
+        code = rlock_giving_step(&t->of.giving);
+        return code == RLOCK_UNDER_WAY ? code : end_giving_back(t, code);
+    }
+    return t->code;
+}
+
+void rlock_taking_begin(struct rlock_taking *t, int64_t limit_ms)
+{
+    t->limit_ms = limit_ms;
+    t->gather = (struct rlock_gather){.is_take = true, .limit_ms = limit_ms};
+    t->stage = RLOCK_TAKING_NODES;
+    t->l->is_taking = true;
+}
+
+int rlock_taking_step(struct rlock_taking *t)
+{
+    int code = step(t);
+
+    t->l->is_taking = code == RLOCK_UNDER_WAY;
+    return code;
+}
+
+void rlock_taking_clear(struct rlock_taking *t)
+{
+    if (t->stage == RLOCK_VOTING)
+        rlock_vote_clear(&t->of.vote);
+    if (t->stage == RLOCK_GIVING_BACK)
+        rlock_giving_clear(&t->of.giving);
+    rlock_ask_clear(&t->wait);
+    t->l->is_taking = false;
 }

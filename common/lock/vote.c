@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/operation.h"
 
 /* The floor given to the nodes is ahead of their clocks by more than the clocks differ
  * and the command takes: all nodes then propose the same token, and no write-back is
@@ -23,39 +23,20 @@ enum { AHEAD_MS = 5 };
 
 /* ---- votes ---- */
 
-/* The answers of the nodes about the keys of one span. */
-struct vote {
-    struct rlock_take take;
-    struct rlock_round round;
-    unsigned read;   /* nodes (bits) whose answer was read */
-    unsigned valid;  /* of these: valid answers */
-    unsigned far;    /* of these: proposals from LONE_END on */
-    unsigned voters; /* of the valid ones: those whose votes count */
-    int64_t proposals[RLOCK_NODES_MAX];
-    int64_t token;
-    bool is_unheard; /* a node did not answer the write-back */
-    bool is_written_back;
-};
-
-static struct rlock_slot *slot_of(const struct vote *v, size_t i)
-{
-    return rlock_span_slot(v->take.s, i);
-}
-
 /* Nodes (bits) that granted a key. */
-static unsigned grants(const struct vote *v, size_t i)
+static unsigned grants(const struct rlock_vote *v, size_t i)
 {
-    return slot_of(v, i)->grants & v->voters;
+    return rlock_vote_slot(v, i)->grants & v->voters;
 }
 
-static bool has_majority(const struct vote *v, size_t i)
+static bool has_majority(const struct rlock_vote *v, size_t i)
 {
     return rlock_count(grants(v, i)) >= rlock_majority(v->round.c);
 }
 
 /* Counts the vote of a node. Its answer is parsed like that of a single server, then
  * added to the votes of the others. */
-static void read_vote(struct vote *v, size_t node, const redisReply *reply)
+static void read_vote(struct rlock_vote *v, size_t node, const redisReply *reply)
 {
     struct rlock_client *c = v->round.c;
     int code = rlock_read_take(c, &c->nodes[node], &v->take, reply);
@@ -65,8 +46,8 @@ static void read_vote(struct vote *v, size_t node, const redisReply *reply)
         return;
     v->valid |= 1U << node;
     for (size_t i = 0; i < v->take.s->n; i++) {
-        if (slot_of(v, i)->code == RLOCK_OK)
-            slot_of(v, i)->grants |= (unsigned char)(1U << node);
+        if (rlock_vote_slot(v, i)->code == RLOCK_OK)
+            rlock_vote_slot(v, i)->grants |= (unsigned char)(1U << node);
     }
     v->proposals[node] = v->take.token;
     v->far |= v->proposals[node] >= LONE_END ? 1U << node : 0;
@@ -77,7 +58,8 @@ static void read_vote(struct vote *v, size_t node, const redisReply *reply)
 /* True if a majority granted or refused every key: more answers change nothing. */
 static bool is_decided(void *round)
 {
-    struct vote *v = (struct vote *)((char *)round - offsetof(struct vote, round));
+    struct rlock_vote *v =
+        (struct rlock_vote *)((char *)round - offsetof(struct rlock_vote, round));
     struct rlock_client *c = v->round.c;
     size_t refusals_needed = c->node_ct - rlock_majority(c) + 1;
     unsigned unread = v->round.who & ~v->read;
@@ -99,25 +81,10 @@ static bool is_decided(void *round)
     return true;
 }
 
-/* ---- write-back ---- */
-
-static void fill_raise(struct rlock_round *r, struct rlock_node *node)
-{
-    const struct vote *v = r->arg;
-    const struct rlock_lock *l = v->take.s->l;
-    char value[RLOCK_NONCE_SIZE + 24];
-
-    (void)snprintf(value, sizeof value, "%s%lld", l->mark,
-                   (long long)v->proposals[node - r->c->nodes]);
-    rlock_eval(r, node, v->take.s->n + 1, 4);
-    rlock_put_span(&node->link.out, v->take.s);
-    rlock_put_word(&node->link.out, value);
-    rlock_put_number(&node->link.out, v->token);
-    rlock_put_window(r, node);
-}
+/* ---- the token ---- */
 
 /* The highest proposal for the keys with a majority; true if all keys have one. */
-static bool choose_token(struct vote *v)
+static bool choose_token(struct rlock_vote *v)
 {
     const struct rlock_client *c = v->round.c;
     bool is_whole = true;
@@ -135,19 +102,9 @@ static bool choose_token(struct vote *v)
     return is_whole;
 }
 
-/* Nodes (bits) that proposed the token. */
-static unsigned agreeing(const struct vote *v)
+static bool is_settled(const struct rlock_vote *v)
 {
-    unsigned who = 0;
-
-    for (size_t node = 0; node < v->round.c->node_ct; node++)
-        who |= v->proposals[node] == v->token ? 1U << node : 0;
-    return who;
-}
-
-static bool is_settled(const struct vote *v)
-{
-    unsigned who = agreeing(v);
+    unsigned who = rlock_agreeing(v);
 
     for (size_t i = 0; i < v->take.s->n; i++) {
         if (has_majority(v, i) &&
@@ -157,53 +114,11 @@ static bool is_settled(const struct vote *v)
     return true;
 }
 
-static bool has_majority_answered(void *round)
-{
-    const struct rlock_round *r = round;
-    const struct vote *v = r->arg;
-    unsigned who = agreeing(v);
-
-    for (size_t i = 0; (i = rlock_next(r->c, r->who, i)) < r->c->node_ct; i++)
-        who |= r->calls[i].code == RLOCK_OK ? 1U << i : 0;
-    return rlock_count(who) >= rlock_majority(r->c);
-}
-
-/* A node that stored the token counts as one that proposed it, for the keys of its
- * answer. */
-static void write_back(struct vote *v)
-{
-    struct rlock_client *c = v->round.c;
-    struct rlock_round r =
-        rlock_round_of(c, v->take.s->l, LUA_RAISE, v->round.limit_ms, fill_raise, v);
-    unsigned agree = agreeing(v);
-
-    v->is_written_back =
-        true; /* and grants of nodes that did not store it are dropped */
-    r.enough = has_majority_answered;
-    r.allowed = 0;
-    for (size_t node = 0; (node = rlock_next(c, v->voters, node)) < c->node_ct;
-         node++) {
-        if (v->proposals[node] > 0 && v->proposals[node] != v->token)
-            r.allowed |= 1U << node;
-    }
-    rlock_round_run(&r);
-    for (size_t node = 0; (node = rlock_next(c, ~agree, node)) < c->node_ct; node++) {
-        const char *said = rlock_has(r.answered, node) ? rlock_said(&r, node) : NULL;
-
-        v->is_unheard = v->is_unheard || (rlock_has(r.allowed, node) && said == NULL);
-        for (size_t i = 0; i < v->take.s->n; i++) {
-            if (said == NULL || said[i] != '1')
-                slot_of(v, i)->grants &= (unsigned char)~(1U << node);
-        }
-    }
-    rlock_round_clear(&r);
-}
-
 /* ---- outcome ---- */
 
 /* Keys that were not granted are released on all nodes that may have granted them,
  * without waiting. If a node misses the release, the lease ends the grant. */
-static void give_back_losers(struct vote *v, unsigned asked)
+static void give_back_losers(struct rlock_vote *v, unsigned asked)
 {
     size_t *index = v->take.s->l->table;
     struct rlock_span s = {.l = v->take.s->l, .index = index};
@@ -211,7 +126,7 @@ static void give_back_losers(struct vote *v, unsigned asked)
         rlock_round_of(v->round.c, s.l, LUA_RELEASE, 0, rlock_fill_give, &s);
 
     for (size_t i = 0; i < v->take.s->n; i++) {
-        const struct rlock_slot *slot = slot_of(v, i);
+        const struct rlock_slot *slot = rlock_vote_slot(v, i);
 
         if (slot->code != RLOCK_OK &&
             (slot->grants != 0 || v->valid != asked || v->is_written_back))
@@ -227,7 +142,7 @@ bool rlock_is_half_done(int code)
            code == RLOCK_E_UNCERTAIN;
 }
 
-static int conclude(struct vote *v, unsigned asked)
+static int conclude(struct rlock_vote *v, unsigned asked)
 {
     struct rlock_client *c = v->round.c;
     struct rlock_lock *l = v->take.s->l;
@@ -239,7 +154,8 @@ static int conclude(struct vote *v, unsigned asked)
     if (granted < v->take.s->n && v->take.mode == RLOCK_ALL)
         granted = 0;
     for (size_t i = 0; i < v->take.s->n; i++)
-        slot_of(v, i)->code = granted > 0 && has_majority(v, i) ? RLOCK_OK : RLOCK_BUSY;
+        rlock_vote_slot(v, i)->code =
+            granted > 0 && has_majority(v, i) ? RLOCK_OK : RLOCK_BUSY;
     l->token = granted > 0 ? v->token : 0;
     if (granted == v->take.s->n || (granted == 1 && v->take.mode == RLOCK_ONE))
         return RLOCK_OK;
@@ -293,57 +209,125 @@ static int64_t common_floor(const struct rlock_client *c, unsigned who)
     return floor;
 }
 
-static int vote_span(struct rlock_span *s, enum rlock_mode mode, int64_t limit_ms)
+/* Of one span, in which every key is asked for by itself. */
+static int begin_span(struct rlock_vote *v)
 {
-    struct rlock_client *c = s->l->client;
-    struct vote v = {.take = {.s = s, .mode = mode, .lease_ms = s->l->lease_ms}};
+    struct rlock_client *c = v->l->client;
     int64_t wait_ms;
-    int code;
 
-    v.round = rlock_round_of(c, s->l, LUA_ACQUIRE, limit_ms, rlock_fill_take, &v.take);
-    v.round.enough = is_decided;
-    v.round.allowed = grantors(c, &wait_ms);
-    v.round.who = v.round.allowed & rlock_up_nodes(c);
-    if (rlock_count(v.round.who) < rlock_majority(c) && wait_ms < INT64_MAX)
+    v->take = (struct rlock_take){.s = &v->span,
+                                  .mode = v->span.index != NULL ? RLOCK_ALL : v->mode,
+                                  .lease_ms = v->l->lease_ms};
+    v->read = v->valid = v->far = v->voters = 0;
+    v->token = 0;
+    v->is_unheard = v->is_written_back = false;
+    (void)memset(v->proposals, 0, sizeof v->proposals);
+    v->round =
+        rlock_round_of(c, v->l, LUA_ACQUIRE, v->limit_ms, rlock_fill_take, &v->take);
+    v->round.enough = is_decided;
+    v->round.allowed = grantors(c, &wait_ms);
+    v->round.who = v->round.allowed & rlock_up_nodes(c);
+    if (rlock_count(v->round.who) < rlock_majority(c) && wait_ms < INT64_MAX)
         return rlock_fail(c, RLOCK_E_NO_QUORUM,
                           "%zu of %zu nodes may grant: one that started less than "
                           "max_lease_ms ago must wait another %lld ms",
-                          rlock_count(v.round.who), c->node_ct, (long long)wait_ms);
-    v.take.floor = common_floor(c, v.round.who);
-    for (size_t i = 0; i < s->n; i++) {
-        slot_of(&v, i)->grants = 0;
-        slot_of(&v, i)->busy_ms = 0;
+                          rlock_count(v->round.who), c->node_ct, (long long)wait_ms);
+    v->take.floor = common_floor(c, v->round.who);
+    for (size_t i = 0; i < v->span.n; i++) {
+        rlock_vote_slot(v, i)->grants = 0;
+        rlock_vote_slot(v, i)->busy_ms = 0;
     }
-    rlock_round_run(&v.round);
+    return RLOCK_UNDER_WAY;
+}
+
+/* False: the token is to be written back first. */
+static bool read_votes(struct rlock_vote *v)
+{
+    struct rlock_client *c = v->round.c;
+    bool is_chosen;
+
     for (size_t i = 0; i < c->node_ct; i++)
-        memcpy(s->l->run_ids[i], c->nodes[i].run_id, sizeof s->l->run_ids[i]);
-    (void)is_decided(&v.round); /* reads the answers that came last */
-    if ((choose_token(&v) || mode == RLOCK_ANY) && v.token > 0 && !is_settled(&v))
-        write_back(&v);
-    rlock_note_token(c, v.token);
-    code = conclude(&v, v.round.who);
-    rlock_round_clear(&v.round);
+        memcpy(v->l->run_ids[i], c->nodes[i].run_id, sizeof v->l->run_ids[i]);
+    (void)is_decided(&v->round); /* reads the answers that came last */
+    is_chosen = choose_token(v) || v->take.mode == RLOCK_ANY;
+    return !is_chosen || v->token == 0 || is_settled(v);
+}
+
+static int end_span(struct rlock_vote *v)
+{
+    int code;
+
+    rlock_note_token(v->round.c, v->token);
+    code = conclude(v, v->round.who);
+    rlock_round_clear(&v->round);
     return code;
 }
 
-int rlock_vote(struct rlock_lock *l, enum rlock_mode mode, int64_t limit_ms)
+/* Each permit is asked for by itself, beginning at a place drawn at random: asked for
+ * any permit, the nodes would grant different ones. */
+static void begin_vote(struct rlock_vote *v)
 {
-    struct rlock_span all = {.l = l, .n = l->n};
-    size_t first;
-    int code = RLOCK_BUSY;
+    v->span = (struct rlock_span){.l = v->l, .n = v->l->n};
+    if (v->mode != RLOCK_ONE || v->l->client->node_ct == 1)
+        return;
+    v->first = (size_t)rlock_jitter_ms((int64_t)v->l->n) - 1;
+    v->permit = v->first;
+    v->span = (struct rlock_span){.l = v->l, .index = &v->permit, .n = 1};
+}
 
-    if (mode != RLOCK_ONE || l->client->node_ct == 1)
-        return vote_span(&all, mode, limit_ms);
-    /* Each permit is asked for by itself, beginning at a place drawn at random: asked
-     * for any permit, the nodes would grant different ones. */
-    first = (size_t)rlock_jitter_ms((int64_t)l->n) - 1;
-    for (size_t i = 0; code == RLOCK_BUSY && i < l->n; i++) {
-        size_t permit = (first + i) % l->n;
-        struct rlock_span one = {.l = l, .index = &permit, .n = 1};
+/* True if there is another permit, after one that is busy. */
+static bool begin_next(struct rlock_vote *v)
+{
+    if (v->span.index == NULL || ++v->tried == v->l->n)
+        return false;
+    v->permit = (v->first + v->tried) % v->l->n;
+    v->gather = (struct rlock_gather){.is_take = true, .limit_ms = v->limit_ms};
+    return true;
+}
 
-        code = i > 0 ? rlock_gather(l->client, true, limit_ms) : RLOCK_OK;
-        if (code == RLOCK_OK)
-            code = vote_span(&one, RLOCK_ALL, limit_ms);
+int rlock_vote_step(struct rlock_vote *v)
+{
+    int code = RLOCK_UNDER_WAY;
+
+    for (;;) {
+        switch (v->stage) {
+        case RLOCK_UNBEGUN:
+            begin_vote(v);
+            code = begin_span(v);
+            v->stage = RLOCK_ASKING;
+            break;
+        case RLOCK_ASKING:
+            if (rlock_round_step(&v->round) == RLOCK_UNDER_WAY)
+                return RLOCK_UNDER_WAY;
+            v->stage = RLOCK_WRITING_BACK;
+            if (read_votes(v))
+                code = end_span(v);
+            else
+                rlock_begin_write_back(v);
+            break;
+        case RLOCK_WRITING_BACK:
+            if (rlock_round_step(&v->back) == RLOCK_UNDER_WAY)
+                return RLOCK_UNDER_WAY;
+            rlock_read_write_back(v);
+            code = end_span(v);
+            break;
+        case RLOCK_NEXT:
+            code = rlock_gather_step(v->l->client, &v->gather);
+            if (code != RLOCK_OK)
+                return code;
+            code = begin_span(v);
+            v->stage = RLOCK_ASKING;
+            break;
+        }
+        if (code == RLOCK_BUSY && begin_next(v))
+            v->stage = RLOCK_NEXT;
+        else if (code != RLOCK_UNDER_WAY)
+            return code;
     }
-    return code;
+}
+
+void rlock_vote_clear(struct rlock_vote *v)
+{
+    rlock_round_clear(&v->round);
+    rlock_round_clear(&v->back);
 }

@@ -1,37 +1,21 @@
-/* wait: acquire with a time limit. A release pushes a wake-up for a key that has
- * waiters, and BLPOP gives it to the longest waiter. A wake-up is only a hint: every
- * waiter also tries again by itself. */
-#include <stdio.h>
+/* wait: acquire, with a time limit if it waits. A release pushes a wake-up for a key
+ * that has waiters. A wake-up is only a hint: every waiter also tries again by itself.
+ */
 #include <string.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/operation.h"
 
 enum {
     FIRST_PAUSE_MS = 10,
     LAST_PAUSE_MS = 200,
-    GRAIN_MS = 100, /* an idle server (hz 10) ends a BLPOP up to this much later */
-    GRACE_MS = 40,  /* room for an answer under way at the end of the wait */
-    WAKE_KEYS = 16,
-    WAKE_NAME = RLOCK_PREFIX_MAX + RLOCK_KEY_MAX + 8
+    GRACE_MS = 40 /* room for an answer under way at the end of the wait */
 };
 
-/* The state of one wait. */
-struct waiter {
-    struct rlock_lock *l;
-    const struct rlock_key *keys;
-    size_t n;
-    enum rlock_mode mode;
-    uint32_t lease_ms;
-    int cancel_fd;
-    bool is_waiting; /* false: a single attempt */
-    int64_t end_ms;
-    int64_t most_ms; /* of the next pause without BLPOP */
-    bool has_hints;
-};
+/* ---- pauses ---- */
 
 /* Time until the wanted keys can be free without a release: if all are wanted the
  * longest lease counts, else the shortest. INT64_MAX: the keys have no TTL. */
-static int64_t lease_left(const struct waiter *w)
+static int64_t lease_left(const struct rlock_waiting *w)
 {
     int64_t left = w->mode == RLOCK_ALL ? 0 : INT64_MAX;
 
@@ -45,98 +29,69 @@ static int64_t lease_left(const struct waiter *w)
     return left == 0 ? INT64_MAX : left; /* no answer named a time */
 }
 
-/* The keys whose wake lists BLPOP waits for: those that the acquire marked, which have
- * another holder, not free keys that were left with them. */
-static size_t pick_listening(const struct waiter *w, size_t *picked)
-{
-    size_t most = w->mode == RLOCK_ALL ? 1 : WAKE_KEYS;
-    size_t n = 0;
-
-    for (size_t i = 0; i < w->l->n && n < most; i++) {
-        if (w->l->slots[i].busy_ms != 0)
-            picked[n++] = i;
-    }
-    return n;
-}
-
-static void put_listening(const struct waiter *w,
-                          const size_t *picked,
-                          size_t n,
-                          struct rlock_text *t,
-                          int64_t pause_ms)
-{
-    const struct rlock_client *c = w->l->client;
-    char name[WAKE_NAME], seconds[24];
-
-    rlock_put_command(t, n + 2);
-    rlock_put_word(t, "BLPOP");
-    for (size_t i = 0; i < n; i++) {
-        size_t len;
-        const char *key = rlock_name(w->l, picked[i], &len);
-        size_t at = (size_t)snprintf(name, sizeof name, "%s!wake:", c->prefix);
-
-        memcpy(name + at, key + c->prefix_len, len - c->prefix_len);
-        rlock_put(t, name, at + len - c->prefix_len);
-    }
-    (void)snprintf(seconds, sizeof seconds, "%lld.%03d", (long long)pause_ms / 1000,
-                   (int)(pause_ms % 1000));
-    rlock_put_word(t, seconds);
-}
-
-static void sleep_until(const struct waiter *w, int64_t end_ms)
+static bool is_cancelled(const struct rlock_waiting *w)
 {
     struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
 
-    (void)rlock_poll(&p, 1, end_ms);
+    return w->is_cancelled || (w->cancel_fd >= 0 && rlock_poll(&p, 1, 0) > 0);
 }
 
-/* Blocks until a wake-up comes or pause_ms are over. An error in here is no fault of
- * the acquire: the pause is slept to its end, and the next try reports a fault. */
-static void listen_for(struct waiter *w, int64_t pause_ms)
+/* Until the key may be free: at most to the end of the holder's lease or of the wait.
+ */
+static void begin_pause(struct rlock_waiting *w, int64_t left_ms)
 {
     struct rlock_client *c = w->l->client;
-    struct rlock_node *node = &c->nodes[0];
-    struct rlock_ask ask = {.c = c};
-    const redisReply *reply = NULL;
-    int64_t end_ms = rlock_now_ms() + pause_ms;
-    int64_t late_ms = end_ms + GRAIN_MS + c->o.reply_ms;
-    size_t picked[WAKE_KEYS];
-    size_t n = pick_listening(w, picked);
-
-    if (node->state == RLOCK_UP && !node->is_stale && n > 0) {
-        rlock_link_begin(&node->link, &ask.x, 1);
-        put_listening(w, picked, n, &node->link.out, pause_ms);
-        c->cancel_fd = w->cancel_fd;
-        reply = rlock_ask(&ask, rlock_least(late_ms, w->end_ms));
-        c->cancel_fd = -1;
-    }
-    if (reply != NULL) /* an error: maybe a missing right */
-        w->has_hints = reply->type != REDIS_REPLY_ERROR;
-    if (reply == NULL || reply->type != REDIS_REPLY_ARRAY)
-        sleep_until(w, end_ms);
-    rlock_exchange_clear(&ask.x);
-}
-
-/* Pauses until the key may be free: at most to the end of the holder's lease or of the
- * wait. */
-static void pause_once(struct waiter *w, int code, int64_t left_ms)
-{
-    int64_t lease_ms = code == RLOCK_BUSY ? lease_left(w) : INT64_MAX;
+    int64_t lease_ms = w->code == RLOCK_BUSY ? lease_left(w) : INT64_MAX;
     int64_t limit_ms = rlock_least(lease_ms, left_ms);
+    int64_t pause_ms;
 
-    if (code == RLOCK_BUSY && w->has_hints && limit_ms > GRAIN_MS) {
+    w->listener = (struct rlock_listener){.l = w->l, .mode = w->mode};
+    if (w->code == RLOCK_BUSY && w->has_hints && limit_ms > RLOCK_GRAIN_MS) {
         /* a waiter with wake-ups rarely tries by itself */
-        int64_t pause_ms = LAST_PAUSE_MS / 2 + rlock_jitter_ms(LAST_PAUSE_MS / 2);
-
+        pause_ms = LAST_PAUSE_MS / 2 + rlock_jitter_ms(LAST_PAUSE_MS / 2);
+        pause_ms = rlock_least(pause_ms, limit_ms - RLOCK_GRAIN_MS);
         w->most_ms = FIRST_PAUSE_MS;
-        listen_for(w, rlock_least(pause_ms, limit_ms - GRAIN_MS));
+        w->pause_until_ms = w->listener.until_ms = rlock_now_ms() + pause_ms;
+        (void)rlock_ears_join(c, &w->listener);
     } else { /* full jitter below a limit that doubles */
-        int64_t pause_ms = rlock_jitter_ms(w->most_ms);
-
+        pause_ms = rlock_jitter_ms(w->most_ms);
+        pause_ms = rlock_most(rlock_least(pause_ms, limit_ms), 1);
         w->most_ms = rlock_least(w->most_ms * 2, LAST_PAUSE_MS);
-        sleep_until(w, rlock_now_ms() + rlock_most(rlock_least(pause_ms, limit_ms), 1));
+        w->pause_until_ms = rlock_now_ms() + pause_ms;
     }
+    c->cancel_fd = w->cancel_fd;
+    w->stage = RLOCK_PAUSING;
 }
+
+/* On the client's connection the answer of BLPOP must come first. */
+static bool is_over(struct rlock_waiting *w)
+{
+    struct rlock_client *c = w->l->client;
+    bool is_listening;
+
+    rlock_ears_step(c);
+    is_listening = w->listener.state == RLOCK_LISTENING;
+    if (w->listener.state == RLOCK_REFUSED)
+        w->has_hints = false;
+    if (w->listener.state == RLOCK_WOKEN || is_cancelled(w) ||
+        rlock_now_ms() >=
+            (is_listening && c->ears.own == NULL ? w->end_ms : w->pause_until_ms))
+        return true;
+    if (!is_listening || c->ears.own != NULL)
+        rlock_want(c, w->pause_until_ms);
+    else
+        rlock_want(c, w->end_ms);
+    return false;
+}
+
+static void end_pause(struct rlock_waiting *w)
+{
+    rlock_ears_leave(w->l->client, &w->listener);
+    w->l->client->cancel_fd = -1;
+    w->stage = RLOCK_BETWEEN;
+}
+
+/* ---- attempts ---- */
 
 static bool does_pass(int code)
 {
@@ -145,33 +100,57 @@ static bool does_pass(int code)
            code == RLOCK_E_NO_QUORUM;
 }
 
-/* Keys that an earlier attempt may have taken would be busy, so they are released
- * first. An attempt of a wait without time is that of rlock_acquire. */
-static int attempt(struct waiter *w)
+/* Of a wait, until shortly after its end. */
+static int64_t limit_of(const struct rlock_waiting *w)
+{
+    int64_t limit_ms = rlock_call_end(w->l->client);
+
+    return w->is_single ? limit_ms : rlock_least(limit_ms, w->end_ms + GRACE_MS);
+}
+
+static int begin_attempt(struct rlock_waiting *w)
 {
     struct rlock_lock *l = w->l;
-    int64_t limit_ms = rlock_call_end(l->client);
-    int code = rlock_check_owner(l->client);
+    int code = w->is_again ? rlock_prepare_again(l) : RLOCK_OK;
 
     if (code != RLOCK_OK)
         return code;
-    if (w->is_waiting)
-        limit_ms = rlock_least(limit_ms, w->end_ms + GRACE_MS);
-    if (l->uncertain) {
-        code = rlock_give_all(l, limit_ms);
-        if (code < 0)
+    w->is_again = true;
+    l->marks = w->mode == RLOCK_ALL ? 1 : RLOCK_WAKE_KEYS;
+    if (w->is_single || !w->has_hints || rlock_now_ms() >= w->end_ms)
+        l->marks = 0; /* nobody waits for a wake-up */
+    w->taking = (struct rlock_taking){.l = l, .mode = w->mode, .lease_ms = w->lease_ms};
+    rlock_taking_begin(&w->taking, limit_of(w));
+    w->stage = RLOCK_ATTEMPTING;
+    return RLOCK_UNDER_WAY;
+}
+
+/* Keys that an earlier attempt may have taken would be busy, so they are released
+ * first. */
+static int step_attempt(struct rlock_waiting *w)
+{
+    int code = RLOCK_UNDER_WAY;
+
+    if (w->stage == RLOCK_BETWEEN && w->l->uncertain) {
+        w->taking.of.giving = (struct rlock_giving){.l = w->l, .limit_ms = limit_of(w)};
+        w->stage = RLOCK_RELEASING_EARLIER;
+    }
+    if (w->stage == RLOCK_RELEASING_EARLIER) {
+        code = rlock_giving_step(&w->taking.of.giving);
+        if (code == RLOCK_UNDER_WAY || code < 0)
             return code;
     }
-    l->marks = w->mode == RLOCK_ALL ? 1 : WAKE_KEYS;
-    if (!w->has_hints || rlock_now_ms() >= w->end_ms) /* nobody waits for a wake-up */
-        l->marks = 0;
-    code = rlock_take_all(l, w->keys, w->n, w->mode, w->lease_ms, limit_ms);
-    l->marks = 0;
+    if (w->stage != RLOCK_ATTEMPTING)
+        code = begin_attempt(w);
+    if (w->stage == RLOCK_ATTEMPTING) {
+        code = rlock_taking_step(&w->taking);
+        w->l->marks = code == RLOCK_UNDER_WAY ? w->l->marks : 0;
+    }
     return code;
 }
 
 /* Time until the last attempt must begin: it needs as long as the last round trip. */
-static int64_t time_left(const struct waiter *w)
+static int64_t time_left(const struct rlock_waiting *w)
 {
     const struct rlock_client *c = w->l->client;
     int64_t trip_ms = 0;
@@ -181,39 +160,134 @@ static int64_t time_left(const struct waiter *w)
     return w->end_ms - rlock_now_ms() - rlock_most(trip_ms + trip_ms / 4 - GRACE_MS, 0);
 }
 
-static bool is_cancelled(const struct waiter *w)
+/* Of a wait whose time is over. A last try without time to connect is no fault. */
+static int code_at_end(const struct rlock_waiting *w)
 {
-    struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
+    struct rlock_client *c = w->l->client;
 
-    return rlock_poll(&p, 1, 0) > 0;
+    if (w->code == RLOCK_E_UNAVAILABLE && w->l->uncertain)
+        return rlock_fail(c, RLOCK_E_UNCERTAIN,
+                          "the server is gone since a try whose answer was lost");
+    if (w->code < 0 && (w->before != RLOCK_BUSY || w->l->uncertain))
+        return w->code;
+    return rlock_fail_as(c, RLOCK_TIMEOUT);
 }
 
-static int wait_for(struct waiter *w)
+/* After an attempt: the code of all, or RLOCK_UNDER_WAY with a pause. */
+static int go_on(struct rlock_waiting *w, int code)
 {
-    int before, code = RLOCK_OK;
+    int64_t left_ms = time_left(w);
+
+    w->before = w->code;
+    w->code = code;
+    if (w->is_single || !does_pass(code))
+        return code;
+    if (is_cancelled(w))
+        return rlock_fail_as(w->l->client, RLOCK_CANCELLED);
+    if (left_ms <= 0)
+        return code_at_end(w);
+    begin_pause(w, left_ms);
+    return RLOCK_UNDER_WAY;
+}
+
+/* ---- the operation ---- */
+
+int rlock_waiting_begin(struct rlock_waiting *w,
+                        struct rlock_lock *l,
+                        const struct rlock_key *keys,
+                        size_t n,
+                        enum rlock_mode mode,
+                        uint32_t lease_ms)
+{
+    int code = rlock_check_op(l);
+
+    if (code == RLOCK_OK)
+        code = rlock_check_lease(l, lease_ms);
+    if (code == RLOCK_OK)
+        code = rlock_check_mode(l, (int)mode);
+    if (code == RLOCK_OK && rlock_valid(l, 0))
+        code = rlock_fail(l->client, RLOCK_E_INVAL,
+                          "the lock is held; release or abandon it first");
+    if (code == RLOCK_OK)
+        code = rlock_prepare(l, keys, n);
+    if (code != RLOCK_OK)
+        return code;
+    *w = (struct rlock_waiting){.l = l,
+                                .mode = mode,
+                                .lease_ms = lease_ms,
+                                .cancel_fd = -1,
+                                .is_single = true,
+                                .most_ms = FIRST_PAUSE_MS,
+                                .has_hints = l->client->kind != RLOCK_QUORUM};
+    return RLOCK_UNDER_WAY;
+}
+
+void rlock_waiting_allow(struct rlock_waiting *w, uint32_t wait_ms, int cancel_fd)
+{
+    w->is_single = wait_ms == 0;
+    w->end_ms = rlock_now_ms() + wait_ms;
+    w->cancel_fd = cancel_fd > 0 ? cancel_fd : -1;
+}
+
+int rlock_waiting_step(void *waiting)
+{
+    struct rlock_waiting *w = waiting;
+    int code;
 
     for (;;) {
-        int64_t left_ms;
-
-        before = code;
-        code = attempt(w);
-        left_ms = time_left(w);
-        if (!does_pass(code))
+        if (w->stage == RLOCK_PAUSING) {
+            if (!is_over(w))
+                return RLOCK_UNDER_WAY;
+            end_pause(w);
+            if (is_cancelled(w))
+                return rlock_fail_as(w->l->client, RLOCK_CANCELLED);
+        }
+        code = step_attempt(w);
+        if (code == RLOCK_UNDER_WAY)
             return code;
-        if (left_ms > 0 && !is_cancelled(w))
-            pause_once(w, code, left_ms);
-        if (is_cancelled(w))
-            return rlock_fail_as(w->l->client, RLOCK_CANCELLED);
-        if (left_ms > 0)
-            continue;
-        if (code == RLOCK_E_UNAVAILABLE && w->l->uncertain)
-            return rlock_fail(w->l->client, RLOCK_E_UNCERTAIN,
-                              "the server is gone since a try whose answer was lost");
-        if (code < 0 && (before != RLOCK_BUSY || w->l->uncertain))
+        code = go_on(w, code);
+        if (code != RLOCK_UNDER_WAY)
             return code;
-        /* a last try without time to connect is no fault */
-        return rlock_fail_as(w->l->client, RLOCK_TIMEOUT);
     }
+}
+
+void rlock_waiting_clear(struct rlock_waiting *w)
+{
+    if (w->stage == RLOCK_PAUSING)
+        end_pause(w);
+    if (w->stage == RLOCK_RELEASING_EARLIER)
+        rlock_giving_clear(&w->taking.of.giving);
+    if (w->stage == RLOCK_ATTEMPTING)
+        rlock_taking_clear(&w->taking);
+    w->l->marks = 0;
+}
+
+/* ---- the blocking calls ---- */
+
+int rlock_acquire(struct rlock_lock *l,
+                  const struct rlock_key *keys,
+                  size_t n,
+                  enum rlock_mode mode,
+                  uint32_t lease_ms)
+{
+    struct rlock_event event = {RLOCK_EV_ACQUIRE, .keys = n, .us = rlock_now_us()};
+    struct rlock_waiting w;
+    int code = rlock_check_owner(l->client);
+
+    if (code != RLOCK_OK)
+        return code;
+    event.code = rlock_waiting_begin(&w, l, keys, n, mode, lease_ms);
+    if (event.code == RLOCK_UNDER_WAY)
+        event.code = rlock_drive(l->client, rlock_waiting_step, &w);
+    event.granted = l->granted;
+    return rlock_leave(l->client, event);
+}
+
+int rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms)
+{
+    struct rlock_key key = {name, strlen(name)};
+
+    return rlock_acquire(l, &key, 1, RLOCK_ALL, lease_ms);
 }
 
 int rlock_acquire_wait(struct rlock_lock *l,
@@ -224,23 +298,21 @@ int rlock_acquire_wait(struct rlock_lock *l,
                        uint32_t wait_ms,
                        int cancel_fd)
 {
-    int64_t began_us = rlock_now_us();
-    struct waiter w = {.l = l,
-                       .keys = keys,
-                       .n = n,
-                       .mode = mode,
-                       .lease_ms = lease_ms,
-                       .cancel_fd = cancel_fd > 0 ? cancel_fd : -1,
-                       .is_waiting = wait_ms > 0,
-                       .end_ms = rlock_now_ms() + wait_ms,
-                       .most_ms = FIRST_PAUSE_MS,
-                       .has_hints = l->client->kind != RLOCK_QUORUM};
-    int code;
+    struct rlock_event event = {RLOCK_EV_ACQUIRE, .keys = n, .us = rlock_now_us()};
+    struct rlock_waiting w;
+    int code = rlock_check_owner(l->client);
 
-    l->uncertain = false; /* keys of an earlier acquire end with their lease */
-    code = wait_for(&w);
-    return rlock_leave(l->client, (struct rlock_event){RLOCK_EV_ACQUIRE, code, n,
-                                                       l->granted, began_us});
+    if (code != RLOCK_OK)
+        return code;
+    event.code = rlock_waiting_begin(&w, l, keys, n, mode, lease_ms);
+    if (event.code == RLOCK_UNDER_WAY) {
+        rlock_waiting_allow(&w, wait_ms, cancel_fd);
+        event.code = rlock_drive(l->client, rlock_waiting_step, &w);
+    }
+    if (event.code == RLOCK_BUSY) /* a single try */
+        event.code = rlock_fail_as(l->client, RLOCK_TIMEOUT);
+    event.granted = l->granted;
+    return rlock_leave(l->client, event);
 }
 
 int rlock_lock(struct rlock_lock *l,

@@ -27,7 +27,7 @@ static struct redisContext *hand_in(void *arg)
 static int open_client(struct run *r, unsigned kind)
 {
     static const char *const urls[] = {
-        "unix:///a",
+        "redis://n:7001",
         "redis://u:" FUZZ_PASSWORD "@n:7001/3",
         "redis://:" FUZZ_PASSWORD "@n:7001,redis://:" FUZZ_PASSWORD
         "@n:7002,redis://:" FUZZ_PASSWORD "@n:7003",
@@ -109,6 +109,7 @@ static unsigned run_once(const uint8_t *data, size_t size)
         abort();
     rlock_set_nonce_copy(r.lock, r.nonce);
     open_renewer(&r, pick(8));
+    r.is_loop = pick(2) == 1;
     calls = 1 + pick(CALLS_MAX);
     for (unsigned k = 0; k < calls; k++)
         late |= reply_call(&r, k);

@@ -5,7 +5,7 @@
 #include "common/lock/internal.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { MANY_KEYS = RLOCK_KEYS_MAX };
+enum { MANY_KEYS = RLOCK_KEYS_MAX, NOT_TOLD = 1000 };
 
 /* The client and the lock of one input. */
 struct run {
@@ -13,6 +13,8 @@ struct run {
     struct rlock_lock *lock;
     struct rlock_renewer *renewer; /* NULL: none */
     bool has_thread;
+    bool is_loop; /* acquire, wait, extend and release are begun in a loop */
+    int told;     /* code of the last that was begun; NOT_TOLD: it is under way */
     char nonce[RLOCK_NONCE_SIZE];
     struct rlock_key *keys;
     size_t key_ct;        /* of a call; at most MANY_KEYS where the input wants it */

@@ -1,8 +1,10 @@
 /* reply_calls: every call of the library, and what must hold after it, whatever the
  * servers said. */
 #include <inttypes.h>
+#include <poll.h>
 #include <string.h>
 
+#include "common/lock/lock_loop.h"
 #include "tests/fuzz/reply.h"
 
 enum {
@@ -67,11 +69,49 @@ static void check_granted(const struct run *r, int code)
 
 static uint32_t lease(void)
 {
-    return pick(8) == 7 ? 1 + pick(40) : LEASE_MS;
+    return pick(8) == 7 ? 3 + pick(40) : LEASE_MS;
 }
+
+/* ---- in a loop ---- */
+
+static void note(struct rlock_lock *l, int code, void *arg)
+{
+    struct run *r = arg;
+
+    (void)l;
+    if (r->told != NOT_TOLD)
+        fuzz_found("told twice: %d, %d", r->told, code);
+    r->told = code;
+}
+
+/* A step when the descriptor asks for it, or after so many milliseconds. */
+static void step(struct run *r, int ms)
+{
+    struct pollfd p = {.fd = rlock_loop_fd(r->client), .events = POLLIN};
+
+    (void)poll(&p, 1, ms);
+    if (rlock_loop_step(r->client) != RLOCK_OK)
+        fuzz_found("the step is refused: %s", rlock_error(r->client));
+}
+
+static int run_loop(struct run *r, int began)
+{
+    if (began != RLOCK_OK)
+        return began;
+    if (r->told != NOT_TOLD)
+        fuzz_found("told inside the call: %d", r->told);
+    while (r->told == NOT_TOLD)
+        step(r, 10 * (int)r->call_ms); /* so the call is late, if nothing asks */
+    return r->told;
+}
+
+/* ---- single calls ---- */
 
 static int acquire(struct run *r)
 {
+    if (r->is_loop)
+        return run_loop(r, rlock_begin_acquire(r->lock, r->keys, r->key_ct, r->mode,
+                                               lease(), 0, note, r));
     return rlock_acquire(r->lock, r->keys, r->key_ct, r->mode, lease());
 }
 
@@ -87,13 +127,20 @@ static int acquire_wait(struct run *r)
     uint32_t lease_ms = lease();
 
     r->limit_ms = WAIT_MS;
+    if (r->is_loop)
+        return run_loop(r, rlock_begin_acquire(r->lock, r->keys, r->key_ct, r->mode,
+                                               lease_ms, WAIT_MS, note, r));
     return rlock_acquire_wait(r->lock, r->keys, r->key_ct, r->mode, lease_ms, WAIT_MS,
                               pick(4) == 3 ? r->ready_fd : -1);
 }
 
 static int extend(struct run *r)
 {
-    return rlock_extend(r->lock, LEASE_MS + r->chosen * 500);
+    uint32_t lease_ms = LEASE_MS + r->chosen * 500;
+
+    return r->is_loop
+               ? run_loop(r, rlock_begin_extend(r->lock, lease_ms, note, r))
+               : rlock_extend(r->lock, lease_ms);
 }
 
 static int verify(struct run *r)
@@ -105,7 +152,9 @@ static int verify(struct run *r)
 
 static int release(struct run *r)
 {
-    int code = rlock_release(r->lock);
+    int code = r->is_loop
+                   ? run_loop(r, rlock_begin_release(r->lock, note, r))
+                   : rlock_release(r->lock);
 
     r->limit_ms *= 2; /* a renewal that is on its way is waited for */
     if (rlock_valid(r->lock, 0))
@@ -163,7 +212,7 @@ static int connection(struct run *r)
     return rlock_connect(r->client);
 }
 
-/* A renewal that the loop drives, or that the thread is given time for. */
+/* A renewal that the loop makes, or that the thread is given time for. */
 static int renew(struct run *r)
 {
     int code;
@@ -171,12 +220,10 @@ static int renew(struct run *r)
     if (r->renewer == NULL)
         return RLOCK_OK;
     code = rlock_renew(r->renewer, r->lock, r->chosen == 1 ? 1 : 0, 0);
-    (void)rlock_sleep_ms(4, -1);
+    (void)poll(NULL, 0, 4);
     rlock_progress(r->lock);
-    if (!r->has_thread)
-        check_code(rlock_renew_now(r->renewer), 1 << RLOCK_OK);
-    if (rlock_renew_due(r->renewer) < -1)
-        fuzz_found("due in %" PRId64 " ms", rlock_renew_due(r->renewer));
+    for (int i = 0; !r->has_thread && i < 4; i++)
+        step(r, 1);
     if (r->chosen == 2)
         rlock_renew_stop(r->renewer, r->lock);
     r->limit_ms = 2 * r->limit_ms + 5;
@@ -231,6 +278,7 @@ unsigned reply_call(struct run *r, unsigned k)
     r->chosen = what >> 4 & 3;
     r->mode = (enum rlock_mode)(r->chosen % 3);
     r->limit_ms = r->call_ms;
+    r->told = NOT_TOLD;
     r->is_held = rlock_valid(r->lock, 0);
     if (r->key_ct != MANY_KEYS)
         r->key_ct = 1 + pick(5);

@@ -207,7 +207,6 @@ unsigned server_scripts(void)
 }
 
 redisContext *__wrap_redisConnectNonBlock(const char *host, int port);
-redisContext *__wrap_redisConnectUnixNonBlock(const char *path);
 
 redisContext *__wrap_redisConnectNonBlock(const char *host, int port)
 {
@@ -215,10 +214,4 @@ redisContext *__wrap_redisConnectNonBlock(const char *host, int port)
 
     (void)host;
     return server_connect(is_ours ? (unsigned)(port - FIRST_PORT) : 1);
-}
-
-redisContext *__wrap_redisConnectUnixNonBlock(const char *path)
-{
-    (void)path;
-    return server_connect(1);
 }

@@ -66,14 +66,14 @@ cflags="-std=c11 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags ledgerlo
     case $source in
       */loop.c) pkg-config --exists libevent || continue ;;
     esac
-    cc $cflags "$source" -o example $(pkg-config --libs ledgerlock hiredis) $(pkg-config --silence-errors --cflags --libs libevent)
+    cc $cflags "$source" -o example $(pkg-config --libs ledgerlock) $(pkg-config --silence-errors --cflags --libs libevent)
   done
 }
 cmake -S "$here" -B cmake -DCMAKE_PREFIX_PATH="$prefix" -DCOUNTER="$work/counter.c" >cmake.log
 cmake --build cmake >>cmake.log
 readelf -d pc_static cmake/counter_static | grep -q 'NEEDED.*ledgerlock' && die "static is not static"
 if command -v c++ >/dev/null; then
-  echo '#include <ledgerlock/lock_async.h>
+  echo '#include <ledgerlock/lock_loop.h>
 int main() { return rlock_strerror(0) == 0; }' >header.cc
   # shellcheck disable=SC2046
   c++ -Wall -Wextra -Wpedantic -Werror header.cc $(pkg-config --cflags --libs ledgerlock) -o header

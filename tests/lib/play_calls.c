@@ -239,12 +239,12 @@ static struct play_answer call_renew(const struct call *c)
  * at the latest. For leases of 8 s and more. */
 static struct play_answer call_round(const struct call *c)
 {
-    int64_t left_ms = rlock_left_ms(c->l), due_ms = rlock_renew_due(c->a->r);
+    int64_t left_ms = rlock_left_ms(c->l), due_ms = renew_due(c->a->r);
     int64_t began_ms = rlock_now_ms();
 
     if (left_ms > 0 && due_ms > 0)
         promise_true(due_ms <= left_ms - TOLD_EARLY_MS);
-    assert_true(rlock_renew_now(c->a->r) <= RLOCK_OK); /* or a fault */
+    assert_true(renew_now(c->a->r) <= RLOCK_OK); /* or a fault */
     promise_true(rlock_now_ms() - began_ms <= left_ms + SLOW_MS);
     return play_number_of(c->a->told.times);
 }

@@ -42,6 +42,41 @@ open_stepped(struct rlock_client *c, struct told *t, uint32_t interval_ms)
     return open_either(c, t, interval_ms, true);
 }
 
+static int64_t next_step(const struct rlock_renewer *r)
+{
+    if (r->urgent.n > 0 || r->untold != NULL)
+        return 0;
+    return r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
+}
+
+int64_t renew_due(struct rlock_renewer *r)
+{
+    int64_t next_ms = next_step(r);
+
+    return next_ms == INT64_MAX ? -1 : rlock_most(next_ms - rlock_now_ms(), 0);
+}
+
+int renew_now(struct rlock_renewer *r)
+{
+    int64_t now_ms = rlock_now_ms();
+    int code = RLOCK_OK;
+
+    (void)pthread_mutex_lock(&r->mutex);
+    while (code == RLOCK_OK && next_step(r) <= now_ms) {
+        r->client->want_ms = INT64_MAX;
+        while ((code = rlock_renew_step(r)) == RLOCK_UNDER_WAY) {
+            (void)pthread_mutex_unlock(&r->mutex);
+            rlock_await(r->client);
+            (void)pthread_mutex_lock(&r->mutex);
+            r->client->want_ms = INT64_MAX;
+        }
+        while (rlock_renew_tell(r))
+            continue;
+    }
+    (void)pthread_mutex_unlock(&r->mutex);
+    return code;
+}
+
 void hold_many(struct rlock_client *c,
                struct rlock_renewer *r,
                struct rlock_lock **locks,

@@ -27,6 +27,11 @@ open_renewer(struct rlock_client *c, struct told *t, uint32_t interval_ms);
 struct rlock_renewer *
 open_stepped(struct rlock_client *c, struct told *t, uint32_t interval_ms);
 
+/* Makes a round of all that is due, and tells of losses: RLOCK_OK, or the fault of the
+ * round. due: in how many ms there is something to do; -1: no lock is renewed. */
+int renew_now(struct rlock_renewer *r);
+int64_t renew_due(struct rlock_renewer *r);
+
 /* n locks of client c over keys "NAME:0" and so on, held and renewed. */
 void hold_many(struct rlock_client *c,
                struct rlock_renewer *r,

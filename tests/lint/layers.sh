@@ -9,7 +9,6 @@ trap 'rm -rf "$work"' EXIT
 cat >"$work/table" <<'TABLE'
 common/base
 common/lock
-common/lock_async common/lock
 common/pg         common/base
 worker/jobs       common/base common/pg common/lock
 worker/batch      common/base common/pg common/lock worker/jobs
@@ -29,7 +28,7 @@ TABLE
 cat >"$work/vendors" <<'VENDORS'
 libpq-fe   ^common/pg/|^tools/testkit/
 postgres   ^common/pg/
-hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^common/lock_async/async\.h$|^tools/(bench/bare\.c|testkit/)
+hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^tools/(bench/bare\.c|testkit/)
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
 jansson    ^worker/(cli|audit|http|top|doctor)/|^tools/

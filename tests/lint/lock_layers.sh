@@ -1,13 +1,12 @@
 #!/bin/sh
-# No circle between the files of the lock library: a file calls functions of files below it only; its base, common/lock,
-# knows nothing of the event loop.
+# No circle between the files of the lock library: a file calls functions of files below it only.
 set -eu
 cd "$(dirname "$0")/../../common"
 work=$(mktemp -d /tmp/ledgerlock-layers.XXXXXX)
 trap 'rm -rf "$work"' EXIT
 
 # Every function that files share is called rlock_...; a definition begins a line and ends in a brace on the next.
-for file in lock/*.c lock_async/*.c; do
+for file in lock/*.c; do
   awk -v file="$file" '
     /^[a-z_].*\(/ || /^rlock_[a-z_0-9]+\(/ { head = $0 }
     /^\{/ && match(head, /rlock_[a-z_0-9]+\(/) && head !~ /^static/ { print substr(head, RSTART, RLENGTH - 1), file; head = "" }
@@ -17,17 +16,13 @@ done | sort >"$work/defined"
 [ "$(wc -l <"$work/defined")" -gt 50 ] || { echo "lock_layers: too few definitions were found" && exit 1; }
 
 while read -r name home; do
-  for file in lock/*.c lock_async/*.c; do
+  for file in lock/*.c; do
     [ "$file" = "$home" ] || ! grep -qP "(?<!struct )\b$name\b" "$file" || echo "$file $home $name"
   done
 done <"$work/defined" >"$work/calls"
 
-if grep -E "^lock/[a-z_]+\.c lock_async/" "$work/calls"; then
-  echo "lock_layers: the base of the library calls its event loop"
-  exit 1
-fi
 # The layers from the bottom, as the heads of connection.h and internal.h name them; tell is a part of the program.
-order="base text link tls url info handshake socket node drive locate gather lock round grant keep heap renew give vote take wait list client renewer tell"
+order="base text link tls url info handshake socket node drive locate gather lock round grant keep heap due renew give write_back vote take ears wait loop begin list client renewer tell"
 if ! awk -v order="$order" '
   BEGIN { for (n = split(order, name, " "); n > 0; n--) layer["lock/" name[n] ".c"] = n }
   { for (i = 1; i <= 2; i++) if ($i ~ /^lock\// && !($i in layer)) { print "lock_layers: " $i " has no layer"; bad = 1 } }

@@ -17,7 +17,7 @@ while read -r prototype; do
   [[ $never_fails == *" $name "* ]] && continue
   echo "must_check: $name may fail and is not RLOCK_MUST_CHECK"
   bad=1
-done < <(sed -E 's,/\*[^*]*\*/,,g' common/lock/lock.h common/lock_async/lock_async.h | sed '/\/\*/,/\*\//d; /^#/d; /^ *X(/d' | tr '\n' ' ' | tr ';{}' '\n\n\n' |
+done < <(sed -E 's,/\*[^*]*\*/,,g' common/lock/lock.h common/lock/lock_loop.h | sed '/\/\*/,/\*\//d; /^#/d; /^ *X(/d' | tr '\n' ' ' | tr ';{}' '\n\n\n' |
   sed -E 's/ +/ /g; s/^ //' | grep -E '^(RLOCK_MUST_CHECK|[a-z]).*\brlock_[a-z_]+\(.*\)$' | grep -v '^typedef')
 
 [ "$found" -ge 25 ] || { echo "must_check: only $found prototypes were found" && exit 1; }

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE /* unshare */
 #include <sched.h>
 
+#include "common/lock/lock_loop.h"
 #include "tests/lib/lock_world.h"
 
 /* ---- parent and child, each the first process of its namespace ---- */
@@ -102,7 +103,7 @@ static int ask_child(void *parent)
     ASK(7, rlock_connect(p->c) == RLOCK_E_FORKED);
     ASK(8, rlock_list(p->c, ignore, NULL) == RLOCK_E_FORKED);
     ASK(9, rlock_renew(p->r, p->l, 0, 0) == RLOCK_E_FORKED);
-    ASK(10, rlock_renew_due(p->r) == -1);
+    ASK(10, rlock_loop_step(p->c) == RLOCK_E_FORKED && rlock_loop_fd(p->c) == -1);
     ASK(11, rlock_release(p->l) == RLOCK_E_FORKED);
     rlock_renewer_close(p->r);
     rlock_free(p->l);

@@ -226,8 +226,8 @@ static struct figures make_rounds(struct rlock_renewer *r, unsigned n)
     uint64_t until = figures_of(r).rounds + n;
 
     while (figures_of(r).rounds < until) {
-        fixture_pause_ms(rlock_renew_due(r));
-        assert_int_equal(rlock_renew_now(r), RLOCK_OK);
+        fixture_pause_ms(renew_due(r));
+        assert_int_equal(renew_now(r), RLOCK_OK);
         await_answers(r);
     }
     return figures_of(r);

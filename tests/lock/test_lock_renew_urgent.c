@@ -93,7 +93,7 @@ CASE_ROWS_IN(play_on_one, struct quorum_world, no_call_fails_for_a_lock, dying)
     play(row->steps);
     connections = proxy_count(proxy, PROXY_CONNECTIONS);
     proxy_delay(proxy, 2500);
-    promise_int_equal(rlock_renew_now(play_actor_of("p")->r), RLOCK_OK);
+    promise_int_equal(renew_now(play_actor_of("p")->r), RLOCK_OK);
     play("p losses: 0; p2 valid 30000; ttl b: 30000-45000; proxy delay 0");
     play(row->then);
     assert_int_equal(proxy_count(proxy, PROXY_CONNECTIONS), connections);

@@ -1,0 +1,81 @@
+/* Renewal in the steps of an event loop, and locks that leave it. */
+#include "tests/lib/loop_world.h"
+
+/* Guarantee: A renewer without a thread renews in the steps of its client's loop, over
+ * its connection. */
+PLAY_CASE(play_on_one, loop_renews)
+{
+    struct loop loop = loop_of("p");
+    unsigned before;
+
+    play("p stepped; p take k 60000; p renew; redis CONFIG RESETSTAT");
+    before = proxy_count(&w->proxies[0], PROXY_CONNECTIONS);
+    for (int i = 1; i <= 4; i++) {
+        play("time 20000");
+        loop_step(&loop, 0); /* the timer of the loop knows nothing of this time */
+        LOOP_AWAIT(&loop, rlock_left_ms(play_lock("p")) > 45000);
+    }
+    play("p valid 45000; ttl k: 45000-60000; p losses: 0");
+    assert_int_equal(proxy_count(&w->proxies[0], PROXY_CONNECTIONS), before);
+    play("del k; time 20000");
+    loop_step(&loop, 0);
+    LOOP_AWAIT(&loop, play_actor_of("p")->told.times == 1);
+    play("p loss: lost; p invalid");
+}
+
+static void begin_renewal(struct loop *loop, const struct rlock_renewer *r)
+{
+    play("time 20000");
+    loop_step(loop, 0);
+    LOOP_AWAIT(loop, r->stage == RLOCK_CALLING);
+}
+
+/* Guarantee: A lock that leaves a renewal under way in a loop is neither extended
+ * behind its release nor reported lost, and the others are renewed by it. */
+PLAY_CASE(play_on_one, lock_leaves_a_renewal_under_way)
+{
+    struct loop loop = loop_of("p");
+    struct rlock_renewer *r;
+    struct rlock_lock *freed = rlock_new(loop.c);
+
+    play("p stepped; p take k; p2 take j; p renew; p2 renew");
+    r = play_actor_of("p")->r;
+    loop_take(&loop, freed, "i");
+    assert_int_equal(rlock_renew(r, freed, 0, 0), RLOCK_OK);
+    play("proxy delay 300");
+    begin_renewal(&loop, r);
+    assert_int_equal(r->kept.n, 3);
+    assert_int_equal(rlock_begin_release(play_lock("p"), on_done, &loop), RLOCK_OK);
+    rlock_free(freed);
+    LOOP_AWAIT(&loop, loop.told == 2);
+    assert_int_equal(loop.code, RLOCK_OK);
+    LOOP_AWAIT(&loop, rlock_left_ms(play_lock("p2")) > 45000);
+    play("proxy delay 0; copies k: 0; p losses: 0; p2 valid 45000; p try k");
+    assert_int_equal(r->lock_ct, 1);
+}
+
+static void lose(struct rlock_lock *l, int code, void *arg)
+{
+    struct loop *loop = arg;
+
+    assert_int_equal(code, RLOCK_LOST);
+    assert_int_equal(rlock_loop_step(l->client), RLOCK_E_INVAL);
+    assert_int_equal(rlock_begin_release(l, free_lock, loop), RLOCK_OK);
+}
+
+PLAY_CASE(play_on_one, on_lost_may_begin_a_call)
+{
+    struct loop loop = loop_of("a");
+    struct rlock_renew_options o = {
+        .size = sizeof o, .no_thread = true, .on_lost = lose, .arg = &loop};
+    struct rlock_lock *l = rlock_new(loop.c);
+    RENEWER *r;
+
+    assert_int_equal(rlock_renewer_open(&r, loop.c, &o), RLOCK_OK);
+    loop_take(&loop, l, "k");
+    assert_int_equal(rlock_renew(r, l, 0, 0), RLOCK_OK);
+    play("del k; time 20000");
+    loop_step(&loop, 0);
+    LOOP_AWAIT(&loop, loop.told == 2);
+    assert_int_equal(loop.code, RLOCK_GONE);
+}
