@@ -137,6 +137,8 @@ def parse():
     p.add_argument("--first", metavar="SQL", help="is done before the rows are read, and undone")
     p.add_argument("--kills", action="store_true",
                    help="workers were killed that no line tells of: an invoke may lack its end")
+    p.add_argument("--in-parts", action="store_true",
+                   help="batches may have been refused as a whole and worked row by row, each row with the token of all")
     p.add_argument("--quorum", action="store_true",
                    help="the locks were those of several servers: batches of different rows may have one token")
     return p.parse_args()

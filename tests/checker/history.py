@@ -256,7 +256,7 @@ def recovery(effects, h, bound_us):
 
 def check(t, order):
     h, effects = History(order.history), effects_of(t)
-    in_parts = order.set_aside > 0 or order.kills or h.mark("killed") != FOREVER
+    in_parts = order.set_aside > 0 or order.kills or order.in_parts or h.mark("killed") != FOREVER
     tokens_rise(t.user_writes, h, in_parts, "user")
     tokens_rise(t.sku_writes, h, in_parts, "sku")
     rules_of_truth(t, h)

@@ -138,9 +138,8 @@ static int extend(struct run *r)
 {
     uint32_t lease_ms = LEASE_MS + r->chosen * 500;
 
-    return r->is_loop
-               ? run_loop(r, rlock_begin_extend(r->lock, lease_ms, note, r))
-               : rlock_extend(r->lock, lease_ms);
+    return r->is_loop ? run_loop(r, rlock_begin_extend(r->lock, lease_ms, note, r))
+                      : rlock_extend(r->lock, lease_ms);
 }
 
 static int verify(struct run *r)
@@ -152,9 +151,8 @@ static int verify(struct run *r)
 
 static int release(struct run *r)
 {
-    int code = r->is_loop
-                   ? run_loop(r, rlock_begin_release(r->lock, note, r))
-                   : rlock_release(r->lock);
+    int code = r->is_loop ? run_loop(r, rlock_begin_release(r->lock, note, r))
+                          : rlock_release(r->lock);
 
     r->limit_ms *= 2; /* a renewal that is on its way is waited for */
     if (rlock_valid(r->lock, 0))

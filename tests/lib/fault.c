@@ -312,7 +312,7 @@ void fault_check_rows(const char *now)
     (void)snprintf(options, sizeof options, "--bound-ms %d --lease-ms %d%s%s",
                    world.bound_ms, world.lease_ms,
                    strchr(world.f.redis_url, ',') != NULL ? " --quorum" : "",
-                   world.in_parts ? " --kills" : "");
+                   world.in_parts ? " --in-parts" : "");
     checker_assert_holds(now, options);
     print_message("%s", world.checker.out);
 }

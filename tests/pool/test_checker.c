@@ -112,6 +112,8 @@ static const struct {
     {"tokens_rise", "UPDATE charges AS c SET fence = 1 + (SELECT max(fence) FROM"
                     " charges) WHERE period_no = 0"},
     {"tokens_rise", "UPDATE charges AS c SET fence = 1 WHERE user_id = 1"},
+    {"tokens_rise", "UPDATE charges AS c SET fence = f FROM (SELECT user_id AS u,"
+                    " max(fence) AS f FROM charges GROUP BY 1) AS m WHERE u = user_id"},
     {"set_aside", PARKED},
     {"nothing_unasked", "UPDATE charges SET fence = fence + 1000000 WHERE user_id = 1"},
     {"nothing_unasked", "UPDATE orders SET fence = (SELECT max(fence) FROM charges)"

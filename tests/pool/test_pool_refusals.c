@@ -160,6 +160,7 @@ static const struct fault refusals[] = {
 CASE_ROWS(pool_waits_while_it_is_refused, refusals)
 {
     world.has_no_clients = true;
+    world.in_parts = strcmp(row->down, "event=pool.postgres_refuses") == 0;
     fixture_env("LEDGERLOCK_LOG_LEVEL", "debug"); /* the words of each try */
     fault_happens(row);
     pool_logged(1, row->down);
