@@ -1,13 +1,15 @@
 -- KEYS: last token, lock ...
--- ARGV: nonce, lease_ms, not_before_ms, not_after_ms, mode ('all', 'any', 'one'), floor, marks, id of the call
+-- ARGV: nonce, lease_ms, not_before_ms, not_after_ms, mode ('all', 'any', 'one'), floor, marks, how a value
+-- ends ('' or '|w'), id of the call
 -- Takes the free keys. Answers, behind the id, {'ok', token, i, pttl, ...} with the busy keys by index; mode 'one':
 -- {'one', token, i}, the key that was taken; {'busy', i, pttl, ...}: nothing was taken; {'late'}: it ran outside of its window
 -- of server time.
 -- token = max(last + 1, server time in microseconds, floor + 1). The same nonce again gets the same token and what it
 -- holds, never more: a key that became free since may have seen a higher token. 'busy' marks the first `marks` busy keys
--- as waited for, so that their release pushes a wake-up.
+-- as waited for: their values end in "|w" then, and their release is followed by a wake-up. A waiter takes its keys so, since
+-- others may wait with it.
 -- The first free key is set with its end; the others are copies of it, the end included: a third cheaper than a SET each.
-local call, id = redis.call, ARGV[8]
+local call, id = redis.call, ARGV[9]
 local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 if now < ARGV[3] * 1000 or now > ARGV[4] * 1000 then return {id, 'late'} end
@@ -18,12 +20,12 @@ local token = math.max(last + 1, now, ARGV[6] + 1)
 if token >= 9006099743113216 then return redis.error_reply('ERR the tokens are used up: delete the key ' .. KEYS[1]) end
 token = string.format('%.0f', token)
 local keys, mark, lease, mode, count = KEYS, ARGV[1] .. '|', ARGV[2], ARGV[5], #KEYS - 1
-local value, busy, mine, old, earlier, first = mark .. token, {}, {}, {}, nil, nil -- old: by index, not taken now
+local value, busy, mine, old, earlier, first = mark .. token .. ARGV[8], {}, {}, {}, nil, nil -- old: by index, not taken now
 
 local function is_ours(i) -- MGET, not GET: a key of another type reads as nothing and is busy
   local held = call('MGET', keys[i + 1])[1]
   local is_mine = held and string.sub(held, 1, #mark) == mark
-  if is_mine then earlier = string.sub(held, #mark + 1) end
+  if is_mine then earlier = string.match(held, '%d+', #mark + 1) end
   return is_mine
 end
 local function note_old(i)
@@ -83,21 +85,11 @@ else
   for _, i in ipairs(mine) do call('DEL', keys[i + 1]) end
 end
 
-call('DEL', keys[1] .. ':none') -- changes nothing; a demoted primary must say READONLY, not what it last knew
-local marks = math.min(tonumber(ARGV[7]), #busy)
-if marks > 0 then
-  local prefix = string.sub(keys[1], 1, -6) -- the first key is <prefix>!last
-  local waiters, add, is_stale = prefix .. '!waiters', {}, false
-  for k = 1, marks do
-    local name = string.sub(keys[busy[k] + 1], #prefix + 1)
-    is_stale = is_stale or tonumber(call('ZSCORE', waiters, name) or '0') < now + 2000000
-    add[2 * k - 1] = string.format('%.0f', now + 5000000)
-    add[2 * k] = name
-  end
-  if is_stale then -- a mark is written once in three seconds, however many wait for the key
-    call('ZADD', waiters, unpack(add))
-    call('ZREMRANGEBYSCORE', waiters, '-inf', '(' .. string.format('%.0f', now))
-    call('PEXPIRE', waiters, 5000)
-  end
+call('PERSIST', keys[1]) -- changes nothing; a demoted primary must say READONLY, not what it last knew
+for k = 1, math.min(tonumber(ARGV[7]), #busy) do
+  local key = keys[busy[k] + 1]
+  local held = call('MGET', key)[1]
+  local is_alike = held and string.find(held, '^%x+|%d+$') == 1 and string.find(held, '|', 1, true) == #ARGV[1] + 1 -- else another client's
+  if is_alike then redis.pcall('SET', key, held .. '|w', 'XX', 'KEEPTTL') end -- a server that is full gives no hint
 end
 return answer({id, 'busy'})

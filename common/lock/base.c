@@ -144,15 +144,6 @@ unsigned rlock_up_nodes(const struct rlock_client *c)
     return who;
 }
 
-unsigned rlock_ready_nodes(const struct rlock_client *c)
-{
-    unsigned who = rlock_up_nodes(c);
-
-    for (size_t i = 0; i < c->node_ct; i++)
-        who &= c->nodes[i].link.queued > 0 ? ~(1U << i) : RLOCK_ALL_NODES;
-    return who;
-}
-
 int64_t rlock_node_ms(const struct rlock_client *c, uint32_t lease_ms)
 {
     return c->o.reply_ms > 0 ? c->o.reply_ms : rlock_most(lease_ms / 20, NODE_LEAST_MS);

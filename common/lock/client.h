@@ -86,7 +86,8 @@ struct rlock_node {
     bool is_asking;   /* cluster: the slot moves to it: every command needs ASKING */
     bool is_stale;    /* not to be used for another call: closed by the next */
     int failure;      /* code of the last failed try to connect, */
-    char why[RLOCK_ERROR_MAX];     /* and its text */
+    char why[RLOCK_ERROR_MAX];     /* and its text, */
+    bool is_why_of_end;            /* which is that of the last connection's end */
     char run_id[RLOCK_RUN_ID_MAX]; /* run id of the server process; "": unknown */
     int64_t server_ahead_ms;       /* server wall clock minus local boot clock */
     int64_t grants_at_ms; /* quorum: may not grant before this, after a restart */
@@ -124,11 +125,11 @@ struct rlock_ears {
 
 /* The calls of a client that are under way in an event loop. */
 struct rlock_loop {
-    int epoll_fd, timer_fd;               /* of which the first hears the other */
-    struct rlock_op *first, **last;       /* under way, in their order, */
-    struct rlock_op *ended, **last_ended; /* or not told yet */
-    struct rlock_renewer *renewers;
-    unsigned ends; /* of the nodes, as all calls know of them */
+    int epoll_fd, timer_fd;                /* of which the first hears the other */
+    struct rlock_op *first, **last;        /* under way, in their order, */
+    struct rlock_op *ended, **last_ended;  /* or not told yet */
+    struct rlock_renewer *renewers, *next; /* next: the one to be stepped */
+    unsigned ends;                         /* of the nodes, as all calls know of them */
     bool is_stepping, is_closed;
 };
 

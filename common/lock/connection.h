@@ -80,7 +80,8 @@ void rlock_node_start(struct rlock_client *c,
 void rlock_node_io(struct rlock_client *c, struct rlock_node *node, short events);
 void rlock_node_tick(struct rlock_client *c, struct rlock_node *node); /* time-outs */
 bool rlock_node_is_under_way(const struct rlock_node *node);
-bool rlock_node_is_ready(const struct rlock_node *node); /* up, and owes no answer */
+bool rlock_node_is_ready(
+    const struct rlock_node *node); /* up, and owes no answer that is late */
 /* The events that poll has to wait for before I/O can continue. */
 short rlock_node_events(const struct rlock_node *node);
 /* send: what was put into the link, as far as that is possible now. read waits for
@@ -97,6 +98,8 @@ void rlock_node_check(struct rlock_client *c,
  */
 void rlock_node_close(struct rlock_node *node);
 void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code);
+/* A fault with the reason for which the connection of a call ended. */
+int rlock_fail_by_end(struct rlock_client *c, const struct rlock_node *node, int code);
 void rlock_node_free(struct rlock_node *node);
 /* The answers of INFO in a handshake or a check: rlock_info_field copies a value;
  * false: it has none. rlock_info_check: the server may be used, else the fault;

@@ -22,8 +22,9 @@ size_t rlock_all_nodes(struct rlock_client *c, struct rlock_node **nodes)
 
 short rlock_awaited_events(const struct rlock_node *node)
 {
-    return node->conn == NULL || rlock_node_is_ready(node) ? (short)0
-                                                           : rlock_node_events(node);
+    bool is_idle = node->state == RLOCK_UP && node->link.queued == 0;
+
+    return node->conn == NULL || is_idle ? (short)0 : rlock_node_events(node);
 }
 
 /* A single server is waited for in its read, which ends after RLOCK_TICK_MS: a poll

@@ -1,6 +1,6 @@
 /* due: the locks of a renewer by time: which are due, and which are lost before their
  * lease has ended; how a lock leaves, and how its loss is told. */
-#include "common/lock/internal.h"
+#include "common/lock/renew.h"
 
 enum { NEVER_LEFT_MS = 1000 };
 

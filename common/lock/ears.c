@@ -30,18 +30,6 @@ static size_t pick(const struct rlock_listener *w, size_t *picked, size_t most)
     return n;
 }
 
-/* The name of the list of key i; returns its length. */
-static size_t list_name(const struct rlock_lock *l, size_t i, char *name, size_t size)
-{
-    const struct rlock_client *c = l->client;
-    size_t at = (size_t)snprintf(name, size, "%s!wake:", c->prefix);
-    size_t len;
-    const char *key = rlock_name(l, i, &len);
-
-    memcpy(name + at, key + c->prefix_len, len - c->prefix_len);
-    return at + len - c->prefix_len;
-}
-
 /* ---- joining and leaving ---- */
 
 bool rlock_ears_join(struct rlock_client *c, struct rlock_listener *w)
@@ -115,7 +103,7 @@ static void ask(struct rlock_client *c)
     struct rlock_node *node = node_of(c);
     struct rlock_text *t = &node->link.out;
     int64_t until_ms = 0, pause_ms;
-    char name[RLOCK_PREFIX_MAX + RLOCK_KEY_MAX + 8], seconds[24];
+    char name[RLOCK_WAKE_NAME], seconds[24];
     size_t picked[RLOCK_WAKE_KEYS];
     size_t keys = count_keys(e, &until_ms);
     bool is_short;
@@ -129,7 +117,7 @@ static void ask(struct rlock_client *c)
         size_t n = w->is_heard ? pick(w, picked, RLOCK_WAKE_KEYS) : 0;
 
         for (size_t i = 0; i < n; i++)
-            rlock_put(t, name, list_name(w->l, picked[i], name, sizeof name));
+            rlock_put(t, name, rlock_wake_name(w->l, picked[i], name));
     }
     (void)snprintf(seconds, sizeof seconds, "%lld.%03d", (long long)pause_ms / 1000,
                    (int)(pause_ms % 1000));
@@ -142,12 +130,12 @@ static void ask(struct rlock_client *c)
 
 static bool waits_for(const struct rlock_listener *w, const redisReply *list)
 {
-    char name[RLOCK_PREFIX_MAX + RLOCK_KEY_MAX + 8];
+    char name[RLOCK_WAKE_NAME];
     size_t picked[RLOCK_WAKE_KEYS];
     size_t n = pick(w, picked, RLOCK_WAKE_KEYS);
 
     for (size_t i = 0; i < n; i++) {
-        size_t len = list_name(w->l, picked[i], name, sizeof name);
+        size_t len = rlock_wake_name(w->l, picked[i], name);
 
         if (list->len == len && memcmp(list->str, name, len) == 0)
             return true;
@@ -155,11 +143,12 @@ static bool waits_for(const struct rlock_listener *w, const redisReply *list)
     return false;
 }
 
-/* The first that waits for the key of a wake-up; the others go on listening. */
+/* The first that waits for the key of a wake-up, also if it has joined since; the
+ * others go on listening. */
 static void wake(struct rlock_ears *e, const redisReply *list)
 {
     for (struct rlock_listener *w = e->first; w != NULL; w = w->next) {
-        if (w->is_heard && waits_for(w, list)) {
+        if (waits_for(w, list)) {
             leave(w, RLOCK_WOKEN);
             return;
         }
@@ -172,6 +161,9 @@ static void read_answer(struct rlock_ears *e)
 {
     const redisReply *reply = e->x.code == RLOCK_OK ? e->x.replies[0] : NULL;
     bool is_error = reply != NULL && reply->type == REDIS_REPLY_ERROR;
+    bool is_elsewhere =
+        is_error && (rlock_is_error(reply, "MOVED ") || rlock_is_error(reply, "ASK ") ||
+                     rlock_is_error(reply, "READONLY"));
     struct rlock_listener *next;
 
     if (reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
@@ -181,12 +173,14 @@ static void read_answer(struct rlock_ears *e)
         for (struct rlock_listener *w = e->first; w != NULL; w = next) {
             next = w->next;
             if (w->is_heard)
-                leave(w, is_error ? RLOCK_REFUSED : RLOCK_DEAF);
+                leave(w, is_error && !is_elsewhere ? RLOCK_REFUSED : RLOCK_DEAF);
         }
     }
     rlock_exchange_clear(&e->x);
     e->x.code = RLOCK_OK;
     e->is_asked = false;
+    if (is_elsewhere && e->own != NULL) /* it follows the client's connection */
+        rlock_node_close(e->own);
 }
 
 /* ---- steps ---- */
@@ -203,6 +197,7 @@ static bool is_up(struct rlock_client *c)
     if (e->own->state == RLOCK_DOWN && now_ms >= e->again_ms &&
         c->nodes[0].state == RLOCK_UP) {
         e->own->address = c->nodes[0].address;
+        e->own->redirects = 0;
         e->again_ms = now_ms + AGAIN_MS;
         rlock_node_start(c, e->own, now_ms + c->o.connect_ms);
     }

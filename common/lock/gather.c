@@ -9,6 +9,15 @@ enum { CHECK_NOW = 1 };
 /* Rest after which a connection is looked at before it is used. */
 enum { REST_MS = 100 };
 
+unsigned rlock_ready_nodes(const struct rlock_client *c)
+{
+    unsigned who = rlock_up_nodes(c);
+
+    for (size_t i = 0; i < c->node_ct; i++)
+        who &= rlock_node_is_ready(&c->nodes[i]) ? RLOCK_ALL_NODES : ~(1U << i);
+    return who;
+}
+
 static bool has_ready_majority(const struct rlock_client *c)
 {
     return rlock_count(rlock_ready_nodes(c)) >= rlock_majority(c);
@@ -17,7 +26,17 @@ static bool has_ready_majority(const struct rlock_client *c)
 /* A connection may have been closed at rest. */
 static bool has_rested(const struct rlock_node *node, int64_t now_ms)
 {
-    return node->link.queued > 0 || now_ms - node->link.heard_ms >= REST_MS;
+    return rlock_link_owes(&node->link) || now_ms - node->link.heard_ms >= REST_MS;
+}
+
+/* Answers to other calls of the loop may be among what comes. */
+static void drain(struct rlock_client *c, struct rlock_node *node)
+{
+    bool is_awaited = node->link.queued > 0;
+
+    rlock_node_drain(c, node);
+    if (is_awaited)
+        rlock_ring(c);
 }
 
 /* A node of a quorum that owes answers is slow; a single server answers other calls. */
@@ -34,13 +53,13 @@ static void begin(struct rlock_client *c, struct rlock_gather *g)
     g->has_begun = true;
     g->began_ms = rlock_now_ms();
     end_ms = g->began_ms + c->o.connect_ms;
-    if (c->node_ct == 1)
+    if (c->node_ct == 1 && c->loop == NULL) /* else other calls wait for it, too */
         end_ms = rlock_least(end_ms, g->limit_ms);
     for (size_t i = 0; i < c->node_ct; i++) {
         if (c->nodes[i].is_stale)
             rlock_node_close(&c->nodes[i]);
         if (c->nodes[i].state == RLOCK_UP && has_rested(&c->nodes[i], g->began_ms))
-            rlock_node_drain(c, &c->nodes[i]);
+            drain(c, &c->nodes[i]);
     }
     g->had_majority = rlock_count(rlock_up_nodes(c)) >= rlock_majority(c);
     for (size_t i = 0; i < c->node_ct; i++) {
@@ -64,9 +83,11 @@ static int gather_one(struct rlock_client *c, struct rlock_gather *g)
 
     for (;;) {
         int64_t now_ms = rlock_now_ms();
-        int64_t until_ms = rlock_least(now_ms + c->o.connect_ms, g->limit_ms);
-        bool does_pass =
-            node->failure == RLOCK_E_UNAVAILABLE || node->failure == RLOCK_E_READONLY;
+        int64_t end_ms = now_ms + c->o.connect_ms;
+        int64_t until_ms = c->loop == NULL ? rlock_least(end_ms, g->limit_ms) : end_ms;
+        bool does_pass = node->failure == RLOCK_E_UNAVAILABLE ||
+                         node->failure == RLOCK_E_READONLY ||
+                         node->failure == RLOCK_OK; /* another call ended it */
 
         if (node->state == RLOCK_LOCATING)
             rlock_locate_step(c, node, g->limit_ms);
@@ -82,7 +103,9 @@ static int gather_one(struct rlock_client *c, struct rlock_gather *g)
             return RLOCK_OK;
         if (g->tries > c->place_ct ||
             (g->tries > 0 && (now_ms >= g->limit_ms || !does_pass)))
-            return rlock_fail(c, node->failure, "%s", node->why);
+            return node->failure == RLOCK_OK
+                       ? rlock_fail_as(c, RLOCK_E_UNAVAILABLE)
+                       : rlock_fail(c, node->failure, "%s", node->why);
         if (g->tries++ > 0 && c->kind == RLOCK_CLUSTER)
             rlock_next_seed(c);
         node->redirects = 0;

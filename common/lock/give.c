@@ -6,17 +6,34 @@
 
 #include "common/lock/operation.h"
 
+static void put_lists(struct rlock_text *t, const struct rlock_span *s)
+{
+    char name[RLOCK_WAKE_NAME];
+
+    for (size_t i = 0; i < s->n; i++)
+        rlock_put(t, name, rlock_wake_name(s->l, rlock_span_key(s, i), name));
+}
+
+/* The lists of wake-ups go along where they are few, so that a waiter is woken before
+ * the next acquire of this client. */
 void rlock_fill_give(struct rlock_round *r, struct rlock_node *node)
 {
     const struct rlock_span *s = r->arg;
 
-    rlock_eval(r, node, s->n + 1, 2);
+    bool has_lists =
+        s->n <= RLOCK_WAKE_KEYS && r->c->kind != RLOCK_QUORUM && !s->is_apart;
+
+    rlock_eval(r, node, has_lists ? 2 * s->n : s->n, 3);
+    r->keys = s->n;
     rlock_put_span(&node->link.out, s);
+    if (has_lists)
+        put_lists(&node->link.out, s);
     if (s->l->seen != NULL)
         rlock_put(&node->link.out, s->l->seen, s->l->seen_len);
     else
         rlock_put_word(&node->link.out, s->l->mark);
     rlock_put_word(&node->link.out, s->l->seen != NULL ? "whole" : "");
+    rlock_put_number(&node->link.out, (int64_t)s->n);
 }
 
 static bool
@@ -147,6 +164,68 @@ static void begin(struct rlock_giving *g)
     g->stage = RLOCK_GATHERING;
 }
 
+/* ---- wake-ups ---- */
+
+/* The keys of a release that others wait for, by their indices in its answer. */
+struct wake {
+    const struct rlock_span *s;
+    const redisReply *reply;
+};
+
+/* The list of the key that stands at e; 0: there is none. */
+static size_t read_waited(const struct wake *w, size_t e, char name[RLOCK_WAKE_NAME])
+{
+    int64_t i;
+
+    if (!rlock_reply_number(w->reply->element[e], &i) || i < 1 || (size_t)i > w->s->n)
+        return 0;
+    return rlock_wake_name(w->s->l, rlock_span_key(w->s, (size_t)i - 1), name);
+}
+
+static void fill_wake(struct rlock_round *r, struct rlock_node *node)
+{
+    const struct wake *w = r->arg;
+    char name[RLOCK_WAKE_NAME];
+    size_t n = 0, len;
+
+    for (size_t e = 1; e < w->reply->elements; e++)
+        n += read_waited(w, e, name) > 0 ? 1 : 0;
+    rlock_eval(r, node, n, 0);
+    for (size_t e = 1; e < w->reply->elements; e++) {
+        len = read_waited(w, e, name);
+        if (len > 0)
+            rlock_put(&node->link.out, name, len);
+    }
+}
+
+/* Sends a wake-up for each key that was released and is waited for; nobody waits for
+ * the answer. */
+static void wake(const struct rlock_giving *g)
+{
+    struct rlock_client *c = g->l->client;
+    struct wake w = {.s = &g->span, .reply = rlock_answer(&g->round, 0)};
+    struct rlock_round r = rlock_round_of(c, g->l, LUA_WAKE, 0, fill_wake, &w);
+
+    if (c->node_ct == 1 && rlock_said(&g->round, 0) != NULL &&
+        w.reply->type == REDIS_REPLY_ARRAY && w.reply->elements > 1)
+        rlock_round_tell(&r, 1);
+}
+
+/* The code of all keys so far. After a fault of one, the rest of them is still to be
+ * released. */
+static int end_part(struct rlock_giving *g)
+{
+    struct rlock_lock *l = g->l;
+    bool was_uncertain = l->uncertain;
+    int code = rlock_read_give(&g->round, &g->span, g->was_valid);
+
+    l->released = code >= 0 && g->rest == 0;
+    l->uncertain = l->released ? l->uncertain : was_uncertain;
+    g->code = code < 0 || code > g->code ? code : g->code;
+    l->release_code = l->released ? g->code : RLOCK_OK;
+    return g->code;
+}
+
 /* Nodes of a quorum are told though they are too few: their grants are in the way of
  * others. */
 int rlock_giving_step(void *giving)
@@ -162,11 +241,23 @@ int rlock_giving_step(void *giving)
             return code;
         g->stage = RLOCK_CALLING;
     }
-    code = rlock_round_step(&g->round);
-    if (code == RLOCK_UNDER_WAY)
-        return code;
-    code = rlock_read_give(&g->round, &g->span, g->was_valid);
-    rlock_round_clear(&g->round);
+    while ((code = rlock_round_step(&g->round)) != RLOCK_UNDER_WAY) {
+        if (!g->span.is_apart && rlock_is_apart(&g->round)) {
+            g->rest = g->span.n - 1;
+            g->span.is_apart = true;
+        } else {
+            wake(g);
+            code = end_part(g);
+            if (code < 0 || g->rest == 0) {
+                rlock_round_clear(&g->round);
+                return code;
+            }
+            g->rest--;
+            g->span.index++;
+        }
+        g->span.n = 1;
+        rlock_round_again(&g->round);
+    }
     return code;
 }
 
@@ -175,15 +266,42 @@ void rlock_giving_clear(struct rlock_giving *g)
     rlock_round_clear(&g->round);
 }
 
+/* Into the connection, behind an acquire that may be carried out. */
+static void tell_release(struct rlock_lock *l)
+{
+    bool was_uncertain = l->uncertain;
+    struct rlock_span s = {.l = l, .index = l->table};
+    struct rlock_round r =
+        rlock_round_of(l->client, l, LUA_RELEASE, 0, rlock_fill_give, &s);
+
+    l->uncertain = true;
+    s.n = rlock_pick(l, l->table);
+    l->uncertain = was_uncertain;
+    rlock_round_tell(&r, 1);
+}
+
+/* An acquire of the loop that waits for its answer, and cannot be asked again. */
+static bool is_late_too(const struct rlock_op *op)
+{
+    const struct rlock_taking *t = &op->of.waiting.taking;
+
+    return op->kind == RLOCK_EV_ACQUIRE && !op->is_over &&
+           op->of.waiting.stage == RLOCK_ATTEMPTING && t->stage == RLOCK_VOTING &&
+           rlock_now_ms() + op->l->client->nodes[0].trip_ms >= t->limit_ms;
+}
+
 void rlock_give_late(struct rlock_lock *l)
 {
     struct rlock_client *c = l->client;
-    struct rlock_span s = {.l = l, .index = l->table, .n = rlock_pick(l, l->table)};
-    struct rlock_round r = rlock_round_of(c, l, LUA_RELEASE, 0, rlock_fill_give, &s);
 
     if (c->node_ct > 1 || !c->nodes[0].is_stale)
         return;
-    rlock_round_tell(&r, 1);
+    tell_release(l);
+    for (struct rlock_op *op = c->loop != NULL ? c->loop->first : NULL; op != NULL;
+         op = op->next) {
+        if (op->l != l && is_late_too(op))
+            tell_release(op->l);
+    }
     rlock_socket_leave(c, &c->nodes[0]);
     rlock_node_close(&c->nodes[0]);
 }
@@ -200,85 +318,4 @@ int rlock_release(struct rlock_lock *l)
     if (event.code == RLOCK_UNDER_WAY)
         event.code = rlock_drive(l->client, rlock_giving_step, &g);
     return rlock_leave(l->client, event);
-}
-
-/* ---- of others ---- */
-
-int64_t rlock_value_token(const char *value, size_t len)
-{
-    redisReply digits = {.type = REDIS_REPLY_STRING};
-
-    if (len <= RLOCK_NONCE_HEX + 1 || value[RLOCK_NONCE_HEX] != '|' ||
-        strspn(value, "0123456789abcdef") != RLOCK_NONCE_HEX)
-        return 0;
-    digits.str = (char *)(uintptr_t)value + RLOCK_NONCE_HEX + 1; /* it is only read */
-    digits.len = len - RLOCK_NONCE_HEX - 1;
-    return rlock_reply_token(&digits);
-}
-
-/* Releases as if the lock were ours. *freed: number of keys deleted. */
-static int
-give_as(struct rlock_lock *l, const struct rlock_key *keys, size_t n, size_t *freed)
-{
-    struct rlock_giving g = {.l = l, .limit_ms = rlock_call_end(l->client)};
-    int code = rlock_store_names(l, keys, n);
-
-    if (code == RLOCK_OK) {
-        l->uncertain = true; /* all its keys that may be held */
-        code = rlock_drive(l->client, rlock_giving_step, &g);
-    }
-    for (size_t i = 0; code >= 0 && i < n; i++)
-        *freed += l->slots[i].code == RLOCK_OK ? 1 : 0;
-    return code;
-}
-
-int rlock_release_dead(struct rlock_client *c,
-                       const char *nonce,
-                       const struct rlock_key *keys,
-                       size_t n,
-                       size_t *freed)
-{
-    int code = rlock_check_owner(c);
-    struct rlock_lock *l;
-
-    *freed = 0;
-    if (code != RLOCK_OK)
-        return code;
-    if (strspn(nonce, "0123456789abcdef") != RLOCK_NONCE_HEX ||
-        nonce[RLOCK_NONCE_HEX] != '\0')
-        return rlock_fail(c, RLOCK_E_INVAL, "a nonce is %d hexadecimal digits",
-                          RLOCK_NONCE_HEX);
-    l = rlock_new(c);
-    if (l == NULL)
-        return rlock_fail_as(c, RLOCK_E_NOMEM);
-    (void)snprintf(l->mark, sizeof l->mark, "%s|", nonce);
-    code = give_as(l, keys, n, freed);
-    rlock_free_memory(l);
-    return code < 0 ? code : RLOCK_OK;
-}
-
-int rlock_force_release(struct rlock_client *c,
-                        const struct rlock_key *key,
-                        const char *value,
-                        size_t value_len)
-{
-    size_t freed = 0;
-    int code = rlock_check_owner(c);
-    struct rlock_lock *l;
-
-    if (code != RLOCK_OK)
-        return code;
-    l = rlock_new(c);
-    if (l == NULL)
-        return rlock_fail_as(c, RLOCK_E_NOMEM);
-    l->is_forced = true;
-    l->seen = value != NULL ? value : "";
-    l->seen_len = value != NULL ? value_len : 0;
-    if (value != NULL && rlock_value_token(value, value_len) > 0) { /* of all nodes */
-        l->seen = NULL;
-        (void)memcpy(l->mark, value, RLOCK_NONCE_HEX + 1);
-    }
-    code = give_as(l, key, 1, &freed);
-    rlock_free_memory(l);
-    return code;
 }

@@ -10,7 +10,8 @@ void rlock_fill_take(struct rlock_round *r, struct rlock_node *node)
     const struct rlock_take *take = r->arg;
     struct rlock_text *t = &node->link.out;
 
-    rlock_eval(r, node, take->s->n + 1, 7);
+    rlock_eval(r, node, take->s->n + 1, 8);
+    rlock_put_word(t, r->c->last_key);
     rlock_put_span(t, take->s);
     rlock_put(t, take->s->l->nonce, RLOCK_NONCE_HEX);
     rlock_put_number(t, take->lease_ms);
@@ -18,6 +19,7 @@ void rlock_fill_take(struct rlock_round *r, struct rlock_node *node)
     rlock_put_word(t, modes[take->mode]);
     rlock_put_number(t, take->floor);
     rlock_put_number(t, take->s->l->marks);
+    rlock_put_word(t, take->s->l->is_heir ? "|w" : "");
 }
 
 static void set_codes(const struct rlock_span *s, int code)

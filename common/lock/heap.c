@@ -1,7 +1,7 @@
 /* heap: locks by time, the first of them on top (a binary heap). */
 #include <stdlib.h>
 
-#include "common/lock/internal.h"
+#include "common/lock/renew.h"
 
 static void set(struct rlock_heap *h, size_t i, struct rlock_timed entry)
 {

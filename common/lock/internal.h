@@ -1,8 +1,8 @@
 /* internal: the upper half of the lock library, not installed. The layers from the
  * bottom: those of connection.h and lock (the object, its names), round (one script on
- * all nodes), grant, keep, heap, due, renew, give, write_back, vote, take, ears
- * (wake-ups), wait, loop, begin (event loops), list, client, renewer. A file calls only
- * files of lower layers. */
+ * all nodes), answer, grant, heal, keep, heap, due, renew, give, write_back, vote,
+ * take, ears (wake-ups), wait, loop, begin (event loops), operators, client, renewer. A
+ * file calls only files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
 
@@ -17,8 +17,9 @@
 struct rlock_call {
     struct rlock_exchange x; /* of the present try */
     int64_t sent_ms, deadline_ms;
-    int64_t id; /* of the try: its answer begins with it */
-    int tries;  /* that are over */
+    int64_t id;    /* of the try: its answer begins with it */
+    unsigned ends; /* of the node when it was sent: the connection is the same */
+    int tries;     /* that are over */
     bool is_asked;
     struct rlock_gather again; /* one server: it is connected before another try */
     int code; /* RLOCK_UNDER_WAY, RLOCK_OK with an answer in x, or the fault */
@@ -40,6 +41,7 @@ struct rlock_round {
     const void *arg;
     bool is_urgent; /* its time is short: a slow answer need not be a dead server's */
     bool has_begun;
+    bool has_asked; /* cluster: a command was sent behind ASKING */
     /* outcome */
     struct rlock_call calls[RLOCK_NODES_MAX];
     unsigned answered;
@@ -61,6 +63,11 @@ struct rlock_round rlock_round_of(struct rlock_client *c,
 void rlock_round_run(struct rlock_round *r);
 int rlock_round_step(void *round);
 void rlock_round_clear(struct rlock_round *r);
+/* One server: the same once more, after what connects it. rlock_is_apart: the keys of
+ * the call are in two places, since their slot moves: each can be asked for by itself.
+ */
+void rlock_round_again(struct rlock_round *r);
+bool rlock_is_apart(const struct rlock_round *r);
 /* Sends it to each of these nodes, even if they owe answers, and does not wait. */
 void rlock_round_tell(struct rlock_round *r, unsigned who);
 /* For `fill`: rlock_eval begins a script call with its number of keys and arguments,
@@ -136,7 +143,8 @@ struct rlock_lock {
     bool is_taking; /* an acquire is under way: not valid yet */
     bool uncertain; /* an acquire without an answer: may be held */
     int release_code;
-    unsigned marks; /* a wait: number of busy keys to mark as waited for */
+    unsigned marks; /* a wait: number of busy keys to mark as waited for, */
+    bool is_heir;   /* and its own are taken as such, since others may wait, too */
     char run_ids[RLOCK_NODES_MAX]
                 [RLOCK_RUN_ID_MAX]; /* the server processes that granted */
     char *names;                    /* prefixed names, one after the other */
@@ -150,6 +158,7 @@ struct rlock_span {
     struct rlock_lock *l;
     const size_t *index;
     size_t n;
+    bool is_apart; /* a call has no other key than one of these */
 };
 
 static inline size_t rlock_span_key(const struct rlock_span *s, size_t i)
@@ -162,7 +171,7 @@ static inline struct rlock_slot *rlock_span_slot(const struct rlock_span *s, siz
     return &s->l->slots[rlock_span_key(s, i)];
 }
 
-/* Puts the last token's key and the keys of a span. */
+/* Puts the keys of a span. */
 void rlock_put_span(struct rlock_text *t, const struct rlock_span *s);
 /* Copies the names with the prefix; every key is RLOCK_BUSY. RLOCK_OK, RLOCK_E_INVAL
  * (also for a name given twice), RLOCK_E_NOMEM. */
@@ -172,6 +181,15 @@ void rlock_free_memory(struct rlock_lock *l);
 /* The prefixed name of key i. */
 const char *rlock_name(const struct rlock_lock *l, size_t i, size_t *len);
 void rlock_put_name(struct rlock_text *t, const struct rlock_lock *l, size_t i);
+
+/* The name of the list for the wake-ups of key i, without an end; returns its length.
+ */
+enum { RLOCK_WAKE_NAME = RLOCK_PREFIX_MAX + RLOCK_KEY_MAX + 8 };
+
+enum { RLOCK_WAKE_KEYS = 16 }; /* most keys that a waiter listens for */
+
+size_t
+rlock_wake_name(const struct rlock_lock *l, size_t i, char name[RLOCK_WAKE_NAME]);
 /* No key is asked for or held any more. */
 void rlock_clear(struct rlock_lock *l);
 int rlock_new_nonce(struct rlock_lock *l);
@@ -232,14 +250,25 @@ struct rlock_part {
 struct rlock_kept {
     struct rlock_part *parts;
     size_t n, keys;
+    bool is_apart;                 /* the keys are asked for one by one: */
+    size_t at;                     /* this one, counted over all parts; */
+    char opinions[RLOCK_KEYS_MAX]; /* of those before, and the shortest time */
+    int64_t left_ms;               /* that one of them has left */
 };
 
 void rlock_fill_keep(struct rlock_round *r, struct rlock_node *node);
-/* rlock_keep_round is the round of a call, and counts its keys; rlock_read_keep reads
- * the answers: RLOCK_OK if every part has its code, else the fault. */
+/* rlock_keep_round is the round of a call, and counts its keys; rlock_keep_step makes
+ * it; rlock_read_keep reads the answers: RLOCK_OK if every part has its code, else the
+ * fault. */
+int rlock_keep_step(struct rlock_round *r, struct rlock_kept *call);
 int rlock_read_keep(const struct rlock_round *r, const struct rlock_kept *call);
 struct rlock_round
 rlock_keep_round(struct rlock_client *c, struct rlock_kept *call, int64_t limit_ms);
+/* The keys of a part, which begin at `at` in the answers, go back to nodes that lost
+ * them. */
+void rlock_heal(const struct rlock_round *kept,
+                const struct rlock_part *part,
+                size_t at);
 /* Marks a lock as lost, or as held until a deadline; returns code. */
 int rlock_note_kept(struct rlock_lock *l, int code, int64_t deadline_ms);
 
@@ -253,75 +282,9 @@ size_t rlock_pick(const struct rlock_lock *l, size_t *index);
 int rlock_read_give(const struct rlock_round *r,
                     const struct rlock_span *s,
                     bool was_valid);
-/* The token of a value "nonce|token"; 0: it is not one of ours. */
-int64_t rlock_value_token(const char *value, size_t len);
-
-/* ---- renew: a renewal reads only those members of a lock that its thread does not
- * change before rlock_renew_forget returns: names, nonce, held keys. ---- */
-
-/* Locks by time: the first is at index 0. */
-struct rlock_heap {
-    struct rlock_timed {
-        int64_t when_ms; /* a copy, since others may change the time of the lock */
-        struct rlock_lock *l;
-    } * entries;
-
-    size_t n;
-    enum rlock_place place; /* of its locks */
-};
-
-struct rlock_renewer {
-    struct rlock_client *client; /* a copy for the renewing thread, or of the loop: */
-    struct rlock_renewer *next, **link; /* of the loop; link NULL: in none */
-    struct rlock_renew_options o;
-    int timer_fd;
-    bool has_thread, has_teller;
-    pthread_t thread, teller;  /* renews; calls on_lost */
-    pthread_mutex_t mutex;     /* of all below */
-    pthread_cond_t idle;       /* a call, or an on_lost, is over */
-    pthread_cond_t news;       /* for the teller */
-    size_t lock_ct, room;      /* locks in it, and for which the heaps have room */
-    struct rlock_heap waiting; /* by the time at which something is to be done */
-    struct rlock_heap urgent;  /* due, by the time at which they count as lost */
-    struct rlock_lock *untold, **last_untold;
-    const struct rlock_lock *told; /* its on_lost runs; NULL: none */
-    pthread_t told_by;
-    int64_t asleep_until_ms; /* 0: awake */
-    bool closing;
-    unsigned failures; /* tries in a row */
-
-    /* The try under way: first a connection, then a call for the parts. */
-    enum rlock_stage stage;
-    struct rlock_gather gather;
-    int64_t began_ms;
-    struct rlock_part parts[RLOCK_KEYS_MAX];
-    struct rlock_kept kept;
-    struct rlock_round round;
-};
 
 /* Removes the lock from its renewer, if it has one; returns when no renewal of it is
  * under way in a thread. After that it is neither extended nor reported lost. */
 void rlock_renew_forget(struct rlock_lock *l);
-/* The calls below need the mutex. rlock_renew_step finds losses and renews due locks,
- * without waiting: RLOCK_UNDER_WAY while a try is, else RLOCK_OK or its fault.
- * rlock_renew_tell calls the next on_lost; false: there is none. */
-int rlock_renew_step(struct rlock_renewer *r);
-bool rlock_renew_tell(struct rlock_renewer *r);
-/* Of a renewer without a thread, without the mutex: a step, and the losses. Returns the
- * time at which the next has something to do. */
-int64_t rlock_renew_run(struct rlock_renewer *r);
-int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_lock *l);
-/* Finds losses, and the locks that are due, which are urgent from then on. */
-void rlock_find_due(struct rlock_renewer *r, int64_t now_ms);
-bool rlock_may_renew(const struct rlock_lock *l, int64_t now_ms);
-void rlock_lose(struct rlock_renewer *r, struct rlock_lock *l, int code);
-void rlock_leave_renewer(struct rlock_renewer *r, struct rlock_lock *l);
-/* Puts a lock into the heaps. rlock_renew_end takes all out. */
-void rlock_renew_put(struct rlock_renewer *r, struct rlock_lock *l);
-void rlock_renew_end(struct rlock_renewer *r);
-/* Room for one more lock; false: out of memory. */
-bool rlock_heap_room(struct rlock_renewer *r);
-void rlock_heap_put(struct rlock_heap *h, struct rlock_lock *l, int64_t when_ms);
-struct rlock_lock *rlock_heap_take(struct rlock_heap *h, size_t at);
 
 #endif

@@ -23,13 +23,48 @@ static size_t count_keys(struct rlock_kept *call)
     return parts;
 }
 
+/* The part of a key; at: its place among the held ones. */
+static struct rlock_part *part_of(const struct rlock_kept *call, size_t *at)
+{
+    struct rlock_part *part = call->parts;
+
+    for (*at = call->at; *at >= part->keys; part++)
+        *at -= part->keys;
+    return part;
+}
+
+static void put_part(struct rlock_text *t, const struct rlock_part *part, size_t keys)
+{
+    rlock_put(t, part->l->mark, RLOCK_NONCE_HEX + 1);
+    rlock_put_number(t, part->ttl_ms);
+    rlock_put_number(t, (int64_t)keys);
+}
+
+static void
+fill_one(struct rlock_round *r, struct rlock_node *node, const struct rlock_kept *call)
+{
+    size_t at, k = 0;
+    const struct rlock_part *part = part_of(call, &at);
+
+    for (k = rlock_next_held(part->l, 0); at > 0; at--)
+        k = rlock_next_held(part->l, k + 1);
+    rlock_eval(r, node, 1, 5);
+    rlock_put_name(&node->link.out, part->l, k);
+    rlock_put_window(r, node);
+    put_part(&node->link.out, part, 1);
+}
+
 void rlock_fill_keep(struct rlock_round *r, struct rlock_node *node)
 {
     struct rlock_kept *call = (struct rlock_kept *)(uintptr_t)r->arg;
-    size_t parts = count_keys(call);
+    size_t parts;
 
-    rlock_eval(r, node, 1 + call->keys, 2 + 3 * parts);
-    rlock_put_word(&node->link.out, r->c->last_key);
+    if (call->is_apart) {
+        fill_one(r, node, call);
+        return;
+    }
+    parts = count_keys(call);
+    rlock_eval(r, node, call->keys, 2 + 3 * parts);
     for (size_t i = 0; i < call->n; i++) {
         const struct rlock_lock *l = call->parts[i].l;
 
@@ -40,11 +75,8 @@ void rlock_fill_keep(struct rlock_round *r, struct rlock_node *node)
     for (size_t i = 0; i < call->n; i++) {
         const struct rlock_part *part = &call->parts[i];
 
-        if (part->l == NULL)
-            continue;
-        rlock_put(&node->link.out, part->l->mark, RLOCK_NONCE_HEX + 1);
-        rlock_put_number(&node->link.out, part->ttl_ms);
-        rlock_put_number(&node->link.out, (int64_t)part->keys);
+        if (part->l != NULL)
+            put_part(&node->link.out, part, part->keys);
     }
 }
 
@@ -94,94 +126,64 @@ static int64_t least_left(const struct rlock_round *r)
     return least_ms != INT64_MAX ? least_ms : -1;
 }
 
-/* ---- a node of a quorum that lost a key ---- */
-
-enum { UNHEARD_KEYS = 16 };
-
-/* The keys of a part that begin at `at` in the answers of a round. */
-struct loss {
-    const struct rlock_round *kept;
-    const struct rlock_part *part;
-    size_t at;
-};
-
-/* The next key that a node has lost, from i on; l->n when there is none. */
-static size_t next_lost(const struct loss *loss, const char *said, size_t i)
-{
-    const struct rlock_lock *l = loss->part->l;
-    size_t at = loss->at;
-
-    for (size_t k = 0; (k = rlock_next_held(l, k)) < l->n; k++) {
-        if ((said == NULL || said[at] == '0') && k >= i)
-            return k;
-        at++;
-    }
-    return l->n;
-}
-
-static void fill_heal(struct rlock_round *r, struct rlock_node *node)
-{
-    const struct loss *loss = r->arg;
-    const struct rlock_lock *l = loss->part->l;
-    const char *said = rlock_said(loss->kept, (size_t)(node - r->c->nodes));
-    struct rlock_text *t = &node->link.out;
-    char value[RLOCK_NONCE_SIZE + 24];
-    size_t n = 0;
-
-    for (size_t k = 0; (k = next_lost(loss, said, k)) < l->n; k++)
-        n++;
-    (void)snprintf(value, sizeof value, "%s%lld", l->mark, (long long)l->token);
-    rlock_eval(r, node, n + 1, 5);
-    rlock_put_word(t, r->c->last_key);
-    for (size_t k = 0; (k = next_lost(loss, said, k)) < l->n; k++)
-        rlock_put_name(t, l, k);
-    rlock_put_word(t, value);
-    rlock_put_number(t, loss->part->ttl_ms);
-    rlock_put_number(t, l->token);
-    rlock_put_window(r, node);
-}
-
-/* A majority has confirmed the part's keys: nodes that lost them get them back, without
- * waiting; also one that has not answered yet, of a few keys. */
-static void
-heal(const struct rlock_round *kept, const struct rlock_part *part, size_t at)
-{
-    struct loss loss = {.kept = kept, .part = part, .at = at};
-    struct rlock_round r =
-        rlock_round_of(kept->c, part->l, LUA_HEAL, kept->limit_ms, fill_heal, &loss);
-    unsigned who = 0;
-
-    for (size_t i = 0; i < kept->c->node_ct; i++) {
-        const char *said = rlock_said(kept, i);
-
-        if (said == NULL && kept->keys > UNHEARD_KEYS)
-            continue; /* another time */
-        if (rlock_has(kept->who, i) && next_lost(&loss, said, 0) < part->l->n)
-            who |= 1U << i;
-    }
-    rlock_round_tell(&r, who);
-}
-
 int rlock_read_keep(const struct rlock_round *r, const struct rlock_kept *call)
 {
     char opinions[RLOCK_KEYS_MAX];
     size_t at = 0;
 
-    for (size_t key = 0; key < call->keys; key++) {
+    memcpy(opinions, call->opinions, sizeof opinions);
+    for (size_t key = 0; key < call->keys && !call->is_apart; key++) {
         opinions[key] = opinion(r, key);
         if (opinions[key] == '?')
             return rlock_too_few(r);
     }
+    if (call->is_apart && call->at < call->keys)
+        return rlock_too_few(r);
     for (size_t i = 0; i < call->n; at += call->parts[i].keys, i++) {
         if (call->parts[i].l == NULL)
             continue;
         mark(&call->parts[i], opinions + at);
-        call->parts[i].left_ms = least_left(r);
+        call->parts[i].left_ms = call->is_apart ? call->left_ms : least_left(r);
         if (r->c->node_ct > 1 && call->parts[i].code == RLOCK_OK &&
             call->parts[i].ttl_ms > 0)
-            heal(r, &call->parts[i], at);
+            rlock_heal(r, &call->parts[i], at);
     }
     return RLOCK_OK;
+}
+
+/* A key of a lock that has left is not asked for. */
+static void skip_left(struct rlock_kept *call)
+{
+    size_t at;
+
+    while (call->at < call->keys && part_of(call, &at)->l == NULL)
+        call->at++;
+}
+
+int rlock_keep_step(struct rlock_round *r, struct rlock_kept *call)
+{
+    while (rlock_round_step(r) != RLOCK_UNDER_WAY) {
+        if (!call->is_apart && (call->keys == 1 || !rlock_is_apart(r)))
+            return RLOCK_OK;
+        if (call->is_apart) {
+            int64_t left_ms = least_left(r);
+
+            call->opinions[call->at] = opinion(r, 0);
+            if (call->opinions[call->at] == '?')
+                return RLOCK_OK; /* a fault */
+            if (left_ms >= 0 && (call->left_ms < 0 || left_ms < call->left_ms))
+                call->left_ms = left_ms;
+            call->at++;
+        } else {
+            call->is_apart = true;
+            call->left_ms = -1;
+        }
+        skip_left(call);
+        if (call->at == call->keys)
+            return RLOCK_OK;
+        rlock_round_again(r);
+    }
+    return RLOCK_UNDER_WAY;
 }
 
 struct rlock_round
@@ -243,7 +245,7 @@ int rlock_keeping_step(void *keeping)
         k->round = rlock_keep_round(c, &k->kept, k->limit_ms);
         k->stage = RLOCK_CALLING;
     }
-    code = rlock_round_step(&k->round);
+    code = rlock_keep_step(&k->round, &k->kept);
     if (code == RLOCK_UNDER_WAY)
         return code;
     code = rlock_read_keep(&k->round, &k->kept);

@@ -1,4 +1,4 @@
--- KEYS: last token, lock ...
+-- KEYS: lock ...
 -- ARGV: not_before_ms, not_after_ms, then for each lock, in the order of its keys: mark ("nonce|"), ttl_ms (0: check only), how many keys;
 -- id of the call
 -- Lengthens the keys that carry their mark, never shortens, never makes one. Answers, behind the id, {one character a key: 1 ours, 0 gone,
@@ -7,7 +7,6 @@ local call, find = redis.call, string.find
 local time = call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 if now < tonumber(ARGV[1]) or now > tonumber(ARGV[2]) then return {ARGV[#ARGV], 'late'} end
-call('DEL', KEYS[1] .. ':none') -- changes nothing; a demoted primary must say READONLY, not what it last knew
 
 local has_gt = redis.REDIS_VERSION_NUM ~= nil -- both came with Redis 7.0
 local function lengthen(key, ttl)
@@ -15,16 +14,24 @@ local function lengthen(key, ttl)
   if call('PTTL', key) < ttl then call('PEXPIRE', key, ttl) end -- also one whose end somebody has taken away
 end
 
-local held, answer, least, i = call('MGET', unpack(KEYS, 2)), {}, -1, 1
+-- Changes nothing, but is a write: a demoted primary must say READONLY, not what it last knew. The second is for servers before 7.0.
+local function touch(key)
+  if redis.REDIS_VERSION_NUM then return call('PEXPIRE', key, 1, 'GT') and nil end
+  local refusal = redis.pcall('HDEL', key, '!')
+  return type(refusal) == 'table' and not find(refusal.err, 'WRONGTYPE', 1, true) and refusal or nil
+end
+
+local held, answer, least, i, is_written = call('MGET', unpack(KEYS)), {}, -1, 1, false
 for a = 3, #ARGV - 1, 3 do
   local mark, ttl = ARGV[a], tonumber(ARGV[a + 1])
   for _ = 1, tonumber(ARGV[a + 2]) do
     if held[i] and find(held[i], mark, 1, true) == 1 then
       answer[i] = '1'
       if ttl > 0 then
-        lengthen(KEYS[i + 1], ttl)
+        lengthen(KEYS[i], ttl)
+        is_written = true
       else
-        local left = call('PTTL', KEYS[i + 1])
+        local left = call('PTTL', KEYS[i])
         if left >= 0 and (least < 0 or left < least) then least = left end
       end
     else
@@ -33,4 +40,5 @@ for a = 3, #ARGV - 1, 3 do
     i = i + 1
   end
 end
-return {ARGV[#ARGV], table.concat(answer), least}
+local refusal = not is_written and touch(KEYS[1])
+return refusal or {ARGV[#ARGV], table.concat(answer), least}

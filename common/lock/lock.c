@@ -147,9 +147,19 @@ void rlock_put_name(struct rlock_text *t, const struct rlock_lock *l, size_t i)
     rlock_put(t, l->names + l->offsets[i], l->offsets[i + 1] - l->offsets[i]);
 }
 
+size_t rlock_wake_name(const struct rlock_lock *l, size_t i, char name[RLOCK_WAKE_NAME])
+{
+    const struct rlock_client *c = l->client;
+    size_t at = (size_t)snprintf(name, RLOCK_WAKE_NAME, "%s!wake:", c->prefix);
+    size_t len;
+    const char *key = rlock_name(l, i, &len);
+
+    memcpy(name + at, key + c->prefix_len, len - c->prefix_len);
+    return at + len - c->prefix_len;
+}
+
 void rlock_put_span(struct rlock_text *t, const struct rlock_span *s)
 {
-    rlock_put_word(t, s->l->client->last_key);
     for (size_t i = 0; i < s->n; i++)
         rlock_put_name(t, s->l, rlock_span_key(s, i));
 }

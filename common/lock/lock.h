@@ -382,7 +382,8 @@ struct rlock_renew_options {
 };
 
 /* Starts the renewer: a thread with its own connection, made from c's options, and a
- * thread for on_lost; or, without a thread, a part of c's event loop. A renewer serves
+ * thread for on_lost; or, without a thread, a part of c's event loop, on whose thread
+ * its locks must be used. A renewer serves
  * the locks of any clients with the same prefix and the same url, word for word (or the
  * same connect and connect_arg), each from its own thread. Must be closed before c, and
  * before a lock of it is freed by another thread. options may be NULL. */

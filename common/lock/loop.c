@@ -8,6 +8,7 @@
 
 #include "common/lock/lock_loop.h"
 #include "common/lock/operation.h"
+#include "common/lock/renew.h"
 
 /* ---- the descriptor ---- */
 
@@ -60,6 +61,8 @@ void rlock_loop_leave(struct rlock_renewer *r)
     *r->link = r->next;
     if (r->next != NULL)
         r->next->link = r->link;
+    if (r->client->loop->next == r)
+        r->client->loop->next = r->next;
     r->link = NULL;
 }
 
@@ -190,11 +193,15 @@ int rlock_loop_add(struct rlock_op *op, int code, int (*step)(void *of))
 
 /* ---- the step ---- */
 
-/* on_lost may begin an operation, but not close the client. */
+/* on_lost may begin an operation or close another renewer, but not the client. */
 static void step_renewers(struct rlock_client *c)
 {
-    for (struct rlock_renewer *r = c->loop->renewers, *next; r != NULL; r = next) {
-        next = r->next;
+    struct rlock_loop *loop = c->loop;
+    struct rlock_renewer *r;
+
+    loop->next = loop->renewers;
+    while ((r = loop->next) != NULL) {
+        loop->next = r->next;
         rlock_want(c, rlock_renew_run(r));
     }
 }
@@ -229,11 +236,11 @@ int rlock_loop_step(struct rlock_client *c)
     c->want_ms = INT64_MAX;
     loop->ends = count_ends(c);
     rlock_ears_step(c);
+    step_renewers(c);
     for (struct rlock_op *op = loop->first, *next; op != NULL; op = next) {
         next = op->next;
         step_op(op);
     }
-    step_renewers(c);
     tell_ended(c);
     loop->is_stepping = false;
     if (loop->is_closed)

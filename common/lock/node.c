@@ -25,7 +25,8 @@ bool rlock_node_is_under_way(const struct rlock_node *node)
 
 bool rlock_node_is_ready(const struct rlock_node *node)
 {
-    return node->state == RLOCK_UP && node->link.queued == 0;
+    return node->state == RLOCK_UP && !node->is_checking &&
+           !rlock_link_owes(&node->link);
 }
 
 /* ---- the end of a connection ---- */
@@ -33,6 +34,7 @@ bool rlock_node_is_ready(const struct rlock_node *node)
 void rlock_node_close(struct rlock_node *node)
 {
     node->ends += node->state != RLOCK_DOWN ? 1 : 0;
+    node->is_why_of_end = false;
     rlock_link_close(&node->link);
     if (node->conn != NULL)
         rlock_socket_watch(node, node->watcher, 0);
@@ -61,6 +63,7 @@ void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code)
     rlock_node_close(node);
     node->failure = code;
     (void)memcpy(node->why, c->error, sizeof node->why);
+    node->is_why_of_end = true;
     node->pause_ms =
         rlock_least(rlock_most(node->pause_ms * 2, PAUSE_FIRST_MS), PAUSE_MOST_MS);
     node->retry_at_ms =
@@ -88,6 +91,14 @@ static void broke(struct rlock_client *c, struct rlock_node *node, const char *w
     else
         rlock_node_close(node);
     (void)memcpy(node->why, c->error, sizeof node->why);
+    node->is_why_of_end = true;
+}
+
+int rlock_fail_by_end(struct rlock_client *c, const struct rlock_node *node, int code)
+{
+    return node->is_why_of_end && code != RLOCK_E_NOMEM
+               ? rlock_fail(c, code, "%s", node->why)
+               : rlock_fail_as(c, code);
 }
 
 /* ---- bytes ---- */
@@ -103,8 +114,9 @@ static ssize_t receive(struct rlock_node *node, char *bytes, size_t size, int fl
                             : recv(node->conn->fd, bytes, size, flags);
 }
 
-/* Poll does not see data buffered in the TLS layer, so such a read goes on until none
- * is left; but not for ever, of a server that sends without end. */
+/* Poll does not see data buffered in the TLS layer, and an answer that has come is not
+ * late, so a read goes on until none is left; but not for ever, of a server that sends
+ * without end. */
 static void read_some(struct rlock_client *c, struct rlock_node *node, int flags)
 {
     char bytes[16384];
@@ -113,10 +125,11 @@ static void read_some(struct rlock_client *c, struct rlock_node *node, int flags
     int reads = 0;
 
     do {
-        n = receive(node, bytes, sizeof bytes, flags);
+        n = receive(node, bytes, sizeof bytes, reads > 0 ? MSG_DONTWAIT : flags);
         if (n > 0)
             why = rlock_link_feed(&node->link, bytes, (size_t)n);
-    } while (why == NULL && n > 0 && node->is_layered && ++reads < READS_MAX);
+    } while (why == NULL && (n == sizeof bytes || (n > 0 && node->is_layered)) &&
+             ++reads < READS_MAX);
     node->has_more = n > 0 && node->is_layered;
     if (n < 0 && !node->is_layered && (errno == EAGAIN || errno == EINTR))
         return;

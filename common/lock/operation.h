@@ -18,6 +18,8 @@ struct rlock_giving {
     bool was_valid;
     struct rlock_gather gather;
     struct rlock_span span;
+    size_t rest; /* keys that are still to be released, one by one */
+    int code;    /* of those before */
     struct rlock_round round;
 };
 
@@ -123,7 +125,6 @@ void rlock_taking_clear(struct rlock_taking *t);
 /* ---- the wait for a lock ---- */
 
 enum {
-    RLOCK_WAKE_KEYS = 16, /* most keys that a waiter listens for */
     RLOCK_GRAIN_MS = 100 /* an idle server (hz 10) ends a BLPOP up to this much later */
 };
 

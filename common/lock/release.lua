@@ -1,13 +1,34 @@
--- KEYS: last token, lock ...  ARGV: mark ("nonce|"), how: '' or 'whole', id of the call
--- Deletes the keys whose value begins with the mark, or with 'whole' is the mark (empty: a key of another type, too), and
--- pushes one wake-up for each that is waited for. Answers, behind the id, one character a key: 1 deleted, 0 gone, - somebody else's.
-local call, find, prefix = redis.call, string.find, string.sub(KEYS[1], 1, -6) -- the first key is <prefix>!last
-local held = call('MGET', unpack(KEYS, 2))
-local mark, whole, first, mine, base, answer, alike = ARGV[1], ARGV[2] == 'whole', held[1], {}, 0, {}, true
+-- KEYS: lock ..., or lock ..., list of wake-ups ...  ARGV: mark ("nonce|"), how: '' or 'whole', number of locks, id of the call
+-- Deletes the keys whose value begins with the mark, or with 'whole' is the mark (empty: a key of another type, too), and puts a
+-- wake-up into the list of each that is waited for. Answers, behind the id, one character a key: 1 deleted, 0 gone, - somebody
+-- else's; then, without lists, the indices of the deleted keys that are waited for.
+local call, find, n = redis.call, string.find, tonumber(ARGV[3])
+local held = call('MGET', unpack(KEYS, 1, n))
+local mark, whole, first, mine, answer, head, alike = ARGV[1], ARGV[2] == 'whole', held[1], {}, {}, {ARGV[4], ''}, true
 
 local function is_ours(value)
   if whole then return value == mark end
   return find(value, mark, 1, true) == 1
+end
+local function is_waited_for(value)
+  return string.sub(value, -2) == '|w'
+end
+
+-- Changes nothing, but is a write: a demoted primary must say READONLY, not what it last knew. The second is for servers before 7.0.
+local function touch(key)
+  if redis.REDIS_VERSION_NUM then return call('PEXPIRE', key, 1, 'GT') and nil end
+  local refusal = redis.pcall('HDEL', key, '!')
+  return type(refusal) == 'table' and not find(refusal.err, 'WRONGTYPE', 1, true) and refusal or nil
+end
+
+local function wake(i)
+  local list = KEYS[n + i]
+  if not list then
+    head[#head + 1] = i
+  elseif call('EXISTS', list) == 0 then
+    redis.pcall('LPUSH', list, 1) -- a server that is full gives no hint
+    call('PEXPIRE', list, 1000)
+  end
 end
 
 for i = 2, #held do
@@ -16,30 +37,26 @@ for i = 2, #held do
     break
   end
 end
-if alike and first and is_ours(first) then -- as nearly always: one value, and one comparison tells of all
-  call('DEL', unpack(KEYS, 2))
-  mine, base, answer[1] = KEYS, 1, string.rep('1', #held)
+if alike and first and is_ours(first) and not is_waited_for(first) then -- as nearly always: one value, and one comparison tells of all
+  call('DEL', unpack(KEYS, 1, n))
+  head[2] = string.rep('1', #held)
+  return head
+end
+for i = 1, #held do
+  local value = held[i] or (whole and call('EXISTS', KEYS[i]) == 1 and '') -- no string
+  if value and is_ours(value) then
+    mine[#mine + 1] = KEYS[i]
+    answer[i] = '1'
+    if is_waited_for(value) then wake(i) end
+  else
+    answer[i] = value and '-' or '0'
+  end
+end
+if #mine > 0 then
+  call('DEL', unpack(mine))
 else
-  for i = 1, #held do
-    local value = held[i] or (whole and call('EXISTS', KEYS[i + 1]) == 1 and '') -- no string
-    if value and is_ours(value) then
-      mine[#mine + 1] = KEYS[i + 1]
-      answer[i] = '1'
-    else
-      answer[i] = value and '-' or '0'
-    end
-  end
-  call('DEL', KEYS[1] .. ':none', unpack(mine)) -- also of nothing: a demoted primary must say READONLY
+  local refusal = touch(KEYS[1])
+  if refusal then return refusal end
 end
-
-if #mine > base and call('EXISTS', prefix .. '!waiters') == 1 then
-  for i = base + 1, #mine do
-    local name = string.sub(mine[i], #prefix + 1)
-    local list = prefix .. '!wake:' .. name
-    if call('ZSCORE', prefix .. '!waiters', name) and call('EXISTS', list) == 0 then
-      redis.pcall('LPUSH', list, 1) -- a server that is full gives no hint
-      call('PEXPIRE', list, 1000)
-    end
-  end
-end
-return {ARGV[3], table.concat(answer)}
+head[2] = table.concat(answer)
+return head

@@ -1,6 +1,6 @@
 /* renew: renews all locks that are due or nearly due in one call, the most urgent
  * first. */
-#include "common/lock/internal.h"
+#include "common/lock/renew.h"
 
 enum {
     LEAST_TRY_MS = 10,
@@ -163,7 +163,7 @@ int rlock_renew_step(struct rlock_renewer *r)
     }
     if (r->stage == RLOCK_CALLING) {
         (void)pthread_mutex_unlock(&r->mutex);
-        code = rlock_round_step(&r->round);
+        code = rlock_keep_step(&r->round, &r->kept);
         if (code != RLOCK_UNDER_WAY) {
             code = rlock_read_keep(&r->round, &r->kept);
             rlock_round_clear(&r->round);
@@ -175,6 +175,14 @@ int rlock_renew_step(struct rlock_renewer *r)
     return code;
 }
 
+int64_t rlock_renew_next(const struct rlock_renewer *r)
+{
+    int64_t due_ms = r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
+    int64_t lost_ms = r->urgent.n > 0 ? r->urgent.entries[0].when_ms : INT64_MAX;
+
+    return rlock_least(due_ms, lost_ms);
+}
+
 int64_t rlock_renew_run(struct rlock_renewer *r)
 {
     int64_t next_ms;
@@ -184,7 +192,7 @@ int64_t rlock_renew_run(struct rlock_renewer *r)
     code = rlock_renew_step(r);
     while (rlock_renew_tell(r))
         continue;
-    next_ms = r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
+    next_ms = rlock_renew_next(r);
     if (code != RLOCK_UNDER_WAY && r->urgent.n > 0)
         next_ms = 0;
     (void)pthread_mutex_unlock(&r->mutex);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/lock/operation.h"
+#include "common/lock/renew.h"
 
 /* Sets the timer that the thread sleeps on, on the boot clock: after a suspend the
  * losses are reported at once. 0: never. */
@@ -125,10 +126,7 @@ static void *run(void *renewer)
     while (!r->closing) {
         c->want_ms = INT64_MAX;
         if (rlock_renew_step(r) == RLOCK_UNDER_WAY) {
-            int64_t heap_ms =
-                r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX;
-
-            sleep_until(r, rlock_least(c->want_ms, heap_ms));
+            sleep_until(r, rlock_least(c->want_ms, rlock_renew_next(r)));
         } else if (r->urgent.n == 0) {
             sleep_until(r,
                         r->waiting.n > 0 ? r->waiting.entries[0].when_ms : INT64_MAX);
@@ -238,6 +236,8 @@ void rlock_renewer_close(struct rlock_renewer *r)
     if (r == NULL)
         return;
     rlock_loop_leave(r);
+    if (r->o.no_thread && r->stage == RLOCK_CALLING) /* also in a child: no I/O */
+        rlock_round_clear(&r->round);
     if (is_owner) {
         if (r->has_thread)
             end_threads(r);

@@ -22,7 +22,7 @@ void rlock_eval(struct rlock_round *r,
     bool is_whole = rlock_has(r->whole, (size_t)(node - r->c->nodes));
     const struct lua_text *script = &lua_texts[r->script];
 
-    r->keys = keys - 1; /* beside the last token's */
+    r->keys = keys;
     if (node->is_asking)
         rlock_put_words(t, (const char *[]){"ASKING", NULL});
     rlock_put_command(t, 3 + keys + args + 1); /* and the id */
@@ -76,6 +76,8 @@ static void ask(struct rlock_round *r, size_t i)
     bool is_short;
 
     k->is_asked = true;
+    k->ends = node->ends;
+    r->has_asked = r->has_asked || node->is_asking;
     k->sent_ms = rlock_now_ms();
     k->deadline_ms = rlock_least(k->sent_ms + r->node_ms, r->limit_ms);
     rlock_link_begin(&node->link, &k->x, node->is_asking ? 2 : 1);
@@ -95,6 +97,13 @@ static bool is_stuck(const struct rlock_round *r, size_t i)
     return !r->is_urgent || waited_ms > STUCK_TRIPS * r->c->nodes[i].trip_ms + STUCK_MS;
 }
 
+/* In a loop other calls use the connection, too: the short time of this one says
+ * nothing of the server. */
+static bool has_had_its_time(const struct rlock_round *r, size_t i)
+{
+    return r->c->loop == NULL || rlock_now_ms() - r->calls[i].sent_ms >= r->node_ms;
+}
+
 /* The connection of a single server is not used any more, but the release of what a
  * late acquire takes may still be written into it. A node of a quorum owes its answer.
  */
@@ -107,7 +116,8 @@ static void too_slow(struct rlock_round *r, size_t i)
     x->code =
         rlock_link_has_left(&node->link, x) ? RLOCK_E_UNCERTAIN : RLOCK_E_UNAVAILABLE;
     rlock_link_forget(&node->link, x);
-    node->is_stale = node->is_stale || (r->c->node_ct == 1 && is_stuck(r, i));
+    node->is_stale = node->is_stale ||
+                     (r->c->node_ct == 1 && is_stuck(r, i) && has_had_its_time(r, i));
 }
 
 /* Tells from the answer of a node if it must be asked again; RLOCK_OK: no. */
@@ -156,9 +166,8 @@ static void end_try(struct rlock_round *r, size_t i)
     struct rlock_call *k = &r->calls[i];
     int code = k->x.code == RLOCK_OK ? read_answer(r, i) : k->x.code;
 
-    if (r->c->nodes[i].state == RLOCK_DOWN &&
-        k->x.code < 0) /* others may have failed since */
-        (void)rlock_fail(r->c, code, "%s", r->c->nodes[i].why);
+    if (r->c->nodes[i].state == RLOCK_DOWN && k->x.code < 0)
+        (void)rlock_fail_by_end(r->c, &r->c->nodes[i], code);
     if (code == RLOCK_OK)
         r->answered |= 1U << i;
     else if (code == RLOCK_E_UNCERTAIN)
@@ -249,7 +258,8 @@ static void end(struct rlock_round *r)
     }
     if (r->whole != 0 && (slow & ~r->whole) != 0)
         rlock_round_tell(r, slow & ~r->whole);
-    if (node->is_asking) { /* the next command begins at the slot's owner again */
+    if (r->has_asked &&
+        node->is_asking) { /* the next command begins at the slot's owner again */
         node->is_asking = false;
         rlock_node_close(node);
         rlock_next_seed(c);
@@ -291,56 +301,10 @@ void rlock_round_clear(struct rlock_round *r)
     }
 }
 
-/* ---- answers ---- */
-
-/* The answer to ASKING, which comes before, is not used. */
-const redisReply *rlock_answer(const struct rlock_round *r, size_t i)
+void rlock_round_again(struct rlock_round *r)
 {
-    const struct rlock_exchange *x = &r->calls[i].x;
-
-    return x->reply_ct > 0 && x->reply_ct == x->wanted ? x->replies[x->wanted - 1]
-                                                       : NULL;
-}
-
-const char *rlock_said(const struct rlock_round *r, size_t i)
-{
-    const redisReply *reply = rlock_answer(r, i);
-
-    if (r->calls[i].code != RLOCK_OK || reply == NULL)
-        return NULL;
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements > 0)
-        reply = reply->element[0];
-    return reply->type == REDIS_REPLY_STRING && reply->len == r->keys ? reply->str
-                                                                      : NULL;
-}
-
-bool rlock_is_all_ours(void *round)
-{
-    const struct rlock_round *r = round;
-    size_t n = 0;
-
-    for (size_t i = 0; i < r->c->node_ct; i++) {
-        const char *said = rlock_said(r, i);
-
-        n += said != NULL && strspn(said, "1") == r->keys ? 1 : 0;
-    }
-    return n >= rlock_majority(r->c);
-}
-
-int rlock_too_few(const struct rlock_round *r)
-{
-    struct rlock_client *c = r->c;
-
-    for (size_t i = 0; (i = rlock_next(c, r->answered, i)) < c->node_ct; i++) {
-        const redisReply *reply = rlock_answer(r, i);
-
-        if (reply != NULL && reply->type == REDIS_REPLY_ERROR)
-            return rlock_reply_code(c, &c->nodes[i], reply);
-    }
-    if (c->node_ct > 1)
-        return rlock_fail(c, RLOCK_E_NO_QUORUM,
-                          "fewer than a majority of %zu nodes answered", c->node_ct);
-    return r->calls[0].code != RLOCK_OK
-               ? r->calls[0].code
-               : rlock_fail(c, RLOCK_E_PROTO, "a script answered nonsense");
+    rlock_round_clear(r);
+    r->answered = r->unanswered = 0;
+    r->calls[0] = (struct rlock_call){
+        .code = RLOCK_UNDER_WAY, .tries = 1, .again = {.limit_ms = r->limit_ms}};
 }

@@ -52,6 +52,14 @@ int rlock_prepare_again(struct rlock_lock *l)
 
 /* ---- replicas ---- */
 
+/* WAIT counts what its own connection wrote. */
+static bool can_wait(const struct rlock_taking *t)
+{
+    const struct rlock_node *node = &t->l->client->nodes[0];
+
+    return node->state == RLOCK_UP && node->ends == t->of.vote.round.calls[0].ends;
+}
+
 /* WAIT: the lock is released when too few of them have it. */
 static void begin_wait(struct rlock_taking *t)
 {
@@ -76,7 +84,7 @@ static int read_wait(struct rlock_taking *t, int code)
     int64_t enough = 0;
 
     if (code != RLOCK_OK)
-        code = RLOCK_E_UNCERTAIN;
+        code = rlock_fail_by_end(c, &c->nodes[0], RLOCK_E_UNCERTAIN);
     else if (!rlock_reply_number(reply, &enough))
         code = rlock_reply_code(c, &c->nodes[0], reply);
     else if (enough < c->o.replicas)
@@ -140,8 +148,12 @@ static int step(struct rlock_taking *t)
         rlock_note_grants(t->l);
         t->stage = RLOCK_CONCLUDING;
         if (t->l->granted > 0 && t->l->client->o.replicas > 0) {
-            begin_wait(t);
-            t->stage = RLOCK_REPLICATING;
+            t->stage = can_wait(t) ? RLOCK_REPLICATING : RLOCK_CONCLUDING;
+            if (t->stage == RLOCK_REPLICATING)
+                begin_wait(t);
+            else
+                t->code = rlock_fail(t->l->client, RLOCK_E_UNCERTAIN,
+                                     "the connection ended before replicas confirmed");
         }
         return step(t);
     case RLOCK_REPLICATING:

@@ -115,10 +115,11 @@ static int begin_attempt(struct rlock_waiting *w)
 
     if (code != RLOCK_OK)
         return code;
-    w->is_again = true;
     l->marks = w->mode == RLOCK_ALL ? 1 : RLOCK_WAKE_KEYS;
     if (w->is_single || !w->has_hints || rlock_now_ms() >= w->end_ms)
         l->marks = 0; /* nobody waits for a wake-up */
+    l->is_heir = w->is_again && w->has_hints && l->n <= RLOCK_WAKE_KEYS;
+    w->is_again = true;
     w->taking = (struct rlock_taking){.l = l, .mode = w->mode, .lease_ms = w->lease_ms};
     rlock_taking_begin(&w->taking, limit_of(w));
     w->stage = RLOCK_ATTEMPTING;

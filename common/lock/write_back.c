@@ -23,6 +23,8 @@ static void fill_raise(struct rlock_round *r, struct rlock_node *node)
     (void)snprintf(value, sizeof value, "%s%lld", l->mark,
                    (long long)v->proposals[node - r->c->nodes]);
     rlock_eval(r, node, v->take.s->n + 1, 4);
+    r->keys = v->take.s->n;
+    rlock_put_word(&node->link.out, r->c->last_key);
     rlock_put_span(&node->link.out, v->take.s);
     rlock_put_word(&node->link.out, value);
     rlock_put_number(&node->link.out, v->token);

@@ -102,18 +102,28 @@ static void put_opinions(struct answer *a, unsigned lane, unsigned keys)
     say_bulk(a, text);
 }
 
-/* {cursor, key, value, time left, ...} */
-static void answer_list(struct answer *a, const struct question *q)
+/* {cursor, {key, ...}} */
+static void answer_scan(struct answer *a, struct question *q)
 {
     unsigned lane = q->lane;
     static const char *const names[] = {"lock:a", "lock:b", "lock:!last", "other", ""};
     unsigned n = lane_pick(lane, 4);
 
-    put_array(a, lane, 2 + 3 * n);
-    put_id(a, q);
+    put_array(a, lane, 2);
     say_bulk(a, lane_pick(lane, 4) == 3 ? odd_word(lane) : "0");
-    while (n-- > 0) {
+    put_array(a, lane, n);
+    while (n-- > 0)
         say_bulk(a, names[lane_pick(lane, FUZZ_COUNT(names))]);
+}
+
+/* {value, time left, ...} */
+static void answer_list(struct answer *a, const struct question *q, unsigned n)
+{
+    unsigned lane = q->lane;
+
+    put_array(a, lane, 1 + 2 * n);
+    put_id(a, q);
+    while (n-- > 0) {
         if (lane_pick(lane, 4) == 3)
             answer_badly(a, lane);
         else
@@ -124,7 +134,7 @@ static void answer_list(struct answer *a, const struct question *q)
 
 static void answer_script(struct answer *a, struct question *q)
 {
-    unsigned keys = (unsigned)atoi(q->word[2]) - 1;
+    unsigned keys = (unsigned)atoi(q->word[2]);
     size_t id = 0;
 
     if (lane_pick(q->lane, 12) == 7 && strcmp(q->word[0], "EVALSHA") == 0) {
@@ -136,14 +146,22 @@ static void answer_script(struct answer *a, struct question *q)
         id++;
     if (id == LUA_COUNT)
         fuzz_found("a script that is none of ours");
+    if (id == LUA_ACQUIRE || id == LUA_RAISE || id == LUA_HEAL)
+        keys--; /* beside the last token's */
+    if (id == LUA_RELEASE)
+        keys = (unsigned)atoi(q->word[q->words - 2]); /* beside the lists' */
     if (id == LUA_ACQUIRE) {
         answer_acquire(a, q, keys);
     } else if (id == LUA_LIST) {
-        answer_list(a, q);
+        answer_list(a, q, keys);
     } else {
-        put_array(a, q->lane, id == LUA_KEEP ? 3 : 2);
+        unsigned waited = id == LUA_RELEASE ? lane_pick(q->lane, 3) : 0;
+
+        put_array(a, q->lane, (id == LUA_KEEP ? 3 : 2) + waited);
         put_id(a, q);
         put_opinions(a, q->lane, keys);
+        while (waited-- > 0)
+            say_head(a, ':', lane_pick(q->lane, keys + 2));
         if (id == LUA_KEEP)
             say_head(a, ':', lane_pick(q->lane, 4) == 3 ? odd_number(q->lane) : 900);
     }
@@ -246,12 +264,13 @@ void answer_well(struct answer *a, struct question *q)
         const char *word;
         void (*answer)(struct answer *a, struct question *q);
     } commands[] = {
-        {"AUTH", answer_auth},         {"BLPOP", answer_blpop},
-        {"DEL", answer_count},         {"EVAL", answer_script},
-        {"EVALSHA", answer_script},    {"GET", answer_get},
-        {"INFO", answer_info},         {"PTTL", answer_count},
-        {"SENTINEL", answer_sentinel}, {"SETNX", answer_setnx},
-        {"TIME", answer_time},         {"WAIT", answer_count},
+        {"AUTH", answer_auth},      {"BLPOP", answer_blpop},
+        {"DEL", answer_count},      {"EVAL", answer_script},
+        {"EVALSHA", answer_script}, {"GET", answer_get},
+        {"INFO", answer_info},      {"PTTL", answer_count},
+        {"SCAN", answer_scan},      {"SENTINEL", answer_sentinel},
+        {"SETNX", answer_setnx},    {"TIME", answer_time},
+        {"WAIT", answer_count},
     };
 
     for (size_t i = 0; i < FUZZ_COUNT(commands); i++) {

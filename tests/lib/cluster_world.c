@@ -242,7 +242,8 @@ void cluster_begin_move(struct cluster_world *w, int slot, size_t from, size_t t
     must(w, from, "CLUSTER SETSLOT %d MIGRATING %s", slot, w->servers[to].id);
 }
 
-void cluster_move_keys(struct cluster_world *w, int slot, size_t from, size_t to)
+void cluster_move_keys(
+    struct cluster_world *w, int slot, size_t from, size_t to, size_t each)
 {
     char text[64];
     redisReply *keys;
@@ -250,7 +251,7 @@ void cluster_move_keys(struct cluster_world *w, int slot, size_t from, size_t to
     (void)snprintf(text, sizeof text, "CLUSTER GETKEYSINSLOT %d 1000", slot);
     keys = command(w, from, text);
     assert_non_null(keys);
-    for (size_t i = 0; keys != NULL && i < keys->elements; i++)
+    for (size_t i = 0; keys != NULL && i < keys->elements; i += each)
         must(w, from, "MIGRATE 127.0.0.1 %d %s 0 5000", w->servers[to].port,
              keys->element[i]->str);
     freeReplyObject(keys);

@@ -42,9 +42,10 @@ size_t cluster_owner(struct cluster_world *w, int slot);
 /* Waits until somebody other than `before` owns the slot, and all who live know it. */
 size_t cluster_wait_owner(struct cluster_world *w, int slot, size_t before);
 
-/* Moves a slot: begin (ASK), its keys, end (MOVED). */
+/* Moves a slot: begin (ASK), its keys, or of those each of that many, end (MOVED). */
 void cluster_begin_move(struct cluster_world *w, int slot, size_t from, size_t to);
-void cluster_move_keys(struct cluster_world *w, int slot, size_t from, size_t to);
+void cluster_move_keys(
+    struct cluster_world *w, int slot, size_t from, size_t to, size_t each);
 void cluster_end_move(struct cluster_world *w, int slot, size_t from, size_t to);
 
 #endif

@@ -4,7 +4,7 @@
 #ifndef LEDGERLOCK_LOCK_COUNTS_H
 #define LEDGERLOCK_LOCK_COUNTS_H
 
-#include "common/lock/internal.h"
+#include "common/lock/renew.h"
 
 /* Exchanges of a client so far, with all nodes at once; without the handshake of a new
  * connection. */

@@ -1,5 +1,6 @@
 /* lock_watch: reads every command that a Redis runs, those of scripts too, and knows
- * whether one of them could leave a key of the lock library without an end. */
+ * whether one of them could leave a key of the lock library without an end, or belongs
+ * to a script that has not declared its key. */
 #ifndef LEDGERLOCK_LOCK_WATCH_H
 #define LEDGERLOCK_LOCK_WATCH_H
 
@@ -16,6 +17,7 @@ struct lock_watch {
     char ended[96];       /* the key that was set with an end last */
     char without_end[96]; /* key made by the last command but for its end; "": none */
     char reason[1024];    /* the first command that was wrong; "" none was */
+    char *declared;       /* the last call of a script, with its keys; NULL: none yet */
 };
 
 /* From here on; url is a Unix socket, prefix that of the locks. */

@@ -58,6 +58,7 @@
  *   server stop, cont, kill, start
  * of the slot of a case in a cluster:
  *   slot begin, keys, end       it moves to another primary: ASK, its keys, MOVED
+ *   slot some                   each second of its keys moves
  *   slot hand_over              its primary and the replica change roles
  *   slot kill, kill_replica     its primary dies, or the replica of it
  *   slot follow                 waits until another server has it

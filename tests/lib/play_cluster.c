@@ -30,7 +30,9 @@ struct play_answer play_slot(const struct play_step *s)
     if (strcmp(what, "begin") == 0) {
         cluster_begin_move(w, slot, from, to);
     } else if (strcmp(what, "keys") == 0) {
-        cluster_move_keys(w, slot, from, to);
+        cluster_move_keys(w, slot, from, to, 1);
+    } else if (strcmp(what, "some") == 0) {
+        cluster_move_keys(w, slot, from, to, 2);
     } else if (strcmp(what, "end") == 0) {
         cluster_end_move(w, slot, from, to);
         follow(to);

@@ -51,9 +51,10 @@ run_acquire(struct lock_world *w, const char *keys, const char *window)
     redisReply *reply;
 
     (void)snprintf(command, sizeof command,
-                   "EVAL %%s %d lock:!last %s n1 60000 %s any 0 0 7",
+                   "EVAL %%s %d lock:!last %s n1 60000 %s any 0 0 %%s 7",
                    strchr(keys, ' ') != NULL ? 3 : 2, keys, window);
-    reply = redisCommand(w->raw, command, (const char *)lua_texts[LUA_ACQUIRE].text);
+    reply =
+        redisCommand(w->raw, command, (const char *)lua_texts[LUA_ACQUIRE].text, "");
     assert_true(rlock_cut_id(reply, 7));
     return reply;
 }

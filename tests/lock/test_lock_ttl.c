@@ -23,7 +23,7 @@ PLAY_CASE(play_on_one, ttl_always_set)
     struct lock_watch watch;
 
     lock_watch_start(&watch, w->servers[0].url, w->prefix);
-    play(USE_ALL "; a force left");
+    play(USE_ALL "; a list: 2; a force left");
     lock_watch_stop(&watch, MANY + 10);
 }
 

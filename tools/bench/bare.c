@@ -164,8 +164,7 @@ int64_t bare_writes(struct bare *b)
 
 void bare_forget(struct bare *b, const char *prefix)
 {
-    (void)is_good(redisCommand(b->conn, "DEL %s!last %s!max_lease %s!waiters", prefix,
-                               prefix, prefix));
+    (void)is_good(redisCommand(b->conn, "DEL %s!last %s!max_lease", prefix, prefix));
 }
 
 void bare_version(struct bare *b, char *buf, size_t size)

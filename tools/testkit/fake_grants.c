@@ -82,15 +82,15 @@ static void
 script(struct server *s, struct link *by, const redisReply *words, char *answer)
 {
     const char *sha1 = words->element[1]->str;
-    size_t keys = strtoul(words->element[2]->str, NULL, 10) - 1;
+    size_t keys = strtoul(words->element[2]->str, NULL, 10);
 
     if (strcmp(sha1, lua_texts[LUA_ACQUIRE].sha1) == 0) {
         grant(s, by, words, answer);
     } else if (strcmp(sha1, lua_texts[LUA_RELEASE].sha1) == 0) {
         fake_forget(s, by);
-        say_yours(keys, answer);
+        say_yours(strtoul(words->element[words->elements - 2]->str, NULL, 10), answer);
     } else if (strcmp(sha1, lua_texts[LUA_RAISE].sha1) == 0) {
-        say_yours(keys, answer);
+        say_yours(keys - 1, answer); /* beside the last token's */
     } else {
         (void)snprintf(answer, ANSWER, "-ERR no answer to script %s\r\n", sha1);
     }
