@@ -266,8 +266,7 @@ void rlock_giving_clear(struct rlock_giving *g)
     rlock_round_clear(&g->round);
 }
 
-/* Into the connection, behind an acquire that may be carried out. */
-static void tell_release(struct rlock_lock *l)
+void rlock_tell_release(struct rlock_lock *l)
 {
     bool was_uncertain = l->uncertain;
     struct rlock_span s = {.l = l, .index = l->table};
@@ -277,7 +276,7 @@ static void tell_release(struct rlock_lock *l)
     l->uncertain = true;
     s.n = rlock_pick(l, l->table);
     l->uncertain = was_uncertain;
-    rlock_round_tell(&r, 1);
+    rlock_round_tell(&r, RLOCK_ALL_NODES);
 }
 
 /* An acquire of the loop that waits for its answer, and cannot be asked again. */
@@ -296,11 +295,11 @@ void rlock_give_late(struct rlock_lock *l)
 
     if (c->node_ct > 1 || !c->nodes[0].is_stale)
         return;
-    tell_release(l);
+    rlock_tell_release(l);
     for (struct rlock_op *op = c->loop != NULL ? c->loop->first : NULL; op != NULL;
          op = op->next) {
         if (op->l != l && is_late_too(op))
-            tell_release(op->l);
+            rlock_tell_release(op->l);
     }
     rlock_socket_leave(c, &c->nodes[0]);
     rlock_node_close(&c->nodes[0]);

@@ -59,7 +59,9 @@ RLOCK_MUST_CHECK int rlock_begin_extend(struct rlock_lock *l,
 RLOCK_MUST_CHECK int
 rlock_begin_release(struct rlock_lock *l, rlock_done_fn done, void *arg);
 
-/* Ends the wait of an acquire: RLOCK_CANCELLED, or what the attempt under way gets. */
+/* Ends an acquire at the next step, also one whose answer has not come: done gets
+ * RLOCK_CANCELLED, or the code that is there already. Keys that it may have
+ * taken are released behind it, without waiting. */
 void rlock_cancel(struct rlock_lock *l);
 
 #ifdef __GNUC__

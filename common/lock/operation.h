@@ -28,8 +28,10 @@ int rlock_giving_step(void *giving);
 void rlock_giving_clear(struct rlock_giving *g);
 /* The refusal of a lock that cannot be released, or RLOCK_UNDER_WAY. */
 int rlock_giving_begin(struct rlock_giving *g, struct rlock_lock *l);
-/* Writes the release behind an acquire that was not answered in time, into the
- * connection that is closed then: its keys do not stay locked by nobody. */
+/* Writes the release behind an acquire that may be carried out, into its connection,
+ * and does not wait: its keys do not stay locked by nobody. rlock_give_late: where it
+ * was not answered in time; the connection is closed then. */
+void rlock_tell_release(struct rlock_lock *l);
 void rlock_give_late(struct rlock_lock *l);
 
 /* ---- extend, verify ---- */
@@ -120,6 +122,8 @@ struct rlock_taking {
 /* Acquires the keys of a lock that was prepared; l, mode and lease_ms are filled in. */
 void rlock_taking_begin(struct rlock_taking *t, int64_t limit_ms);
 int rlock_taking_step(struct rlock_taking *t);
+/* Ends it before its answer; false: it goes on, since it gives back what it took. */
+bool rlock_taking_cancel(struct rlock_taking *t);
 void rlock_taking_clear(struct rlock_taking *t);
 
 /* ---- the wait for a lock ---- */

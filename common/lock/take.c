@@ -192,6 +192,20 @@ int rlock_taking_step(struct rlock_taking *t)
     return code;
 }
 
+bool rlock_taking_cancel(struct rlock_taking *t)
+{
+    if (t->stage != RLOCK_TAKING_NODES && t->stage != RLOCK_VOTING)
+        return false;
+    if (t->stage == RLOCK_VOTING) {
+        rlock_vote_clear(&t->of.vote);
+        rlock_tell_release(t->l);
+        t->l->uncertain = true;
+    }
+    rlock_drop_grants(t->l);
+    t->l->is_taking = false;
+    return true;
+}
+
 void rlock_taking_clear(struct rlock_taking *t)
 {
     if (t->stage == RLOCK_VOTING)

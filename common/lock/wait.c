@@ -235,6 +235,11 @@ int rlock_waiting_step(void *waiting)
     struct rlock_waiting *w = waiting;
     int code;
 
+    if (w->is_cancelled && w->stage == RLOCK_ATTEMPTING &&
+        rlock_taking_cancel(&w->taking)) {
+        w->l->marks = 0;
+        return rlock_fail_as(w->l->client, RLOCK_CANCELLED);
+    }
     for (;;) {
         if (w->stage == RLOCK_PAUSING) {
             if (!is_over(w))

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/lock/lock_loop.h"
-#include "tests/lib/form.h"
 #include "tests/lib/lock_world.h"
 
 #define REAL(name) __real_rlock_##name
@@ -35,7 +34,7 @@ struct outcome {
     int code;
 };
 
-bool form_is_loop(void)
+static bool form_is_loop(void)
 {
     const char *form = getenv("LL_TEST_FORM");
 

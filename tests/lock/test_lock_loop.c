@@ -36,6 +36,33 @@ PLAY_CASE(play_on_one, loop_works_many_locks_over_one_connection)
         rlock_free(locks[i]);
 }
 
+enum { OF_A_QUORUM = 50 };
+
+/* The answers of each call come 20 ms late: one behind the other they would take longer
+ * than a call has. */
+/* Guarantee: Calls of an event loop are under way on a quorum side by side. */
+PLAY_CASE(play_on_quorum, loop_works_many_locks_of_a_quorum_side_by_side)
+{
+    struct loop loop = loop_of("p");
+    struct rlock_lock *locks[OF_A_QUORUM];
+    char name[24];
+
+    play("p everywhere; p take k; proxy delay 20");
+    loop.c->o.connect_ms = loop.c->o.reply_ms = 400;
+    for (int i = 0; i < OF_A_QUORUM; i++) {
+        (void)snprintf(name, sizeof name, "user:%d", i);
+        locks[i] = rlock_new(loop.c);
+        assert_int_equal(loop_acquire(&loop, locks[i], name, 0), RLOCK_OK);
+    }
+    loop.c->o.connect_ms = loop.c->o.reply_ms = LOCK_SOON_MS;
+    LOOP_AWAIT(&loop, loop.told == OF_A_QUORUM);
+    for (int i = 0; i < OF_A_QUORUM; i++) {
+        assert_true(rlock_valid(locks[i], 0));
+        rlock_free(locks[i]);
+    }
+    play("proxy delay 0; p list: 102-153");
+}
+
 /* Guarantee: Two waiters of one client in an event loop hear each its own wake-up, over
  * one connection more. */
 PLAY_CASE(play_on_one, waiters_of_one_client_are_woken_over_one_connection)
@@ -58,108 +85,16 @@ PLAY_CASE(play_on_one, waiters_of_one_client_are_woken_over_one_connection)
     assert_int_equal(proxy_count(&w->proxies[0], PROXY_CONNECTIONS), before + 1);
 }
 
-/* ---- done may do anything ---- */
-
-static void close_client(struct rlock_lock *l, int code, void *arg)
+/* A call of the other form while one is under way. */
+PLAY_CASE(play_on_one, locks_are_listed_while_a_call_is_under_way)
 {
-    struct loop *loop = arg;
+    struct loop loop = loop_of("p");
 
-    free_lock(l, code, arg);
-    rlock_close(loop->c);
-    loop->c = NULL;
-}
-
-static void end_connection(struct rlock_lock *l, int code, void *arg)
-{
-    struct loop *loop = arg;
-
-    free_lock(l, code, arg);
-    rlock_disconnect(loop->c);
-}
-
-static void step_again(struct rlock_lock *l, int code, void *arg)
-{
-    struct loop *loop = arg;
-
-    assert_int_equal(rlock_loop_step(loop->c), RLOCK_E_INVAL);
-    free_lock(l, code, arg);
-}
-
-static void release_it(struct rlock_lock *l, int code, void *arg)
-{
-    assert_int_equal(code, RLOCK_OK);
-    assert_int_equal(rlock_begin_release(l, free_lock, arg), RLOCK_OK);
-}
-
-static void release_it_blocking(struct rlock_lock *l, int code, void *arg)
-{
-    assert_int_equal(rlock_release(l), RLOCK_OK);
-    free_lock(l, code, arg);
-}
-
-static const struct {
-    const char *name;
-    rlock_done_fn done;
-    bool is_released;
-} ends[] = {{"frees_the_lock", free_lock, false},
-            {"closes_the_client", close_client, false},
-            {"ends_the_connection", end_connection, false},
-            {"steps", step_again, false},
-            {"goes_on", release_it, true},
-            {"calls_the_other_form", release_it_blocking, true}};
-
-CASE_ROWS_IN(lock_group, struct lock_world, done, ends)
-{
-    const struct rlock_key key = {"k", 1};
-    struct loop loop = {.c = lock_client(lock_server.url, 0)};
-    struct rlock_lock *l = rlock_new(loop.c);
-
-    assert_int_equal(
-        rlock_begin_acquire(l, &key, 1, RLOCK_ALL, PLAY_LEASE_MS, 0, row->done, &loop),
-        RLOCK_OK);
-    while (loop.told == 0) /* its client may be gone then */
-        loop_step(&loop, LOCK_SOON_MS);
-    assert_int_equal(loop.code, RLOCK_OK);
-    assert_int_equal(lock_raw_integer(w, "EXISTS lock:k"), !row->is_released);
-    rlock_close(loop.c);
-}
-
-PLAY_CASE(play_on_one, call_of_a_lock_that_is_freed_or_abandoned_is_not_told)
-{
-    struct loop loop = loop_of("a");
-    struct rlock_lock *l = rlock_new(loop.c);
-
-    play("a connect");
-    assert_int_equal(loop_acquire(&loop, l, "x", 0), RLOCK_OK);
-    rlock_free(l); /* sent, not answered */
-    l = rlock_new(loop.c);
-    loop_take(&loop, l, "y"); /* behind it: its answer was left aside */
-    assert_int_equal(loop.told, 1);
-    assert_int_equal(rlock_begin_extend(l, PLAY_LEASE_MS, on_done, &loop), RLOCK_OK);
-    rlock_abandon(l);
-    loop_take(&loop, l, "z");
-    assert_int_equal(loop.told, 2);
-    assert_int_equal(loop_acquire(&loop, play_lock("a"), "x", 60000), RLOCK_OK);
-    LOOP_AWAIT(&loop, loop.c->ears.is_asked);
-    rlock_abandon(play_lock("a")); /* while it listens */
-    loop_take(&loop, play_lock("a"), "v");
-    assert_int_equal(loop.told, 3);
-    rlock_free(l);
-}
-
-LOCK_CASE(calls_of_a_closed_client_are_not_told)
-{
-    struct loop loop = {.c = lock_client(lock_server.url, 0)};
-    struct rlock_lock *first = rlock_new(loop.c), *second = rlock_new(loop.c);
-
-    loop_take(&loop, first, "k");
-    assert_int_equal(rlock_begin_extend(first, 60000, on_done, &loop), RLOCK_OK);
-    assert_int_equal(loop_acquire(&loop, second, "k", 60000), RLOCK_OK);
-    rlock_free(first);
-    rlock_free(second);
-    rlock_close(loop.c);
-    assert_int_equal(loop.told, 1);
-    assert_int_equal(lock_raw_integer(w, "EXISTS lock:k"), 1);
+    play("p try k; proxy delay 50");
+    assert_int_equal(loop_acquire(&loop, play_lock("p2"), "j", 0), RLOCK_OK);
+    play("p list: 2; proxy delay 0");
+    LOOP_AWAIT(&loop, loop.told == 1);
+    play("p2 valid");
 }
 
 /* ---- refusals ---- */
@@ -297,7 +232,21 @@ PLAY_CASE(play_on_one, loop_at_rest_does_not_spin)
     assert_int_equal(fixture_reap(pid, LOCK_SOON_MS / 1000), 0);
 }
 
-/* ---- the end of a wait ---- */
+/* ---- the end of an acquire ---- */
+
+/* Guarantee: An acquire whose answer has not come is cancelled at the next step, and
+ * leaves no key. */
+PLAY_CASE(play_on_one, acquire_under_way_is_cancelled)
+{
+    struct loop loop = loop_of("p");
+
+    play("p try first; p release; proxy delay 100");
+    assert_int_equal(loop_acquire(&loop, play_lock("p"), "k", 0), RLOCK_OK);
+    rlock_cancel(play_lock("p"));
+    LOOP_AWAIT(&loop, loop.told == 1);
+    promise_int_equal(loop.code, RLOCK_CANCELLED);
+    play("p granted: 0; proxy delay 0; p try j; copies k: 0; b try k");
+}
 
 PLAY_CASE(play_on_one, cancelled_wait_is_told_by_the_next_step)
 {

@@ -54,6 +54,53 @@ PLAY_CASE(play_on_one, lock_leaves_a_renewal_under_way)
     assert_int_equal(r->lock_ct, 1);
 }
 
+static int close_all(struct rlock_renewer *r, struct rlock_lock *l)
+{
+    struct rlock_client *c = l->client;
+
+    rlock_renewer_close(r);
+    rlock_free(l);
+    rlock_close(c);
+    return 0;
+}
+
+/* The answer is awaited by memory that the child frees. */
+PLAY_CASE(play_on_one, child_closes_a_renewer_whose_call_is_under_way)
+{
+    struct loop loop = loop_of("p");
+    struct rlock_renewer *r;
+    pid_t pid;
+
+    play("p stepped; p take k; p renew");
+    r = play_actor_of("p")->r;
+    play("proxy delay 300");
+    begin_renewal(&loop, r);
+    pid = fork();
+    if (pid == 0)
+        _exit(close_all(r, play_lock("p")));
+    assert_int_equal(fixture_reap(pid, LOCK_SOON_MS / 1000), 0);
+    LOOP_AWAIT(&loop, rlock_left_ms(play_lock("p")) > 45000);
+    play("proxy delay 0; p losses: 0");
+}
+
+/* The server is silent while the renewer connects: a third of the lease is over when
+ * its last renewal fails, and the next try may take longer than the rest. */
+/* Guarantee: A loss is told before the lease ends, also by a renewer that is trying to
+ * connect. */
+PLAY_CASE(play_on_one, loss_is_told_while_the_renewer_connects)
+{
+    struct loop loop = loop_of("p");
+    int64_t least_ms;
+
+    play("p stepped; p take k 3000; p renew; proxy swallow");
+    loop.c->o.connect_ms = LOCK_SOON_MS;
+    loop.c->o.reply_ms = LOCK_SOON_MS;
+    LOOP_AWAIT(&loop, play_actor_of("p")->told.times == 1);
+    least_ms = play_actor_of("p")->told.least_left_ms;
+    promise_true(least_ms > 0);
+    play("proxy let");
+}
+
 static void lose(struct rlock_lock *l, int code, void *arg)
 {
     struct loop *loop = arg;

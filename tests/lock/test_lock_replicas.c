@@ -1,7 +1,7 @@
 /* The lock library on a primary with replicas: WAIT, promotion of a replica that lags,
  * demotion. */
 #include "tests/lib/ha_world.h"
-#include "tests/lib/play_inside.h"
+#include "tests/lib/loop_world.h"
 
 /* Nodes 0, 1 and 2 of the steps: a primary and two replicas; the first replicates
  * through a link that can be cut. Client r is one of the first replica. */
@@ -56,6 +56,28 @@ REPLICA_CASE(busy_key_costs_no_wait_for_replicas)
 {
     play("b limits 1000; b replicas 3; a try k; b try k: busy; " /* there are 2 */
          "b try other: not_replicated");
+}
+
+/* In a loop a call may read the answer to another one, and end the connection; on a new
+ * connection WAIT would count every replica. */
+/* Guarantee: The replicas of a lock are counted by the connection that took it, or the
+ * lock does not count. */
+REPLICA_CASE(replicas_are_counted_by_the_connection_that_took_the_lock)
+{
+    struct loop loop;
+    struct pollfd p;
+
+    (void)w;
+    play("c replicas 1; c try first; c release");
+    loop = loop_of("c");
+    assert_int_equal(loop_acquire(&loop, play_lock("c"), "k", 0), RLOCK_OK);
+    p = (struct pollfd){.fd = loop.c->nodes[0].conn->fd, .events = POLLIN};
+    assert_int_equal(poll(&p, 1, LOCK_SOON_MS), 1);
+    rlock_io(loop.c);
+    rlock_disconnect(loop.c);
+    LOOP_AWAIT(&loop, loop.told == 1);
+    promise_int_equal(loop.code, RLOCK_E_UNCERTAIN);
+    play("c granted: 0; await redis0 EXISTS @k: 0");
 }
 
 /* ---- promotion ---- */

@@ -2,7 +2,6 @@
  * lock: no herd, no busy loop. */
 #include <stdatomic.h>
 
-#include "tests/lib/form.h"
 #include "tests/lib/lock_waiters.h"
 #include "tests/lib/play.h"
 
@@ -119,8 +118,7 @@ static void *cancel_soon(void *cancel)
 }
 
 /* Waits twice for the key that somebody holds: the second is cancelled at once, since
- * the descriptor is readable still. In a loop the connection is a good one until an
- * attempt on it has had its time. */
+ * the descriptor is readable still. */
 static void cancel_a_wait(struct rlock_lock *l, struct proxy *proxy)
 {
     struct cancel cancel = {.proxy = proxy};
@@ -128,7 +126,7 @@ static void cancel_a_wait(struct rlock_lock *l, struct proxy *proxy)
 
     assert_int_equal(pipe(cancel.fds), 0);
     assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &cancel), 0);
-    for (int i = 0; i < (form_is_loop() ? 1 : 2); i++)
+    for (int i = 0; i < 2; i++)
         promise_int_equal(
             rlock_acquire_wait(l, &one_key, 1, RLOCK_ALL, 5000, 200000, cancel.fds[0]),
             RLOCK_CANCELLED);

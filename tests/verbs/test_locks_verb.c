@@ -88,8 +88,13 @@ CASE(bench_locks_reports_every_figure)
     assert_int_equal(json_unpack(doc, "{s:o, s:{s:s}}", "locks", &locks, "targets",
                                  "connect: round trips", &target),
                      0);
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++)
-        assert_true(json_number_value(json_object_get(locks, figures[i])) > 0);
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        const json_t *figure = json_object_get(locks, figures[i]);
+
+        assert_true(json_is_number(figure));
+        if (strstr(figures[i], "idle") == NULL) /* which may write nothing */
+            assert_true(json_number_value(figure) > 0);
+    }
     fixture_assert_contains(target, "wanted <= 2.00, found ");
     fixture_assert_contains(target, ": met");
     json_decref(doc);

@@ -75,22 +75,24 @@ static int load(struct bare *b, enum lua_id id, char sha[41])
 
 int64_t bare_scripts(struct bare *b, const char *prefix, size_t rounds)
 {
-    char acquire[41], release[41], last[WORD], key[WORD], nonce[40], mark[41];
+    char acquire[41], release[41], last[WORD], key[WORD], list[WORD], nonce[40],
+        mark[41];
     const char *take[] = {"EVALSHA", acquire,         "2",   last, key, nonce, "60000",
-                          "0",       "9000000000000", "all", "0",  "0", "1"};
-    const char *give[] = {"EVALSHA", release, "2", last, key, mark, "", "1"};
+                          "0",       "9000000000000", "all", "0",  "0", "",    "1"};
+    const char *give[] = {"EVALSHA", release, "2", key, list, mark, "", "1", "1"};
     int64_t start;
 
     if (load(b, LUA_ACQUIRE, acquire) != 0 || load(b, LUA_RELEASE, release) != 0)
         return -1;
     (void)snprintf(last, sizeof last, "%s!last", prefix);
     (void)snprintf(key, sizeof key, "%suser:1", prefix);
+    (void)snprintf(list, sizeof list, "%s!wake:user:1", prefix);
     start = now_us();
     for (size_t i = 0; i < rounds; i++) {
         (void)snprintf(nonce, sizeof nonce, "%032zx", i + 1);
         (void)snprintf(mark, sizeof mark, "%s|", nonce);
-        if (!is_good(redisCommandArgv(b->conn, 13, take, NULL)) ||
-            !is_good(redisCommandArgv(b->conn, 8, give, NULL)))
+        if (!is_good(redisCommandArgv(b->conn, 14, take, NULL)) ||
+            !is_good(redisCommandArgv(b->conn, 9, give, NULL)))
             return -1;
     }
     return now_us() - start;
