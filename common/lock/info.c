@@ -57,11 +57,13 @@ int rlock_info_check(struct rlock_client *c, struct rlock_node *node)
         is_too_old(field))
         return rlock_fail_at(c, node, RLOCK_E_VERSION,
                              " is %s, and the scripts need 6.2 or newer", field);
-    if (!rlock_info_field(node, "role", field, sizeof field))
-        return rlock_fail_at(c, node, RLOCK_E_PROTO, ": INFO names no role");
-    if (strcmp(field, "master") != 0)
+    if (!rlock_info_field(node, "role", field, sizeof field)) {
+        if (!c->o.allow_no_role)
+            return rlock_fail_at(c, node, RLOCK_E_PROTO, ": INFO names no role");
+    } else if (strcmp(field, "master") != 0) {
         return rlock_fail_at(c, node, RLOCK_E_READONLY,
                              " is a replica (role:%s): connect to the primary", field);
+    }
     if (!c->o.allow_eviction && may_evict(node, field, sizeof field))
         return rlock_fail_at(c, node, RLOCK_E_EVICTING,
                              " has maxmemory-policy %s and may throw locks away: "

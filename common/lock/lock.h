@@ -197,6 +197,8 @@ struct rlock_options {
     void *event_arg;
     rlock_credentials_fn credentials; /* may be NULL: user and password stay the same */
     void *credentials_arg;
+    bool allow_no_role; /* accept a server whose INFO names no role, as some proxies do:
+                           that it is a replica is then told by the first refusal */
 };
 
 /* A name to lock: bytes, borrowed during the call. 1 to RLOCK_KEY_MAX of them; must
@@ -234,8 +236,8 @@ void rlock_close(struct rlock_client *c);
  * newer, and does not evict. That takes two round trips, and more over TLS, through
  * Sentinels, and where a cluster redirects. An acquire, and this call, check again if
  * the last check is older than a second. Every other call connects by itself; call it
- * for a check at start. A server whose INFO names no role, as some proxies do, is
- * RLOCK_E_PROTO. */
+ * for a check at start. A server whose INFO names no role is RLOCK_E_PROTO,
+ * but with allow_no_role. */
 RLOCK_MUST_CHECK int rlock_connect(struct rlock_client *c);
 
 /* Closes the connections; the next call opens new ones. */

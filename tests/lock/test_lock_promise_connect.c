@@ -194,3 +194,18 @@ CASE(push_before_the_answer_is_not_the_answer)
     assert_true(HIREDIS_MAJOR >= 1 ? code == RLOCK_BUSY : code < 0);
     assert_false(rlock_valid(l, 0));
 }
+
+/* Guarantee: A server whose INFO names no role is refused, unless the program allows
+ * it.
+ */
+CASE(server_that_names_no_role_is_refused_unless_that_is_allowed)
+{
+    FAKE fake = fake_saying("INFO", "$19\r\nredis_version:7.0.0\r\n");
+    LONE *strict = rlock_new(lock_client(fake.url, 300));
+    LONE *lax = rlock_new(
+        LOCK_OPEN(.url = fake.url, .reply_ms = LOCK_SOON_MS, .allow_no_role = true));
+
+    assert_int_equal(rlock_try(strict, "one", 10000), RLOCK_E_PROTO);
+    fixture_assert_contains(rlock_error(strict->client), "names no role");
+    assert_int_equal(rlock_try(lax, "one", 10000), RLOCK_OK);
+}
