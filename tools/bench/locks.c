@@ -17,6 +17,7 @@ enum {
     SINGLE_ROUNDS = 1700, /* for each of --seconds */
     BATCH_KEYS = 20000,   /* of one timed batch loop, likewise */
     RENEWED = 1000,
+    RESTS_US = 100000, /* between two renewals it rests longer */
     ROUNDS_MAX = 100
 };
 
@@ -163,18 +164,14 @@ hold_many(struct lock_bench *b, struct rlock_renewer *r, struct rlock_lock **hel
     return code;
 }
 
-/* Number of locks that have more time left than at the last count. */
-static size_t count_renewed(struct rlock_lock *const *held, int64_t *left_ms)
+/* The shortest time that a lock has left: it grows when all have been renewed. */
+static int64_t least_left(struct rlock_lock *const *held)
 {
-    size_t n = 0;
+    int64_t ms = INT64_MAX;
 
-    for (size_t i = 0; i < RENEWED; i++) {
-        int64_t ms = rlock_left_ms(held[i]);
-
-        n += ms > left_ms[i] ? 1 : 0;
-        left_ms[i] = ms;
-    }
-    return n;
+    for (size_t i = 0; i < RENEWED; i++)
+        ms = rlock_left_ms(held[i]) < ms ? rlock_left_ms(held[i]) : ms;
+    return ms;
 }
 
 /* Rounds that renewed all of them: script calls, each of which is a round trip, and
@@ -187,19 +184,22 @@ static int renew_many(const struct lock_bench *b,
 {
     int64_t until_ms = clk_ms() + b->flags->seconds * 1000;
     struct pollfd p = {.fd = rlock_loop_fd(b->client), .events = POLLIN};
-    int64_t left_ms[RENEWED] = {0}, before = bare_commands(b->bare), began_us = 0;
+    int64_t left_ms = INT64_MAX, before = bare_commands(b->bare), began_us = 0;
     int code = rlock_loop_step(b->client); /* what is due at once */
 
-    (void)count_renewed(held, left_ms);
     while (code == RLOCK_OK && *n < ROUNDS_MAX && (*n < 3 || clk_ms() < until_ms)) {
-        if (poll(&p, 1, 1000) > 0 && began_us == 0)
+        int64_t waits_us = clk_us(), last_ms = left_ms;
+
+        (void)poll(&p, 1, 1000);
+        if (clk_us() - waits_us > RESTS_US) /* now they are due */
             began_us = clk_us();
         code = rlock_loop_step(b->client);
-        if (count_renewed(held, left_ms) < RENEWED)
+        left_ms = least_left(held);
+        if (left_ms <= last_ms || began_us == 0)
             continue;
         ms[*n] = (double)(clk_us() - began_us) / 1000;
         trips[(*n)++] = (double)(bare_commands(b->bare) - before);
-        before = bare_commands(b->bare), began_us = 0;
+        before = bare_commands(b->bare);
     }
     return code;
 }
