@@ -32,13 +32,15 @@ struct piece migrate_piece(size_t i)
 
 int migrate_read(struct pg *pg, struct pg_result **applied, struct err *e)
 {
-    enum { NONE, READABLE, CLOSED } found;
+    enum { NONE, READABLE, CLOSED };
+
     struct pg_result *res;
+    int64_t found;
 
     *applied = NULL;
     if (pg_exec(pg, SQL_MIGRATE_FIND_TABLE, NULL, 0, &res, e) != 0)
         return (int)e->code;
-    found = (int)pg_get_int8(res, 0, 0);
+    found = pg_get_int8(res, 0, 0);
     if (found == CLOSED)
         (void)err_set(
             e, ERR_SCHEMA,
