@@ -63,8 +63,9 @@ struct rlock_round rlock_round_of(struct rlock_client *c,
 void rlock_round_run(struct rlock_round *r);
 int rlock_round_step(void *round);
 void rlock_round_clear(struct rlock_round *r);
-/* One server: the same once more, after what connects it. rlock_is_apart: the keys of
- * the call are in two places, since their slot moves: each can be asked for by itself.
+/* A single server: the same once more, after what connects it. rlock_is_apart: the keys
+ * of the call are in two places, since their slot moves: each can be asked for by
+ * itself.
  */
 void rlock_round_again(struct rlock_round *r);
 bool rlock_is_apart(const struct rlock_round *r);

@@ -31,7 +31,7 @@ static inline void free_lock(struct rlock_lock *l, int code, void *arg)
     rlock_free(l);
 }
 
-/* One step, when the descriptor is readable, or after so many milliseconds. */
+/* A step, when the descriptor is readable, or after so many milliseconds. */
 static inline void loop_step(const struct loop *loop, int ms)
 {
     struct pollfd p = {.fd = rlock_loop_fd(loop->c), .events = POLLIN};

@@ -117,6 +117,11 @@ CASE(redis_that_restarts_again_and_again_parks_nothing)
     pool_logged(times, "event=pool.redis_down");
     pool_logged(times, "event=pool.redis_up");
     pool_logged(0, "pool.worker_died");
+    promise_int_equal(/* who has ended commits nothing more */
+                      world_ask(
+                          "SELECT count(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL"
+                          " AND usename = 'ledgerlock_worker'"),
+                      0);
     promise_int_equal(
         world_ask("SELECT count(*) FROM charges WHERE state = 'captured'"),
         world_ask("SELECT sum(next_period_no) FROM subscriptions"));
