@@ -96,6 +96,31 @@ CASE(pool_after_second_signal_ends_at_once, .close = shop_close)
     finish_exactly();
 }
 
+/* Nobody replaces it, and the pool itself did not kill it. */
+/* Guarantee: A worker that dies while its pool ends is told, and the next pool works
+ * its batch. */
+CASE(worker_that_dies_while_its_pool_ends_is_told, .close = shop_close)
+{
+    pid_t victim;
+
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000");
+    start_midway(&large);
+    shop_hold("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE");
+    gate_feed();
+    world_wait_blocked();
+    victim = pool_workers(WORKERS);
+    (void)kill(victim, SIGSTOP); /* it cannot end by itself before it is killed */
+    (void)kill(world.pool.pid, SIGTERM);
+    pool_log_wait(&world.pool, "event=pool.draining");
+    (void)kill(victim, SIGKILL);
+    pool_log_wait(&world.pool, "event=pool.worker_died");
+    shop_let_go();
+    pool_assert_ends(&world.pool, 0);
+    pool_logged(1, " signal=9 note=");
+    remove_keys();
+    finish_exactly();
+}
+
 /* ---- killed ---- */
 
 /* Kills the first worker; waits until there are as many as before. */

@@ -42,6 +42,16 @@ static bool is_piling_up(struct pool *p)
     return ++p->deaths >= DEATHS_MAX;
 }
 
+static const char *cause_of(int status)
+{
+    return WIFSIGNALED(status) ? "signal" : "exit";
+}
+
+static int number_of(int status)
+{
+    return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
+}
+
 static void schedule_restart(struct pool *p, size_t i, pid_t pid, int status)
 {
     struct child *child = &p->children[i];
@@ -64,13 +74,11 @@ static void schedule_restart(struct pool *p, size_t i, pid_t pid, int status)
     if (inflight_is_set(&p->shared->slots[i].inflight) && delay_ms > RECOVER_CAP_MS)
         delay_ms = RECOVER_CAP_MS;
     child->start_at_ms = clk_ms() + delay_ms;
-    (void)snprintf(how, sizeof how, "%s %d", WIFSIGNALED(status) ? "signal" : "exit",
-                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    (void)snprintf(how, sizeof how, "%s %d", cause_of(status), number_of(status));
     timeline_begin(&p->shared->timeline, timeline_died, i, how);
     log_warn("pool.worker_died",
              "code=LL-5014 slot=%zu pid=%ld %s=%d restart_in_ms=%" PRId64, i, (long)pid,
-             WIFSIGNALED(status) ? "signal" : "exit",
-             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status), delay_ms);
+             cause_of(status), number_of(status), delay_ms);
 }
 
 static void note_death(struct pool *p, size_t i, int status)
@@ -113,6 +121,11 @@ static void on_exit_of(struct pool *p, size_t i, int status)
         child->finished = true;
         if (code == EXIT_OK && !p->draining)
             forget_left(p, p->shared->slots[i].job);
+        if (p->draining && code != EXIT_OK && code != EXIT_LEFT)
+            log_warn("pool.worker_died",
+                     "code=LL-5014 slot=%zu pid=%ld %s=%d note=\"the pool ends; the "
+                     "next one works its batch\"",
+                     i, (long)pid, cause_of(status), number_of(status));
     } else if (code == EXIT_OK) { /* told by somebody else */
         child->start_at_ms = clk_ms() + TOLD_MS;
     } else {
