@@ -1,7 +1,7 @@
 # The lock library, independent of the rest; the only user of hiredis.
 file(GLOB lock_sources CONFIGURE_DEPENDS common/lock/*.c)
 list(FILTER lock_sources EXCLUDE REGEX "/tell\\.c$") # it is a part of the program alone
-set(lock_headers common/lock/lock.h common/lock/lock_loop.h)
+set(lock_headers common/lock/lock.h common/lock/lock_held.h common/lock/lock_loop.h)
 foreach(file IN LISTS lock_headers) # as they are found when they are installed
   get_filename_component(name ${file} NAME)
   configure_file(${file} installed/ledgerlock/${name} COPYONLY)

@@ -1,9 +1,9 @@
 -- KEYS: last token, lock ...
--- ARGV: nonce, lease_ms, not_before_ms, not_after_ms, mode ('all', 'any', 'one'), floor, marks, how a value
--- ends ('' or '|w'), id of the call
--- Takes the free keys. Answers, behind the id, {'ok', token, i, pttl, ...} with the busy keys by index; mode 'one':
--- {'one', token, i}, the key that was taken; {'busy', i, pttl, ...}: nothing was taken; {'late'}: it ran outside of its window
--- of server time.
+-- ARGV: nonce, lease_ms, not_before_ms, not_after_ms, mode ('all', 'any', or how many of the keys), floor, marks, how a value
+-- ends ('', the holder's text, '|w'), id of the call
+-- Takes the free keys. Answers, behind the id, {'ok', token, i, pttl, ...} with the busy keys by index; of a number of keys
+-- {'some', token, i, ...}, the keys that were taken; {'busy', i, pttl, ...}: nothing was taken; {'late'}: it ran outside of its
+-- window of server time.
 -- token = max(last + 1, server time in microseconds, floor + 1). The same nonce again gets the same token and what it
 -- holds, never more: a key that became free since may have seen a higher token. 'busy' marks the first `marks` busy keys
 -- as waited for: their values end in "|w" then, and their release is followed by a wake-up. A waiter takes its keys so, since
@@ -20,7 +20,8 @@ local token = math.max(last + 1, now, ARGV[6] + 1)
 if token >= 9006099743113216 then return redis.error_reply('ERR the tokens are used up: delete the key ' .. KEYS[1]) end
 token = string.format('%.0f', token)
 local keys, mark, lease, mode, count = KEYS, ARGV[1] .. '|', ARGV[2], ARGV[5], #KEYS - 1
-local value, busy, mine, old, earlier, first = mark .. token .. ARGV[8], {}, {}, {}, nil, nil -- old: by index, not taken now
+local want, value = tonumber(mode), mark .. token .. ARGV[8]
+local busy, mine, old, earlier, first = {}, {}, {}, nil, nil -- old: by index, not taken now
 
 local function is_ours(i) -- MGET, not GET: a key of another type reads as nothing and is busy
   local held = call('MGET', keys[i + 1])[1]
@@ -46,20 +47,26 @@ local function answer(head)
   return head
 end
 
-if mode == 'one' then
+if want then
   for i = 1, count do -- what the nonce has already comes first, wherever it stands
-    if is_ours(i) then
-      call('SET', keys[1], last) -- WAIT counts what this connection wrote
-      return {id, 'one', earlier, i}
-    end
+    if is_ours(i) then mine[#mine + 1] = i end
   end
   for i = 1, count do
-    if call('SET', keys[i + 1], value, 'NX', 'PX', lease) then
-      call('SET', keys[1], token)
-      return {id, 'one', token, i}
+    if #mine == want then
+      call('SET', keys[1], earlier and last or token) -- WAIT counts what this connection wrote
+      return {id, 'some', earlier or token, unpack(mine)}
     end
-    note_old(i)
+    if not earlier and call('SET', keys[i + 1], value, 'NX', 'PX', lease) then
+      mine[#mine + 1] = i
+    else
+      busy[#busy + 1] = i
+    end
   end
+  if #mine == want then
+    call('SET', keys[1], token)
+    return {id, 'some', token, unpack(mine)}
+  end
+  for _, i in ipairs(mine) do call('DEL', keys[i + 1]) end
 else
   for i = 1, count do
     local key = keys[i + 1]
@@ -89,7 +96,8 @@ call('PERSIST', keys[1]) -- changes nothing; a demoted primary must say READONLY
 for k = 1, math.min(tonumber(ARGV[7]), #busy) do
   local key = keys[busy[k] + 1]
   local held = call('MGET', key)[1]
-  local is_alike = held and string.find(held, '^%x+|%d+$') == 1 and string.find(held, '|', 1, true) == #ARGV[1] + 1 -- else another client's
+  local is_alike = held and (string.find(held, '^%x+|%d+$') or string.find(held, '^%x+|%d+|=[^|]*$'))
+    and string.find(held, '|', 1, true) == #ARGV[1] + 1 -- else another client's
   if is_alike then redis.pcall('SET', key, held .. '|w', 'XX', 'KEEPTTL') end -- a server that is full gives no hint
 end
 return answer({id, 'busy'})

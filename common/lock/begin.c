@@ -108,10 +108,35 @@ void rlock_abandon(struct rlock_lock *l)
     rlock_clear(l);
 }
 
+/* A client with a loop does not wait for the answer. */
+static void release_first(struct rlock_lock *l)
+{
+    struct rlock_client *c = l->client;
+    struct rlock_op *op = l->op;
+
+    if (!rlock_is_owner(c))
+        return;
+    if (op != NULL && op->kind == RLOCK_EV_ACQUIRE && !op->is_over &&
+        op->of.waiting.stage == RLOCK_ATTEMPTING &&
+        rlock_taking_cancel(&op->of.waiting.taking)) {
+        op->of.waiting.stage = RLOCK_BETWEEN;
+        return;
+    }
+    if ((l->granted == 0 && !l->uncertain) || l->released ||
+        rlock_now_ms() >= l->deadline_ms)
+        return;
+    if (c->loop == NULL)
+        (void)rlock_release(l);
+    else if (!l->releasing && rlock_up_nodes(c) != 0)
+        rlock_tell_release(l);
+}
+
 void rlock_free(struct rlock_lock *l)
 {
     if (l == NULL)
         return;
+    rlock_renew_forget(l);
+    release_first(l);
     rlock_abandon(l);
     rlock_free_memory(l);
 }

@@ -31,17 +31,22 @@ static const char *refusal(const struct rlock_client *c, const struct rlock_opti
         return rlock_strerror(RLOCK_E_CLUSTER);
     if (c->user != NULL && c->password == NULL && o->password == NULL)
         return "the user has no password";
+    for (const char *p = o->client_name; p != NULL && *p != '\0'; p++) {
+        if (*p < '!' || *p > '~')
+            return "client_name is printable ASCII without spaces";
+    }
     return is_tls ? rlock_tls_missing() : NULL;
 }
 
 /* The texts among the options. */
-enum { TEXT_CT = 8 };
+enum { TEXT_CT = 9 };
 
 static void find_texts(struct rlock_options *o, const char **texts[TEXT_CT])
 {
-    const char **all[TEXT_CT] = {&o->url,           &o->password,         &o->prefix,
-                                 &o->tls_ca,        &o->tls_cert,         &o->tls_key,
-                                 &o->sentinel_user, &o->sentinel_password};
+    const char **all[TEXT_CT] = {
+        &o->url,           &o->password,          &o->prefix,
+        &o->tls_ca,        &o->tls_cert,          &o->tls_key,
+        &o->sentinel_user, &o->sentinel_password, &o->client_name};
 
     memcpy(texts, all, sizeof all);
 }
@@ -86,6 +91,8 @@ static bool keep_options(struct rlock_client *c, const struct rlock_options *o)
     (void)snprintf(c->last_key, sizeof c->last_key, "%s!last", c->prefix);
     if (o->password == NULL)
         c->o.password = c->password;
+    if (o->client_name == NULL)
+        c->o.client_name = "rlock";
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++) {
         if (*texts[i] == NULL)
@@ -219,6 +226,7 @@ void rlock_close(struct rlock_client *c)
     if (c->scout != NULL)
         rlock_node_free(c->scout);
     free(c->scout);
+    free(c->looked);
     find_texts(&c->o, texts);
     for (size_t i = 0; i < TEXT_CT; i++)
         forget(*texts[i]);

@@ -156,6 +156,7 @@ struct rlock_client {
     int cancel_fd;            /* and when this is readable; -1: none */
     struct rlock_ears ears;
     struct rlock_loop *loop; /* NULL: every call waits for its end */
+    void *looked;            /* what rlock_look told; NULL: nothing */
     redisContext *left; /* the last connection that was left to the server, or NULL */
     struct rlock_owner owner;
     char error[RLOCK_ERROR_MAX];

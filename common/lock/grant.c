@@ -1,25 +1,31 @@
 /* grant: the words of the acquire script: its arguments, and the answer of one server.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/lock/internal.h"
 
 void rlock_fill_take(struct rlock_round *r, struct rlock_node *node)
 {
-    static const char *const modes[] = {"all", "any", "one"};
     const struct rlock_take *take = r->arg;
+    const struct rlock_lock *l = take->s->l;
     struct rlock_text *t = &node->link.out;
+    char end[RLOCK_TEXT_MAX + 8];
 
     rlock_eval(r, node, take->s->n + 1, 8);
     rlock_put_word(t, r->c->last_key);
     rlock_put_span(t, take->s);
-    rlock_put(t, take->s->l->nonce, RLOCK_NONCE_HEX);
+    rlock_put(t, l->nonce, RLOCK_NONCE_HEX);
     rlock_put_number(t, take->lease_ms);
     rlock_put_window(r, node);
-    rlock_put_word(t, modes[take->mode]);
+    if (take->mode >= RLOCK_ONE)
+        rlock_put_number(t, (int64_t)rlock_wanted(take->mode));
+    else
+        rlock_put_word(t, take->mode == RLOCK_ALL ? "all" : "any");
     rlock_put_number(t, take->floor);
-    rlock_put_number(t, take->s->l->marks);
-    rlock_put_word(t, take->s->l->is_heir ? "|w" : "");
+    rlock_put_number(t, l->marks);
+    (void)snprintf(end, sizeof end, "%s%s", rlock_text_of(l), l->is_heir ? "|w" : "");
+    rlock_put_word(t, end);
 }
 
 static void set_codes(const struct rlock_span *s, int code)
@@ -55,30 +61,40 @@ static bool read_busy(const struct rlock_span *s, const redisReply *reply, size_
     return true;
 }
 
+/* Marks the granted keys of {"some", token, index, ...}. */
+static bool read_some(const struct rlock_take *take, const redisReply *reply)
+{
+    size_t granted = 0;
+
+    for (size_t e = 2; e < reply->elements; e++) {
+        struct rlock_slot *slot = slot_at(take->s, reply->element[e]);
+
+        if (slot == NULL || slot->code == RLOCK_OK)
+            return false;
+        slot->code = RLOCK_OK;
+        granted++;
+    }
+    return granted == rlock_wanted(take->mode);
+}
+
 /* Code of a valid answer, else RLOCK_E_PROTO. */
 static int
 read_kind(const struct rlock_take *take, const char *kind, const redisReply *reply)
 {
     const struct rlock_span *s = take->s;
-    bool is_ok = strcmp(kind, "ok") == 0 && take->mode != RLOCK_ONE;
-    bool is_one = strcmp(kind, "one") == 0 && take->mode == RLOCK_ONE;
-    struct rlock_slot *one = NULL;
+    bool is_some = take->mode >= RLOCK_ONE, is_valid;
     size_t granted = 0;
-    bool is_valid;
 
-    set_codes(s, is_ok ? RLOCK_OK : RLOCK_BUSY);
+    set_codes(s, strcmp(kind, "ok") == 0 ? RLOCK_OK : RLOCK_BUSY);
     if (strcmp(kind, "busy") == 0)
         return read_busy(s, reply, 1) ? RLOCK_BUSY : RLOCK_E_PROTO;
-    if (is_one && reply->elements == 3)
-        one = slot_at(s, reply->element[2]);
-    if (one != NULL)
-        one->code = RLOCK_OK;
-    is_valid = is_ok ? read_busy(s, reply, 2) : one != NULL;
+    is_valid = strcmp(kind, is_some ? "some" : "ok") == 0 &&
+               (is_some ? read_some(take, reply) : read_busy(s, reply, 2));
     if (take->token == 0 || !is_valid)
         return RLOCK_E_PROTO;
     for (size_t i = 0; i < s->n; i++)
         granted += rlock_span_slot(s, i)->code == RLOCK_OK ? 1 : 0;
-    if (is_one || granted == s->n)
+    if (is_some || granted == s->n)
         return RLOCK_OK;
     return granted > 0 && take->mode == RLOCK_ANY ? RLOCK_PARTIAL : RLOCK_E_PROTO;
 }

@@ -12,7 +12,7 @@
  * scripts, which are loaded into it. */
 enum { LEASE_CT = 2, JOIN_CT = LEASE_CT + LUA_COUNT };
 
-enum { HEAD_CT = 2, TAIL_CT = 3 };
+enum { HEAD_CT = 2, TAIL_CT = 4 };
 
 _Static_assert(HEAD_CT + 1 + JOIN_CT + TAIL_CT <= RLOCK_ANSWERS_MAX,
                "room for answers");
@@ -92,7 +92,7 @@ static void put_to_server(struct rlock_client *c, struct rlock_node *node)
     rlock_link_begin(&node->link, &node->shake,
                      node->head_ct + node->info_ct +
                          (c->kind == RLOCK_QUORUM ? quorum_ct : 0) +
-                         (node->is_asking ? 3 : 2));
+                         (is_new ? 1U : 0U) + (node->is_asking ? 3 : 2));
     if (node->has_auth)
         put_auth(t, s.user, s.password);
     if (is_new)
@@ -105,6 +105,9 @@ static void put_to_server(struct rlock_client *c, struct rlock_node *node)
     put_info(node);
     if (c->kind == RLOCK_QUORUM)
         put_quorum(c, t, node->is_checking);
+    if (is_new) /* its answer is not read: some servers and users may not do it */
+        rlock_put_words(t,
+                        (const char *[]){"CLIENT", "SETNAME", c->o.client_name, NULL});
     if (node->is_asking)
         rlock_put_words(t, (const char *[]){"ASKING", NULL});
     rlock_put_words(t, (const char *[]){"GET", c->last_key, NULL});

@@ -1,6 +1,4 @@
 /* heal: puts keys back on the nodes of a quorum that have lost them. */
-#include <stdio.h>
-
 #include "common/lock/internal.h"
 
 enum { UNHEARD_KEYS = 16 };
@@ -32,18 +30,16 @@ static void fill_heal(struct rlock_round *r, struct rlock_node *node)
     const struct rlock_lock *l = loss->part->l;
     const char *said = rlock_said(loss->kept, (size_t)(node - r->c->nodes));
     struct rlock_text *t = &node->link.out;
-    char value[RLOCK_NONCE_SIZE + 24];
     size_t n = 0;
 
     for (size_t k = 0; (k = next_lost(loss, said, k)) < l->n; k++)
         n++;
-    (void)snprintf(value, sizeof value, "%s%lld", l->mark, (long long)l->token);
     rlock_eval(r, node, n + 1, 5);
     r->keys = n;
     rlock_put_word(t, r->c->last_key);
     for (size_t k = 0; (k = next_lost(loss, said, k)) < l->n; k++)
         rlock_put_name(t, l, k);
-    rlock_put_word(t, value);
+    rlock_put_value(t, l, l->token);
     rlock_put_number(t, loss->part->ttl_ms);
     rlock_put_number(t, l->token);
     rlock_put_window(r, node);

@@ -1,4 +1,4 @@
--- KEYS: last token, lock ...  ARGV: value ("nonce|token"), ttl_ms, token, not_before_ms, not_after_ms,
+-- KEYS: last token, lock ...  ARGV: value ("nonce|token" and the holder's text), ttl_ms, token, not_before_ms, not_after_ms,
 -- id of the call
 -- Puts the keys back that a node of a quorum has lost, while a majority of the nodes has them: those that nobody holds here.
 -- Answers, behind the id, {one character a key: 1 put back, - somebody else's}; {'late'}: it ran outside of its window.

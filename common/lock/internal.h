@@ -1,8 +1,8 @@
 /* internal: the upper half of the lock library, not installed. The layers from the
  * bottom: those of connection.h and lock (the object, its names), round (one script on
  * all nodes), answer, grant, heal, keep, heap, due, renew, give, write_back, vote,
- * take, ears (wake-ups), wait, loop, begin (event loops), operators, client, renewer. A
- * file calls only files of lower layers. */
+ * take, ears (wake-ups), wait, loop, begin (event loops), held, operators, client,
+ * renewer. A file calls only files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
 
@@ -128,6 +128,7 @@ struct rlock_lock {
     char nonce[RLOCK_NONCE_HEX + 1];
     char mark[RLOCK_NONCE_HEX + 2]; /* "nonce|": a value that begins with it is ours */
     char *nonce_copy;               /* may be NULL */
+    char *text;                     /* "|=" and the caller's text; NULL: none */
     bool is_forced;                 /* a release of a holder that an operator saw: */
     const char *seen; /* by this whole value, "" for no string; NULL: by mark */
     size_t seen_len;
@@ -191,15 +192,25 @@ enum { RLOCK_WAKE_KEYS = 16 }; /* most keys that a waiter listens for */
 
 size_t
 rlock_wake_name(const struct rlock_lock *l, size_t i, char name[RLOCK_WAKE_NAME]);
+/* The end of the values of its keys, behind the token; and a whole value. */
+const char *rlock_text_of(const struct rlock_lock *l);
+void rlock_put_value(struct rlock_text *t, const struct rlock_lock *l, int64_t token);
 /* No key is asked for or held any more. */
 void rlock_clear(struct rlock_lock *l);
 int rlock_new_nonce(struct rlock_lock *l);
 /* Deadline of a lease that is asked for now, less the clock drift. */
 int64_t rlock_deadline(uint32_t lease_ms);
-/* RLOCK_E_INVAL if the lease is 0 or longer than a quorum allows; or if the mode is
- * none of the three. */
+/* RLOCK_E_INVAL if the lease is 0 or longer than a quorum allows; or if there is no
+ * such mode for n keys. */
 int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms);
-int rlock_check_mode(const struct rlock_lock *l, int mode);
+int rlock_check_mode(const struct rlock_lock *l, int mode, size_t n);
+
+/* How many keys a mode from RLOCK_ONE on asks for. */
+static inline size_t rlock_wanted(enum rlock_mode mode)
+{
+    return (size_t)mode - RLOCK_ONE + 1;
+}
+
 /* RLOCK_E_INVAL while a call of the loop is under way for the lock. */
 int rlock_check_op(const struct rlock_lock *l);
 /* True if the lock was not lost and its lease runs: nobody else can hold it. */
@@ -242,6 +253,7 @@ struct rlock_part {
     struct rlock_lock *l; /* NULL: it left its renewer, which has no thread */
     size_t keys;          /* of it, in the command that was sent last */
     uint32_t ttl_ms;      /* 0: check only */
+    bool is_end;          /* ttl_ms is the most that is left */
     int code;             /* RLOCK_OK, or RLOCK_LOST (see the codes of the keys) */
     int64_t left_ms;      /* the shortest, if ttl_ms is 0; -1: no node told */
     int64_t deadline_ms;  /* for the renewer: of the lease that is asked for */

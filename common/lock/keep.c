@@ -36,7 +36,7 @@ static struct rlock_part *part_of(const struct rlock_kept *call, size_t *at)
 static void put_part(struct rlock_text *t, const struct rlock_part *part, size_t keys)
 {
     rlock_put(t, part->l->mark, RLOCK_NONCE_HEX + 1);
-    rlock_put_number(t, part->ttl_ms);
+    rlock_put_number(t, part->is_end ? -(int64_t)part->ttl_ms : part->ttl_ms);
     rlock_put_number(t, (int64_t)keys);
 }
 
@@ -240,7 +240,10 @@ int rlock_keeping_step(void *keeping)
         if (code != RLOCK_OK)
             return code;
         k->deadline_ms = rlock_deadline(k->lease_ms); /* no command was sent */
-        k->part = (struct rlock_part){.l = k->l, .ttl_ms = k->lease_ms};
+        if (k->is_end) /* from now on, whatever becomes of the command */
+            k->l->deadline_ms = rlock_least(k->l->deadline_ms, k->deadline_ms);
+        k->part =
+            (struct rlock_part){.l = k->l, .ttl_ms = k->lease_ms, .is_end = k->is_end};
         k->kept = (struct rlock_kept){.parts = &k->part, .n = 1};
         k->round = rlock_keep_round(c, &k->kept, k->limit_ms);
         k->stage = RLOCK_CALLING;
@@ -252,7 +255,8 @@ int rlock_keeping_step(void *keeping)
     rlock_round_clear(&k->round);
     if (code == RLOCK_OK)
         code = k->part.code;
-    return rlock_note_kept(k->l, code, k->lease_ms > 0 ? k->deadline_ms : 0);
+    return rlock_note_kept(k->l, code,
+                           k->lease_ms > 0 && !k->is_end ? k->deadline_ms : 0);
 }
 
 void rlock_keeping_clear(struct rlock_keeping *k)
@@ -260,8 +264,9 @@ void rlock_keeping_clear(struct rlock_keeping *k)
     rlock_round_clear(&k->round);
 }
 
-/* left_ms NULL: an extend, else a check. */
-static int keep_call(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
+/* left_ms NULL: an extend, or the end of the lease, else a check. */
+static int
+keep_call(struct rlock_lock *l, uint32_t lease_ms, bool is_end, int64_t *left_ms)
 {
     struct rlock_event event = {RLOCK_EV_EXTEND, .us = rlock_now_us()};
     struct rlock_keeping k;
@@ -269,9 +274,13 @@ static int keep_call(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
 
     if (code == RLOCK_OK && left_ms == NULL)
         code = rlock_check_lease(l, lease_ms);
+    if (code == RLOCK_OK && is_end && l->renewal.renewer != NULL)
+        code =
+            rlock_fail(l->client, RLOCK_E_INVAL, "the lock is renewed: end that first");
     if (code != RLOCK_OK)
         return code;
     event.code = rlock_keeping_begin(&k, l, lease_ms);
+    k.is_end = is_end;
     if (event.code == RLOCK_UNDER_WAY)
         event.code = rlock_drive(l->client, rlock_keeping_step, &k);
     if (event.code == RLOCK_OK && left_ms != NULL)
@@ -282,7 +291,12 @@ static int keep_call(struct rlock_lock *l, uint32_t lease_ms, int64_t *left_ms)
 
 int rlock_extend(struct rlock_lock *l, uint32_t lease_ms)
 {
-    return keep_call(l, lease_ms, NULL);
+    return keep_call(l, lease_ms, false, NULL);
+}
+
+int rlock_shorten(struct rlock_lock *l, uint32_t lease_ms)
+{
+    return keep_call(l, lease_ms, true, NULL);
 }
 
 int rlock_verify(struct rlock_lock *l, int64_t *left_ms)
@@ -290,7 +304,7 @@ int rlock_verify(struct rlock_lock *l, int64_t *left_ms)
     int code;
 
     *left_ms = -1;
-    code = keep_call(l, 0, left_ms);
+    code = keep_call(l, 0, false, left_ms);
     if (code == RLOCK_OK && *left_ms < 0)
         *left_ms = l->deadline_ms - rlock_now_ms();
     return code;

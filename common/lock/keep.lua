@@ -1,7 +1,7 @@
 -- KEYS: lock ...
--- ARGV: not_before_ms, not_after_ms, then for each lock, in the order of its keys: mark ("nonce|"), ttl_ms (0: check only), how many keys;
--- id of the call
--- Lengthens the keys that carry their mark, never shortens, never makes one. Answers, behind the id, {one character a key: 1 ours, 0 gone,
+-- ARGV: not_before_ms, not_after_ms, then for each lock, in the order of its keys: mark ("nonce|"), ttl_ms (0: check only; below 0: at most so
+-- long from now), how many keys; id of the call
+-- Lengthens the keys that carry their mark, or shortens them where ttl_ms is below 0; never makes one. Answers, behind the id, {one character a key: 1 ours, 0 gone,
 -- - somebody else's; the shortest time left among ours where ttl_ms is 0}; {'late'}: it ran outside of its window.
 local call, find = redis.call, string.find
 local time = call('TIME')
@@ -29,6 +29,10 @@ for a = 3, #ARGV - 1, 3 do
       answer[i] = '1'
       if ttl > 0 then
         lengthen(KEYS[i], ttl)
+        is_written = true
+      elseif ttl < 0 then
+        local left = call('PTTL', KEYS[i])
+        call('PEXPIRE', KEYS[i], left >= 0 and math.min(left, -ttl) or -ttl)
         is_written = true
       else
         local left = call('PTTL', KEYS[i])

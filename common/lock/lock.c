@@ -26,6 +26,46 @@ void rlock_set_nonce_copy(struct rlock_lock *l, char *copy)
     l->nonce_copy = copy;
 }
 
+/* The end of the values of its keys: "|=text". */
+int rlock_set_text(struct rlock_lock *l, const char *text)
+{
+    char *copy = NULL;
+    size_t len = text != NULL ? strlen(text) : 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '|' || (unsigned char)text[i] < ' ' || i == RLOCK_TEXT_MAX)
+            return rlock_fail(
+                l->client, RLOCK_E_INVAL,
+                "a text has up to %d bytes, no | and no control character",
+                RLOCK_TEXT_MAX);
+    }
+    if (l->granted > 0 && !l->released)
+        return rlock_fail(l->client, RLOCK_E_INVAL, "the lock is held");
+    if (len > 0) {
+        copy = malloc(len + 3);
+        if (copy == NULL)
+            return rlock_fail_as(l->client, RLOCK_E_NOMEM);
+        (void)snprintf(copy, len + 3, "|=%s", text);
+    }
+    free(l->text);
+    l->text = copy;
+    return RLOCK_OK;
+}
+
+const char *rlock_text_of(const struct rlock_lock *l)
+{
+    return l->text != NULL ? l->text : "";
+}
+
+void rlock_put_value(struct rlock_text *t, const struct rlock_lock *l, int64_t token)
+{
+    char value[RLOCK_NONCE_SIZE + RLOCK_TEXT_MAX + 24];
+
+    (void)snprintf(value, sizeof value, "%s%" PRId64 "%s", l->mark, token,
+                   rlock_text_of(l));
+    rlock_put_word(t, value);
+}
+
 void rlock_clear(struct rlock_lock *l)
 {
     l->n = l->granted = 0;
@@ -63,6 +103,7 @@ void rlock_free_names(struct rlock_lock *l)
 void rlock_free_memory(struct rlock_lock *l)
 {
     rlock_free_names(l);
+    free(l->text);
     free(l);
 }
 
@@ -187,11 +228,14 @@ int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms)
     return RLOCK_OK;
 }
 
-int rlock_check_mode(const struct rlock_lock *l, int mode)
+int rlock_check_mode(const struct rlock_lock *l, int mode, size_t n)
 {
-    return mode == RLOCK_ALL || mode == RLOCK_ANY || mode == RLOCK_ONE
-               ? RLOCK_OK
-               : rlock_fail(l->client, RLOCK_E_INVAL, "there is no mode %d", mode);
+    if (mode < RLOCK_ALL || mode > RLOCK_MODES_END)
+        return rlock_fail(l->client, RLOCK_E_INVAL, "there is no mode %d", mode);
+    if (mode >= RLOCK_ONE && rlock_wanted((enum rlock_mode)mode) > n)
+        return rlock_fail(l->client, RLOCK_E_INVAL, "%zu of %zu keys cannot be granted",
+                          rlock_wanted((enum rlock_mode)mode), n);
+    return RLOCK_OK;
 }
 
 bool rlock_was_valid(const struct rlock_lock *l)

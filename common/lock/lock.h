@@ -15,8 +15,9 @@
  * The program ends with 1 if somebody else holds the lock, or if the lease ran out
  * before the work was done. A program that goes on calls rlock_free and rlock_close.
  *
- * A lock is a plain string key with a time to live and the value "<nonce>|<token>", so
- * every client that follows SET key value NX PX ms excludes ours and is excluded by it.
+ * A lock is a plain string key with a time to live and the value "<nonce>|<token>",
+ * behind which a caller's text ("|=text") and a mark of waiters ("|w") may stand: every
+ * client that follows SET key value NX PX ms excludes ours and is excluded by it.
  *
  * The library promises: while Redis keeps its data and no holder is paused beyond its
  * lease, one holder at a time. The library cannot promise exclusion through pauses,
@@ -112,6 +113,9 @@ enum { RLOCK_SECRET_MAX = 4096 };
 /* A nonce as text, with its end. */
 enum { RLOCK_NONCE_SIZE = 33 };
 
+/* The longest text of rlock_set_text, without its end. */
+enum { RLOCK_TEXT_MAX = 100 };
+
 struct rlock_client;
 struct rlock_lock;
 struct rlock_renewer;
@@ -199,6 +203,8 @@ struct rlock_options {
     void *credentials_arg;
     bool allow_no_role; /* accept a server whose INFO names no role, as some proxies do:
                            that it is a replica is then told by the first refusal */
+    const char *client_name; /* of the connections in CLIENT LIST; default "rlock"; a
+                                server or user that refuses it is used all the same */
 };
 
 /* A name to lock: bytes, borrowed during the call. 1 to RLOCK_KEY_MAX of them; must
@@ -209,8 +215,11 @@ struct rlock_key {
 };
 
 /* RLOCK_ALL: every key or none. RLOCK_ANY: the free keys, without the busy ones.
- * RLOCK_ONE: exactly one free key (n keys are n permits of a semaphore). */
-enum rlock_mode { RLOCK_ALL, RLOCK_ANY, RLOCK_ONE };
+ * RLOCK_ONE: exactly one free key (n keys are n permits of a semaphore).
+ * RLOCK_SOME(k): exactly k free keys or none, k from 1 to the number of keys. */
+enum rlock_mode { RLOCK_ALL, RLOCK_ANY, RLOCK_ONE, RLOCK_MODES_END = 1001 };
+
+#define RLOCK_SOME(k) ((enum rlock_mode)(RLOCK_ONE - 1 + (k)))
 
 /* The sentence of a code. */
 const char *rlock_strerror(int code);
@@ -264,8 +273,9 @@ RLOCK_MUST_CHECK int rlock_raise_floor(struct rlock_client *c, int64_t token);
 /* An empty lock, reusable for any number of acquires; NULL when out of memory. */
 RLOCK_MUST_CHECK struct rlock_lock *rlock_new(struct rlock_client *c);
 
-/* Frees the memory; accepts NULL. Release first: keys that are still held stay until
- * their lease ends. */
+/* Releases the keys that are held, as rlock_release, and frees the memory; accepts
+ * NULL. rlock_abandon before leaves them to their lease. A client with an event loop
+ * does not wait for the answer. */
 void rlock_free(struct rlock_lock *l);
 
 /* Memory to which each acquire writes its nonce before anything is sent
@@ -274,9 +284,15 @@ void rlock_free(struct rlock_lock *l);
  * rlock_release_dead. */
 void rlock_set_nonce_copy(struct rlock_lock *l, char *copy);
 
+/* A text of the caller, which stands in the value of the keys of every acquire from now
+ * on, for rlock_look and rlock_list: a host, a job. Up to RLOCK_TEXT_MAX bytes, no '|'
+ * and no control character; copied; NULL: none. RLOCK_OK, RLOCK_E_NOMEM, RLOCK_E_INVAL
+ * (also while the lock is held). */
+RLOCK_MUST_CHECK int rlock_set_text(struct rlock_lock *l, const char *text);
+
 /* Acquires n keys (1 to RLOCK_KEYS_MAX; more, a name twice, or a lease below 3 ms:
  * RLOCK_E_INVAL), with one fresh nonce, one script call and one fencing token.
- * RLOCK_OK: all granted (RLOCK_ONE: one is). RLOCK_PARTIAL (RLOCK_ANY): some are.
+ * RLOCK_OK: all granted (RLOCK_SOME(k): k are). RLOCK_PARTIAL (RLOCK_ANY): some are.
  * RLOCK_BUSY: none is. rlock_key_code has the code of each. If an answer is lost, the
  * call asks again with the same nonce before it gives up (not in a quorum: a majority
  * is enough). After a fault no key counts as granted: keys that may be held were
@@ -297,14 +313,14 @@ rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms);
 RLOCK_MUST_CHECK int
 rlock_lock(struct rlock_lock *l, const char *name, uint32_t lease_ms, uint32_t wait_ms);
 
-/* Tries until everything wanted is granted (RLOCK_ANY, RLOCK_ONE: at least one key), or
+/* Tries until everything wanted is granted (RLOCK_ANY: at least one key), or
  * wait_ms have passed: RLOCK_TIMEOUT, or the fault that lasted until then. wait_ms 0: a
  * single try with the time of rlock_acquire. No try begins that has less time than the
  * last round trip took. Faults that
  * pass (unreachable, no answer, a replica, no quorum) do not end the wait; others end
  * it at once. cancel_fd: a readable descriptor ends the wait with RLOCK_CANCELLED (an
  * attempt under way ends within its limits first); 0 or below: none. A release of the
- * first busy key (RLOCK_ANY, RLOCK_ONE: of one of the first 16) wakes the waiter, but
+ * first busy key (not RLOCK_ALL: of one of the first 16) wakes the waiter, but
  * not in a quorum. The wake-up is only a hint: the waiter also tries by itself, at the
  * latest when the holder's lease ends. There is no queue: the first attempt after a
  * release gets the key. */
@@ -322,6 +338,12 @@ RLOCK_MUST_CHECK int rlock_acquire_wait(struct rlock_lock *l,
  * key is no longer ours, and its rlock_key_code is RLOCK_LOST); a fault, after which
  * the keys are held as before. */
 RLOCK_MUST_CHECK int rlock_extend(struct rlock_lock *l, uint32_t lease_ms);
+
+/* Shortens the lease of all granted keys to lease_ms from now, where it is longer: for
+ * work that is nearly done, or a key that is to stay locked for a while. The lock's own
+ * time left is shorter from the call on, whatever it returns. The codes are those of
+ * rlock_extend; RLOCK_E_INVAL for a lock that is renewed. */
+RLOCK_MUST_CHECK int rlock_shorten(struct rlock_lock *l, uint32_t lease_ms);
 
 /* Asks Redis if all granted keys are still ours: RLOCK_OK with the shortest time that
  * one of them has left; RLOCK_LOST; a fault. */
@@ -412,49 +434,6 @@ void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l);
 
 /* Reports that the work goes on: stall_ms begins again. */
 void rlock_progress(struct rlock_lock *l);
-
-/* ---- for operators ---- */
-
-/* One held lock. Text is valid during the callback only. token 0: a value that is not
- * ours (another client's lock). left_ms -1: no TTL. */
-struct rlock_held {
-    const char *name; /* without the prefix; followed by a zero byte */
-    size_t len;
-    const char *holder; /* nonce, or what another client wrote, as printable text */
-    const char *value;  /* the bytes that the key holds; NULL: it holds no string */
-    size_t value_len;
-    int64_t token;
-    int64_t left_ms;
-};
-
-typedef void (*rlock_held_fn)(const struct rlock_held *held, void *arg);
-
-/* Deletes those of the keys that carry this nonce, so that the locks of a dead process
- * end now and not with their lease. Call it only if that process is certainly dead.
- * *freed: number of keys deleted. RLOCK_OK or a fault, after which the call may be
- * repeated; RLOCK_E_INVAL: not a nonce. A command that the dead process had sent may
- * still arrive; the keys that it takes end with their lease. */
-RLOCK_MUST_CHECK int rlock_release_dead(struct rlock_client *c,
-                                        const char *nonce,
-                                        const struct rlock_key *keys,
-                                        size_t n,
-                                        size_t *freed);
-
-/* Calls fn for every key under the prefix except the library's own, in no order. The
- * call scans in small steps, each within the limits above; a key may be reported twice
- * while the server's table grows. fn must not call the library with this client. A
- * quorum is listed node by node: a key is reported once for each node that has it. */
-RLOCK_MUST_CHECK int rlock_list(struct rlock_client *c, rlock_held_fn fn, void *arg);
-
-/* Deletes a key of the holder that rlock_list told of, by its value (in a quorum, on
- * every node that answers): a lock that somebody else took since stays. RLOCK_OK: it
- * was held so, or an earlier try, whose answer was lost, may have deleted it;
- * RLOCK_GONE: nobody holds it; RLOCK_NOT_OWNER: somebody else does. Only the fence of
- * the resource keeps the old holder out then; journal the call. */
-RLOCK_MUST_CHECK int rlock_force_release(struct rlock_client *c,
-                                         const struct rlock_key *key,
-                                         const char *value,
-                                         size_t value_len);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

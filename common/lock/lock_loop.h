@@ -3,9 +3,11 @@
  * callback tells how the call ended. Waits, wake-ups, renewals and new connections are
  * the same as those of the blocking calls, for every kind of server.
  *
- *     int fd = rlock_loop_fd(c);      watch it for reading, level-triggered: poll,
- * epoll, libevent, libuv, GLib, ... rlock_loop_step(c);             call it whenever fd
- * is readable */
+ *     int fd = rlock_loop_fd(c);
+ *     rlock_loop_step(c);
+ *
+ * The loop (poll, epoll, libevent, libuv, GLib) watches fd for reading,
+ * level-triggered, and calls the step whenever it is readable. */
 #ifndef LEDGERLOCK_LOCK_LOOP_H
 #define LEDGERLOCK_LOCK_LOOP_H
 
@@ -31,10 +33,10 @@ RLOCK_MUST_CHECK int rlock_loop_fd(struct rlock_client *c);
 RLOCK_MUST_CHECK int rlock_loop_step(struct rlock_client *c);
 
 /* Called by rlock_loop_step, once for every call that was begun with RLOCK_OK; not for
- * a lock that was abandoned or freed meanwhile (its keys end with their lease), nor for
- * a client that was closed. The codes are those of the blocking call of that name. The
- * callback may call the library, free the lock, close the client, and begin the next
- * call. May be NULL. */
+ * a lock that was abandoned meanwhile (its keys end with their lease) or freed (they
+ * are released behind it), nor for a client that was closed. The codes are those of the
+ * blocking call of that name. The callback may call the library, free the lock, close
+ * the client, and begin the next call. May be NULL. */
 typedef void (*rlock_done_fn)(struct rlock_lock *l, int code, void *arg);
 
 /* RLOCK_OK: done will be called. With any other code it will not: RLOCK_E_INVAL (a call

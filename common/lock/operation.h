@@ -8,6 +8,7 @@
 #define LEDGERLOCK_LOCK_OPERATION_H
 
 #include "common/lock/internal.h"
+#include "common/lock/lock_held.h"
 
 /* ---- release ---- */
 
@@ -39,6 +40,7 @@ void rlock_give_late(struct rlock_lock *l);
 struct rlock_keeping {
     struct rlock_lock *l;
     uint32_t lease_ms; /* 0: check only */
+    bool is_end;       /* it is shortened */
     int64_t limit_ms;
     enum rlock_stage stage;
     int64_t deadline_ms;
@@ -65,8 +67,9 @@ struct rlock_vote {
 
     enum { RLOCK_UNBEGUN, RLOCK_ASKING, RLOCK_WRITING_BACK, RLOCK_NEXT } stage;
 
-    size_t first, tried, permit; /* RLOCK_ONE of a quorum: permits one by one */
-    struct rlock_gather gather;  /* before the next of them */
+    /* a number of permits of a quorum: they are asked for one by one */
+    size_t first, tried, taken, permit;
+    struct rlock_gather gather; /* before the next of them */
     struct rlock_span span;
     struct rlock_take take;
     struct rlock_round round, back; /* the acquire, and the write-back */
@@ -85,6 +88,13 @@ static inline struct rlock_slot *rlock_vote_slot(const struct rlock_vote *v, siz
     return rlock_span_slot(v->take.s, i);
 }
 
+/* Nodes (bits) that granted a key; whether they are a majority. */
+unsigned rlock_granting(const struct rlock_vote *v, size_t i);
+bool rlock_has_majority(const struct rlock_vote *v, size_t i);
+/* The token is the highest proposal for the keys with a majority; true if all keys have
+ * one. settled: a majority proposed it, for each of these keys. */
+bool rlock_choose_token(struct rlock_vote *v);
+bool rlock_is_settled(const struct rlock_vote *v);
 /* Nodes (bits) that proposed the token; the others get it, in the round `back`. */
 unsigned rlock_agreeing(const struct rlock_vote *v);
 void rlock_begin_write_back(struct rlock_vote *v);
@@ -192,6 +202,20 @@ int rlock_waiting_begin(struct rlock_waiting *w,
 void rlock_waiting_allow(struct rlock_waiting *w, uint32_t wait_ms, int cancel_fd);
 int rlock_waiting_step(void *waiting);
 void rlock_waiting_clear(struct rlock_waiting *w);
+
+/* ---- for operators ---- */
+
+/* A key of a server, whose texts stand here, but for the value. */
+struct rlock_described {
+    struct rlock_held held;
+    char holder[48];
+    char text[RLOCK_TEXT_MAX + 1];
+};
+
+/* The token of a value; 0: it is none of ours. */
+int64_t rlock_token_of(const char *value, size_t value_len);
+/* answer: the value, and the time that it has left. False: the key is gone. */
+bool rlock_describe(struct rlock_described *d, redisReply *const *answer);
 
 /* ---- the loop ---- */
 

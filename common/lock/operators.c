@@ -4,7 +4,7 @@
 
 #include "common/lock/operation.h"
 
-enum { PATTERN = 2 * RLOCK_PREFIX_MAX + 2, HOLDER = 48 };
+enum { PATTERN = 2 * RLOCK_PREFIX_MAX + 2 };
 
 /* A step of a scan of one node: SCAN, and a script for the keys that it found. */
 struct step {
@@ -14,56 +14,24 @@ struct step {
     const redisReply *found; /* an array */
 };
 
-/* ---- one key ---- */
+/* ---- one step ---- */
 
-/* The token of a value "nonce|token"; 0: it is not one of ours. */
-static int64_t token_of(const char *value, size_t len)
-{
-    redisReply digits = {.type = REDIS_REPLY_STRING};
-
-    if (len > 2 && memcmp(value + len - 2, "|w", 2) == 0) /* it is waited for */
-        len -= 2;
-    if (len <= RLOCK_NONCE_HEX + 1 || value[RLOCK_NONCE_HEX] != '|' ||
-        strspn(value, "0123456789abcdef") != RLOCK_NONCE_HEX)
-        return 0;
-    digits.str = (char *)(uintptr_t)value + RLOCK_NONCE_HEX + 1; /* it is only read */
-    digits.len = len - RLOCK_NONCE_HEX - 1;
-    return rlock_reply_token(&digits);
-}
-
-/* Leaves out a key that has gone since; reports one of another type. value: with the
- * time that it has left behind it. */
+/* Leaves out a key that has gone since; reports one of another type. answer: its value,
+ * and the time that it has left. */
 static void tell(const struct rlock_client *c,
                  const redisReply *name,
                  redisReply *const *answer,
                  rlock_held_fn fn,
                  void *arg)
 {
-    char holder[HOLDER] = "(not a string)";
-    struct rlock_held held = {.name = name->str + c->prefix_len,
-                              .len = name->len - c->prefix_len,
-                              .holder = holder};
-    const redisReply *value = answer[0];
+    struct rlock_described d;
 
-    if (!rlock_reply_number(answer[1], &held.left_ms) || held.left_ms == -2)
+    if (!rlock_describe(&d, answer))
         return;
-    if (value->type == REDIS_REPLY_STRING) {
-        size_t most, n;
-
-        held.value = value->str;
-        held.value_len = value->len;
-        held.token = token_of(value->str, value->len);
-        most = held.token > 0 ? RLOCK_NONCE_HEX : HOLDER - 4;
-        n = value->len < most ? value->len : most;
-        for (size_t i = 0; i < n; i++)
-            holder[i] =
-                value->str[i] >= ' ' && value->str[i] <= '~' ? value->str[i] : '?';
-        (void)strcpy(holder + n, held.token == 0 && value->len > n ? "..." : "");
-    }
-    fn(&held, arg);
+    d.held.name = name->str + c->prefix_len;
+    d.held.len = name->len - c->prefix_len;
+    fn(&d.held, arg);
 }
-
-/* ---- one step ---- */
 
 static int nonsense(struct step *step)
 {
@@ -336,7 +304,7 @@ int rlock_force_release(struct rlock_client *c,
     l->is_forced = true;
     l->seen = value != NULL ? value : "";
     l->seen_len = value != NULL ? value_len : 0;
-    if (value != NULL && token_of(value, value_len) > 0) { /* of all nodes */
+    if (value != NULL && rlock_token_of(value, value_len) > 0) { /* of all nodes */
         l->seen = NULL;
         (void)memcpy(l->mark, value, RLOCK_NONCE_HEX + 1);
     }

@@ -23,17 +23,6 @@ enum { AHEAD_MS = 5 };
 
 /* ---- votes ---- */
 
-/* Nodes (bits) that granted a key. */
-static unsigned grants(const struct rlock_vote *v, size_t i)
-{
-    return rlock_vote_slot(v, i)->grants & v->voters;
-}
-
-static bool has_majority(const struct rlock_vote *v, size_t i)
-{
-    return rlock_count(grants(v, i)) >= rlock_majority(v->round.c);
-}
-
 /* Counts the vote of a node. Its answer is parsed like that of a single server, then
  * added to the votes of the others. */
 static void read_vote(struct rlock_vote *v, size_t node, const redisReply *reply)
@@ -74,41 +63,9 @@ static bool is_decided(void *round)
     if (rlock_count(v->voters) < rlock_majority(c))
         return false;
     for (size_t i = 0; i < v->take.s->n; i++) {
-        if (!has_majority(v, i) &&
-            rlock_count(v->voters) - rlock_count(grants(v, i)) < refusals_needed)
-            return false;
-    }
-    return true;
-}
-
-/* ---- the token ---- */
-
-/* The highest proposal for the keys with a majority; true if all keys have one. */
-static bool choose_token(struct rlock_vote *v)
-{
-    const struct rlock_client *c = v->round.c;
-    bool is_whole = true;
-
-    for (size_t i = 0; i < v->take.s->n; i++) {
-        unsigned who = grants(v, i);
-
-        if (!has_majority(v, i)) {
-            is_whole = false;
-            continue;
-        }
-        for (size_t node = 0; (node = rlock_next(c, who, node)) < c->node_ct; node++)
-            v->token = rlock_most(v->token, v->proposals[node]);
-    }
-    return is_whole;
-}
-
-static bool is_settled(const struct rlock_vote *v)
-{
-    unsigned who = rlock_agreeing(v);
-
-    for (size_t i = 0; i < v->take.s->n; i++) {
-        if (has_majority(v, i) &&
-            rlock_count(grants(v, i) & who) < rlock_majority(v->round.c))
+        if (!rlock_has_majority(v, i) &&
+            rlock_count(v->voters) - rlock_count(rlock_granting(v, i)) <
+                refusals_needed)
             return false;
     }
     return true;
@@ -116,24 +73,31 @@ static bool is_settled(const struct rlock_vote *v)
 
 /* ---- outcome ---- */
 
-/* Keys that were not granted are released on all nodes that may have granted them,
- * without waiting. If a node misses the release, the lease ends the grant. */
-static void give_back_losers(struct rlock_vote *v, unsigned asked)
+/* Releases n keys, which stand in the table of the lock, without waiting. If a node
+ * misses the release, the lease ends the grant. */
+static void give_back(const struct rlock_vote *v, size_t n, unsigned who)
 {
-    size_t *index = v->take.s->l->table;
-    struct rlock_span s = {.l = v->take.s->l, .index = index};
+    struct rlock_span s = {.l = v->l, .index = v->l->table, .n = n};
     struct rlock_round r =
-        rlock_round_of(v->round.c, s.l, LUA_RELEASE, 0, rlock_fill_give, &s);
+        rlock_round_of(v->l->client, v->l, LUA_RELEASE, 0, rlock_fill_give, &s);
+
+    if (n > 0)
+        rlock_round_tell(&r, who);
+}
+
+/* The keys that were not granted, on all nodes that may have granted them. */
+static void give_back_losers(const struct rlock_vote *v, unsigned asked)
+{
+    size_t n = 0;
 
     for (size_t i = 0; i < v->take.s->n; i++) {
         const struct rlock_slot *slot = rlock_vote_slot(v, i);
 
         if (slot->code != RLOCK_OK &&
             (slot->grants != 0 || v->valid != asked || v->is_written_back))
-            index[s.n++] = rlock_span_key(v->take.s, i);
+            v->l->table[n++] = rlock_span_key(v->take.s, i);
     }
-    if (s.n > 0)
-        rlock_round_tell(&r, asked);
+    give_back(v, n, asked);
 }
 
 bool rlock_is_half_done(int code)
@@ -150,14 +114,15 @@ static int conclude(struct rlock_vote *v, unsigned asked)
     int code;
 
     for (size_t i = 0; i < v->take.s->n; i++)
-        granted += has_majority(v, i) ? 1 : 0;
+        granted += rlock_has_majority(v, i) ? 1 : 0;
     if (granted < v->take.s->n && v->take.mode == RLOCK_ALL)
         granted = 0;
     for (size_t i = 0; i < v->take.s->n; i++)
         rlock_vote_slot(v, i)->code =
-            granted > 0 && has_majority(v, i) ? RLOCK_OK : RLOCK_BUSY;
-    l->token = granted > 0 ? v->token : 0;
-    if (granted == v->take.s->n || (granted == 1 && v->take.mode == RLOCK_ONE))
+            granted > 0 && rlock_has_majority(v, i) ? RLOCK_OK : RLOCK_BUSY;
+    if (granted > 0) /* the permits before have lower ones */
+        l->token = rlock_most(l->token, v->token);
+    if (granted == v->take.s->n || (granted > 0 && v->take.mode >= RLOCK_ONE))
         return RLOCK_OK;
     if (granted > 0)
         code = RLOCK_PARTIAL;
@@ -249,8 +214,8 @@ static bool read_votes(struct rlock_vote *v)
     for (size_t i = 0; i < c->node_ct; i++)
         memcpy(v->l->run_ids[i], c->nodes[i].run_id, sizeof v->l->run_ids[i]);
     (void)is_decided(&v->round); /* reads the answers that came last */
-    is_chosen = choose_token(v) || v->take.mode == RLOCK_ANY;
-    return !is_chosen || v->token == 0 || is_settled(v);
+    is_chosen = rlock_choose_token(v) || v->take.mode == RLOCK_ANY;
+    return !is_chosen || v->token == 0 || rlock_is_settled(v);
 }
 
 static int end_span(struct rlock_vote *v)
@@ -268,21 +233,44 @@ static int end_span(struct rlock_vote *v)
 static void begin_vote(struct rlock_vote *v)
 {
     v->span = (struct rlock_span){.l = v->l, .n = v->l->n};
-    if (v->mode != RLOCK_ONE || v->l->client->node_ct == 1)
+    v->l->token = 0;
+    if (v->mode < RLOCK_ONE || v->l->client->node_ct == 1)
         return;
     v->first = (size_t)rlock_jitter_ms((int64_t)v->l->n) - 1;
     v->permit = v->first;
     v->span = (struct rlock_span){.l = v->l, .index = &v->permit, .n = 1};
 }
 
-/* True if there is another permit, after one that is busy. */
-static bool begin_next(struct rlock_vote *v)
+/* True if there is another permit to be asked for: the last one is busy, or more are
+ * wanted, and enough of them are left. */
+static bool begin_next(struct rlock_vote *v, int code)
 {
-    if (v->span.index == NULL || ++v->tried == v->l->n)
+    if (v->span.index == NULL || (code != RLOCK_OK && code != RLOCK_BUSY))
+        return false;
+    v->taken += code == RLOCK_OK ? 1 : 0;
+    v->tried++;
+    if (v->taken == rlock_wanted(v->mode) ||
+        v->taken + v->l->n - v->tried < rlock_wanted(v->mode))
         return false;
     v->permit = (v->first + v->tried) % v->l->n;
     v->gather = (struct rlock_gather){.is_take = true, .limit_ms = v->limit_ms};
     return true;
+}
+
+/* Fewer permits than are wanted are no use. */
+static int give_back_permits(const struct rlock_vote *v)
+{
+    struct rlock_lock *l = v->l;
+    size_t n = 0;
+
+    for (size_t i = 0; i < l->n; i++) {
+        if (l->slots[i].code == RLOCK_OK)
+            l->table[n++] = i;
+        l->slots[i].code = RLOCK_BUSY;
+    }
+    l->token = 0;
+    give_back(v, n, RLOCK_ALL_NODES);
+    return rlock_fail_as(l->client, RLOCK_BUSY);
 }
 
 int rlock_vote_step(struct rlock_vote *v)
@@ -319,9 +307,13 @@ int rlock_vote_step(struct rlock_vote *v)
             v->stage = RLOCK_ASKING;
             break;
         }
-        if (code == RLOCK_BUSY && begin_next(v))
+        if (code == RLOCK_UNDER_WAY)
+            continue;
+        if (begin_next(v, code))
             v->stage = RLOCK_NEXT;
-        else if (code != RLOCK_UNDER_WAY)
+        else if (code >= 0 && v->taken > 0 && v->taken < rlock_wanted(v->mode))
+            return give_back_permits(v);
+        else
             return code;
     }
 }

@@ -205,7 +205,7 @@ int rlock_waiting_begin(struct rlock_waiting *w,
     if (code == RLOCK_OK)
         code = rlock_check_lease(l, lease_ms);
     if (code == RLOCK_OK)
-        code = rlock_check_mode(l, (int)mode);
+        code = rlock_check_mode(l, (int)mode, n);
     if (code == RLOCK_OK && rlock_valid(l, 0))
         code = rlock_fail(l->client, RLOCK_E_INVAL,
                           "the lock is held; release or abandon it first");
@@ -270,39 +270,14 @@ void rlock_waiting_clear(struct rlock_waiting *w)
 
 /* ---- the blocking calls ---- */
 
-int rlock_acquire(struct rlock_lock *l,
-                  const struct rlock_key *keys,
-                  size_t n,
-                  enum rlock_mode mode,
-                  uint32_t lease_ms)
-{
-    struct rlock_event event = {RLOCK_EV_ACQUIRE, .keys = n, .us = rlock_now_us()};
-    struct rlock_waiting w;
-    int code = rlock_check_owner(l->client);
-
-    if (code != RLOCK_OK)
-        return code;
-    event.code = rlock_waiting_begin(&w, l, keys, n, mode, lease_ms);
-    if (event.code == RLOCK_UNDER_WAY)
-        event.code = rlock_drive(l->client, rlock_waiting_step, &w);
-    event.granted = l->granted;
-    return rlock_leave(l->client, event);
-}
-
-int rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms)
-{
-    struct rlock_key key = {name, strlen(name)};
-
-    return rlock_acquire(l, &key, 1, RLOCK_ALL, lease_ms);
-}
-
-int rlock_acquire_wait(struct rlock_lock *l,
-                       const struct rlock_key *keys,
-                       size_t n,
-                       enum rlock_mode mode,
-                       uint32_t lease_ms,
-                       uint32_t wait_ms,
-                       int cancel_fd)
+static int acquire(struct rlock_lock *l,
+                   const struct rlock_key *keys,
+                   size_t n,
+                   enum rlock_mode mode,
+                   uint32_t lease_ms,
+                   uint32_t wait_ms,
+                   int cancel_fd,
+                   int code_if_busy)
 {
     struct rlock_event event = {RLOCK_EV_ACQUIRE, .keys = n, .us = rlock_now_us()};
     struct rlock_waiting w;
@@ -315,10 +290,37 @@ int rlock_acquire_wait(struct rlock_lock *l,
         rlock_waiting_allow(&w, wait_ms, cancel_fd);
         event.code = rlock_drive(l->client, rlock_waiting_step, &w);
     }
-    if (event.code == RLOCK_BUSY) /* a single try */
-        event.code = rlock_fail_as(l->client, RLOCK_TIMEOUT);
+    if (event.code == RLOCK_BUSY)
+        event.code = rlock_fail_as(l->client, code_if_busy);
     event.granted = l->granted;
     return rlock_leave(l->client, event);
+}
+
+int rlock_acquire(struct rlock_lock *l,
+                  const struct rlock_key *keys,
+                  size_t n,
+                  enum rlock_mode mode,
+                  uint32_t lease_ms)
+{
+    return acquire(l, keys, n, mode, lease_ms, 0, -1, RLOCK_BUSY);
+}
+
+int rlock_acquire_wait(struct rlock_lock *l,
+                       const struct rlock_key *keys,
+                       size_t n,
+                       enum rlock_mode mode,
+                       uint32_t lease_ms,
+                       uint32_t wait_ms,
+                       int cancel_fd)
+{
+    return acquire(l, keys, n, mode, lease_ms, wait_ms, cancel_fd, RLOCK_TIMEOUT);
+}
+
+int rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms)
+{
+    struct rlock_key key = {name, strlen(name)};
+
+    return rlock_acquire(l, &key, 1, RLOCK_ALL, lease_ms);
 }
 
 int rlock_lock(struct rlock_lock *l,

@@ -1,10 +1,47 @@
-/* write_back: the second round of an acquire over a quorum: the token of the lock is
+/* write_back: the token of an acquire over a quorum, and its second round: the token is
  * stored on the nodes that granted it and proposed a lower one. */
-#include <stdio.h>
-
 #include "common/lock/operation.h"
 
-/* Nodes (bits) that proposed the token. */
+unsigned rlock_granting(const struct rlock_vote *v, size_t i)
+{
+    return rlock_vote_slot(v, i)->grants & v->voters;
+}
+
+bool rlock_has_majority(const struct rlock_vote *v, size_t i)
+{
+    return rlock_count(rlock_granting(v, i)) >= rlock_majority(v->round.c);
+}
+
+bool rlock_choose_token(struct rlock_vote *v)
+{
+    const struct rlock_client *c = v->round.c;
+    bool is_whole = true;
+
+    for (size_t i = 0; i < v->take.s->n; i++) {
+        unsigned who = rlock_granting(v, i);
+
+        if (!rlock_has_majority(v, i)) {
+            is_whole = false;
+            continue;
+        }
+        for (size_t node = 0; (node = rlock_next(c, who, node)) < c->node_ct; node++)
+            v->token = rlock_most(v->token, v->proposals[node]);
+    }
+    return is_whole;
+}
+
+bool rlock_is_settled(const struct rlock_vote *v)
+{
+    unsigned who = rlock_agreeing(v);
+
+    for (size_t i = 0; i < v->take.s->n; i++) {
+        if (rlock_has_majority(v, i) &&
+            rlock_count(rlock_granting(v, i) & who) < rlock_majority(v->round.c))
+            return false;
+    }
+    return true;
+}
+
 unsigned rlock_agreeing(const struct rlock_vote *v)
 {
     unsigned who = 0;
@@ -17,16 +54,12 @@ unsigned rlock_agreeing(const struct rlock_vote *v)
 static void fill_raise(struct rlock_round *r, struct rlock_node *node)
 {
     const struct rlock_vote *v = r->arg;
-    const struct rlock_lock *l = v->take.s->l;
-    char value[RLOCK_NONCE_SIZE + 24];
 
-    (void)snprintf(value, sizeof value, "%s%lld", l->mark,
-                   (long long)v->proposals[node - r->c->nodes]);
     rlock_eval(r, node, v->take.s->n + 1, 4);
     r->keys = v->take.s->n;
     rlock_put_word(&node->link.out, r->c->last_key);
     rlock_put_span(&node->link.out, v->take.s);
-    rlock_put_word(&node->link.out, value);
+    rlock_put_value(&node->link.out, v->l, v->proposals[node - r->c->nodes]);
     rlock_put_number(&node->link.out, v->token);
     rlock_put_window(r, node);
 }

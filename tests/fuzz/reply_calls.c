@@ -4,6 +4,8 @@
 #include <poll.h>
 #include <string.h>
 
+#include <ledgerlock/lock_held.h>
+
 #include "common/lock/lock_loop.h"
 #include "tests/fuzz/reply.h"
 

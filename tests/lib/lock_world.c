@@ -46,16 +46,24 @@ void lock_drop_client(struct rlock_client **c)
     rlock_close(*c);
 }
 
+/* Locks that a test holds end with its server. */
+static void drop(struct rlock_lock *l)
+{
+    if (l != NULL)
+        rlock_abandon(l);
+    rlock_free(l);
+}
+
 void lock_drop_lock(struct rlock_lock **l)
 {
-    rlock_free(*l);
+    drop(*l);
 }
 
 void lock_drop_lone(struct rlock_lock **l)
 {
     struct rlock_client *c = *l != NULL ? (*l)->client : NULL;
 
-    rlock_free(*l);
+    drop(*l);
     rlock_close(c);
 }
 
@@ -233,8 +241,8 @@ void lock_close_world(void)
 {
     struct lock_world *w = test_state;
 
-    rlock_free(w->la);
-    rlock_free(w->lb);
+    drop(w->la);
+    drop(w->lb);
     rlock_close(w->a);
     rlock_close(w->b);
     redisFree(w->raw);

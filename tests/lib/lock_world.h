@@ -8,6 +8,7 @@
 #include <hiredis/hiredis.h>
 
 #include "common/lock/internal.h"
+#include "common/lock/lock_held.h"
 #include "tests/lib/proxy.h"
 #include "tools/testkit/fake_redis.h"
 

@@ -27,11 +27,13 @@
  *   a try KEY [LEASE]           takes it or says busy
  *   a take KEY [LEASE]          tries again until every node has granted it
  *   a stopped_try KEY           tries when the servers have just been stopped
- *   a all|any|one KEYS [LEASE]  takes them in this mode
+ *   a all|any|one|someN KEYS [LEASE]  takes them in this mode
+ *   a text TEXT                 of its next acquires
  *   a wait KEYS MS [MODE [LEASE]]  waits up to MS for them
  *   a begin KEYS MS [MODE]      waits in the background, until "a end"; 0: tries
  *   a begin_release             releases there
- *   a extend MS, a verify, a release, a abandon
+ *   a extend MS, a shorten MS, a verify, a release, a abandon, a free
+ *   a look KEY [text|left]      who holds it
  *   a renew [INTERVAL [STALL [MAX]]], a renewed N, a losses: N, a loss: CODE
  *   a failed: N                 rounds of a renewer of one lock that did not renew it
  *   a close_renewer             its locks are left to their leases

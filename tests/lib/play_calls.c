@@ -138,6 +138,15 @@ static struct play_answer call_verify(const struct call *c)
     return play_code_of(c->a, code);
 }
 
+static struct play_answer call_free(const struct call *c)
+{
+    for (size_t i = 0; i < PLAY_LOCKS; i++)
+        if (c->a->l[i] == c->l)
+            c->a->l[i] = NULL;
+    rlock_free(c->l);
+    return play_nothing();
+}
+
 static struct play_answer call_release(const struct call *c)
 {
     int code = rlock_release(c->l);
@@ -195,34 +204,22 @@ static struct play_answer call_holder(const struct call *c)
 /* Calls of one line, whose answer is a code. */
 static struct play_answer call_code(const struct call *c)
 {
-    return play_code_of(c->a, is(c, "connect") ? rlock_connect(c->a->c)
-                              : is(c, "extend")
-                                  ? rlock_extend(c->l, number(c, 2, PLAY_LEASE_MS))
-                                  : rlock_key_code(c->l, number(c, 2, 0)));
+    return play_code_of(
+        c->a, is(c, "connect")   ? rlock_connect(c->a->c)
+              : is(c, "text")    ? rlock_set_text(c->l, play_word(c->s, 2))
+              : is(c, "shorten") ? rlock_shorten(c->l, number(c, 2, PLAY_LEASE_MS))
+              : is(c, "extend")  ? rlock_extend(c->l, number(c, 2, PLAY_LEASE_MS))
+                                 : rlock_key_code(c->l, number(c, 2, 0)));
 }
 
-static void count_held(const struct rlock_held *held, void *n)
-{
-    (void)held;
-    ++*(size_t *)n;
-}
-
-/* Counts the keys of a list, or of somebody who is dead and whose keys are freed. */
 static struct play_answer call_count(const struct call *c)
 {
-    struct play_keys k = {0};
-    size_t n = 0;
-    int code;
+    return is(c, "list") ? play_list(c->a) : play_dead(c->a, c->s);
+}
 
-    if (is(c, "list")) {
-        code = rlock_list(c->a->c, count_held, &n);
-    } else {
-        n = 99; /* it must be overwritten */
-        k = play_read_keys(play_word(c->s, 3));
-        code = rlock_release_dead(c->a->c, play_actor_of(play_word(c->s, 2))->nonce[0],
-                                  k.keys, k.n, &n);
-    }
-    return code == RLOCK_OK ? play_number_of((long long)n) : play_code_of(c->a, code);
+static struct play_answer call_look(const struct call *c)
+{
+    return play_look(c->a, c->s);
 }
 
 /* ---- renewal ---- */
@@ -295,6 +292,10 @@ static const struct {
              {"end", call_end},
              {"connect", call_code},
              {"extend", call_code},
+             {"shorten", call_code},
+             {"text", call_code},
+             {"look", call_look},
+             {"free", call_free},
              {"see", call_holder},
              {"force", call_holder},
              {"key", call_code},
@@ -342,6 +343,8 @@ struct play_answer play_call(const struct play_step *s)
     for (size_t i = 0; i < sizeof calls / sizeof calls[0]; i++)
         if (is(&c, calls[i].word))
             return calls[i].call(&c);
+    if (strncmp(play_word(s, 1), "some", 4) == 0)
+        return call_acquire(&c);
     fail_msg("\"%s\": no such call", s->text);
     return play_nothing();
 }

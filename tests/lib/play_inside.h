@@ -92,6 +92,11 @@ struct play_actor *play_actor_of(const char *who);
 struct play_keys play_read_keys(const char *text);
 enum rlock_mode play_mode_of(const char *word);
 
+/* List, dead and look. */
+struct play_answer play_list(const struct play_actor *a);
+struct play_answer play_dead(const struct play_actor *a, const struct play_step *s);
+struct play_answer play_look(const struct play_actor *a, const struct play_step *s);
+
 struct play_answer play_code_of(const struct play_actor *a, int code);
 struct play_answer play_number_of(long long number);
 struct play_answer play_nothing(void);

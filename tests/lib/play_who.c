@@ -97,7 +97,7 @@ static void close_actor(struct play_actor *a)
 {
     rlock_renewer_close(a->r);
     for (size_t i = 0; i < PLAY_LOCKS; i++)
-        rlock_free(a->l[i]);
+        lock_drop_lock(&a->l[i]);
     rlock_close(a->c);
 }
 
@@ -178,26 +178,8 @@ struct play_keys play_read_keys(const char *text)
 
 enum rlock_mode play_mode_of(const char *word)
 {
-    return strcmp(word, "any") == 0   ? RLOCK_ANY
-           : strcmp(word, "one") == 0 ? RLOCK_ONE
-                                      : RLOCK_ALL;
-}
-
-/* ---- holders of keys ---- */
-
-static struct lock_holder seen;
-static char seen_name[RLOCK_KEY_MAX + 1];
-
-int play_see(struct rlock_client *c, const char *name)
-{
-    (void)snprintf(seen_name, sizeof seen_name, "%s", name);
-    return lock_see(c, seen_name, &seen);
-}
-
-int play_force(struct rlock_client *c, const char *name)
-{
-    if (!seen.is_there || strcmp(seen.name, name) != 0)
-        return lock_force_any(c, name);
-    seen.is_there = false;
-    return lock_force(c, &seen);
+    return strcmp(word, "any") == 0        ? RLOCK_ANY
+           : strcmp(word, "one") == 0      ? RLOCK_ONE
+           : strncmp(word, "some", 4) == 0 ? RLOCK_SOME(atoi(word + 4))
+                                           : RLOCK_ALL;
 }

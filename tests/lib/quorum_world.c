@@ -57,7 +57,7 @@ int64_t quorum_token(struct quorum_world *w, size_t node, const char *name)
         strspn(reply->str, "0123456789abcdef") == RLOCK_NONCE_SIZE - 1 &&
         reply->str[RLOCK_NONCE_SIZE - 1] == '|') {
         token = strtoll(reply->str + RLOCK_NONCE_SIZE, &end, 10);
-        token = *end == '\0' ? token : 0;
+        token = *end == '\0' || *end == '|' ? token : 0; /* maybe a text */
     }
     freeReplyObject(reply);
     return token;

@@ -96,5 +96,5 @@ void hold_many(struct rlock_client *c,
 void free_many(struct rlock_lock **locks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        rlock_free(locks[i]);
+        lock_drop_lock(&locks[i]);
 }

@@ -1,5 +1,5 @@
-/* Locks over many keys: any of them, all of them, processes whose batches overlap, and
- * one of them, where n keys are n permits. */
+/* Locks over many keys: any of them, all of them, and processes whose batches overlap.
+ */
 #include "tests/lib/crowd.h"
 #include "tests/lib/play.h"
 
@@ -150,86 +150,4 @@ LOCK_CASE(name_given_twice_is_refused_and_nothing_is_held)
         assert_int_equal(rlock_acquire(w->la, keys, n - 1, RLOCK_ANY, 60000), RLOCK_OK);
         assert_int_equal(rlock_release(w->la), RLOCK_OK);
     }
-}
-
-/* ---- permits ---- */
-
-enum { PERMITS = 3, HOLDERS = 8, USES = 40, TRIES = 50 };
-
-static const struct rlock_key permits[PERMITS] = {{"p1", 2}, {"p2", 2}, {"p3", 2}};
-
-/* The permit that is held; -1: none, -2: several. */
-static int permit_of(const struct rlock_lock *l)
-{
-    int which = -1;
-
-    for (int i = 0; i < PERMITS; i++)
-        if (rlock_key_code(l, (size_t)i) == RLOCK_OK)
-            which = which == -1 ? i : -2;
-    return which;
-}
-
-static atomic_int inside, most, overlaps, holders_of[PERMITS];
-
-static void *take_rounds(void *code)
-{
-    LONE *l = rlock_new(lock_client(lock_server.url, 0));
-
-    for (int i = 0; i < USES && *(int *)code == RLOCK_OK; i++) {
-        int now, which;
-
-        *(int *)code =
-            rlock_acquire_wait(l, permits, PERMITS, RLOCK_ONE, 60000, 60000, -1);
-        if (*(int *)code != RLOCK_OK)
-            break;
-        which = permit_of(l);
-        now = atomic_fetch_add(&inside, 1) + 1;
-        overlaps += which < 0 || atomic_fetch_add(&holders_of[which], 1) != 0 ? 1 : 0;
-        most = now > most ? now : most;
-        fixture_pause_ms(1);
-        holders_of[which < 0 ? 0 : which]--;
-        inside--;
-        *(int *)code = rlock_release(l);
-    }
-    return NULL;
-}
-
-/* Guarantee: `RLOCK_ONE` of n keys has n holders at most. */
-LOCK_CASE(never_are_there_more_holders_than_permits)
-{
-    pthread_t threads[HOLDERS];
-    int codes[HOLDERS] = {0};
-
-    for (size_t i = 0; i < HOLDERS; i++)
-        assert_int_equal(pthread_create(&threads[i], NULL, take_rounds, &codes[i]), 0);
-    for (size_t i = 0; i < HOLDERS; i++) {
-        assert_int_equal(pthread_join(threads[i], NULL), 0);
-        assert_int_equal(codes[i], RLOCK_OK);
-    }
-    promise_int_equal(overlaps, 0);
-    assert_int_equal(most, PERMITS); /* and all of them were used */
-}
-
-/* A wake-up that the waiter took is not in the list any more. */
-static bool is_woken_by_a_release(struct quorum_world *w)
-{
-    bool is_woken;
-
-    play("a all p1,p2,p3; b begin p1,p2,p3 60000 one; await blocked: 1; "
-         "redis CONFIG RESETSTAT; a force p2; b end");
-    assert_int_equal(permit_of(play_lock("b")), 1);
-    is_woken = lock_info(w->raw[0], "commandstats", "cmdstat_lpush:calls=") == 1 &&
-               quorum_ask(w, 0, "LLEN %s!wake:p2") == 0;
-    play("b release; a release: gone; redis DEL @!wake:p1 @!wake:p2 @!wake:p3");
-    return is_woken;
-}
-
-/* A waiter also looks by itself, five times a second: seen once is enough. */
-PLAY_CASE(play_on_one, release_of_a_permit_wakes_a_waiter)
-{
-    bool is_woken = false;
-
-    for (int n = 0; n < TRIES && !is_woken; n++)
-        is_woken = is_woken_by_a_release(w);
-    assert_true(is_woken);
 }

@@ -58,6 +58,7 @@ PLAY_CASE(play_on_quorum, loop_works_many_locks_of_a_quorum_side_by_side)
     LOOP_AWAIT(&loop, loop.told == OF_A_QUORUM);
     for (int i = 0; i < OF_A_QUORUM; i++) {
         assert_true(rlock_valid(locks[i], 0));
+        rlock_abandon(locks[i]);
         rlock_free(locks[i]);
     }
     play("proxy delay 0; p list: 102-153");

@@ -114,7 +114,8 @@ static int be_child(struct lock_world *w, int i)
     if (rlock_try(l, "user:1", 5000) != RLOCK_BUSY ||
         rlock_try(l, name, 60000) != RLOCK_OK)
         return 2;
-    rlock_free(l); /* held: left for the parent to look at */
+    rlock_abandon(l); /* held: left for the parent to look at */
+    rlock_free(l);
     rlock_close(own);
     return 0;
 }

@@ -85,6 +85,19 @@ static void restart_redis(int i)
     SAID("event=pool.redis_up", i);
 }
 
+/* In one look: what a worker commits meanwhile is in both sums. */
+static void assert_exact(void)
+{
+    promise_int_equal(world_ask("SELECT (SELECT count(*) FROM charges WHERE state ="
+                                " 'captured') - (SELECT sum(next_period_no)::bigint"
+                                " FROM subscriptions)"),
+                      0);
+    promise_int_equal(world_ask("SELECT (SELECT count(*) FROM orders WHERE state ="
+                                " 'fulfilled') - (SELECT count(*) FROM stock_movements"
+                                " WHERE kind = 'sale')"),
+                      0);
+}
+
 /* Eight times; at ten times the size 720 times, as often as in an hour of a restart
  * every five seconds. The test takes no hour: the next restart comes when the pool has
  * worked again after the last. Two years of five subscriptions a user are due, so that
@@ -117,17 +130,8 @@ CASE(redis_that_restarts_again_and_again_parks_nothing)
     pool_logged(times, "event=pool.redis_down");
     pool_logged(times, "event=pool.redis_up");
     pool_logged(0, "pool.worker_died");
-    promise_int_equal(/* who has ended commits nothing more */
-                      world_ask(
-                          "SELECT count(*) FROM pg_stat_activity WHERE xact_start IS NOT NULL"
-                          " AND usename = 'ledgerlock_worker'"),
-                      0);
-    promise_int_equal(
-        world_ask("SELECT count(*) FROM charges WHERE state = 'captured'"),
-        world_ask("SELECT sum(next_period_no) FROM subscriptions"));
-    promise_int_equal(
-        world_ask("SELECT count(*) FROM orders WHERE state = 'fulfilled'"),
-        world_ask("SELECT count(*) FROM stock_movements WHERE kind = 'sale'"));
+    pool_logged(0, "pool.killed"); /* its COMMIT might come later than the pool's end */
+    assert_exact();
 }
 
 static const struct {

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <ledgerlock/lock_held.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/batch.h"

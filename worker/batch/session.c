@@ -85,8 +85,8 @@ int session_connect(struct session *s, struct err *e)
 
 static void close_locks(struct session *s)
 {
-    if (s->serving != NULL && rlock_granted(s->serving) > 0)
-        (void)!rlock_release(s->serving);
+    if (s->attempt.in_doubt && s->lock != NULL)
+        rlock_abandon(s->lock); /* until it is known what became of the batch */
     rlock_free(s->serving);
     rlock_free(s->lock);
     rlock_close(s->locks);

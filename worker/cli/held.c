@@ -1,4 +1,6 @@
 /* held: a quorum's answers about one key become one row. */
+#include <ledgerlock/lock_held.h>
+
 #include "worker/cli/held.h"
 
 #include <stdio.h>

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <ledgerlock/lock_held.h>
+
 #include "common/base/age.h"
 #include "worker/batch/session.h"
 #include "worker/cli/cli.h"

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <ledgerlock/lock_held.h>
+
 #include "common/base/clock.h"
 #include "common/lock/tell.h"
 #include "worker/cli/cli.h"
