@@ -5,9 +5,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/lock/connection.h"
@@ -77,19 +74,6 @@ const char *rlock_error(const struct rlock_client *c)
 
 /* ---- time ---- */
 
-int64_t rlock_now_us(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_BOOTTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
-}
-
-int64_t rlock_now_ms(void)
-{
-    return rlock_now_us() / 1000;
-}
-
 /* poll does not count the time that the machine sleeps. */
 int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms)
 {
@@ -104,18 +88,10 @@ int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms)
     return got > 0 ? got : 0;
 }
 
-/* A timer without a time never rings, so now is the first of all. */
 void rlock_set_timer(const struct rlock_client *c)
 {
-    int64_t ms = rlock_most(c->want_ms, 1);
-    struct itimerspec at = {
-        .it_value = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}};
-
-    if (c->loop == NULL)
-        return;
-    if (c->want_ms == INT64_MAX)
-        at = (struct itimerspec){0};
-    (void)timerfd_settime(c->loop->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
+    if (c->loop != NULL)
+        rlock_timer_set(c->loop->timer_fd, c->want_ms);
 }
 
 void rlock_ring(struct rlock_client *c)
@@ -128,7 +104,7 @@ int64_t rlock_jitter_ms(int64_t most_ms)
 {
     uint32_t random = 0;
 
-    if (most_ms <= 1 || getrandom(&random, sizeof random, 0) != sizeof random)
+    if (most_ms <= 1 || !rlock_random(&random, sizeof random))
         return most_ms <= 1 ? 1 : most_ms;
     return 1 + (int64_t)(random % (uint64_t)most_ms);
 }

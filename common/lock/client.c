@@ -1,5 +1,5 @@
 /* client: options; opening and closing a client. */
-#define _DEFAULT_SOURCE /* explicit_bzero, strdup */
+#define _DEFAULT_SOURCE /* strdup */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,7 +56,7 @@ static void forget(const char *secret)
     char *text = (char *)(uintptr_t)secret; /* our copy */
 
     if (text != NULL)
-        explicit_bzero(text, strlen(text));
+        rlock_wipe(text, strlen(text));
     free(text);
 }
 

@@ -94,14 +94,16 @@ struct rlock_node {
     int64_t began_us;     /* begin of the try to connect, */
     int64_t until_ms;     /* and its end, or that of a check */
     int64_t again_ms;     /* time of the next try on a full Unix socket */
-    int64_t asked_ms;     /* the handshake was sent */
-    int64_t checked_ms;   /* last check of role, policy and clock, */
-    int64_t check_at_ms;  /* and the next; 0: not checked yet */
+    unsigned place_at, place_ct;   /* the address that is tried, of those of the host */
+    int64_t next_place_ms;         /* until then, if there is another one */
+    int64_t asked_ms;              /* the handshake was sent */
+    int64_t checked_ms;            /* last check of role, policy and clock, */
+    int64_t check_at_ms;           /* and the next; 0: not checked yet */
     int64_t retry_at_ms, pause_ms; /* quorum: back-off between tries to connect */
     int64_t trip_ms;               /* the last round trip of a script */
     unsigned redirects;            /* cluster: redirections followed in this try */
     size_t asked;                  /* RLOCK_LOCATING: Sentinels that were asked */
-    int watcher;                   /* epoll descriptor of the loop, */
+    int watcher;                   /* descriptor of the loop, */
     short watched;                 /* and the events that it waits for; 0: none */
     unsigned ends;                 /* how often a connection or a try has ended */
     int worst;                     /* and the worst of their codes */
@@ -125,7 +127,7 @@ struct rlock_ears {
 
 /* The calls of a client that are under way in an event loop. */
 struct rlock_loop {
-    int epoll_fd, timer_fd;                /* of which the first hears the other */
+    int watch_fd, timer_fd;                /* of which the first hears the other */
     struct rlock_op *first, **last;        /* under way, in their order, */
     struct rlock_op *ended, **last_ended;  /* or not told yet */
     struct rlock_renewer *renewers, *next; /* next: the one to be stepped */

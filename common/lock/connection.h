@@ -1,7 +1,7 @@
-/* connection: the lower half of the lock library: base (errors, clocks, calls), text
- * (commands and answers as bytes), link (exchanges, without I/O), tls, url, handshake,
- * socket (opens), node (drives a connection without waiting), drive (waits), locate
- * (asks Sentinels), gather (keeps nodes up). Not installed.
+/* connection: the lower half of the lock library: portable (the system), base (errors,
+ * calls), text (commands and answers as bytes), link (exchanges, without I/O), tls,
+ * url, handshake, socket (opens), end, node (drives a connection without waiting),
+ * drive (waits), locate (asks Sentinels), gather (keeps nodes up). Not installed.
  *
  * Every operation is a state machine that never waits: its step goes on as far as
  * possible, and returns RLOCK_UNDER_WAY until it has its code. Steps note the time at
@@ -13,11 +13,10 @@
 #include <poll.h>
 
 #include "common/lock/client.h"
+#include "common/lock/portable.h"
 
 /* ---- base ---- */
 
-int64_t rlock_now_us(void); /* since boot */
-int64_t rlock_now_ms(void);
 /* Polls until that time; 0: it is over. A time in the past: polls once. */
 int rlock_poll(struct pollfd *fds, size_t n, int64_t until_ms);
 /* Makes the descriptor of the client's loop, if it has one, readable at the time that
@@ -64,10 +63,11 @@ extern const char rlock_no_memory[];
  * RLOCK_TICK_MS (those through hiredis do not wait). */
 int rlock_socket_open(struct rlock_client *c, struct rlock_node *node);
 int rlock_socket_check(struct rlock_client *c, struct rlock_node *node);
+bool rlock_socket_has_next(const struct rlock_node *node); /* address of its host */
 int rlock_socket_wait(const struct rlock_node *node);
 /* watch: the loop waits for these events of the socket. leave ends the writing alone:
  * what was sent comes there, drop_left closes it. */
-void rlock_socket_watch(struct rlock_node *node, int epoll_fd, short events);
+void rlock_socket_watch(struct rlock_node *node, int watch_fd, short events);
 void rlock_socket_leave(struct rlock_client *c, struct rlock_node *node);
 void rlock_drop_left(struct rlock_client *c);
 /* Begins a try to connect, which ends in RLOCK_UP or RLOCK_DOWN (with failure and the
@@ -98,6 +98,11 @@ void rlock_node_check(struct rlock_client *c,
  */
 void rlock_node_close(struct rlock_node *node);
 void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code);
+/* The program's hook is told of a try to connect; broke: of no more use. */
+void rlock_node_tell_hook(struct rlock_client *c,
+                          const struct rlock_node *node,
+                          int code);
+void rlock_node_broke(struct rlock_client *c, struct rlock_node *node, const char *why);
 /* A fault with the reason for which the connection of a call ended. */
 int rlock_fail_by_end(struct rlock_client *c, const struct rlock_node *node, int code);
 void rlock_node_free(struct rlock_node *node);

@@ -112,8 +112,8 @@ void rlock_leave_renewer(struct rlock_renewer *r, struct rlock_lock *l)
     else if (place == RLOCK_TOLD)
         r->told = NULL;
     r->lock_ct -= place != RLOCK_NOWHERE ? 1 : 0;
-    l->renewal.renewer = NULL;
     l->renewal.place = RLOCK_NOWHERE;
+    l->renewal.renewer = NULL; /* the last touch: its holder may free it from here on */
 }
 
 static bool is_told_by_us(const struct rlock_renewer *r)

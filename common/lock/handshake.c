@@ -2,7 +2,6 @@
  * identity, role and policy of the server, its clock, and in a cluster the node of our
  * slot. A later check asks for what can have changed since: role, policy, clock, slot.
  */
-#define _DEFAULT_SOURCE /* explicit_bzero */
 #include <stdio.h>
 #include <string.h>
 
@@ -96,7 +95,7 @@ static void put_to_server(struct rlock_client *c, struct rlock_node *node)
     if (node->has_auth)
         put_auth(t, s.user, s.password);
     if (is_new)
-        explicit_bzero(&s, sizeof s);
+        rlock_wipe(&s, sizeof s);
     if (is_new && c->db != 0) {
         rlock_put_command(t, 2);
         rlock_put_word(t, "SELECT");
@@ -140,6 +139,8 @@ read_clock(struct rlock_client *c, struct rlock_node *node, const redisReply *ti
 {
     int64_t seconds, us;
 
+    if (time->type == REDIS_REPLY_ERROR)
+        return rlock_reply_code(c, node, time);
     if (time->type != REDIS_REPLY_ARRAY || time->elements != 2 ||
         !rlock_reply_number(time->element[0], &seconds) ||
         !rlock_reply_number(time->element[1], &us) || seconds < 0 ||

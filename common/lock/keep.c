@@ -301,11 +301,12 @@ int rlock_shorten(struct rlock_lock *l, uint32_t lease_ms)
 
 int rlock_verify(struct rlock_lock *l, int64_t *left_ms)
 {
-    int code;
+    int64_t ms = -1;
+    int code = keep_call(l, 0, false, &ms);
 
-    *left_ms = -1;
-    code = keep_call(l, 0, false, left_ms);
-    if (code == RLOCK_OK && *left_ms < 0)
-        *left_ms = l->deadline_ms - rlock_now_ms();
+    if (code == RLOCK_OK && ms < 0)
+        ms = l->deadline_ms - rlock_now_ms();
+    if (left_ms != NULL)
+        *left_ms = ms;
     return code;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "common/lock/internal.h"
@@ -77,10 +76,10 @@ void rlock_clear(struct rlock_lock *l)
 
 int rlock_new_nonce(struct rlock_lock *l)
 {
-    uint64_t raw[2]; /* unbuffered: a child after fork never repeats a nonce */
+    uint64_t raw[2];
 
-    if (getrandom(raw, sizeof raw, 0) != sizeof raw)
-        return rlock_fail(l->client, RLOCK_E_UNAVAILABLE, "getrandom: %s",
+    if (!rlock_random(raw, sizeof raw))
+        return rlock_fail(l->client, RLOCK_E_UNAVAILABLE, "no random bytes: %s",
                           strerror(errno));
     (void)snprintf(l->nonce, sizeof l->nonce, "%016" PRIx64 "%016" PRIx64, raw[0],
                    raw[1]);

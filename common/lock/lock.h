@@ -32,10 +32,11 @@
  * same time.
  *
  * Codes: 0 is success, > 0 an expected negative answer, < 0 a fault. No fault ever
- * looks like RLOCK_OK or RLOCK_BUSY. After RLOCK_E_UNAVAILABLE no command was carried
- * out, but of an acquire whose answer came after its lease; its keys were released, or
- * end with their lease. The library prints nothing, installs no signal handler, keeps
- * no global state, and never dies of SIGPIPE.
+ * looks like RLOCK_OK or RLOCK_BUSY. hiredis before 1.0 ends the process where it
+ * should tell of RLOCK_E_NOMEM. After RLOCK_E_UNAVAILABLE no command was carried out,
+ * but of an acquire whose answer came after its lease; its keys were released, or end
+ * with their lease. The library prints nothing, installs no signal handler, keeps no
+ * global state, and never dies of SIGPIPE.
  *
  * Time: a call ends connect_ms + reply_ms after it began (in a quorum without
  * reply_ms, three times the nodes' time for max_lease_ms counts), whatever the server
@@ -346,7 +347,7 @@ RLOCK_MUST_CHECK int rlock_extend(struct rlock_lock *l, uint32_t lease_ms);
 RLOCK_MUST_CHECK int rlock_shorten(struct rlock_lock *l, uint32_t lease_ms);
 
 /* Asks Redis if all granted keys are still ours: RLOCK_OK with the shortest time that
- * one of them has left; RLOCK_LOST; a fault. */
+ * one of them has left (left_ms may be NULL); RLOCK_LOST; a fault. */
 RLOCK_MUST_CHECK int rlock_verify(struct rlock_lock *l, int64_t *left_ms);
 
 /* Deletes the granted keys that still carry our nonce. RLOCK_OK: all were ours until

@@ -2,8 +2,6 @@
  * step has something to do, and the step. */
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/lock/lock_loop.h"
@@ -14,7 +12,6 @@
 
 int rlock_loop_open(struct rlock_client *c)
 {
-    struct epoll_event event = {.events = EPOLLIN};
     struct rlock_loop *loop = c->loop == NULL ? calloc(1, sizeof *loop) : NULL;
 
     if (c->loop != NULL)
@@ -23,15 +20,15 @@ int rlock_loop_open(struct rlock_client *c)
         return rlock_fail_as(c, RLOCK_E_NOMEM);
     loop->last = &loop->first;
     loop->last_ended = &loop->ended;
-    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    loop->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (loop->epoll_fd >= 0 && loop->timer_fd >= 0 &&
-        epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->timer_fd, &event) == 0) {
+    loop->watch_fd = rlock_watch_open();
+    loop->timer_fd = rlock_timer_open();
+    if (loop->watch_fd >= 0 && loop->timer_fd >= 0 &&
+        rlock_watch(loop->watch_fd, loop->timer_fd, 0, POLLIN)) {
         c->loop = loop;
         return RLOCK_OK;
     }
-    if (loop->epoll_fd >= 0)
-        (void)close(loop->epoll_fd);
+    if (loop->watch_fd >= 0)
+        (void)close(loop->watch_fd);
     if (loop->timer_fd >= 0)
         (void)close(loop->timer_fd);
     free(loop);
@@ -41,7 +38,7 @@ int rlock_loop_open(struct rlock_client *c)
 int rlock_loop_fd(struct rlock_client *c)
 {
     return rlock_check_owner(c) == RLOCK_OK && rlock_loop_open(c) == RLOCK_OK
-               ? c->loop->epoll_fd
+               ? c->loop->watch_fd
                : -1;
 }
 
@@ -88,7 +85,7 @@ static void arm(struct rlock_client *c)
 
     for (size_t i = 0; i < n; i++) {
         if (nodes[i]->conn != NULL)
-            rlock_socket_watch(nodes[i], loop->epoll_fd,
+            rlock_socket_watch(nodes[i], loop->watch_fd,
                                rlock_awaited_events(nodes[i]));
         is_now = is_now || nodes[i]->has_more;
     }
@@ -222,16 +219,14 @@ int rlock_loop_step(struct rlock_client *c)
 {
     struct rlock_loop *loop = c->loop;
     int code = rlock_check_owner(c);
-    uint64_t count;
-    ssize_t n;
 
     if (code != RLOCK_OK || loop == NULL)
         return code;
     if (loop->is_stepping)
         return rlock_fail(c, RLOCK_E_INVAL, "a callback of the loop calls it");
     loop->is_stepping = true;
-    n = read(loop->timer_fd, &count, sizeof count); /* it does not wait */
-    (void)n;
+    rlock_timer_drain(loop->timer_fd);
+    rlock_watch_drain(loop->watch_fd);
     rlock_io(c);
     c->want_ms = INT64_MAX;
     loop->ends = count_ends(c);
@@ -267,11 +262,11 @@ void rlock_loop_end(struct rlock_client *c)
         rlock_loop_drop(loop->ended);
     for (size_t i = 0; i < n; i++) {
         if (nodes[i]->conn != NULL && rlock_is_owner(c))
-            rlock_socket_watch(nodes[i], loop->epoll_fd, 0);
+            rlock_socket_watch(nodes[i], loop->watch_fd, 0);
         nodes[i]->watched = 0;
     }
     (void)close(loop->timer_fd);
-    (void)close(loop->epoll_fd);
+    (void)close(loop->watch_fd);
     c->loop = NULL;
     loop->is_closed = true;
     if (!loop->is_stepping)

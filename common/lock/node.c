@@ -6,9 +6,6 @@
 
 #include "common/lock/connection.h"
 
-/* Back-off between tries to connect to a node of a quorum. */
-enum { PAUSE_FIRST_MS = 50, PAUSE_MOST_MS = 5000 };
-
 /* A node that owes an answer that nobody waits for longer than this counts as dead. */
 enum { OWED_MOST_MS = 1000 };
 
@@ -27,78 +24,6 @@ bool rlock_node_is_ready(const struct rlock_node *node)
 {
     return node->state == RLOCK_UP && !node->is_checking &&
            !rlock_link_owes(&node->link);
-}
-
-/* ---- the end of a connection ---- */
-
-void rlock_node_close(struct rlock_node *node)
-{
-    node->ends += node->state != RLOCK_DOWN ? 1 : 0;
-    node->is_why_of_end = false;
-    rlock_link_close(&node->link);
-    if (node->conn != NULL)
-        rlock_socket_watch(node, node->watcher, 0);
-    if (node->conn != NULL)
-        redisFree(node->conn); /* closes our descriptor only; nothing is sent */
-    node->conn = NULL;
-    node->ssl = NULL; /* the connection's own */
-    node->state = RLOCK_DOWN;
-    node->check_at_ms = 0;
-    node->is_flushing = node->has_more = false;
-    node->is_checking = node->is_stale = false;
-}
-
-/* The hook is told of a new connection to a server that grants; not of one to a
- * Sentinel or for wake-ups. */
-static void tell_hook(struct rlock_client *c, const struct rlock_node *node, int code)
-{
-    if (node->check_at_ms == 0 && node >= c->nodes && node < c->nodes + c->node_ct)
-        (void)rlock_leave(
-            c, (struct rlock_event){RLOCK_EV_CONNECT, code, 0, 0, node->began_us});
-}
-
-void rlock_node_fail(struct rlock_client *c, struct rlock_node *node, int code)
-{
-    tell_hook(c, node, code);
-    rlock_node_close(node);
-    node->failure = code;
-    (void)memcpy(node->why, c->error, sizeof node->why);
-    node->is_why_of_end = true;
-    node->pause_ms =
-        rlock_least(rlock_most(node->pause_ms * 2, PAUSE_FIRST_MS), PAUSE_MOST_MS);
-    node->retry_at_ms =
-        c->node_ct == 1 ? 0 : rlock_now_ms() + rlock_jitter_ms(node->pause_ms);
-}
-
-void rlock_node_free(struct rlock_node *node)
-{
-    rlock_node_close(node);
-    rlock_exchange_clear(&node->shake);
-    rlock_link_free(&node->link);
-}
-
-/* Ends the connection: a late answer must not be taken for the next one. */
-static void broke(struct rlock_client *c, struct rlock_node *node, const char *why)
-{
-    int code = why == rlock_no_memory ? RLOCK_E_NOMEM : RLOCK_E_UNAVAILABLE;
-
-    /* the reason may be text of the context: use it before that is freed */
-    (void)rlock_fail_at(c, node, 0, ": %s", why);
-    if (node->state == RLOCK_SHAKING)
-        rlock_node_fail(c, node,
-                        code == RLOCK_E_UNAVAILABLE ? rlock_handshake_failure(c, node)
-                                                    : code);
-    else
-        rlock_node_close(node);
-    (void)memcpy(node->why, c->error, sizeof node->why);
-    node->is_why_of_end = true;
-}
-
-int rlock_fail_by_end(struct rlock_client *c, const struct rlock_node *node, int code)
-{
-    return node->is_why_of_end && code != RLOCK_E_NOMEM
-               ? rlock_fail(c, code, "%s", node->why)
-               : rlock_fail_as(c, code);
 }
 
 /* ---- bytes ---- */
@@ -138,7 +63,7 @@ static void read_some(struct rlock_client *c, struct rlock_node *node, int flags
     else if (n == 0 && !node->is_layered)
         why = "Server closed the connection";
     if (why != NULL)
-        broke(c, node, why);
+        rlock_node_broke(c, node, why);
 }
 
 static void write_some(struct rlock_client *c, struct rlock_node *node)
@@ -156,7 +81,7 @@ static void write_some(struct rlock_client *c, struct rlock_node *node)
             why = node->conn->errstr;
         node->is_flushing = !is_done;
     } else {
-        n = send(node->conn->fd, data, left, MSG_NOSIGNAL | MSG_DONTWAIT);
+        n = rlock_send_now(node->conn->fd, data, left);
         if (n > 0)
             rlock_link_sent(k, (size_t)n);
         else if (errno != EAGAIN && errno != EINTR)
@@ -165,7 +90,7 @@ static void write_some(struct rlock_client *c, struct rlock_node *node)
     if (why != NULL && !node->is_layered)
         read_some(c, node, MSG_DONTWAIT); /* the server may have told its reason */
     if (why != NULL && node->conn != NULL)
-        broke(c, node, why);
+        rlock_node_broke(c, node, why);
 }
 
 void rlock_node_send(struct rlock_client *c, struct rlock_node *node)
@@ -202,7 +127,7 @@ static int shake(struct rlock_client *c, struct rlock_node *node)
 
 void rlock_node_checked(struct rlock_client *c, struct rlock_node *node)
 {
-    tell_hook(c, node, RLOCK_OK);
+    rlock_node_tell_hook(c, node, RLOCK_OK);
     node->state = RLOCK_UP;
     node->failure = RLOCK_OK;
     node->pause_ms = 0;
@@ -269,7 +194,19 @@ void rlock_node_start(struct rlock_client *c, struct rlock_node *node, int64_t u
     rlock_node_close(node);
     node->until_ms = until_ms;
     node->began_us = rlock_now_us();
+    node->place_at = node->place_ct = 0;
     begin(c, node);
+}
+
+/* The next address of its host, if there is another one. */
+static bool go_to_next(struct rlock_client *c, struct rlock_node *node)
+{
+    if (!rlock_socket_has_next(node))
+        return false;
+    rlock_node_close(node);
+    node->place_at++;
+    begin(c, node);
+    return true;
 }
 
 /* Connects further: RLOCK_OK, RLOCK_BUSY (not yet), or the fault. */
@@ -294,7 +231,7 @@ void rlock_node_io(struct rlock_client *c, struct rlock_node *node, short events
     if (node->state == RLOCK_CONNECTING || node->state == RLOCK_TLS) {
         int code = connect_further(c, node);
 
-        if (code < 0)
+        if (code < 0 && !go_to_next(c, node))
             rlock_node_fail(c, node, code);
     } else if (may_write) {
         write_some(c, node);
@@ -308,7 +245,7 @@ void rlock_node_io(struct rlock_client *c, struct rlock_node *node, short events
 static void end_check(struct rlock_client *c, struct rlock_node *node, int64_t now_ms)
 {
     if (c->node_ct == 1 || now_ms - node->checked_ms > CHECK_LATE_MS) {
-        broke(c, node, "no answer in time");
+        rlock_node_broke(c, node, "no answer in time");
         return;
     }
     rlock_link_forget(&node->link, &node->shake);
@@ -335,6 +272,11 @@ void rlock_node_tick(struct rlock_client *c, struct rlock_node *node)
         end_try(c, node);
     else if (is_limited)
         rlock_want(c, node->until_ms);
+    if (rlock_socket_has_next(node)) {
+        if (now_ms >= node->next_place_ms)
+            (void)go_to_next(c, node);
+        rlock_want(c, node->next_place_ms);
+    }
     if (node->state == RLOCK_CONNECTING && node->conn == NULL) {
         if (now_ms >= node->again_ms)
             begin(c, node);

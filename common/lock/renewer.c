@@ -2,21 +2,10 @@
  * the other calls on_lost, which may take its time; the calls of a holder. */
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "common/lock/operation.h"
 #include "common/lock/renew.h"
-
-/* Sets the timer that the thread sleeps on, on the boot clock: after a suspend the
- * losses are reported at once. 0: never. */
-static void arm(const struct rlock_renewer *r, int64_t when_ms)
-{
-    struct itimerspec at = {
-        .it_value = {.tv_sec = when_ms / 1000, .tv_nsec = when_ms % 1000 * 1000000}};
-
-    (void)timerfd_settime(r->timer_fd, TFD_TIMER_ABSTIME, &at, NULL);
-}
 
 /* False in a child of fork: the thread does not exist there, and nobody could unlock
  * the mutex. */
@@ -73,7 +62,7 @@ int rlock_renew(struct rlock_renewer *r,
         next_ms = r->waiting.entries[0].when_ms;
         if (next_ms < r->asleep_until_ms) {
             r->asleep_until_ms = next_ms;
-            arm(r, next_ms);
+            rlock_timer_set(r->timer_fd, next_ms);
         }
     }
     (void)pthread_mutex_unlock(&r->mutex);
@@ -100,18 +89,15 @@ static void sleep_until(struct rlock_renewer *r, int64_t when_ms)
 {
     bool is_resting = r->stage == RLOCK_RESTING;
     struct pollfd timer = {.fd = r->timer_fd, .events = POLLIN};
-    uint64_t count;
-    ssize_t n;
 
-    arm(r, when_ms != INT64_MAX ? when_ms : 0);
+    rlock_timer_set(r->timer_fd, when_ms);
     r->asleep_until_ms = when_ms;
     (void)pthread_mutex_unlock(&r->mutex);
     if (is_resting)
         (void)poll(&timer, 1, -1);
     else
         rlock_await(r->client);
-    n = read(r->timer_fd, &count, sizeof count); /* it does not wait */
-    (void)n;
+    rlock_timer_drain(r->timer_fd);
     (void)pthread_mutex_lock(&r->mutex);
     r->asleep_until_ms = 0;
 }
@@ -153,7 +139,7 @@ static void end_threads(struct rlock_renewer *r)
 {
     (void)pthread_mutex_lock(&r->mutex);
     r->closing = true;
-    arm(r, 1); /* at once */
+    rlock_timer_set(r->timer_fd, 1); /* at once */
     (void)pthread_cond_broadcast(&r->news);
     (void)pthread_mutex_unlock(&r->mutex);
     (void)pthread_join(r->thread, NULL);
@@ -166,7 +152,7 @@ static bool start_threads(struct rlock_renewer *r)
 {
     sigset_t all, before;
 
-    r->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    r->timer_fd = rlock_timer_open();
     if (r->timer_fd < 0)
         return false;
     (void)sigfillset(&all);

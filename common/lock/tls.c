@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/lock/connection.h"
 
@@ -33,14 +32,10 @@ static void guard_enter(struct pipe_guard *g)
 
 static void guard_leave(const struct pipe_guard *g)
 {
-    static const struct timespec at_once = {0, 0};
     int saved = errno;
-    sigset_t set;
 
-    (void)sigemptyset(&set);
-    (void)sigaddset(&set, SIGPIPE);
     if (!g->was_pending)
-        (void)sigtimedwait(&set, NULL, &at_once);
+        rlock_take_sigpipe();
     (void)pthread_sigmask(SIG_SETMASK, &g->before, NULL);
     errno = saved;
 }

@@ -1,6 +1,6 @@
 /* url: addresses of servers: those of a URL (one server, a quorum, Sentinels, nodes of
  * a cluster), and the one to which a cluster redirects. */
-#define _DEFAULT_SOURCE /* explicit_bzero, strdup */
+#define _DEFAULT_SOURCE /* strdup */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -264,7 +264,7 @@ const char *rlock_parse_url(struct rlock_client *c, const char *url)
     const char *why = text == NULL ? rlock_no_memory : parse(c, text);
 
     if (text != NULL)
-        explicit_bzero(text, strlen(url)); /* the password */
+        rlock_wipe(text, strlen(url)); /* the password */
     free(text);
     return why;
 }

@@ -24,7 +24,8 @@ void pool_logged(int64_t times, const char *text)
     unsigned n = pool_log_count(&world.pool, text);
 
     if (n != times)
-        fail_msg("%u times and not %" PRId64 " in the log: %s", n, times, text);
+        fail_msg("%u times and not %" PRId64 " in the log: %s %s", n, times, text,
+                 world_show_log(&world.pool));
 }
 
 pid_t pool_workers(size_t n)

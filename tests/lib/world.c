@@ -182,7 +182,7 @@ const char *world_show_log(const struct fixture_child *child)
     off_t at = 0;
     ssize_t n;
 
-    if (child->pid <= 0)
+    if (child->pid <= 0 && child->err_fd <= 0)
         return "is not known: no pool runs";
     while ((n = pread(child->err_fd, part, sizeof part, at)) > 0) {
         (void)fwrite(part, 1, (size_t)n, stderr);

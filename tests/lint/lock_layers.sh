@@ -15,14 +15,14 @@ for file in lock/*.c; do
 done | sort >"$work/defined"
 [ "$(wc -l <"$work/defined")" -gt 50 ] || { echo "lock_layers: too few definitions were found" && exit 1; }
 
-while read -r name home; do
-  for file in lock/*.c; do
-    [ "$file" = "$home" ] || ! grep -qP "(?<!struct )\b$name\b" "$file" || echo "$file $home $name"
-  done
-done <"$work/defined" >"$work/calls"
+for file in lock/*.c; do
+  grep -oP '(?<!struct )\brlock_[a-z_0-9]+\b' "$file" | sort -u | sed "s|\$| $file|"
+done | sort >"$work/used"
+join "$work/defined" "$work/used" | awk '$2 != $3 { print $3, $2, $1 }' >"$work/calls"
+[ "$(wc -l <"$work/calls")" -gt 100 ] || { echo "lock_layers: too few calls were found" && exit 1; }
 
 # The layers from the bottom, as the heads of connection.h and internal.h name them; tell is a part of the program.
-order="base text link tls url info handshake socket node drive locate gather lock answer round grant heal keep heap due renew give write_back vote take ears wait loop begin held operators client renewer tell"
+order="portable base text link tls url info handshake socket end node drive locate gather lock answer round grant heal keep heap due renew give write_back vote take ears wait loop begin held operators client renewer tell"
 if ! awk -v order="$order" '
   BEGIN { for (n = split(order, name, " "); n > 0; n--) layer["lock/" name[n] ".c"] = n }
   { for (i = 1; i <= 2; i++) if ($i ~ /^lock\// && !($i in layer)) { print "lock_layers: " $i " has no layer"; bad = 1 } }

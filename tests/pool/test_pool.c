@@ -64,6 +64,23 @@ CASE_ROWS(pool_finishes_its_batches_and_exits_0_after, signals)
     finish_exactly();
 }
 
+/* Guarantee: A pool that always has more to do finishes its batches, too, and exits 0.
+ */
+CASE(pool_with_much_to_do_hears_a_signal)
+{
+    static const struct pool_work endless = {
+        .users = 200, .periods = 400, .orders = 60, .units = 40};
+
+    pool_work_put(&endless);
+    pool_start("run -w 4 --batch 1 --now %s", pool_work_now());
+    pool_work_wait(100);
+    (void)kill(world.pool.pid, SIGTERM);
+    pool_assert_ends(&world.pool, 0);
+    assert_true(pool_work_done() < pool_work_all()); /* it was midway */
+    pool_logged(0, "event=pool.killed");
+    promise_int_equal(pool_lock_keys(), 0);
+}
+
 /* As when their leases are over. */
 static void remove_keys(void)
 {

@@ -29,9 +29,10 @@ struct worker {
 
 /* ---- pauses ---- */
 
-/* Pauses, but not past a signal to stop. */
-static void pause_ms(struct worker *w, int64_t ms)
+/* Pauses, but not past a signal to stop, which no pause at all hears, too. */
+static void pause_ms(struct worker *w, int64_t least_ms)
 {
+    int64_t ms = least_ms > 0 ? least_ms : 0;
     const struct timespec ts = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000L};
 
     w->slot->back_ms = clk_ms() + ms;
@@ -231,15 +232,14 @@ static void beat(struct worker *w)
 /* Until the next pull, or until the server is away; a long one is no silence. */
 static void rest(struct worker *w, int64_t ms)
 {
-    int64_t until_ms = clk_ms() + ms, left_ms = ms;
+    int64_t until_ms = clk_ms() + ms, beat_ms;
 
-    for (; !w->stopping && left_ms > 0 && w->slot->state != SLOT_POSTGRES_DOWN;
-         left_ms = until_ms - clk_ms()) {
-        int64_t beat_ms = heartbeat_due_ms(&w->heartbeat) - clk_ms();
-
-        pause_ms(w, beat_ms < left_ms ? beat_ms : left_ms);
+    do {
+        beat_ms = heartbeat_due_ms(&w->heartbeat);
+        pause_ms(w, (beat_ms < until_ms ? beat_ms : until_ms) - clk_ms());
         beat(w);
-    }
+    } while (!w->stopping && clk_ms() < until_ms &&
+             w->slot->state != SLOT_POSTGRES_DOWN);
 }
 
 static enum exit_code live(struct worker *w)
