@@ -1,11 +1,24 @@
 # Compiler flags: `flags` for everything, `strict` for the installed programs and libraries.
+include_guard(GLOBAL)
+include(CheckCCompilerFlag)
+option(LEDGERLOCK_WERROR "Treat warnings as errors" OFF)
+if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Release, Debug, Asan or Tsan" FORCE)
+endif()
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS OFF)
+set(CMAKE_C_FLAGS_ASAN "-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer")
+set(CMAKE_C_FLAGS_TSAN "-O1 -g -fsanitize=thread -fno-omit-frame-pointer")
+set(CMAKE_C_FLAGS_RELEASE "-O2 -g")
+get_filename_component(flags_root ${CMAKE_CURRENT_LIST_DIR}/.. ABSOLUTE)
 add_library(flags INTERFACE)
 target_compile_definitions(flags INTERFACE _POSIX_C_SOURCE=200809L)
 target_compile_options(flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wformat=2
   -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wvla -Wwrite-strings
   -Wcast-qual -Wundef -Wnull-dereference -Wswitch-enum -Wimplicit-fallthrough
   -fno-strict-aliasing)
-target_include_directories(flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/gen)
+target_include_directories(flags INTERFACE ${flags_root} ${PROJECT_BINARY_DIR}/gen)
 if(LEDGERLOCK_WERROR)
   target_compile_options(flags INTERFACE -Werror)
 endif()

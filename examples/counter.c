@@ -82,7 +82,7 @@ static int count_once(const char *path, int64_t token, struct count *count)
     return code;
 }
 
-static int run(struct rlock_client *c, struct rlock_lock *l, const char *path)
+static int run(struct rlock_client *c, struct rlock *l, const char *path)
 {
     const struct rlock_key key = {"count", 5};
     struct count count;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 {
     struct rlock_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
     struct rlock_client *c;
-    struct rlock_lock *l;
+    struct rlock *l;
     char why[160];
     int code = 1;
 

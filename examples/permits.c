@@ -9,7 +9,7 @@
 
 enum { PERMITS = 3, WAIT_MS = 60000, MARGIN_MS = 1000 };
 
-static int which(const struct rlock_lock *l)
+static int which(const struct rlock *l)
 {
     int i = 0;
 
@@ -18,7 +18,7 @@ static int which(const struct rlock_lock *l)
     return i;
 }
 
-static int run(struct rlock_client *c, struct rlock_lock *l, long ms)
+static int run(struct rlock_client *c, struct rlock *l, long ms)
 {
     static const struct rlock_key permits[PERMITS] = {
         {"permit:1", 8}, {"permit:2", 8}, {"permit:3", 8}};
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     struct rlock_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
     long ms = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
     struct rlock_client *c;
-    struct rlock_lock *l;
+    struct rlock *l;
     char why[160];
     int code = 1;
 

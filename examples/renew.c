@@ -18,14 +18,14 @@ static int64_t now_ms(void)
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
-static void on_lost(struct rlock_lock *l, int code, void *arg)
+static void on_lost(struct rlock *l, int code, void *arg)
 {
     (void)l;
     *(int *)arg = code; /* called once, inside rlock_loop_step */
 }
 
 /* Until the time is over, or the lock is lost. */
-static int work(struct rlock_client *c, struct rlock_lock *l, int64_t ms)
+static int work(struct rlock_client *c, struct rlock *l, int64_t ms)
 {
     int lost = RLOCK_OK, code;
     struct rlock_renew_options o = {
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
     struct rlock_options o = {.size = sizeof o, .url = argc > 2 ? argv[2] : NULL};
     long ms = argc > 1 ? strtol(argv[1], NULL, 10) : 0;
     struct rlock_client *c;
-    struct rlock_lock *l;
+    struct rlock *l;
     char why[160] = "out of memory";
     int code;
 

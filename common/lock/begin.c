@@ -6,7 +6,7 @@
 #include "common/lock/operation.h"
 
 static int new_op(struct rlock_op **out,
-                  struct rlock_lock *l,
+                  struct rlock *l,
                   enum rlock_event_kind kind,
                   rlock_done_fn done,
                   void *arg)
@@ -29,7 +29,7 @@ static int new_op(struct rlock_op **out,
     return code;
 }
 
-int rlock_begin_acquire(struct rlock_lock *l,
+int rlock_begin_acquire(struct rlock *l,
                         const struct rlock_key *keys,
                         size_t n,
                         enum rlock_mode mode,
@@ -59,7 +59,7 @@ static int step_known(void *of)
     return op->code;
 }
 
-int rlock_begin_extend(struct rlock_lock *l,
+int rlock_begin_extend(struct rlock *l,
                        uint32_t lease_ms,
                        rlock_done_fn done,
                        void *arg)
@@ -77,7 +77,7 @@ int rlock_begin_extend(struct rlock_lock *l,
         op, op->code, op->code == RLOCK_UNDER_WAY ? rlock_keeping_step : step_known);
 }
 
-int rlock_begin_release(struct rlock_lock *l, rlock_done_fn done, void *arg)
+int rlock_begin_release(struct rlock *l, rlock_done_fn done, void *arg)
 {
     struct rlock_op *op;
     int code = new_op(&op, l, RLOCK_EV_RELEASE, done, arg);
@@ -90,7 +90,7 @@ int rlock_begin_release(struct rlock_lock *l, rlock_done_fn done, void *arg)
                           op->code == RLOCK_UNDER_WAY ? rlock_giving_step : step_known);
 }
 
-void rlock_cancel(struct rlock_lock *l)
+void rlock_cancel(struct rlock *l)
 {
     if (l->op == NULL || l->op->kind != RLOCK_EV_ACQUIRE || !rlock_is_owner(l->client))
         return;
@@ -100,7 +100,7 @@ void rlock_cancel(struct rlock_lock *l)
 
 /* ---- the end of a lock ---- */
 
-void rlock_abandon(struct rlock_lock *l)
+void rlock_abandon(struct rlock *l)
 {
     rlock_renew_forget(l);
     if (l->op != NULL)
@@ -109,7 +109,7 @@ void rlock_abandon(struct rlock_lock *l)
 }
 
 /* A client with a loop does not wait for the answer. */
-static void release_first(struct rlock_lock *l)
+static void release_first(struct rlock *l)
 {
     struct rlock_client *c = l->client;
     struct rlock_op *op = l->op;
@@ -131,7 +131,7 @@ static void release_first(struct rlock_lock *l)
         rlock_tell_release(l);
 }
 
-void rlock_free(struct rlock_lock *l)
+void rlock_free(struct rlock *l)
 {
     if (l == NULL)
         return;

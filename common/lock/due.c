@@ -6,7 +6,7 @@ enum { NEVER_LEFT_MS = 1000 };
 
 /* ---- times of one lock ---- */
 
-int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_lock *l)
+int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock *l)
 {
     if (r->o.interval_ms == 0)
         return rlock_most(l->lease_ms / 3, 1);
@@ -16,12 +16,12 @@ int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_l
 
 /* From this time on the lock counts as lost: its holder needs time to stop before the
  * lease ends, and this thread may wake up late. */
-static int64_t give_up_ms(const struct rlock_lock *l)
+static int64_t give_up_ms(const struct rlock *l)
 {
     return l->deadline_ms - rlock_least(l->lease_ms / 8, NEVER_LEFT_MS);
 }
 
-bool rlock_may_renew(const struct rlock_lock *l, int64_t now_ms)
+bool rlock_may_renew(const struct rlock *l, int64_t now_ms)
 {
     return now_ms < l->renewal.stop_ms &&
            (l->renewal.stall_ms == 0 || now_ms - l->progress_ms < l->renewal.stall_ms);
@@ -29,13 +29,13 @@ bool rlock_may_renew(const struct rlock_lock *l, int64_t now_ms)
 
 /* ---- the heaps ---- */
 
-void rlock_renew_put(struct rlock_renewer *r, struct rlock_lock *l)
+void rlock_renew_put(struct rlock_renewer *r, struct rlock *l)
 {
     rlock_heap_put(&r->waiting, l, rlock_least(l->renewal.due_ms, give_up_ms(l)));
 }
 
 /* The teller calls its on_lost. */
-void rlock_lose(struct rlock_renewer *r, struct rlock_lock *l, int code)
+void rlock_lose(struct rlock_renewer *r, struct rlock *l, int code)
 {
     l->lost = true;
     l->renewal.code = code;
@@ -47,7 +47,7 @@ void rlock_lose(struct rlock_renewer *r, struct rlock_lock *l, int code)
     (void)pthread_cond_signal(&r->news);
 }
 
-static void unlink_untold(struct rlock_renewer *r, struct rlock_lock *l)
+static void unlink_untold(struct rlock_renewer *r, struct rlock *l)
 {
     *l->renewal.link = l->renewal.next;
     if (l->renewal.next != NULL)
@@ -58,7 +58,7 @@ static void unlink_untold(struct rlock_renewer *r, struct rlock_lock *l)
 }
 
 /* By the fault of the last try, or of a connection that is not there yet. */
-static void lose_late(struct rlock_renewer *r, struct rlock_lock *l, int64_t now_ms)
+static void lose_late(struct rlock_renewer *r, struct rlock *l, int64_t now_ms)
 {
     bool is_waiting = r->stage == RLOCK_GATHERING && rlock_may_renew(l, now_ms);
     int fault = r->client->node_ct > 1 ? RLOCK_E_NO_QUORUM : RLOCK_E_UNAVAILABLE;
@@ -73,7 +73,7 @@ static void lose_late(struct rlock_renewer *r, struct rlock_lock *l, int64_t now
 void rlock_find_due(struct rlock_renewer *r, int64_t now_ms)
 {
     while (r->waiting.n > 0 && r->waiting.entries[0].when_ms <= now_ms) {
-        struct rlock_lock *l = rlock_heap_take(&r->waiting, 0);
+        struct rlock *l = rlock_heap_take(&r->waiting, 0);
         bool is_due = l->renewal.due_ms <= now_ms;
 
         if (give_up_ms(l) <= now_ms) {
@@ -87,7 +87,7 @@ void rlock_find_due(struct rlock_renewer *r, int64_t now_ms)
         }
     }
     while (r->urgent.n > 0 && r->urgent.entries[0].when_ms <= now_ms) {
-        struct rlock_lock *l = rlock_heap_take(&r->urgent, 0);
+        struct rlock *l = rlock_heap_take(&r->urgent, 0);
 
         if (give_up_ms(l) <= now_ms)
             lose_late(r, l, now_ms);
@@ -99,7 +99,7 @@ void rlock_find_due(struct rlock_renewer *r, int64_t now_ms)
 /* ---- the end of a renewal ---- */
 
 /* Takes a lock out that is not in a call. */
-void rlock_leave_renewer(struct rlock_renewer *r, struct rlock_lock *l)
+void rlock_leave_renewer(struct rlock_renewer *r, struct rlock *l)
 {
     enum rlock_place place = l->renewal.place;
 
@@ -122,7 +122,7 @@ static bool is_told_by_us(const struct rlock_renewer *r)
 }
 
 /* Without a thread the call under way goes on without the lock. */
-static void drop_part(struct rlock_renewer *r, const struct rlock_lock *l)
+static void drop_part(struct rlock_renewer *r, const struct rlock *l)
 {
     for (size_t i = 0; i < r->kept.n; i++) {
         if (r->parts[i].l == l)
@@ -133,7 +133,7 @@ static void drop_part(struct rlock_renewer *r, const struct rlock_lock *l)
 /* Does nothing in a child of fork, where nobody could unlock the mutex. An on_lost may
  * forget its lock or any other, and cannot wait for itself; another thread waits for
  * the on_lost of this lock alone. */
-void rlock_renew_forget(struct rlock_lock *l)
+void rlock_renew_forget(struct rlock *l)
 {
     struct rlock_renewer *r = l->renewal.renewer;
 
@@ -154,7 +154,7 @@ void rlock_renew_forget(struct rlock_lock *l)
 
 bool rlock_renew_tell(struct rlock_renewer *r)
 {
-    struct rlock_lock *l = r->untold;
+    struct rlock *l = r->untold;
     int code;
 
     if (l == NULL)

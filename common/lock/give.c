@@ -36,8 +36,7 @@ void rlock_fill_give(struct rlock_round *r, struct rlock_node *node)
     rlock_put_number(&node->link.out, (int64_t)s->n);
 }
 
-static bool
-is_same_server(const struct rlock_round *r, const struct rlock_lock *l, size_t i)
+static bool is_same_server(const struct rlock_round *r, const struct rlock *l, size_t i)
 {
     const char *run_id = r->c->nodes[i].run_id;
 
@@ -48,7 +47,7 @@ is_same_server(const struct rlock_round *r, const struct rlock_lock *l, size_t i
  * answer counts as ours if its grant was still running, or if an earlier try may have
  * deleted it. Of any holder one node's key is enough. */
 static int code_of(const struct rlock_round *r,
-                   const struct rlock_lock *l,
+                   const struct rlock *l,
                    const struct rlock_slot *slot,
                    const char *const *all,
                    size_t j)
@@ -94,7 +93,7 @@ int rlock_read_give(const struct rlock_round *r,
                     const struct rlock_span *s,
                     bool was_valid)
 {
-    struct rlock_lock *l = s->l;
+    struct rlock *l = s->l;
     const char *said[RLOCK_NODES_MAX];
     size_t answers = 0;
 
@@ -121,7 +120,7 @@ int rlock_read_give(const struct rlock_round *r,
     return l->release_code;
 }
 
-size_t rlock_pick(const struct rlock_lock *l, size_t *index)
+size_t rlock_pick(const struct rlock *l, size_t *index)
 {
     size_t n = 0;
 
@@ -132,7 +131,7 @@ size_t rlock_pick(const struct rlock_lock *l, size_t *index)
     return n;
 }
 
-int rlock_giving_begin(struct rlock_giving *g, struct rlock_lock *l)
+int rlock_giving_begin(struct rlock_giving *g, struct rlock *l)
 {
     int code = rlock_check_owner(l->client);
 
@@ -151,7 +150,7 @@ int rlock_giving_begin(struct rlock_giving *g, struct rlock_lock *l)
 
 static void begin(struct rlock_giving *g)
 {
-    struct rlock_lock *l = g->l;
+    struct rlock *l = g->l;
 
     l->releasing = true;
     g->was_valid = rlock_was_valid(l);
@@ -215,7 +214,7 @@ static void wake(const struct rlock_giving *g)
  * released. */
 static int end_part(struct rlock_giving *g)
 {
-    struct rlock_lock *l = g->l;
+    struct rlock *l = g->l;
     bool was_uncertain = l->uncertain;
     int code = rlock_read_give(&g->round, &g->span, g->was_valid);
 
@@ -266,7 +265,7 @@ void rlock_giving_clear(struct rlock_giving *g)
     rlock_round_clear(&g->round);
 }
 
-void rlock_tell_release(struct rlock_lock *l)
+void rlock_tell_release(struct rlock *l)
 {
     bool was_uncertain = l->uncertain;
     struct rlock_span s = {.l = l, .index = l->table};
@@ -289,7 +288,7 @@ static bool is_late_too(const struct rlock_op *op)
            rlock_now_ms() + op->l->client->nodes[0].trip_ms >= t->limit_ms;
 }
 
-void rlock_give_late(struct rlock_lock *l)
+void rlock_give_late(struct rlock *l)
 {
     struct rlock_client *c = l->client;
 
@@ -305,7 +304,7 @@ void rlock_give_late(struct rlock_lock *l)
     rlock_node_close(&c->nodes[0]);
 }
 
-int rlock_release(struct rlock_lock *l)
+int rlock_release(struct rlock *l)
 {
     struct rlock_event event = {RLOCK_EV_RELEASE, .keys = l->granted,
                                 .us = rlock_now_us()};

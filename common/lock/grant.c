@@ -8,7 +8,7 @@
 void rlock_fill_take(struct rlock_round *r, struct rlock_node *node)
 {
     const struct rlock_take *take = r->arg;
-    const struct rlock_lock *l = take->s->l;
+    const struct rlock *l = take->s->l;
     struct rlock_text *t = &node->link.out;
     char end[RLOCK_TEXT_MAX + 8];
 

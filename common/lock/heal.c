@@ -13,7 +13,7 @@ struct loss {
 /* The next key that a node has lost, from i on; l->n when there is none. */
 static size_t next_lost(const struct loss *loss, const char *said, size_t i)
 {
-    const struct rlock_lock *l = loss->part->l;
+    const struct rlock *l = loss->part->l;
     size_t at = loss->at;
 
     for (size_t k = 0; (k = rlock_next_held(l, k)) < l->n; k++) {
@@ -27,7 +27,7 @@ static size_t next_lost(const struct loss *loss, const char *said, size_t i)
 static void fill_heal(struct rlock_round *r, struct rlock_node *node)
 {
     const struct loss *loss = r->arg;
-    const struct rlock_lock *l = loss->part->l;
+    const struct rlock *l = loss->part->l;
     const char *said = rlock_said(loss->kept, (size_t)(node - r->c->nodes));
     struct rlock_text *t = &node->link.out;
     size_t n = 0;

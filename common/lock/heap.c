@@ -35,14 +35,14 @@ static void sift_down(struct rlock_heap *h, size_t i, struct rlock_timed entry)
     set(h, i, entry);
 }
 
-void rlock_heap_put(struct rlock_heap *h, struct rlock_lock *l, int64_t when_ms)
+void rlock_heap_put(struct rlock_heap *h, struct rlock *l, int64_t when_ms)
 {
     sift_up(h, h->n++, (struct rlock_timed){when_ms, l});
 }
 
-struct rlock_lock *rlock_heap_take(struct rlock_heap *h, size_t at)
+struct rlock *rlock_heap_take(struct rlock_heap *h, size_t at)
 {
-    struct rlock_lock *l = h->entries[at].l;
+    struct rlock *l = h->entries[at].l;
     struct rlock_timed last = h->entries[--h->n];
 
     l->renewal.place = RLOCK_NOWHERE;

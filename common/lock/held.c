@@ -158,7 +158,7 @@ static int keep_looked(struct rlock_client *c,
     return RLOCK_OK;
 }
 
-static int look(struct rlock_lock *l, const char *name, struct rlock_held *held)
+static int look(struct rlock *l, const char *name, struct rlock_held *held)
 {
     struct rlock_client *c = l->client;
     int64_t limit_ms = rlock_call_end(c);
@@ -188,7 +188,7 @@ static int look(struct rlock_lock *l, const char *name, struct rlock_held *held)
 int rlock_look(struct rlock_client *c, const char *name, struct rlock_held *held)
 {
     struct rlock_key key = {name, strlen(name)};
-    struct rlock_lock *l;
+    struct rlock *l;
     int code = rlock_check_owner(c);
 
     *held = (struct rlock_held){.left_ms = -1};

@@ -50,7 +50,7 @@ struct rlock_round {
 };
 
 struct rlock_round rlock_round_of(struct rlock_client *c,
-                                  const struct rlock_lock *l,
+                                  const struct rlock *l,
                                   enum lua_id script,
                                   int64_t limit_ms,
                                   void (*fill)(struct rlock_round *r,
@@ -115,15 +115,15 @@ enum rlock_place {
 struct rlock_renewal {
     _Atomic(struct rlock_renewer *) renewer; /* NULL: not renewed */
     enum rlock_place place;
-    size_t at;                       /* index in its heap */
-    struct rlock_lock *next, **link; /* RLOCK_UNTOLD: in the queue */
-    int64_t due_ms;                  /* time of the next renewal */
-    int64_t stop_ms;                 /* max_hold: no renewal after this time */
+    size_t at;                  /* index in its heap */
+    struct rlock *next, **link; /* RLOCK_UNTOLD: in the queue */
+    int64_t due_ms;             /* time of the next renewal */
+    int64_t stop_ms;            /* max_hold: no renewal after this time */
     uint32_t stall_ms;
     int code; /* of the last try: RLOCK_OK, or the fault; untold: of on_lost */
 };
 
-struct rlock_lock {
+struct rlock {
     struct rlock_client *client;
     char nonce[RLOCK_NONCE_HEX + 1];
     char mark[RLOCK_NONCE_HEX + 2]; /* "nonce|": a value that begins with it is ours */
@@ -157,7 +157,7 @@ struct rlock_lock {
 
 /* n keys of a lock, by index; index NULL: the first n. */
 struct rlock_span {
-    struct rlock_lock *l;
+    struct rlock *l;
     const size_t *index;
     size_t n;
     bool is_apart; /* a call has no other key than one of these */
@@ -177,12 +177,12 @@ static inline struct rlock_slot *rlock_span_slot(const struct rlock_span *s, siz
 void rlock_put_span(struct rlock_text *t, const struct rlock_span *s);
 /* Copies the names with the prefix; every key is RLOCK_BUSY. RLOCK_OK, RLOCK_E_INVAL
  * (also for a name given twice), RLOCK_E_NOMEM. */
-int rlock_store_names(struct rlock_lock *l, const struct rlock_key *keys, size_t n);
-void rlock_free_names(struct rlock_lock *l);
-void rlock_free_memory(struct rlock_lock *l);
+int rlock_store_names(struct rlock *l, const struct rlock_key *keys, size_t n);
+void rlock_free_names(struct rlock *l);
+void rlock_free_memory(struct rlock *l);
 /* The prefixed name of key i. */
-const char *rlock_name(const struct rlock_lock *l, size_t i, size_t *len);
-void rlock_put_name(struct rlock_text *t, const struct rlock_lock *l, size_t i);
+const char *rlock_name(const struct rlock *l, size_t i, size_t *len);
+void rlock_put_name(struct rlock_text *t, const struct rlock *l, size_t i);
 
 /* The name of the list for the wake-ups of key i, without an end; returns its length.
  */
@@ -190,20 +190,19 @@ enum { RLOCK_WAKE_NAME = RLOCK_PREFIX_MAX + RLOCK_KEY_MAX + 8 };
 
 enum { RLOCK_WAKE_KEYS = 16 }; /* most keys that a waiter listens for */
 
-size_t
-rlock_wake_name(const struct rlock_lock *l, size_t i, char name[RLOCK_WAKE_NAME]);
+size_t rlock_wake_name(const struct rlock *l, size_t i, char name[RLOCK_WAKE_NAME]);
 /* The end of the values of its keys, behind the token; and a whole value. */
-const char *rlock_text_of(const struct rlock_lock *l);
-void rlock_put_value(struct rlock_text *t, const struct rlock_lock *l, int64_t token);
+const char *rlock_text_of(const struct rlock *l);
+void rlock_put_value(struct rlock_text *t, const struct rlock *l, int64_t token);
 /* No key is asked for or held any more. */
-void rlock_clear(struct rlock_lock *l);
-int rlock_new_nonce(struct rlock_lock *l);
+void rlock_clear(struct rlock *l);
+int rlock_new_nonce(struct rlock *l);
 /* Deadline of a lease that is asked for now, less the clock drift. */
 int64_t rlock_deadline(uint32_t lease_ms);
 /* RLOCK_E_INVAL if the lease is 0 or longer than a quorum allows; or if there is no
  * such mode for n keys. */
-int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms);
-int rlock_check_mode(const struct rlock_lock *l, int mode, size_t n);
+int rlock_check_lease(const struct rlock *l, uint32_t lease_ms);
+int rlock_check_mode(const struct rlock *l, int mode, size_t n);
 
 /* How many keys a mode from RLOCK_ONE on asks for. */
 static inline size_t rlock_wanted(enum rlock_mode mode)
@@ -212,11 +211,11 @@ static inline size_t rlock_wanted(enum rlock_mode mode)
 }
 
 /* RLOCK_E_INVAL while a call of the loop is under way for the lock. */
-int rlock_check_op(const struct rlock_lock *l);
+int rlock_check_op(const struct rlock *l);
 /* True if the lock was not lost and its lease runs: nobody else can hold it. */
-bool rlock_was_valid(const struct rlock_lock *l);
+bool rlock_was_valid(const struct rlock *l);
 /* The next held key from i on; l->n when there is none. */
-size_t rlock_next_held(const struct rlock_lock *l, size_t i);
+size_t rlock_next_held(const struct rlock *l, size_t i);
 
 /* ---- acquire ---- */
 
@@ -239,24 +238,24 @@ int rlock_read_take(struct rlock_client *c,
 bool rlock_is_half_done(int code);
 /* rlock_note_grants: marks the keys as held whose code says so. rlock_drop_grants:
  * marks none. */
-void rlock_note_grants(struct rlock_lock *l);
-void rlock_drop_grants(struct rlock_lock *l);
+void rlock_note_grants(struct rlock *l);
+void rlock_drop_grants(struct rlock *l);
 /* A lock for a new acquire: its names, and a fresh nonce. rlock_prepare_again: with the
  * same names. */
-int rlock_prepare(struct rlock_lock *l, const struct rlock_key *keys, size_t n);
-int rlock_prepare_again(struct rlock_lock *l);
+int rlock_prepare(struct rlock *l, const struct rlock_key *keys, size_t n);
+int rlock_prepare_again(struct rlock *l);
 
 /* ---- extend ---- */
 
 /* A part: one lock in a call that renews its held keys. */
 struct rlock_part {
-    struct rlock_lock *l; /* NULL: it left its renewer, which has no thread */
-    size_t keys;          /* of it, in the command that was sent last */
-    uint32_t ttl_ms;      /* 0: check only */
-    bool is_end;          /* ttl_ms is the most that is left */
-    int code;             /* RLOCK_OK, or RLOCK_LOST (see the codes of the keys) */
-    int64_t left_ms;      /* the shortest, if ttl_ms is 0; -1: no node told */
-    int64_t deadline_ms;  /* for the renewer: of the lease that is asked for */
+    struct rlock *l;     /* NULL: it left its renewer, which has no thread */
+    size_t keys;         /* of it, in the command that was sent last */
+    uint32_t ttl_ms;     /* 0: check only */
+    bool is_end;         /* ttl_ms is the most that is left */
+    int code;            /* RLOCK_OK, or RLOCK_LOST (see the codes of the keys) */
+    int64_t left_ms;     /* the shortest, if ttl_ms is 0; -1: no node told */
+    int64_t deadline_ms; /* for the renewer: of the lease that is asked for */
 };
 
 /* The parts of one call: at most RLOCK_KEYS_MAX keys. */
@@ -283,13 +282,13 @@ void rlock_heal(const struct rlock_round *kept,
                 const struct rlock_part *part,
                 size_t at);
 /* Marks a lock as lost, or as held until a deadline; returns code. */
-int rlock_note_kept(struct rlock_lock *l, int code, int64_t deadline_ms);
+int rlock_note_kept(struct rlock *l, int code, int64_t deadline_ms);
 
 /* ---- release ---- */
 
 void rlock_fill_give(struct rlock_round *r, struct rlock_node *node);
 /* Indices of the held keys; of all keys if the acquire had no answer. */
-size_t rlock_pick(const struct rlock_lock *l, size_t *index);
+size_t rlock_pick(const struct rlock *l, size_t *index);
 /* Reads the answers: the code of all keys together, which have theirs and are no longer
  * held, or the fault. */
 int rlock_read_give(const struct rlock_round *r,
@@ -298,6 +297,6 @@ int rlock_read_give(const struct rlock_round *r,
 
 /* Removes the lock from its renewer, if it has one; returns when no renewal of it is
  * under way in a thread. After that it is neither extended nor reported lost. */
-void rlock_renew_forget(struct rlock_lock *l);
+void rlock_renew_forget(struct rlock *l);
 
 #endif

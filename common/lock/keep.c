@@ -66,7 +66,7 @@ void rlock_fill_keep(struct rlock_round *r, struct rlock_node *node)
     parts = count_keys(call);
     rlock_eval(r, node, call->keys, 2 + 3 * parts);
     for (size_t i = 0; i < call->n; i++) {
-        const struct rlock_lock *l = call->parts[i].l;
+        const struct rlock *l = call->parts[i].l;
 
         for (size_t k = 0; l != NULL && (k = rlock_next_held(l, k)) < l->n; k++)
             rlock_put_name(&node->link.out, l, k);
@@ -100,7 +100,7 @@ static char opinion(const struct rlock_round *r, size_t key)
 
 static void mark(struct rlock_part *part, const char *opinions)
 {
-    struct rlock_lock *l = part->l;
+    struct rlock *l = part->l;
 
     part->code = RLOCK_OK;
     for (size_t i = 0; (i = rlock_next_held(l, i)) < l->n; i++) {
@@ -199,7 +199,7 @@ rlock_keep_round(struct rlock_client *c, struct rlock_kept *call, int64_t limit_
 
 /* ---- extend, verify ---- */
 
-int rlock_note_kept(struct rlock_lock *l, int code, int64_t deadline_ms)
+int rlock_note_kept(struct rlock *l, int code, int64_t deadline_ms)
 {
     if (code == RLOCK_LOST) {
         l->lost = true;
@@ -210,9 +210,7 @@ int rlock_note_kept(struct rlock_lock *l, int code, int64_t deadline_ms)
     return code;
 }
 
-int rlock_keeping_begin(struct rlock_keeping *k,
-                        struct rlock_lock *l,
-                        uint32_t lease_ms)
+int rlock_keeping_begin(struct rlock_keeping *k, struct rlock *l, uint32_t lease_ms)
 {
     int code = rlock_check_op(l);
 
@@ -265,8 +263,7 @@ void rlock_keeping_clear(struct rlock_keeping *k)
 }
 
 /* left_ms NULL: an extend, or the end of the lease, else a check. */
-static int
-keep_call(struct rlock_lock *l, uint32_t lease_ms, bool is_end, int64_t *left_ms)
+static int keep_call(struct rlock *l, uint32_t lease_ms, bool is_end, int64_t *left_ms)
 {
     struct rlock_event event = {RLOCK_EV_EXTEND, .us = rlock_now_us()};
     struct rlock_keeping k;
@@ -289,17 +286,17 @@ keep_call(struct rlock_lock *l, uint32_t lease_ms, bool is_end, int64_t *left_ms
     return rlock_leave(l->client, event);
 }
 
-int rlock_extend(struct rlock_lock *l, uint32_t lease_ms)
+int rlock_extend(struct rlock *l, uint32_t lease_ms)
 {
     return keep_call(l, lease_ms, false, NULL);
 }
 
-int rlock_shorten(struct rlock_lock *l, uint32_t lease_ms)
+int rlock_shorten(struct rlock *l, uint32_t lease_ms)
 {
     return keep_call(l, lease_ms, true, NULL);
 }
 
-int rlock_verify(struct rlock_lock *l, int64_t *left_ms)
+int rlock_verify(struct rlock *l, int64_t *left_ms)
 {
     int64_t ms = -1;
     int code = keep_call(l, 0, false, &ms);

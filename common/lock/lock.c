@@ -11,22 +11,22 @@
 /* A shorter one would be over when it is granted: see rlock_deadline. */
 enum { LEASE_LEAST_MS = 3 };
 
-struct rlock_lock *rlock_new(struct rlock_client *c)
+struct rlock *rlock_new(struct rlock_client *c)
 {
-    struct rlock_lock *l = calloc(1, sizeof *l);
+    struct rlock *l = calloc(1, sizeof *l);
 
     if (l != NULL)
         l->client = c;
     return l;
 }
 
-void rlock_set_nonce_copy(struct rlock_lock *l, char *copy)
+void rlock_set_nonce_copy(struct rlock *l, char *copy)
 {
     l->nonce_copy = copy;
 }
 
 /* The end of the values of its keys: "|=text". */
-int rlock_set_text(struct rlock_lock *l, const char *text)
+int rlock_set_text(struct rlock *l, const char *text)
 {
     char *copy = NULL;
     size_t len = text != NULL ? strlen(text) : 0;
@@ -51,12 +51,12 @@ int rlock_set_text(struct rlock_lock *l, const char *text)
     return RLOCK_OK;
 }
 
-const char *rlock_text_of(const struct rlock_lock *l)
+const char *rlock_text_of(const struct rlock *l)
 {
     return l->text != NULL ? l->text : "";
 }
 
-void rlock_put_value(struct rlock_text *t, const struct rlock_lock *l, int64_t token)
+void rlock_put_value(struct rlock_text *t, const struct rlock *l, int64_t token)
 {
     char value[RLOCK_NONCE_SIZE + RLOCK_TEXT_MAX + 24];
 
@@ -65,7 +65,7 @@ void rlock_put_value(struct rlock_text *t, const struct rlock_lock *l, int64_t t
     rlock_put_word(t, value);
 }
 
-void rlock_clear(struct rlock_lock *l)
+void rlock_clear(struct rlock *l)
 {
     l->n = l->granted = 0;
     l->token = 0;
@@ -74,7 +74,7 @@ void rlock_clear(struct rlock_lock *l)
     l->release_code = RLOCK_OK;
 }
 
-int rlock_new_nonce(struct rlock_lock *l)
+int rlock_new_nonce(struct rlock *l)
 {
     uint64_t raw[2];
 
@@ -91,7 +91,7 @@ int rlock_new_nonce(struct rlock_lock *l)
 
 /* ---- names ---- */
 
-void rlock_free_names(struct rlock_lock *l)
+void rlock_free_names(struct rlock *l)
 {
     free(l->names);
     free(l->offsets);
@@ -99,14 +99,14 @@ void rlock_free_names(struct rlock_lock *l)
     free(l->slots);
 }
 
-void rlock_free_memory(struct rlock_lock *l)
+void rlock_free_memory(struct rlock *l)
 {
     rlock_free_names(l);
     free(l->text);
     free(l);
 }
 
-static bool make_room(struct rlock_lock *l, size_t n, size_t name_bytes)
+static bool make_room(struct rlock *l, size_t n, size_t name_bytes)
 {
     rlock_free_names(l);
     l->names = malloc(name_bytes);
@@ -117,7 +117,7 @@ static bool make_room(struct rlock_lock *l, size_t n, size_t name_bytes)
            l->slots != NULL;
 }
 
-const char *rlock_name(const struct rlock_lock *l, size_t i, size_t *len)
+const char *rlock_name(const struct rlock *l, size_t i, size_t *len)
 {
     *len = l->offsets[i + 1] - l->offsets[i];
     return l->names + l->offsets[i];
@@ -134,7 +134,7 @@ static uint64_t hash_of(const char *name, size_t len)
 }
 
 /* A hash table of indices, counted from 1. */
-static int check_distinct(struct rlock_lock *l)
+static int check_distinct(struct rlock *l)
 {
     size_t size = 2 * l->n;
 
@@ -154,7 +154,7 @@ static int check_distinct(struct rlock_lock *l)
     return RLOCK_OK;
 }
 
-int rlock_store_names(struct rlock_lock *l, const struct rlock_key *keys, size_t n)
+int rlock_store_names(struct rlock *l, const struct rlock_key *keys, size_t n)
 {
     const struct rlock_client *c = l->client;
     size_t bytes = 0, at = 0;
@@ -182,12 +182,12 @@ int rlock_store_names(struct rlock_lock *l, const struct rlock_key *keys, size_t
     return check_distinct(l);
 }
 
-void rlock_put_name(struct rlock_text *t, const struct rlock_lock *l, size_t i)
+void rlock_put_name(struct rlock_text *t, const struct rlock *l, size_t i)
 {
     rlock_put(t, l->names + l->offsets[i], l->offsets[i + 1] - l->offsets[i]);
 }
 
-size_t rlock_wake_name(const struct rlock_lock *l, size_t i, char name[RLOCK_WAKE_NAME])
+size_t rlock_wake_name(const struct rlock *l, size_t i, char name[RLOCK_WAKE_NAME])
 {
     const struct rlock_client *c = l->client;
     size_t at = (size_t)snprintf(name, RLOCK_WAKE_NAME, "%s!wake:", c->prefix);
@@ -206,14 +206,14 @@ void rlock_put_span(struct rlock_text *t, const struct rlock_span *s)
 
 /* ---- questions without I/O ---- */
 
-int rlock_check_op(const struct rlock_lock *l)
+int rlock_check_op(const struct rlock *l)
 {
     return l->op == NULL ? RLOCK_OK
                          : rlock_fail(l->client, RLOCK_E_INVAL,
                                       "a call of the loop is under way for this lock");
 }
 
-int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms)
+int rlock_check_lease(const struct rlock *l, uint32_t lease_ms)
 {
     const struct rlock_client *c = l->client;
 
@@ -227,7 +227,7 @@ int rlock_check_lease(const struct rlock_lock *l, uint32_t lease_ms)
     return RLOCK_OK;
 }
 
-int rlock_check_mode(const struct rlock_lock *l, int mode, size_t n)
+int rlock_check_mode(const struct rlock *l, int mode, size_t n)
 {
     if (mode < RLOCK_ALL || mode > RLOCK_MODES_END)
         return rlock_fail(l->client, RLOCK_E_INVAL, "there is no mode %d", mode);
@@ -237,7 +237,7 @@ int rlock_check_mode(const struct rlock_lock *l, int mode, size_t n)
     return RLOCK_OK;
 }
 
-bool rlock_was_valid(const struct rlock_lock *l)
+bool rlock_was_valid(const struct rlock *l)
 {
     return !l->lost && rlock_now_ms() < l->deadline_ms;
 }
@@ -247,34 +247,34 @@ int64_t rlock_deadline(uint32_t lease_ms)
     return rlock_now_ms() + lease_ms - (lease_ms / 100 + 2);
 }
 
-size_t rlock_next_held(const struct rlock_lock *l, size_t i)
+size_t rlock_next_held(const struct rlock *l, size_t i)
 {
     while (i < l->n && !l->slots[i].held)
         i++;
     return i;
 }
 
-int rlock_key_code(const struct rlock_lock *l, size_t i)
+int rlock_key_code(const struct rlock *l, size_t i)
 {
     return i < l->n ? l->slots[i].code : RLOCK_E_INVAL;
 }
 
-int64_t rlock_key_busy_ms(const struct rlock_lock *l, size_t i)
+int64_t rlock_key_busy_ms(const struct rlock *l, size_t i)
 {
     return i < l->n ? l->slots[i].busy_ms : 0;
 }
 
-size_t rlock_granted(const struct rlock_lock *l)
+size_t rlock_granted(const struct rlock *l)
 {
     return l->released ? 0 : l->granted;
 }
 
-int64_t rlock_token(const struct rlock_lock *l)
+int64_t rlock_token(const struct rlock *l)
 {
     return l->token;
 }
 
-int64_t rlock_left_ms(const struct rlock_lock *l)
+int64_t rlock_left_ms(const struct rlock *l)
 {
     int64_t left = l->deadline_ms - rlock_now_ms();
 
@@ -284,7 +284,7 @@ int64_t rlock_left_ms(const struct rlock_lock *l)
     return left;
 }
 
-bool rlock_valid(const struct rlock_lock *l, uint32_t margin_ms)
+bool rlock_valid(const struct rlock *l, uint32_t margin_ms)
 {
     return rlock_left_ms(l) > (int64_t)margin_ms;
 }

@@ -5,7 +5,7 @@
  *     #include <stdio.h>
  *     int main(void) {
  *         struct rlock_client *c;
- *         struct rlock_lock *l = rlock_open(&c, 0, 0, 0) < 0 ? NULL : rlock_new(c);
+ *         struct rlock *l = rlock_open(&c, 0, 0, 0) < 0 ? NULL : rlock_new(c);
  *         if (l == NULL || rlock_try(l, "report", 10000) != RLOCK_OK)
  *             return 1;
  *         printf("at work with token %lld\n", (long long)rlock_token(l));
@@ -118,7 +118,7 @@ enum { RLOCK_NONCE_SIZE = 33 };
 enum { RLOCK_TEXT_MAX = 100 };
 
 struct rlock_client;
-struct rlock_lock;
+struct rlock;
 struct rlock_renewer;
 struct redisContext;
 
@@ -272,24 +272,24 @@ RLOCK_MUST_CHECK int rlock_raise_floor(struct rlock_client *c, int64_t token);
 /* ---- locks ---- */
 
 /* An empty lock, reusable for any number of acquires; NULL when out of memory. */
-RLOCK_MUST_CHECK struct rlock_lock *rlock_new(struct rlock_client *c);
+RLOCK_MUST_CHECK struct rlock *rlock_new(struct rlock_client *c);
 
 /* Releases the keys that are held, as rlock_release, and frees the memory; accepts
  * NULL. rlock_abandon before leaves them to their lease. A client with an event loop
  * does not wait for the answer. */
-void rlock_free(struct rlock_lock *l);
+void rlock_free(struct rlock *l);
 
 /* Memory to which each acquire writes its nonce before anything is sent
  * (RLOCK_NONCE_SIZE bytes, borrowed as long as the lock; NULL: nowhere). In memory that
  * outlives the process, it allows another process to free the keys with
  * rlock_release_dead. */
-void rlock_set_nonce_copy(struct rlock_lock *l, char *copy);
+void rlock_set_nonce_copy(struct rlock *l, char *copy);
 
 /* A text of the caller, which stands in the value of the keys of every acquire from now
  * on, for rlock_look and rlock_list: a host, a job. Up to RLOCK_TEXT_MAX bytes, no '|'
  * and no control character; copied; NULL: none. RLOCK_OK, RLOCK_E_NOMEM, RLOCK_E_INVAL
  * (also while the lock is held). */
-RLOCK_MUST_CHECK int rlock_set_text(struct rlock_lock *l, const char *text);
+RLOCK_MUST_CHECK int rlock_set_text(struct rlock *l, const char *text);
 
 /* Acquires n keys (1 to RLOCK_KEYS_MAX; more, a name twice, or a lease below 3 ms:
  * RLOCK_E_INVAL), with one fresh nonce, one script call and one fencing token.
@@ -300,19 +300,18 @@ RLOCK_MUST_CHECK int rlock_set_text(struct rlock_lock *l, const char *text);
  * released if the server could be reached, and else end with their lease; rlock_release
  * may be called to try again. A lock that is held already: RLOCK_E_INVAL (release or
  * abandon it first). */
-RLOCK_MUST_CHECK int rlock_acquire(struct rlock_lock *l,
+RLOCK_MUST_CHECK int rlock_acquire(struct rlock *l,
                                    const struct rlock_key *keys,
                                    size_t n,
                                    enum rlock_mode mode,
                                    uint32_t lease_ms);
 
 /* An attempt on one key, named by a C string. RLOCK_OK, RLOCK_BUSY or a fault. */
-RLOCK_MUST_CHECK int
-rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms);
+RLOCK_MUST_CHECK int rlock_try(struct rlock *l, const char *name, uint32_t lease_ms);
 
 /* The same, waiting: see rlock_acquire_wait. */
 RLOCK_MUST_CHECK int
-rlock_lock(struct rlock_lock *l, const char *name, uint32_t lease_ms, uint32_t wait_ms);
+rlock_lock(struct rlock *l, const char *name, uint32_t lease_ms, uint32_t wait_ms);
 
 /* Tries until everything wanted is granted (RLOCK_ANY: at least one key), or
  * wait_ms have passed: RLOCK_TIMEOUT, or the fault that lasted until then. wait_ms 0: a
@@ -325,7 +324,7 @@ rlock_lock(struct rlock_lock *l, const char *name, uint32_t lease_ms, uint32_t w
  * not in a quorum. The wake-up is only a hint: the waiter also tries by itself, at the
  * latest when the holder's lease ends. There is no queue: the first attempt after a
  * release gets the key. */
-RLOCK_MUST_CHECK int rlock_acquire_wait(struct rlock_lock *l,
+RLOCK_MUST_CHECK int rlock_acquire_wait(struct rlock *l,
                                         const struct rlock_key *keys,
                                         size_t n,
                                         enum rlock_mode mode,
@@ -338,17 +337,17 @@ RLOCK_MUST_CHECK int rlock_acquire_wait(struct rlock_lock *l,
  * majority has it. RLOCK_OK; RLOCK_LOST (for good: at least one granted
  * key is no longer ours, and its rlock_key_code is RLOCK_LOST); a fault, after which
  * the keys are held as before. */
-RLOCK_MUST_CHECK int rlock_extend(struct rlock_lock *l, uint32_t lease_ms);
+RLOCK_MUST_CHECK int rlock_extend(struct rlock *l, uint32_t lease_ms);
 
 /* Shortens the lease of all granted keys to lease_ms from now, where it is longer: for
  * work that is nearly done, or a key that is to stay locked for a while. The lock's own
  * time left is shorter from the call on, whatever it returns. The codes are those of
  * rlock_extend; RLOCK_E_INVAL for a lock that is renewed. */
-RLOCK_MUST_CHECK int rlock_shorten(struct rlock_lock *l, uint32_t lease_ms);
+RLOCK_MUST_CHECK int rlock_shorten(struct rlock *l, uint32_t lease_ms);
 
 /* Asks Redis if all granted keys are still ours: RLOCK_OK with the shortest time that
  * one of them has left (left_ms may be NULL); RLOCK_LOST; a fault. */
-RLOCK_MUST_CHECK int rlock_verify(struct rlock_lock *l, int64_t *left_ms);
+RLOCK_MUST_CHECK int rlock_verify(struct rlock *l, int64_t *left_ms);
 
 /* Deletes the granted keys that still carry our nonce. RLOCK_OK: all were ours until
  * now; RLOCK_GONE: at least one had run out; RLOCK_NOT_OWNER: at least one is somebody
@@ -356,34 +355,34 @@ RLOCK_MUST_CHECK int rlock_verify(struct rlock_lock *l, int64_t *left_ms);
  * the same code. After a fault the call may be repeated; keys that a try without an
  * answer deleted count as ours if the same server process answers. From the first try
  * on rlock_valid is false, and rlock_extend and rlock_verify return RLOCK_E_INVAL. */
-int rlock_release(struct rlock_lock *l);
+int rlock_release(struct rlock *l);
 
 /* Forgets the held keys without a command to the server: they end with their lease. */
-void rlock_abandon(struct rlock_lock *l);
+void rlock_abandon(struct rlock *l);
 
 /* After acquire: RLOCK_OK or RLOCK_BUSY (after a fault RLOCK_BUSY: not counted as
  * granted). After a loss: RLOCK_LOST for the keys that are gone. After release:
  * RLOCK_OK, RLOCK_GONE, RLOCK_NOT_OWNER for the granted ones, RLOCK_BUSY for those that
  * never were. */
-int rlock_key_code(const struct rlock_lock *l, size_t i);
+int rlock_key_code(const struct rlock *l, size_t i);
 
 /* Milliseconds that the holder of a busy key had left; -1: the key has no TTL. */
-int64_t rlock_key_busy_ms(const struct rlock_lock *l, size_t i);
+int64_t rlock_key_busy_ms(const struct rlock *l, size_t i);
 
 /* Number of keys granted and not released. */
-size_t rlock_granted(const struct rlock_lock *l);
+size_t rlock_granted(const struct rlock *l);
 
 /* The fencing token of all its keys, fixed at acquire; 0 when that granted nothing. The
  * token stays after a release, for a journal; rlock_abandon and the next acquire end
  * it. */
-int64_t rlock_token(const struct rlock_lock *l);
+int64_t rlock_token(const struct rlock *l);
 
 /* Local questions, no I/O. left: milliseconds until the lease ends, counted from before
  * the acquire (or extend) was sent and less 1 % + 2 ms for clock drift; 0: nothing is
  * granted, or released, known to be lost, over, or another process's. valid: more than
  * margin_ms are left. */
-int64_t rlock_left_ms(const struct rlock_lock *l);
-bool rlock_valid(const struct rlock_lock *l, uint32_t margin_ms);
+int64_t rlock_left_ms(const struct rlock *l);
+bool rlock_valid(const struct rlock *l, uint32_t margin_ms);
 
 /* ---- renewal ---- */
 
@@ -396,7 +395,7 @@ bool rlock_valid(const struct rlock_lock *l, uint32_t margin_ms);
  * renewal. The callback may release, abandon and free the lock if no other thread uses
  * its client meanwhile. The callback must not close the renewer, nor wait for a thread
  * that calls the library for this lock. */
-typedef void (*rlock_lost_fn)(struct rlock_lock *l, int code, void *arg);
+typedef void (*rlock_lost_fn)(struct rlock *l, int code, void *arg);
 
 struct rlock_renew_options {
     size_t size;
@@ -428,13 +427,13 @@ void rlock_renewer_close(struct rlock_renewer *r);
  * from its own thread meanwhile. RLOCK_LOST: its lease has run out already.
  * RLOCK_E_INVAL: not held, renewed already, or a lock of another url or prefix. */
 RLOCK_MUST_CHECK int rlock_renew(struct rlock_renewer *r,
-                                 struct rlock_lock *l,
+                                 struct rlock *l,
                                  uint32_t stall_ms,
                                  uint32_t max_hold_ms);
-void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l);
+void rlock_renew_stop(struct rlock_renewer *r, struct rlock *l);
 
 /* Reports that the work goes on: stall_ms begins again. */
-void rlock_progress(struct rlock_lock *l);
+void rlock_progress(struct rlock *l);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -37,7 +37,7 @@ RLOCK_MUST_CHECK int rlock_loop_step(struct rlock_client *c);
  * are released behind it), nor for a client that was closed. The codes are those of the
  * blocking call of that name. The callback may call the library, free the lock, close
  * the client, and begin the next call. May be NULL. */
-typedef void (*rlock_done_fn)(struct rlock_lock *l, int code, void *arg);
+typedef void (*rlock_done_fn)(struct rlock *l, int code, void *arg);
 
 /* RLOCK_OK: done will be called. With any other code it will not: RLOCK_E_INVAL (a call
  * of this lock is under way; it is held already, or not held; wrong arguments),
@@ -46,7 +46,7 @@ typedef void (*rlock_done_fn)(struct rlock_lock *l, int code, void *arg);
  * one after another, without waiting. A wait for a busy key makes a second
  * connection, for wake-ups. With `replicas`, an acquire holds up the calls that come
  * after it until the replicas have answered. */
-RLOCK_MUST_CHECK int rlock_begin_acquire(struct rlock_lock *l,
+RLOCK_MUST_CHECK int rlock_begin_acquire(struct rlock *l,
                                          const struct rlock_key *keys,
                                          size_t n,
                                          enum rlock_mode mode,
@@ -54,17 +54,15 @@ RLOCK_MUST_CHECK int rlock_begin_acquire(struct rlock_lock *l,
                                          uint32_t wait_ms,
                                          rlock_done_fn done,
                                          void *arg);
-RLOCK_MUST_CHECK int rlock_begin_extend(struct rlock_lock *l,
-                                        uint32_t lease_ms,
-                                        rlock_done_fn done,
-                                        void *arg);
 RLOCK_MUST_CHECK int
-rlock_begin_release(struct rlock_lock *l, rlock_done_fn done, void *arg);
+rlock_begin_extend(struct rlock *l, uint32_t lease_ms, rlock_done_fn done, void *arg);
+RLOCK_MUST_CHECK int
+rlock_begin_release(struct rlock *l, rlock_done_fn done, void *arg);
 
 /* Ends an acquire at the next step, also one whose answer has not come: done gets
  * RLOCK_CANCELLED, or the code that is there already. Keys that it may have
  * taken are released behind it, without waiting. */
-void rlock_cancel(struct rlock_lock *l);
+void rlock_cancel(struct rlock *l);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

@@ -155,7 +155,7 @@ static void tell_hook(const struct rlock_op *op, int code)
  * and begin others. */
 static void tell(struct rlock_op *op)
 {
-    struct rlock_lock *l = op->l;
+    struct rlock *l = op->l;
     struct rlock_client *c = l->client;
     rlock_done_fn done = op->done;
     void *arg = op->arg;

@@ -13,7 +13,7 @@
 /* ---- release ---- */
 
 struct rlock_giving {
-    struct rlock_lock *l;
+    struct rlock *l;
     int64_t limit_ms;
     enum rlock_stage stage;
     bool was_valid;
@@ -28,17 +28,17 @@ struct rlock_giving {
 int rlock_giving_step(void *giving);
 void rlock_giving_clear(struct rlock_giving *g);
 /* The refusal of a lock that cannot be released, or RLOCK_UNDER_WAY. */
-int rlock_giving_begin(struct rlock_giving *g, struct rlock_lock *l);
+int rlock_giving_begin(struct rlock_giving *g, struct rlock *l);
 /* Writes the release behind an acquire that may be carried out, into its connection,
  * and does not wait: its keys do not stay locked by nobody. rlock_give_late: where it
  * was not answered in time; the connection is closed then. */
-void rlock_tell_release(struct rlock_lock *l);
-void rlock_give_late(struct rlock_lock *l);
+void rlock_tell_release(struct rlock *l);
+void rlock_give_late(struct rlock *l);
 
 /* ---- extend, verify ---- */
 
 struct rlock_keeping {
-    struct rlock_lock *l;
+    struct rlock *l;
     uint32_t lease_ms; /* 0: check only */
     bool is_end;       /* it is shortened */
     int64_t limit_ms;
@@ -53,15 +53,13 @@ struct rlock_keeping {
 int rlock_keeping_step(void *keeping);
 void rlock_keeping_clear(struct rlock_keeping *k);
 /* The refusal of a lock that is not held, or RLOCK_UNDER_WAY. */
-int rlock_keeping_begin(struct rlock_keeping *k,
-                        struct rlock_lock *l,
-                        uint32_t lease_ms);
+int rlock_keeping_begin(struct rlock_keeping *k, struct rlock *l, uint32_t lease_ms);
 
 /* ---- acquire ---- */
 
 /* The answers of the nodes about the keys of one span. */
 struct rlock_vote {
-    struct rlock_lock *l;
+    struct rlock *l;
     enum rlock_mode mode;
     int64_t limit_ms;
 
@@ -105,7 +103,7 @@ int rlock_vote_step(struct rlock_vote *v);
 void rlock_vote_clear(struct rlock_vote *v);
 
 struct rlock_taking {
-    struct rlock_lock *l;
+    struct rlock *l;
     enum rlock_mode mode;
     uint32_t lease_ms;
     int64_t limit_ms;
@@ -151,7 +149,7 @@ enum rlock_hint {
 
 /* A waiter that wants to be woken. l, mode and until_ms are filled in. */
 struct rlock_listener {
-    struct rlock_lock *l;
+    struct rlock *l;
     enum rlock_mode mode;
     int64_t until_ms;
     enum rlock_hint state;
@@ -166,7 +164,7 @@ void rlock_ears_step(struct rlock_client *c);
 void rlock_ears_close(struct rlock_client *c);
 
 struct rlock_waiting {
-    struct rlock_lock *l;
+    struct rlock *l;
     enum rlock_mode mode;
     uint32_t lease_ms;
     int cancel_fd;     /* -1: none */
@@ -193,7 +191,7 @@ struct rlock_waiting {
 /* Refuses wrong arguments and a lock that is held, and copies the keys; else
  * RLOCK_UNDER_WAY. wait_ms 0: a single attempt. */
 int rlock_waiting_begin(struct rlock_waiting *w,
-                        struct rlock_lock *l,
+                        struct rlock *l,
                         const struct rlock_key *keys,
                         size_t n,
                         enum rlock_mode mode,
@@ -220,11 +218,11 @@ bool rlock_describe(struct rlock_described *d, redisReply *const *answer);
 /* ---- the loop ---- */
 
 struct rlock_op {
-    struct rlock_lock *l;
+    struct rlock *l;
     struct rlock_op *next, **link; /* under way, or ended */
     enum rlock_event_kind kind;
     int (*step)(void *of);
-    void (*done)(struct rlock_lock *l, int code, void *arg);
+    void (*done)(struct rlock *l, int code, void *arg);
     void *arg;
     int64_t began_us;
     size_t keys;

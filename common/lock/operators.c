@@ -248,7 +248,7 @@ int rlock_list(struct rlock_client *c, rlock_held_fn fn, void *arg)
 
 /* Releases as if the lock were ours. *freed: number of keys deleted. */
 static int
-give_as(struct rlock_lock *l, const struct rlock_key *keys, size_t n, size_t *freed)
+give_as(struct rlock *l, const struct rlock_key *keys, size_t n, size_t *freed)
 {
     struct rlock_giving g = {.l = l, .limit_ms = rlock_call_end(l->client)};
     int code = rlock_store_names(l, keys, n);
@@ -269,7 +269,7 @@ int rlock_release_dead(struct rlock_client *c,
                        size_t *freed)
 {
     int code = rlock_check_owner(c);
-    struct rlock_lock *l;
+    struct rlock *l;
 
     *freed = 0;
     if (code != RLOCK_OK)
@@ -294,7 +294,7 @@ int rlock_force_release(struct rlock_client *c,
 {
     size_t freed = 0;
     int code = rlock_check_owner(c);
-    struct rlock_lock *l;
+    struct rlock *l;
 
     if (code != RLOCK_OK)
         return code;

@@ -35,7 +35,7 @@ static int64_t time_for_a_try(const struct rlock_renewer *r, int64_t now_ms)
 
 static void add_part(struct rlock_renewer *r, struct rlock_heap *h)
 {
-    struct rlock_lock *l = rlock_heap_take(h, 0);
+    struct rlock *l = rlock_heap_take(h, 0);
 
     l->renewal.place = RLOCK_CALLED;
     r->parts[r->kept.n++] = (struct rlock_part){
@@ -43,7 +43,7 @@ static void add_part(struct rlock_renewer *r, struct rlock_heap *h)
     r->kept.keys += l->granted;
 }
 
-static bool has_room(const struct rlock_renewer *r, const struct rlock_lock *l)
+static bool has_room(const struct rlock_renewer *r, const struct rlock *l)
 {
     return r->kept.keys + l->granted <= RLOCK_KEYS_MAX;
 }
@@ -63,7 +63,7 @@ static void collect(struct rlock_renewer *r, int64_t now_ms, int64_t ms, bool is
         add_part(r, &r->urgent);
     }
     while (r->waiting.n > 0 && !is_short) {
-        const struct rlock_lock *l = r->waiting.entries[0].l;
+        const struct rlock *l = r->waiting.entries[0].l;
 
         if (!has_room(r, l) || !rlock_may_renew(l, now_ms) ||
             l->renewal.due_ms - now_ms > rlock_renew_interval(r, l) / 2)
@@ -75,7 +75,7 @@ static void collect(struct rlock_renewer *r, int64_t now_ms, int64_t ms, bool is
 /* A lock that was forgotten meanwhile is neither extended nor lost. */
 static void settle(struct rlock_renewer *r, const struct rlock_part *part)
 {
-    struct rlock_lock *l = part->l;
+    struct rlock *l = part->l;
     int64_t have_ms = l->deadline_ms;
     int64_t pause_ms =
         rlock_most(rlock_least(l->lease_ms / 20, PAUSE_MOST_MS), PAUSE_LEAST_MS);

@@ -12,7 +12,7 @@
 struct rlock_heap {
     struct rlock_timed {
         int64_t when_ms; /* a copy, since others may change the time of the lock */
-        struct rlock_lock *l;
+        struct rlock *l;
     } * entries;
 
     size_t n;
@@ -32,8 +32,8 @@ struct rlock_renewer {
     size_t lock_ct, room;      /* locks in it, and for which the heaps have room */
     struct rlock_heap waiting; /* by the time at which something is to be done */
     struct rlock_heap urgent;  /* due, by the time at which they count as lost */
-    struct rlock_lock *untold, **last_untold;
-    const struct rlock_lock *told; /* its on_lost runs; NULL: none */
+    struct rlock *untold, **last_untold;
+    const struct rlock *told; /* its on_lost runs; NULL: none */
     pthread_t told_by;
     int64_t asleep_until_ms; /* 0: awake */
     bool closing;
@@ -58,18 +58,18 @@ int64_t rlock_renew_next(const struct rlock_renewer *r);
 /* Of a renewer without a thread, without the mutex: a step, and the losses. Returns the
  * time at which the next has something to do. */
 int64_t rlock_renew_run(struct rlock_renewer *r);
-int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock_lock *l);
+int64_t rlock_renew_interval(const struct rlock_renewer *r, const struct rlock *l);
 /* Finds losses, and the locks that are due, which are urgent from then on. */
 void rlock_find_due(struct rlock_renewer *r, int64_t now_ms);
-bool rlock_may_renew(const struct rlock_lock *l, int64_t now_ms);
-void rlock_lose(struct rlock_renewer *r, struct rlock_lock *l, int code);
-void rlock_leave_renewer(struct rlock_renewer *r, struct rlock_lock *l);
+bool rlock_may_renew(const struct rlock *l, int64_t now_ms);
+void rlock_lose(struct rlock_renewer *r, struct rlock *l, int code);
+void rlock_leave_renewer(struct rlock_renewer *r, struct rlock *l);
 /* Puts a lock into the heaps. rlock_renew_end takes all out. */
-void rlock_renew_put(struct rlock_renewer *r, struct rlock_lock *l);
+void rlock_renew_put(struct rlock_renewer *r, struct rlock *l);
 void rlock_renew_end(struct rlock_renewer *r);
 /* Room for one more lock; false: out of memory. */
 bool rlock_heap_room(struct rlock_renewer *r);
-void rlock_heap_put(struct rlock_heap *h, struct rlock_lock *l, int64_t when_ms);
-struct rlock_lock *rlock_heap_take(struct rlock_heap *h, size_t at);
+void rlock_heap_put(struct rlock_heap *h, struct rlock *l, int64_t when_ms);
+struct rlock *rlock_heap_take(struct rlock_heap *h, size_t at);
 
 #endif

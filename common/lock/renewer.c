@@ -16,7 +16,7 @@ static bool is_ours(const struct rlock_renewer *r)
 
 /* ---- the calls of a holder ---- */
 
-static int refusal(const struct rlock_renewer *r, struct rlock_lock *l)
+static int refusal(const struct rlock_renewer *r, struct rlock *l)
 {
     int code = rlock_check_owner(l->client);
 
@@ -37,7 +37,7 @@ static int refusal(const struct rlock_renewer *r, struct rlock_lock *l)
 }
 
 int rlock_renew(struct rlock_renewer *r,
-                struct rlock_lock *l,
+                struct rlock *l,
                 uint32_t stall_ms,
                 uint32_t max_hold_ms)
 {
@@ -71,13 +71,13 @@ int rlock_renew(struct rlock_renewer *r,
     return has_room ? RLOCK_OK : rlock_fail_as(l->client, RLOCK_E_NOMEM);
 }
 
-void rlock_renew_stop(struct rlock_renewer *r, struct rlock_lock *l)
+void rlock_renew_stop(struct rlock_renewer *r, struct rlock *l)
 {
     if (l->renewal.renewer == r)
         rlock_renew_forget(l);
 }
 
-void rlock_progress(struct rlock_lock *l)
+void rlock_progress(struct rlock *l)
 {
     l->progress_ms = rlock_now_ms();
 }

@@ -44,7 +44,7 @@ void rlock_put_window(struct rlock_round *r, struct rlock_node *node)
 }
 
 struct rlock_round rlock_round_of(struct rlock_client *c,
-                                  const struct rlock_lock *l,
+                                  const struct rlock *l,
                                   enum lua_id script,
                                   int64_t limit_ms,
                                   void (*fill)(struct rlock_round *r,

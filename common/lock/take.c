@@ -4,7 +4,7 @@
 
 #include "common/lock/operation.h"
 
-void rlock_note_grants(struct rlock_lock *l)
+void rlock_note_grants(struct rlock *l)
 {
     for (size_t i = 0; i < l->n; i++) {
         l->slots[i].held = l->slots[i].code == RLOCK_OK;
@@ -12,7 +12,7 @@ void rlock_note_grants(struct rlock_lock *l)
     }
 }
 
-void rlock_drop_grants(struct rlock_lock *l)
+void rlock_drop_grants(struct rlock *l)
 {
     for (size_t i = 0; i < l->n; i++) {
         l->slots[i].held = false;
@@ -23,7 +23,7 @@ void rlock_drop_grants(struct rlock_lock *l)
     l->released = l->releasing = false;
 }
 
-int rlock_prepare(struct rlock_lock *l, const struct rlock_key *keys, size_t n)
+int rlock_prepare(struct rlock *l, const struct rlock_key *keys, size_t n)
 {
     int code;
 
@@ -37,7 +37,7 @@ int rlock_prepare(struct rlock_lock *l, const struct rlock_key *keys, size_t n)
     return code;
 }
 
-int rlock_prepare_again(struct rlock_lock *l)
+int rlock_prepare_again(struct rlock *l)
 {
     size_t n = l->n;
 
@@ -99,7 +99,7 @@ static int read_wait(struct rlock_taking *t, int code)
  * stays. */
 static bool begin_giving_back(struct rlock_taking *t)
 {
-    struct rlock_lock *l = t->l;
+    struct rlock *l = t->l;
 
     if (l->granted > 0 && t->code >= 0 && rlock_now_ms() >= l->deadline_ms)
         t->code = rlock_fail(l->client, RLOCK_E_UNAVAILABLE,

@@ -109,7 +109,7 @@ bool rlock_is_half_done(int code)
 static int conclude(struct rlock_vote *v, unsigned asked)
 {
     struct rlock_client *c = v->round.c;
-    struct rlock_lock *l = v->take.s->l;
+    struct rlock *l = v->take.s->l;
     size_t granted = 0;
     int code;
 
@@ -260,7 +260,7 @@ static bool begin_next(struct rlock_vote *v, int code)
 /* Fewer permits than are wanted are no use. */
 static int give_back_permits(const struct rlock_vote *v)
 {
-    struct rlock_lock *l = v->l;
+    struct rlock *l = v->l;
     size_t n = 0;
 
     for (size_t i = 0; i < l->n; i++) {

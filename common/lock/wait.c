@@ -110,7 +110,7 @@ static int64_t limit_of(const struct rlock_waiting *w)
 
 static int begin_attempt(struct rlock_waiting *w)
 {
-    struct rlock_lock *l = w->l;
+    struct rlock *l = w->l;
     int code = w->is_again ? rlock_prepare_again(l) : RLOCK_OK;
 
     if (code != RLOCK_OK)
@@ -194,7 +194,7 @@ static int go_on(struct rlock_waiting *w, int code)
 /* ---- the operation ---- */
 
 int rlock_waiting_begin(struct rlock_waiting *w,
-                        struct rlock_lock *l,
+                        struct rlock *l,
                         const struct rlock_key *keys,
                         size_t n,
                         enum rlock_mode mode,
@@ -270,7 +270,7 @@ void rlock_waiting_clear(struct rlock_waiting *w)
 
 /* ---- the blocking calls ---- */
 
-static int acquire(struct rlock_lock *l,
+static int acquire(struct rlock *l,
                    const struct rlock_key *keys,
                    size_t n,
                    enum rlock_mode mode,
@@ -296,7 +296,7 @@ static int acquire(struct rlock_lock *l,
     return rlock_leave(l->client, event);
 }
 
-int rlock_acquire(struct rlock_lock *l,
+int rlock_acquire(struct rlock *l,
                   const struct rlock_key *keys,
                   size_t n,
                   enum rlock_mode mode,
@@ -305,7 +305,7 @@ int rlock_acquire(struct rlock_lock *l,
     return acquire(l, keys, n, mode, lease_ms, 0, -1, RLOCK_BUSY);
 }
 
-int rlock_acquire_wait(struct rlock_lock *l,
+int rlock_acquire_wait(struct rlock *l,
                        const struct rlock_key *keys,
                        size_t n,
                        enum rlock_mode mode,
@@ -316,17 +316,14 @@ int rlock_acquire_wait(struct rlock_lock *l,
     return acquire(l, keys, n, mode, lease_ms, wait_ms, cancel_fd, RLOCK_TIMEOUT);
 }
 
-int rlock_try(struct rlock_lock *l, const char *name, uint32_t lease_ms)
+int rlock_try(struct rlock *l, const char *name, uint32_t lease_ms)
 {
     struct rlock_key key = {name, strlen(name)};
 
     return rlock_acquire(l, &key, 1, RLOCK_ALL, lease_ms);
 }
 
-int rlock_lock(struct rlock_lock *l,
-               const char *name,
-               uint32_t lease_ms,
-               uint32_t wait_ms)
+int rlock_lock(struct rlock *l, const char *name, uint32_t lease_ms, uint32_t wait_ms)
 {
     struct rlock_key key = {name, strlen(name)};
 

@@ -57,7 +57,7 @@ static int open_client(struct run *r, unsigned kind)
     return rlock_open(&r->client, &o, why, sizeof why);
 }
 
-static void on_lost(struct rlock_lock *l, int code, void *arg)
+static void on_lost(struct rlock *l, int code, void *arg)
 {
     struct run *r = arg;
 

@@ -10,7 +10,7 @@ enum { MANY_KEYS = RLOCK_KEYS_MAX, NOT_TOLD = 1000 };
 /* The client and the lock of one input. */
 struct run {
     struct rlock_client *client;
-    struct rlock_lock *lock;
+    struct rlock *lock;
     struct rlock_renewer *renewer; /* NULL: none */
     bool has_thread;
     bool is_loop; /* acquire, wait, extend and release are begun in a loop */

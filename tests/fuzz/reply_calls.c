@@ -29,7 +29,7 @@ static void check_code(int code, unsigned allowed)
         fuzz_found("the code is %d", code);
 }
 
-static void check_tokens(const struct rlock_lock *l)
+static void check_tokens(const struct rlock *l)
 {
     if (rlock_granted(l) > 0 && !is_token(rlock_token(l)))
         fuzz_found("the token is %" PRId64, rlock_token(l));
@@ -46,7 +46,7 @@ static void check_words(const char *words)
 }
 
 /* Nothing is held, and nobody is told that something was. */
-static void check_none(const struct rlock_lock *l)
+static void check_none(const struct rlock *l)
 {
     if (rlock_valid(l, 0) || rlock_granted(l) != 0 || rlock_token(l) != 0)
         fuzz_found("valid is %d, granted %zu, token %" PRId64, rlock_valid(l, 0),
@@ -76,7 +76,7 @@ static uint32_t lease(void)
 
 /* ---- in a loop ---- */
 
-static void note(struct rlock_lock *l, int code, void *arg)
+static void note(struct rlock *l, int code, void *arg)
 {
     struct run *r = arg;
 

@@ -72,7 +72,7 @@ need_libfuzzer() {
 
 # The texts that are embedded into the program.
 embed() { # name, prefix, folder, files as a list of cmake
-  cmake -DNAME="$1" -DPREFIX="$2" "-DROOT=$3" "-DFILES=$4" "-DOUT=$DIR" -P "$ROOT/sql/embed.cmake"
+  cmake -DNAME="$1" -DPREFIX="$2" "-DROOT=$3" "-DFILES=$4" "-DOUT=$DIR" -P "$ROOT/cmake/embed_texts.cmake"
 }
 
 compile() { # folder, files...

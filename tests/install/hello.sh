@@ -21,13 +21,13 @@ die() {
   exit 1
 }
 
-# ---- the program: the same in the header, on the man page and on the page of the library ----
+# ---- the program: the same in the header, on the man page and on the front page of the library ----
 cut_from() { # file, how a line of it begins
   sed -n "s/^$2//; /^#include <ledgerlock\/lock.h>\$/,/^}\$/p" "$root/$1"
 }
 cut_from common/lock/lock.h ' \*     ' >"$work/hello.c"
 cut_from docs/man/ledgerlock-lock.3 '' | sed 's/\\e/\\/g' | cmp - "$work/hello.c" || die "the man page has another program"
-cut_from docs/locks.md '' | cmp - "$work/hello.c" || die "docs/locks.md has another program"
+cut_from common/lock/README.md '' | sed '/^}$/q' | cmp - "$work/hello.c" || die "common/lock/README.md has another program"
 lines=$(wc -l <"$work/hello.c")
 [ "$lines" -ge 8 ] && [ "$lines" -le 10 ] || die "the program has $lines lines"
 

@@ -25,7 +25,7 @@ struct fixture {
     char prefix[72]; /* of this test's keys in the shared Redis: locks.prefix */
 };
 
-/* Exits with 77 when there are no servers: whatever opens one begins with it. */
+/* Exits with 77 when there are no servers: whatever opens a database begins with it. */
 void fixture_need_servers(void);
 
 /* Creates an empty database owned by ledgerlock_owner, and a key prefix. */

@@ -1,4 +1,4 @@
-/* fixture: databases, each of its own, by libpq. */
+/* fixture: databases, each of its own, by libpq; and what only the program needs. */
 #include <libpq-fe.h>
 #include <sys/stat.h>
 
@@ -225,4 +225,9 @@ void fixture_unguard(const struct fixture *f)
         " tgisinternal AND tgparentid = 0 AND tgrelid::regclass::text LIKE"
         " 'ledgerlock.%' LOOP EXECUTE format('DROP TRIGGER %I ON %s', c.tgname, c.tab);"
         " END LOOP; END $$");
+}
+
+void fixture_preload_calls(void)
+{
+    fixture_env("LD_PRELOAD", CALL_SHIM);
 }

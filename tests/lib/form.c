@@ -12,22 +12,19 @@
 #define WRAP(name) __wrap_rlock_##name
 
 #define ACQUIRE                                                                        \
-    struct rlock_lock *l, const struct rlock_key *keys, size_t n,                      \
-        enum rlock_mode mode, uint32_t lease_ms
+    struct rlock *l, const struct rlock_key *keys, size_t n, enum rlock_mode mode,     \
+        uint32_t lease_ms
 
 int REAL(acquire)(ACQUIRE);
 int WRAP(acquire)(ACQUIRE);
 int REAL(acquire_wait)(ACQUIRE, uint32_t wait_ms, int cancel_fd);
 int WRAP(acquire_wait)(ACQUIRE, uint32_t wait_ms, int cancel_fd);
-int WRAP(try)(struct rlock_lock *l, const char *name, uint32_t lease_ms);
-int WRAP(lock)(struct rlock_lock *l,
-               const char *name,
-               uint32_t lease_ms,
-               uint32_t wait_ms);
-int REAL(extend)(struct rlock_lock *l, uint32_t lease_ms);
-int WRAP(extend)(struct rlock_lock *l, uint32_t lease_ms);
-int REAL(release)(struct rlock_lock *l);
-int WRAP(release)(struct rlock_lock *l);
+int WRAP(try)(struct rlock *l, const char *name, uint32_t lease_ms);
+int WRAP(lock)(struct rlock *l, const char *name, uint32_t lease_ms, uint32_t wait_ms);
+int REAL(extend)(struct rlock *l, uint32_t lease_ms);
+int WRAP(extend)(struct rlock *l, uint32_t lease_ms);
+int REAL(release)(struct rlock *l);
+int WRAP(release)(struct rlock *l);
 
 struct outcome {
     bool is_told;
@@ -41,7 +38,7 @@ static bool form_is_loop(void)
     return form != NULL && strcmp(form, "loop") == 0;
 }
 
-static void note(struct rlock_lock *l, int code, void *arg)
+static void note(struct rlock *l, int code, void *arg)
 {
     struct outcome *o = arg;
 
@@ -50,7 +47,7 @@ static void note(struct rlock_lock *l, int code, void *arg)
     *o = (struct outcome){true, code};
 }
 
-static int run(struct rlock_lock *l, const struct outcome *o, int began, int cancel_fd)
+static int run(struct rlock *l, const struct outcome *o, int began, int cancel_fd)
 {
     struct rlock_client *c = l->client;
     struct pollfd fds[] = {{.fd = rlock_loop_fd(c), .events = POLLIN},
@@ -90,24 +87,21 @@ int WRAP(acquire_wait)(ACQUIRE, uint32_t wait_ms, int cancel_fd)
     return run(l, &o, code, cancel_fd);
 }
 
-int WRAP(try)(struct rlock_lock *l, const char *name, uint32_t lease_ms)
+int WRAP(try)(struct rlock *l, const char *name, uint32_t lease_ms)
 {
     struct rlock_key key = {name, strlen(name)};
 
     return WRAP(acquire)(l, &key, 1, RLOCK_ALL, lease_ms);
 }
 
-int WRAP(lock)(struct rlock_lock *l,
-               const char *name,
-               uint32_t lease_ms,
-               uint32_t wait_ms)
+int WRAP(lock)(struct rlock *l, const char *name, uint32_t lease_ms, uint32_t wait_ms)
 {
     struct rlock_key key = {name, strlen(name)};
 
     return WRAP(acquire_wait)(l, &key, 1, RLOCK_ALL, lease_ms, wait_ms, -1);
 }
 
-int WRAP(extend)(struct rlock_lock *l, uint32_t lease_ms)
+int WRAP(extend)(struct rlock *l, uint32_t lease_ms)
 {
     struct outcome o = {0};
 
@@ -116,7 +110,7 @@ int WRAP(extend)(struct rlock_lock *l, uint32_t lease_ms)
     return run(l, &o, rlock_begin_extend(l, lease_ms, note, &o), -1);
 }
 
-int WRAP(release)(struct rlock_lock *l)
+int WRAP(release)(struct rlock *l)
 {
     struct outcome o = {0};
 

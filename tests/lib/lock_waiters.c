@@ -34,7 +34,7 @@ static void *wait_in_thread(void *arg)
                               .reply_ms = w->reply_ms};
     struct rlock_key key = {"one", 3};
     struct rlock_client *c;
-    struct rlock_lock *l;
+    struct rlock *l;
 
     w->code = rlock_open(&c, &o, NULL, 0);
     if (w->code != RLOCK_OK)

@@ -47,19 +47,19 @@ void lock_drop_client(struct rlock_client **c)
 }
 
 /* Locks that a test holds end with its server. */
-static void drop(struct rlock_lock *l)
+static void drop(struct rlock *l)
 {
     if (l != NULL)
         rlock_abandon(l);
     rlock_free(l);
 }
 
-void lock_drop_lock(struct rlock_lock **l)
+void lock_drop_lock(struct rlock **l)
 {
     drop(*l);
 }
 
-void lock_drop_lone(struct rlock_lock **l)
+void lock_drop_lone(struct rlock **l)
 {
     struct rlock_client *c = *l != NULL ? (*l)->client : NULL;
 
@@ -128,7 +128,7 @@ int lock_force_any(struct rlock_client *c, const char *name)
     return code == RLOCK_OK ? lock_force(c, &h) : code;
 }
 
-int lock_wait_in_vain(struct rlock_lock *l,
+int lock_wait_in_vain(struct rlock *l,
                       const struct rlock_key *keys,
                       size_t n,
                       uint32_t lease_ms,

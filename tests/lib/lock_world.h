@@ -17,7 +17,7 @@ extern struct fixture_redis lock_server;
 
 struct lock_world {
     struct rlock_client *a, *b;
-    struct rlock_lock *la, *lb;
+    struct rlock *la, *lb;
     redisContext *raw;
 };
 
@@ -31,13 +31,13 @@ extern const struct test_group lock_group;
 
 /* Clients, locks, connections and servers that are closed at the end of their block. */
 void lock_drop_client(struct rlock_client **c);
-void lock_drop_lock(struct rlock_lock **l);
-void lock_drop_lone(struct rlock_lock **l);
+void lock_drop_lock(struct rlock **l);
+void lock_drop_lone(struct rlock **l);
 void lock_drop_renewer(struct rlock_renewer **r);
 void lock_drop_connection(redisContext **raw);
 #define CLIENT OWNED(lock_drop_client) struct rlock_client
-#define LOCK OWNED(lock_drop_lock) struct rlock_lock
-#define LONE OWNED(lock_drop_lone) struct rlock_lock /* and its client */
+#define LOCK OWNED(lock_drop_lock) struct rlock
+#define LONE OWNED(lock_drop_lone) struct rlock /* and its client */
 #define RENEWER OWNED(lock_drop_renewer) struct rlock_renewer
 #define CONTEXT OWNED(lock_drop_connection) redisContext
 #define FAKE OWNED(fake_redis_close) struct fake_redis
@@ -104,7 +104,7 @@ int lock_force_any(struct rlock_client *c, const char *name);
 
 /* rlock_acquire_wait of keys that somebody holds. On a busy machine the answer to its
  * last attempt may come too late, which is a fault; then it waits once more. */
-int lock_wait_in_vain(struct rlock_lock *l,
+int lock_wait_in_vain(struct rlock *l,
                       const struct rlock_key *keys,
                       size_t n,
                       uint32_t lease_ms,

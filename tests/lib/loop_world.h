@@ -16,7 +16,7 @@ static inline struct loop loop_of(const char *who)
     return (struct loop){.c = play_client(who)};
 }
 
-static inline void on_done(struct rlock_lock *l, int code, void *arg)
+static inline void on_done(struct rlock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
@@ -25,7 +25,7 @@ static inline void on_done(struct rlock_lock *l, int code, void *arg)
     loop->code = code;
 }
 
-static inline void free_lock(struct rlock_lock *l, int code, void *arg)
+static inline void free_lock(struct rlock *l, int code, void *arg)
 {
     on_done(l, code, arg);
     rlock_free(l);
@@ -56,10 +56,8 @@ static inline void loop_step(const struct loop *loop, int ms)
     } while (0)
 
 /* Begins to take one key: wait_ms 0: a try. */
-static inline int loop_acquire(struct loop *loop,
-                               struct rlock_lock *l,
-                               const char *name,
-                               uint32_t wait_ms)
+static inline int
+loop_acquire(struct loop *loop, struct rlock *l, const char *name, uint32_t wait_ms)
 {
     const struct rlock_key key = {name, strlen(name)};
 
@@ -68,7 +66,7 @@ static inline int loop_acquire(struct loop *loop,
 }
 
 /* Takes it. */
-static inline void loop_take(struct loop *loop, struct rlock_lock *l, const char *name)
+static inline void loop_take(struct loop *loop, struct rlock *l, const char *name)
 {
     int told = loop->told;
 

@@ -124,7 +124,7 @@ void play_off(struct quorum_world *w);
 #define PLAYED OWNED(play_off) struct quorum_world
 
 /* The lock and the client that the steps call so. */
-struct rlock_lock *play_lock(const char *who);
+struct rlock *play_lock(const char *who);
 struct rlock_client *play_client(const char *who);
 
 /* From here on the steps call a client of these options so, and its locks. */

@@ -10,7 +10,7 @@ enum { TRIES = 20, TOLD_EARLY_MS = 1000, SLOW_MS = 10000 };
 /* A step that is a call: who makes it, over which lock. */
 struct call {
     struct play_actor *a;
-    struct rlock_lock *l;
+    struct rlock *l;
     const struct play_step *s;
 };
 

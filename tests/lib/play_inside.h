@@ -73,7 +73,7 @@ struct play_keys {
 /* A letter: a client with its locks. */
 struct play_actor {
     struct rlock_client *c;
-    struct rlock_lock *l[PLAY_LOCKS];
+    struct rlock *l[PLAY_LOCKS];
     char nonce[PLAY_LOCKS][RLOCK_NONCE_SIZE];
     uint32_t limit_ms, connect_ms, replicas;
     struct rlock_renewer *r;

@@ -109,7 +109,7 @@ void play_open(const char *who, struct rlock_options o)
     *a = (struct play_actor){.c = lock_open(&o)};
 }
 
-struct rlock_lock *play_lock(const char *who)
+struct rlock *play_lock(const char *who)
 {
     struct play_actor *a = play_actor_of(who);
     size_t i = who[1] == '\0' ? 0 : (size_t)(who[1] - '1');

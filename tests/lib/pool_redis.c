@@ -1,8 +1,8 @@
 /* pool_redis: commands to the Redis of a pool, by hiredis. */
 #include <hiredis/hiredis.h>
 
+#include "tests/lib/pool_world.h"
 #include "tests/lib/secrets.h"
-#include "tests/lib/world.h"
 
 static void to_text(const redisReply *r, char *reply, size_t size)
 {
@@ -61,36 +61,4 @@ void pool_redis(const char *url, char *reply, size_t size, const char *command)
 
     to_text(r, reply, size);
     freeReplyObject(r);
-}
-
-static redisReply *lock_names(void)
-{
-    char command[128];
-    redisReply *names;
-
-    (void)snprintf(command, sizeof command, "KEYS %s[us]*", world.f.prefix);
-    names = ask_redis(world.f.redis_url, command);
-    assert_int_equal(names->type, REDIS_REPLY_ARRAY);
-    return names;
-}
-
-int64_t pool_lock_keys(void)
-{
-    redisReply *names = lock_names();
-    int64_t n = (int64_t)names->elements;
-
-    freeReplyObject(names);
-    return n;
-}
-
-bool pool_lock_name(char *name, size_t size)
-{
-    redisReply *names = lock_names();
-    bool is_there = names->elements > 0;
-
-    if (is_there)
-        (void)snprintf(name, size, "%s",
-                       names->element[0]->str + strlen(world.f.prefix));
-    freeReplyObject(names);
-    return is_there;
 }

@@ -110,7 +110,7 @@ void quorum_wait_copies(struct quorum_world *w, const char *name, size_t n)
                   w->prefix, name, quorum_copies(w, name), n);
 }
 
-void quorum_take(struct rlock_lock *l, const char *name, uint32_t lease_ms)
+void quorum_take(struct rlock *l, const char *name, uint32_t lease_ms)
 {
     int code;
 
@@ -121,7 +121,7 @@ void quorum_take(struct rlock_lock *l, const char *name, uint32_t lease_ms)
 /* A node that is a little slower than a majority is not waited for, and may miss one.
  */
 void quorum_take_everywhere(struct quorum_world *w,
-                            struct rlock_lock *l,
+                            struct rlock *l,
                             const char *name,
                             uint32_t lease_ms)
 {

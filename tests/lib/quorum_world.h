@@ -61,11 +61,11 @@ size_t quorum_copies(struct quorum_world *w, const char *name);
 void quorum_wait_copies(struct quorum_world *w, const char *name, size_t n);
 
 /* Tries until the lock is granted; fails after two minutes. */
-void quorum_take(struct rlock_lock *l, const char *name, uint32_t lease_ms);
+void quorum_take(struct rlock *l, const char *name, uint32_t lease_ms);
 
 /* The same until all nodes have granted it. */
 void quorum_take_everywhere(struct quorum_world *w,
-                            struct rlock_lock *l,
+                            struct rlock *l,
                             const char *name,
                             uint32_t lease_ms);
 

@@ -1,7 +1,7 @@
 /* renew_world: renewers, and many locks of one. */
 #include "tests/lib/renew_world.h"
 
-void note_loss(struct rlock_lock *l, int code, void *arg)
+void note_loss(struct rlock *l, int code, void *arg)
 {
     struct told *t = arg;
     int64_t left = l->deadline_ms - rlock_now_ms();
@@ -79,7 +79,7 @@ int renew_now(struct rlock_renewer *r)
 
 void hold_many(struct rlock_client *c,
                struct rlock_renewer *r,
-               struct rlock_lock **locks,
+               struct rlock **locks,
                size_t n,
                uint32_t lease_ms)
 {
@@ -93,7 +93,7 @@ void hold_many(struct rlock_client *c,
     }
 }
 
-void free_many(struct rlock_lock **locks, size_t n)
+void free_many(struct rlock **locks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         lock_drop_lock(&locks[i]);

@@ -13,11 +13,11 @@
 struct told {
     atomic_int times, code;
     _Atomic int64_t least_left_ms; /* until the local deadline, when it was told */
-    _Atomic(struct rlock_lock *) last;
+    _Atomic(struct rlock *) last;
 };
 
 /* The callback of such renewers; arg is the struct told. */
-void note_loss(struct rlock_lock *l, int code, void *arg);
+void note_loss(struct rlock *l, int code, void *arg);
 
 struct rlock_renewer *
 open_renewer(struct rlock_client *c, struct told *t, uint32_t interval_ms);
@@ -35,10 +35,10 @@ int64_t renew_due(struct rlock_renewer *r);
 /* n locks of client c over keys "NAME:0" and so on, held and renewed. */
 void hold_many(struct rlock_client *c,
                struct rlock_renewer *r,
-               struct rlock_lock **locks,
+               struct rlock **locks,
                size_t n,
                uint32_t lease_ms);
 
-void free_many(struct rlock_lock **locks, size_t n);
+void free_many(struct rlock **locks, size_t n);
 
 #endif

@@ -13,7 +13,7 @@
  * and each key has its answer. */
 PLAY_CASE(play_on_one, batch_any)
 {
-    struct rlock_lock *l = play_lock("p"), *of_b = play_lock("b");
+    struct rlock *l = play_lock("p"), *of_b = play_lock("b");
     unsigned trips;
     int64_t before;
 
@@ -71,7 +71,7 @@ static void shuffle(size_t *order, size_t n)
 
 /* Asks for all keys at once, then waits for them. */
 static int
-take_all(struct shared *s, struct rlock_lock *l, const struct rlock_key *keys, size_t n)
+take_all(struct shared *s, struct rlock *l, const struct rlock_key *keys, size_t n)
 {
     int code = rlock_acquire(l, keys, n, RLOCK_ALL, 60000);
 
@@ -84,7 +84,7 @@ take_all(struct shared *s, struct rlock_lock *l, const struct rlock_key *keys, s
 static int take_batches(int i, void *shared)
 {
     struct shared *s = shared;
-    struct rlock_lock *l = rlock_new(lock_client(lock_server.url, 0));
+    struct rlock *l = rlock_new(lock_client(lock_server.url, 0));
     const struct rlock_key *all = lock_keys(UNIVERSE, 1);
     struct rlock_key keys[BATCH];
     size_t order[UNIVERSE];

@@ -14,7 +14,7 @@ CLUSTER_FRESH(lock_is_kept_when_the_primary_hands_over)
 CLUSTER_FRESH(tokens_rise_while_the_primary_hands_over)
 {
     const struct rlock_key key = {"k", 1};
-    struct rlock_lock *l;
+    struct rlock *l;
     size_t replica = play_cluster.owner + CLUSTER_PRIMARIES;
     int granted = 0, more = 200;
     int64_t last;

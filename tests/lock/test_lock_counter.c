@@ -59,7 +59,7 @@ static bool read_and_write(PGconn *pg, int k)
     return ok;
 }
 
-static bool locked_round(struct run *r, struct rlock_lock *l, PGconn *pg, int k)
+static bool locked_round(struct run *r, struct rlock *l, PGconn *pg, int k)
 {
     char name[16];
     struct rlock_key key = {name, (size_t)snprintf(name, sizeof name, "counter:%d", k)};

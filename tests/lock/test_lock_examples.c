@@ -63,6 +63,7 @@ static pid_t start(const char *program, const char *a, const char *b)
     if (pid == 0) {
         int fd = open(out, O_WRONLY | O_CREAT | O_APPEND, 0600);
 
+        (void)setenv("REDIS_URL", a, 1); /* of the recipes; the others are told */
         (void)dup2(fd, STDOUT_FILENO);
         (void)dup2(fd, STDERR_FILENO);
         (void)execl(path, path, a, b, (char *)NULL);

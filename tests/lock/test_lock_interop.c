@@ -97,7 +97,7 @@ LOCK_CASE(lock_taken_over_from_us_by_python_is_not_released_by_us)
 static int count_ours(int id, void *arg)
 {
     const struct rlock_key key = {"counted", 7};
-    struct rlock_lock *l = rlock_new(lock_client(lock_server.url, 0));
+    struct rlock *l = rlock_new(lock_client(lock_server.url, 0));
     redisContext *raw = lock_raw_connection(lock_server.url);
 
     (void)arg;

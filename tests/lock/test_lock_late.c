@@ -11,7 +11,7 @@ static const struct {
     unsigned ms;
 } trips[] = {{"40_ms", 40}, {"50_ms", 50}, {"60_ms", 60}, {"80_ms", 80}};
 
-static int wait_for(struct rlock_lock *l, uint32_t wait_ms)
+static int wait_for(struct rlock *l, uint32_t wait_ms)
 {
     return rlock_acquire_wait(l, &one_key, 1, RLOCK_ALL, 60000, wait_ms, -1);
 }
@@ -55,7 +55,7 @@ PLAY_CASE(play_on_quorum, wait_of_zero_over_a_slow_quorum_is_a_try)
 /* The key was somebody's until shortly before the wait is over, or shortly after. */
 static void wait_to_the_end(struct quorum_world *w, unsigned trip_ms, unsigned held_ms)
 {
-    struct rlock_lock *l = play_lock("p");
+    struct rlock *l = play_lock("p");
     char step[32];
     int code;
 

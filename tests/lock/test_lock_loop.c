@@ -11,7 +11,7 @@ enum { LOCKS = 200 };
 PLAY_CASE(play_on_one, loop_works_many_locks_over_one_connection)
 {
     struct loop loop = loop_of("a");
-    struct rlock_lock *locks[LOCKS];
+    struct rlock *locks[LOCKS];
     int64_t last = 0;
     char name[24];
 
@@ -44,7 +44,7 @@ enum { OF_A_QUORUM = 50 };
 PLAY_CASE(play_on_quorum, loop_works_many_locks_of_a_quorum_side_by_side)
 {
     struct loop loop = loop_of("p");
-    struct rlock_lock *locks[OF_A_QUORUM];
+    struct rlock *locks[OF_A_QUORUM];
     char name[24];
 
     play("p everywhere; p take k; proxy delay 20");
@@ -104,7 +104,7 @@ PLAY_CASE(play_on_one, wrong_calls_are_refused_before_anything_is_sent)
 {
     const struct rlock_key key = {"k", 1};
     struct loop loop = loop_of("a");
-    struct rlock_lock *l = play_lock("a");
+    struct rlock *l = play_lock("a");
     int64_t left_ms;
 
     assert_int_equal(rlock_begin_extend(l, 60000, on_done, &loop), RLOCK_E_INVAL);
@@ -130,7 +130,7 @@ PLAY_CASE(play_on_one, wrong_calls_are_refused_before_anything_is_sent)
 PLAY_CASE(play_on_one, release_of_what_is_not_held_is_told_its_code)
 {
     struct loop loop = loop_of("a");
-    struct rlock_lock *l = play_lock("a");
+    struct rlock *l = play_lock("a");
 
     assert_int_equal(rlock_begin_release(l, on_done, &loop), RLOCK_OK);
     assert_int_equal(loop.told, 0); /* never inside the call */
@@ -145,7 +145,7 @@ PLAY_CASE(play_on_one, release_of_what_is_not_held_is_told_its_code)
     }
 }
 
-static void check_error(struct rlock_lock *l, int code, void *arg)
+static void check_error(struct rlock *l, int code, void *arg)
 {
     assert_string_equal(rlock_error(l->client), rlock_strerror(code));
     on_done(l, code, arg);
@@ -265,7 +265,7 @@ PLAY_CASE(play_on_one, cancelled_wait_is_told_by_the_next_step)
 
 /* ---- fork ---- */
 
-static int child_of_a_loop(struct rlock_client *c, struct rlock_lock *l)
+static int child_of_a_loop(struct rlock_client *c, struct rlock *l)
 {
     bool ok = rlock_loop_fd(c) == -1 && rlock_loop_step(c) == RLOCK_E_FORKED &&
               rlock_begin_release(l, on_done, NULL) == RLOCK_E_FORKED;

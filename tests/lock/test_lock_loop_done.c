@@ -3,7 +3,7 @@
  */
 #include "tests/lib/loop_world.h"
 
-static void close_client(struct rlock_lock *l, int code, void *arg)
+static void close_client(struct rlock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
@@ -12,7 +12,7 @@ static void close_client(struct rlock_lock *l, int code, void *arg)
     loop->c = NULL;
 }
 
-static void end_connection(struct rlock_lock *l, int code, void *arg)
+static void end_connection(struct rlock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
@@ -20,7 +20,7 @@ static void end_connection(struct rlock_lock *l, int code, void *arg)
     rlock_disconnect(loop->c);
 }
 
-static void step_again(struct rlock_lock *l, int code, void *arg)
+static void step_again(struct rlock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
@@ -28,13 +28,13 @@ static void step_again(struct rlock_lock *l, int code, void *arg)
     free_lock(l, code, arg);
 }
 
-static void release_it(struct rlock_lock *l, int code, void *arg)
+static void release_it(struct rlock *l, int code, void *arg)
 {
     assert_int_equal(code, RLOCK_OK);
     assert_int_equal(rlock_begin_release(l, free_lock, arg), RLOCK_OK);
 }
 
-static void release_it_blocking(struct rlock_lock *l, int code, void *arg)
+static void release_it_blocking(struct rlock *l, int code, void *arg)
 {
     assert_int_equal(rlock_release(l), RLOCK_OK);
     free_lock(l, code, arg);
@@ -54,7 +54,7 @@ CASE_ROWS_IN(lock_group, struct lock_world, done, ends)
 {
     const struct rlock_key key = {"k", 1};
     struct loop loop = {.c = lock_client(lock_server.url, 0)};
-    struct rlock_lock *l = rlock_new(loop.c);
+    struct rlock *l = rlock_new(loop.c);
 
     assert_int_equal(
         rlock_begin_acquire(l, &key, 1, RLOCK_ALL, PLAY_LEASE_MS, 0, row->done, &loop),
@@ -69,7 +69,7 @@ CASE_ROWS_IN(lock_group, struct lock_world, done, ends)
 PLAY_CASE(play_on_one, call_of_a_lock_that_is_freed_or_abandoned_is_not_told)
 {
     struct loop loop = loop_of("a");
-    struct rlock_lock *l = rlock_new(loop.c);
+    struct rlock *l = rlock_new(loop.c);
 
     play("a try first; a release"); /* the server knows the scripts */
     assert_int_equal(loop_acquire(&loop, l, "x", 0), RLOCK_OK);
@@ -93,7 +93,7 @@ PLAY_CASE(play_on_one, call_of_a_lock_that_is_freed_or_abandoned_is_not_told)
 LOCK_CASE(calls_of_a_closed_client_are_not_told)
 {
     struct loop loop = {.c = lock_client(lock_server.url, 0)};
-    struct rlock_lock *first = rlock_new(loop.c), *second = rlock_new(loop.c);
+    struct rlock *first = rlock_new(loop.c), *second = rlock_new(loop.c);
 
     loop_take(&loop, first, "k");
     assert_int_equal(rlock_begin_extend(first, 60000, on_done, &loop), RLOCK_OK);

@@ -36,7 +36,7 @@ PLAY_CASE(play_on_one, lock_leaves_a_renewal_under_way)
 {
     struct loop loop = loop_of("p");
     struct rlock_renewer *r;
-    struct rlock_lock *freed = rlock_new(loop.c);
+    struct rlock *freed = rlock_new(loop.c);
 
     play("p stepped; p take k; p2 take j; p renew; p2 renew");
     r = play_actor_of("p")->r;
@@ -54,7 +54,7 @@ PLAY_CASE(play_on_one, lock_leaves_a_renewal_under_way)
     assert_int_equal(r->lock_ct, 1);
 }
 
-static int close_all(struct rlock_renewer *r, struct rlock_lock *l)
+static int close_all(struct rlock_renewer *r, struct rlock *l)
 {
     struct rlock_client *c = l->client;
 
@@ -101,7 +101,7 @@ PLAY_CASE(play_on_one, loss_is_told_while_the_renewer_connects)
     play("proxy let");
 }
 
-static void lose(struct rlock_lock *l, int code, void *arg)
+static void lose(struct rlock *l, int code, void *arg)
 {
     struct loop *loop = arg;
 
@@ -115,7 +115,7 @@ PLAY_CASE(play_on_one, on_lost_may_begin_a_call)
     struct loop loop = loop_of("a");
     struct rlock_renew_options o = {
         .size = sizeof o, .no_thread = true, .on_lost = lose, .arg = &loop};
-    struct rlock_lock *l = rlock_new(loop.c);
+    struct rlock *l = rlock_new(loop.c);
     RENEWER *r;
 
     assert_int_equal(rlock_renewer_open(&r, loop.c, &o), RLOCK_OK);

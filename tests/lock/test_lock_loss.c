@@ -122,7 +122,7 @@ static int hold(int i, void *lease_ms)
 {
     struct rlock_renew_options o = {.size = sizeof o};
     struct rlock_client *c = lock_client(lock_server.url, 0);
-    struct rlock_lock *l = rlock_new(c);
+    struct rlock *l = rlock_new(c);
     struct rlock_renewer *r;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -171,7 +171,7 @@ LOCK_CASE(crash_releases_by_ttl)
 static int take_once(int i, void *arg)
 {
     const struct rlock_key key = {"user:1", 6};
-    struct rlock_lock *l = rlock_new(lock_client(lock_server.url, 0));
+    struct rlock *l = rlock_new(lock_client(lock_server.url, 0));
 
     (void)arg;
     if (rlock_acquire_wait(l, &key, 1, RLOCK_ALL, 60000, 300000, -1) != RLOCK_OK)

@@ -69,7 +69,7 @@ static const struct test_group namespaces = {.missing = lacks_namespaces,
  * renewed. */
 struct parent {
     struct rlock_client *c;
-    struct rlock_lock *l, *free;
+    struct rlock *l, *free;
     struct rlock_renewer *r;
 };
 

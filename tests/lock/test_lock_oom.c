@@ -41,7 +41,7 @@ enum { LEASE_MS = 20000, REPLY_MS = 10000, NAME = 32 };
  * key stays until the lease ends. */
 static char names[3][NAME];
 
-static int use_lock(struct rlock_client *c, struct rlock_lock *l)
+static int use_lock(struct rlock_client *c, struct rlock *l)
 {
     const struct rlock_key keys[] = {{names[0], strlen(names[0])},
                                      {names[1], strlen(names[1])},
@@ -60,7 +60,7 @@ static int use_lock(struct rlock_client *c, struct rlock_lock *l)
     return rlock_acquire_wait(l, keys, 2, RLOCK_ANY, LEASE_MS, 1000, -1);
 }
 
-static int use_renewer(struct rlock_client *c, struct rlock_lock *l)
+static int use_renewer(struct rlock_client *c, struct rlock *l)
 {
     struct rlock_renew_options o = {.size = sizeof o};
     struct rlock_renewer *r = NULL;
@@ -77,7 +77,7 @@ static int use_renewer(struct rlock_client *c, struct rlock_lock *l)
 static int live(const struct rlock_options *o)
 {
     struct rlock_client *c;
-    struct rlock_lock *l = NULL;
+    struct rlock *l = NULL;
     char why[160];
     int code = rlock_open(&c, o, why, sizeof why);
 

@@ -103,7 +103,7 @@ static void ignore(const struct rlock_held *held, void *arg)
     (void)arg;
 }
 
-static int use(struct rlock_client *c, struct rlock_lock *l)
+static int use(struct rlock_client *c, struct rlock *l)
 {
     const struct rlock_key *keys = lock_keys(KEYS, 1);
     int64_t ms;

@@ -32,7 +32,7 @@ enum { PERMITS = 3, HOLDERS = 8, USES = 40, TRIES = 50 };
 static const struct rlock_key permits[PERMITS] = {{"p1", 2}, {"p2", 2}, {"p3", 2}};
 
 /* The first permit that is held; -1: none, -2: not as many as that. */
-static int permit_of(const struct rlock_lock *l, size_t n)
+static int permit_of(const struct rlock *l, size_t n)
 {
     int which = -1;
 

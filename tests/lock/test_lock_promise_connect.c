@@ -54,7 +54,7 @@ static struct rlock_client *client_by_hand(rlock_connect_fn connect, void *arg)
 }
 
 /* As over a connection of the library's own: keys, waits, a renewer, an end. */
-static void use_by_hand(struct rlock_client *c, struct rlock_lock *other)
+static void use_by_hand(struct rlock_client *c, struct rlock *other)
 {
     LOCK *l = rlock_new(c);
     struct rlock_renewer *r;

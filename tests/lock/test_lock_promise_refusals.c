@@ -310,7 +310,7 @@ LOCK_CASE(lock_of_another_server_is_not_renewed)
 
 static atomic_int losses;
 
-static void release_and_free(struct rlock_lock *l, int code, void *arg)
+static void release_and_free(struct rlock *l, int code, void *arg)
 {
     (void)arg;
     if (code == RLOCK_LOST && rlock_release(l) == RLOCK_GONE)
@@ -322,7 +322,7 @@ static void release_and_free(struct rlock_lock *l, int code, void *arg)
 LOCK_CASE(loss_may_be_answered_by_releasing_and_freeing)
 {
     struct rlock_renew_options o = {.size = sizeof o, .on_lost = release_and_free};
-    struct rlock_lock *mine = rlock_new(w->a);
+    struct rlock *mine = rlock_new(w->a);
     RENEWER *r;
 
     losses = 0;

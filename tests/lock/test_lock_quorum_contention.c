@@ -35,7 +35,7 @@ static void hurt(struct quorum_world *w)
 }
 
 /* True where it was granted, with a token above the last one. */
-static bool take_above(struct rlock_lock *l, int64_t *last)
+static bool take_above(struct rlock *l, int64_t *last)
 {
     rlock_abandon(l);
     if (rlock_try(l, "k", 20 + (uint32_t)rand() % 20) != RLOCK_OK)
@@ -49,7 +49,7 @@ static bool take_above(struct rlock_lock *l, int64_t *last)
 /* Guarantee: Tokens of a quorum rise through random schedules and faults. */
 PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
 {
-    struct rlock_lock *locks[CLIENTS];
+    struct rlock *locks[CLIENTS];
     unsigned seed = (unsigned)getpid();
     int64_t last = quorum_ahead_us();
     int granted = 0;
@@ -61,7 +61,7 @@ PLAY_CASE(play_on_quorum, tokens_rise_through_faults)
         locks[i] = rlock_new(quorum_client(w, w->url, 0));
     }
     for (int step = 0; step < STEPS || granted < STEPS / 20; step++) {
-        struct rlock_lock *l = locks[rand() % CLIENTS];
+        struct rlock *l = locks[rand() % CLIENTS];
 
         assert_true(step < 100 * STEPS);
         if (rand() % 3 == 0)
@@ -90,13 +90,13 @@ struct tally {
 
 struct contest {
     const struct quorum_world *w;
-    int (*step)(struct rlock_lock *l, struct tally *t);
+    int (*step)(struct rlock *l, struct tally *t);
     struct tally t;
 };
 
 /* Leases that nobody outlives: 1 when somebody else holds it too, 2 when the token is
  * not above all before. */
-static int hold_alone(struct rlock_lock *l, struct tally *t)
+static int hold_alone(struct rlock *l, struct tally *t)
 {
     int code = rlock_try(l, "k", QUORUM_MAX_LEASE_MS);
 
@@ -118,7 +118,7 @@ static int hold_alone(struct rlock_lock *l, struct tally *t)
 
 /* Leases so short that many run out on the way, so that several may believe to hold it:
  * 2 when the token is not above every one that was out before it was asked for. */
-static int outlive(struct rlock_lock *l, struct tally *t)
+static int outlive(struct rlock *l, struct tally *t)
 {
     int64_t before = t->highest, highest = before;
     int code;
@@ -143,8 +143,7 @@ static int compete(int id, void *contest)
 {
     struct contest *c = contest;
     const struct tally *t = &c->t;
-    struct rlock_lock *l =
-        rlock_new(quorum_client(c->w, c->w->plain_url, QUORUM_REPLY_MS));
+    struct rlock *l = rlock_new(quorum_client(c->w, c->w->plain_url, QUORUM_REPLY_MS));
     int64_t end = quorum_now_ms() + LONGEST_MS;
     int code = 0;
 
@@ -157,7 +156,7 @@ static int compete(int id, void *contest)
 }
 
 static void run_processes(struct quorum_world *w,
-                          int (*step)(struct rlock_lock *l, struct tally *t))
+                          int (*step)(struct rlock *l, struct tally *t))
 {
     struct contest *c = crowd_memory(sizeof *c);
 

@@ -19,7 +19,7 @@ static const char *const names[] = {"k0", "k1", "k2", "k3"};
 static int64_t longest_round(const char *who, struct pace pace)
 {
     int64_t end = quorum_now_ms() + pace.for_ms, worst = 0;
-    struct rlock_lock *l = play_lock(who);
+    struct rlock *l = play_lock(who);
 
     for (int i = 0; quorum_now_ms() < end; i++) {
         int64_t before = quorum_now_ms(), took;
@@ -120,7 +120,7 @@ enum { MAX_LEASE_MS = 1000 };
 
 /* Tries until the lock is granted; until then there is no quorum and no key left, or
  * the key is busy where somebody holds it. */
-static void take_in_the_end(struct quorum_world *w, struct rlock_lock *l, bool is_held)
+static void take_in_the_end(struct quorum_world *w, struct rlock *l, bool is_held)
 {
     int64_t end = quorum_now_ms() + 60000;
     int code;
@@ -161,7 +161,7 @@ static const struct {
 CASE_ROWS(node_grants_after_the_longest_lease, restarts)
 {
     PLAYED w = {0};
-    struct rlock_lock *l = NULL;
+    struct rlock *l = NULL;
     int64_t began;
 
     play_on(&w, 3, row->max_lease_ms);

@@ -65,7 +65,7 @@ static struct {
     atomic_bool may_end, has_waited_in_vain;
 } slow;
 
-static void note_loss_slowly(struct rlock_lock *l, int code, void *arg)
+static void note_loss_slowly(struct rlock *l, int code, void *arg)
 {
     int64_t limit_ms = fixture_now_ms() + 20000;
 
@@ -152,7 +152,7 @@ PLAY_CASE(play_on_one, renew_500_locks)
 {
     enum { LOCKS = 500, LEASE = 60000 };
 
-    static struct rlock_lock *locks[LOCKS];
+    static struct rlock *locks[LOCKS];
     struct told told = {0};
     RENEWER *r = open_stepped(play_client("a"), &told, 0);
     pthread_t thread;

@@ -10,7 +10,7 @@
  */
 enum { RACE_ROUNDS = 2000, LOCKS = 100 };
 
-static struct rlock_lock *locks[LOCKS];
+static struct rlock *locks[LOCKS];
 
 static void spin_us(int us)
 {
@@ -25,7 +25,7 @@ static void spin_us(int us)
 
 /* Puts the very key back that was released, mark and all, so that a renewal that comes
  * after the release would lengthen it and be seen. */
-static void put_back(struct quorum_world *w, const struct rlock_lock *l, int ttl_ms)
+static void put_back(struct quorum_world *w, const struct rlock *l, int ttl_ms)
 {
     redisReply *reply = redisCommand(w->raw[0], "SET %srace %s%lld PX %d", w->prefix,
                                      l->mark, (long long)l->token, ttl_ms);
@@ -61,7 +61,7 @@ PLAY_CASE(play_on_one, renew_vs_release_race)
     int rounds = wanted != NULL ? atoi(wanted) : RACE_ROUNDS;
     struct told told = {0};
     RENEWER *r = open_renewer(play_client("a"), &told, 1);
-    struct rlock_lock *l = play_lock("a");
+    struct rlock *l = play_lock("a");
 
     for (int i = 0; i < rounds || figures_of(r).renewals <= (uint64_t)rounds / 5; i++) {
         assert_true(i < 5 * rounds);

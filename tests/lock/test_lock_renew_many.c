@@ -11,7 +11,7 @@ enum { FEW = 2000, MANY = 10 * FEW, MOST_TIMES = 30, LEASE_MS = 60000, REPEATS =
 /* The same work. */
 enum { MOST_OF_THE_SAME = 4 };
 
-static struct rlock_lock *locks[MANY];
+static struct rlock *locks[MANY];
 
 static int64_t thread_us(void)
 {

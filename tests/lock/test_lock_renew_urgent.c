@@ -8,7 +8,7 @@ enum { LOCKS = 20, SEEN_TWICE = 2, LEASE_MS = 20000, SLOW_MS = 130 };
 
 /* A lock, and how often it was seen to be renewed: its time left grew. */
 static struct watched {
-    struct rlock_lock *l;
+    struct rlock *l;
     int64_t left_ms;
     int times;
 } all[LOCKS];
@@ -106,7 +106,7 @@ static struct {
     atomic_bool may_end, has_waited_in_vain;
 } slow;
 
-static void take_time(struct rlock_lock *l, int code, void *arg)
+static void take_time(struct rlock *l, int code, void *arg)
 {
     (void)l;
     (void)code;

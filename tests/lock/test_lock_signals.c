@@ -99,7 +99,7 @@ static bool is_all_refused(struct lock_world *w)
 static int be_child(struct lock_world *w, int i)
 {
     struct rlock_client *own;
-    struct rlock_lock *l;
+    struct rlock *l;
     char name[32];
 
     if (!is_all_refused(w))

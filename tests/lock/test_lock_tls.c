@@ -71,7 +71,7 @@ enum { MANY = RLOCK_KEYS_MAX, DIGITS = 190 };
 TLS_CASE(large_batches_over_tls)
 {
     const struct rlock_key *keys = lock_keys(MANY, DIGITS);
-    struct rlock_lock *l;
+    struct rlock *l;
 
     open_at("a", "localhost", tls_port, tls_ca);
     l = play_lock("a");

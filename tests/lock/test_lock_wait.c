@@ -7,7 +7,7 @@
 
 static const struct rlock_key one_key = {"one", 3};
 
-static int take_one(struct rlock_lock *l, unsigned wait_ms)
+static int take_one(struct rlock *l, unsigned wait_ms)
 {
     return rlock_acquire_wait(l, &one_key, 1, RLOCK_ALL, 60000, wait_ms, -1);
 }
@@ -119,7 +119,7 @@ static void *cancel_soon(void *cancel)
 
 /* Waits twice for the key that somebody holds: the second is cancelled at once, since
  * the descriptor is readable still. */
-static void cancel_a_wait(struct rlock_lock *l, struct proxy *proxy)
+static void cancel_a_wait(struct rlock *l, struct proxy *proxy)
 {
     struct cancel cancel = {.proxy = proxy};
     pthread_t thread;

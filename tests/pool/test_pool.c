@@ -68,10 +68,10 @@ CASE_ROWS(pool_finishes_its_batches_and_exits_0_after, signals)
  */
 CASE(pool_with_much_to_do_hears_a_signal)
 {
-    static const struct pool_work endless = {
+    static const struct pool_work vast = {
         .users = 200, .periods = 400, .orders = 60, .units = 40};
 
-    pool_work_put(&endless);
+    pool_work_put(&vast);
     pool_start("run -w 4 --batch 1 --now %s", pool_work_now());
     pool_work_wait(100);
     (void)kill(world.pool.pid, SIGTERM);

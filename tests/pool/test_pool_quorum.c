@@ -190,7 +190,7 @@ CASE_ROWS(pool_on_five_servers_is_exact_though, faults_of_five, .open = open_mor
 /* Taken until it is on all servers, which do not begin to grant at the same moment,
  * with the same token: a server that grants when a majority has done so makes its own.
  */
-static void hold_everywhere(struct rlock_lock *l)
+static void hold_everywhere(struct rlock *l)
 {
     const struct rlock_key key = {"user:42", strlen("user:42")};
     int64_t until_ms = fixture_now_ms() + POOL_WAIT_MS;
@@ -215,7 +215,7 @@ CASE(lock_on_a_quorum_is_listed_once_and_released_everywhere)
                                     .prefix = world.f.prefix,
                                     .max_lease_ms = LEASE_MS};
     struct rlock_client *c;
-    struct rlock_lock *l;
+    struct rlock *l;
 
     assert_int_equal(rlock_open(&c, &options, NULL, 0), RLOCK_OK);
     l = rlock_new(c);

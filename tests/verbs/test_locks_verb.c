@@ -5,7 +5,7 @@
 #include "tests/lib/one_database.h"
 
 static struct rlock_client *client;
-static struct rlock_lock *lock;
+static struct rlock *lock;
 
 static void open_all(void)
 {

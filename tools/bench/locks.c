@@ -147,8 +147,7 @@ static int cpu(struct lock_bench *b, struct err *e)
 /* ---- renewal ---- */
 
 /* Takes and renews them all; what was made so far is in held. */
-static int
-hold_many(struct lock_bench *b, struct rlock_renewer *r, struct rlock_lock **held)
+static int hold_many(struct lock_bench *b, struct rlock_renewer *r, struct rlock **held)
 {
     int code = RLOCK_OK;
 
@@ -165,7 +164,7 @@ hold_many(struct lock_bench *b, struct rlock_renewer *r, struct rlock_lock **hel
 }
 
 /* The shortest time that a lock has left: it grows when all have been renewed. */
-static int64_t least_left(struct rlock_lock *const *held)
+static int64_t least_left(struct rlock *const *held)
 {
     int64_t ms = INT64_MAX;
 
@@ -177,7 +176,7 @@ static int64_t least_left(struct rlock_lock *const *held)
 /* Rounds that renewed all of them: script calls, each of which is a round trip, and
  * milliseconds of each. */
 static int renew_many(const struct lock_bench *b,
-                      struct rlock_lock *const *held,
+                      struct rlock *const *held,
                       double *trips,
                       double *ms,
                       size_t *n)
@@ -209,7 +208,7 @@ static int renewal(struct lock_bench *b, struct err *e)
     struct rlock_renew_options o = {
         .size = sizeof o, .interval_ms = 300, .no_thread = true};
     struct rlock_renewer *r = NULL;
-    struct rlock_lock *held[RENEWED] = {NULL};
+    struct rlock *held[RENEWED] = {NULL};
     double trips[ROUNDS_MAX], ms[ROUNDS_MAX];
     size_t n = 0;
     int code = rlock_renewer_open(&r, b->client, &o);

@@ -14,7 +14,7 @@ struct lock_bench {
     const struct config *config;
     const struct bench_flags *flags;
     struct rlock_client *client;
-    struct rlock_lock *lock;
+    struct rlock *lock;
     struct bare *bare;
     char prefix[48];
     struct rlock_key keys[RLOCK_KEYS_MAX];

@@ -46,7 +46,7 @@ static int fault(const struct rlock_client *c, int code, struct err *e)
     return err_set(e, ERR_REDIS, "%s (%s)", rlock_strerror(code), rlock_error(c));
 }
 
-static int lock_once(struct rlock_lock *l, const struct lock_bench *b)
+static int lock_once(struct rlock *l, const struct lock_bench *b)
 {
     int code = rlock_acquire(l, b->keys, 1, RLOCK_ALL, MAX_LEASE_MS);
 
@@ -75,7 +75,7 @@ static int connecting(struct lock_bench *b, struct network *net, struct err *e)
 static int
 latency(struct rlock_client *c, const struct lock_bench *b, double *us, struct err *e)
 {
-    struct rlock_lock *l = rlock_new(c);
+    struct rlock *l = rlock_new(c);
     double rounds[ROUNDS];
     int code = l == NULL ? RLOCK_E_NOMEM : RLOCK_OK;
 
@@ -118,7 +118,7 @@ static int equal_delay(struct lock_bench *b, struct network *net, struct err *e)
 static int
 rate(const struct lock_bench *b, struct network *net, double *rounds, struct err *e)
 {
-    struct rlock_lock *l = rlock_new(net->three);
+    struct rlock *l = rlock_new(net->three);
     int64_t began_us = clk_us(), end_us = began_us + b->flags->seconds * 1000000;
     int code = RLOCK_E_NOMEM;
     size_t n = 0;
@@ -156,7 +156,7 @@ static int one_is_ill(struct lock_bench *b, struct network *net, struct err *e)
 static int
 wait_for_votes(const struct lock_bench *b, struct rlock_client *c, struct err *e)
 {
-    struct rlock_lock *l = rlock_new(c);
+    struct rlock *l = rlock_new(c);
     int code = l == NULL ? RLOCK_E_NOMEM
                          : rlock_acquire_wait(l, b->keys, 1, RLOCK_ALL, MAX_LEASE_MS,
                                               4 * MAX_LEASE_MS, -1);

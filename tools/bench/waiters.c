@@ -16,12 +16,12 @@ enum { WAITERS = 64, HOLD_US = 500 };
 enum { IDLE_WAITERS = 32, IDLE_MS = 7000, SETTLE_MS = 500 };
 
 /* A lock of a process of its own. */
-static struct rlock_lock *open_lock(const struct lock_bench *b)
+static struct rlock *open_lock(const struct lock_bench *b)
 {
     struct rlock_options o = {
         .size = sizeof o, .url = b->config->redis_url, .prefix = b->prefix};
     struct rlock_client *c;
-    struct rlock_lock *l;
+    struct rlock *l;
 
     if (rlock_open(&c, &o, NULL, 0) != RLOCK_OK || (l = rlock_new(c)) == NULL)
         _exit(1);
@@ -31,7 +31,7 @@ static struct rlock_lock *open_lock(const struct lock_bench *b)
 static void
 wait_and_hold(const struct lock_bench *b, int64_t until_ms, int64_t *handovers)
 {
-    struct rlock_lock *l = open_lock(b);
+    struct rlock *l = open_lock(b);
 
     while (clk_ms() < until_ms) {
         int64_t held_until;

@@ -27,7 +27,7 @@ struct lab_actor {
     struct pg *pg;
     struct bare *redis[LAB_NODES]; /* the strategies that are plain commands */
     struct rlock_client *client;   /* those with our lock */
-    struct rlock_lock *lock;
+    struct rlock *lock;
     struct lab_renewal *renewal;
     int64_t valid_until_ms; /* Redlock: by our own clock */
     int64_t item, pulled;   /* and the period of it that was pulled */

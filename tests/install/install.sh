@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the lock library alone and uses it as another program would: run.sh BUILD-FOLDER
+# Installs the lock library alone and uses it as another program would: install.sh BUILD-FOLDER
 set -eu
 build=$1
 here=$(cd "$(dirname "$0")" && pwd)
@@ -42,6 +42,9 @@ diff "$work/declared" "$work/exported" >&2 || die "headers (<) and exported symb
 for word in $(cat "$work/declared") $(sed -n 's/^    X(\(RLOCK_[A-Z_]*\),.*/\1/p' "$prefix/include/ledgerlock/lock.h"); do
   grep -q "$word" "$prefix/share/man/man3/ledgerlock-lock.3" || die "the man page does not tell of $word"
 done
+# The list of the Debian package is that of the library.
+sed -n 's/^ \([a-z_]*\)@.*/\1/p' "$here/../../debian/libledgerlock0.symbols" | sort -u >"$work/listed"
+diff "$work/listed" "$work/exported" >&2 || die "debian/libledgerlock0.symbols (<) and exported symbols (>) differ"
 foreign=$(nm -g --defined-only "$static" | awk 'NF == 3 && $3 !~ /^rlock_/ { print $3 }')
 [ -z "$foreign" ] || die "the static library defines $foreign"
 needed=$(readelf -d "$so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p')
@@ -63,20 +66,34 @@ cflags="-std=c11 -Wall -Wextra -Wpedantic -Werror $(pkg-config --cflags ledgerlo
   cc $cflags counter.c -Wl,-Bstatic $(pkg-config --libs ledgerlock) -Wl,-Bdynamic \
     $(pkg-config --static --libs ledgerlock | sed 's/-lledgerlock//') -o pc_static
   for source in "$(dirname "$counter")"/*.c; do
+    loop=
     case $source in
-      */loop.c) pkg-config --exists libevent || continue ;;
+      */loop.c) loop=libevent ;;
+      */uv.c) loop=libuv ;;
+      */nginx.c) continue ;; # nginx.sh
     esac
-    cc $cflags "$source" -o example $(pkg-config --libs ledgerlock) $(pkg-config --silence-errors --cflags --libs libevent)
+    [ -z "$loop" ] || pkg-config --exists "$loop" || continue
+    cc $cflags "$source" -o example $(pkg-config --libs ledgerlock) ${loop:+$(pkg-config --cflags --libs "$loop")}
   done
 }
 cmake -S "$here" -B cmake -DCMAKE_PREFIX_PATH="$prefix" -DCOUNTER="$work/counter.c" >cmake.log
 cmake --build cmake >>cmake.log
+# Without pkg-config the shared library is found all the same, and the static one is missed where it is asked for.
+without="-DCMAKE_PREFIX_PATH=$prefix -DCOUNTER=$work/counter.c -DPKG_CONFIG_EXECUTABLE=/nowhere"
+# shellcheck disable=SC2086
+{
+  cmake -S "$here" -B plain $without >cmake.log 2>&1 || die "find_package needs pkg-config: $(cat cmake.log)"
+  cmake --build plain --target counter_shared >>cmake.log
+  ! cmake -S "$here" -B missed $without -DCOMPONENTS=static >cmake.log 2>&1 || die "the static library is found without what it needs"
+  grep -q 'static is not there' cmake.log || die "find_package does not say what the static library needs: $(cat cmake.log)"
+}
 readelf -d pc_static cmake/counter_static | grep -q 'NEEDED.*ledgerlock' && die "static is not static"
 if command -v c++ >/dev/null; then
-  echo '#include <ledgerlock/lock_loop.h>
-int main() { return rlock_strerror(0) == 0; }' >header.cc
+  echo '#include <ledgerlock/lock_held.h>
+#include <ledgerlock/lock_loop.h>
+int main() { rlock *l = nullptr; rlock_free(l); return rlock_strerror(0) == 0; }' >header.cc
   # shellcheck disable=SC2046
-  c++ -Wall -Wextra -Wpedantic -Werror header.cc $(pkg-config --cflags --libs ledgerlock) -o header
+  c++ -Wall -Wextra -Wpedantic -Wshadow -Werror header.cc $(pkg-config --cflags --libs ledgerlock) -o header
 fi
 
 # ---- and run it --------------------------------------------------------------------------

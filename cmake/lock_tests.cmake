@@ -1,0 +1,73 @@
+# The tests of the lock library: one program for each file of tests/lock, and the examples that they run.
+# The library's own build has a testlib of what needs no PostgreSQL; the program's build has one with all.
+if(NOT TARGET testlib)
+  include(${CMAKE_CURRENT_LIST_DIR}/lock_testkit.cmake)
+  set(testlib_sources test fixture fixture_file fixture_redis secrets lock_counts lock_waiters lock_watch lock_world play play_calls
+    play_held play_servers play_who play_cluster quorum_world renew_world cluster_world ha_world tls_world clock_world clock_server crowd form pool_redis)
+  list(TRANSFORM testlib_sources REPLACE "(.+)" "${flags_root}/tests/lib/\\1.c")
+  file(GLOB testkit_sources CONFIGURE_DEPENDS ${flags_root}/tools/testkit/*.c)
+  list(FILTER testkit_sources EXCLUDE REGEX "(_shim|_pg)\\.c$")
+  add_library(testlib STATIC ${testlib_sources} ${testkit_sources})
+  target_compile_definitions(testlib PRIVATE CLOCK_SHIM="$<TARGET_FILE:clock_shim>")
+  add_dependencies(testlib clock_shim)
+  target_link_libraries(testlib PUBLIC flags lock_inside PkgConfig::CMOCKA PkgConfig::HIREDIS)
+  wrap_lock_calls(testlib)
+endif()
+
+# The examples are compiled with the headers as they are installed. The test of nginx compiles its module.
+get_property(lock_examples GLOBAL PROPERTY lock_examples)
+foreach(file IN LISTS lock_examples)
+  get_filename_component(stem ${file} NAME_WE)
+  if(stem STREQUAL "nginx" OR (stem STREQUAL "loop" AND NOT LIBEVENT_FOUND) OR (stem STREQUAL "uv" AND NOT LIBUV_FOUND))
+    continue()
+  endif()
+  add_executable(example_${stem} ${file})
+  target_compile_options(example_${stem} PRIVATE -Wall -Wextra -Wpedantic -Werror)
+  target_link_libraries(example_${stem} PRIVATE ledgerlock_shared)
+  if(stem STREQUAL "loop")
+    target_link_libraries(example_${stem} PRIVATE PkgConfig::LIBEVENT)
+  elseif(stem STREQUAL "uv")
+    target_link_libraries(example_${stem} PRIVATE PkgConfig::LIBUV)
+  endif()
+  list(APPEND example_targets example_${stem})
+endforeach()
+
+file(GLOB test_files CONFIGURE_DEPENDS ${flags_root}/tests/lock/test_*.c)
+if(NOT TARGET PkgConfig::LIBPQ)
+  list(FILTER test_files EXCLUDE REGEX "/test_lock_counter\\.c$") # it counts in PostgreSQL
+endif()
+foreach(file IN LISTS test_files)
+  get_filename_component(stem ${file} NAME_WE)
+  add_executable(lock_${stem} ${file})
+  target_link_libraries(lock_${stem} PRIVATE testlib clock_shim) # a test moves its own clocks too
+  list(APPEND lock_programs lock_${stem})
+  add_test(NAME lock.${stem} COMMAND lock_${stem})
+  set_tests_properties(lock.${stem} PROPERTIES LABELS lock TIMEOUT 900
+    ENVIRONMENT "LL_TEST_SOURCE=${flags_root}" SKIP_RETURN_CODE 77)
+  if(NOT stem MATCHES "test_lock_(loop|examples)") # once more, with its calls in an event loop
+    set(labels lock)
+    if(NOT stem MATCHES "test_lock_(batch|quorum|sentinel|wait)$") # the others are left to scripts/test --all
+      list(APPEND labels later)
+    endif()
+    add_test(NAME lock.${stem}_in_loop COMMAND lock_${stem})
+    set_tests_properties(lock.${stem}_in_loop PROPERTIES LABELS "${labels}" TIMEOUT 900
+      ENVIRONMENT "LL_TEST_SOURCE=${flags_root};LL_TEST_FORM=loop" SKIP_RETURN_CODE 77)
+  endif()
+endforeach()
+add_custom_target(lock_tests DEPENDS ${lock_programs})
+add_dependencies(lock_test_lock_examples ${example_targets})
+target_compile_definitions(lock_test_lock_examples PRIVATE EXAMPLES_DIR="${PROJECT_BINARY_DIR}"
+  $<$<BOOL:${LIBEVENT_FOUND}>:HAVE_LIBEVENT>)
+set(failing malloc calloc realloc strdup strndup)
+list(TRANSFORM failing PREPEND -Wl,--wrap=)
+target_link_options(lock_test_lock_oom PRIVATE ${failing})
+if(HIREDIS_TLS_FOUND)
+  target_compile_definitions(lock_test_lock_promise_connect PRIVATE LEDGERLOCK_TLS)
+  target_link_libraries(lock_test_lock_promise_connect PRIVATE PkgConfig::HIREDIS_TLS)
+endif()
+add_test(NAME lock.python COMMAND ${flags_root}/tests/python/run.sh ${PROJECT_BINARY_DIR})
+set_tests_properties(lock.python PROPERTIES LABELS lock TIMEOUT 900 SKIP_RETURN_CODE 77)
+foreach(test install hello recipes nginx)
+  add_test(NAME lock.${test} COMMAND ${flags_root}/tests/install/${test}.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(lock.${test} PROPERTIES LABELS lock TIMEOUT 900 SKIP_RETURN_CODE 77)
+endforeach()
