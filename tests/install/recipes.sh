@@ -140,5 +140,8 @@ start held.out cron shown sh -c 'echo begins; exec sleep 60'
 await begins held.out
 "$build/example_holders" >holders.out 2>&1 || die "holders failed"
 grep -qE '^shown [0-9a-f]{32} [1-9][0-9]* [0-9]+ ms$' holders.out || die "holders does not show the holder"
+"$build/example_holders" shown | grep -qE '^shown [0-9a-f]{32} ' || die "holders does not show a single holder"
+! "$build/example_holders" nobody >holders.out 2>&1 || die "holders shows a holder of a free name"
+grep -q 'nobody holds it' holders.out || die "holders does not say that nobody holds a name"
 ! REDIS_URL=unix:///nowhere "$build/example_holders" >holders.out 2>&1 || die "holders needs no server"
-grep -q unreachable holders.out || die "holders does not say that the server is unreachable"
+grep -q 'Redis at' holders.out || die "holders does not say which server is away"
