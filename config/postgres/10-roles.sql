@@ -6,6 +6,7 @@
 --   ledgerlock_migrate    logs in to migrate, seed, import or repair, and acts as the owner in every session
 --   the others            see sql/schema/002_roles.sql
 \set ON_ERROR_STOP on
+SET client_min_messages = warning; -- what a second database finds done is no news
 DO $$
 DECLARE
   role_name text;

@@ -188,12 +188,13 @@ static int transact_each(struct session *s, struct err *e)
 {
     struct batch *b = s->batch;
     struct err first = {0};
+    int64_t end_ms = clk_ms() + s->config->lease_ms / 2; /* the rest: another batch */
     size_t tried = 0;
     int failures = 0;
     bool is_news = false;
 
     for (size_t i = 0; i < b->n && failures < FAILURES_MAX && !s->attempt.is_lost &&
-                       !s->attempt.is_fenced;
+                       !s->attempt.is_fenced && clk_ms() < end_ms;
          i++) {
         size_t worked = b->out.worked;
         struct err why = {0};

@@ -43,16 +43,17 @@ static int make_some(struct session *s, int64_t *made, struct err *e)
     return code;
 }
 
-void months_tend(struct session *s)
+bool months_tend(struct session *s)
 {
     struct err ignored = {0};
     int64_t made = 0;
 
     if (s->months_ms != 0 && clk_ms() - s->months_ms < HOUR_MS)
-        return;
+        return false;
     (void)!make_some(s, &made, &ignored);
     if (made == 0)
         s->months_ms = clk_ms();
+    return made > 0;
 }
 
 int months_make(struct session *s, struct err *e)

@@ -39,7 +39,7 @@ static const struct step {
     {SQL_IMPORT_MAKE_USERS,           0, 3, IMPORT_USERS_NEW,         AT_ONCE, "storing users"},
     {SQL_IMPORT_PUT_SUBSCRIPTIONS,    0, 1, IMPORT_SUBSCRIPTIONS_NEW, BY_SUBSCRIPTION, "storing subscriptions"},
     {SQL_IMPORT_PUT_ORDERS,           0, 2, IMPORT_ORDERS_NEW,        BY_HEAD, "storing orders"},
-    {SQL_IMPORT_PUT_LINES,            0, 0, IMPORT_LINES,             BY_HEAD, "storing lines of orders"},
+    {SQL_IMPORT_PUT_LINES,            0, 0, IMPORT_LINES,             BY_HEAD, "storing order lines"},
 };
 
 /* clang-format on */

@@ -75,7 +75,8 @@ static void move_through_shards(struct schedule *s, const struct batch_outcome *
 
 /* Without shards a round begins at the oldest row, with each pull. Only behind rows of
  * which less than half could be worked, the next ones begin behind these for five times
- * as long as such pulls took. */
+ * as long as such pulls took; but not after months were made, which the oldest wait
+ * for. */
 static void move_on(struct schedule *s,
                     const struct batch_outcome *out,
                     bool is_vain,
@@ -91,7 +92,8 @@ static void move_on(struct schedule *s,
     if (is_vain)
         s->head_ms = now_ms + HEAD_AGAIN * s->vain_ms;
     s->next.from = out->last;
-    if (!out->is_full || (!is_vain && (is_head || now_ms >= s->head_ms)))
+    if (!out->is_full || out->makes_months ||
+        (!is_vain && (is_head || now_ms >= s->head_ms)))
         s->next.from.at = BATCH_HEAD;
     s->next.begins = s->next.from.at == BATCH_HEAD;
 }

@@ -22,8 +22,9 @@ struct worker {
     struct slot *slot;
     sigset_t stops;
     bool stopping;
-    bool is_paused;  /* the job was, when its rows were last asked for */
-    int64_t well_ms; /* when it last could work, or had nothing to do */
+    bool is_paused;   /* the job was, when its rows were last asked for */
+    int64_t begun_ms; /* of the last step, and then of its batch */
+    int64_t well_ms;  /* when it last could work, or had nothing to do */
     struct pool_progress progress;
 };
 
@@ -173,11 +174,9 @@ static void note_pause(struct worker *w, bool is_paused)
 {
     const struct session *s = &w->session;
 
-    if (is_paused == w->is_paused)
+    if (w->slot->index != 0 || is_paused == w->is_paused)
         return;
     w->is_paused = is_paused;
-    if (w->slot->index != 0)
-        return;
     if (is_paused)
         log_info("pool.paused", "note=\"ledgerlock resume %s\"", s->job->name);
     else
@@ -188,19 +187,23 @@ static int step(struct worker *w, struct err *e)
 {
     struct session *s = &w->session;
     struct batch_outcome *out = &s->batch->out;
+    bool makes_months;
     int code;
 
+    w->begun_ms = w->slot->back_ms = clk_ms();
     s->is_early = false; /* each try finds out anew what Redis is */
     code = ready(w, e);
     *out = (struct batch_outcome){0};
     if (code != 0 || clocks_tend(s, e) != 0)
         return (int)e->code;
-    months_tend(s);
+    makes_months = months_tend(s);
     if (standby_check(s, e) != 0)
         return (int)e->code;
     out->is_standby = !s->serves;
+    w->begun_ms = clk_ms();
     if (s->serves && batch_run(s, &w->schedule.next, e) != 0)
         return (int)e->code;
+    out->makes_months = out->makes_months || makes_months;
     note_pause(w, out->is_paused);
     note_success(w, out);
     pool_progress_note(&w->progress, s,
@@ -250,14 +253,12 @@ static enum exit_code live(struct worker *w)
     unsigned failures = 0;
 
     while (!w->stopping) {
-        int64_t begun_ms = w->slot->back_ms = clk_ms(), ms;
         struct err e = {0};
-
         bool is_whole = step(w, &e) == 0;
+        int64_t ms = clk_ms() - w->begun_ms;
 
         beat(w);
         if (!is_whole) {
-            ms = clk_ms() - begun_ms;
             survive(w, &e, failures++);
             schedule_fail(&w->schedule, out,
                           e.code == ERR_TIMEOUT || e.code == ERR_CONFLICT, ms,
@@ -270,7 +271,6 @@ static enum exit_code live(struct worker *w)
         if (w->schedule.once &&
             pool_progress_is_done(&w->progress, s, w->slot->left, &code))
             return code;
-        ms = clk_ms() - begun_ms;
         rest(w, schedule_learn(&w->schedule, out, ms, clk_ms()));
     }
     return EXIT_OK;
