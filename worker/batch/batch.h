@@ -211,7 +211,7 @@ MUST_CHECK int months_begin(struct pg *pg, const char *now, struct err *e);
 
 /* Makes some of the missing months at the start of the pool's first worker and once an
  * hour, and then until none is missing. A failure is said and is no error: there are
- *  * two months' time. True: some were made. */
+ * two months' time. True: some were made. */
 bool months_tend(struct session *s);
 
 /* A row's month is missing: makes some, be it those of other rows. `out` of the batch

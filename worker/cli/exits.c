@@ -10,7 +10,7 @@ const struct cli_exit cli_exits[] = {
     {EXIT_CONFIG,   "wrong configuration, in the file or the environment"},
     {EXIT_POSTGRES, "PostgreSQL cannot be reached, takes no writes, refuses the login or a right, or left a COMMIT without an answer (see the message)"},
     {EXIT_REDIS,    "Redis cannot be reached, or refuses the login or a lock"},
-    {EXIT_REFUSED,  "refused for safety: another schema, a database that is not empty or not marked for `ledgerlock-bench`, a role without the rights of a worker, a Redis that evicts keys or is too old, a PostgreSQL that may lose committed rows"},
+    {EXIT_REFUSED,  "refused for safety: another schema, a database that is not empty or not marked for `ledgerlock-bench`, a role without the rights of a worker, a Redis that evicts keys or is too old, a PostgreSQL that may lose committed rows, a month that cannot be closed"},
     {EXIT_LEFT,     "`run --once` left work; its summary line names it"},
     {EXIT_PARKED,   "`run` parked rows; `ledgerlock parked` lists them"},
     {EXIT_STUCK,    "no batch was committed for `pool.give_up_ms` (60 s) because of an error that is not an outage; the event `pool.fault` names it"},

@@ -84,7 +84,7 @@ function showChaos(doc) {
   const broken = side.charged_twice + side.oversold + side.wrong_totals > 0;
   $("plain").dataset.state = broken ? "bad" : "good";
   say("plain-word", broken ? "it has failed" : "nothing has failed yet; press a button");
-  $("jobs-note").textContent = "Each subscription of the shop began four days ago, since no period is shorter than a day: the oldest is always about 97 hours old.";
+  $("jobs-note").textContent = "Each subscription of the shop began four days ago, since no period is shorter than a day: the oldest is always about 4 days and 1 hour old.";
   $("plain-of").textContent = "The same orders and periods, the same faults, under the plain lock (SET NX PX, delete by compare) over tables without guards: " +
     number(side.charges) + " charges since " + new Date(side.since_ms).toLocaleTimeString() + ".";
 }
