@@ -46,7 +46,7 @@
  * Threads: a client and its locks belong to one thread at a time; the renewer is the
  * one exception and says so. Fork: in a child every call on an inherited client answers
  * RLOCK_E_FORKED and touches neither socket nor server, and rlock_valid is false;
- * rlock_close and rlock_free are allowed and free memory only. Linux only. */
+ * rlock_close and rlock_free are allowed and free memory only. Tested on Linux. */
 #ifndef LEDGERLOCK_LOCK_H
 #define LEDGERLOCK_LOCK_H
 
