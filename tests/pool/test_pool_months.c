@@ -239,9 +239,10 @@ CASE(orders_of_many_years_are_served_by_a_run_once, .open = open_small_lease)
                         " deposit(n, 'USD', 100000, '1') FROM generate_series(1, 2) AS"
                         " n");
     world_sku(1, "s", 1000, 100);
-    world_do("SELECT place_order(1 + n % 2, 'k' || n, '[{\"sku\": \"s\", \"qty\": 1}]',"
-             " timestamptz '2010-01-15Z' + n * interval '1 month') FROM"
-             " generate_series(1, 100) AS n");
+    world_do(
+        "SELECT place_order(1 + n %% 2, 'k' || n, '[{\"sku\": \"s\", \"qty\": 1}]',"
+        " timestamptz '2010-01-15Z' + n * interval '1 month') FROM"
+        " generate_series(1, 100) AS n");
     slow_down_months();
     world_runs(0, "run --once -w 1 --jobs orders --now " NOW);
     world_is(100, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
