@@ -229,23 +229,23 @@ CASE(client_that_holds_the_months_stops_no_row_of_another_month,
 
 /* ---- as time passes ---- */
 
-/* Two customers, so that both soon wait for a month, and nothing is left to be pulled
- * while the pool makes more of them. */
+/* Twelve customers, each in months of his own: soon all of them wait for a month, and
+ * nothing is left to be pulled while the pool makes more of them. */
 /* Guarantee: `run --once` over orders of many years, whose months are not made yet,
  * serves all of them. */
 CASE(orders_of_many_years_are_served_by_a_run_once, .open = open_small_lease)
 {
-    world_do(INTO_USERS "SELECT n, 'USD' FROM generate_series(1, 2) AS n; SELECT"
-                        " deposit(n, 'USD', 100000, '1') FROM generate_series(1, 2) AS"
+    world_do(INTO_USERS "SELECT n, 'USD' FROM generate_series(1, 12) AS n; SELECT"
+                        " deposit(n, 'USD', 100000, '1') FROM generate_series(1, 12) AS"
                         " n");
     world_sku(1, "s", 1000, 100);
     world_do(
-        "SELECT place_order(1 + n %% 2, 'k' || n, '[{\"sku\": \"s\", \"qty\": 1}]',"
+        "SELECT place_order(1 + n %% 12, 'k' || n, '[{\"sku\": \"s\", \"qty\": 1}]',"
         " timestamptz '2010-01-15Z' + n * interval '1 month') FROM"
-        " generate_series(1, 100) AS n");
+        " generate_series(1, 150) AS n");
     slow_down_months();
-    world_runs(0, "run --once -w 1 --jobs orders --now " NOW);
-    world_is(100, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
+    world_runs(0, "run --once --jobs orders --now " NOW);
+    world_is(150, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
     promise_int_equal(world_parked(), 0);
 }
 
