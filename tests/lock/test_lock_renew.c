@@ -1,5 +1,6 @@
 /* Renewal: locks that live on, batches of them, and their holders: progress, the
  * longest hold, fork. */
+#include <stdatomic.h>
 #include <time.h>
 
 #include "tests/lib/play.h"
@@ -28,6 +29,40 @@ PLAY_ONE(closed_renewer_leaves_its_locks_to_their_lease,
          "a take k 20000; a renew 300; a2 take j 20000; a2 renew; a close_renewer; "
          "a2 release; redis PEXPIRE @k 1000; await copies k: 0; a release: gone; "
          "a losses: 0");
+
+enum { LOSSES = 30 };
+
+static atomic_bool is_told;
+
+static void note_loss(struct rlock *l, int code, void *arg)
+{
+    (void)l;
+    (void)code;
+    (void)arg;
+    is_told = true;
+}
+
+/* Under ThreadSanitizer (scripts/test --only threads) a touch of the lock after its
+ * holder was told is seen whenever it happens. */
+/* Guarantee: A lock may be freed by its thread as soon as its loss was told. */
+LOCK_CASE(lock_is_freed_as_soon_as_its_loss_was_told)
+{
+    struct rlock_renew_options o = {
+        .size = sizeof o, .interval_ms = 5, .on_lost = note_loss};
+    RENEWER *r = NULL;
+
+    assert_int_equal(rlock_renewer_open(&r, w->a, &o), RLOCK_OK);
+    for (int i = 0; i < LOSSES; i++) {
+        struct rlock *l = rlock_new(w->a);
+
+        is_told = false;
+        assert_int_equal(rlock_try(l, "k", 3000), RLOCK_OK);
+        assert_int_equal(rlock_renew(r, l, 0, 0), RLOCK_OK);
+        lock_raw_do(w, "DEL lock:k");
+        LOCK_AWAIT(is_told);
+        rlock_free(l);
+    }
+}
 
 static double cpu_ms(void)
 {
