@@ -69,6 +69,8 @@ if(BUILD_TESTING)
     add_test(NAME verbs.${test} COMMAND ${PROJECT_SOURCE_DIR}/tests/install/${test}.sh ${PROJECT_BINARY_DIR})
     set_tests_properties(verbs.${test} PROPERTIES LABELS verbs TIMEOUT 900 SKIP_RETURN_CODE 77)
   endforeach()
+  add_test(NAME sql.pgtap COMMAND ${PROJECT_SOURCE_DIR}/tests/sql/run.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(sql.pgtap PROPERTIES LABELS sql TIMEOUT 900 SKIP_RETURN_CODE 77)
   add_test(NAME verbs.hardened COMMAND ${PROJECT_SOURCE_DIR}/tests/install/hardened.sh ${PROJECT_BINARY_DIR})
   set_tests_properties(verbs.hardened PROPERTIES LABELS verbs TIMEOUT 900 SKIP_RETURN_CODE 77)
   add_test(NAME verbs.demo COMMAND ${PROJECT_SOURCE_DIR}/tests/demo/run.sh $<TARGET_FILE:ledgerlock>
