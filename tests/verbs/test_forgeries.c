@@ -221,26 +221,3 @@ CASE(period_is_not_written_off_while_a_worker_parks_its_subscription)
     fixture_exec(f.url,
                  "SET search_path = ledgerlock; SELECT release_subscriptions('{7}')");
 }
-
-/* ---- repair by hand ---- */
-
-/* A function of the owner runs as the owner, also for a worker that says it repairs. */
-CASE(worker_cannot_repair_through_a_function)
-{
-    static const char *const roles[] = {"ledgerlock_worker", "ledgerlock_owner"};
-    static const char *const states[] = {"23001", "00000"};
-
-    fixture_exec(
-        f.url,
-        "CREATE FUNCTION ledgerlock.mend() RETURNS void LANGUAGE sql SECURITY DEFINER"
-        " AS 'UPDATE ledgerlock.transfers SET moved_at = moved_at';"
-        "GRANT EXECUTE ON FUNCTION ledgerlock.mend TO ledgerlock_worker");
-    for (int i = 0; i < 2; i++) {
-        char url[FIXTURE_URL], state[6];
-
-        fixture_url_as(&f, roles[i], url, sizeof url);
-        (void)fixture_sqlstate(
-            url, "SET ledgerlock.repair = on; SELECT ledgerlock.mend()", state);
-        assert_string_equal(state, states[i]);
-    }
-}
