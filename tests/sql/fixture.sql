@@ -63,6 +63,16 @@ RETURNS text LANGUAGE sql AS $$ SELECT t.answered(p_expected, p_call, p_words, p
 CREATE FUNCTION t.would(p_expected text, p_call text, p_words text DEFAULT NULL, p_who text DEFAULT 'ledgerlock_test_client')
 RETURNS text LANGUAGE sql AS $$ SELECT t.answered(p_expected, p_call, p_words, p_who, true) $$;
 
+-- A statement behind another one: its answer.
+CREATE FUNCTION t.then(p_before text, p_call text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  v_answer text;
+BEGIN
+  EXECUTE p_before;
+  EXECUTE p_call INTO v_answer;
+  RETURN v_answer;
+END $$;
+
 -- ---- making ----
 
 -- A user with a wallet that a deposit filled.
@@ -159,7 +169,8 @@ DECLARE
   v_is     record;
   v_rows   bigint;
 BEGIN
-  PERFORM set_config('ledgerlock.now', p_now::text, true), set_config('ledgerlock.lag', '1000 years', true);
+  PERFORM set_config('ledgerlock.now', p_now::text, true), set_config('ledgerlock.lag', '1000 years', true),
+          set_config('ledgerlock.sealed', 'on', true);
   FOR v_is IN SELECT * FROM t.invariants WHERE name <> 'schema_as_built' ORDER BY name LOOP
     EXECUTE format('SELECT count(*) FROM (%s) AS found', v_is.sql) INTO v_rows;
     IF v_rows > 0 THEN
