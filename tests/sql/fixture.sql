@@ -25,15 +25,18 @@ CREATE FUNCTION t.done(p_assertions int) RETURNS text LANGUAGE sql RETURN '1..' 
 
 -- ---- asking ----
 
--- The answer to a call as somebody, or the SQLSTATE of its error. With p_undo nothing of what it did is left.
+-- The answer to a call or statement of somebody, or the SQLSTATE and the words of its error. With p_undo nothing of what it did is left.
 CREATE FUNCTION t.ask(p_call text, p_who text, p_undo boolean, OUT answer text, OUT words text) LANGUAGE plpgsql AS $$
 DECLARE
   v_me text := session_user;
 BEGIN
   PERFORM set_config('session_authorization', p_who, true);
   BEGIN
-    EXECUTE CASE WHEN p_call ~* '^(SELECT|WITH|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|TRUNCATE|SET|GRANT) ' THEN '' ELSE 'SELECT ' END || p_call
-      INTO answer;
+    IF p_call ~ '^(INSERT|UPDATE|DELETE|TRUNCATE|CREATE|ALTER|DROP|SET) ' THEN
+      EXECUTE p_call;
+    ELSE
+      EXECUTE CASE WHEN p_call ~ '^SELECT ' THEN '' ELSE 'SELECT ' END || p_call INTO answer;
+    END IF;
     IF p_undo THEN
       RAISE EXCEPTION SQLSTATE 'TUNDO';
     END IF;
