@@ -122,7 +122,8 @@ BEGIN
   RETURN nextval('t.tokens');
 END $$;
 
--- Bills all that is due, batch after batch, as a run with one worker. Returns how many periods were captured and declined.
+-- Bills all that is due, batch after batch, as a run with one worker. Returns how many periods were captured and declined. Rows that are not
+-- due are handed over, too: apply_charges leaves them alone, and so does apply_orders below.
 CREATE FUNCTION t.bill(p_now timestamptz DEFAULT now()) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   v_token bigint;
@@ -134,7 +135,7 @@ BEGIN
   LOOP
     SELECT array_agg(subscription_id) AS ids, array_agg(place) AS places, array_agg(user_id) AS users INTO v_due
       FROM (SELECT subscription_id, ctid AS place, user_id FROM subscriptions
-             WHERE state IN ('active', 'past_due') AND next_due_at <= p_now ORDER BY next_due_at, subscription_id) AS due;
+             WHERE state IN ('active', 'past_due') ORDER BY next_due_at, subscription_id) AS due;
     EXIT WHEN v_due.ids IS NULL;
     v_token := t.new_batch();
     PERFORM claim_users(v_token, v_due.users);
@@ -150,7 +151,7 @@ END $$;
 CREATE FUNCTION t.serve(p_now timestamptz DEFAULT now()) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   v_token bigint := t.new_batch();
-  v_ids   bigint[] := ARRAY(SELECT order_id FROM orders WHERE state = 'pending' AND placed_at <= p_now ORDER BY placed_at, order_id);
+  v_ids   bigint[] := ARRAY(SELECT order_id FROM orders WHERE state = 'pending' ORDER BY placed_at, order_id);
   v_batch record;
 BEGIN
   PERFORM keep_months(p_now, 0, 60000);
