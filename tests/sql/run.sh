@@ -54,7 +54,7 @@ LL_PG_SETTINGS='fsync = off
 jit = off'
 ll_postgres_start
 ll_make_roles
-ll_db_create sql
+PGOPTIONS='-c client_min_messages=warning' ll_db_create sql
 LEDGERLOCK_POSTGRES_URL=$(ll_pg_url sql ledgerlock_migrate)
 export LEDGERLOCK_POSTGRES_URL
 ll_run "$program" migrate >/dev/null
