@@ -169,16 +169,17 @@ END $$;
 -- ---- the audit ----
 
 CREATE TABLE t.invariants (name text PRIMARY KEY, sql text NOT NULL);
+CREATE TABLE t.texts (name text PRIMARY KEY, sql text NOT NULL); -- of the folder audit
 
--- The invariants of the audit that are broken at a time. Work that is left breaks none, and the schema is left out: a database of
+-- The invariants of the audit that are broken at a time. Work that is left breaks none unless it is older than the lag, and the schema is left out: a database of
 -- tests has more.
-CREATE FUNCTION t.broken(p_now timestamptz DEFAULT now()) RETURNS text[] LANGUAGE plpgsql AS $$
+CREATE FUNCTION t.broken(p_now timestamptz DEFAULT now(), p_lag text DEFAULT '1000 years') RETURNS text[] LANGUAGE plpgsql AS $$
 DECLARE
   v_broken text[] := '{}';
   v_is     record;
   v_rows   bigint;
 BEGIN
-  PERFORM set_config('ledgerlock.now', p_now::text, true), set_config('ledgerlock.lag', '1000 years', true),
+  PERFORM set_config('ledgerlock.now', p_now::text, true), set_config('ledgerlock.lag', p_lag, true),
           set_config('ledgerlock.sealed', 'on', true);
   FOR v_is IN SELECT * FROM t.invariants WHERE name <> 'schema_as_built' ORDER BY name LOOP
     EXECUTE format('SELECT count(*) FROM (%s) AS found', v_is.sql) INTO v_rows;
