@@ -17,13 +17,12 @@ if ! command -v pg_prove >/dev/null || [ ! -f "/usr/share/postgresql/${version##
   echo "skipped: pgTAP is not installed" && exit 77
 fi
 
-# The invariants of the audit, for t.sound, and the texts of its world.
-texts() {
+# Texts for a table of schema t: those of a folder, by their names.
+texts() { # table, folder
   local file
-  for file in "$LL_ROOT"/sql/audit/*.sql "$LL_ROOT"/tests/sql/audit/*.sql; do
+  for file in "$2"/*.sql; do
     # shellcheck disable=SC2016 # the quotes are of SQL
-    printf 'INSERT INTO t.%s VALUES ($q$%s$q$, $q$%s$q$);\n' "$([[ $file == */tests/* ]] && echo texts || echo invariants)" \
-      "$(basename "$file" .sql)" "$(sed 's/;[[:space:]]*$//' "$file")"
+    printf 'INSERT INTO t.%s VALUES ($q$%s$q$, rtrim($q$%s$q$, $q$;$q$));\n' "$1" "$(basename "$file" .sql)" "$(cat "$file")"
   done
 }
 
@@ -59,6 +58,6 @@ PGOPTIONS='-c client_min_messages=warning' ll_db_create sql
 LEDGERLOCK_POSTGRES_URL=$(ll_pg_url sql ledgerlock_migrate)
 export LEDGERLOCK_POSTGRES_URL
 ll_run "$program" migrate >/dev/null
-{ cat "$LL_ROOT/tests/sql/fixture.sql" && texts; } | ll_psql -d sql >/dev/null
+{ cat "$LL_ROOT/tests/sql/fixture.sql" && texts invariants "$LL_ROOT/sql/audit" && texts texts "$LL_ROOT/tests/sql/audit"; } | ll_psql -d sql >/dev/null
 ll_run pg_prove --verbose --merge --nocolor --norc --pset fieldsep=' ' --psql-bin "$LL_PG_BIN/psql" --host "$LL_PG_DIR" --username postgres --dbname sql \
   "${files[@]}"
