@@ -69,6 +69,8 @@ if(BUILD_TESTING)
     add_test(NAME verbs.${test} COMMAND ${PROJECT_SOURCE_DIR}/tests/install/${test}.sh ${PROJECT_BINARY_DIR})
     set_tests_properties(verbs.${test} PROPERTIES LABELS verbs TIMEOUT 900 SKIP_RETURN_CODE 77)
   endforeach()
+  add_test(NAME sql.pgtap COMMAND ${PROJECT_SOURCE_DIR}/tests/sql/run.sh ${PROJECT_BINARY_DIR})
+  set_tests_properties(sql.pgtap PROPERTIES LABELS sql TIMEOUT 900 SKIP_RETURN_CODE 77)
   add_test(NAME verbs.hardened COMMAND ${PROJECT_SOURCE_DIR}/tests/install/hardened.sh ${PROJECT_BINARY_DIR})
   set_tests_properties(verbs.hardened PROPERTIES LABELS verbs TIMEOUT 900 SKIP_RETURN_CODE 77)
   add_test(NAME verbs.demo COMMAND ${PROJECT_SOURCE_DIR}/tests/demo/run.sh $<TARGET_FILE:ledgerlock>
@@ -101,10 +103,9 @@ if(BUILD_TESTING)
     set_property(TEST lock.test_${test} APPEND PROPERTY LABELS threads)
   endforeach()
   # Minutes each: they begin first, so that none of them ends alone.
-  foreach(test verbs.test_audit chaos.test_redis_sick chaos.test_partition chaos.test_slow_ways chaos.test_collisions
+  foreach(test chaos.test_redis_sick chaos.test_partition chaos.test_slow_ways chaos.test_collisions
       chaos.test_swarm pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum model.quorum)
     set_property(TEST ${test} PROPERTY COST 100)
   endforeach()
-  set_property(TEST verbs.test_audit PROPERTY TIMEOUT 1800)
 endif()
 

@@ -1,7 +1,7 @@
-# Reads a JUnit report of ctest: each function of a cmocka program counts, and each test that is no such program.
+# Reads a JUnit report of ctest: each function of a cmocka program counts, each assertion of a file of SQL, and each test that is neither.
 # Prints "count PASSED FAILED SKIPPED", a line for each function or test that failed or was skipped, and for each
 # test that may be run again "again TEST where it failed". A test that broke a promise is not run again; neither is a
-# program that crashed, hung until it was killed, or met a sanitizer's error: none of these is chance.
+# program that crashed, hung until it was killed, or met a sanitizer's error, nor SQL that came out wrong: none of these is chance.
 # -v again=0: nothing is to be run again, all failures count.
 
 function say(what, name, reason) {
@@ -45,6 +45,13 @@ test == "" { next }
 summary { next }
 place == "" && match($0, /[a-z_0-9]+\.c:[0-9]+/) && /error|Failure|ERROR/ {
   place = function_now " at " substr($0, RSTART, RLENGTH)
+}
+/^# case / { function_now = $3 }
+/^ok [0-9]+ - / { functions++; here["passed"]++ }
+/^not ok [0-9]+ - / {
+  functions++; bad++; here["failed"]++; broken = 1
+  sub(/^not ok [0-9]+ - /, "")
+  say("failed", test " " function_now, $0)
 }
 /^\[       OK \] / { functions++; here["passed"]++ }
 /^\[  SKIPPED \] / { functions++; spared++; here["skipped"]++; say("skipped", test " " $NF, reason); reason = "" }

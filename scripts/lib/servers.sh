@@ -176,13 +176,18 @@ ll_folder_make() {
   ll_make_folder
 }
 
-ll_servers_start() {
+# PostgreSQL without Redis, and without the roles.
+ll_postgres_start() {
   [ -n "$LL_DIR" ] || ll_folder_make
   ll_find_servers
   LL_PG_DIR=$LL_DIR LL_PG_DATA=$LL_DIR/pg LL_PG_LOG=$LL_DIR/pg.log
-  LL_REDIS_SOCK=$LL_DIR/redis.sock LL_REDIS_LOG=$LL_DIR/redis.log
   ll_pg_init
   ll_pg_start
+}
+
+ll_servers_start() {
+  ll_postgres_start
+  LL_REDIS_SOCK=$LL_DIR/redis.sock LL_REDIS_LOG=$LL_DIR/redis.log
   ll_redis_start
   ll_make_roles
   export LL_DIR LL_PG_DIR LL_REDIS_SOCK LL_REDIS_BIN

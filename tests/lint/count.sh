@@ -51,4 +51,12 @@ wants "cmocka 1.1.5, a crash" 1 "$crash" < <(bookworm | head -n 3 | report fail)
 wants "cmocka 1.1.7, a crash" 1 "$crash" < <(trixie | head -n 3 | report fail)
 wants "cmocka 1.1.7, a failure" 1 'again unit.test_sums rounds at test_sums.c:7
 count 0 0 0' < <(trixie | report fail)
+
+# Of a file of SQL each assertion counts; a case that came out wrong is not run again.
+tap() {
+  printf '%s\n' 'tests/sql/sums.sql .. ' '# case adds' 'ok 1 - one and one' 'not ok 2 - two and two' '# Failed test 2: "two and two"' \
+    '#         have: 5' '# case divides' 'ok 3 - by two' '1..3' 'Failed 1/3 subtests'
+}
+wants "a file of SQL" 1 'failed: unit.test_sums adds: two and two
+count 2 1 0' < <(tap | report fail)
 exit "$bad"

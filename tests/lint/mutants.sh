@@ -35,6 +35,7 @@ while IFS='|' read -r name program test words; do
   [ -f "tests/mutants/$name.patch" ] || say "$name has no patch"
   [ -n "${words// /}" ] || say "$name: the table does not say what the defect is"
   file=tests/${program%%_*}/${program#*_}.c
+  [[ $program != sql_* ]] || file=${file%.c}.sql
   stem=${test%_on_a_quorum} # a scenario's case has its place at the end of its name
   stem=${stem%_in_a_cluster}
   grep -qsE "\b($test|$stem)\b" "$file" || has_row "$file" "$test" || say "$name: $file has no test $test"

@@ -20,7 +20,7 @@ found=$(grep -nE '"[[:space:]]*((BEGIN|SAVEPOINT|SET)[[:space:]]|(BEGIN|COMMIT|R
   grep -vE '^common/pg/[a-z_]*\.c:|^tools/testkit/|"SET (NX PX|%s)' || true) # the latter is Redis'
 [ -z "$found" ] || say "transaction control outside common/pg: $found"
 
-for file in sql/schema/*.sql sql/functions/*.sql sql/queries/*/*.sql sql/audit/*.sql tools/*/queries/*.sql; do
+for file in sql/schema/*.sql sql/functions/*.sql sql/queries/*/*.sql sql/audit/*.sql tools/*/queries/*.sql tests/sql/*.sql; do
   [ -f "$file" ] || continue
   case $(head -n 1 "$file") in
     "-- "?*) ;;

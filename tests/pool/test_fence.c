@@ -146,37 +146,6 @@ CASE(database_only_passes_a_fence_ahead_of_the_clock)
 
 /* ---- apply, called by hand ----------------------------------------------- */
 
-/* Applies what is due, of both jobs, and asserts how many rows of each were worked. */
-static void assert_applied(struct hand *h, int64_t token, const char *at, int64_t n)
-{
-    const struct job_type *const jobs[] = {&job_billing, &job_orders};
-    static const struct job_result nothing;
-
-    for (size_t i = 0; i < 2; i++) {
-        struct job_result counted = {.effects = 0};
-
-        assert_int_equal(hand_apply(h, jobs[i], token, at, &counted), 0);
-        assert_int_equal(counted.counts[0], n);
-        if (n == 0)
-            assert_memory_equal(&counted, &nothing, sizeof counted);
-    }
-}
-
-/* Guarantee: A worker whose token is below the fence of its rows writes nothing. */
-CASE(apply_with_a_token_older_than_the_fence_writes_nothing)
-{
-    char before[1024];
-    HAND h;
-
-    hand_open(&h, 10000);
-    world_do("UPDATE users SET fence = 100");
-    (void)snprintf(before, sizeof before, "%s", world_totals());
-    assert_applied(&h, 99, now, 0);
-    assert_string_equal(world_totals(), before);
-    assert_applied(&h, 100, now, 5);
-    world_expect("5 5 4450 95", hand_done);
-}
-
 /* Decided, but not all written: nothing of it is. */
 static void assert_is_a_bug(const struct job_type *job)
 {
@@ -195,54 +164,6 @@ CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
 {
     world_do("UPDATE stock SET fence = 100");
     assert_is_a_bug(&job_orders);
-}
-
-/* The rows that a batch writes: user 128 cannot pay, so a rejection and a decline are
- * among it. */
-static const struct {
-    const char *name, *event, *table;
-    const struct job_type *job;
-} unwritten[] = {
-    {"orders", "UPDATE", "orders", &job_orders},
-    {"stock", "UPDATE", "stock", &job_orders},
-    {"movements", "INSERT", "stock_movements_2024_01", &job_orders},
-    {"wallets", "UPDATE", "users", &job_orders},
-    {"payments", "INSERT", "transfers_2024_01", &job_orders},
-    {"rejections", "INSERT", "order_journal", &job_orders},
-    {"batches_of_orders", "INSERT", "batches", &job_orders},
-    {"charges", "INSERT", "charges_2024_01", &job_billing},
-    {"subscriptions", "UPDATE", "subscriptions", &job_billing},
-    {"transfers_of_charges", "INSERT", "transfers_2024_01", &job_billing},
-    {"wallets_of_charges", "UPDATE", "users", &job_billing},
-    {"declines", "INSERT", "subscription_journal", &job_billing},
-    {"batches_of_charges", "INSERT", "batches", &job_billing},
-};
-
-/* Guarantee: A stranger's trigger that keeps a row from being written undoes the whole
- * batch, and nothing is taken for done. */
-CASE_ROWS(apply_is_rolled_back_when_a_trigger_keeps_unwritten, unwritten)
-{
-    world_do("UPDATE users SET balance_minor = 5 WHERE user_id = 128");
-    super_do("CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS $$"
-             " BEGIN RETURN NULL; END $$; CREATE TRIGGER a_stranger BEFORE %s ON"
-             " ledgerlock.%s FOR EACH ROW EXECUTE FUNCTION public.keep()",
-             row->event, row->table);
-    assert_is_a_bug(row->job);
-}
-
-CASE(apply_reads_again_what_is_due)
-{
-    struct job_result counted = {.effects = 0};
-    HAND h;
-
-    hand_open(&h, 10000);
-    assert_int_equal(hand_apply(&h, &job_billing, 5, "2023-12-31T23:59:59Z", &counted),
-                     0);
-    world_do(
-        "UPDATE subscriptions SET state = 'unpaid', retries = 1; UPDATE orders SET state = "
-        "'parked'");
-    assert_applied(&h, 5, now, 0);
-    world_expect("0 0 5000 100", hand_done);
 }
 
 /* place_order holds key shares of its user and its SKUs until its client commits. */

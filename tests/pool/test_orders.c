@@ -1,4 +1,5 @@
-/* orders: all or nothing, decided as if served one after the other. */
+/* orders: the pool parks orders that it cannot serve, and two sessions place one. The
+ * rules of orders are told in tests/sql. */
 
 #include "tests/lib/session.h"
 #include "tests/lib/world.h"
@@ -54,81 +55,14 @@ static void place(const char *text)
     }
 }
 
-static const struct {
-    const char *name;
-    const char *orders, *outcomes, *left;
-    const char *first, *then; /* statements before and after they are placed */
-    bool is_parked;           /* one of them; the audit says so, too */
-} orders[] = {
-    {"that_fits_moves_every_line_and_is_paid", "1 A2 B5", "fulfilled",
-     .left = "A3 B0 C0 9750 1000 A-2 B-5 paid 1"},
-    {"with_one_line_short_moves_nothing", "1 A2 B6", "rejected out_of_stock {B}",
-     .left = "A5 B5 C0 10000 1000 paid 0"},
-    {"short_of_several_names_all_of_them_sorted", "1 C1 B1 A6",
-     "rejected out_of_stock {A,C}", .left = "A5 B5 C0 10000 1000 paid 0"},
-    {"above_the_wallet_is_rejected_and_one_that_empties_it_is_not", "2 B100 A1; 2 B100",
-     "rejected insufficient_funds, fulfilled", .left = "A5 B0 C0 10000 0 B-100 paid 1",
-     .first = "UPDATE stock SET on_hand = 100, initial_qty = 100 WHERE sku = 'B'"},
-    {"that_is_free_is_fulfilled_without_a_transfer", "3 F2", "fulfilled",
-     .left = "A5 B5 C0 F0 10000 1000 0 F-2 paid 0",
-     .first = INTO_USERS "VALUES (3, 'USD'); " INTO_STOCK "VALUES (256, 'F', 2, 2,"
-                         " 0, 'USD')"},
-    {"whose_sum_overflows_is_parked_and_the_rest_flows", "1 B1; 1 B1",
-     "parked, fulfilled", .left = "A5 B4 C0 9990 1000 B-1 paid 1", .is_parked = true,
-     .then = "UPDATE order_lines SET qty = 9223372036854775807 WHERE order_id = 1;"
-             " INSERT INTO order_lines SELECT 1, 128, 11, 9223372036854775807"},
-    {"after_order_of_one_user_ends_where_the_wallet_ends",
-     "2 A1; 2 A1; 2 A1; 2 B1; 2 A1",
-     "fulfilled, fulfilled, rejected insufficient_funds, fulfilled,"
-     " rejected insufficient_funds",
-     .left = "A3 B4 C0 10000 190 A-1 A-1 B-1 paid 3",
-     .first = "UPDATE stock SET unit_price_minor = 400 WHERE sku = 'A'"},
-    {"after_order_of_one_sku_ends_where_the_stock_ends", "1 A3; 2 A3; 1 A1; 2 A2; 1 A1",
-     "fulfilled, rejected out_of_stock {A}, fulfilled, rejected out_of_stock {A},"
-     " fulfilled",
-     .left = "A0 B5 C0 9500 1000 A-3 A-1 A-1 paid 3"},
-};
-
-/* Guarantee: An order with one line short moves nothing. */
-CASE_ROWS(order, orders)
+CASE(order_whose_sum_overflows_is_parked_and_the_rest_flows)
 {
-    if (row->first != NULL)
-        world_do("%s", row->first);
-    place(row->orders);
-    if (row->then != NULL)
-        world_do("%s", row->then);
-    if (row->is_parked)
-        world_run_and_park(now);
-    else
-        world_run(now);
-    world_expect(row->outcomes, outcomes);
-    world_expect(row->left, left);
-    if (!row->is_parked)
-        world_audit(now, NULL);
-}
-
-CASE(order_with_one_sku_at_two_prices_is_summed)
-{
-    place("1 A3");
-    world_do(INTO_LINES "SELECT order_id, 64, 90, 3 FROM orders; UPDATE orders SET"
-                        " total_minor = 570");
-    world_run(now);
-    world_expect("rejected out_of_stock {A}", outcomes);
-    (void)world_text("SELECT receive_stock('A', '1', 1)");
-    world_do(
-        "SET ledgerlock.repair = on; UPDATE orders SET state = 'pending', reason = NULL, skus = NULL, decided_at = NULL");
-    world_run(now);
-    world_expect("fulfilled", outcomes);
-    world_expect("A0 B5 C0 9430 1000 A-6 paid 1", left);
-}
-
-CASE(order_placed_later_than_now_waits)
-{
-    place("1 A1");
-    world_run("2023-12-31T23:59:59Z");
-    world_expect("pending", outcomes);
-    world_run("2024-01-01T00:00:00Z");
-    world_expect("fulfilled", outcomes);
+    place("1 B1; 1 B1");
+    world_do("UPDATE order_lines SET qty = 9223372036854775807 WHERE order_id = 1;"
+             " INSERT INTO order_lines SELECT 1, 128, 11, 9223372036854775807");
+    world_run_and_park(now);
+    world_expect("parked, fulfilled", outcomes);
+    world_expect("A5 B4 C0 9990 1000 B-1 paid 1", left);
 }
 
 /* ---- many orders ---- */

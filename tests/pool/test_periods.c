@@ -90,19 +90,6 @@ CASE(periods_across_a_century_year_have_no_leap_day)
                    calendar_seconds(1901, 1, 31));
 }
 
-/* In every zone of the session the offset and the name of UTC tell the same. */
-CASE(period_start_is_the_same_by_offset_and_by_name)
-{
-    world_do(
-        "SET timezone TO 'America/Sao_Paulo'; DO $$ BEGIN IF (SELECT bool_and("
-        "period_start(at, unit, every, no) = (at AT TIME ZONE 'UTC' + no * every * ('1 "
-        "' || unit)::interval) AT TIME ZONE 'UTC') AND count(*) > 40000 FROM "
-        "generate_series(timestamptz '1999-12-31 23:59:59.999999Z', '2005-01-01Z', "
-        "interval '31 hours') AS at, unnest(ARRAY['day', 'week', 'month', 'year']) AS "
-        "unit, unnest(ARRAY[1, 7]) AS every, unnest(ARRAY[0, 1, 13, 1001]) AS no) IS "
-        "NOT true THEN RAISE 'they differ'; END IF; END $$");
-}
-
 /* ---- catching up ---- */
 
 static const char run_at_ten[] =

@@ -1,0 +1,384 @@
+-- Each constraint, unique index, trigger and foreign key of the schema refuses a row, and so does each column that must have a value.
+SELECT no_plan();
+
+-- Two rows of each table, which differ in each column that may: so a key that was widened by one more refuses nothing.
+CREATE FUNCTION pg_temp.fill() RETURNS void LANGUAGE plpgsql AS $fill$
+BEGIN
+  INSERT INTO users (user_id, external_ref, balance_minor, currency) VALUES (1, 'ann', 500, 'USD'), (2, 'bob', 600, 'EUR');
+  INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency) VALUES (1, 'A', 10, 10, 250, 'USD'), (2, 'B', 20, 20, 300, 'USD');
+  INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at)
+  SELECT i, i, 'p' || i, 100 + i, CASE i WHEN 1 THEN 'USD' ELSE 'EUR' END, '2024-01-31Z', 'month', '2024-01-31Z' FROM generate_series(1, 2) AS i;
+  PERFORM make_months('2023-11-01Z', '2024-03-02Z');
+  INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at)
+  SELECT i, 0, i, date '2024-01-31' + i, date '2024-02-29' + i, 100 + i, 'captured', i, i, 'w' || i, now() - i * interval '1 s' FROM generate_series(1, 2) AS i;
+  PERFORM t.order(1, 'A1 B2', 'k1', now()), t.order(1, 'A1', 'k2', now());
+  INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES
+    (1, 'receive', 8, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());
+  PERFORM receive_stock('A', '7', 5), deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');
+  INSERT INTO transfers VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());
+  PERFORM pause_job('billing'), report_audit(1, 66, '[]');
+  INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');
+  INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, counters)
+  SELECT 'p', i, 'billing', 'h', i, now(), now() + i * interval '1 s', '{}' FROM generate_series(1, 2) AS i;
+  INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no) VALUES ('billing', 1, 'w', now(), 1, 0, '{1}', '{0}', 1);
+  INSERT INTO order_journal (order_id, event, state, user_id, total_minor) VALUES (1, 'parked', 'parked', 1, 1);
+  INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor) VALUES (1, 3, 'p', 2, 50);
+  INSERT INTO closures (user_id, at) VALUES (1, now());
+  INSERT INTO signups VALUES (1, 'k', 1, 0);
+  INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor, new_minor, days_left, days, amount_minor, at)
+  VALUES (1, 'k1', 1, 1, 'p', 1, 2, 1, 2, 20, 30, 1, now());
+  INSERT INTO corrections (user_id, kind, idempotency_key, amount_minor, currency, of_kind, of_source, of_leg, of_at, of_minor, before_minor, reason) VALUES
+    (1, 'refund', 'k1', 10, 'USD', 'charge', 1, 0, now(), 101, 0, 'r'), (1, 'withdrawal', 'k2', 5, 'USD', NULL, NULL, NULL, NULL, NULL, NULL, 'r');
+  INSERT INTO write_offs (subscription_id, idempotency_key, period_no, user_id, amount_minor, currency, reason) VALUES
+    (1, 'k1', 0, 1, 5, 'USD', 'r'), (1, 'k2', 1, 1, 5, 'USD', 'r');
+  INSERT INTO adjustments (sku_id, idempotency_key, qty, reason) VALUES (1, 'k1', 5, 'r'), (1, 'k2', -1, 'r');
+  INSERT INTO returns (user_id, idempotency_key, order_id, sku_id, qty, sold_qty, before_qty, cost_minor, refunded_minor, reason) VALUES
+    (1, 'k1', 1, 1, 1, 5, 0, 250, 0, 'r'), (1, 'k2', 1, 1, 1, 5, 1, 250, 0, 'r');
+  SET LOCAL ledgerlock.repair = on; -- only close_month writes the rest
+  INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum) VALUES ('2023-11-01', 'months', '', '', 0, 0, 0);
+  INSERT INTO sealed_wallets VALUES (1, 'USD', 1);
+  INSERT INTO sealed_stock VALUES (1, 1, 0, 0, 1);
+  INSERT INTO sealed_batches VALUES (1, now(), 'w', 1);
+END $fill$;
+
+-- The guard that refuses a statement, which is undone: "table.constraint", "domain.constraint" or "table.trigger()". Of a partition the guard
+-- of its table, unless it has one of its own.
+CREATE FUNCTION pg_temp.refused_by(p_sql text, p_repair text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  v_state text; v_table text; v_guard text; v_words text; v_context text; v_domain text;
+BEGIN
+  PERFORM set_config('ledgerlock.repair', p_repair, true);
+  SET CONSTRAINTS ALL IMMEDIATE;
+  EXECUTE p_sql;
+  RAISE EXCEPTION SQLSTATE 'TUNDO';
+EXCEPTION WHEN OTHERS THEN
+  GET STACKED DIAGNOSTICS v_state = RETURNED_SQLSTATE, v_table = TABLE_NAME, v_guard = CONSTRAINT_NAME, v_words = MESSAGE_TEXT,
+                          v_context = PG_EXCEPTION_CONTEXT, v_domain = PG_DATATYPE_NAME;
+  IF v_state = 'TUNDO' THEN
+    RETURN NULL;
+  ELSIF v_guard = 'month_is_closed' THEN
+    RETURN v_table || '.' || v_guard;
+  ELSIF v_guard <> '' THEN
+    RETURN regexp_replace(concat(v_table, v_domain, '.', v_guard), '_[0-9]{4}_[0-9]{2}', '', 'g');
+  ELSIF v_words ~ ' is refused: ' THEN
+    v_guard := replace(substring(v_words FROM 'is refused: (.*)'), ' ', '_') || '()';
+    v_table := substring(v_words FROM '^[A-Z]+ of ([a-z0-9_]+) ');
+    RETURN CASE WHEN v_guard ~ 'changed|deleted' THEN regexp_replace(v_table, '_[0-9]{4}_[0-9]{2}', '') ELSE v_table END || '.' || v_guard;
+  END IF; -- a trigger that is called as its function is
+  RETURN (SELECT relname || '.' || tgname || '()' FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+           WHERE tgname = substring(v_context FROM '^PL/pgSQL function (?:ledgerlock[.])?([a-z_]+)'));
+END $$;
+
+-- The row with key k1 once more, but for what the JSON says.
+CREATE FUNCTION pg_temp.again(p_table text, p_but text) RETURNS text LANGUAGE sql RETURN
+  format('INSERT INTO %1$s OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(p, %2$L)).* FROM %1$s AS p WHERE idempotency_key = %3$L',
+         p_table, p_but, 'k1');
+
+-- A guard, and a statement that it alone refuses, also to a person who repairs by hand.
+CREATE TEMP TABLE refusals (guard text, statement text);
+INSERT INTO refusals VALUES
+  ('currency.currency_is_iso', $$UPDATE users SET currency = 'usd' WHERE user_id = 1$$),
+  ('users.user_id_positive', 'UPDATE users SET user_id = 0 WHERE user_id = 1'),
+  ('users.users_pkey', 'UPDATE users SET user_id = 1 WHERE user_id = 2'),
+  ('users.users_external_ref_key', $$UPDATE users SET external_ref = 'ann' WHERE user_id = 2$$),
+  ('users.balance_never_negative', 'UPDATE users SET balance_minor = -1 WHERE user_id = 1'),
+  ('stock.sku_id_positive', 'UPDATE stock SET sku_id = 0 WHERE sku_id = 1'),
+  ('stock.stock_pkey', 'UPDATE stock SET sku_id = 1 WHERE sku_id = 2'),
+  ('stock.stock_sku_key', $$UPDATE stock SET sku = 'A' WHERE sku_id = 2$$),
+  ('stock.initial_qty_not_negative', 'UPDATE stock SET initial_qty = -1 WHERE sku_id = 1'),
+  ('stock.on_hand_never_negative', 'UPDATE stock SET on_hand = -1 WHERE sku_id = 1'),
+  ('stock.stock_price_not_negative', 'UPDATE stock SET unit_price_minor = -1 WHERE sku_id = 1'),
+  ('subscriptions.subscription_id_positive', 'UPDATE subscriptions SET subscription_id = 0 WHERE subscription_id = 1'),
+  ('subscriptions.subscriptions_pkey', 'UPDATE subscriptions SET subscription_id = 1 WHERE subscription_id = 2'),
+  ('subscriptions.subscription_amount_not_negative', 'UPDATE subscriptions SET amount_minor = -1'),
+  ('subscriptions.unit_known', $$UPDATE subscriptions SET unit = 'hour'$$),
+  ('subscriptions.every_in_range', 'UPDATE subscriptions SET every = 0'),
+  ('subscriptions.subscription_state_known', $$UPDATE subscriptions SET state = 'asleep'$$),
+  ('subscriptions.subscription_period_positive', 'UPDATE subscriptions SET next_period_no = -1'),
+  ('subscriptions.subscription_retries_positive', 'UPDATE subscriptions SET retries = -1'),
+  ('subscriptions.anchor_is_finite', $$UPDATE subscriptions SET anchor_at = '-infinity'$$),
+  ('subscriptions.due_is_finite', $$UPDATE subscriptions SET next_due_at = 'infinity'$$),
+  ('subscriptions.cancel_is_finite', $$UPDATE subscriptions SET cancel_at = 'infinity'$$),
+  ('subscriptions.behind_was_tried', $$UPDATE subscriptions SET state = 'past_due'$$),
+  ('subscriptions.cancelled_has_its_date', $$UPDATE subscriptions SET state = 'cancelled'$$),
+  ('contracts.one_subscription_per_contract', $$INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) SELECT subscription_id + 10, user_id, plan, 7, currency, anchor_at, 'week', anchor_at FROM subscriptions$$),
+  ('subscriptions.subscription_has_a_wallet', $$INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) VALUES (9, 1, 'p', 100, 'EUR', '2024-01-31Z', 'month', '2024-01-31Z')$$),
+  ('charges.one_charge_per_period', $$UPDATE charges SET subscription_id = 1, period_start = period_start - interval '1 day' WHERE subscription_id = 2$$),
+  ('charges.charge_period_positive', 'UPDATE charges SET period_no = -1'),
+  ('charges.period_ends_after_start', 'UPDATE charges SET period_end = period_start'),
+  ('charges.charge_amount_of_state', 'UPDATE charges SET amount_minor = -1'),
+  ('users.closed_account_is_empty', 'UPDATE users SET closed_at = now() WHERE user_id = 1'),
+  ('closures.one_closure_per_user', 'INSERT INTO closures (user_id, at) VALUES (1, now())'),
+  ('prorations.one_proration_per_key', $$INSERT INTO prorations OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(p, '{"days": 31}')).* FROM prorations AS p$$),
+  ('prorations.days_left_are_of_the_period', 'UPDATE prorations SET days_left = 32'),
+  ('prorations.one_proration_per_number', pg_temp.again('prorations', '{"idempotency_key": "k3"}')),
+  ('signups.trial_not_negative', 'UPDATE signups SET trial_periods = -1'),
+  ('signups.one_signup_per_key', $$INSERT INTO signups VALUES (1, 'k', 2, 1)$$),
+  ('charges.charge_state_known', $$UPDATE charges SET state = 'lent'$$),
+  ('charges.charge_tries_of_state', 'UPDATE charges SET tries = 0'),
+  ('charges.unserved_is_as_it_says', $$UPDATE charges SET state = 'waived', charged_at = period_end - interval '1 s'$$),
+  ('charges.charge_not_early', $$UPDATE charges SET charged_at = period_start - interval '1 s'$$),
+  ('orders.order_id_positive', $$UPDATE orders SET order_id = 0 WHERE idempotency_key = 'k2'$$),
+  ('orders.orders_pkey', 'UPDATE orders SET order_id = 1 WHERE order_id = 2'),
+  ('orders.orders_user_id_idempotency_key_key', $$UPDATE orders SET idempotency_key = 'k1' WHERE idempotency_key = 'k2'$$),
+  ('orders.order_state_known', $$UPDATE orders SET state = 'lost'$$),
+  ('orders.order_reason_known', $$UPDATE orders SET state = 'rejected', decided_at = now(), fence = 1, reason = 'mood', skus = '{A}'$$),
+  ('orders.rejected_has_reason', $$UPDATE orders SET state = 'rejected', decided_at = now(), fence = 1$$),
+  ('orders.shortage_names_skus', $$UPDATE orders SET state = 'rejected', decided_at = now(), fence = 1, reason = 'out_of_stock', skus = '{}'$$),
+  ('orders.order_total_not_negative', 'UPDATE orders SET total_minor = -1'),
+  ('orders.placed_is_finite', $$UPDATE orders SET placed_at = '-infinity'$$),
+  ('orders.decided_has_its_time', $$UPDATE orders SET state = 'fulfilled', fence = 1$$),
+  ('orders.decided_after_placed', $$UPDATE orders SET state = 'fulfilled', fence = 1, decided_at = placed_at - interval '1 s'$$),
+  ('orders.decision_has_its_token', $$UPDATE orders SET state = 'fulfilled', decided_at = now()$$),
+  ('orders.order_has_a_wallet', $$INSERT INTO orders SELECT (jsonb_populate_record(o, jsonb_build_object('order_id', 9, 'user_id', 99))).* FROM orders AS o WHERE order_id = 1$$),
+  ('order_lines.order_lines_pkey', 'UPDATE order_lines SET sku_id = 1, unit_price_minor = 250'),
+  ('order_lines.order_lines_order_id_fkey', 'UPDATE order_lines SET order_id = 99 WHERE order_id = 2'),
+  ('order_lines.line_qty_positive', 'UPDATE order_lines SET qty = 0'),
+  ('order_lines.line_price_not_negative', 'UPDATE order_lines SET unit_price_minor = -1'),
+  ('order_lines.line_has_a_sku', 'INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) VALUES (1, 99, 1, 1)'),
+  ('stock_movements.one_movement_per_source', 'UPDATE stock_movements SET source = 1 WHERE source = 2'),
+  ('stock_movements.qty_has_sign_of_kind', 'UPDATE stock_movements SET qty = -qty'),
+  ('stock_movements.movement_time_is_finite', $$UPDATE stock_movements SET moved_at = '-infinity'$$),
+  ('transfers.one_transfer_per_source', 'UPDATE transfers SET (leg, source_at) = (SELECT leg, source_at FROM transfers WHERE leg = 1) WHERE leg = 2'),
+  ('transfers.transfer_time_is_finite', $$UPDATE transfers SET moved_at = 'infinity'$$),
+  ('transfers.deposit_of_its_user', 'UPDATE transfers SET source = 7 WHERE leg = 2'),
+  ('transfers.payment_in_one_leg', $$UPDATE transfers SET leg = 7 WHERE kind = 'payment'$$),
+  ('transfers.transfer_amount_positive', 'UPDATE transfers SET amount_minor = 0'),
+  ('transfers.accounts_of_kind', $$UPDATE transfers SET debit = 'wallet'$$),
+  ('subscription_terms.terms_from_a_period', 'UPDATE subscription_terms SET from_period = -1'),
+  ('subscription_terms.terms_quantity_positive', 'UPDATE subscription_terms SET quantity = 0'),
+  ('subscription_terms.terms_price_not_negative', 'UPDATE subscription_terms SET unit_minor = -1'),
+  ('subscription_terms.one_terms_entry', $$INSERT INTO subscription_terms (terms_id, subscription_id, from_period, plan, quantity, unit_minor) OVERRIDING SYSTEM VALUE SELECT terms_id, subscription_id, from_period, 'q', 1, 1 FROM subscription_terms$$),
+  ('deposits.one_deposit_per_key', $$UPDATE deposits SET idempotency_key = 'a'$$),
+  ('deposits.deposit_id_positive', 'UPDATE deposits SET deposit_id = -deposit_id'),
+  ('deposits.deposit_amount_positive', 'UPDATE deposits SET amount_minor = 0'),
+  ('deposits.deposit_has_a_user', 'UPDATE deposits SET user_id = 99 WHERE deposit_id = 1'),
+  ('contracts.contract_has_a_user', 'UPDATE contracts SET user_id = 99'),
+  ('deliveries.one_delivery_per_key', $$INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '7', 5, now())$$),
+  ('deliveries.one_delivery_per_number', $$INSERT INTO deliveries OVERRIDING SYSTEM VALUE SELECT sku_id, '8', delivery_id, qty, at FROM deliveries$$),
+  ('deliveries.delivery_qty_positive', 'UPDATE deliveries SET qty = 0'),
+  ('deliveries.delivery_has_a_sku', 'UPDATE deliveries SET sku_id = 99'),
+  ('corrections.correction_has_a_user', $$UPDATE corrections SET user_id = 99 WHERE idempotency_key = 'k1'$$),
+  ('corrections.correction_kind_known', $$UPDATE corrections SET kind = 'gift' WHERE idempotency_key = 'k1'$$),
+  ('corrections.one_correction_per_number', pg_temp.again('corrections', '{"idempotency_key": "k3", "before_minor": 10}')),
+  ('corrections.correction_amount_positive', $$UPDATE corrections SET amount_minor = 0 WHERE idempotency_key = 'k1'$$),
+  ('corrections.correction_of_what_was_paid', $$UPDATE corrections SET of_kind = 'deposit' WHERE idempotency_key = 'k1'$$),
+  ('corrections.correction_has_a_reason', $$UPDATE corrections SET reason = ' ' WHERE idempotency_key = 'k1'$$),
+  ('corrections.one_correction_per_key', pg_temp.again('corrections', '{"correction_id": 99, "before_minor": 10}')),
+  ('corrections.correction_names_what_it_undoes', $$UPDATE corrections SET of_leg = NULL WHERE idempotency_key = 'k1'$$),
+  ('corrections.never_more_than_was_paid', $$UPDATE corrections SET before_minor = 92 WHERE idempotency_key = 'k1'$$),
+  ('corrections.void_is_the_whole', $$UPDATE corrections SET kind = 'void' WHERE idempotency_key = 'k1'$$),
+  ('corrections.return_is_of_a_payment', $$UPDATE corrections SET kind = 'return' WHERE idempotency_key = 'k1'$$),
+  ('corrections.one_correction_after_the_other', pg_temp.again('corrections', '{"correction_id": 99, "idempotency_key": "k3"}')),
+  ('write_offs.write_off_has_a_subscription', $$UPDATE write_offs SET subscription_id = 99 WHERE idempotency_key = 'k1'$$),
+  ('write_offs.write_off_amount_positive', $$UPDATE write_offs SET amount_minor = 0 WHERE idempotency_key = 'k1'$$),
+  ('write_offs.write_off_has_a_reason', $$UPDATE write_offs SET reason = ' ' WHERE idempotency_key = 'k1'$$),
+  ('write_offs.one_write_off_per_key', $$UPDATE write_offs SET idempotency_key = 'k2', period_no = 7 WHERE idempotency_key = 'k1'$$),
+  ('write_offs.one_write_off_per_period', $$UPDATE write_offs SET period_no = 1 WHERE idempotency_key = 'k1'$$),
+  ('adjustments.adjustment_has_a_sku', $$UPDATE adjustments SET sku_id = 99 WHERE idempotency_key = 'k1'$$),
+  ('adjustments.one_adjustment_per_number', pg_temp.again('adjustments', '{"idempotency_key": "k3"}')),
+  ('adjustments.adjustment_changes_stock', $$UPDATE adjustments SET qty = 0 WHERE idempotency_key = 'k1'$$),
+  ('adjustments.adjustment_has_a_reason', $$UPDATE adjustments SET reason = ' ' WHERE idempotency_key = 'k1'$$),
+  ('adjustments.one_adjustment_per_key', $$UPDATE adjustments SET idempotency_key = 'k2' WHERE idempotency_key = 'k1'$$),
+  ('returns.return_has_a_user', $$UPDATE returns SET user_id = 99 WHERE idempotency_key = 'k1'$$),
+  ('returns.one_return_per_number', pg_temp.again('returns', '{"idempotency_key": "k3", "before_qty": 2}')),
+  ('returns.return_has_an_order', $$UPDATE returns SET order_id = 99 WHERE idempotency_key = 'k1'$$),
+  ('returns.return_has_a_sku', $$UPDATE returns SET sku_id = 99 WHERE idempotency_key = 'k1'$$),
+  ('returns.return_qty_positive', $$UPDATE returns SET qty = 0 WHERE idempotency_key = 'k1'$$),
+  ('returns.refunded_at_most_the_cost', $$UPDATE returns SET refunded_minor = 251 WHERE idempotency_key = 'k1'$$),
+  ('returns.return_has_a_reason', $$UPDATE returns SET reason = ' ' WHERE idempotency_key = 'k1'$$),
+  ('returns.one_return_per_key', $$UPDATE returns SET idempotency_key = 'k2' WHERE idempotency_key = 'k1'$$),
+  ('returns.never_more_than_was_sold', $$UPDATE returns SET qty = 6 WHERE idempotency_key = 'k1'$$),
+  ('returns.one_return_after_the_other', $$UPDATE returns SET before_qty = 1 WHERE idempotency_key = 'k1'$$),
+  ('months.one_row_per_month', 'INSERT INTO months SELECT * FROM months'),
+  ('months.month_starts_on_its_first', $$UPDATE months SET month = month + 1 WHERE month = '2024-02-01'$$),
+  ('seals.one_seal_per_sum', 'INSERT INTO seals SELECT * FROM seals'),
+  ('seals.seal_counts_rows', 'UPDATE seals SET row_ct = -1'),
+  ('seals.seal_is_of_a_month', $$UPDATE seals SET month = '1999-01-01'$$),
+  ('sealed_wallets.sealed_wallets_pkey', 'INSERT INTO sealed_wallets SELECT * FROM sealed_wallets'),
+  ('sealed_stock.sealed_stock_pkey', 'INSERT INTO sealed_stock SELECT * FROM sealed_stock'),
+  ('sealed_batches.one_sealed_batch', 'INSERT INTO sealed_batches SELECT * FROM sealed_batches'),
+  ('lock_incidents.lock_incidents_pkey', 'INSERT INTO lock_incidents OVERRIDING SYSTEM VALUE SELECT * FROM lock_incidents'),
+  ('lock_incidents.incident_kind_known', $$UPDATE lock_incidents SET kind = 'mislaid'$$),
+  ('lock_token.lock_token_pkey', 'INSERT INTO lock_token (one, last) VALUES (true, 1)'),
+  ('lock_token.one_row', 'UPDATE lock_token SET one = false'),
+  ('lock_token.last_is_a_token', 'UPDATE lock_token SET last = 9007199254740992'),
+  ('workers.workers_pkey', 'UPDATE workers SET slot = 1 WHERE slot = 2'),
+  ('schema_migrations.schema_migrations_pkey', 'INSERT INTO schema_migrations SELECT * FROM schema_migrations'),
+  ('schema_migrations.schema_migrations_kind_check', $$UPDATE schema_migrations SET kind = 'rumour'$$),
+  ('batches.batches_pkey', 'INSERT INTO batches OVERRIDING SYSTEM VALUE SELECT * FROM batches'),
+  ('batches.batch_done_not_negative', 'UPDATE batches SET done = -1'),
+  ('batches.batch_refused_not_negative', 'UPDATE batches SET refused = -1, done = 2'),
+  ('batches.batch_names_its_decisions', $$UPDATE batches SET ids = '{1,2}'$$),
+  ('batches.one_batch_per_transaction', 'INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) SELECT job, token, worker, at, done, refused, ids, feed_no FROM batches'),
+  ('feed_base.feed_base_pkey', 'INSERT INTO feed_base (base) VALUES (1)'),
+  ('feed_base.one_base', 'UPDATE feed_base SET one = false'),
+  ('feed_base.base_not_negative', 'UPDATE feed_base SET base = -1'),
+  ('subscription_journal.one_subscription_entry', 'INSERT INTO subscription_journal OVERRIDING SYSTEM VALUE SELECT * FROM subscription_journal'),
+  ('subscription_journal.subscription_event_known', $$UPDATE subscription_journal SET event = 'sung'$$),
+  ('subscription_journal.try_has_its_amount', 'UPDATE subscription_journal SET try_no = 1'),
+  ('subscription_journal.periods_are_named', 'UPDATE subscription_journal SET from_period = 1'),
+  ('subscription_journal.terms_are_complete', 'UPDATE subscription_journal SET plan = NULL'),
+  ('order_journal.one_order_entry', 'INSERT INTO order_journal OVERRIDING SYSTEM VALUE SELECT * FROM order_journal'),
+  ('order_journal.order_event_known', $$UPDATE order_journal SET event = 'sung'$$),
+  ('stock_journal.one_stock_entry', 'INSERT INTO stock_journal OVERRIDING SYSTEM VALUE SELECT * FROM stock_journal'),
+  ('stock_journal.stock_event_known', $$UPDATE stock_journal SET event = 'sung'$$),
+  ('audits.audit_took_time', $$INSERT INTO audits (took_ms, invariants, broken) VALUES (-1, 66, '{}')$$),
+  ('audits.audit_has_invariants', $$INSERT INTO audits (took_ms, invariants, broken) VALUES (1, 0, '{}')$$),
+  ('audits.broken_are_names', $$INSERT INTO audits (took_ms, invariants, broken) VALUES (1, 66, '{NULL}')$$),
+  ('audits.one_audit', 'INSERT INTO audits OVERRIDING SYSTEM VALUE SELECT * FROM audits'),
+  ('paused_jobs.job_has_a_name', $$INSERT INTO paused_jobs (job) VALUES ('Billing!')$$),
+  ('paused_jobs.one_pause_per_job', $$INSERT INTO paused_jobs (job) VALUES ('billing')$$),
+  ('job_journal.one_job_entry', 'INSERT INTO job_journal OVERRIDING SYSTEM VALUE SELECT * FROM job_journal'),
+  ('job_journal.job_event', $$UPDATE job_journal SET event = 'sung'$$),
+  ('retry_schedules.one_retry_schedule', 'INSERT INTO retry_schedules OVERRIDING SYSTEM VALUE SELECT * FROM retry_schedules'),
+  ('retry_schedules.retries_within_a_year', $$INSERT INTO retry_schedules (pauses_s) VALUES ('{}')$$),
+  ('orders.decided_is_finite', $$UPDATE orders SET state = 'fulfilled', fence = 1, decided_at = 'infinity'$$),
+  ('subscription_journal.subscription_entry_is_finite', $$UPDATE subscription_journal SET at = 'infinity'$$),
+  ('order_journal.order_entry_is_finite', $$UPDATE order_journal SET at = '-infinity'$$),
+  ('deposits.deposit_not_ahead', $$UPDATE deposits SET at = recorded_at + interval '61 s'$$),
+  ('deliveries.delivery_not_ahead', $$UPDATE deliveries SET at = recorded_at + interval '61 s'$$),
+  ('prorations.proration_not_ahead', $$UPDATE prorations SET at = recorded_at + interval '61 s'$$),
+  ('closures.closure_not_ahead', $$UPDATE closures SET at = recorded_at + interval '61 s'$$),
+  ('corrections.correction_not_ahead', $$UPDATE corrections SET at = recorded_at + interval '61 s'$$),
+  ('write_offs.write_off_not_ahead', $$UPDATE write_offs SET at = recorded_at + interval '61 s'$$),
+  ('adjustments.adjustment_not_ahead', $$UPDATE adjustments SET at = recorded_at + interval '61 s'$$),
+  ('returns.return_not_ahead', $$UPDATE returns SET at = recorded_at + interval '61 s'$$),
+  ('batches.batch_not_ahead', $$UPDATE batches SET at = recorded_at + interval '61 s'$$),
+  ('users.wallet_of_user', $$ALTER TABLE users DROP CONSTRAINT users_pkey CASCADE; INSERT INTO users (user_id, currency) VALUES (1, 'USD')$$),
+  ('subscriptions.journal_new_subscriptions()', $$INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) VALUES (9, 1, 'p', 100, 'USD', '2023-11-10Z', 'month', '2023-11-10Z')$$);
+
+-- These refuse everybody but a person who repairs.
+CREATE TEMP TABLE unless_repaired (guard text, statement text);
+INSERT INTO unless_repaired VALUES
+  ('closures.closures_are_never_changed()', 'DELETE FROM closures'),
+  ('prorations.prorations_are_never_changed()', 'DELETE FROM prorations'),
+  ('signups.signups_are_never_changed()', 'DELETE FROM signups'),
+  ('subscription_terms.subscription_terms_are_never_changed()', 'DELETE FROM subscription_terms'),
+  ('deposits.deposits_are_never_changed()', 'DELETE FROM deposits'),
+  ('contracts.contracts_are_never_changed()', 'DELETE FROM contracts'),
+  ('deliveries.deliveries_are_never_changed()', 'DELETE FROM deliveries'),
+  ('corrections.corrections_are_never_changed()', 'DELETE FROM corrections'),
+  ('write_offs.write_offs_are_never_changed()', 'DELETE FROM write_offs'),
+  ('adjustments.adjustments_are_never_changed()', 'DELETE FROM adjustments'),
+  ('returns.returns_are_never_changed()', 'DELETE FROM returns'),
+  ('users.wallets_stay_with_their_user()', $$UPDATE users SET external_ref = 'eve' WHERE user_id = 1$$),
+  ('stock.skus_stay_what_they_are()', 'UPDATE stock SET initial_qty = 11 WHERE sku_id = 1'),
+  ('subscriptions.terms_stay_as_agreed()', 'UPDATE subscriptions SET amount_minor = 1'),
+  ('charges.settled_charges_are_never_changed()', $$UPDATE charges SET worker = 'w'$$),
+  ('orders.orders_stay_as_placed()', 'UPDATE orders SET placed_at = now()'),
+  ('order_lines.order_lines_are_never_changed()', 'DELETE FROM order_lines'),
+  ('stock_movements.stock_movements_are_never_changed()', 'UPDATE stock_movements SET moved_at = now()'),
+  ('transfers.transfers_are_never_emptied()', 'TRUNCATE transfers'),
+  ('lock_incidents.lock_incidents_are_never_changed()', 'DELETE FROM lock_incidents'),
+  ('batches.batches_are_never_changed()', 'UPDATE batches SET done = 2'),
+  ('subscription_journal.subscription_journal_are_never_changed()', 'DELETE FROM subscription_journal'),
+  ('order_journal.order_journal_are_never_emptied()', 'TRUNCATE order_journal'),
+  ('stock_journal.stock_journal_are_never_changed()', 'DELETE FROM stock_journal'),
+  ('months.months_are_never_changed()', 'DELETE FROM months'),
+  ('seals.seals_are_never_changed()', 'UPDATE seals SET total = 0'),
+  ('sealed_wallets.sealed_wallets_are_written_by_close_month()', 'UPDATE sealed_wallets SET net_minor = 0'),
+  ('sealed_stock.sealed_stock_are_written_by_close_month()', 'TRUNCATE sealed_stock'),
+  ('sealed_batches.sealed_batches_are_written_by_close_month()', 'DELETE FROM sealed_batches'),
+  ('job_journal.job_journal_are_never_changed()', 'DELETE FROM job_journal'),
+  ('retry_schedules.retry_schedules_are_never_changed()', 'DELETE FROM retry_schedules'),
+  ('order_journal.order_journal_are_never_changed()', 'DELETE FROM order_journal'),
+  ('transfers.transfers_are_never_changed()', 'UPDATE transfers SET amount_minor = 1 WHERE leg > 0'),
+  ('charges.charges_are_never_deleted()', 'DELETE FROM charges'),
+  ('lock_token.tokens_only_rise()', 'UPDATE lock_token SET last = 9; UPDATE lock_token SET last = 8'),
+  ('orders.orders_are_never_deleted()', 'DELETE FROM orders'),
+  ('orders.decided_orders_stay_so()', $$UPDATE orders SET state = 'cancelled'; UPDATE orders SET state = 'pending'$$),
+  ('subscriptions.subscriptions_are_never_deleted()', 'DELETE FROM subscriptions');
+INSERT INTO unless_repaired
+SELECT format('%s.%s_are_never_emptied()', name, regexp_replace(name, '_2023_12', '')), format('TRUNCATE %s CASCADE', name)
+  FROM unnest('{charges,stock_movements,order_lines,lock_incidents,batches,subscription_journal,stock_journal,job_journal,subscription_terms,
+                retry_schedules,prorations,closures,signups,contracts,deposits,deliveries,months,seals,corrections,write_offs,adjustments,returns,
+                charges_2023_12,stock_movements_2023_12,transfers_2023_12}'::text[]) AS name;
+
+-- A month that is closed refuses these, also to a person who repairs.
+CREATE TEMP TABLE when_closed (guard text, statement text);
+INSERT INTO when_closed VALUES
+  ('charges_2023_12.month_stays_closed()', 'TRUNCATE charges_2023_12'),
+  ('charges_2023_12.month_is_closed()', 'DELETE FROM charges_2023_12'),
+  ('charges_2023_12.month_is_closed', 'INSERT INTO charges SELECT * FROM charges_2023_12'),
+  ('stock_movements_2023_12.month_stays_closed()', 'TRUNCATE stock_movements_2023_12'),
+  ('stock_movements_2023_12.month_is_closed()', 'DELETE FROM stock_movements_2023_12'),
+  ('stock_movements_2023_12.month_is_closed', 'INSERT INTO stock_movements SELECT * FROM stock_movements_2023_12'),
+  ('transfers_2023_12.month_stays_closed()', 'TRUNCATE transfers_2023_12'),
+  ('transfers_2023_12.month_is_closed()', 'DELETE FROM transfers_2023_12'),
+  ('transfers_2023_12.month_is_closed', 'INSERT INTO transfers SELECT * FROM transfers_2023_12');
+
+-- Guarantee: Each constraint, unique index and trigger of the schema refuses a row that breaks it; none is without such a row.
+BEGIN; SELECT t.test('each_constraint_and_trigger_refuses_a_row');
+SELECT pg_temp.fill();
+SELECT is(pg_temp.refused_by(statement, 'on'), guard, statement) FROM refusals;
+SELECT is(pg_temp.refused_by(statement, 'off'), guard, statement) FROM unless_repaired;
+INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at)
+VALUES (3, 0, 1, '2023-12-01Z', '2024-01-01Z', 100, 'captured', 1, 1, 'w', '2024-01-01Z');
+INSERT INTO stock_movements VALUES (1, 'receive', 9, 5, 0, '2023-12-01Z', '2023-12-01Z');
+INSERT INTO transfers VALUES ('deposit', 1, 0, 1, '2023-12-01Z', 'cash', 'wallet', 1, 'USD', '2023-12-01Z');
+SELECT close_month('2023-12-01');
+SELECT is(pg_temp.refused_by(statement, 'on'), guard, statement) FROM when_closed;
+CREATE TEMP VIEW guards AS -- of the partitions those of the closed month, beside what they have from their table
+  SELECT coalesce(r.relname, d.typname) || '.' || conname AS guard FROM pg_constraint AS c
+    LEFT JOIN pg_class AS r ON r.oid = conrelid LEFT JOIN pg_type AS d ON d.oid = contypid
+   WHERE connamespace = 'ledgerlock'::regnamespace AND contype IN ('c', 'p', 'u', 'x', 'f') AND coninhcount = 0
+   UNION ALL
+  SELECT r.relname || '.' || x.relname FROM pg_index JOIN pg_class AS x ON x.oid = indexrelid JOIN pg_class AS r ON r.oid = indrelid
+   WHERE x.relnamespace = 'ledgerlock'::regnamespace AND indisunique AND NOT x.relispartition
+     AND NOT EXISTS (SELECT FROM pg_constraint WHERE conindid = indexrelid)
+   UNION ALL
+  SELECT r.relname || '.' || tgname || '()' FROM pg_trigger JOIN pg_class AS r ON r.oid = tgrelid
+   WHERE NOT tgisinternal AND tgparentid = 0 AND (NOT r.relispartition OR r.relname LIKE '%2023_12') AND r.relnamespace = 'ledgerlock'::regnamespace;
+SELECT is(array_agg(guard ORDER BY guard), '{orders.journal_decided_order(),stock.journal_stock(),subscriptions.keep_contracts()}',
+          'only triggers that refuse nothing have no statement here')
+  FROM (TABLE guards EXCEPT (SELECT guard FROM refusals UNION SELECT guard FROM unless_repaired UNION SELECT guard FROM when_closed)) AS untold;
+ROLLBACK;
+
+-- Guarantee: Each trigger of the schema that refuses nothing writes its row of a journal or of the contracts.
+BEGIN; SELECT t.test('trigger_fills_its_table');
+SELECT pg_temp.fill(), t.subscription(9, 1, 100, '2024-01-31Z'), t.order(1, 'X1', 'k9');
+UPDATE stock SET unit_price_minor = 251 WHERE sku_id = 1;
+SELECT is(count(*), 1::bigint, 'keep_contracts') FROM contracts WHERE subscription_id = 9 AND plan = 'plan 9';
+SELECT is(count(*), 1::bigint, 'journal_new_subscriptions') FROM subscription_journal WHERE subscription_id = 9 AND event = 'made';
+SELECT is(count(*), 1::bigint, 'journal_decided_order') FROM order_journal WHERE event = 'made' AND reason = 'unknown_sku';
+SELECT is(count(*), 1::bigint, 'journal_stock') FROM stock_journal WHERE sku_id = 1 AND unit_price_minor = 251;
+ROLLBACK;
+
+-- Guarantee: Nothing that a row names can be deleted: each foreign key refuses it.
+BEGIN; SELECT t.test('each_foreign_key_keeps_what_it_names');
+SELECT pg_temp.fill();
+CREATE TEMP VIEW keys AS SELECT * FROM pg_constraint WHERE connamespace = 'ledgerlock'::regnamespace AND contype = 'f';
+SELECT is(pg_temp.refused_by(concat((SELECT string_agg(format('ALTER TABLE %s DROP CONSTRAINT %I; ', o.conrelid::regclass, o.conname), '')
+                                       FROM keys AS o WHERE o.confrelid = c.confrelid AND o.oid <> c.oid), 'DELETE FROM ', confrelid::regclass), 'on'),
+          conrelid::regclass || '.' || conname, format('%s, without other keys to %s', conname, confrelid::regclass)) FROM keys AS c;
+ROLLBACK;
+
+-- Guarantee: Each column that needs a value refuses NULL.
+BEGIN; SELECT t.test('each_column_that_needs_a_value_refuses_none');
+SELECT pg_temp.fill();
+CREATE FUNCTION pg_temp.null_refused(p_table regclass, p_column name) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  v_column text;
+BEGIN
+  EXECUTE format('UPDATE %s SET %I = NULL', p_table, p_column);
+  RETURN false;
+EXCEPTION WHEN not_null_violation THEN
+  GET STACKED DIAGNOSTICS v_column = COLUMN_NAME;
+  RETURN v_column = p_column;
+END $$;
+CREATE TEMP TABLE needed AS -- but for those that name a partition: NULL names none
+  SELECT c.oid::regclass AS of, attname, pg_temp.null_refused(c.oid, attname) AS is_refused FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = attrelid
+   WHERE c.relnamespace = 'ledgerlock'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition AND attnum > 0 AND NOT attisdropped
+     AND attnotnull AND attidentity <> 'a' AND attgenerated = ''
+     AND NOT EXISTS (SELECT FROM pg_partitioned_table WHERE partrelid = c.oid AND partattrs[0] = attnum);
+SELECT is(array_agg(of || '.' || attname), NULL, 'no column takes NULL') FROM needed WHERE NOT is_refused;
+SELECT ok(count(*) > 150, 'and each was tried') FROM needed;
+ROLLBACK;
+
+BEGIN; SELECT t.test('retry_schedule_that_is_none_is_refused');
+SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALUES (%L)', pauses), 'off'), 'retry_schedules.retries_within_a_year', pauses)
+  FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
+ROLLBACK;
+
+SELECT t.done(268);

@@ -1,0 +1,116 @@
+-- Months: a month that is over is sealed, what is sealed never changes, and the audit finds what was changed all the same.
+-- Two users are charged from December on, and one of them has ordered in January.
+\set shop 'SELECT t.user(1, 1000), t.user(2, 300), t.sku(1, ''A'', 10, 70), t.subscription(1, 1, 100, ''2023-12-05Z''), t.subscription(2, 2, 100, ''2024-01-05Z''), t.order(1, ''A3'', ''k'', ''2024-01-10Z''), receive_stock(''A'', ''d'', 5, ''2024-01-15Z''); SELECT t.serve(''2024-01-11Z''), t.bill(''2024-02-20Z'');'
+\set closed 'SELECT close_month(''2023-12-01''), close_month(''2024-01-01'');'
+SELECT no_plan();
+
+-- True if an invariant of the audit is broken behind a change, which is undone. The rows of closed months are read for one of them alone.
+CREATE FUNCTION pg_temp.finds(p_invariant text, p_change text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  v_rows bigint;
+BEGIN
+  PERFORM set_config('ledgerlock.sealed', CASE p_invariant WHEN 'sealed_rows_keep_their_sums' THEN 'on' ELSE 'off' END, true);
+  BEGIN
+    EXECUTE p_change;
+    EXECUTE (SELECT format('SELECT count(*) FROM (%s) AS found', sql) FROM t.invariants WHERE name = p_invariant) INTO v_rows;
+    RAISE EXCEPTION SQLSTATE 'TUNDO';
+  EXCEPTION WHEN SQLSTATE 'TUNDO' THEN NULL;
+  END;
+  RETURN v_rows > 0;
+END $$;
+
+-- ---- what keeps a month open ----
+
+-- Guarantee: Months are closed in their order, once, and by the owner of the schema.
+BEGIN; SELECT t.test('months_are_closed_in_their_order_and_once');
+:shop
+SELECT t.would(answer, format('close_month(%L)', month), words, who) FROM (VALUES
+  ('42501', '2023-12-01', 'not by support', 'ledgerlock_support'), ('LL003', '2023-05-01', 'nothing was booked in it', 'ledgerlock_owner'),
+  ('LL003', '2024-01-01', 'December is open', 'ledgerlock_owner'), ('4', '2023-12-01', 'two deposits, a charge and its transfer', 'ledgerlock_owner'))
+  AS v (answer, month, words, who);
+:closed
+SELECT t.would('LL003', format('close_month(%L)', month), 'closed already', 'ledgerlock_owner') FROM unnest('{2023-12-01,2024-01-01}'::date[]) AS month;
+SELECT is(first_open(), '2024-02-01Z', 'February is the first that is open');
+SELECT t.sound('2024-02-20Z');
+ROLLBACK;
+
+-- Guarantee: A month is closed only when each of its periods is settled and each of its orders decided.
+BEGIN; SELECT t.test('month_with_something_open_stays_open');
+:shop
+SELECT close_month('2023-12-01');
+SELECT t.would(answer, format('t.then(%L, %L)', before, $$SELECT close_month('2024-01-01')$$), words, 'postgres') FROM (VALUES
+  ('7', 'SELECT 1', 'nothing is open'),
+  ('LL003', $$UPDATE subscriptions SET state = 'unpaid', retries = 1, next_period_no = 0 WHERE subscription_id = 2$$, 'a period that is not paid'),
+  ('LL003', $$UPDATE subscriptions SET state = 'parked', next_period_no = 0 WHERE subscription_id = 2$$, 'a subscription that is parked'),
+  ('LL003', $$UPDATE subscriptions SET next_period_no = 0, next_due_at = anchor_at WHERE subscription_id = 2$$, 'a period that no worker has tried'),
+  ('7', $$UPDATE subscriptions SET state = 'unpaid', retries = 1, next_period_no = 0, cancel_at = anchor_at WHERE subscription_id = 2$$,
+   'a period that begins at the end is not owed'),
+  ('LL003', $$SELECT t.order(1, 'A1', 'l', '2024-01-31 23:59:59Z')$$, 'an order that is not decided'),
+  ('7', $$SELECT t.order(1, 'A1', 'l', '2024-02-01Z')$$, 'an order of February')) AS v (answer, before, words);
+ROLLBACK;
+
+BEGIN; SELECT t.test('month_is_not_closed_before_it_is_over_for_a_day');
+SET LOCAL ledgerlock.repair = on;
+DELETE FROM months WHERE month < date_trunc('month', now());
+SELECT throws_like(format('SELECT close_month(%L)', date_trunc('month', now())::date), '%is not over for a day yet%', 'the month that is running');
+ROLLBACK;
+
+-- ---- what is closed stays as it is ----
+
+-- A person who repairs by hand is refused, too, and so is a superuser for whom triggers are switched off: a CHECK is none.
+-- Guarantee: A closed month never changes: no write of anybody's adds, changes, moves or deletes a row of it, and the owner may not repair it
+-- either.
+BEGIN; SELECT t.test('closed_month_refuses');
+:shop
+:closed
+CREATE TEMP TABLE writes (by_check boolean, of_seals boolean, statement text);
+INSERT INTO writes VALUES
+  (true, false, $$UPDATE charges SET worker = 'mallory' WHERE period_start < '2024-02-01Z'$$),
+  (true, false, $$UPDATE transfers SET amount_minor = 1 WHERE kind = 'charge' AND source_at < '2024-02-01Z'$$),
+  (true, false, $$INSERT INTO transfers SELECT kind, 77, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at FROM transfers WHERE kind = 'payment'$$),
+  (true, false, $$UPDATE charges SET period_start = '2024-01-06Z' WHERE period_start = '2024-02-05Z'$$),
+  (false, false, $$UPDATE transfers SET source_at = '2024-03-05Z' WHERE kind = 'payment'$$),
+  (false, false, $$DELETE FROM transfers WHERE kind = 'payment'$$), (false, false, 'TRUNCATE charges_2023_12'), (false, false, 'TRUNCATE transfers'),
+  (false, false, $$SELECT t.order(1, 'A1', 'late', '2024-01-05Z')$$), (false, false, $$SELECT t.subscription(9, 1, 1, '2024-01-05Z')$$),
+  (false, false, $$SELECT deposit(1, 'USD', 5, 'late', '2024-01-05Z')$$), (false, false, $$SELECT make_months('2023-06-01Z', '2023-06-01Z')$$),
+  (false, true, 'UPDATE seals SET total = 0'), (false, true, 'DELETE FROM seals'), (false, true, 'UPDATE sealed_wallets SET net_minor = 0');
+CREATE FUNCTION pg_temp.is_refused(p_statement text, p_setting text, p_value text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+  v_is_refused boolean;
+BEGIN
+  PERFORM set_config(p_setting, p_value, true);
+  v_is_refused := (t.ask(p_statement, session_user::text, true)).words IS NOT NULL;
+  PERFORM set_config('session_replication_role', 'origin', true);
+  RETURN v_is_refused;
+END $$;
+SELECT ok(pg_temp.is_refused(statement, 'ledgerlock.repair', 'off'), statement) FROM writes;
+SELECT ok(pg_temp.is_refused(statement, 'ledgerlock.repair', 'on'), 'to repair: ' || statement) FROM writes WHERE NOT of_seals;
+SELECT ok(pg_temp.is_refused(statement, 'session_replication_role', 'replica'), 'without triggers: ' || statement) FROM writes WHERE by_check;
+ROLLBACK;
+
+-- ---- what is changed all the same ----
+
+-- Guarantee: A change of what is sealed, or of a seal, is found.
+BEGIN; SELECT t.test('audit_finds_what_was_changed');
+:shop
+:closed
+SET LOCAL ledgerlock.repair = on;
+SELECT is(pg_temp.finds(invariant, 'SELECT 1'), false, invariant || ' holds')
+  FROM unnest('{months_as_built,sealed_rows_keep_their_sums,seals_add_up,balance_is_sum_of_transfers,charges_have_their_batch,boundaries_from_anchor}'::text[]) AS invariant;
+SELECT is(pg_temp.finds(invariant, change), true, invariant || ': ' || change) FROM (VALUES
+  ('months_as_built', 'ALTER TABLE charges_2024_01 DROP CONSTRAINT month_is_closed'),
+  ('months_as_built', 'ALTER TABLE transfers_2024_01 DISABLE TRIGGER month_is_closed'),
+  ('months_as_built', 'DROP TABLE transfers_2023_12'),
+  ('sealed_rows_keep_their_sums', 'ALTER TABLE charges_2023_12 DISABLE TRIGGER ALL; DELETE FROM charges_2023_12; ALTER TABLE charges_2023_12 ENABLE TRIGGER ALL'),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE transfers_2024_01 DROP CONSTRAINT month_is_closed; UPDATE transfers_2024_01 SET moved_at = moved_at + interval '1 hour' WHERE kind = 'payment'$$),
+  ('seals_add_up', $$UPDATE seals SET total = total + 1 WHERE table_name = 'transfers' AND kind LIKE 'charge %'$$),
+  ('seals_add_up', $$DELETE FROM seals WHERE (month, table_name) = ('2024-01-01', 'charges')$$),
+  ('seals_add_up', $$DELETE FROM seals WHERE month = '2024-01-01'$$),
+  ('seals_add_up', 'UPDATE sealed_wallets SET net_minor = net_minor + 1 WHERE user_id = 2'),
+  ('seals_add_up', 'UPDATE sealed_stock SET received = received + 1'),
+  ('balance_is_sum_of_transfers', 'UPDATE sealed_wallets SET net_minor = net_minor + CASE user_id WHEN 2 THEN 1 ELSE -1 END'),
+  ('charges_have_their_batch', $$INSERT INTO sealed_batches VALUES (7, '2024-02-02', 'w', 1)$$),
+  ('boundaries_from_anchor', $$INSERT INTO charges SELECT subscription_id, 0, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at FROM charges WHERE (subscription_id, period_no) = (1, 2)$$)) AS v (invariant, change);
+ROLLBACK;
+
+SELECT t.done(66);

@@ -1,0 +1,228 @@
+-- The audit: each row that is planted into a world in which all holds breaks one invariant, and no other. The world is in the folder audit.
+SELECT no_plan();
+
+-- Takes every constraint and every trigger off the schema.
+CREATE FUNCTION pg_temp.unguard() RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  v record;
+BEGIN
+  FOR v IN SELECT conrelid::regclass AS of, conname FROM pg_constraint
+            WHERE connamespace = 'ledgerlock'::regnamespace AND conrelid <> 0 AND coninhcount = 0 ORDER BY contype <> 'f' LOOP
+    EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', v.of, v.conname);
+  END LOOP;
+  FOR v IN SELECT tgrelid::regclass AS of, tgname FROM pg_trigger JOIN pg_class AS c ON c.oid = tgrelid
+            WHERE NOT tgisinternal AND tgparentid = 0 AND relnamespace = 'ledgerlock'::regnamespace LOOP
+    EXECUTE format('DROP TRIGGER %I ON %s', v.tgname, v.of);
+  END LOOP;
+END $$;
+
+-- The invariants that a plant breaks, which is undone; the journal says what the tables say, or what they said before.
+CREATE FUNCTION pg_temp.broken_by(p_plant text, p_journal text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  v_broken text[];
+BEGIN
+  BEGIN
+    DISCARD PLANS; -- they may know of what was undone
+    EXECUTE p_plant;
+    EXECUTE p_journal;
+    v_broken := t.broken('2024-04-10Z', '1 hour');
+    RAISE EXCEPTION SQLSTATE 'TUNDO';
+  EXCEPTION WHEN SQLSTATE 'TUNDO' THEN NULL;
+  END;
+  RETURN v_broken;
+END $$;
+CREATE TEMP TABLE journal AS SELECT sql FROM t.texts WHERE name = 'journal';
+
+CREATE TEMP TABLE plants (invariant text, plant text);
+INSERT INTO plants VALUES
+  ('one_charge_per_period', 'INSERT INTO charges SELECT * FROM charges WHERE (subscription_id, period_no) = (1, 0)'),
+  ('periods_contiguous', $$DELETE FROM charges WHERE (subscription_id, period_no) = (1, 1); DELETE FROM transfers WHERE (kind, source, leg) = ('charge', 1, 1); UPDATE users SET balance_minor = balance_minor + 1000 WHERE user_id = 1$$),
+  ('next_period_right', $$UPDATE subscriptions SET next_period_no = 4, next_due_at = '2024-05-31 00:00Z' WHERE subscription_id = 1$$),
+  ('next_period_right', $$UPDATE subscriptions SET next_period_no = 1, next_due_at = '2024-06-30 00:00Z' WHERE subscription_id = 7$$),
+  ('proration_is_right', $$UPDATE prorations SET amount_minor = 200 WHERE idempotency_key = 'up'$$),
+  ('proration_is_right', $$UPDATE prorations SET days_left = 21 WHERE idempotency_key = 'down'$$),
+  ('proration_is_right', 'UPDATE prorations SET period_no = 1'),
+  ('proration_is_right', $$UPDATE prorations SET old_minor = 1001 WHERE idempotency_key = 'up'$$),
+  ('proration_is_right', $$UPDATE prorations SET plan = 'gold' WHERE idempotency_key = 'down'$$),
+  ('proration_is_right', $$DELETE FROM prorations WHERE idempotency_key = 'down'$$),
+  ('proration_is_right', $$UPDATE transfers SET moved_at = moved_at - interval '1 s' WHERE (kind, source) = ('proration', 1)$$),
+  ('proration_is_right', $$UPDATE transfers SET leg = 1 WHERE (kind, source) = ('proration', 2)$$),
+  ('next_period_right', $$UPDATE subscriptions SET next_period_no = 4, next_due_at = '2024-05-05 00:00Z' WHERE subscription_id = 8$$),
+  ('periods_contiguous', 'DELETE FROM charges WHERE (subscription_id, period_no) = (8, 2)'),
+  ('nothing_charged_early', $$UPDATE charges SET charged_at = period_start - interval '1 s' WHERE (subscription_id, period_no) = (8, 1)$$),
+  ('only_captured_charges_are_paid', $$INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at) VALUES ('charge', 8, 1, 2, 'wallet', 'subscription_revenue', 100, 'USD', now(), now()); UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 2$$),
+  ('charge_matches_subscription', 'UPDATE charges SET amount_minor = 1 WHERE (subscription_id, period_no) = (8, 4)'),
+  ('next_due_right', $$UPDATE subscriptions SET next_due_at = next_due_at + interval '1 hour' WHERE subscription_id = 1$$),
+  ('next_due_right', $$UPDATE subscriptions SET next_due_at = '2034-01-01' WHERE subscription_id = 4$$),
+  ('next_due_right', $$UPDATE subscriptions SET next_due_at = now() + interval '367 days' WHERE state = 'past_due'$$),
+  ('boundaries_from_anchor', $$UPDATE charges SET period_end = period_end + interval '1 day' WHERE (subscription_id, period_no) = (1, 1)$$),
+  ('boundaries_from_anchor', $$UPDATE charges SET period_start = period_start - interval '1 day' WHERE (subscription_id, period_no) = (1, 1); UPDATE transfers SET source_at = source_at - interval '1 day' WHERE (kind, source, leg) = ('charge', 1, 1)$$),
+  ('charge_matches_subscription', 'UPDATE subscriptions SET amount_minor = 1001 WHERE subscription_id = 1'),
+  ('charge_matches_subscription', 'DELETE FROM subscriptions WHERE subscription_id = 5'),
+  ('charge_matches_subscription', 'UPDATE subscription_terms SET unit_minor = 151 WHERE unit_minor = 150'),
+  ('charge_matches_subscription', $$INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor) VALUES (1, 2, 'pro', 1, 1001); UPDATE subscriptions SET terms_from_no = 2 WHERE subscription_id = 1$$),
+  ('declined_is_the_open_period', 'DELETE FROM charges WHERE (subscription_id, period_no) = (3, 1)'),
+  ('declined_is_the_open_period', $$INSERT INTO charges SELECT 4, 2, 3, '2024-04-11 00:00Z', '2024-04-21 00:00Z', 300, 'declined', 1, 0, '', '2024-04-12'$$),
+  ('declined_is_the_open_period', $$INSERT INTO charges SELECT 2, 3, 1, '2024-04-12 00:00Z', '2024-04-26 00:00Z', 200, 'declined', 1, 0, '', '2024-04-13'$$),
+  ('nothing_charged_early', $$UPDATE charges SET charged_at = period_start - interval '1 second' WHERE (subscription_id, period_no) = (1, 0); UPDATE transfers SET moved_at = moved_at - interval '2 seconds' WHERE (kind, source, leg) = ('charge', 1, 0)$$),
+  ('nothing_charged_after_cancel', $$UPDATE subscriptions SET cancel_at = '2024-03-15 00:00Z' WHERE subscription_id = 2$$),
+  ('nothing_charged_after_cancel', $$UPDATE subscriptions SET cancel_at = '2024-05-05 00:00Z' WHERE subscription_id = 8$$),
+  ('cancelled_when_over', $$UPDATE subscriptions SET cancel_at = '2024-03-29 00:00:01Z' WHERE subscription_id = 2$$),
+  ('cancelled_when_over', 'UPDATE subscriptions SET cancel_at = NULL WHERE subscription_id = 2'),
+  ('charge_has_its_transfer', $$DELETE FROM transfers WHERE (kind, source, leg) = ('charge', 1, 2); UPDATE users SET balance_minor = balance_minor + 1000 WHERE user_id = 1$$),
+  ('charge_has_its_transfer', $$UPDATE transfers SET amount_minor = 999 WHERE (kind, source, leg) = ('charge', 1, 2); UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1$$),
+  ('charge_has_its_transfer', $$UPDATE transfers SET user_id = 2 WHERE (kind, source, leg) = ('charge', 2, 1); UPDATE users SET balance_minor = balance_minor + 200 WHERE user_id = 1; UPDATE users SET balance_minor = balance_minor - 200 WHERE user_id = 2$$),
+  ('only_captured_charges_are_paid', $$INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at) VALUES ('charge', 6, 0, 2, 'wallet', 'subscription_revenue', 100, 'USD', now(), now()); UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 2$$),
+  ('only_captured_charges_are_paid', $$INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at) VALUES ('charge', 7, 0, 2, 'wallet', 'subscription_revenue', 100, 'USD', now(), now()); UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 2$$),
+  ('one_transfer_per_source', $$INSERT INTO transfers SELECT * FROM transfers WHERE (kind, source) = ('charge', 2); UPDATE users SET balance_minor = balance_minor - 400 WHERE user_id = 1$$),
+  ('balance_is_sum_of_transfers', 'UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1'),
+  ('balance_is_sum_of_transfers', $$INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at) VALUES ('deposit', 99, 1, 99, 'cash', 'wallet', 100, 'USD', now(), now())$$),
+  ('balance_is_sum_of_transfers', $$INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at) VALUES ('deposit', 1, 9, 1, 'cash', 'wallet', 3000000000, 'USD', now(), now())$$),
+  ('balance_never_negative', $$UPDATE transfers SET amount_minor = 999 WHERE (kind, source) = ('deposit', 2); UPDATE users SET balance_minor = -1 WHERE user_id = 2$$),
+  ('transfers_net_to_zero', $$UPDATE transfers SET debit = 'mattress' WHERE (kind, source, leg) = ('deposit', 1, 1)$$),
+  ('wallet_keeps_its_currency', $$UPDATE transfers SET currency = 'EUR' WHERE (kind, source) = ('deposit', 2)$$),
+  ('wallet_keeps_its_currency', $$UPDATE transfers SET currency = 'USD' WHERE (kind, source) = ('deposit', 3)$$),
+  ('on_hand_is_initial_plus_movements', 'UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1'),
+  ('on_hand_is_initial_plus_movements', $$INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES (99, 'receive', 1, 5, 0, now(), now())$$),
+  ('on_hand_never_negative', 'UPDATE stock SET initial_qty = 0, on_hand = -1 WHERE sku_id = 2'),
+  ('one_movement_per_source', $$INSERT INTO stock_movements SELECT * FROM stock_movements WHERE (sku_id, source, kind) = (1, 1, 'sale'); UPDATE stock SET on_hand = on_hand - 2 WHERE sku_id = 1$$),
+  ('movement_has_sign_of_kind', $$UPDATE stock_movements SET qty = -5 WHERE kind = 'receive'; UPDATE stock SET on_hand = on_hand - 10 WHERE sku_id = 1$$),
+  ('fulfilled_order_has_its_movements', $$UPDATE stock_movements SET qty = -1 WHERE (sku_id, source, kind) = (1, 1, 'sale'); UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1$$),
+  ('fulfilled_order_has_its_movements', 'DELETE FROM stock_movements WHERE sku_id = 4; UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 4'),
+  ('fulfilled_order_has_its_movements', 'UPDATE order_lines SET qty = 3000000000 WHERE order_id = 7'),
+  ('fulfilled_order_has_its_movements', 'INSERT INTO order_lines (order_id, sku_id, qty, unit_price_minor) VALUES (7, 4, 3000000000, 0)'),
+  ('only_fulfilled_orders_move_stock', $$INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES (2, 'sale', 2, -1, 0, now(), now()); UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 2$$),
+  ('only_fulfilled_orders_move_stock', $$INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES (1, 'sale', 6, -1, 0, now(), now()); UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 1$$),
+  ('only_fulfilled_orders_move_stock', $$INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES (3, 'sale', 1, -1, 0, now(), now()); UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 3$$),
+  ('only_fulfilled_orders_move_stock', $$INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES (1, 'sale', 99, -1, 0, now(), now()); UPDATE stock SET on_hand = on_hand - 1 WHERE sku_id = 1$$),
+  ('fulfilled_order_has_its_payment', $$DELETE FROM transfers WHERE (kind, source) = ('payment', 5); UPDATE users SET balance_minor = balance_minor + 390 WHERE user_id = 3$$),
+  ('fulfilled_order_has_its_payment', $$UPDATE transfers SET amount_minor = 391 WHERE (kind, source) = ('payment', 5); UPDATE users SET balance_minor = balance_minor - 1 WHERE user_id = 3$$),
+  ('only_fulfilled_orders_are_paid', $$INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at) VALUES ('payment', 2, 0, 1, 'wallet', 'order_revenue', 10, 'USD', now(), now()); UPDATE users SET balance_minor = balance_minor - 10 WHERE user_id = 1$$),
+  ('order_total_is_its_lines', 'UPDATE orders SET total_minor = 2001 WHERE order_id = 2'),
+  ('order_total_is_its_lines', 'DELETE FROM order_lines WHERE order_id = 3'),
+  ('rejected_order_has_reason', 'UPDATE orders SET reason = NULL WHERE order_id = 3'),
+  ('rejected_order_has_reason', 'UPDATE orders SET skus = NULL WHERE order_id = 2'),
+  ('rejected_order_has_reason', $$UPDATE orders SET reason = 'insufficient_funds' WHERE order_id = 6$$),
+  ('one_order_per_key', $$UPDATE orders SET idempotency_key = 'k2' WHERE order_id = 4$$),
+  ('user_fence_covers_effects', 'UPDATE users SET fence = fence - 1 WHERE user_id = 1'),
+  ('user_fence_covers_effects', 'UPDATE charges SET fence = 1099511627785 WHERE subscription_id = 5'),
+  ('stock_fence_covers_effects', 'UPDATE stock SET fence = 1099511627777 WHERE sku_id = 1'),
+  ('no_fence_beyond_tokens', 'UPDATE lock_token SET last = 9007199254740991'),
+  ('nothing_due_left', $$UPDATE orders SET placed_at = '2024-04-09 22:59Z' WHERE order_id = 6$$),
+  ('nothing_due_left', $$UPDATE subscriptions SET anchor_at = '2024-04-09 22:59Z', next_due_at = '2024-04-09 22:59Z' WHERE subscription_id = 7$$),
+  ('nothing_due_left', $$UPDATE subscriptions SET next_due_at = '2024-04-01' WHERE subscription_id = 3$$),
+  ('nothing_parked', $$UPDATE subscriptions SET state = 'parked' WHERE subscription_id = 5$$),
+  ('one_subscription_per_contract', 'INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at) SELECT 19, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at FROM subscriptions WHERE subscription_id = 7'),
+  ('subscription_has_its_wallet', $$UPDATE subscriptions SET currency = 'EUR' WHERE subscription_id = 7$$),
+  ('subscription_has_its_wallet', 'UPDATE subscriptions SET user_id = 99 WHERE subscription_id = 7'),
+  ('order_has_its_wallet', $$UPDATE orders SET currency = 'EUR' WHERE order_id = 6$$),
+  ('order_has_its_wallet', 'UPDATE orders SET user_id = 99 WHERE order_id = 6'),
+  ('line_has_its_sku', 'UPDATE order_lines SET sku_id = 99 WHERE order_id = 6'),
+  ('nothing_parked', $$UPDATE orders SET state = 'parked' WHERE order_id = 6$$),
+  ('correction_has_its_transfer', $$UPDATE corrections SET amount_minor = 301 WHERE kind = 'refund'$$),
+  ('correction_has_its_transfer', $$UPDATE corrections SET currency = 'EUR' WHERE kind = 'void'$$),
+  ('correction_has_its_transfer', $$UPDATE corrections SET at = at - interval '1 s' WHERE kind = 'withdrawal'$$),
+  ('correction_has_its_transfer', $$DELETE FROM corrections WHERE kind = 'withdrawal'$$),
+  ('correction_has_its_transfer', $$UPDATE transfers SET moved_at = moved_at - interval '1 s' WHERE kind = 'void'$$),
+  ('correction_has_its_transfer', $$UPDATE transfers SET leg = 1 WHERE kind = 'void'$$),
+  ('correction_has_its_transfer', $$UPDATE transfers SET debit = 'order_revenue' WHERE kind = 'refund' AND amount_minor = 300$$),
+  ('never_more_given_back_than_paid', $$UPDATE corrections SET of_minor = of_minor + 1 WHERE kind = 'refund'$$),
+  ('never_more_given_back_than_paid', $$UPDATE corrections SET before_minor = 1 WHERE kind = 'refund'$$),
+  ('never_more_given_back_than_paid', $$UPDATE corrections SET of_leg = 1 WHERE kind = 'refund'$$),
+  ('never_more_given_back_than_paid', $$UPDATE corrections SET of_at = of_at + interval '1 s' WHERE kind = 'refund'$$),
+  ('never_more_given_back_than_paid', $$UPDATE corrections SET kind = 'void' WHERE kind = 'refund'; UPDATE transfers SET kind = 'void' WHERE kind = 'refund' AND amount_minor = 300$$),
+  ('never_more_given_back_than_paid', $$UPDATE corrections SET amount_minor = 1001 WHERE kind = 'refund'; UPDATE transfers SET amount_minor = 1001 WHERE kind = 'refund' AND amount_minor = 300; UPDATE users SET balance_minor = balance_minor + 701 WHERE user_id = 1$$),
+  ('return_is_of_sold_units', 'UPDATE returns SET before_qty = 1'),
+  ('return_is_of_sold_units', 'UPDATE returns SET sold_qty = 2'),
+  ('return_is_of_sold_units', 'UPDATE returns SET cost_minor = 401'),
+  ('return_is_of_sold_units', 'UPDATE returns SET refunded_minor = 399'),
+  ('return_is_of_sold_units', 'UPDATE returns SET order_id = 7'),
+  ('return_is_of_sold_units', $$UPDATE returns SET reason = 'mood'$$),
+  ('return_is_of_sold_units', 'UPDATE returns SET user_id = 2'),
+  ('return_is_of_sold_units', 'DELETE FROM returns'),
+  ('return_is_of_sold_units', $$UPDATE stock_movements SET source = 9 WHERE kind = 'return'$$),
+  ('adjustment_moved_its_units', 'UPDATE adjustments SET qty = -2'),
+  ('adjustment_moved_its_units', $$UPDATE adjustments SET at = at - interval '1 s'$$),
+  ('adjustment_moved_its_units', 'DELETE FROM adjustments'),
+  ('adjustment_moved_its_units', $$UPDATE stock_movements SET moved_at = moved_at - interval '1 s' WHERE kind = 'adjust'$$),
+  ('write_off_is_of_its_charge', 'UPDATE write_offs SET amount_minor = 1'),
+  ('write_off_is_of_its_charge', $$UPDATE write_offs SET currency = 'EUR'$$),
+  ('write_off_is_of_its_charge', 'UPDATE write_offs SET user_id = 1'),
+  ('write_off_is_of_its_charge', 'UPDATE write_offs SET period_no = 1'),
+  ('write_off_is_of_its_charge', 'DELETE FROM write_offs');
+
+-- The journal is not made anew behind these.
+CREATE TEMP TABLE plants_alone (invariant text, plant text);
+INSERT INTO plants_alone VALUES
+  ('no_fence_beyond_tokens', $$UPDATE users SET fence = 9006099743113216 WHERE user_id = 3; INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('toy', 9006099743113216, '', now(), 0, 0, '{}', 100)$$),
+  ('no_fence_beyond_tokens', $$UPDATE stock SET fence = 9007199254740992 WHERE sku_id = 3; INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('toy', 9007199254740992, '', now(), 0, 0, '{}', 101)$$),
+  ('charges_have_their_batch', $$UPDATE charges SET worker = 'mallory' WHERE (subscription_id, period_no) = (1, 0)$$),
+  ('charges_have_their_batch', 'DELETE FROM batches WHERE token = 1099511627777 AND done > 0'),
+  ('charges_have_their_batch', 'UPDATE subscription_journal SET token = 5 WHERE subscription_id = 3 AND try_no = 1'),
+  ('orders_have_their_batch', 'UPDATE batches SET refused = refused + 1 WHERE token = 1099511627782'),
+  ('orders_have_their_batch', 'UPDATE orders SET fence = 1099511627781 WHERE order_id = 2'),
+  ('rejections_have_their_batch', $$UPDATE order_journal SET worker = 'mallory' WHERE order_id = 2$$),
+  ('charge_has_its_tries', 'UPDATE subscription_journal SET amount_minor = 1 WHERE subscription_id = 3 AND try_no = 2'),
+  ('charge_has_its_tries', $$DELETE FROM subscription_journal WHERE subscription_id = 3 AND try_no = 1; UPDATE batches SET refused = 1 WHERE refused = 2 AND job = 'billing'$$),
+  ('unserved_period_is_journaled', $$UPDATE charges SET state = 'waived' WHERE (subscription_id, period_no) = (8, 3)$$),
+  ('unserved_period_is_journaled', $$UPDATE charges SET worker = 'mallory' WHERE (subscription_id, period_no) = (8, 0)$$),
+  ('unserved_period_is_journaled', 'UPDATE charges SET fence = 7 WHERE (subscription_id, period_no) = (8, 0)'),
+  ('unserved_period_is_journaled', 'DELETE FROM subscription_journal WHERE (subscription_id, from_period) = (8, 1)'),
+  ('charge_has_its_tries', 'UPDATE charges SET tries = 1 WHERE (subscription_id, period_no) = (8, 0)'),
+  ('closed_account_stays_closed', 'INSERT INTO closures (user_id, at) VALUES (2, now())'),
+  ('closed_account_stays_closed', 'UPDATE users SET closed_at = now() WHERE user_id = 3'),
+  ('terms_are_journaled', $$UPDATE subscription_terms SET plan = 'gold' WHERE subscription_id = 4$$),
+  ('terms_are_journaled', 'DELETE FROM subscription_terms WHERE unit_minor = 1'),
+  ('terms_are_journaled', 'UPDATE subscriptions SET terms_from_no = NULL'),
+  ('terms_are_journaled', 'UPDATE subscriptions SET terms_from_no = 3 WHERE subscription_id = 7'),
+  ('subscription_keeps_its_terms', $$UPDATE subscriptions SET plan = 'gold' WHERE subscription_id = 7; UPDATE contracts SET plan = 'gold' WHERE subscription_id = 7$$),
+  ('subscription_keeps_its_terms', 'DELETE FROM subscriptions WHERE subscription_id = 7; DELETE FROM contracts WHERE subscription_id = 7'),
+  ('subscription_state_is_journaled', $$UPDATE subscriptions SET cancel_at = '2024-05-31Z' WHERE subscription_id = 7$$),
+  ('subscription_state_is_journaled', $$UPDATE subscriptions SET next_due_at = '2024-04-20' WHERE subscription_id = 3$$),
+  ('order_state_is_journaled', $$UPDATE orders SET reason = 'insufficient_funds' WHERE order_id = 2$$),
+  ('order_state_is_journaled', 'DELETE FROM orders WHERE order_id = 4'),
+  ('order_state_is_journaled', 'DELETE FROM order_journal WHERE order_id = 8'),
+  ('unserved_period_is_journaled', $$DELETE FROM subscription_journal WHERE event = 'written_off'$$),
+  ('stock_is_as_journaled', 'UPDATE stock SET unit_price_minor = 1 WHERE sku_id = 1'),
+  ('fence_is_of_a_batch', 'UPDATE users SET fence = fence + 1000 WHERE user_id = 1'),
+  ('fence_is_of_a_batch', 'UPDATE stock SET fence = fence + 1000 WHERE sku_id = 1'),
+  ('deposit_has_its_own_time', $$UPDATE transfers SET moved_at = moved_at - interval '1 hour' WHERE (kind, source, leg) = ('deposit', 1, 2)$$),
+  ('only_fulfilled_orders_move_stock', $$UPDATE stock_movements SET source_at = source_at - interval '1 day' WHERE (sku_id, source, kind) = (4, 7, 'sale')$$),
+  ('seals_add_up', $$ALTER TABLE sealed_wallets ADD PRIMARY KEY (user_id); ALTER TABLE sealed_stock ADD PRIMARY KEY (sku_id); ALTER TABLE sealed_batches ADD PRIMARY KEY (token, at, worker); SELECT close_month('2023-04-01'); UPDATE seals SET checksum = checksum + 1 WHERE table_name = 'months'$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE sealed_wallets ADD PRIMARY KEY (user_id); ALTER TABLE sealed_stock ADD PRIMARY KEY (sku_id); ALTER TABLE sealed_batches ADD PRIMARY KEY (token, at, worker); SELECT close_month('2023-04-01'); ALTER TABLE charges_2023_04 DROP CONSTRAINT month_is_closed; UPDATE charges SET worker = 'mallory' WHERE subscription_id = 5; ALTER TABLE charges_2023_04 ADD CONSTRAINT month_is_closed CHECK (false) NOT VALID$$),
+  ('months_as_built', $$SELECT make_months('2020-01-01', '2020-01-01'); ALTER TABLE charges DETACH PARTITION charges_2020_01$$),
+  ('months_as_built', 'GRANT SELECT ON transfers_2024_05 TO PUBLIC'),
+  ('nothing_after_now', $$UPDATE orders SET placed_at = 'infinity' WHERE order_id = 6$$),
+  ('decided_order_has_its_time', 'UPDATE orders SET decided_at = NULL WHERE order_id = 4'),
+  ('deposit_is_of_its_user', $$UPDATE transfers SET source = 2, leg = 7 WHERE (kind, source, leg) = ('deposit', 1, 2); UPDATE deposits SET user_id = 2, deposit_id = 7 WHERE deposit_id = 2$$),
+  ('deposit_has_its_key', 'DELETE FROM deposits WHERE deposit_id = 2'),
+  ('deposit_has_its_key', 'UPDATE deposits SET amount_minor = amount_minor + 1 WHERE deposit_id = 2'),
+  ('deposit_has_its_key', $$INSERT INTO deposits (user_id, idempotency_key, deposit_id, amount_minor, at) VALUES (1, 'k', 9, 5, now())$$),
+  ('deposit_has_its_key', $$INSERT INTO deposits (user_id, idempotency_key, deposit_id, amount_minor, at) VALUES (1, 'k', 2, 1000, '2024-02-01')$$),
+  ('deposit_has_its_key', $$UPDATE transfers SET leg = 9 WHERE (kind, source, leg) = ('deposit', 1, 2)$$),
+  ('signup_names_its_contract', $$INSERT INTO signups VALUES (1, 'k', 7, 0)$$),
+  ('pause_is_journaled', $$INSERT INTO paused_jobs (job) VALUES ('orders')$$),
+  ('pause_is_journaled', $$INSERT INTO job_journal (job, event) VALUES ('orders', 'paused')$$),
+  ('pause_is_journaled', $$INSERT INTO paused_jobs (job, reason) VALUES ('orders', 'a'); INSERT INTO job_journal (job, event, reason) VALUES ('orders', 'paused', 'b')$$),
+  ('delivery_is_received', 'DELETE FROM deliveries'),
+  ('delivery_is_received', $$SELECT setval(pg_get_serial_sequence('deliveries', 'delivery_id'), 76); UPDATE deliveries SET delivery_id = DEFAULT$$),
+  ('delivery_is_received', 'UPDATE deliveries SET qty = 6'),
+  ('subscription_has_its_contract', 'DELETE FROM contracts WHERE subscription_id = 7'),
+  ('subscription_has_its_contract', $$UPDATE contracts SET plan = 'gold' WHERE subscription_id = 7$$),
+  ('subscription_has_its_contract', $$INSERT INTO contracts (user_id, plan, anchor_at, subscription_id) VALUES (1, 'gold', now(), 8)$$);
+
+-- Guarantee: Each invariant of the audit has a row planted that breaks it, and that is found by no other.
+BEGIN; SELECT t.test('every_plant_breaks_its_invariant_alone');
+SET LOCAL ledgerlock.repair = on;
+\ir audit/rows.sql
+\ir audit/journal.sql
+\ir audit/corrections.sql
+SELECT is(t.broken('2024-04-10Z', '1 hour'), '{}', 'without a plant all holds');
+SELECT pg_temp.unguard();
+SELECT is(pg_temp.broken_by(plant, sql), ARRAY[invariant], plant) FROM plants, journal;
+SELECT is(pg_temp.broken_by(plant, ''), ARRAY[invariant], plant) FROM plants_alone;
+SELECT is(array_agg(name), '{schema_as_built}', 'one alone has no plant here') FROM t.invariants
+ WHERE name NOT IN (SELECT invariant FROM plants UNION SELECT invariant FROM plants_alone);
+ROLLBACK;
+
+SELECT t.done(173);

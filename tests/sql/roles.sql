@@ -1,0 +1,84 @@
+-- Roles: what workers, and people by their work, may and may not do.
+\set shop 'SELECT t.user(1, 1000), t.sku(1, ''A'', 10, 250), t.subscription(1, 1, 100, ''2024-01-31Z''), t.order(1, ''A1'', ''first'', now());'
+SELECT no_plan();
+
+-- The statements, one for each table or column, that somebody may run; all of them: he may not.
+CREATE FUNCTION pg_temp.allowed(p_who text, p_statements text[]) RETURNS text[] LANGUAGE sql AS $$
+  SELECT array_agg(s) FROM unnest(p_statements) AS s, t.ask(s, p_who, true) AS said WHERE said.answer IS DISTINCT FROM '42501' $$;
+CREATE TEMP VIEW tables AS
+  SELECT oid::regclass AS name, relispartition AS is_partition FROM pg_class WHERE relnamespace = 'ledgerlock'::regnamespace AND relkind IN ('r', 'p');
+CREATE FUNCTION pg_temp.each_table(p_template text) RETURNS text[] LANGUAGE sql AS $$ SELECT array_agg(format(p_template, name)) FROM tables $$;
+CREATE TEMP TABLE people (who text, reads boolean, functions text);
+INSERT INTO people VALUES
+  ('shop', false, 'balance cancel_order cancel_subscription charges_of create_user decisions_from decisions_since order_by_key order_status orders_of
+    pause_subscription place_order subscribe subscriptions_of'),
+  ('cashier', false, 'deposit withdraw'),
+  ('warehouse', false, 'adjust_stock receive_stock'),
+  ('support', true, 'balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units create_sku
+    create_user decisions_from decisions_since first_open month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job
+    pause_subscription period_start prorated refund release_orders release_subscriptions resume_job resume_order resume_subscription return_units
+    set_price set_sku_price set_terms subscribe subscriptions_of terms_of void_transfer write_off'),
+  ('reader', true, 'check_newest cost_of_periods cost_of_units first_open month_sums newest_sales paid_for_period period_start prorated terms_of'),
+  ('worker', true, 'apply_charges apply_orders check_newest claim_stock claim_users cost_of_periods cost_of_units first_open forget_workers keep_months
+    log_incident month_sums newest_sales next_token paid_for_period park_orders park_subscriptions period_start prorated report_audit report_worker
+    terms_of');
+
+-- Guarantee: Each role can use the functions of its own work alone: shop, cashier, warehouse, support, reader and worker.
+BEGIN; SELECT t.test('role_can_use_its_own_functions');
+SELECT is((SELECT array_agg(proname::text ORDER BY proname) FROM pg_proc WHERE pronamespace = 'ledgerlock'::regnamespace
+              AND has_function_privilege('ledgerlock_' || who, oid, 'EXECUTE')), regexp_split_to_array(functions, '\s+'), 'functions of ' || who) FROM people;
+SELECT is(array_agg(proname), NULL, 'PUBLIC has none') FROM pg_proc AS p, aclexplode(coalesce(proacl, acldefault('f', proowner))) AS a
+ WHERE pronamespace = 'ledgerlock'::regnamespace AND a.grantee = 0;
+SELECT is(array_agg(privilege_type), NULL, 'PUBLIC may not even look into the schema') FROM pg_namespace, aclexplode(nspacl) AS a
+ WHERE nspname = 'ledgerlock' AND a.grantee = 0;
+ROLLBACK;
+
+-- Guarantee: No role of a worker or a client writes a table by itself: it mints no money and no stock, freezes no debt, takes back no decision,
+-- lowers no fence, and empties or changes no table.
+BEGIN; SELECT t.test('role_writes_no_table');
+SELECT ok(count(*) > 30, 'there are tables') FROM tables;
+SELECT is(pg_temp.allowed('ledgerlock_' || who, pg_temp.each_table(statement)), NULL, who || ': ' || statement)
+  FROM people, unnest(ARRAY['INSERT INTO %s DEFAULT VALUES', 'DELETE FROM %s', 'TRUNCATE %s', 'DROP TABLE %s', 'ALTER TABLE %s ADD COLUMN x int',
+                            'ALTER TABLE %s DISABLE TRIGGER ALL', 'CREATE INDEX ON %s ((1))', 'SELECT 1 FROM %s FOR KEY SHARE']) AS statement;
+SELECT is(pg_temp.allowed('ledgerlock_' || who, (SELECT array_agg(format('UPDATE %s SET %I = DEFAULT', attrelid::regclass, attname))
+            FROM pg_attribute JOIN tables ON name = attrelid WHERE attnum > 0 AND NOT attisdropped)), NULL, who || ': UPDATE of any column') FROM people;
+ROLLBACK;
+
+-- Guarantee: Only support, readers and workers read the tables.
+BEGIN; SELECT t.test('role_reads_tables_or_does_not');
+SELECT is(pg_temp.allowed('ledgerlock_' || who, pg_temp.each_table('SELECT 1 FROM %s')),
+          (SELECT array_agg(format('SELECT 1 FROM %s', name)) FROM tables WHERE reads AND NOT is_partition), who) FROM people;
+ROLLBACK;
+
+BEGIN; SELECT t.test('worker');
+:shop
+SELECT t.would(state, statement, NULL, 'ledgerlock_worker') FROM (VALUES
+  ('42501', 'CREATE TABLE ledgerlock.x (a int)'), ('42501', 'CREATE SCHEMA other'), ('42501', 'CREATE ROLE other'),
+  ('42501', 'DROP SCHEMA ledgerlock CASCADE'), ('42501', 'CREATE FUNCTION ledgerlock.x() RETURNS int LANGUAGE sql RETURN 1'),
+  ('42501', 'SET ROLE ledgerlock_owner'), ('42501', 'CREATE TEMP TABLE x (a int)'), ('1', 'SELECT 1 FROM schema_migrations LIMIT 1'),
+  ('true', 'next_token(0) > 0'), ('true', $$report_audit(1, 66, '[]') IS NOT NULL$$),
+  ('true', $$log_incident('user:1', 1, 'w', 'lost', 'apply', NULL, '', 0) IS NOT NULL$$)) AS v (state, statement);
+ROLLBACK;
+
+-- More than the functions above no role may call.
+BEGIN; SELECT t.test('each_role_does_its_own_work');
+:shop
+SELECT t.would(answer, call, who || ': ' || call, 'ledgerlock_' || who) FROM (VALUES
+  ('shop', '2', $$place_order(1, 'k', t.lines('A1'))$$), ('shop', 'pending', 'state FROM order_status(1, 1)'), ('cashier', '1100', $$deposit(1, 'USD', 100, 'k')$$),
+  ('warehouse', '11', $$receive_stock('A', '1', 1)$$), ('support', 'true', 'cancel_subscription(1, 1) > now()'), ('support', 'false', 'resume_subscription(1, 1)'),
+  ('support', '0', $$count(*) FROM release_orders('{1}'), release_subscriptions('{1}')$$), ('support', 'pending', 'state FROM order_status(1, 1)'),
+  ('support', '1000', 'balance_minor FROM users'), ('reader', '1000', 'balance_minor FROM users')) AS v (who, answer, call);
+ROLLBACK;
+
+-- A function of the owner runs as the owner, also for a worker that says it repairs.
+BEGIN; SELECT t.test('worker_cannot_repair_through_a_function');
+:shop
+CREATE FUNCTION mend() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = ledgerlock AS 'UPDATE transfers SET moved_at = moved_at';
+ALTER FUNCTION mend OWNER TO ledgerlock_owner;
+GRANT EXECUTE ON FUNCTION mend TO ledgerlock_worker;
+SET LOCAL ledgerlock.repair = on;
+SELECT t.would('23001', 'mend()', NULL, 'ledgerlock_worker');
+SELECT t.would(NULL, 'mend()', 'the owner can', 'ledgerlock_owner');
+ROLLBACK;
+
+SELECT t.done(92);
