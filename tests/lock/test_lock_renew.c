@@ -34,7 +34,7 @@ enum { LOSSES = 30 };
 
 static atomic_bool is_told;
 
-static void note_loss(struct rlock *l, int code, void *arg)
+static void tell_end(struct rlock *l, int code, void *arg)
 {
     (void)l;
     (void)code;
@@ -48,7 +48,7 @@ static void note_loss(struct rlock *l, int code, void *arg)
 LOCK_CASE(lock_is_freed_as_soon_as_its_loss_was_told)
 {
     struct rlock_renew_options o = {
-        .size = sizeof o, .interval_ms = 5, .on_lost = note_loss};
+        .size = sizeof o, .interval_ms = 5, .on_lost = tell_end};
     RENEWER *r = NULL;
 
     assert_int_equal(rlock_renewer_open(&r, w->a, &o), RLOCK_OK);
@@ -105,7 +105,7 @@ static void note_loss_slowly(struct rlock *l, int code, void *arg)
     int64_t limit_ms = fixture_now_ms() + 20000;
 
     (void)arg;
-    note_loss(l, code, &slow.told);
+    tell_end(l, code, &slow.told);
     while (!slow.may_end && fixture_now_ms() < limit_ms)
         fixture_pause_ms(5);
     slow.has_waited_in_vain = !slow.may_end;
