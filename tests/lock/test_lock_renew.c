@@ -105,7 +105,7 @@ static void note_loss_slowly(struct rlock *l, int code, void *arg)
     int64_t limit_ms = fixture_now_ms() + 20000;
 
     (void)arg;
-    tell_end(l, code, &slow.told);
+    note_loss(l, code, &slow.told);
     while (!slow.may_end && fixture_now_ms() < limit_ms)
         fixture_pause_ms(5);
     slow.has_waited_in_vain = !slow.may_end;
