@@ -276,7 +276,8 @@ RLOCK_MUST_CHECK struct rlock *rlock_new(struct rlock_client *c);
 
 /* Releases the keys that are held, as rlock_release, and frees the memory; accepts
  * NULL. rlock_abandon before leaves them to their lease. A client with an event loop
- * does not wait for the answer. */
+ * does not wait for the answer: where it is closed at once, the keys may stay until
+ * their lease ends. */
 void rlock_free(struct rlock *l);
 
 /* Memory to which each acquire writes its nonce before anything is sent

