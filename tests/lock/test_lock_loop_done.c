@@ -44,12 +44,12 @@ static const struct {
     const char *name;
     rlock_done_fn done;
     bool is_cut; /* the release may not get to the server */
-} ends[] = {{"frees_the_lock", free_lock},
+} ends[] = {{"frees_the_lock", free_lock, false},
             {"closes_the_client", close_client, true},
             {"ends_the_connection", end_connection, true},
-            {"steps", step_again},
-            {"goes_on", release_it},
-            {"calls_the_other_form", release_it_blocking}};
+            {"steps", step_again, false},
+            {"goes_on", release_it, false},
+            {"calls_the_other_form", release_it_blocking, false}};
 
 CASE_ROWS_IN(lock_group, struct lock_world, done, ends)
 {
