@@ -184,8 +184,6 @@ static void slow_down_months(void)
  */
 CASE(order_that_waits_for_its_month_is_not_overtaken, .open = open_small_lease)
 {
-    int64_t months;
-
     world_do("SELECT make_months('2024-06-01Z', '2024-06-01Z');" INTO_USERS
              "SELECT n, 'USD' FROM generate_series(1, 5) AS n; SELECT deposit(n, 'USD',"
              " 1000, '1') FROM generate_series(1, 5) AS n");
@@ -193,13 +191,13 @@ CASE(order_that_waits_for_its_month_is_not_overtaken, .open = open_small_lease)
     world_sku(2, "one", 1, 100);
     start("-w 1 --jobs orders");
     slow_down_months();
-    months = world_ask("SELECT count(*) FROM months");
+    world_is(0, "SELECT count(*) FROM months WHERE month < '2019-06-01'");
     world_do("SELECT place_order(n, 'k', format('[{\"sku\": \"%%s\", \"qty\": 1}]',"
              " CASE WHEN n < 4 THEN 'many' ELSE 'one' END)::jsonb, CASE WHEN n < 5 THEN"
              " timestamptz '2019-01-15Z' + n * interval '1 month' ELSE '2024-06-15Z'"
              " END) FROM generate_series(1, 5) AS n");
     world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    assert_int_equal(world_ask("SELECT count(*) FROM months"), months + 4);
+    world_is(4, "SELECT count(*) FROM months WHERE month < '2019-06-01'");
     promise_int_equal(world_ask("SELECT user_id FROM orders WHERE state = 'rejected'"),
                       5);
 }
