@@ -71,7 +71,8 @@ CASE(order_of_a_user_with_a_fence_ahead_of_the_clock_is_not_overtaken)
              " '2024-01-02Z'); SELECT place_order(128, 'second',"
              " '[{\"sku\":\"B\",\"qty\":1}]', '2024-01-03Z'); UPDATE users SET fence ="
              " " IN_AN_HOUR " WHERE user_id = 64");
-    world_runs(0, "run --once -w 1 --jobs orders --now %s", now); /* billing holds users */
+    world_runs(0, "run --once -w 1 --jobs orders --now %s",
+               now); /* billing holds users */
     world_expect("first fulfilled, second rejected",
                  "SELECT string_agg(idempotency_key || ' ' || state, ', ' ORDER BY"
                  " placed_at) FROM orders WHERE idempotency_key <> 'k'");

@@ -203,8 +203,9 @@ CASE(statement_that_was_cancelled_is_named)
     const char *path = NULL;
     char query[2048];
 
-    fails_at_a_lock("CREATE TABLE waited AS SELECT query, pg_cancel_backend(pid)" THE_AUDIT,
-                    "SQLSTATE 57014", "audit/");
+    fails_at_a_lock(
+        "CREATE TABLE waited AS SELECT query, pg_cancel_backend(pid)" THE_AUDIT,
+        "SQLSTATE 57014", "audit/");
     fixture_query_text(f.url, "SELECT query FROM waited", query, sizeof query);
     for (size_t i = 0; i < AUDIT_COUNT; i++) {
         const char *text = (const char *)audit_texts[i].text; /* begins with its rule */
