@@ -17,8 +17,6 @@ INSERT INTO ledgerlock.charges (subscription_id, period_no, user_id, period_star
                                 tries, fence, worker, charged_at)
 VALUES (:sub::bigint, :no::bigint, :usr::bigint, :starts::timestamptz, :ends::timestamptz, :amount::bigint, 'captured',
         1, 0, 'baseline', now());
-INSERT INTO ledgerlock.transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-VALUES ('charge', :sub::bigint, :no::bigint, :usr::bigint, :starts::timestamptz, 'wallet', 'subscription_revenue', :amount::bigint, 'USD', now());
 UPDATE ledgerlock.subscriptions SET next_period_no = next_period_no + 1, next_due_at = :ends::timestamptz, retries = 0
  WHERE subscription_id = :sub::bigint;
 \endif

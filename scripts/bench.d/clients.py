@@ -50,7 +50,7 @@ def microseconds(build, script, a):
 def effects(build):
     """Orders and deposits that are there."""
     counts = tools.psql("SELECT (SELECT count(*) FROM ledgerlock.orders) || ' ' ||"
-                        " (SELECT count(*) FROM ledgerlock.transfers WHERE kind = 'deposit')", database=build.database)
+                        " (SELECT count(*) FROM ledgerlock.deposits)", database=build.database)
     return [int(count) for count in counts.split()]
 
 

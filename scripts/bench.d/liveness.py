@@ -32,10 +32,9 @@ def arguments():
 # ---- what stands in the way ----------------------------------------------------------------------------------------
 
 def put_user(user, balance):
-    tools.psql(f"INSERT INTO ledgerlock.users (user_id, balance_minor, currency) VALUES ({user}, {balance}, 'USD')")
+    tools.psql(f"INSERT INTO ledgerlock.users (user_id, balance_minor, currency) VALUES ({user}, 0, 'USD')")
     if balance > 0:
-        tools.psql("INSERT INTO ledgerlock.transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor,"
-                   f" currency, moved_at) VALUES ('deposit', {user}, 0, {user}, now(), 'cash', 'wallet', {balance}, 'USD', now())")
+        tools.psql(f"SELECT ledgerlock.deposit({user}, 'USD', {balance}, 'opening')")
 
 
 def put_subscriptions(first_user, users, each, days=2):

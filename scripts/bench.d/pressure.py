@@ -21,7 +21,7 @@ CAUGHT_UP_TARGET_S = 25
 CALIBRATE_S = 6
 EVERY_S = {"sessions": 0.5, "kills": 5}
 IDLE_SESSIONS = 300
-READ = ("transfers", "orders", "order_lines", "stock_movements")
+READ = ("orders", "order_lines", "charges")
 HELD = """local held = {}
 for _, key in ipairs(redis.call('KEYS', ARGV[1])) do held[#held + 1] = key .. ' ' .. redis.call('PTTL', key) end
 return held"""

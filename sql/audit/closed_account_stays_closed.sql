@@ -1,4 +1,4 @@
--- A closed account has its row of closures, an empty wallet, no transfer since, and nothing that is subscribed or ordered.
+-- A closed account has its row of closures, an empty wallet, no entry of ledger since, and nothing that is subscribed or ordered.
 WITH closed AS (
   SELECT user_id, u.closed_at, c.at, coalesce(u.closed_at, c.at) AS since, balance_minor
     FROM (SELECT user_id, closed_at, balance_minor FROM users WHERE closed_at IS NOT NULL) AS u
@@ -10,7 +10,7 @@ SELECT format('user %s', user_id) AS what,
  WHERE closed_at IS DISTINCT FROM at OR balance_minor <> 0
  UNION ALL
 SELECT format('user %s', user_id), format('closed, and %s %s/%s is of %s', kind, source, leg, moved_at)
-  FROM closed JOIN open_transfers USING (user_id) WHERE moved_at > since
+  FROM closed JOIN open_ledger USING (user_id) WHERE moved_at > since
  UNION ALL
 SELECT format('user %s', user_id), format('closed, and subscription %s is %s', subscription_id, state)
   FROM closed JOIN subscriptions USING (user_id) WHERE state <> 'cancelled'

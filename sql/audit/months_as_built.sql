@@ -1,8 +1,8 @@
--- Every month has its partitions, and each has the constraints, triggers and rights of its table, and no more.
+-- Every month has its partition of charges, which has the constraints, triggers and rights of its table, and no more.
 -- A closed month has its seal besides. By hand in psql, and for a program that is older than the schema, it reads the same.
 WITH parent AS (
   SELECT oid, relname, relowner FROM pg_class
-   WHERE oid IN (to_regclass('charges'), to_regclass('stock_movements'), to_regclass('transfers'))
+   WHERE oid = to_regclass('charges')
 ), closed AS (
   SELECT DISTINCT month FROM seals
 ), wanted AS (

@@ -1,5 +1,5 @@
--- Every return is of units that its user's fulfilled order sold, at their price, and has its movement and its refund.
--- A movement of that kind and a correction of that kind have their return.
+-- Every return is of units that its user's fulfilled order sold, at their price, and has its refund.
+-- A correction of that kind has its return.
 WITH chain AS (
   SELECT r.*, coalesce(sum(qty) OVER (PARTITION BY order_id, sku_id ORDER BY return_id
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
@@ -8,14 +8,13 @@ WITH chain AS (
   SELECT c.*, (SELECT coalesce(sum(qty), 0) FROM order_lines AS l WHERE l.order_id = c.order_id AND l.sku_id = c.sku_id) AS sold
     FROM chain AS c WHERE at >= (SELECT first_open())
 )
-SELECT format('return %s', coalesce(r.return_id, m.source)) AS what,
-       format('%s after %s of %s units of order %s, SKU %s, for %s of %s; movement: %s; order: %s', r.qty, r.before_qty, r.sold,
-              r.order_id, r.sku_id, r.refunded_minor, r.cost_minor, coalesce(m.qty::text, 'none'), o.state) AS detail
+SELECT format('return %s', r.return_id) AS what,
+       format('%s after %s of %s units of order %s, SKU %s, for %s of %s; order: %s', r.qty, r.before_qty, r.sold,
+              r.order_id, r.sku_id, r.refunded_minor, r.cost_minor, o.state) AS detail
   FROM recent AS r
   LEFT JOIN orders AS o ON o.order_id = r.order_id AND o.user_id = r.user_id
-  FULL JOIN (SELECT * FROM open_movements WHERE kind = 'return') AS m ON m.source = r.return_id
- WHERE (o.state, m.sku_id, m.qty, m.source_at, m.moved_at, r.sold_qty::numeric, r.before_qty::numeric, r.cost_minor) IS DISTINCT FROM
-       ('fulfilled', r.sku_id, r.qty, r.at, r.at, r.sold, r.before, cost_of_units(r.order_id, r.sku_id, r.before_qty, r.qty))
+ WHERE (o.state, r.sold_qty::numeric, r.before_qty::numeric, r.cost_minor) IS DISTINCT FROM
+       ('fulfilled', r.sold, r.before, cost_of_units(r.order_id, r.sku_id, r.before_qty, r.qty))
     OR r.before_qty + r.qty > r.sold_qty OR r.refunded_minor > r.cost_minor
  UNION ALL
 SELECT format('return "%s" of user %s', idempotency_key, user_id),

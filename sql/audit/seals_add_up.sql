@@ -12,11 +12,11 @@ WITH month AS (
 ), part AS (
   SELECT 'wallets in ' || currency AS what,
          CASE WHEN kind LIKE '%-wallet' THEN total ELSE 0 END - CASE WHEN kind LIKE '% wallet-%' THEN total ELSE 0 END AS sealed, 0 AS summed
-    FROM seals WHERE table_name = 'transfers'
+    FROM seals WHERE table_name = 'ledger'
    UNION ALL
   SELECT 'wallets in ' || currency, 0, net_minor FROM sealed_wallets
    UNION ALL
-  SELECT 'units by ' || kind, CASE kind WHEN 'sale' THEN -total ELSE total END, 0 FROM seals WHERE table_name = 'stock_movements'
+  SELECT 'units by ' || kind, CASE kind WHEN 'sale' THEN -total ELSE total END, 0 FROM seals WHERE table_name = 'stock_ledger'
    UNION ALL
   SELECT 'units by receive', 0, received FROM sealed_stock
    UNION ALL
@@ -29,7 +29,7 @@ WITH month AS (
   SELECT 'charges of ' || month, CASE table_name WHEN 'charges' THEN total ELSE 0 END,
          CASE table_name WHEN 'charges' THEN 0 ELSE total END
     FROM seals
-   WHERE (table_name, kind) = ('charges', 'captured') OR (table_name = 'transfers' AND kind LIKE 'charge %')
+   WHERE (table_name, kind) = ('charges', 'captured') OR (table_name = 'ledger' AND kind LIKE 'charge %')
 )
 SELECT to_char(month, 'YYYY-MM') AS what, CASE WHEN is_sealed THEN 'its seals differ from their sum' ELSE 'it is not sealed' END AS detail
   FROM month

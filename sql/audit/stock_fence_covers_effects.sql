@@ -1,8 +1,8 @@
--- The fence of a SKU is never below that of its newest movement.
+-- The fence of a SKU is never below that of its newest sale.
 SELECT format('sku %s', s.sku) AS what,
-       format('fence %s, movement %s', s.fence, max(m.fence)) AS detail
+       format('fence %s, sale %s', s.fence, max(m.token)) AS detail
   FROM stock AS s
-  JOIN open_movements AS m USING (sku_id)
- WHERE s.fence < m.fence
+  JOIN open_stock_ledger AS m USING (sku_id)
+ WHERE s.fence < m.token
  GROUP BY s.sku_id, s.sku, s.fence
  ORDER BY s.sku_id;

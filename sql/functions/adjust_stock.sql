@@ -7,7 +7,6 @@ RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS
 DECLARE
   v_stock stock%ROWTYPE;
   v_qty   bigint;
-  v_id    bigint;
 BEGIN
   PERFORM check_correction(p_idempotency_key, p_reason);
   IF p_qty IS NULL OR p_qty = 0 THEN
@@ -31,9 +30,9 @@ BEGIN
   ELSIF p_qty > 9223372036854775807 - v_stock.on_hand THEN
     RAISE EXCEPTION 'the quantity on hand would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
-  INSERT INTO adjustments (sku_id, idempotency_key, qty, reason, at) VALUES (v_stock.sku_id, p_idempotency_key, p_qty, p_reason, p_at)
-  RETURNING adjustment_id INTO v_id;
-  RETURN move_stock(v_stock, 'adjust', v_id, p_qty, p_at);
+  INSERT INTO adjustments (sku_id, idempotency_key, qty, reason, at) VALUES (v_stock.sku_id, p_idempotency_key, p_qty, p_reason, p_at);
+  UPDATE stock SET on_hand = on_hand + p_qty WHERE sku_id = v_stock.sku_id;
+  RETURN v_stock.on_hand + p_qty;
 END $$;
 COMMENT ON FUNCTION adjust_stock IS
   'Adds or takes units with a reason, once per (SKU, idempotency key), and returns on hand. Errors: LL001 key used with another quantity, LL002 bad argument, LL003 fewer are on hand.';

@@ -12,7 +12,7 @@
 -- Every decline, later try and cancellation is an entry of the journal, and the transaction is a row of batches.
 -- The parameters and the columns are those of billing_apply_charges; effects are the rows that carry the token.
 -- Guards: users.fence <= token; version of the subscription; unique (subscription, period, start);
--- unique (kind, source, leg, source_at) of transfers; balance >= 0.
+-- balance >= 0.
 CREATE OR REPLACE FUNCTION apply_charges(
   p_token bigint, p_worker text, p_now timestamptz, p_ids bigint[], p_places tid[], p_payers bigint[],
   p_catch_up_max bigint,
@@ -33,7 +33,7 @@ BEGIN
 WITH clock AS (
   SELECT coalesce($3::timestamptz, now()) AS now, coalesce($3::timestamptz, now()) - $7::bigint * interval '1 day' AS long_ago
 ), due AS (
-  SELECT asked.place, s.version, s.subscription_id, s.user_id, s.price_minor AS amount_minor, s.currency,
+  SELECT asked.place, s.version, s.subscription_id, s.user_id, s.price_minor AS amount_minor,
          s.next_period_no AS period_no,
          s.next_due_at, s.retries, w.wallet, w.balance_minor,
          period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
@@ -65,7 +65,7 @@ WITH clock AS (
                               OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
     FROM judged
 ), decided AS MATERIALIZED ( -- only the columns that the effects need: every row is copied
-  SELECT place, version, subscription_id, user_id, wallet, balance_minor, amount_minor, currency, period_no, retries,
+  SELECT place, version, subscription_id, user_id, wallet, balance_minor, amount_minor, period_no, retries,
          starts, ends, over,
          NOT over AND NOT is_dear AND rest >= 0 AS captured,
          NOT over AND (is_dear OR (rest < 0 AND rest + amount_minor >= 0)) AS declined,
@@ -122,13 +122,6 @@ WITH clock AS (
      AND u.ctid = p.wallet
      AND u.balance_minor = p.balance_minor -- as it was read, also for a caller that has not claimed the user
   RETURNING 1
-), booked AS (
-  INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-  SELECT 'charge', subscription_id, period_no, user_id, starts, 'wallet', 'subscription_revenue',
-         amount_minor, currency, (SELECT now FROM clock)
-    FROM decided
-   WHERE captured AND amount_minor > 0 -- a free period moves nothing
-  RETURNING 1
 ), batch AS (
   INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no)
   SELECT 'billing', $1, $2::text, (SELECT now FROM clock), count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
@@ -139,7 +132,7 @@ WITH clock AS (
   RETURNING 1
 ), written AS (
   SELECT (SELECT count(*) FROM first_try) + (SELECT coalesce(sum(n), 0)::bigint FROM later_try) + (SELECT count(*) FROM moved_on)
-       + (SELECT count(*) FROM booked) + (SELECT count(*) FROM paid) + (SELECT count(*) FROM journaled)
+       + (SELECT count(*) FROM paid) + (SELECT count(*) FROM journaled)
        + (SELECT count(*) FROM batch) AS n
 )
 SELECT count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
@@ -147,7 +140,7 @@ SELECT count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
        count(*) FILTER (WHERE NOT is_decided OR (captured AND ends <= (SELECT now FROM clock))),
        count(*) FILTER (WHERE captured OR declined),
        count(*) FILTER (WHERE captured OR declined) + (count(*) FILTER (WHERE captured OR declined) > 0)::int + count(*) FILTER (WHERE is_decided)
-         + count(*) FILTER (WHERE captured AND amount_minor > 0) + count(DISTINCT user_id) FILTER (WHERE captured)
+         + count(DISTINCT user_id) FILTER (WHERE captured)
          + count(*) FILTER (WHERE is_decided AND NOT (captured AND retries = 0)),
        (SELECT n FROM written)
   INTO captured, declined, cancelled, deferred, due_again, effects, v_decided, v_written

@@ -7,8 +7,8 @@
 -- Rows are written at the place (ctid) at which they were read. Every rejection is an entry of the journal, and the
 -- transaction is a row of batches.
 -- The parameters and the columns are those of orders_apply_orders; effects are the orders that carry the token.
--- Guards: users.fence and stock.fence <= p_token; state of the order; unique (sku, kind, source, source_at) of movements;
--- unique (kind, source, leg, source_at) of transfers; on_hand >= 0; balance >= 0.
+-- Guards: users.fence and stock.fence <= p_token; state of the order, which no update leaves once it is decided;
+-- on_hand >= 0; balance >= 0.
 CREATE OR REPLACE FUNCTION apply_orders(
   p_token bigint, p_now timestamptz, p_ids bigint[], p_worker text,
   OUT fulfilled bigint, OUT rejected bigint, OUT due_again bigint, OUT effects bigint)
@@ -17,8 +17,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_now timestamptz := coalesce(p_now, now());
   -- The orders, oldest first; v_wallet_of[i] is an index of wallets.
-  v_ids bigint[]; v_places tid[]; v_owners bigint[]; v_totals bigint[]; v_currencies text[]; v_wallet_of int[];
-  v_placed timestamptz[];
+  v_ids bigint[]; v_places tid[]; v_totals bigint[]; v_wallet_of int[];
   -- Their lines in the same order: v_order_of[l] is an index of ids, v_shelf_of[l] one of skus.
   v_order_of int[]; v_shelf_of int[]; v_qty bigint[];
   -- The wallets and the stock: what was read, and what is left.
@@ -26,13 +25,13 @@ DECLARE
   v_skus bigint[]; v_names text[]; v_stock_places tid[]; v_on_hand bigint[]; v_units bigint[];
   v_is_fulfilled boolean[]; v_missing text[]; v_shorts text[]; -- SKUs that are short: of the order at hand, and of each as text
   v_orders int; v_lines int; v_first int; v_next int := 1; v_done int := 0;
-  v_decided bigint := 0; v_written bigint; v_rows bigint; -- how many rows of all tables
+  v_decided bigint; v_written bigint; v_rows bigint; -- how many rows of all tables
 BEGIN
   PERFORM check_batch(p_token, p_now);
   WITH o AS MATERIALIZED (
     SELECT (row_number() OVER (ORDER BY o.placed_at, o.order_id))::int AS i, o.*
       FROM unnest(p_ids) AS asked (id)
-     CROSS JOIN LATERAL (SELECT order_id, ctid AS place, placed_at, user_id, total_minor, currency, state FROM orders
+     CROSS JOIN LATERAL (SELECT order_id, ctid AS place, placed_at, user_id, total_minor, state FROM orders
                           WHERE order_id = asked.id OFFSET 0) AS o -- OFFSET 0: one index scan for each, also with wrong statistics
      WHERE o.state = 'pending' AND o.placed_at <= v_now
   ), u AS MATERIALIZED (
@@ -52,10 +51,9 @@ BEGIN
                           WHERE sku_id = asked.sku_id AND fence <= p_token OFFSET 0) AS s
   )
   SELECT a.*, b.*, c.*, d.*
-    INTO v_ids, v_places, v_owners, v_totals, v_currencies, v_wallet_of, v_placed, v_order_of, v_shelf_of, v_qty,
+    INTO v_ids, v_places, v_totals, v_wallet_of, v_order_of, v_shelf_of, v_qty,
          v_wallets, v_wallet_places, v_balance, v_skus, v_names, v_stock_places, v_on_hand
-    FROM (SELECT array_agg(order_id), array_agg(place), array_agg(user_id), array_agg(total_minor), array_agg(currency),
-                 array_agg(wallet), array_agg(placed_at)
+    FROM (SELECT array_agg(order_id), array_agg(place), array_agg(total_minor), array_agg(wallet)
             FROM (SELECT o.*, u.i AS wallet FROM o LEFT JOIN u USING (user_id) ORDER BY o.i) AS sorted) AS a,
          (SELECT array_agg(i), array_agg(shelf), array_agg(qty)
             FROM (SELECT l.i, s.i AS shelf, l.qty FROM l LEFT JOIN s USING (sku_id) ORDER BY l.i, s.sku) AS sorted) AS b,
@@ -89,7 +87,6 @@ BEGIN
     CONTINUE WHEN v_money[v_wallet_of[i]] < v_totals[i];
     v_is_fulfilled[i] := true;
     v_done := v_done + 1;
-    v_decided := v_decided + v_next - v_first + (v_totals[i] > 0)::int; -- movements and a payment
     v_money[v_wallet_of[i]] := v_money[v_wallet_of[i]] - v_totals[i];
     v_is_payer[v_wallet_of[i]] := true;
     FOR l IN v_first .. v_next - 1 LOOP
@@ -107,7 +104,7 @@ BEGIN
        AND o.ctid = d.place
        AND o.state = 'pending'
     RETURNING o.order_id, o.state, o.reason, o.skus, o.user_id, o.total_minor
-  ), journaled AS ( -- an order that is fulfilled has no entry: its payment and its movements are never changed
+  ), journaled AS ( -- an order that is fulfilled has no entry: the row itself is never changed
     INSERT INTO order_journal (order_id, event, state, reason, skus, user_id, total_minor, token, worker, at)
     SELECT order_id, 'rejected', state, reason, skus, user_id, total_minor, p_token, p_worker, v_now
       FROM decided WHERE state = 'rejected'
@@ -122,12 +119,6 @@ BEGIN
      AND s.on_hand = d.on_hand;
   GET DIAGNOSTICS v_rows = ROW_COUNT;
   v_written := v_written + v_rows;
-  INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at)
-  SELECT v_skus[d.shelf], 'sale', v_ids[d.i], -d.qty, p_token, v_now, v_placed[d.i]
-    FROM unnest(v_order_of, v_shelf_of, v_qty) AS d (i, shelf, qty)
-   WHERE v_is_fulfilled[d.i];
-  GET DIAGNOSTICS v_rows = ROW_COUNT;
-  v_written := v_written + v_rows;
   UPDATE users AS u
      SET balance_minor = d.money, fence = p_token
     FROM unnest(v_wallets, v_wallet_places, v_balance, v_money, v_is_payer) AS d (id, place, balance, money, is_payer)
@@ -136,19 +127,12 @@ BEGIN
      AND u.balance_minor = d.balance;
   GET DIAGNOSTICS v_rows = ROW_COUNT;
   v_written := v_written + v_rows;
-  INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-  SELECT 'payment', d.id, 0, d.owner, d.placed, 'wallet', 'order_revenue', d.total, d.currency, v_now
-    FROM unnest(v_ids, v_owners, v_placed, v_totals, v_currencies, v_is_fulfilled)
-         AS d (id, owner, placed, total, currency, is_fulfilled)
-   WHERE d.is_fulfilled AND d.total > 0;
-  GET DIAGNOSTICS v_rows = ROW_COUNT;
-  v_written := v_written + v_rows;
   INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no)
   SELECT 'orders', p_token, p_worker, v_now, v_done, v_orders - v_done, v_ids, next_feed_no() WHERE v_orders > 0;
   GET DIAGNOSTICS v_rows = ROW_COUNT;
   v_written := v_written + v_rows;
 
-  SELECT v_decided + v_orders + (v_orders - v_done) + (v_orders > 0)::int
+  SELECT v_orders + (v_orders - v_done) + (v_orders > 0)::int
                   + (SELECT count(*) FROM unnest(v_on_hand, v_units) AS s (before, rest) WHERE rest < before)
                   + cardinality(array_positions(v_is_payer, true)) INTO v_decided;
   IF v_decided <> v_written THEN

@@ -54,21 +54,11 @@ BEGIN
   ELSIF v_balance > 9223372036854775807 + least(v_new.amount_minor, 0) THEN
     RAISE EXCEPTION 'the balance would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
-  PERFORM make_months(p_at, p_at);
-  WITH change AS (
-    INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor,
-                            new_minor, days_left, days, amount_minor, at)
-    VALUES (p_subscription_id, p_idempotency_key, v_paid.period_no, p_user_id, p_plan, p_quantity, p_unit_minor, v_new.old_minor,
-            p_quantity * p_unit_minor, v_new.days_left, v_new.days, v_new.amount_minor, p_at)
-    RETURNING *
-  ), booked AS (
-    INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-    SELECT 'proration', proration_id, 0, user_id, at, CASE WHEN amount_minor > 0 THEN 'wallet' ELSE 'subscription_revenue' END,
-           CASE WHEN amount_minor > 0 THEN 'subscription_revenue' ELSE 'wallet' END, abs(amount_minor), v_sub.currency, at
-      FROM change WHERE amount_minor <> 0
-  )
-  UPDATE users AS u SET balance_minor = u.balance_minor - c.amount_minor
-    FROM change AS c WHERE u.user_id = c.user_id AND c.amount_minor <> 0;
+  INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor,
+                          new_minor, days_left, days, amount_minor, at)
+  VALUES (p_subscription_id, p_idempotency_key, v_paid.period_no, p_user_id, p_plan, p_quantity, p_unit_minor, v_new.old_minor,
+          p_quantity * p_unit_minor, v_new.days_left, v_new.days, v_new.amount_minor, p_at);
+  UPDATE users SET balance_minor = balance_minor - v_new.amount_minor WHERE user_id = p_user_id AND v_new.amount_minor <> 0;
   IF v_new.amount_minor < 0 THEN
     PERFORM retry_past_due(p_user_id, v_balance - v_new.amount_minor, p_at);
   END IF;

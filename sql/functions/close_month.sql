@@ -1,5 +1,5 @@
 -- close_month(month): seals a month: stores its sums, and makes its rows unchangeable, for the owner, too. Returns the number
--- of rows. Nothing opens a month again: a correction is a new transfer in an open month.
+-- of rows. Nothing opens a month again: a correction is a new entry in an open month.
 -- Refused while something of the month is open (SQLSTATE LL003). `ledgerlock close-month` proves every invariant of the
 -- open months first, in the same transaction, and has locked the partitions before its snapshot was taken.
 CREATE OR REPLACE FUNCTION close_month(p_month date)
@@ -12,7 +12,7 @@ DECLARE
   v_subs  bigint;
   v_orders bigint;
   v_rows  bigint;
-  v_part  text;
+  v_part  text := 'charges' || to_char(p_month, '_YYYY_MM');
 BEGIN
   IF NOT EXISTS (SELECT FROM months WHERE month = p_month) THEN
     RAISE EXCEPTION 'there is no month %', v_name USING ERRCODE = 'LL003', HINT = 'Nothing was ever booked in it.';
@@ -38,6 +38,7 @@ BEGIN
       USING ERRCODE = 'LL003', HINT = 'Let a pool work them, or cancel, resume or release them; ledgerlock parked lists what is parked.';
   END IF;
 
+  v_start := first_open(); -- what is before the first month that has one, too
   INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum)
   SELECT p_month, s.table_name, s.kind, s.currency, s.row_ct, s.total, s.checksum FROM month_sums(p_month) AS s;
   INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum)
@@ -48,12 +49,12 @@ BEGIN
   INSERT INTO sealed_wallets AS w (user_id, currency, net_minor)
   SELECT user_id, min(currency), sum(CASE credit WHEN 'wallet' THEN amount_minor ELSE 0 END
                                      - CASE debit WHEN 'wallet' THEN amount_minor ELSE 0 END)
-    FROM transfers WHERE source_at >= v_start AND source_at < v_end GROUP BY user_id
+    FROM ledger WHERE source_at >= v_start AND source_at < v_end GROUP BY user_id
   ON CONFLICT (user_id) DO UPDATE SET net_minor = w.net_minor + excluded.net_minor;
   INSERT INTO sealed_stock AS s (sku_id, received, returned, adjusted, sold)
   SELECT sku_id, coalesce(sum(qty) FILTER (WHERE kind = 'receive'), 0), coalesce(sum(qty) FILTER (WHERE kind = 'return'), 0),
          coalesce(sum(qty) FILTER (WHERE kind = 'adjust'), 0), coalesce(-sum(qty) FILTER (WHERE kind = 'sale'), 0)
-    FROM stock_movements WHERE source_at >= v_start AND source_at < v_end GROUP BY sku_id
+    FROM stock_ledger WHERE source_at >= v_start AND source_at < v_end GROUP BY sku_id
   ON CONFLICT (sku_id) DO UPDATE SET received = s.received + excluded.received, returned = s.returned + excluded.returned,
                                      adjusted = s.adjusted + excluded.adjusted, sold = s.sold + excluded.sold;
   DELETE FROM sealed_batches WHERE at < v_end;
@@ -64,13 +65,10 @@ BEGIN
   ON CONFLICT (token, at, worker) DO UPDATE SET done = b.done + excluded.done;
   PERFORM set_config('ledgerlock.repair', 'off', true);
 
-  FOREACH v_part IN ARRAY ARRAY['charges', 'stock_movements', 'transfers'] LOOP
-    v_part := v_part || to_char(p_month, '_YYYY_MM');
-    EXECUTE format('CREATE TRIGGER month_is_closed BEFORE DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse_closed()', v_part);
-    EXECUTE format('CREATE TRIGGER month_stays_closed BEFORE TRUNCATE ON %I FOR EACH STATEMENT
-                    EXECUTE FUNCTION refuse_closed()', v_part);
-    EXECUTE format('ALTER TABLE %I ADD CONSTRAINT month_is_closed CHECK (false) NOT VALID', v_part);
-  END LOOP;
+  EXECUTE format('CREATE TRIGGER month_is_closed BEFORE DELETE ON %I FOR EACH ROW EXECUTE FUNCTION refuse_closed()', v_part);
+  EXECUTE format('CREATE TRIGGER month_stays_closed BEFORE TRUNCATE ON %I FOR EACH STATEMENT
+                  EXECUTE FUNCTION refuse_closed()', v_part);
+  EXECUTE format('ALTER TABLE %I ADD CONSTRAINT month_is_closed CHECK (false) NOT VALID', v_part);
   RETURN v_rows;
 END $$;
 COMMENT ON FUNCTION close_month IS

@@ -1,13 +1,12 @@
--- correct(user, kind, of, amount, reason, key, at): writes a correction, its transfer and the wallet. For refund, void_transfer,
--- return_units and withdraw, which have locked the row of the user and checked all else. `of` is the transfer that is
+-- correct(user, kind, of, amount, reason, key, at): writes a correction and the wallet. For refund, void_transfer,
+-- return_units and withdraw, which have locked the row of the user and checked all else. `of` is the entry of ledger that is
 -- undone, null for a withdrawal. Returns the balance afterwards.
 CREATE OR REPLACE FUNCTION correct(
-  p_user_id bigint, p_kind text, p_of transfers, p_amount_minor bigint, p_reason text, p_idempotency_key text, p_at timestamptz)
+  p_user_id bigint, p_kind text, p_of ledger, p_amount_minor bigint, p_reason text, p_idempotency_key text, p_at timestamptz)
 RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
   v_user   users%ROWTYPE;
   v_before bigint;
-  v_id     bigint;
 BEGIN
   SELECT * INTO v_user FROM users WHERE user_id = p_user_id;
   IF v_user.closed_at IS NOT NULL THEN
@@ -23,15 +22,7 @@ BEGIN
   INSERT INTO corrections (user_id, kind, idempotency_key, amount_minor, currency, of_kind, of_source, of_leg, of_at, of_minor,
                            before_minor, reason, at)
   VALUES (p_user_id, p_kind, p_idempotency_key, p_amount_minor, v_user.currency, (p_of).kind, (p_of).source, (p_of).leg,
-          (p_of).source_at, (p_of).amount_minor, v_before, p_reason, p_at)
-  RETURNING correction_id INTO v_id;
-  IF NOT EXISTS (SELECT FROM months WHERE month = date_trunc('month', p_at AT TIME ZONE 'UTC')::date) THEN
-    PERFORM make_months(p_at, p_at);
-  END IF;
-  INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-  VALUES (CASE p_kind WHEN 'return' THEN 'refund' ELSE p_kind END, v_id, 0, p_user_id, p_at,
-          CASE WHEN p_kind = 'withdrawal' THEN 'wallet' ELSE (p_of).credit END,
-          CASE WHEN p_kind = 'withdrawal' THEN 'cash' ELSE 'wallet' END, p_amount_minor, v_user.currency, p_at);
+          (p_of).source_at, (p_of).amount_minor, v_before, p_reason, p_at);
   UPDATE users SET balance_minor = balance_minor + CASE p_kind WHEN 'withdrawal' THEN -p_amount_minor ELSE p_amount_minor END
    WHERE user_id = p_user_id RETURNING balance_minor INTO v_user.balance_minor;
   IF p_kind <> 'withdrawal' THEN
@@ -40,5 +31,5 @@ BEGIN
   RETURN v_user.balance_minor;
 END $$;
 COMMENT ON FUNCTION correct IS
-  'Writes a correction, its transfer and the wallet; returns the balance. Errors: LL002 no room in the wallet, LL003 closed account.';
+  'Writes a correction and the wallet; returns the balance. Errors: LL002 no room in the wallet, LL003 closed account.';
 REVOKE ALL ON FUNCTION correct FROM PUBLIC;

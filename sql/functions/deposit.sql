@@ -1,6 +1,5 @@
 -- deposit(user, currency, amount, key, at): puts money into a wallet, once per (user, key); `at` is at most a day before
 -- now() and not after it. Returns the balance afterwards. The same key with another amount is an error (SQLSTATE LL001).
--- The key is the caller's alone: table deposits numbers the transfer, and the importer's opening deposit is number 0.
 CREATE OR REPLACE FUNCTION deposit(
   p_user_id bigint, p_currency text, p_amount_minor bigint, p_idempotency_key text, p_at timestamptz DEFAULT now())
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -8,7 +7,6 @@ DECLARE
   v_currency text;
   v_amount   bigint;
   v_balance  bigint;
-  v_id       bigint;
   v_closed_at timestamptz;
 BEGIN
   IF p_amount_minor IS NULL OR p_amount_minor <= 0 THEN
@@ -40,13 +38,7 @@ BEGIN
   IF p_amount_minor > 9223372036854775807 - v_balance THEN
     RAISE EXCEPTION 'the balance would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
-  INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (p_user_id, p_idempotency_key, p_amount_minor, p_at)
-  RETURNING deposit_id INTO v_id;
-  IF NOT EXISTS (SELECT FROM months WHERE month = date_trunc('month', p_at AT TIME ZONE 'UTC')::date) THEN
-    PERFORM make_months(p_at, p_at);
-  END IF;
-  INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-  VALUES ('deposit', p_user_id, v_id, p_user_id, p_at, 'cash', 'wallet', p_amount_minor, v_currency, p_at);
+  INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (p_user_id, p_idempotency_key, p_amount_minor, p_at);
   UPDATE users SET balance_minor = balance_minor + p_amount_minor WHERE user_id = p_user_id
   RETURNING balance_minor INTO v_balance;
   PERFORM retry_past_due(p_user_id, v_balance, p_at);

@@ -3,7 +3,7 @@
 -- it made. Of those that are missing it makes at least one, and begins no other after ms milliseconds: whoever calls it
 -- commits, and calls again until it made none. A pool does so at its start and once an hour, and a worker when a partition is
 -- missing. A worker makes no months without limit by it: none is made more than two months ahead of the clock, and none that
--- is before all months, all that is due and all orders.
+-- is before all months and all that is due.
 CREATE OR REPLACE FUNCTION keep_months(p_now timestamptz, p_ahead integer, p_ms bigint)
 RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
 DECLARE
@@ -14,7 +14,6 @@ DECLARE
   v_due    timestamptz;
   v_ahead  timestamptz[] := '{}';
   v_behind timestamptz[] := '{}';
-  v_orders timestamptz[] := '{}'; -- of orders, which wait for the first of them
   v_made   integer := 0;
 BEGIN
   IF (p_ahead BETWEEN 0 AND 2 AND v_now <= v_begun + interval '1 day' AND p_ms >= 0) IS NOT TRUE THEN
@@ -31,16 +30,11 @@ BEGIN
     v_first := least(v_first, v_due);
     v_from := date_trunc('month', v_due) + interval '12 months';
   END LOOP;
-  FOR v_due IN SELECT DISTINCT date_trunc('month', placed_at) FROM orders
-                WHERE state = 'pending' AND placed_at <= v_now AND placed_at >= (SELECT first_open()) ORDER BY 1 LOOP
-    v_orders := v_orders || v_due;
-    v_first := least(v_first, v_due);
-  END LOOP;
   IF v_now >= v_first THEN -- a pool whose now is before all of these writes nothing
     v_now := greatest(v_now, first_open());
     v_ahead := ARRAY(SELECT generate_series(date_trunc('month', v_now), v_now + p_ahead * interval '1 month', '1 month'));
   END IF;
-  FOR v_due IN SELECT month FROM unnest(v_ahead || v_orders || v_behind) WITH ORDINALITY AS wanted (month, n) ORDER BY n LOOP
+  FOR v_due IN SELECT month FROM unnest(v_ahead || v_behind) WITH ORDINALITY AS wanted (month, n) ORDER BY n LOOP
     v_made := v_made + make_months(v_due, v_due);
     EXIT WHEN v_made > 0 AND clock_timestamp() > v_begun + p_ms * interval '1 millisecond';
   END LOOP;

@@ -19,10 +19,10 @@ BEGIN
                  EXCEPT SELECT month FROM months ORDER BY 1 LOOP
     IF v_month < first_open() THEN
       RAISE EXCEPTION 'the month % is closed', to_char(v_month, 'YYYY-MM') USING ERRCODE = 'LL004',
-        HINT = 'A correction of a closed month is a new transfer in an open one.';
+        HINT = 'A correction of a closed month is a new entry in an open one.';
     END IF;
     INSERT INTO months (month) VALUES (v_month);
-    PERFORM make_partition(t, v_month) FROM unnest(ARRAY['charges', 'stock_movements', 'transfers']) AS t;
+    PERFORM make_partition('charges', v_month);
     v_made := v_made + 1;
   END LOOP;
   RETURN v_made;

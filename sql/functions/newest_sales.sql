@@ -1,23 +1,21 @@
--- newest_sales(now, pages): the SKUs of which most units were sold in the five minutes before `now` (null: the clock), as far
--- as the sales lie in the last pages of each month: at most eight, the most wanted first.
-CREATE OR REPLACE FUNCTION newest_sales(p_now timestamptz, p_pages integer)
+-- newest_sales(now, batches): the SKUs of which most units were sold in the five minutes before `now` (null: the clock), as far
+-- as the newest batches of orders tell: at most eight, the most wanted first.
+CREATE OR REPLACE FUNCTION newest_sales(p_now timestamptz, p_batches integer)
 RETURNS TABLE (sku text, sold bigint, on_hand bigint, initial_qty bigint)
-LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
-DECLARE
-  v_part  regclass;
-  v_parts text := 'SELECT NULL::bigint AS sku_id, 0::bigint AS qty WHERE false';
-BEGIN
-  FOR v_part IN SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent = 'stock_movements'::regclass LOOP
-    v_parts := v_parts || format(' UNION ALL SELECT sku_id, -qty FROM %s WHERE kind = ''sale'' AND moved_at > $1', v_part)
-      || format(' AND ctid >= ''(%s,0)''', greatest(pg_relation_size(v_part) / current_setting('block_size')::bigint - p_pages, 0))
-      ;
-  END LOOP;
-  RETURN QUERY EXECUTE format(
-    'SELECT s.sku, m.sold::bigint, s.on_hand, s.initial_qty
-       FROM (SELECT sku_id, sum(qty) AS sold FROM (%s) AS newest GROUP BY sku_id ORDER BY sold DESC LIMIT 8) AS m
-       JOIN stock AS s USING (sku_id) ORDER BY m.sold DESC, s.sku', v_parts)
-    USING coalesce(p_now, now()) - interval '5 minutes';
-END $$;
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+  WITH newest AS MATERIALIZED (
+    SELECT ids, at FROM (SELECT ids, at, job FROM batches ORDER BY batch_id DESC LIMIT p_batches) AS last
+     WHERE job = 'orders' AND at > coalesce(p_now, now()) - interval '5 minutes'
+  ), sold AS (
+    SELECT l.sku_id, sum(l.qty)::bigint AS sold
+      FROM (SELECT DISTINCT unnest(ids) AS order_id FROM newest) AS decided
+      JOIN orders AS o USING (order_id)
+      JOIN order_lines AS l USING (order_id)
+     WHERE o.state = 'fulfilled'
+     GROUP BY l.sku_id ORDER BY sold DESC LIMIT 8
+  )
+  SELECT s.sku, m.sold, s.on_hand, s.initial_qty FROM sold AS m JOIN stock AS s USING (sku_id) ORDER BY m.sold DESC, s.sku
+$$;
 COMMENT ON FUNCTION newest_sales IS
   'The SKUs that were sold most in the last five minutes, at most eight: units sold, on hand, and the initial quantity. Errors: none of its own.';
 REVOKE ALL ON FUNCTION newest_sales FROM PUBLIC;

@@ -1,6 +1,6 @@
--- refund(user, kind, source, leg, amount, reason, key, at): gives back what a transfer took from the wallet, in part or whole, once
--- per (user, key). Kind, source and leg name it as table transfers does: charge, subscription, period; payment, order, 0;
--- proration, its number, 0. Amount null: all that is left. Never more than was paid: for the transfer, and for the period,
+-- refund(user, kind, source, leg, amount, reason, key, at): gives back what an entry of ledger took from the wallet, in part or whole, once
+-- per (user, key). Kind, source and leg name it as view ledger does: charge, subscription, period; payment, order, 0;
+-- proration, its number, 0. Amount null: all that is left. Never more than was paid: for the entry, and for the period,
 -- whose prorations count. The charge or order stays what it is. `at` is at most a day before now() and not after it.
 -- Returns what was given back. The same key for something else is an error (SQLSTATE LL001).
 CREATE OR REPLACE FUNCTION refund(
@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION refund(
   p_at timestamptz DEFAULT now())
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-  v_of   transfers%ROWTYPE;
+  v_of   ledger%ROWTYPE;
   v_old  corrections%ROWTYPE;
   v_left numeric;
 BEGIN

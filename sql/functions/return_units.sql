@@ -11,7 +11,7 @@ DECLARE
   v_stock stock%ROWTYPE;
   v_old   returns%ROWTYPE;
   v_new   returns%ROWTYPE;
-  v_of    transfers%ROWTYPE;
+  v_of    ledger%ROWTYPE;
 BEGIN
   PERFORM check_correction(p_idempotency_key, p_reason);
   IF p_qty IS NULL OR p_qty <= 0 THEN
@@ -54,9 +54,8 @@ BEGIN
   END IF;
   INSERT INTO returns (user_id, idempotency_key, order_id, sku_id, qty, sold_qty, before_qty, cost_minor, refunded_minor, reason, at)
   VALUES (p_user_id, p_idempotency_key, p_order_id, v_stock.sku_id, p_qty, v_new.sold_qty, v_new.before_qty, v_new.cost_minor,
-          v_new.refunded_minor, p_reason, p_at)
-  RETURNING return_id INTO v_new.return_id;
-  PERFORM move_stock(v_stock, 'return', v_new.return_id, p_qty, p_at);
+          v_new.refunded_minor, p_reason, p_at);
+  UPDATE stock SET on_hand = on_hand + p_qty WHERE sku_id = v_stock.sku_id;
   IF v_new.refunded_minor > 0 THEN
     PERFORM correct(p_user_id, 'return', v_of, v_new.refunded_minor, p_reason, p_idempotency_key, p_at);
   END IF;

@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION void_transfer(
   p_at timestamptz DEFAULT now())
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-  v_of  transfers%ROWTYPE;
+  v_of  ledger%ROWTYPE;
   v_old corrections%ROWTYPE;
 BEGIN
   PERFORM check_correction(p_idempotency_key, p_reason);

@@ -56,7 +56,7 @@ static void put(int user)
 static void assert_done_once(int user)
 {
     world_is(11,
-             "SELECT (SELECT 10 * count(*) FROM transfers WHERE user_id = %d AND kind ="
+             "SELECT (SELECT 10 * count(*) FROM ledger WHERE user_id = %d AND kind ="
              " 'charge') + (SELECT count(*) FROM orders WHERE user_id = %d AND state ="
              " 'fulfilled')",
              user, user);

@@ -41,7 +41,7 @@ CASE(collision_lock_timeout_is_redone)
 {
     fault_start_midway();
     session_do(rival,
-               "BEGIN; LOCK TABLE ledgerlock.transfers IN ACCESS EXCLUSIVE MODE");
+               "BEGIN; LOCK TABLE ledgerlock.ledger IN ACCESS EXCLUSIVE MODE");
     gate_feed();
     world_wait_blocked();
     fixture_pause_ms(FAULT_LEASE_MS);

@@ -26,10 +26,7 @@ static const char forged_rows[] =
     " (4, 'pending', NULL, 0, '1 day')) AS v (id, state, reason, fence, later);"
     "SELECT setval('orders_order_id_seq', 100);"
     "INSERT INTO order_lines SELECT order_id, 1, 250, 1 FROM orders;"
-    "INSERT INTO stock_movements VALUES (1, 'sale', 1, -1, 5, now(), now());"
-    "INSERT INTO transfers VALUES ('deposit', 1, 0, 1, now(), 'cash', 'wallet', 1000, 'USD', now()),"
-    " ('charge', 1, 0, 1, now() - interval '3 days', 'wallet', 'subscription_revenue', 100, 'USD', now()),"
-    " ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 250, 'USD', now());"
+    "INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, '', 1000, now());"
     "UPDATE lock_token SET last = 5;"
     "SELECT setval(pg_get_serial_sequence('orders', 'order_id'), 100)";
 
@@ -40,16 +37,16 @@ static const char forged_rows[] =
     "ALTER TABLE charges DROP CONSTRAINT one_charge_per_period; "                      \
     "INSERT INTO charges SELECT * FROM charges WHERE subscription_id = 1; "
 #define FORGED_PAYMENT                                                                 \
-    "ALTER TABLE transfers DROP CONSTRAINT one_transfer_per_source; "                  \
-    "INSERT INTO transfers SELECT * FROM transfers WHERE kind = 'payment' AND source " \
+    "ALTER TABLE ledger DROP CONSTRAINT one_transfer_per_source; "                  \
+    "INSERT INTO ledger SELECT * FROM ledger WHERE kind = 'payment' AND source " \
     "= 1; UPDATE users SET balance_minor = balance_minor - 250 WHERE user_id = 1; "
 #define FORGED_SALE                                                                    \
-    "ALTER TABLE stock_movements DROP CONSTRAINT one_movement_per_source; "            \
-    "INSERT INTO stock_movements SELECT * FROM stock_movements WHERE source = 1; "     \
+    "ALTER TABLE stock_ledger DROP CONSTRAINT one_movement_per_source; "            \
+    "INSERT INTO stock_ledger SELECT * FROM stock_ledger WHERE source = 1; "     \
     "UPDATE stock SET on_hand = on_hand - 1; "
 #define FORGED_UNIT                                                                    \
     "ALTER TABLE stock DROP CONSTRAINT on_hand_never_negative; "                       \
-    "INSERT INTO stock_movements SELECT sku_id, 'sale', 99, -on_hand - 1, 5, now(), "  \
+    "INSERT INTO stock_ledger SELECT sku_id, 'sale', 99, -on_hand - 1, 5, now(), "  \
     "now() FROM stock; UPDATE stock SET on_hand = -1; "
 #define FORGED_SHELF "UPDATE stock SET on_hand = on_hand + 1; "
 #define FORGED_WALLET                                                                  \

@@ -64,7 +64,7 @@ static inline void assert_empty(void)
     holds(
         &f, 0,
         "SELECT (SELECT count(*) FROM users) + (SELECT count(*) FROM stock) + (SELECT count(*) FROM orders)"
-        " + (SELECT count(*) FROM subscriptions) + (SELECT count(*) FROM transfers)");
+        " + (SELECT count(*) FROM subscriptions) + (SELECT count(*) FROM ledger)");
 }
 
 #endif

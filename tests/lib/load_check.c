@@ -238,8 +238,8 @@ const char *load_wrong_orders(PGconn *conn)
         " state, reason, array_to_string(skus, ' ')), user_id, total_minor,"
         " coalesce(m.sold, 0), coalesce(m.n, 0), coalesce(t.paid, 0) FROM orders"
         " LEFT JOIN (SELECT source AS order_id, -sum(qty) AS sold, count(*) AS n FROM"
-        " stock_movements WHERE kind = 'sale' GROUP BY 1) AS m USING (order_id)"
-        " LEFT JOIN (SELECT source AS order_id, sum(amount_minor) AS paid FROM transfers"
+        " stock_ledger WHERE kind = 'sale' GROUP BY 1) AS m USING (order_id)"
+        " LEFT JOIN (SELECT source AS order_id, sum(amount_minor) AS paid FROM ledger"
         " WHERE kind = 'payment' GROUP BY 1) AS t USING (order_id)");
 
     return found != NULL ? found : wrong_pairs(conn);
@@ -266,7 +266,7 @@ const char *load_wrong_stock(PGconn *conn)
         conn, LOAD_SKUS, expect_sku,
         "SELECT s.sku_id, 0, '', s.on_hand, coalesce(-sum(m.qty) FILTER (WHERE kind ="
         " 'sale'), 0), coalesce(sum(m.qty) FILTER (WHERE kind = 'receive'), 0) FROM"
-        " stock AS s LEFT JOIN stock_movements AS m USING (sku_id) GROUP BY s.sku_id,"
+        " stock AS s LEFT JOIN stock_ledger AS m USING (sku_id) GROUP BY s.sku_id,"
         " s.on_hand");
 }
 

@@ -66,10 +66,8 @@ static void write_users(FILE *out, const struct load *l)
                 "INSERT INTO users (user_id, balance_minor, currency) VALUES (%zu, " N
                 ", '%s');",
                 i + 1, l->users[i].balance_minor, load_currency((int64_t)i + 1));
-    fputs("INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit,"
-          " amount_minor, currency, moved_at) SELECT 'deposit', user_id, 0, user_id,"
-          " now(), 'cash', 'wallet', balance_minor, currency, now() FROM users WHERE"
-          " balance_minor > 0;",
+    fputs("INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) SELECT"
+          " user_id, '', balance_minor, now() FROM users WHERE balance_minor > 0;",
           out);
 }
 

@@ -20,10 +20,8 @@ void pool_work_put(const struct pool_work *work)
         "INSERT INTO users (user_id, balance_minor, currency)"
         " SELECT g, %d, 'USD' FROM generate_series(1, %d) AS g; "
         "SELECT make_months('2024-01-01Z', '2024-01-01Z'); "
-        "INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit,"
-        " amount_minor, currency, moved_at) SELECT 'deposit', g, 0, g, '2024-01-01Z',"
-        " 'cash', 'wallet', %d, 'USD', '2024-01-01Z'"
-        " FROM generate_series(1, %d) AS g; "
+        "INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)"
+        " SELECT g, '', %d, '2024-01-01Z' FROM generate_series(1, %d) AS g; "
         "INSERT INTO subscriptions (user_id, plan, amount_minor, currency, anchor_at,"
         " unit, every, next_due_at)"
         " SELECT g, 'p', %d, 'USD', '2024-01-01Z', 'day', 1, '2024-01-01Z'"
@@ -106,7 +104,7 @@ void pool_work_assert_exact(void)
     int64_t sold = work->orders < work->units ? work->orders : work->units;
 
     world_is(charged, "SELECT count(*) FROM charges WHERE state = 'captured'");
-    world_is(charged, "SELECT count(DISTINCT (source, leg)) FROM transfers WHERE kind ="
+    world_is(charged, "SELECT count(DISTINCT (source, leg)) FROM ledger WHERE kind ="
                       " 'charge'");
     world_is(charged * AMOUNT, "SELECT coalesce(sum(amount_minor), 0)::bigint FROM"
                                " transfers WHERE kind = 'charge'");

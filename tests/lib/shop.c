@@ -16,9 +16,8 @@ void shop_open(void)
         "INSERT INTO users (user_id, balance_minor, currency)"
         " SELECT g, 100000, 'USD' FROM generate_series(1, %d) AS g;"
         " SELECT make_months('2023-01-01Z', '2023-01-01Z');"
-        " INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit,"
-        " amount_minor, currency, moved_at) SELECT 'deposit', g, 0, g, '2023-01-01Z',"
-        " 'cash', 'wallet', 100000, 'USD', '2023-01-01Z' FROM generate_series(1, %d) AS g",
+        " INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) SELECT g,"
+        " '', 100000, '2023-01-01Z' FROM generate_series(1, %d) AS g",
         SHOP_USERS, SHOP_USERS);
     world_do(INTO_SUBSCRIPTIONS
              "SELECT g, g, 'p', 100, 'USD', '2024-01-01Z',"

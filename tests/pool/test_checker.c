@@ -90,8 +90,8 @@ static const struct {
     {"charged_once", "ALTER TABLE charges DROP CONSTRAINT one_charge_per_period;"
                      " INSERT INTO charges SELECT * FROM charges LIMIT 1"},
     {"charged_once",
-     "ALTER TABLE stock_movements DROP CONSTRAINT one_movement_per_source; INSERT INTO"
-     " stock_movements SELECT * FROM stock_movements WHERE kind = 'sale' LIMIT 1"},
+     "ALTER TABLE stock_ledger DROP CONSTRAINT one_movement_per_source; INSERT INTO"
+     " stock_ledger SELECT * FROM stock_ledger WHERE kind = 'sale' LIMIT 1"},
     {"nothing_missed", SUBSCRIBE("NULL")},
     {"nothing_missed", DELETED},
     {"ok_in_tables", DELETED},
@@ -101,13 +101,13 @@ static const struct {
      " '2024-01-01Z')"},
     {"nothing_early",
      "UPDATE charges SET period_no = period_no + 9000 WHERE " ONE_CHARGE},
-    {"in_pairs", "UPDATE transfers SET amount_minor = 1 WHERE kind = 'payment'"},
-    {"in_pairs", "UPDATE transfers SET user_id = user_id + 1 WHERE kind = 'charge'"},
-    {"in_pairs", "DELETE FROM stock_movements WHERE kind = 'sale'"},
-    {"sums", "UPDATE transfers SET amount_minor = 1 WHERE kind = 'payment'"},
+    {"in_pairs", "UPDATE ledger SET amount_minor = 1 WHERE kind = 'payment'"},
+    {"in_pairs", "UPDATE ledger SET user_id = user_id + 1 WHERE kind = 'charge'"},
+    {"in_pairs", "DELETE FROM stock_ledger WHERE kind = 'sale'"},
+    {"sums", "UPDATE ledger SET amount_minor = 1 WHERE kind = 'payment'"},
     {"sums", "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 4"},
     {"sums", "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 4"},
-    {"never_negative", "UPDATE transfers SET amount_minor = 1 WHERE kind = 'deposit'"
+    {"never_negative", "UPDATE ledger SET amount_minor = 1 WHERE kind = 'deposit'"
                        " AND user_id = 1"},
     {"tokens_rise", "UPDATE charges AS c SET fence = 1 + (SELECT max(fence) FROM"
                     " charges) WHERE period_no = 0"},
@@ -127,9 +127,9 @@ static const struct {
      "UPDATE subscriptions AS s SET cancel_at = c.period_start FROM (SELECT * FROM"
      " charges WHERE " ONE_CHARGE ") AS c WHERE c.subscription_id = s.subscription_id"},
     /* there was money, there was stock */
-    {"declined_truly", "UPDATE transfers SET amount_minor = amount_minor + 100000"
+    {"declined_truly", "UPDATE ledger SET amount_minor = amount_minor + 100000"
                        " WHERE kind = 'deposit' AND leg = 0 AND user_id % 10 = 2"},
-    {"rejected_truly", "UPDATE transfers SET amount_minor = amount_minor + 1000000"
+    {"rejected_truly", "UPDATE ledger SET amount_minor = amount_minor + 1000000"
                        " WHERE kind = 'deposit' AND user_id % 10 = 4"},
     {"rejected_truly", "UPDATE stock SET initial_qty = initial_qty + 1000"},
 };

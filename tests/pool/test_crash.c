@@ -250,8 +250,8 @@ CASE_ROWS(rows_are_worked_once_after_a_kill, places)
     world_expect(
         "200 400 200 19978000",
         "SELECT concat_ws(' ', (SELECT count(*) FROM charges), (SELECT count(*)"
-        " FROM transfers WHERE kind <> 'deposit'), (SELECT count(*) FROM"
-        " stock_movements), (SELECT sum(balance_minor) FROM users))");
+        " FROM ledger WHERE kind <> 'deposit'), (SELECT count(*) FROM"
+        " stock_ledger), (SELECT sum(balance_minor) FROM users))");
     checker_assert_holds(SHOP_NOW, "--kills --bound-ms 30000");
 }
 

@@ -77,10 +77,10 @@ static const struct spoil spoils[] = {
       " = 'captured' GROUP BY 1 LIMIT 1)",
       "UPDATE charges SET amount_minor = amount_minor + 1 WHERE state = 'captured'",
       "UPDATE charges SET user_id = user_id + 1 WHERE state = 'declined'",
-      "INSERT INTO transfers SELECT * FROM (SELECT * FROM transfers WHERE kind ="
+      "INSERT INTO ledger SELECT * FROM (SELECT * FROM ledger WHERE kind ="
       " 'charge' LIMIT 1) AS t",
-      "DELETE FROM transfers WHERE kind = 'charge'",
-      "UPDATE transfers SET amount_minor = amount_minor + 1 WHERE kind = 'charge'",
+      "DELETE FROM ledger WHERE kind = 'charge'",
+      "UPDATE ledger SET amount_minor = amount_minor + 1 WHERE kind = 'charge'",
       "UPDATE subscriptions SET cancel_at = cancel_at + interval '1 second' WHERE"
       " cancel_at IS NOT NULL",
       "UPDATE subscriptions SET cancel_at = NULL WHERE cancel_at IS NOT NULL",
@@ -107,12 +107,12 @@ static const struct spoil spoils[] = {
      load_wrong_stock,
      {"UPDATE stock SET on_hand = on_hand + 1 WHERE sku = 'sku-7'",
       "UPDATE stock SET on_hand = 1 WHERE sku = 'sku-1'",
-      "INSERT INTO stock_movements SELECT * FROM (SELECT * FROM stock_movements WHERE"
+      "INSERT INTO stock_ledger SELECT * FROM (SELECT * FROM stock_ledger WHERE"
       " kind = 'sale' LIMIT 1) AS m",
-      "INSERT INTO stock_movements SELECT * FROM (SELECT * FROM stock_movements WHERE"
+      "INSERT INTO stock_ledger SELECT * FROM (SELECT * FROM stock_ledger WHERE"
       " kind = 'receive' LIMIT 1) AS m",
-      "DELETE FROM stock_movements WHERE kind = 'receive'",
-      "UPDATE stock_movements SET qty = qty - 1 WHERE kind = 'sale'"}},
+      "DELETE FROM stock_ledger WHERE kind = 'receive'",
+      "UPDATE stock_ledger SET qty = qty - 1 WHERE kind = 'sale'"}},
     {"orders",
      load_wrong_orders,
      {"UPDATE orders SET state = 'pending', reason = NULL WHERE reason ="
@@ -124,16 +124,16 @@ static const struct spoil spoils[] = {
       "UPDATE orders SET skus = '{sku-9}' WHERE reason = 'out_of_stock'",
       "UPDATE orders SET total_minor = total_minor + 1",
       "DELETE FROM orders WHERE order_id = (SELECT max(order_id) FROM orders)",
-      "INSERT INTO stock_movements SELECT * FROM (SELECT * FROM stock_movements WHERE"
+      "INSERT INTO stock_ledger SELECT * FROM (SELECT * FROM stock_ledger WHERE"
       " kind = 'sale' LIMIT 1) AS m",
-      "DELETE FROM transfers WHERE kind = 'payment'",
+      "DELETE FROM ledger WHERE kind = 'payment'",
       /* neither of two, where there was money for one (every tenth user) */
       "WITH o AS (SELECT order_id FROM orders WHERE user_id % 10 = 4 AND state ="
-      " 'fulfilled'), m AS (DELETE FROM stock_movements USING o WHERE source ="
-      " order_id AND kind = 'sale'), t AS (DELETE FROM transfers USING o WHERE source"
+      " 'fulfilled'), m AS (DELETE FROM stock_ledger USING o WHERE source ="
+      " order_id AND kind = 'sale'), t AS (DELETE FROM ledger USING o WHERE source"
       " = order_id AND kind = 'payment') UPDATE orders SET state = 'rejected', reason"
       " = 'insufficient_funds' WHERE order_id IN (SELECT order_id FROM o)",
-      "UPDATE transfers SET amount_minor = 1 WHERE kind = 'payment'"}},
+      "UPDATE ledger SET amount_minor = 1 WHERE kind = 'payment'"}},
     {"wallets",
      load_wrong_wallets,
      {"UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 7",

@@ -28,8 +28,8 @@ static const char outcomes[] =
 static const char left[] =
     "SELECT concat_ws(' ', (SELECT string_agg(sku || on_hand, ' ' ORDER BY sku) FROM"
     " stock), (SELECT string_agg(balance_minor::text, ' ' ORDER BY user_id) FROM users),"
-    " (SELECT string_agg(sku || qty, ' ' ORDER BY source, sku) FROM stock_movements JOIN"
-    " stock USING (sku_id) WHERE kind = 'sale'), 'paid', (SELECT count(*) FROM transfers"
+    " (SELECT string_agg(sku || qty, ' ' ORDER BY source, sku) FROM stock_ledger JOIN"
+    " stock USING (sku_id) WHERE kind = 'sale'), 'paid', (SELECT count(*) FROM ledger"
     " WHERE kind = 'payment'))";
 
 /* ---- orders by hand ---- */

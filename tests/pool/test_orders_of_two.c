@@ -200,7 +200,7 @@ static void assert_invariants(const char *order)
     char expected[128];
     const char *found = world_text(
         "SELECT concat_ws(' ', s.next_period_no, 1000000 - u.balance_minor, c.n, c.ok,"
-        " (u.fence = c.fence)::int, (SELECT count(*) FROM transfers WHERE kind ="
+        " (u.fence = c.fence)::int, (SELECT count(*) FROM ledger WHERE kind ="
         " 'charge' AND source_at >= " DAY " AND source_at < " DAY
         ")) FROM subscriptions"
         " AS s, users AS u, (SELECT count(*) AS n, max(fence) AS fence, count(*) FILTER"

@@ -94,7 +94,7 @@ CASE(locked_table_stops_no_page, .close = shop_close)
     page_start("run -w 2 --now %s", pool_work_now());
     pool_work_wait(pool_work_all());
     PAGE_AWAIT("/state", "\"verdict\":\"good\"");
-    shop_hold("LOCK TABLE ONLY transfers IN ACCESS EXCLUSIVE MODE");
+    shop_hold("LOCK TABLE ONLY ledger IN ACCESS EXCLUSIVE MODE");
     PAGE_AWAIT("/state", "\"verdict\":\"unknown\"", "lock timeout");
     begun_ms = state_ms();
     FIXTURE_AWAIT(state_ms() > begun_ms + 3000, "the page stands still: %s", page.body);
@@ -137,9 +137,9 @@ CASE(broken_invariant_is_told)
              "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1");
     renew_page();
     PAGE_AWAIT("/metrics", "\nledgerlock_audit_broken_invariants 1\n");
-    PAGE_AWAIT("/plain", "BROKEN: balance_is_sum_of_transfers");
+    PAGE_AWAIT("/plain", "BROKEN: balance_is_sum_of_ledger");
     world_is(1, "SELECT count(DISTINCT broken) FROM audits WHERE broken ="
-                " '{balance_is_sum_of_transfers}'");
+                " '{balance_is_sum_of_ledger}'");
 }
 
 /* ---- if a guard had failed ---- */
@@ -168,7 +168,7 @@ static const struct {
     {"stock_without_source", FORGED_SHELF,   "4 1 1 0 0 1"},
     {"money_without_source", FORGED_WALLET,  "4 1 1 0 0 1"},
     {"charge_and_transfer",  FORGED_CHARGE
-     "ALTER TABLE transfers DROP CONSTRAINT one_transfer_per_source; INSERT INTO transfers SELECT * FROM transfers WHERE kind = 'charge';"
+     "ALTER TABLE ledger DROP CONSTRAINT one_transfer_per_source; INSERT INTO ledger SELECT * FROM ledger WHERE kind = 'charge';"
      "UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 1", "5 1 1 1 0 0"},
     {"what_is_older",        "UPDATE charges SET charged_at = now() - interval '6 minutes', period_start = period_start - interval '1 second',"
                              " period_end = period_end", "0 1 1 0 0 0"},

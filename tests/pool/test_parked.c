@@ -18,7 +18,7 @@ static const struct {
      "billing", "one_charge_per_period"},
     {"charge_that_is_booked_already",
      "SELECT make_months('2024-01-01Z', '2024-01-01Z');"
-     "INSERT INTO transfers VALUES ('charge', 7, 0, 7, '2024-01-01Z', 'wallet',"
+     "INSERT INTO ledger VALUES ('charge', 7, 0, 7, '2024-01-01Z', 'wallet',"
      " 'subscription_revenue', 100, 'USD', '2024-01-01Z')",
      "billing", "one_transfer_per_source"},
     {"period_beyond_the_calendar_of_a_whole_number",
@@ -27,7 +27,7 @@ static const struct {
      "billing", "bigint out of range"},
     {"sale_that_moved_already",
      "SELECT make_months('2024-01-01Z', '2024-01-01Z');"
-     "INSERT INTO stock_movements SELECT sku_id, 'sale', 7, -1, 0, placed_at, placed_at"
+     "INSERT INTO stock_ledger SELECT sku_id, 'sale', 7, -1, 0, placed_at, placed_at"
      " FROM order_lines JOIN orders USING (order_id) WHERE order_id = 7",
      "orders", "one_movement_per_source"},
     {"number_of_pieces_beyond_a_whole_number",
@@ -93,7 +93,7 @@ static void assert_exact(void)
                                 " FROM subscriptions)"),
                       0);
     promise_int_equal(world_ask("SELECT (SELECT count(*) FROM orders WHERE state ="
-                                " 'fulfilled') - (SELECT count(*) FROM stock_movements"
+                                " 'fulfilled') - (SELECT count(*) FROM stock_ledger"
                                 " WHERE kind = 'sale')"),
                       0);
 }

@@ -180,8 +180,8 @@ CASE(constraints_that_park_are_those_of_the_schema)
     list_names(list, sizeof list);
     assert_string_equal(
         world_text("SELECT coalesce(string_agg(conname, ' '), '') FROM pg_constraint"
-                   " WHERE conrelid IN ('charges'::regclass, 'transfers'::regclass,"
-                   " 'stock_movements'::regclass) AND conname NOT IN (%s)",
+                   " WHERE conrelid IN ('charges'::regclass, 'ledger'::regclass,"
+                   " 'stock_ledger'::regclass) AND conname NOT IN (%s)",
                    list),
         "");
 }

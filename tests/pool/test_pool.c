@@ -97,7 +97,7 @@ CASE(pool_after_second_signal_ends_at_once, .close = shop_close)
 {
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000"); /* it hangs up to 30 s */
     start_midway(&large);
-    shop_hold("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE");
+    shop_hold("LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE");
     gate_feed(); /* for a batch */
     world_wait_blocked();
     (void)kill(world.pool.pid, SIGTERM);
@@ -122,7 +122,7 @@ CASE(worker_that_dies_while_its_pool_ends_is_told, .close = shop_close)
 
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000");
     start_midway(&large);
-    shop_hold("LOCK TABLE transfers IN ACCESS EXCLUSIVE MODE");
+    shop_hold("LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE");
     gate_feed();
     world_wait_blocked();
     victim = pool_workers(WORKERS);

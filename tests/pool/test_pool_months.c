@@ -253,11 +253,11 @@ static void forget_months(void)
 {
     world_do(
         "SET ledgerlock.repair = on; SELECT make_months('2024-01-01Z',"
-        " '2024-01-01Z'); UPDATE transfers SET source_at = '2024-01-01Z' WHERE"
+        " '2024-01-01Z'); UPDATE ledger SET source_at = '2024-01-01Z' WHERE"
         " source_at >= date_trunc('month', now(), 'UTC'); DO $$ DECLARE t text;"
         " BEGIN FOR t IN SELECT relid FROM pg_partition_tree('charges') WHERE isleaf"
-        " UNION ALL SELECT relid FROM pg_partition_tree('transfers') WHERE isleaf"
-        " UNION ALL SELECT relid FROM pg_partition_tree('stock_movements') WHERE"
+        " UNION ALL SELECT relid FROM pg_partition_tree('ledger') WHERE isleaf"
+        " UNION ALL SELECT relid FROM pg_partition_tree('stock_ledger') WHERE"
         " isleaf LOOP IF right(t, 7) >= to_char(now() AT TIME ZONE 'UTC',"
         " 'YYYY_MM') THEN EXECUTE 'DROP TABLE ' || t; END IF; END LOOP; END $$;"
         " DELETE FROM months WHERE month >= date_trunc('month', now(), 'UTC')::date");

@@ -45,7 +45,7 @@ static void expect(const char *schema, int price)
     world_is(200 * 15, "SELECT count(*) FROM %s.charges WHERE amount_minor = %d",
              schema, price);
     world_is(200 * 15 * price,
-             "SELECT sum(amount_minor) FROM %s.transfers WHERE kind ="
+             "SELECT sum(amount_minor) FROM %s.ledger WHERE kind ="
              " 'charge'",
              schema);
     world_is(150, "SELECT count(*) FROM %s.orders WHERE state = 'fulfilled'", schema);

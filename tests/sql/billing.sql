@@ -17,7 +17,7 @@ BEGIN; SELECT t.test('catch_up_bills_oldest_first_and_skips_none');
 SELECT t.user(1, 500), t.subscription(1, 1, 100, '2023-01-31Z');
 SELECT is(t.bill('2024-01-15Z'), '5 captured, 1 declined', 'as long as the money lasts');
 SELECT is(string_agg(leg::text, ',' ORDER BY (SELECT batch_id FROM batches WHERE token = fence)), '0,1,2,3,4', 'the oldest first')
-  FROM transfers JOIN charges ON subscription_id = source AND period_no = leg WHERE kind = 'charge';
+  FROM ledger JOIN charges ON subscription_id = source AND period_no = leg WHERE kind = 'charge';
 SELECT is(:stands, 'past_due 5 01-16 00:00 1', 'the next could not be paid');
 SELECT is(period_start, '2023-06-30Z', 'that of June') FROM charges WHERE state = 'declined';
 SELECT t.sound('2024-01-15Z');

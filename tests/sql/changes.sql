@@ -82,7 +82,7 @@ SELECT t.says('-105', $$change_now(1, 1, 'solo', 1, 10, 'down')$$);
 SELECT is(balance_minor, 263::bigint, 'each once') FROM users WHERE user_id = 1;
 SELECT is(amount_minor || ' ' || plan, '10 solo', 'the next period has the last terms') FROM terms_of(1, 1);
 SELECT is(string_agg(debit || ' ' || amount_minor, ', ' ORDER BY source), 'wallet 42, subscription_revenue 105', 'a transfer each')
-  FROM transfers WHERE kind = 'proration';
+  FROM ledger WHERE kind = 'proration';
 SELECT t.says('LL001', $$change_now(1, 1, 'duo', 2, 81, 'up')$$);
 SELECT t.sound();
 ROLLBACK;
@@ -90,7 +90,7 @@ ROLLBACK;
 BEGIN; SELECT t.test('change_that_costs_nothing_moves_nothing');
 :running
 SELECT t.says('0', $$change_now(1, 1, 'other', 1, 100, 'k')$$);
-SELECT is(count(*), 0::bigint, 'no money moves') FROM transfers WHERE kind = 'proration';
+SELECT is(count(*), 0::bigint, 'no money moves') FROM ledger WHERE kind = 'proration';
 SELECT is(plan, 'other', 'the terms are changed') FROM terms_of(1, 1);
 SELECT t.sound();
 ROLLBACK;

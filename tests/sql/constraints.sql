@@ -12,10 +12,10 @@ BEGIN
   INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at)
   SELECT i, 0, i, date '2024-01-31' + i, date '2024-02-29' + i, 100 + i, 'captured', i, i, 'w' || i, now() - i * interval '1 s' FROM generate_series(1, 2) AS i;
   PERFORM t.order(1, 'A1 B2', 'k1', now()), t.order(1, 'A1', 'k2', now());
-  INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES
+  INSERT INTO stock_ledger (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES
     (1, 'receive', 8, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());
   PERFORM receive_stock('A', '7', 5), deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');
-  INSERT INTO transfers VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());
+  INSERT INTO ledger VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());
   PERFORM pause_job('billing'), report_audit(1, 66, '[]');
   INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');
   INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, counters)
@@ -136,15 +136,15 @@ INSERT INTO refusals VALUES
   ('order_lines.line_qty_positive', 'UPDATE order_lines SET qty = 0'),
   ('order_lines.line_price_not_negative', 'UPDATE order_lines SET unit_price_minor = -1'),
   ('order_lines.line_has_a_sku', 'INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) VALUES (1, 99, 1, 1)'),
-  ('stock_movements.one_movement_per_source', 'UPDATE stock_movements SET source = 1 WHERE source = 2'),
-  ('stock_movements.qty_has_sign_of_kind', 'UPDATE stock_movements SET qty = -qty'),
-  ('stock_movements.movement_time_is_finite', $$UPDATE stock_movements SET moved_at = '-infinity'$$),
-  ('transfers.one_transfer_per_source', 'UPDATE transfers SET (leg, source_at) = (SELECT leg, source_at FROM transfers WHERE leg = 1) WHERE leg = 2'),
-  ('transfers.transfer_time_is_finite', $$UPDATE transfers SET moved_at = 'infinity'$$),
-  ('transfers.deposit_of_its_user', 'UPDATE transfers SET source = 7 WHERE leg = 2'),
-  ('transfers.payment_in_one_leg', $$UPDATE transfers SET leg = 7 WHERE kind = 'payment'$$),
-  ('transfers.transfer_amount_positive', 'UPDATE transfers SET amount_minor = 0'),
-  ('transfers.accounts_of_kind', $$UPDATE transfers SET debit = 'wallet'$$),
+  ('stock_ledger.one_movement_per_source', 'UPDATE stock_ledger SET source = 1 WHERE source = 2'),
+  ('stock_ledger.qty_has_sign_of_kind', 'UPDATE stock_ledger SET qty = -qty'),
+  ('stock_ledger.movement_time_is_finite', $$UPDATE stock_ledger SET moved_at = '-infinity'$$),
+  ('ledger.one_transfer_per_source', 'UPDATE ledger SET (leg, source_at) = (SELECT leg, source_at FROM ledger WHERE leg = 1) WHERE leg = 2'),
+  ('ledger.transfer_time_is_finite', $$UPDATE ledger SET moved_at = 'infinity'$$),
+  ('ledger.deposit_of_its_user', 'UPDATE ledger SET source = 7 WHERE leg = 2'),
+  ('ledger.payment_in_one_leg', $$UPDATE ledger SET leg = 7 WHERE kind = 'payment'$$),
+  ('ledger.transfer_amount_positive', 'UPDATE ledger SET amount_minor = 0'),
+  ('ledger.accounts_of_kind', $$UPDATE ledger SET debit = 'wallet'$$),
   ('subscription_terms.terms_from_a_period', 'UPDATE subscription_terms SET from_period = -1'),
   ('subscription_terms.terms_quantity_positive', 'UPDATE subscription_terms SET quantity = 0'),
   ('subscription_terms.terms_price_not_negative', 'UPDATE subscription_terms SET unit_minor = -1'),
@@ -268,8 +268,8 @@ INSERT INTO unless_repaired VALUES
   ('charges.settled_charges_are_never_changed()', $$UPDATE charges SET worker = 'w'$$),
   ('orders.orders_stay_as_placed()', 'UPDATE orders SET placed_at = now()'),
   ('order_lines.order_lines_are_never_changed()', 'DELETE FROM order_lines'),
-  ('stock_movements.stock_movements_are_never_changed()', 'UPDATE stock_movements SET moved_at = now()'),
-  ('transfers.transfers_are_never_emptied()', 'TRUNCATE transfers'),
+  ('stock_ledger.stock_movements_are_never_changed()', 'UPDATE stock_ledger SET moved_at = now()'),
+  ('ledger.transfers_are_never_emptied()', 'TRUNCATE ledger'),
   ('lock_incidents.lock_incidents_are_never_changed()', 'DELETE FROM lock_incidents'),
   ('batches.batches_are_never_changed()', 'UPDATE batches SET done = 2'),
   ('subscription_journal.subscription_journal_are_never_changed()', 'DELETE FROM subscription_journal'),
@@ -283,7 +283,7 @@ INSERT INTO unless_repaired VALUES
   ('job_journal.job_journal_are_never_changed()', 'DELETE FROM job_journal'),
   ('retry_schedules.retry_schedules_are_never_changed()', 'DELETE FROM retry_schedules'),
   ('order_journal.order_journal_are_never_changed()', 'DELETE FROM order_journal'),
-  ('transfers.transfers_are_never_changed()', 'UPDATE transfers SET amount_minor = 1 WHERE leg > 0'),
+  ('ledger.transfers_are_never_changed()', 'UPDATE ledger SET amount_minor = 1 WHERE leg > 0'),
   ('charges.charges_are_never_deleted()', 'DELETE FROM charges'),
   ('lock_token.tokens_only_rise()', 'UPDATE lock_token SET last = 9; UPDATE lock_token SET last = 8'),
   ('orders.orders_are_never_deleted()', 'DELETE FROM orders'),
@@ -291,7 +291,7 @@ INSERT INTO unless_repaired VALUES
   ('subscriptions.subscriptions_are_never_deleted()', 'DELETE FROM subscriptions');
 INSERT INTO unless_repaired
 SELECT format('%s.%s_are_never_emptied()', name, regexp_replace(name, '_2023_12', '')), format('TRUNCATE %s CASCADE', name)
-  FROM unnest('{charges,stock_movements,order_lines,lock_incidents,batches,subscription_journal,stock_journal,job_journal,subscription_terms,
+  FROM unnest('{charges,stock_ledger,order_lines,lock_incidents,batches,subscription_journal,stock_journal,job_journal,subscription_terms,
                 retry_schedules,prorations,closures,signups,contracts,deposits,deliveries,months,seals,corrections,write_offs,adjustments,returns,
                 charges_2023_12,stock_movements_2023_12,transfers_2023_12}'::text[]) AS name;
 
@@ -303,10 +303,10 @@ INSERT INTO when_closed VALUES
   ('charges_2023_12.month_is_closed', 'INSERT INTO charges SELECT * FROM charges_2023_12'),
   ('stock_movements_2023_12.month_stays_closed()', 'TRUNCATE stock_movements_2023_12'),
   ('stock_movements_2023_12.month_is_closed()', 'DELETE FROM stock_movements_2023_12'),
-  ('stock_movements_2023_12.month_is_closed', 'INSERT INTO stock_movements SELECT * FROM stock_movements_2023_12'),
+  ('stock_movements_2023_12.month_is_closed', 'INSERT INTO stock_ledger SELECT * FROM stock_movements_2023_12'),
   ('transfers_2023_12.month_stays_closed()', 'TRUNCATE transfers_2023_12'),
   ('transfers_2023_12.month_is_closed()', 'DELETE FROM transfers_2023_12'),
-  ('transfers_2023_12.month_is_closed', 'INSERT INTO transfers SELECT * FROM transfers_2023_12');
+  ('transfers_2023_12.month_is_closed', 'INSERT INTO ledger SELECT * FROM transfers_2023_12');
 
 -- Guarantee: Each constraint, unique index and trigger of the schema refuses a row that breaks it; none is without such a row.
 BEGIN; SELECT t.test('each_constraint_and_trigger_refuses_a_row');
@@ -315,8 +315,8 @@ SELECT is(pg_temp.refused_by(statement, 'on'), guard, statement) FROM refusals;
 SELECT is(pg_temp.refused_by(statement, 'off'), guard, statement) FROM unless_repaired;
 INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at)
 VALUES (3, 0, 1, '2023-12-01Z', '2024-01-01Z', 100, 'captured', 1, 1, 'w', '2024-01-01Z');
-INSERT INTO stock_movements VALUES (1, 'receive', 9, 5, 0, '2023-12-01Z', '2023-12-01Z');
-INSERT INTO transfers VALUES ('deposit', 1, 0, 1, '2023-12-01Z', 'cash', 'wallet', 1, 'USD', '2023-12-01Z');
+INSERT INTO stock_ledger VALUES (1, 'receive', 9, 5, 0, '2023-12-01Z', '2023-12-01Z');
+INSERT INTO ledger VALUES ('deposit', 1, 0, 1, '2023-12-01Z', 'cash', 'wallet', 1, 'USD', '2023-12-01Z');
 SELECT close_month('2023-12-01');
 SELECT is(pg_temp.refused_by(statement, 'on'), guard, statement) FROM when_closed;
 CREATE TEMP VIEW guards AS -- of the partitions those of the closed month, beside what they have from their table

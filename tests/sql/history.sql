@@ -9,7 +9,7 @@ CREATE TEMP VIEW statements AS
   SELECT name, format(template, name, (SELECT quote_ident(attname) FROM pg_attribute
                         WHERE attrelid = name::regclass AND attnum > 0 AND attidentity = '' AND attgenerated = '' ORDER BY attnum LIMIT 1)) AS statement
     FROM unnest('{subscription_journal,order_journal,stock_journal,subscription_terms,batches,lock_incidents,corrections,adjustments,transfers,
-                  stock_movements}'::text[]) AS name, unnest(ARRAY['UPDATE %1$s SET %2$s = %2$s', 'DELETE FROM %1$s', 'TRUNCATE %1$s CASCADE']) AS template;
+                  stock_ledger}'::text[]) AS name, unnest(ARRAY['UPDATE %1$s SET %2$s = %2$s', 'DELETE FROM %1$s', 'TRUNCATE %1$s CASCADE']) AS template;
 SELECT t.would('23001', statement, NULL, 'ledgerlock_owner') FROM statements;
 SET LOCAL ledgerlock.repair = on;
 SELECT t.would(NULL, statement, 'to repair: ' || statement, 'ledgerlock_owner') FROM statements;

@@ -129,7 +129,7 @@ ROLLBACK;
 BEGIN; SELECT t.test('trial_is_captured_for_nothing_and_then_paid');
 SELECT t.user(1, 100), subscribe(1, 'pro', 60, 'USD', 'month', 1, '2024-01-31Z', 2, 'k'), subscribe(1, 'free', 0, 'USD', 'month', 1, '2024-01-31Z', 0, 'l');
 SELECT is(t.bill('2024-03-15Z'), '4 captured, 0 declined', 'two of each');
-SELECT is(count(*), 1::bigint, 'nothing moved but the deposit') FROM transfers;
+SELECT is(count(*), 1::bigint, 'nothing moved but the deposit') FROM ledger;
 SELECT is(t.bill('2024-05-15Z'), '3 captured, 1 declined', 'then a period costs');
 SELECT is(:periods, '0 captured 1 0, 1 captured 1 0, 2 captured 1 60, 3 declined 1 60', 'behind two free ones');
 SELECT is(:wallet, 40::bigint, 'one was paid');

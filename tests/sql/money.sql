@@ -13,17 +13,17 @@ SELECT t.says('100', $$deposit(1, 'USD', 100, 'a')$$);
 SELECT t.says('150', $$deposit(1, 'USD', 50, 'b')$$);
 SELECT t.says('30', $$deposit(2, 'USD', 30, 'a')$$, 'the key of another user is another deposit');
 SELECT t.says('LL001', $$deposit(1, 'USD', 101, 'a')$$);
-SELECT is(count(*), 3::bigint, 'three of them moved money') FROM transfers;
+SELECT is(count(*), 3::bigint, 'three of them moved money') FROM ledger;
 SELECT t.sound();
 ROLLBACK;
 
 -- Guarantee: No key of a client's deposit is that of the opening deposit of an import.
 BEGIN; SELECT t.test('deposit_is_never_taken_for_the_opening_deposit');
 SELECT t.user(1);
-INSERT INTO transfers VALUES ('deposit', 1, 0, 1, now(), 'cash', 'wallet', 100, 'USD', now());
+INSERT INTO ledger VALUES ('deposit', 1, 0, 1, now(), 'cash', 'wallet', 100, 'USD', now());
 UPDATE users SET balance_minor = 100;
 SELECT t.says('200', $$deposit(1, 'USD', 100, '0')$$);
-SELECT is(string_agg(leg::text, ' ' ORDER BY leg), '0 1', 'both moved money') FROM transfers;
+SELECT is(string_agg(leg::text, ' ' ORDER BY leg), '0 1', 'both moved money') FROM ledger;
 ROLLBACK;
 
 -- Guarantee: A deposit in another currency than the wallet's is refused.

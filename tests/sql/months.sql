@@ -66,11 +66,11 @@ BEGIN; SELECT t.test('closed_month_refuses');
 CREATE TEMP TABLE writes (by_check boolean, of_seals boolean, statement text);
 INSERT INTO writes VALUES
   (true, false, $$UPDATE charges SET worker = 'mallory' WHERE period_start < '2024-02-01Z'$$),
-  (true, false, $$UPDATE transfers SET amount_minor = 1 WHERE kind = 'charge' AND source_at < '2024-02-01Z'$$),
-  (true, false, $$INSERT INTO transfers SELECT kind, 77, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at FROM transfers WHERE kind = 'payment'$$),
+  (true, false, $$UPDATE ledger SET amount_minor = 1 WHERE kind = 'charge' AND source_at < '2024-02-01Z'$$),
+  (true, false, $$INSERT INTO ledger SELECT kind, 77, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at FROM ledger WHERE kind = 'payment'$$),
   (true, false, $$UPDATE charges SET period_start = '2024-01-06Z' WHERE period_start = '2024-02-05Z'$$),
-  (false, false, $$UPDATE transfers SET source_at = '2024-03-05Z' WHERE kind = 'payment'$$),
-  (false, false, $$DELETE FROM transfers WHERE kind = 'payment'$$), (false, false, 'TRUNCATE charges_2023_12'), (false, false, 'TRUNCATE transfers'),
+  (false, false, $$UPDATE ledger SET source_at = '2024-03-05Z' WHERE kind = 'payment'$$),
+  (false, false, $$DELETE FROM ledger WHERE kind = 'payment'$$), (false, false, 'TRUNCATE charges_2023_12'), (false, false, 'TRUNCATE ledger'),
   (false, false, $$SELECT t.order(1, 'A1', 'late', '2024-01-05Z')$$), (false, false, $$SELECT t.subscription(9, 1, 1, '2024-01-05Z')$$),
   (false, false, $$SELECT deposit(1, 'USD', 5, 'late', '2024-01-05Z')$$), (false, false, $$SELECT make_months('2023-06-01Z', '2023-06-01Z')$$),
   (false, true, 'UPDATE seals SET total = 0'), (false, true, 'DELETE FROM seals'), (false, true, 'UPDATE sealed_wallets SET net_minor = 0');
@@ -96,19 +96,19 @@ BEGIN; SELECT t.test('audit_finds_what_was_changed');
 :closed
 SET LOCAL ledgerlock.repair = on;
 SELECT is(pg_temp.finds(invariant, 'SELECT 1'), false, invariant || ' holds')
-  FROM unnest('{months_as_built,sealed_rows_keep_their_sums,seals_add_up,balance_is_sum_of_transfers,charges_have_their_batch,boundaries_from_anchor}'::text[]) AS invariant;
+  FROM unnest('{months_as_built,sealed_rows_keep_their_sums,seals_add_up,balance_is_sum_of_ledger,charges_have_their_batch,boundaries_from_anchor}'::text[]) AS invariant;
 SELECT is(pg_temp.finds(invariant, change), true, invariant || ': ' || change) FROM (VALUES
   ('months_as_built', 'ALTER TABLE charges_2024_01 DROP CONSTRAINT month_is_closed'),
   ('months_as_built', 'ALTER TABLE transfers_2024_01 DISABLE TRIGGER month_is_closed'),
   ('months_as_built', 'DROP TABLE transfers_2023_12'),
   ('sealed_rows_keep_their_sums', 'ALTER TABLE charges_2023_12 DISABLE TRIGGER ALL; DELETE FROM charges_2023_12; ALTER TABLE charges_2023_12 ENABLE TRIGGER ALL'),
   ('sealed_rows_keep_their_sums', $$ALTER TABLE transfers_2024_01 DROP CONSTRAINT month_is_closed; UPDATE transfers_2024_01 SET moved_at = moved_at + interval '1 hour' WHERE kind = 'payment'$$),
-  ('seals_add_up', $$UPDATE seals SET total = total + 1 WHERE table_name = 'transfers' AND kind LIKE 'charge %'$$),
+  ('seals_add_up', $$UPDATE seals SET total = total + 1 WHERE table_name = 'ledger' AND kind LIKE 'charge %'$$),
   ('seals_add_up', $$DELETE FROM seals WHERE (month, table_name) = ('2024-01-01', 'charges')$$),
   ('seals_add_up', $$DELETE FROM seals WHERE month = '2024-01-01'$$),
   ('seals_add_up', 'UPDATE sealed_wallets SET net_minor = net_minor + 1 WHERE user_id = 2'),
   ('seals_add_up', 'UPDATE sealed_stock SET received = received + 1'),
-  ('balance_is_sum_of_transfers', 'UPDATE sealed_wallets SET net_minor = net_minor + CASE user_id WHEN 2 THEN 1 ELSE -1 END'),
+  ('balance_is_sum_of_ledger', 'UPDATE sealed_wallets SET net_minor = net_minor + CASE user_id WHEN 2 THEN 1 ELSE -1 END'),
   ('charges_have_their_batch', $$INSERT INTO sealed_batches VALUES (7, '2024-02-02', 'w', 1)$$),
   ('boundaries_from_anchor', $$INSERT INTO charges SELECT subscription_id, 0, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at FROM charges WHERE (subscription_id, period_no) = (1, 2)$$)) AS v (invariant, change);
 ROLLBACK;

@@ -2,7 +2,7 @@
 \set shop 'SELECT t.user(1, 10000), t.user(2, 1000), t.sku(64, ''A'', 5, 100), t.sku(128, ''B'', 5, 10), t.sku(192, ''C'', 0, 1);'
 \set outcomes '(SELECT string_agg(concat_ws('' '', state, reason, skus::text), '', '' ORDER BY order_id) FROM orders)'
 -- Stock, wallets, and all that was sold and paid.
-\set left '(SELECT concat_ws('' '', (SELECT string_agg(sku || on_hand, '' '' ORDER BY sku) FROM stock), (SELECT string_agg(balance_minor::text, '' '' ORDER BY user_id) FROM users), (SELECT string_agg(sku || qty, '' '' ORDER BY source, sku) FROM stock_movements JOIN stock USING (sku_id) WHERE kind = ''sale''), ''paid'', (SELECT count(*) FROM transfers WHERE kind = ''payment'')))'
+\set left '(SELECT concat_ws('' '', (SELECT string_agg(sku || on_hand, '' '' ORDER BY sku) FROM stock), (SELECT string_agg(balance_minor::text, '' '' ORDER BY user_id) FROM users), (SELECT string_agg(sku || qty, '' '' ORDER BY source, sku) FROM stock_ledger JOIN stock USING (sku_id) WHERE kind = ''sale''), ''paid'', (SELECT count(*) FROM ledger WHERE kind = ''payment'')))'
 SELECT no_plan();
 
 -- Guarantee: An order moves every line and is paid, or moves nothing.

@@ -81,7 +81,7 @@ BEGIN; SELECT t.test('order_placed_moves_neither_stock_nor_money');
 SELECT t.says('1', $$place_order(1, 'k', t.lines('A2'))$$);
 SELECT is(on_hand, 10::bigint, 'the units are on hand') FROM stock WHERE sku = 'A';
 SELECT is(balance_minor, 1000::bigint, 'the money is in the wallet') FROM users WHERE user_id = 1;
-SELECT is(count(*), 0::bigint, 'nothing moved') FROM transfers WHERE kind <> 'deposit';
+SELECT is(count(*), 0::bigint, 'nothing moved') FROM ledger WHERE kind <> 'deposit';
 ROLLBACK;
 
 BEGIN; SELECT t.test('order_status_tells_its_own_user_only');

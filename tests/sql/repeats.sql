@@ -38,7 +38,7 @@ END $$;
 CREATE FUNCTION pg_temp.totals() RETURNS text LANGUAGE sql AS $$
   SELECT concat_ws(' ', (SELECT concat_ws('/', count(*), sum(amount_minor), sum(tries)) FROM charges),
                    (SELECT concat_ws('/', sum(next_period_no), sum(retries)) FROM subscriptions),
-                   (SELECT concat_ws('/', count(*), sum(amount_minor)) FROM transfers), (SELECT concat_ws('/', count(*), sum(qty)) FROM stock_movements),
+                   (SELECT concat_ws('/', count(*), sum(amount_minor)) FROM ledger), (SELECT concat_ws('/', count(*), sum(qty)) FROM stock_ledger),
                    (SELECT sum(balance_minor) FROM users), (SELECT sum(on_hand) FROM stock), (SELECT count(*) FROM orders),
                    (SELECT count(*) FROM subscription_terms)) $$;
 -- All of them once more, by a client: which are answered otherwise, and whether anything moved.

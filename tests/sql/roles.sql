@@ -73,7 +73,7 @@ ROLLBACK;
 -- A function of the owner runs as the owner, also for a worker that says it repairs.
 BEGIN; SELECT t.test('worker_cannot_repair_through_a_function');
 :shop
-CREATE FUNCTION mend() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = ledgerlock AS 'UPDATE transfers SET moved_at = moved_at';
+CREATE FUNCTION mend() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = ledgerlock AS 'UPDATE ledger SET moved_at = moved_at';
 ALTER FUNCTION mend OWNER TO ledgerlock_owner;
 GRANT EXECUTE ON FUNCTION mend TO ledgerlock_worker;
 SET LOCAL ledgerlock.repair = on;

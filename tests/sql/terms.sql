@@ -61,7 +61,7 @@ SELECT t.user(1, 1000), t.subscription(1, 1, 100, '2024-01-31Z');
 SELECT t.says('true', $$set_terms(1, 1, 1, 'duo', 2, 80) IS NOT NULL AND set_terms(1, 1, 3, 'free', 1, 0) IS NOT NULL$$);
 SELECT is(t.bill('2024-04-30Z'), '4 captured, 0 declined', 'four periods have begun');
 SELECT is(array_agg(amount_minor ORDER BY period_no), '{100,160,160,0}', 'each costs what its terms say') FROM charges;
-SELECT is(count(*), 3::bigint, 'nothing moves for a free one') FROM transfers WHERE kind = 'charge';
+SELECT is(count(*), 3::bigint, 'nothing moves for a free one') FROM ledger WHERE kind = 'charge';
 SELECT t.sound('2024-04-30Z');
 ROLLBACK;
 

@@ -101,7 +101,7 @@ CASE(next_period_behind_a_declined_charge_is_found)
 #define CHARGES_TWICE                                                                  \
     "INSERT INTO charges SELECT * FROM charges WHERE subscription_id = 1;"
 #define TRANSFERS_TWICE(which)                                                                  \
-    "INSERT INTO transfers SELECT * FROM transfers WHERE kind = 'charge' AND source IN (" which \
+    "INSERT INTO ledger SELECT * FROM ledger WHERE kind = 'charge' AND source IN (" which \
     ");"
 
 static const struct {
@@ -114,7 +114,7 @@ static const struct {
     /* three periods of 1, by charge and transfer; two of 2, by transfer alone */
     {"by_both_and_oversold", 5, 3,
      CHARGES_TWICE TRANSFERS_TWICE(
-         "1, 2") "UPDATE stock_movements SET qty = -5 WHERE sku_id = 2 AND kind = 'sale'"},
+         "1, 2") "UPDATE stock_ledger SET qty = -5 WHERE sku_id = 2 AND kind = 'sale'"},
 };
 
 CASE_ROWS(charged_twice_is_counted, doubles)

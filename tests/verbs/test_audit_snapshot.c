@@ -72,11 +72,11 @@ static void end(pid_t pid)
  * audit_totals_money tell, one after the other, how often. */
 static const char add[] =
     "BEGIN; UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1;"
-    "UPDATE transfers SET amount_minor = amount_minor + 1 WHERE (kind, source, leg) ="
+    "UPDATE ledger SET amount_minor = amount_minor + 1 WHERE (kind, source, leg) ="
     " ('deposit', 1, 1);"
     "UPDATE deposits SET amount_minor = amount_minor + 1 WHERE deposit_id = 1;"
     "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1;"
-    "UPDATE stock_movements SET qty = qty + 1 WHERE kind = 'receive';"
+    "UPDATE stock_ledger SET qty = qty + 1 WHERE kind = 'receive';"
     "UPDATE deliveries SET qty = qty + 1; COMMIT";
 
 /* How often, as the audit says it. */
@@ -105,7 +105,7 @@ CASE(totals_of_all_statements_are_of_one_snapshot)
     for (int i = 0; i < 20; i++) {
         (void)snprintf(
             sql, sizeof sql,
-            "SELECT sum(amount_minor) > 11500 + %lld FROM ledgerlock.transfers WHERE"
+            "SELECT sum(amount_minor) > 11500 + %lld FROM ledgerlock.ledger WHERE"
             " kind = 'deposit' AND currency = 'USD'",
             (long long)last);
         FIXTURE_AWAIT(fixture_query_int8(f.url, sql) != 0, "not within two minutes");
@@ -134,8 +134,8 @@ CASE(invariants_of_both_connections_are_of_one_snapshot)
 
         assert_true(i < 200);
         (void)fixture_run(&f, &said, "audit", "--json", "--now", AUDIT_NOW, NULL);
-        right = !said_is_broken("balance_is_sum_of_transfers");
-        promise_int_equal(!said_is_broken("on_hand_is_initial_plus_movements"), right);
+        right = !said_is_broken("balance_is_sum_of_ledger");
+        promise_int_equal(!said_is_broken("on_hand_is_sum_of_stock_ledger"), right);
         met[right]++;
     }
     end(pid);

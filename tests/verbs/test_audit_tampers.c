@@ -20,11 +20,11 @@ static PGconn *strict_conn, *loose_conn;
  * was paused, a key of a subscription, an incident. */
 static const char by_hand[] =
     "SET search_path = ledgerlock;"
-    "INSERT INTO transfers (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at)"
+    "INSERT INTO ledger (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at)"
     " SELECT 'deposit', 1, 77, 1, 'cash', 'wallet', 500, currency, '2024-04-10Z', '2024-04-10Z' FROM users WHERE user_id = 1;"
     "INSERT INTO deposits (user_id, idempotency_key, deposit_id, amount_minor, at) VALUES (1, 'by hand', 77, 500, '2024-04-10Z');"
     "UPDATE users SET balance_minor = balance_minor + 500 WHERE user_id = 1;"
-    "INSERT INTO stock_movements (sku_id, kind, source, qty, fence, moved_at, source_at)"
+    "INSERT INTO stock_ledger (sku_id, kind, source, qty, fence, moved_at, source_at)"
     " SELECT sku_id, 'receive', 1, 10, fence, '2024-04-10Z', '2024-04-10Z' FROM stock WHERE sku_id = 1;"
     "INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '1', 10, '2024-04-10Z');"
     "UPDATE stock SET on_hand = on_hand + 10 WHERE sku_id = 1;"

@@ -70,7 +70,7 @@ CASE(withdrawals_and_write_offs_meet_charges)
     pool_stop();
     assert_true(paid_out > 100 && given_up >= 20);
     world_is(given_up, "SELECT count(*) FROM charges WHERE state = 'written_off'");
-    world_is(0, "SELECT count(*) FROM transfers JOIN write_offs ON source ="
+    world_is(0, "SELECT count(*) FROM ledger JOIN write_offs ON source ="
                 " subscription_id AND leg = period_no AND kind = 'charge'");
     assert_int_equal(world_ask("SELECT (SELECT max(recorded_at) FROM batches) > (SELECT"
                                " min(recorded_at) FROM corrections)"),
@@ -119,7 +119,7 @@ CASE(orders_taken_back_while_a_pool_serves_are_one_or_the_other)
     world_is(late,
              "SELECT count(*) FROM orders WHERE state = 'fulfilled' AND order_id >"
              " 1");
-    world_is(late, "SELECT count(*) FROM stock_movements WHERE kind = 'sale' AND source"
+    world_is(late, "SELECT count(*) FROM stock_ledger WHERE kind = 'sale' AND source"
                    " > 1");
     audit();
 }

@@ -59,8 +59,8 @@ CASE(import_with_deposit_fills_new_wallets_once)
     holds(&f, 2, "SELECT count(*) FROM users WHERE balance_minor = 1234");
     holds(
         &f, 2,
-        "SELECT count(*) FROM transfers WHERE kind = 'deposit' AND leg = 0 AND source = user_id AND amount_minor = 1234 AND currency = 'USD' AND moved_at = '2024-05-06T07:08:09Z'");
-    holds(&f, 2, "SELECT count(*) FROM transfers");
+        "SELECT count(*) FROM ledger WHERE kind = 'deposit' AND leg = 0 AND source = user_id AND amount_minor = 1234 AND currency = 'USD' AND moved_at = '2024-05-06T07:08:09Z'");
+    holds(&f, 2, "SELECT count(*) FROM ledger");
 }
 
 /* Guarantee: A file that is imported twice is in once. */
@@ -103,5 +103,5 @@ CASE(imports_at_once_import_once)
     for (int i = 0; i < 4; i++)
         assert_int_equal(fixture_wait(&children[i], 30, NULL), 0);
     holds(&f, 2, "SELECT count(*) FROM orders");
-    holds(&f, 1000, "SELECT sum(amount_minor)::int8 FROM transfers");
+    holds(&f, 1000, "SELECT sum(amount_minor)::int8 FROM ledger");
 }

@@ -85,7 +85,7 @@ CASE(month_is_not_closed_over_a_broken_invariant)
     fixture_copy(
         &copy, &world,
         "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 2");
-    says(&copy, 6, "invariant balance_is_sum_of_transfers is broken",
+    says(&copy, 6, "invariant balance_is_sum_of_ledger is broken",
          "close-month 2023-04");
     holds(&copy, 0, "SELECT count(*) FROM seals");
 }
@@ -97,7 +97,7 @@ static const struct {
     const char *name, *sql, *says;
 } changes[] = {
     {"a_partition", "ALTER TABLE charges DETACH PARTITION charges_2024_05", "the partition is missing"},
-    {"a_check_off", "ALTER TABLE transfers ADD CONSTRAINT x CHECK (leg < 9) NOT VALID; ALTER TABLE transfers_2024_05 VALIDATE CONSTRAINT x", "constraint x is not that of its table"},
+    {"a_check_off", "ALTER TABLE ledger ADD CONSTRAINT x CHECK (leg < 9) NOT VALID; ALTER TABLE transfers_2024_05 VALIDATE CONSTRAINT x", "constraint x is not that of its table"},
     {"a_trigger",   "ALTER TABLE charges_2024_05 DISABLE TRIGGER charges_are_never_deleted", "trigger charges_are_never_deleted is not that of its table"},
     {"a_truncate",  "DROP TRIGGER transfers_are_never_emptied ON transfers_2024_05", "trigger transfers_are_never_emptied is not that of its table"},
     {"a_right",     "GRANT INSERT ON transfers_2024_05 TO ledgerlock_worker", "role ledgerlock_worker may INSERT"},

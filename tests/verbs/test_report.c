@@ -23,7 +23,7 @@ static const char lines_sql[] =
     " moved AS (SELECT *, to_char(moved_at, 'YYYY-MM') AS month,"
     " CASE debit WHEN 'wallet' THEN amount_minor ELSE -amount_minor END AS spent,"
     " CASE credit WHEN 'wallet' THEN amount_minor ELSE -amount_minor END AS got"
-    " FROM ledgerlock.transfers),"
+    " FROM ledgerlock.ledger),"
     " judged AS (SELECT *, minor[1:6] = (SELECT ARRAY[coalesce(sum(amount_minor) FILTER (WHERE kind = 'deposit' AND m.month = l.month), 0),"
     " coalesce(sum(spent) FILTER (WHERE kind IN ('charge', 'proration') AND m.month = l.month), 0),"
     " coalesce(sum(amount_minor) FILTER (WHERE kind = 'payment' AND m.month = l.month), 0),"

@@ -38,8 +38,8 @@ MUST_CHECK int audit_invariants(
 bool audit_is_work_left(const char *invariant);
 
 /* The totals, read in the transaction of audit_gather. The caller owns *out, also on
- * error. is_twice false: the invariants have shown already that no charge and no
- * transfer exists twice, so their indexes are not read again. */
+ * error. is_twice false: the invariants have shown already that no charge exists twice,
+ * so the index is not read again. */
 MUST_CHECK int audit_totals(
     struct pg *pg, const char *now, bool is_twice, json_t **out, struct err *e);
 

@@ -18,8 +18,7 @@ static bool holds(const json_t *doc, enum audit_id id)
 
 static int add_totals(struct pg *pg, json_t *doc, struct err *e)
 {
-    bool is_twice = !holds(doc, AUDIT_ONE_CHARGE_PER_PERIOD) ||
-                    !holds(doc, AUDIT_ONE_TRANSFER_PER_SOURCE);
+    bool is_twice = !holds(doc, AUDIT_ONE_CHARGE_PER_PERIOD);
     json_t *totals;
     int code;
 

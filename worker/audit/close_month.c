@@ -38,10 +38,10 @@ static int read_month(int argc, char **argv, struct month *m, struct err *e)
  * at once. A writer that comes while we wait waits behind us, half a second at most. */
 static int drain(struct pg *pg, struct err *e)
 {
-    static const struct sql_text *const locks[] = {SQL_CLOSE_DRAIN_ORDERS,
-                                                   SQL_CLOSE_DRAIN_SUBSCRIPTIONS};
+    static const struct sql_text *const locks[] = {
+        SQL_CLOSE_DRAIN_ORDERS, SQL_CLOSE_DRAIN_SUBSCRIPTIONS, SQL_CLOSE_DRAIN_ENTRIES};
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         if (pg_begin(pg, e) != 0 ||
             pg_exec(pg, SQL_CLOSE_LIMIT_DRAIN, NULL, 0, NULL, e) != 0 ||
             pg_exec(pg, locks[i], NULL, 0, NULL, e) != 0 || pg_commit(pg, e) != 0) {

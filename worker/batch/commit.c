@@ -205,11 +205,8 @@ static int transact_each(struct session *s, struct err *e)
             failures = b->out.worked > worked ? 0 : failures;
             continue;
         }
-        if (waits_for_month(s, i, &why)) {
-            if (!job_is_shared(s->job, s->config))
-                break; /* no order overtakes one that waits for its month */
+        if (waits_for_month(s, i, &why))
             continue;
-        }
         failures++;
         tried = i;
         if (may_be_a_row(s, &why) && !parked_is_rows_fault(s->job, &why)) {

@@ -5,7 +5,7 @@
 /* clang-format off */
 const struct cli_exit cli_exits[] = {
     {EXIT_OK,       "done, or stopped as told"},
-    {EXIT_AUDIT,    "`audit`: an invariant is broken; `report`: wallets and transfers differ; `doctor`: a check failed"},
+    {EXIT_AUDIT,    "`audit`: an invariant is broken; `report`: wallets and ledger differ; `doctor`: a check failed"},
     {EXIT_USAGE,    "wrong use, also a wrong value of a flag; wrong input, also what PostgreSQL refuses of it"},
     {EXIT_CONFIG,   "wrong configuration, in the file or the environment"},
     {EXIT_POSTGRES, "PostgreSQL cannot be reached, takes no writes, refuses the login or a right, or left a COMMIT without an answer (see the message)"},

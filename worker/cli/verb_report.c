@@ -145,7 +145,7 @@ static void print_text(const struct pg_result *res)
         (void)puts("nothing has been booked");
 }
 
-/* False, with a line for each, if wallets hold what no transfer brought. */
+/* False, with a line for each, if wallets hold what no entry of the ledger brought. */
 static bool adds_up(const struct pg_result *res)
 {
     bool is_even = true;
@@ -157,7 +157,7 @@ static bool adds_up(const struct pg_result *res)
         is_even = false;
         (void)fprintf(
             stderr,
-            "ledgerlock: the wallets in %s differ from their transfers by %s; "
+            "ledgerlock: the wallets in %s differ from the ledger by %s; "
             "see ledgerlock audit\n",
             pg_get_text(res, row, CURRENCY), amount(res, row, DIFFERENCE, buf));
     }

@@ -35,7 +35,6 @@ static const struct step {
     {SQL_IMPORT_ANALYZE_HEADS,        0, 0, IMPORT_NOTHING,           AT_ONCE, "numbering orders"},
     {SQL_IMPORT_REFUSE_ORDERS,        0, 0, IMPORT_NOTHING,           AT_ONCE, "checking orders"},
     {SQL_IMPORT_SKIP_ORDERS,          0, 0, IMPORT_ORDERS_SAME,       AT_ONCE, "checking orders"},
-    {SQL_LOAD_MAKE_MONTH,             1, 1, IMPORT_NOTHING,           AT_ONCE, "making the month"},
     {SQL_IMPORT_MAKE_USERS,           0, 3, IMPORT_USERS_NEW,         AT_ONCE, "storing users"},
     {SQL_IMPORT_PUT_SUBSCRIPTIONS,    0, 1, IMPORT_SUBSCRIPTIONS_NEW, BY_SUBSCRIPTION, "storing subscriptions"},
     {SQL_IMPORT_PUT_ORDERS,           0, 2, IMPORT_ORDERS_NEW,        BY_HEAD, "storing orders"},

@@ -41,16 +41,14 @@ static void put_user(struct pg_copy *c, struct seed *s, int64_t id)
                 pg_text(s->currency));
 }
 
-static void put_transfer(struct pg_copy *c, struct seed *s, int64_t id)
+static void put_deposit(struct pg_copy *c, struct seed *s, int64_t id)
 {
     int64_t amount = generator_deposit(&s->g, id);
     char at[TIMESTAMP_TEXT];
 
     (void)timestamp_format(s->g.now, at, sizeof at);
     if (amount != 0)
-        PG_COPY_ROW(c, pg_text("deposit"), pg_int8(id), pg_int8(0), pg_int8(id),
-                    pg_text(at), pg_text("cash"), pg_text("wallet"), pg_int8(amount),
-                    pg_text(s->currency), pg_text(at));
+        PG_COPY_ROW(c, pg_int8(id), pg_text(""), pg_int8(amount), pg_text(at));
 }
 
 static void put_sku(struct pg_copy *c, struct seed *s, int64_t id)
@@ -201,8 +199,7 @@ static int store(struct seed *s, struct err *e)
     const struct generator *g = &s->g;
 
     if (copy(s, SQL_SEED_COPY_USERS, put_user, g->user_ct, "users", e) != 0 ||
-        copy(s, SQL_SEED_COPY_TRANSFERS, put_transfer, g->user_ct, "deposits", e) !=
-            0 ||
+        copy(s, SQL_SEED_COPY_DEPOSITS, put_deposit, g->user_ct, "deposits", e) != 0 ||
         copy(s, SQL_SEED_COPY_STOCK, put_sku, g->sku_ct, "SKUs", e) != 0 ||
         copy(s, SQL_SEED_COPY_SUBSCRIPTIONS, put_subscription, g->subscription_ct,
              "subscriptions", e) != 0 ||
@@ -243,14 +240,6 @@ static int read_now(struct seed *s, struct err *e)
     return cli_ask_now(s->pg, flags.now, s->g.now, e);
 }
 
-static int make_month(struct seed *s, struct err *e)
-{
-    char at[TIMESTAMP_TEXT];
-    const struct pg_param now = pg_text(timestamp_format(s->g.now, at, sizeof at));
-
-    return pg_exec(s->pg, SQL_LOAD_MAKE_MONTH, &now, 1, NULL, e);
-}
-
 /* Checks for rows before the table locks too, so that a refusal does not disturb a
  * running pool. */
 static int seed(struct pg *pg, void *arg, struct err *e)
@@ -263,8 +252,7 @@ static int seed(struct pg *pg, void *arg, struct err *e)
         refuse_filled(s, e) != 0 || s->was_filled)
         return (int)e->code;
     cli_progress("waiting for sessions that write");
-    if (make_month(s, e) != 0 || run(s, SQL_SEED_LOCK_TABLES, e) != 0 ||
-        refuse_filled(s, e) != 0 || s->was_filled)
+    if (run(s, SQL_SEED_LOCK_TABLES, e) != 0 || refuse_filled(s, e) != 0 || s->was_filled)
         return (int)e->code;
     cli_progress("making rows up");
     if (generator_open(&s->g, e) != 0 || store(s, e) != 0)

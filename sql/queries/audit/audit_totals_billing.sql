@@ -39,7 +39,7 @@ WITH until AS (
    GROUP BY subscription_id
 ), sealed AS (
   SELECT table_name, kind, currency, sum(row_ct)::int8 AS n, sum(total) AS minor
-    FROM seals WHERE table_name = 'charges' OR (table_name = 'transfers' AND kind LIKE 'charge %')
+    FROM seals WHERE table_name = 'charges' OR (table_name = 'ledger' AND kind LIKE 'charge %')
    GROUP BY table_name, kind, currency
 ), begun AS ( -- periods before the first one of an open month belong to closed months
   SELECT due.*, settled.*,

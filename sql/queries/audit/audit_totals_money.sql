@@ -18,9 +18,9 @@ SELECT currency,
                       FILTER (WHERE kind IN ('charge', 'proration')) AS subscription_revenue,
                     sum(amount_minor) FILTER (WHERE kind IN ('refund', 'void')) AS refunded,
                     sum(amount_minor) FILTER (WHERE credit = 'order_revenue') AS order_revenue
-               FROM (SELECT currency, kind, amount_minor, debit, credit FROM open_transfers
+               FROM (SELECT currency, kind, amount_minor, debit, credit FROM open_ledger
                       UNION ALL
                      SELECT currency, split_part(kind, ' ', 1), total, split_part(split_part(kind, ' ', 2), '-', 1), split_part(kind, '-', 2)
-                       FROM seals WHERE table_name = 'transfers') AS all_months
+                       FROM seals WHERE table_name = 'ledger') AS all_months
               GROUP BY currency) AS moved USING (currency)
  ORDER BY currency;

@@ -18,6 +18,6 @@ SELECT count(*)::text AS skus,
                             CASE kind WHEN 'return' THEN qty ELSE 0 END AS returned,
                             CASE kind WHEN 'adjust' THEN qty ELSE 0 END AS adjusted,
                             CASE kind WHEN 'sale' THEN -qty ELSE 0 END AS sold
-                       FROM open_movements
+                       FROM open_stock_ledger
                       UNION ALL SELECT sku_id, received, returned, adjusted, sold FROM sealed_stock) AS all_months
               GROUP BY sku_id) AS moved USING (sku_id);

@@ -1,4 +1,4 @@
--- The life of an order, in the order in which it was written: placing, lines, decision, movements, payment, its journal, returns,
+-- The life of an order, in the order in which it was written: placing, lines, decision, sales, payment, its journal, returns,
 -- what was given back, and the incidents that name it, its user or a SKU of it while it was pending, or its batch.
 -- $1 bigint: order. Columns: at, what, detail, all text; amount_minor, currency (null: no money), token (null: no batch),
 -- worker or role (null: unknown). Locks: none.
@@ -26,16 +26,14 @@ WITH o AS (
   UNION ALL
   SELECT d.at, 2, 'fulfilled', '', NULL, o.fence, d.worker FROM o, decided AS d WHERE o.state = 'fulfilled'
   UNION ALL
-  SELECT coalesce(d.at, m.moved_at), 3, 'sold', format('%s of %s', -m.qty, coalesce(s.sku, 'SKU ' || m.sku_id)), NULL, m.fence, d.worker
-    FROM stock_movements AS m
-    LEFT JOIN decided AS d ON true
-    LEFT JOIN stock AS s USING (sku_id)
-   WHERE m.source = $1::bigint AND m.kind = 'sale'
+  SELECT d.at, 3, 'sold', format('%s of %s', sum(l.qty), coalesce(l.sku, 'SKU ' || l.sku_id)), NULL, o.fence, d.worker
+    FROM o, decided AS d, line AS l
+   WHERE o.state = 'fulfilled'
+   GROUP BY d.at, l.sku, l.sku_id, o.fence, d.worker
   UNION ALL
-  SELECT coalesce(d.at, t.moved_at), 4, 'paid', 'from the wallet of user ' || t.user_id, t.amount_minor, o.fence, d.worker
-    FROM o, transfers AS t
-    LEFT JOIN decided AS d ON true
-   WHERE t.kind = 'payment' AND t.source = $1::bigint AND t.leg = 0
+  SELECT d.at, 4, 'paid', 'from the wallet of user ' || o.user_id, o.total_minor, o.fence, d.worker
+    FROM o, decided AS d
+   WHERE o.state = 'fulfilled' AND o.total_minor > 0
   UNION ALL
   SELECT j.recorded_at, 5 + j.entry_id, j.event,
          CASE j.event

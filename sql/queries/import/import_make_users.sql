@@ -1,6 +1,6 @@
 -- Makes the customers that are not there yet, with their opening deposit. $1 text currency, $2 text time or null for
 -- now, $3 bigint deposit. Columns: new bigint. Locks: the new rows.
--- Serves: a balance is the sum of its transfers.
+-- Serves: a balance is the sum of its entries of ledger.
 WITH made AS (
   INSERT INTO users (external_ref, balance_minor, currency)
   SELECT customer_ref, $3::bigint, $1::text
@@ -10,9 +10,8 @@ WITH made AS (
    ORDER BY customer_ref
   RETURNING user_id
 ), paid AS (
-  INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-  SELECT 'deposit', user_id, 0, user_id, coalesce($2::timestamptz, now()), 'cash', 'wallet', $3::bigint, $1::text,
-         coalesce($2::timestamptz, now())
+  INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)
+  SELECT user_id, '', $3::bigint, coalesce($2::timestamptz, now())
     FROM made WHERE $3::bigint > 0
 )
 SELECT count(*) FROM made

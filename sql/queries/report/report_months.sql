@@ -1,7 +1,7 @@
 -- report_months: what an accountant books, by currency and month in UTC. $1 text: now, null for the database's clock.
 -- Columns: currency, month as YYYY-MM (null: the sums of the currency), then minor units as text, since 64 bits may not
 -- hold them: deposits, subscription_revenue (charges and prorations), order_revenue, refunds (and voids), withdrawals, wallets, owed,
--- written_off, difference. wallets: at the end of the month, as the transfers say; in the row of sums what the wallets hold, and
+-- written_off, difference. wallets: at the end of the month, as the ledger says; in the row of sums what the wallets hold, and
 -- difference is how much more that is. owed: periods that began in the month, by now, of subscriptions that are past_due or
 -- unpaid, or were so when they were parked: retries counts the declined tries of the open period. written_off: periods that began in the month, and that nobody will pay.
 -- Locks: none.
@@ -16,7 +16,7 @@ WITH clock AS (
          sum(amount_minor) FILTER (WHERE kind IN ('refund', 'void')) AS refunds,
          sum(amount_minor) FILTER (WHERE kind = 'withdrawal') AS withdrawals,
          sum(CASE WHEN credit = 'wallet' THEN amount_minor ELSE 0 END - CASE WHEN debit = 'wallet' THEN amount_minor ELSE 0 END) AS net
-    FROM transfers
+    FROM ledger
    GROUP BY currency, date_trunc('month', moved_at, 'UTC')
 ), behind AS (
   SELECT subscription_id, currency, amount_minor, terms_from_no, anchor_at, unit, every, next_period_no,

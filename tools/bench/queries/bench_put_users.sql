@@ -7,5 +7,5 @@ WITH made AS (
    ORDER BY CASE WHEN $3::bigint = 0 THEN g ELSE hashint8extended(g, 5) END
   RETURNING user_id
 )
-INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-SELECT 'deposit', user_id, 0, user_id, now(), 'cash', 'wallet', $2::bigint, 'USD', now() FROM made
+INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)
+SELECT user_id, '', $2::bigint, now() FROM made

@@ -1,6 +1,6 @@
 -- Empties every table that a benchmark fills or that a pool writes. Locks: ACCESS EXCLUSIVE on each.
 TRUNCATE users, subscriptions, charges, stock, orders,
-         order_lines, stock_movements, transfers, lock_incidents,
+         order_lines, lock_incidents,
          workers, batches, subscription_journal, order_journal,
          stock_journal, deposits, contracts,
          deliveries, subscription_terms, signups, prorations, closures,

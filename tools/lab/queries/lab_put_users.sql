@@ -5,5 +5,5 @@ WITH made AS (
   SELECT g, 'lab-' || g, 1000000, 'USD' FROM generate_series($1::bigint, $2::bigint) AS g
   RETURNING user_id
 )
-INSERT INTO transfers (kind, source, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at)
-SELECT 'deposit', user_id, 0, user_id, now(), 'cash', 'wallet', 1000000, 'USD', now() FROM made
+INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)
+SELECT user_id, '', 1000000, now() FROM made
