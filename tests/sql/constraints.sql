@@ -12,10 +12,7 @@ BEGIN
   INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at)
   SELECT i, 0, i, date '2024-01-31' + i, date '2024-02-29' + i, 100 + i, 'captured', i, i, 'w' || i, now() - i * interval '1 s' FROM generate_series(1, 2) AS i;
   PERFORM t.order(1, 'A1 B2', 'k1', now()), t.order(1, 'A1', 'k2', now());
-  INSERT INTO stock_ledger (sku_id, kind, source, qty, fence, moved_at, source_at) VALUES
-    (1, 'receive', 8, 5, 1, now(), now()), (1, 'sale', 1, -5, 1, now(), now()), (1, 'sale', 2, -6, 2, now() - interval '1 s', now());
   PERFORM receive_stock('A', '7', 5), deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');
-  INSERT INTO ledger VALUES ('payment', 1, 0, 1, now(), 'wallet', 'order_revenue', 1, 'USD', now());
   PERFORM pause_job('billing'), report_audit(1, 66, '[]');
   INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');
   INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, counters)
@@ -136,15 +133,6 @@ INSERT INTO refusals VALUES
   ('order_lines.line_qty_positive', 'UPDATE order_lines SET qty = 0'),
   ('order_lines.line_price_not_negative', 'UPDATE order_lines SET unit_price_minor = -1'),
   ('order_lines.line_has_a_sku', 'INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) VALUES (1, 99, 1, 1)'),
-  ('stock_ledger.one_movement_per_source', 'UPDATE stock_ledger SET source = 1 WHERE source = 2'),
-  ('stock_ledger.qty_has_sign_of_kind', 'UPDATE stock_ledger SET qty = -qty'),
-  ('stock_ledger.movement_time_is_finite', $$UPDATE stock_ledger SET moved_at = '-infinity'$$),
-  ('ledger.one_transfer_per_source', 'UPDATE ledger SET (leg, source_at) = (SELECT leg, source_at FROM ledger WHERE leg = 1) WHERE leg = 2'),
-  ('ledger.transfer_time_is_finite', $$UPDATE ledger SET moved_at = 'infinity'$$),
-  ('ledger.deposit_of_its_user', 'UPDATE ledger SET source = 7 WHERE leg = 2'),
-  ('ledger.payment_in_one_leg', $$UPDATE ledger SET leg = 7 WHERE kind = 'payment'$$),
-  ('ledger.transfer_amount_positive', 'UPDATE ledger SET amount_minor = 0'),
-  ('ledger.accounts_of_kind', $$UPDATE ledger SET debit = 'wallet'$$),
   ('subscription_terms.terms_from_a_period', 'UPDATE subscription_terms SET from_period = -1'),
   ('subscription_terms.terms_quantity_positive', 'UPDATE subscription_terms SET quantity = 0'),
   ('subscription_terms.terms_price_not_negative', 'UPDATE subscription_terms SET unit_minor = -1'),
@@ -268,8 +256,6 @@ INSERT INTO unless_repaired VALUES
   ('charges.settled_charges_are_never_changed()', $$UPDATE charges SET worker = 'w'$$),
   ('orders.orders_stay_as_placed()', 'UPDATE orders SET placed_at = now()'),
   ('order_lines.order_lines_are_never_changed()', 'DELETE FROM order_lines'),
-  ('stock_ledger.stock_movements_are_never_changed()', 'UPDATE stock_ledger SET moved_at = now()'),
-  ('ledger.transfers_are_never_emptied()', 'TRUNCATE ledger'),
   ('lock_incidents.lock_incidents_are_never_changed()', 'DELETE FROM lock_incidents'),
   ('batches.batches_are_never_changed()', 'UPDATE batches SET done = 2'),
   ('subscription_journal.subscription_journal_are_never_changed()', 'DELETE FROM subscription_journal'),
@@ -283,7 +269,6 @@ INSERT INTO unless_repaired VALUES
   ('job_journal.job_journal_are_never_changed()', 'DELETE FROM job_journal'),
   ('retry_schedules.retry_schedules_are_never_changed()', 'DELETE FROM retry_schedules'),
   ('order_journal.order_journal_are_never_changed()', 'DELETE FROM order_journal'),
-  ('ledger.transfers_are_never_changed()', 'UPDATE ledger SET amount_minor = 1 WHERE leg > 0'),
   ('charges.charges_are_never_deleted()', 'DELETE FROM charges'),
   ('lock_token.tokens_only_rise()', 'UPDATE lock_token SET last = 9; UPDATE lock_token SET last = 8'),
   ('orders.orders_are_never_deleted()', 'DELETE FROM orders'),
@@ -291,9 +276,9 @@ INSERT INTO unless_repaired VALUES
   ('subscriptions.subscriptions_are_never_deleted()', 'DELETE FROM subscriptions');
 INSERT INTO unless_repaired
 SELECT format('%s.%s_are_never_emptied()', name, regexp_replace(name, '_2023_12', '')), format('TRUNCATE %s CASCADE', name)
-  FROM unnest('{charges,stock_ledger,order_lines,lock_incidents,batches,subscription_journal,stock_journal,job_journal,subscription_terms,
+  FROM unnest('{charges,order_lines,lock_incidents,batches,subscription_journal,stock_journal,job_journal,subscription_terms,
                 retry_schedules,prorations,closures,signups,contracts,deposits,deliveries,months,seals,corrections,write_offs,adjustments,returns,
-                charges_2023_12,stock_movements_2023_12,transfers_2023_12}'::text[]) AS name;
+                charges_2023_12}'::text[]) AS name;
 
 -- A month that is closed refuses these, also to a person who repairs.
 CREATE TEMP TABLE when_closed (guard text, statement text);
@@ -301,12 +286,24 @@ INSERT INTO when_closed VALUES
   ('charges_2023_12.month_stays_closed()', 'TRUNCATE charges_2023_12'),
   ('charges_2023_12.month_is_closed()', 'DELETE FROM charges_2023_12'),
   ('charges_2023_12.month_is_closed', 'INSERT INTO charges SELECT * FROM charges_2023_12'),
-  ('stock_movements_2023_12.month_stays_closed()', 'TRUNCATE stock_movements_2023_12'),
-  ('stock_movements_2023_12.month_is_closed()', 'DELETE FROM stock_movements_2023_12'),
-  ('stock_movements_2023_12.month_is_closed', 'INSERT INTO stock_ledger SELECT * FROM stock_movements_2023_12'),
-  ('transfers_2023_12.month_stays_closed()', 'TRUNCATE transfers_2023_12'),
-  ('transfers_2023_12.month_is_closed()', 'DELETE FROM transfers_2023_12'),
-  ('transfers_2023_12.month_is_closed', 'INSERT INTO ledger SELECT * FROM transfers_2023_12');
+  ('orders.month_is_closed()', $$INSERT INTO orders SELECT (jsonb_populate_record(o, '{"order_id": 99, "idempotency_key": "k99"}')).* FROM orders AS o WHERE order_id = 77$$),
+  ('orders.month_is_closed()', $$UPDATE orders SET state = 'cancelled', placed_at = '2023-12-31 23:59:59.999999Z' WHERE order_id = 1$$),
+  ('orders.month_stays_closed()', 'UPDATE orders SET fence = 2 WHERE order_id = 77'),
+  ('orders.month_stays_closed()', 'UPDATE orders SET placed_at = now(), decided_at = now() WHERE order_id = 77'),
+  ('orders.month_stays_closed()', 'DELETE FROM orders WHERE order_id = 78'),
+  ('order_lines.month_stays_closed()', 'UPDATE order_lines SET order_id = 77 WHERE order_id = 1'),
+  ('order_lines.month_stays_closed()', 'UPDATE order_lines SET order_id = 1, unit_price_minor = 1 WHERE order_id = 77'),
+  ('order_lines.month_stays_closed()', 'DELETE FROM order_lines WHERE order_id = 77'),
+  ('orders.what_is_closed_stays()', 'TRUNCATE orders CASCADE'),
+  ('order_lines.what_is_closed_stays()', 'TRUNCATE order_lines');
+INSERT INTO when_closed
+SELECT format('%s.%s()', name, trigger), format(statement, name)
+  FROM unnest('{deposits,corrections,prorations,deliveries,adjustments,returns}'::text[]) AS name, (VALUES
+    ('month_is_closed', 'INSERT INTO %1$s OVERRIDING SYSTEM VALUE SELECT * FROM %1$s WHERE at < ''2024-01-01Z'''),
+    ('month_is_closed', 'UPDATE %s SET at = ''2023-12-31 23:59:59.999999Z'' WHERE at >= ''2024-01-01Z'''),
+    ('month_stays_closed', 'UPDATE %s SET at = ''2024-01-01Z'' WHERE at < ''2024-01-01Z'''),
+    ('month_stays_closed', 'DELETE FROM %s WHERE at < ''2024-01-01Z'''),
+    ('what_is_closed_stays', 'TRUNCATE %s')) AS v (trigger, statement);
 
 -- Guarantee: Each constraint, unique index and trigger of the schema refuses a row that breaks it; none is without such a row.
 BEGIN; SELECT t.test('each_constraint_and_trigger_refuses_a_row');
@@ -314,9 +311,18 @@ SELECT pg_temp.fill();
 SELECT is(pg_temp.refused_by(statement, 'on'), guard, statement) FROM refusals;
 SELECT is(pg_temp.refused_by(statement, 'off'), guard, statement) FROM unless_repaired;
 INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at)
-VALUES (3, 0, 1, '2023-12-01Z', '2024-01-01Z', 100, 'captured', 1, 1, 'w', '2024-01-01Z');
-INSERT INTO stock_ledger VALUES (1, 'receive', 9, 5, 0, '2023-12-01Z', '2023-12-01Z');
-INSERT INTO ledger VALUES ('deposit', 1, 0, 1, '2023-12-01Z', 'cash', 'wallet', 1, 'USD', '2023-12-01Z');
+VALUES (1, 9, 1, '2023-12-01Z', '2024-01-01Z', 100, 'captured', 1, 1, 'w', '2024-01-01Z');
+INSERT INTO orders (order_id, user_id, idempotency_key, request_hash, state, total_minor, currency, placed_at, decided_at, fence)
+SELECT n, 1, 'k' || n, '', 'fulfilled', 0, 'USD', '2023-12-01Z', '2023-12-01Z', 1 FROM generate_series(77, 78) AS n;
+INSERT INTO order_lines (order_id, sku_id, unit_price_minor, qty) VALUES (77, 1, 0, 1);
+INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, 'old', 1, '2023-12-01Z');
+INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, 'old', 5, '2023-12-01Z');
+INSERT INTO adjustments (sku_id, idempotency_key, qty, reason, at) VALUES (1, 'old', 5, 'r', '2023-12-01Z');
+INSERT INTO corrections (user_id, kind, idempotency_key, amount_minor, currency, reason, at) VALUES (1, 'withdrawal', 'old', 5, 'USD', 'r', '2023-12-01Z');
+INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor, new_minor, days_left, days, amount_minor, at)
+VALUES (1, 'old', 0, 1, 'p', 1, 2, 1, 2, 20, 30, 1, '2023-12-01Z');
+INSERT INTO returns (user_id, idempotency_key, order_id, sku_id, qty, sold_qty, before_qty, cost_minor, refunded_minor, reason, at) VALUES
+  (1, 'old', 77, 1, 1, 1, 0, 0, 0, 'r', '2023-12-01Z');
 SELECT close_month('2023-12-01');
 SELECT is(pg_temp.refused_by(statement, 'on'), guard, statement) FROM when_closed;
 CREATE TEMP VIEW guards AS -- of the partitions those of the closed month, beside what they have from their table
@@ -381,4 +387,4 @@ SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALU
   FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
 ROLLBACK;
 
-SELECT t.done(268);
+SELECT t.done(287);

@@ -13,7 +13,7 @@ SET search_path = ledgerlock, public;
 -- those that it needs besides.
 SELECT make_months('2023-12-01Z', '2024-03-01Z'), make_months(now() - interval '3 days', now());
 SET ledgerlock.repair = on;
-SELECT format('DROP TABLE %I', t || to_char(month, '_YYYY_MM')) FROM months, unnest('{charges,stock_ledger,transfers}'::text[]) AS t WHERE month > now() \gexec
+SELECT format('DROP TABLE %I', to_char(month, '"charges_"YYYY_MM')) FROM months WHERE month > now() \gexec
 DELETE FROM months WHERE month > now();
 RESET ledgerlock.repair;
 
@@ -159,7 +159,6 @@ DECLARE
   v_ids   bigint[] := ARRAY(SELECT order_id FROM orders WHERE state = 'pending' ORDER BY placed_at, order_id);
   v_batch record;
 BEGIN
-  PERFORM keep_months(p_now, 0, 60000);
   PERFORM claim_users(v_token, ARRAY(SELECT user_id FROM orders WHERE order_id = ANY (v_ids)));
   PERFORM claim_stock(v_token, ARRAY(SELECT sku_id FROM order_lines WHERE order_id = ANY (v_ids)));
   v_batch := apply_orders(v_token, p_now, v_ids, 'w');

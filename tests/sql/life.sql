@@ -124,8 +124,7 @@ SELECT is(:wallet, 10000 - 610 - 35::bigint, 'and was paid');
 SELECT t.sound('2024-06-15Z');
 ROLLBACK;
 
--- A free period has no transfer: it moves nothing.
--- Guarantee: A free period is captured without a transfer.
+-- Guarantee: A free period is captured, and no money moves.
 BEGIN; SELECT t.test('trial_is_captured_for_nothing_and_then_paid');
 SELECT t.user(1, 100), subscribe(1, 'pro', 60, 'USD', 'month', 1, '2024-01-31Z', 2, 'k'), subscribe(1, 'free', 0, 'USD', 'month', 1, '2024-01-31Z', 0, 'l');
 SELECT is(t.bill('2024-03-15Z'), '4 captured, 0 declined', 'two of each');

@@ -26,7 +26,7 @@ BEGIN; SELECT t.test('months_are_closed_in_their_order_and_once');
 :shop
 SELECT t.would(answer, format('close_month(%L)', month), words, who) FROM (VALUES
   ('42501', '2023-12-01', 'not by support', 'ledgerlock_support'), ('LL003', '2023-05-01', 'nothing was booked in it', 'ledgerlock_owner'),
-  ('LL003', '2024-01-01', 'December is open', 'ledgerlock_owner'), ('4', '2023-12-01', 'two deposits, a charge and its transfer', 'ledgerlock_owner'))
+  ('LL003', '2024-01-01', 'December is open', 'ledgerlock_owner'), ('4', '2023-12-01', 'a charge, and three entries of ledger', 'ledgerlock_owner'))
   AS v (answer, month, words, who);
 :closed
 SELECT t.would('LL003', format('close_month(%L)', month), 'closed already', 'ledgerlock_owner') FROM unnest('{2023-12-01,2024-01-01}'::date[]) AS month;
@@ -66,11 +66,16 @@ BEGIN; SELECT t.test('closed_month_refuses');
 CREATE TEMP TABLE writes (by_check boolean, of_seals boolean, statement text);
 INSERT INTO writes VALUES
   (true, false, $$UPDATE charges SET worker = 'mallory' WHERE period_start < '2024-02-01Z'$$),
-  (true, false, $$UPDATE ledger SET amount_minor = 1 WHERE kind = 'charge' AND source_at < '2024-02-01Z'$$),
-  (true, false, $$INSERT INTO ledger SELECT kind, 77, leg, user_id, source_at, debit, credit, amount_minor, currency, moved_at FROM ledger WHERE kind = 'payment'$$),
+  (true, false, $$UPDATE charges SET amount_minor = 1 WHERE period_start < '2024-02-01Z'$$),
+  (true, false, $$INSERT INTO charges SELECT subscription_id + 7, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at FROM charges_2024_01$$),
   (true, false, $$UPDATE charges SET period_start = '2024-01-06Z' WHERE period_start = '2024-02-05Z'$$),
-  (false, false, $$UPDATE ledger SET source_at = '2024-03-05Z' WHERE kind = 'payment'$$),
-  (false, false, $$DELETE FROM ledger WHERE kind = 'payment'$$), (false, false, 'TRUNCATE charges_2023_12'), (false, false, 'TRUNCATE ledger'),
+  (false, false, 'DELETE FROM charges_2023_12'), (false, false, 'TRUNCATE charges_2023_12'), (false, false, 'TRUNCATE charges'),
+  (false, false, 'UPDATE orders SET total_minor = 1 WHERE order_id = 1'), (false, false, $$UPDATE orders SET placed_at = '2024-03-05Z' WHERE order_id = 1$$),
+  (false, false, 'DELETE FROM orders WHERE order_id = 1'), (false, false, 'UPDATE order_lines SET qty = 1'), (false, false, 'DELETE FROM order_lines'),
+  (false, false, 'TRUNCATE order_lines'), (false, false, 'TRUNCATE orders CASCADE'),
+  (false, false, 'UPDATE deposits SET amount_minor = 1'), (false, false, $$UPDATE deposits SET at = '2024-02-01Z'$$), (false, false, 'DELETE FROM deposits'),
+  (false, false, $$INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, '', 1, '2024-01-31Z')$$), (false, false, 'TRUNCATE deposits'),
+  (false, false, 'UPDATE deliveries SET qty = 1'), (false, false, 'DELETE FROM deliveries'),
   (false, false, $$SELECT t.order(1, 'A1', 'late', '2024-01-05Z')$$), (false, false, $$SELECT t.subscription(9, 1, 1, '2024-01-05Z')$$),
   (false, false, $$SELECT deposit(1, 'USD', 5, 'late', '2024-01-05Z')$$), (false, false, $$SELECT make_months('2023-06-01Z', '2023-06-01Z')$$),
   (false, true, 'UPDATE seals SET total = 0'), (false, true, 'DELETE FROM seals'), (false, true, 'UPDATE sealed_wallets SET net_minor = 0');
@@ -88,6 +93,37 @@ SELECT ok(pg_temp.is_refused(statement, 'ledgerlock.repair', 'on'), 'to repair: 
 SELECT ok(pg_temp.is_refused(statement, 'session_replication_role', 'replica'), 'without triggers: ' || statement) FROM writes WHERE by_check;
 ROLLBACK;
 
+-- ---- what is before the first closed month ----
+
+-- Money and stock moved in months that have no row of months: before June 2022, and between it and December 2023, which are both closed.
+-- Guarantee: The first month that is closed seals all before it, and each one after it what lies between.
+BEGIN; SELECT t.test('closed_month_seals_what_is_before_it');
+:shop
+SELECT make_months('2022-06-01Z', '2022-06-01Z'), deposit(1, 'USD', 50, 'early', '2022-03-05Z'), deposit(1, 'USD', 60, 'between', '2023-02-05Z'),
+       receive_stock('A', 'early', 7, '2022-03-05Z'), t.order(1, 'A1', 'early', '2022-03-06Z'), t.order(1, 'A2', 'between', '2023-02-06Z'),
+       t.order(2, 'A9999', 'short', '2022-03-06Z');
+SELECT is(t.serve('2024-02-20Z'), '2 fulfilled, 1 rejected', 'served late');
+SELECT t.sound('2024-02-20Z');
+SELECT is(close_month('2022-06-01'), 4::bigint, 'a deposit, a payment, a delivery and a sale');
+SELECT is((SELECT net_minor FROM sealed_wallets WHERE user_id = 1), 50 - 70::numeric, 'the wallet before July 2022');
+SELECT is((received, sold)::text, '(7,1)', 'the stock before July 2022') FROM sealed_stock;
+SELECT t.sound('2024-02-20Z');
+CREATE TEMP TABLE before_it (change text);
+INSERT INTO before_it VALUES
+  ($$SELECT deposit(1, 'USD', 5, 'late', '2022-03-05Z')$$), ($$SELECT receive_stock('A', 'late', 5, '1999-03-05Z')$$),
+  ($$SELECT t.order(1, 'A1', 'late', '2022-03-06Z')$$), ($$SELECT make_months('2022-03-01Z', '2022-03-01Z')$$),
+  ($$UPDATE deposits SET amount_minor = 51 WHERE idempotency_key = 'early'$$), ($$DELETE FROM deliveries WHERE idempotency_key = 'early'$$),
+  ($$UPDATE orders SET total_minor = 71 WHERE idempotency_key = 'early'$$), ($$UPDATE order_lines SET qty = 2 WHERE order_id IN (SELECT order_id FROM orders WHERE idempotency_key = 'early')$$);
+SET LOCAL ledgerlock.repair = on;
+SELECT ok((t.ask(change, session_user::text, true)).words IS NOT NULL, change) FROM before_it;
+SELECT is(pg_temp.finds('sealed_rows_keep_their_sums', format('SET LOCAL session_replication_role = replica; %s; SET LOCAL session_replication_role = origin', change)), true,
+          'found: ' || change) FROM before_it WHERE change ~ '^(UPDATE|DELETE)';
+SELECT is(pg_temp.finds('sealed_rows_keep_their_sums', 'SELECT 1'), false, 'else it holds');
+SELECT close_month('2023-12-01'), close_month('2024-01-01');
+SELECT is((SELECT net_minor FROM sealed_wallets WHERE user_id = 1), 50 - 70 + 60 - 140 + 1000 - 2 * 100 - 210::numeric, 'the wallet before February 2024');
+SELECT t.sound('2024-02-20Z');
+ROLLBACK;
+
 -- ---- what is changed all the same ----
 
 -- Guarantee: A change of what is sealed, or of a seal, is found.
@@ -99,10 +135,19 @@ SELECT is(pg_temp.finds(invariant, 'SELECT 1'), false, invariant || ' holds')
   FROM unnest('{months_as_built,sealed_rows_keep_their_sums,seals_add_up,balance_is_sum_of_ledger,charges_have_their_batch,boundaries_from_anchor}'::text[]) AS invariant;
 SELECT is(pg_temp.finds(invariant, change), true, invariant || ': ' || change) FROM (VALUES
   ('months_as_built', 'ALTER TABLE charges_2024_01 DROP CONSTRAINT month_is_closed'),
-  ('months_as_built', 'ALTER TABLE transfers_2024_01 DISABLE TRIGGER month_is_closed'),
-  ('months_as_built', 'DROP TABLE transfers_2023_12'),
+  ('months_as_built', 'ALTER TABLE charges_2024_01 DISABLE TRIGGER month_is_closed'),
+  ('months_as_built', 'DROP TABLE charges_2023_12'),
   ('sealed_rows_keep_their_sums', 'ALTER TABLE charges_2023_12 DISABLE TRIGGER ALL; DELETE FROM charges_2023_12; ALTER TABLE charges_2023_12 ENABLE TRIGGER ALL'),
-  ('sealed_rows_keep_their_sums', $$ALTER TABLE transfers_2024_01 DROP CONSTRAINT month_is_closed; UPDATE transfers_2024_01 SET moved_at = moved_at + interval '1 hour' WHERE kind = 'payment'$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE charges_2024_01 DROP CONSTRAINT month_is_closed; UPDATE charges_2024_01 SET charged_at = charged_at + interval '1 hour'$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE orders DISABLE TRIGGER ALL; UPDATE orders SET total_minor = total_minor - 1; ALTER TABLE orders ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE orders DISABLE TRIGGER ALL; UPDATE orders SET state = 'rejected', reason = 'insufficient_funds'; ALTER TABLE orders ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE orders DISABLE TRIGGER ALL; UPDATE orders SET placed_at = '2024-02-10Z', decided_at = '2024-02-10Z'; ALTER TABLE orders ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE order_lines DISABLE TRIGGER ALL; UPDATE order_lines SET qty = 2; ALTER TABLE order_lines ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE order_lines DISABLE TRIGGER ALL; INSERT INTO order_lines VALUES (1, 1, 0, 1); ALTER TABLE order_lines ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE deposits DISABLE TRIGGER ALL; UPDATE deposits SET amount_minor = amount_minor + 1 WHERE user_id = 1; ALTER TABLE deposits ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE deposits DISABLE TRIGGER ALL; UPDATE deposits SET user_id = 2, idempotency_key = 'another' WHERE user_id = 1; ALTER TABLE deposits ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE deposits DISABLE TRIGGER ALL; INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, '', 1, '2023-01-01Z'); ALTER TABLE deposits ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE deliveries DISABLE TRIGGER ALL; DELETE FROM deliveries; ALTER TABLE deliveries ENABLE TRIGGER ALL$$),
   ('seals_add_up', $$UPDATE seals SET total = total + 1 WHERE table_name = 'ledger' AND kind LIKE 'charge %'$$),
   ('seals_add_up', $$DELETE FROM seals WHERE (month, table_name) = ('2024-01-01', 'charges')$$),
   ('seals_add_up', $$DELETE FROM seals WHERE month = '2024-01-01'$$),
@@ -113,4 +158,4 @@ SELECT is(pg_temp.finds(invariant, change), true, invariant || ': ' || change) F
   ('boundaries_from_anchor', $$INSERT INTO charges SELECT subscription_id, 0, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at FROM charges WHERE (subscription_id, period_no) = (1, 2)$$)) AS v (invariant, change);
 ROLLBACK;
 
-SELECT t.done(66);
+SELECT t.done(122);

@@ -43,7 +43,7 @@ SELECT is(:left, 'A5 B0 C0 10000 0 B-5 paid 1', 'the wallet is empty');
 SELECT t.sound('2024-01-02Z');
 ROLLBACK;
 
-BEGIN; SELECT t.test('order_that_is_free_is_fulfilled_without_a_transfer');
+BEGIN; SELECT t.test('order_that_is_free_is_fulfilled_without_a_payment');
 :shop
 SELECT t.user(3), t.sku(256, 'F', 2, 0), t.order(3, 'F2', 'k');
 SELECT is(t.serve('2024-01-02Z'), '1 fulfilled, 0 rejected', 'served');
@@ -90,7 +90,7 @@ SELECT is(:outcomes, 'rejected out_of_stock {A}', 'summed');
 SELECT receive_stock('A', '1', 1);
 UPDATE orders SET state = 'pending', reason = NULL, skus = NULL, decided_at = NULL;
 SELECT is(t.serve('2024-01-02Z'), '1 fulfilled, 0 rejected', 'one more, and they fit');
-SELECT is(:left, 'A0 B5 C0 9430 1000 A-6 paid 1', 'one movement, each line at its price');
+SELECT is(:left, 'A0 B5 C0 9430 1000 A-3 A-3 paid 1', 'each line is a sale, at its price');
 ROLLBACK;
 
 -- Guarantee: An order is served from its time on, and not before.

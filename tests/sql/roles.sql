@@ -44,10 +44,16 @@ SELECT is(pg_temp.allowed('ledgerlock_' || who, (SELECT array_agg(format('UPDATE
             FROM pg_attribute JOIN tables ON name = attrelid WHERE attnum > 0 AND NOT attisdropped)), NULL, who || ': UPDATE of any column') FROM people;
 ROLLBACK;
 
--- Guarantee: Only support, readers and workers read the tables.
+-- Guarantee: Only support, readers and workers read the tables and views.
 BEGIN; SELECT t.test('role_reads_tables_or_does_not');
 SELECT is(pg_temp.allowed('ledgerlock_' || who, pg_temp.each_table('SELECT 1 FROM %s')),
           (SELECT array_agg(format('SELECT 1 FROM %s', name)) FROM tables WHERE reads AND NOT is_partition), who) FROM people;
+CREATE TEMP VIEW views AS SELECT relname::text AS name FROM pg_class WHERE relnamespace = 'ledgerlock'::regnamespace AND relkind = 'v';
+SELECT is(array_agg(name ORDER BY name), '{ledger,live_workers,open_charges,open_ledger,open_orders,open_stock_ledger,stock_ledger}', 'the views') FROM views;
+SELECT is((SELECT array_agg(name ORDER BY name) FROM views WHERE has_table_privilege('ledgerlock_' || who, name, 'SELECT')),
+          (SELECT array_agg(name ORDER BY name) FROM views WHERE reads), 'views of ' || who) FROM people;
+SELECT is(array_agg(who || ' ' || name), NULL, 'nobody writes through a view') FROM people, views
+ WHERE has_table_privilege('ledgerlock_' || who, name, 'INSERT, UPDATE, DELETE');
 ROLLBACK;
 
 BEGIN; SELECT t.test('worker');
@@ -73,7 +79,7 @@ ROLLBACK;
 -- A function of the owner runs as the owner, also for a worker that says it repairs.
 BEGIN; SELECT t.test('worker_cannot_repair_through_a_function');
 :shop
-CREATE FUNCTION mend() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = ledgerlock AS 'UPDATE ledger SET moved_at = moved_at';
+CREATE FUNCTION mend() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = ledgerlock AS 'UPDATE deposits SET at = at';
 ALTER FUNCTION mend OWNER TO ledgerlock_owner;
 GRANT EXECUTE ON FUNCTION mend TO ledgerlock_worker;
 SET LOCAL ledgerlock.repair = on;
@@ -81,4 +87,4 @@ SELECT t.would('23001', 'mend()', NULL, 'ledgerlock_worker');
 SELECT t.would(NULL, 'mend()', 'the owner can', 'ledgerlock_owner');
 ROLLBACK;
 
-SELECT t.done(92);
+SELECT t.done(100);
