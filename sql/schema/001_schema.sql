@@ -792,7 +792,7 @@ BEGIN
                     EXECUTE FUNCTION refuse_change()', journal || '_are_never_emptied', journal);
   END LOOP;
 END $$;
--- What belongs to a closed month is not written. Charges have a CHECK for it; a pending order is of no closed month.
+-- Rows of a closed month are not written. Charges have a CHECK for it; a pending order is of no closed month.
 DO $$
 DECLARE
   booked text;
