@@ -13,8 +13,9 @@ SET search_path = ledgerlock, public;
 -- those that it needs besides.
 SELECT make_months('2023-12-01Z', '2024-03-01Z'), make_months(now() - interval '3 days', now());
 SET ledgerlock.repair = on;
-SELECT format('DROP TABLE %I', t || to_char(month, '_YYYY_MM')) FROM months, unnest('{charges,stock_ledger,transfers}'::text[]) AS t WHERE month > now() \gexec
+SELECT format('DROP TABLE %I', t || to_char(month, '_YYYY_MM')) FROM months, unnest('{charges}'::text[]) AS t WHERE month > now() \gexec
 DELETE FROM months WHERE month > now();
+TRUNCATE events;
 RESET ledgerlock.repair;
 
 -- The name of a case: what follows is of it, up to the next name. Numbers of rows begin with 1 in each case.
