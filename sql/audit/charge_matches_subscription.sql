@@ -1,18 +1,24 @@
 -- Every charge has its subscription, that subscription's user and the amount of its terms in that period.
+-- Of the decisions up to a period the last one counts; the periods of a trial cost nothing.
 WITH term AS (
-  SELECT DISTINCT ON (subscription_id, from_period) subscription_id, from_period, amount_minor
-    FROM subscription_terms ORDER BY subscription_id, from_period, terms_id DESC
+  SELECT b.subscription_id, b.from_period, (array_agg(t.quantity ORDER BY t.terms_id DESC) FILTER (WHERE t.quantity IS NOT NULL))[1] AS quantity,
+         (array_agg(t.unit_minor ORDER BY t.terms_id DESC) FILTER (WHERE t.unit_minor IS NOT NULL))[1] AS unit_minor
+    FROM (SELECT DISTINCT subscription_id, from_period FROM subscription_terms) AS b
+    JOIN subscription_terms AS t ON t.subscription_id = b.subscription_id AND t.from_period <= b.from_period
+   GROUP BY b.subscription_id, b.from_period
 ), span AS (
-  SELECT *, lead(from_period, 1, 9223372036854775807) OVER (PARTITION BY subscription_id ORDER BY from_period) AS until_period
-    FROM term
+  SELECT t.subscription_id, from_period, coalesce(quantity, 1) * coalesce(unit_minor, s.amount_minor)::numeric AS amount_minor,
+         lead(from_period, 1, 9223372036854775807) OVER (PARTITION BY t.subscription_id ORDER BY from_period) AS until_period
+    FROM term AS t LEFT JOIN subscriptions AS s USING (subscription_id)
 ), strange AS MATERIALIZED (
   SELECT c.subscription_id, c.period_no, c.user_id, c.amount_minor,
-         s.subscription_id AS found_id, s.user_id AS of_user, coalesce(t.amount_minor, s.amount_minor) AS price_minor
+         s.subscription_id AS found_id, s.user_id AS of_user,
+         CASE WHEN c.period_no < s.trial_periods THEN 0 ELSE coalesce(t.amount_minor, s.amount_minor) END AS price_minor
     FROM open_charges AS c
     LEFT JOIN subscriptions AS s USING (subscription_id)
     LEFT JOIN span AS t
       ON t.subscription_id = c.subscription_id AND c.period_no >= t.from_period AND c.period_no < t.until_period
-   WHERE s.subscription_id IS NULL OR c.user_id <> s.user_id OR c.amount_minor <> coalesce(t.amount_minor, s.amount_minor))
+   WHERE s.subscription_id IS NULL OR c.user_id <> s.user_id OR c.amount_minor <> CASE WHEN c.period_no < s.trial_periods THEN 0 ELSE coalesce(t.amount_minor, s.amount_minor) END)
 SELECT format('subscription %s period %s', subscription_id, period_no) AS what,
        CASE WHEN found_id IS NULL THEN 'no such subscription'
             ELSE format('user %s amount %s, subscription says user %s amount %s',

@@ -41,10 +41,12 @@ WITH clock AS (
          s.cancel_at
     FROM unnest($4::bigint[], $5::tid[], $6::bigint[]) AS asked (id, place, user_id)
    CROSS JOIN LATERAL (SELECT *, xmin AS version,
-                              CASE WHEN terms_from_no <= next_period_no -- null: its terms never changed
-                                   THEN (SELECT t.amount_minor FROM subscription_terms AS t
-                                          WHERE t.subscription_id = asked.id AND t.from_period <= next_period_no
-                                          ORDER BY t.from_period DESC, t.terms_id DESC LIMIT 1)
+                              CASE WHEN trial_periods > next_period_no THEN 0
+                                   WHEN terms_from_no <= next_period_no -- null: its terms never changed; as terms_of
+                                   THEN (SELECT coalesce((array_agg(t.quantity ORDER BY t.terms_id DESC) FILTER (WHERE t.quantity > 0))[1], 1)
+                                                * coalesce((array_agg(t.unit_minor ORDER BY t.terms_id DESC) FILTER (WHERE t.unit_minor >= 0))[1], amount_minor)
+                                           FROM subscription_terms AS t
+                                          WHERE t.subscription_id = asked.id AND t.from_period <= next_period_no)
                                    ELSE amount_minor END AS price_minor
                          FROM subscriptions
                         WHERE subscription_id = asked.id AND user_id = asked.user_id

@@ -1,7 +1,7 @@
 -- cancel_subscription(user, subscription, when, at): ends a subscription. Returns the time from which nothing is charged any more.
 -- period_end: with the period that is running at `at`, at most a day before now() and ten years after it. Periods that have begun by `at`
 -- are still charged, also those that no worker has charged yet; an `at` in the past gives up what began after it and is
--- not captured yet. If an end is set already it stays.
+-- not captured yet. If an end is set already the earlier of the two counts; keep_subscription takes one back that has not come.
 -- now: the state is cancelled at once, and what is not captured is given up, also before an end that is still to come. Nothing that was
 -- paid is given back here. A second call changes nothing.
 CREATE OR REPLACE FUNCTION cancel_subscription(
@@ -19,14 +19,17 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
   END IF;
-  IF v_sub.state = 'cancelled' OR (v_sub.cancel_at IS NOT NULL AND p_when = 'period_end') THEN
+  IF v_sub.state = 'cancelled' THEN
     RETURN v_sub.cancel_at;
   END IF;
-  PERFORM check_time('the time of a cancellation', p_at, interval '1 day', interval '10 years');
   v_no := v_sub.next_period_no;
   IF p_when = 'period_end' THEN
     v_no := greatest(v_no, period_at(v_sub.anchor_at, v_sub.unit, v_sub.every, p_at) + 1);
+    IF v_sub.cancel_at <= period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_no) THEN
+      RETURN v_sub.cancel_at;
+    END IF;
   END IF;
+  PERFORM check_time('the time of a cancellation', p_at, interval '1 day', interval '10 years');
   WITH given AS (
     UPDATE subscriptions
        SET cancel_at = least(cancel_at, period_start(anchor_at, unit, every, v_no)),

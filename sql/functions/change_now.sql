@@ -1,7 +1,7 @@
 -- change_now(user, subscription, plan, quantity, unit price, key, at): changes the terms in the middle of a period that is paid, once per
--- (subscription, key). The new terms count from the next period on. For the rest of this one the difference to what is paid is
--- charged or given back: difference x whole days left / whole days of the period, to the nearest minor unit, and from the middle
--- in favour of the customer. The day of the change counts as used. Returns what was charged; below zero it was given back.
+-- (subscription, key). The new terms count from the next period on. For the rest of this one the difference to the terms before is
+-- charged, or the difference to what is still paid is given back: difference x whole days left / whole days of the period, to the nearest
+-- minor unit, and from the middle in favour of the customer. The day of the change counts as used; a period of a trial stays free. Returns what was charged; below zero it was given back.
 -- `at` is at most a day before now() and not after it. The same key with other terms is an error (SQLSTATE LL001).
 CREATE OR REPLACE FUNCTION change_now(
   p_user_id bigint, p_subscription_id bigint, p_plan text, p_quantity bigint, p_unit_minor bigint, p_idempotency_key text,
@@ -15,6 +15,9 @@ DECLARE
 BEGIN
   IF coalesce(p_idempotency_key, '') = '' OR length(p_idempotency_key) > 255 THEN
     RAISE EXCEPTION 'idempotency key must have 1 to 255 characters' USING ERRCODE = 'LL002';
+  END IF;
+  IF num_nulls(p_plan, p_quantity, p_unit_minor) > 0 THEN
+    RAISE EXCEPTION 'name the plan, the quantity and the price of one unit' USING ERRCODE = 'LL002';
   END IF;
   SELECT balance_minor INTO v_balance FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
   SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
@@ -42,6 +45,11 @@ BEGIN
   SELECT new_minor INTO v_new.old_minor FROM prorations
    WHERE subscription_id = p_subscription_id AND period_no = v_paid.period_no ORDER BY proration_id DESC LIMIT 1;
   v_new.old_minor := coalesce(v_new.old_minor, v_paid.amount_minor);
+  IF p_quantity * p_unit_minor < v_new.old_minor THEN
+    v_new.old_minor := greatest(paid_terms(p_subscription_id, v_paid.period_no, v_paid.amount_minor), p_quantity * p_unit_minor);
+  ELSIF v_paid.period_no < v_sub.trial_periods THEN
+    v_new.old_minor := p_quantity * p_unit_minor;
+  END IF;
   v_new.days := extract(epoch FROM v_paid.period_end - v_paid.period_start) / 86400;
   v_new.days_left := floor(extract(epoch FROM v_paid.period_end - p_at) / 86400);
   v_new.amount_minor := prorated(v_new.old_minor, p_quantity * p_unit_minor, v_new.days_left, v_new.days);

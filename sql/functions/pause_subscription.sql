@@ -30,6 +30,9 @@ BEGIN
     RAISE EXCEPTION 'subscription % is %, and ends %', p_subscription_id, v_sub.state, coalesce(v_sub.cancel_at::text, 'never')
       USING ERRCODE = 'LL003', DETAIL = 'Only periods of an active subscription that are before its end can be skipped.';
   END IF;
+  IF period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, p_from_period + p_periods - 1) > clock_timestamp() + interval '5 years' THEN
+    RAISE EXCEPTION 'a pause skips no period that begins in more than five years' USING ERRCODE = 'LL002';
+  END IF;
   PERFORM make_months(m, m) FROM (SELECT DISTINCT date_trunc('month', period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no), 'UTC')
                                     FROM generate_series(p_from_period, p_from_period + p_periods - 1) AS no) AS missing (m)
    WHERE NOT EXISTS (SELECT FROM months WHERE month = (m AT TIME ZONE 'UTC')::date);
@@ -42,7 +45,7 @@ BEGIN
     INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
                          amount_minor, state, tries, fence, worker, charged_at)
     SELECT subscription_id, no, user_id, period_start(anchor_at, unit, every, no),
-           period_start(anchor_at, unit, every, no + 1), cost_of_periods(subscription_id, no, no, terms_from_no, amount_minor),
+           period_start(anchor_at, unit, every, no + 1), cost_of_periods(subscription_id, no, no, trial_periods, terms_from_no, amount_minor),
            'skipped', 0, 0, session_user, now()
       FROM given, generate_series(p_from_period, p_from_period + p_periods - 1) AS no
   )

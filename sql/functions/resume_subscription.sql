@@ -1,7 +1,8 @@
 -- resume_subscription(user, subscription, policy, at): makes an unpaid or parked subscription due again at `at`.
 -- forgive: the open periods that are over by `at` were not served and are waived; the one that is running is charged, and
 -- is the first try of it unless it was declined before. `at` is at most a day before now() and not after it.
--- bill_all: every open period is charged, beginning with one more try of the first; `at` may be 31 days after now().
+-- bill_all: every open period is charged, beginning with one more try of the first; `at`, when a declined one is tried again, may be 31 days
+-- after now(). One that was not tried yet is due from its start, so that a later `at` is refused.
 -- Returns true if it was unpaid or parked.
 CREATE OR REPLACE FUNCTION resume_subscription(
   p_user_id bigint, p_subscription_id bigint, p_policy text DEFAULT 'forgive', p_at timestamptz DEFAULT now())
@@ -19,6 +20,10 @@ BEGIN
   SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
+  END IF;
+  IF p_policy = 'bill_all' AND v_sub.retries = 0 AND p_at > clock_timestamp() + interval '1 second' AND v_sub.state IN ('unpaid', 'parked') THEN
+    RAISE EXCEPTION 'no period of subscription % was declined, so it is due from its start', p_subscription_id
+      USING ERRCODE = 'LL002', HINT = 'Call it without a time.';
   END IF;
   v_to := v_sub.next_period_no;
   IF p_policy = 'forgive' THEN -- no period from cancel_at on is owed, so none of those is waived
@@ -48,7 +53,7 @@ BEGIN
     INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
                          amount_minor, state, tries, fence, worker, charged_at)
     SELECT subscription_id, no, user_id, period_start(anchor_at, unit, every, no),
-           period_start(anchor_at, unit, every, no + 1), cost_of_periods(subscription_id, no, no, terms_from_no, amount_minor),
+           period_start(anchor_at, unit, every, no + 1), cost_of_periods(subscription_id, no, no, trial_periods, terms_from_no, amount_minor),
            'waived', 0, 0, session_user, p_at
       FROM given, generate_series(v_sub.next_period_no + (v_sub.retries > 0)::int, v_to - 1) AS no
   )

@@ -1,9 +1,14 @@
 -- retry_past_due(user, at): makes past-due subscriptions of the user due at `at` that the wallet can pay now, in the order of their
 -- next try. The try counts as the next one of the schedule, so a deposit that is too small for any must not use one up.
 -- The caller has locked the user, whose balance is that after the deposit. Table charges has the amount of the open period.
+-- In an isolation with a snapshot the subscriptions are locked first: one that was declined since is a serialization failure, and the
+-- caller tries again; else a deposit would not see the decline.
 CREATE OR REPLACE FUNCTION retry_past_due(p_user_id bigint, p_balance_minor bigint, p_at timestamptz)
 RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    PERFORM FROM contracts JOIN subscriptions AS s USING (subscription_id) WHERE contracts.user_id = p_user_id FOR NO KEY UPDATE OF s;
+  END IF;
   IF NOT EXISTS (SELECT FROM subscriptions WHERE user_id = p_user_id AND state = 'past_due') THEN
     RETURN; -- charges has many partitions, and a deposit shall not open them for nothing
   END IF;

@@ -1,17 +1,13 @@
--- set_price(user, subscription, from_period, unit price): set_terms with the plan and the quantity that the subscription has in that
--- period, which must be named.
+-- set_price(user, subscription, from_period, unit price): set_terms with the price alone: plan and quantity stay what they are or become
+-- by other decisions. The period must be named.
 CREATE OR REPLACE FUNCTION set_price(
   p_user_id bigint, p_subscription_id bigint, p_from_period bigint, p_unit_minor bigint)
 RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
-DECLARE
-  v_terms record;
 BEGIN
-  IF p_from_period IS NULL THEN
-    RAISE EXCEPTION 'name the first period of the price' USING ERRCODE = 'LL002';
+  IF p_from_period IS NULL OR p_unit_minor IS NULL THEN
+    RAISE EXCEPTION 'name the first period of the price, and the price' USING ERRCODE = 'LL002';
   END IF;
-  PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
-  SELECT * INTO v_terms FROM terms_of(p_subscription_id, p_from_period);
-  RETURN set_terms(p_user_id, p_subscription_id, p_from_period, coalesce(v_terms.plan, '?'), coalesce(v_terms.quantity, 1), p_unit_minor);
+  RETURN set_terms(p_user_id, p_subscription_id, p_from_period, NULL, NULL, p_unit_minor);
 END $$;
 COMMENT ON FUNCTION set_price IS
   'The price of one unit from a period on; returns the start of it. Errors: as set_terms.';

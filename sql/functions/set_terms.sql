@@ -1,6 +1,7 @@
--- set_terms(user, subscription, from_period, plan, quantity, unit price): what the subscription is and costs from that period
--- on; null: from the first period that was not tried yet. Terms that were set for a later period still come. One period costs
--- quantity times unit price. Returns the time from which the terms count. The same terms again change nothing.
+-- set_terms(user, subscription, from_period, plan, quantity, unit price): a decision about what the subscription is and costs from
+-- that period on; null: from the first period that was not tried yet. Plan, quantity or price null: that stays as it is. The decision counts
+-- for every later period, also for one that an earlier decision was for. One period costs quantity times unit price, and
+-- nothing in a trial. Returns the time from which the terms count. The same terms of the same period again change nothing.
 CREATE OR REPLACE FUNCTION set_terms(
   p_user_id bigint, p_subscription_id bigint, p_from_period bigint, p_plan text, p_quantity bigint, p_unit_minor bigint)
 RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -10,12 +11,11 @@ DECLARE
   v_from bigint;
   v_last subscription_terms%ROWTYPE;
 BEGIN
-  IF coalesce(p_plan, '') = '' OR length(p_plan) > 255 THEN
+  IF p_plan = '' OR length(p_plan) > 255 THEN
     RAISE EXCEPTION 'a plan must have 1 to 255 characters' USING ERRCODE = 'LL002';
   END IF;
-  IF p_quantity IS NULL OR p_quantity < 1 OR p_unit_minor IS NULL OR p_unit_minor < 0
-     OR p_unit_minor > 9223372036854775807 / p_quantity THEN
-    RAISE EXCEPTION 'a quantity is from 1, a price from 0, and both together fit into 64 bits' USING ERRCODE = 'LL002';
+  IF p_quantity < 1 OR p_unit_minor < 0 OR num_nonnulls(p_plan, p_quantity, p_unit_minor) = 0 THEN
+    RAISE EXCEPTION 'a quantity is from 1, a price from 0, and one of plan, quantity and price is set' USING ERRCODE = 'LL002';
   END IF;
   PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
   SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
@@ -26,7 +26,7 @@ BEGIN
   v_from := coalesce(p_from_period, v_open);
   SELECT * INTO v_last FROM subscription_terms
    WHERE subscription_id = p_subscription_id AND from_period = v_from ORDER BY terms_id DESC LIMIT 1;
-  IF (v_last.plan, v_last.quantity, v_last.unit_minor) = (p_plan, p_quantity, p_unit_minor) THEN
+  IF FOUND AND (v_last.plan, v_last.quantity, v_last.unit_minor) IS NOT DISTINCT FROM (p_plan, p_quantity, p_unit_minor) THEN
     RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);
   END IF;
   IF v_sub.state = 'cancelled' THEN
@@ -48,11 +48,17 @@ BEGIN
   INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
                                     user_id, from_period, plan, quantity, amount_minor)
   SELECT g.subscription_id, 'terms', g.state, g.next_period_no, g.retries, g.next_due_at, g.cancel_at,
-         g.user_id, s.from_period, s.plan, s.quantity, s.amount_minor
+         g.user_id, s.from_period, s.plan, s.quantity, s.unit_minor
     FROM given AS g, set AS s;
+  BEGIN -- with what earlier decisions bring later
+    PERFORM t.* FROM subscription_terms AS d, terms_of(p_subscription_id, greatest(d.from_period, v_from)) AS t
+      WHERE d.subscription_id = p_subscription_id;
+  EXCEPTION WHEN numeric_value_out_of_range THEN
+    RAISE EXCEPTION 'a quantity and a price together fit into 64 bits' USING ERRCODE = 'LL002';
+  END;
   RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);
 END $$;
 COMMENT ON FUNCTION set_terms IS
-  'Plan, quantity and price from a period on; returns the start of it. Errors: LL002 bad argument, or the period was tried; LL003 cancelled.';
+  'Plan, quantity and price from a period on, null: as before; returns the start of it. Errors: LL002 bad argument, or the period was tried; LL003 cancelled.';
 REVOKE ALL ON FUNCTION set_terms FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION set_terms TO ledgerlock_support;

@@ -1,5 +1,5 @@
 -- subscribe(user, plan, amount, currency, unit, every, anchor, trial_periods, key): makes a subscription, once per (user, key).
--- Returns it. amount 0 is a free plan; the first trial_periods are free, by terms of amount 0. The anchor, where period 0
+-- Returns it. amount 0 is a free plan; the first trial_periods are free, whatever the terms. The anchor, where period 0
 -- begins, is at most a day before now() and a year after it. The same key with anything else is an error (SQLSTATE LL001),
 -- and so is a second subscription of the user to the same plan from the same anchor.
 CREATE OR REPLACE FUNCTION subscribe(
@@ -26,7 +26,7 @@ BEGIN
   SELECT * INTO v_key FROM signups WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
   IF FOUND THEN
     SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = v_key.subscription_id;
-    IF (v_sub.plan, v_sub.amount_minor, v_sub.unit, v_sub.every, v_sub.anchor_at, v_key.trial_periods)
+    IF (v_sub.plan, v_sub.amount_minor, v_sub.unit, v_sub.every, v_sub.anchor_at, v_sub.trial_periods::bigint)
        IS DISTINCT FROM (p_plan, p_amount_minor, p_unit, p_every, p_anchor_at, p_trial_periods) THEN
       RAISE EXCEPTION 'key "%" of user % was used for another subscription', p_idempotency_key, p_user_id USING ERRCODE = 'LL001';
     END IF;
@@ -40,15 +40,11 @@ BEGIN
   IF EXISTS (SELECT FROM contracts WHERE (user_id, plan, anchor_at) = (p_user_id, p_plan, p_anchor_at)) THEN
     RAISE EXCEPTION 'user % has plan "%" from % already', p_user_id, p_plan, p_anchor_at USING ERRCODE = 'LL001';
   END IF;
-  INSERT INTO subscriptions (user_id, plan, amount_minor, currency, unit, every, anchor_at, next_due_at)
-  VALUES (p_user_id, p_plan, p_amount_minor, p_currency, p_unit, p_every, p_anchor_at, p_anchor_at)
+  INSERT INTO subscriptions (user_id, plan, amount_minor, currency, unit, every, anchor_at, next_due_at, trial_periods)
+  VALUES (p_user_id, p_plan, p_amount_minor, p_currency, p_unit, p_every, p_anchor_at, p_anchor_at, p_trial_periods)
   RETURNING * INTO v_sub;
-  INSERT INTO signups (user_id, idempotency_key, subscription_id, trial_periods)
-  VALUES (p_user_id, p_idempotency_key, v_sub.subscription_id, p_trial_periods);
-  IF p_trial_periods > 0 AND p_amount_minor > 0 THEN
-    PERFORM set_terms(p_user_id, v_sub.subscription_id, 0, p_plan, 1, 0);
-    PERFORM set_terms(p_user_id, v_sub.subscription_id, p_trial_periods, p_plan, 1, p_amount_minor);
-  END IF;
+  INSERT INTO signups (user_id, idempotency_key, subscription_id)
+  VALUES (p_user_id, p_idempotency_key, v_sub.subscription_id);
   RETURN v_sub.subscription_id;
 END $$;
 COMMENT ON FUNCTION subscribe IS

@@ -69,6 +69,7 @@ CREATE TABLE subscriptions (
   cancel_at       timestamptz CONSTRAINT cancel_is_finite CHECK (isfinite(cancel_at)),
   retries         integer NOT NULL DEFAULT 0 CONSTRAINT subscription_retries_positive CHECK (retries >= 0),
   shard           smallint GENERATED ALWAYS AS ((user_id / 32 % 1024)::smallint) STORED,
+  trial_periods   smallint NOT NULL DEFAULT 0 CONSTRAINT trial_in_range CHECK (trial_periods BETWEEN 0 AND 1000),
   terms_from_no   bigint,
   CONSTRAINT subscription_has_a_wallet FOREIGN KEY (currency, user_id) REFERENCES users (currency, user_id),
   CONSTRAINT behind_was_tried CHECK (state NOT IN ('past_due', 'unpaid') OR retries > 0),
@@ -89,24 +90,25 @@ COMMENT ON COLUMN subscriptions.state IS
 COMMENT ON COLUMN subscriptions.shard IS
   'Runs of 32 neighbours share one, so that a batch finds its rows close together. Each worker goes through the shards from its own offset. A hint, never a guarantee.';
 
+COMMENT ON COLUMN subscriptions.trial_periods IS 'The first periods cost nothing, whatever the terms: paid ones begin with this number.';
 COMMENT ON COLUMN subscriptions.terms_from_no IS
-  'The first period that table subscription_terms has terms for; null: plan and amount are those of this row for ever.';
+  'The first period that a row of subscription_terms is for; null: plan and amount are those of this row for ever.';
 
 CREATE TABLE subscription_terms (
   terms_id        bigint GENERATED ALWAYS AS IDENTITY,
   subscription_id bigint NOT NULL,
   from_period     bigint NOT NULL CONSTRAINT terms_from_a_period CHECK (from_period >= 0),
-  plan            text COLLATE "C" NOT NULL,
-  quantity        bigint NOT NULL CONSTRAINT terms_quantity_positive CHECK (quantity > 0),
-  unit_minor      bigint NOT NULL CONSTRAINT terms_price_not_negative CHECK (unit_minor >= 0),
-  amount_minor    bigint GENERATED ALWAYS AS (unit_minor * quantity) STORED,
+  plan            text COLLATE "C",
+  quantity        bigint CONSTRAINT terms_quantity_positive CHECK (quantity > 0),
+  unit_minor      bigint CONSTRAINT terms_price_not_negative CHECK (unit_minor >= 0),
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_terms_entry PRIMARY KEY (subscription_id, from_period, terms_id)
+  CONSTRAINT one_terms_entry PRIMARY KEY (subscription_id, from_period, terms_id),
+  CONSTRAINT terms_change_something CHECK (num_nonnulls(plan, quantity, unit_minor) > 0)
 );
 COMMENT ON TABLE subscription_terms IS
-  'What a subscription is and costs from a period on, up to the next row of it. Of several rows for one period the last one counts.';
-COMMENT ON COLUMN subscription_terms.unit_minor IS 'Price of one unit for one period. The period costs amount_minor.';
+  'Decisions about terms: what changes from a period on; null: as before. Of the decisions that a period is for, the last one counts (terms_of).';
+COMMENT ON COLUMN subscription_terms.unit_minor IS 'Price of one unit for one period, in minor units. The period costs quantity times this.';
 
 CREATE TABLE retry_schedules (
   schedule_id bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_retry_schedule PRIMARY KEY,
@@ -282,7 +284,6 @@ CREATE TABLE signups (
   user_id         bigint NOT NULL,
   idempotency_key text COLLATE "C" NOT NULL,
   subscription_id bigint NOT NULL,
-  trial_periods   bigint NOT NULL CONSTRAINT trial_not_negative CHECK (trial_periods >= 0),
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
   CONSTRAINT one_signup_per_key PRIMARY KEY (user_id, idempotency_key)
 );
@@ -654,6 +655,7 @@ CREATE TABLE subscription_journal (
   anchor_at       timestamptz,
   unit            text COLLATE "C",
   every           integer,
+  trial_periods   smallint,
   token           bigint NOT NULL DEFAULT 0,
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
   at              timestamptz NOT NULL DEFAULT now() CONSTRAINT subscription_entry_is_finite CHECK (isfinite(at)),
@@ -662,11 +664,10 @@ CREATE TABLE subscription_journal (
   CONSTRAINT try_has_its_amount CHECK ((event IN ('declined', 'captured')) = (try_no IS NOT NULL)
                                        AND (try_no IS NULL OR amount_minor IS NOT NULL)),
   CONSTRAINT periods_are_named CHECK ((event IN ('terms', 'waived', 'skipped', 'written_off')) = (from_period IS NOT NULL)),
-  CONSTRAINT terms_are_complete CHECK (event NOT IN ('made', 'terms') OR (num_nulls(amount_minor, plan) = 0 AND
-    num_nulls(currency, anchor_at, unit, every) = (event = 'terms')::int * 4 AND (quantity IS NULL) = (event = 'made')))
+  CONSTRAINT terms_are_complete CHECK (event <> 'made' OR num_nulls(amount_minor, plan, currency, anchor_at, unit, every, trial_periods) = 0)
 );
 COMMENT ON TABLE subscription_journal IS
-  'state, next_period_no, retries, next_due_at and cancel_at are those after the event. made has all terms, terms those from a period on: plan, quantity and amount in all.';
+  'state, next_period_no, retries, next_due_at and cancel_at are those after the event. made has all terms, terms what a decision changes: plan, quantity, and as amount the price of one unit.';
 COMMENT ON COLUMN subscription_journal.try_no IS
   'declined, captured: the number of the try, from 1. The period is next_period_no, and one less when captured.';
 COMMENT ON COLUMN subscription_journal.from_period IS
@@ -719,9 +720,9 @@ BEGIN
     RAISE EXCEPTION 'a subscription cannot be due in a month that is closed' USING ERRCODE = 'LL004';
   END IF;
   INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id,
-                                    amount_minor, plan, currency, anchor_at, unit, every)
+                                    amount_minor, plan, currency, anchor_at, unit, every, trial_periods)
   SELECT subscription_id, 'made', state, next_period_no, retries, next_due_at, cancel_at, user_id,
-         amount_minor, plan, currency, anchor_at, unit, every
+         amount_minor, plan, currency, anchor_at, unit, every, trial_periods
     FROM made ORDER BY subscription_id;
   RETURN NULL;
 END $$;
@@ -754,6 +755,23 @@ CREATE TRIGGER journal_decided_order AFTER INSERT ON orders
 CREATE TRIGGER journal_stock AFTER INSERT OR UPDATE OF sku, initial_qty, unit_price_minor, currency ON stock
   FOR EACH ROW EXECUTE FUNCTION journal_stock();
 
+-- ---- repairs by hand ----
+
+CREATE TABLE events (
+  event_id    bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_event PRIMARY KEY,
+  at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+  actor       text COLLATE "C" NOT NULL DEFAULT session_user,
+  table_name  text COLLATE "C" NOT NULL,
+  event       text COLLATE "C" NOT NULL CONSTRAINT event_known CHECK (event IN ('UPDATE', 'DELETE', 'TRUNCATE')),
+  old_row     jsonb,
+  new_row     jsonb,
+  statement   text NOT NULL
+);
+COMMENT ON TABLE events IS
+  'What the owner changed by hand in a session with ledgerlock.repair: a row for each row, or one for a statement whose rows no trigger sees.';
+COMMENT ON COLUMN events.old_row IS 'The row before; null for a statement as a whole. new_row: the row afterwards; null when it is deleted.';
+COMMENT ON COLUMN events.statement IS 'What the session sent, at most 2000 characters.';
+
 -- ---- what never changes ----
 
 CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
@@ -761,6 +779,11 @@ BEGIN
   -- session_user: a function of the owner that a worker calls runs as the owner.
   IF coalesce(current_setting('ledgerlock.repair', true), '') = 'on'
      AND pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN
+    IF TG_NARGS = 0 THEN
+      EXECUTE format('INSERT INTO %I.events (table_name, event, old_row, new_row, statement) VALUES ($1, $2, $3, $4, $5)', TG_TABLE_SCHEMA)
+        USING TG_TABLE_NAME, TG_OP, CASE TG_LEVEL WHEN 'ROW' THEN to_jsonb(OLD) END,
+              CASE WHEN TG_LEVEL = 'ROW' AND TG_OP = 'UPDATE' THEN to_jsonb(NEW) END, left(current_query(), 2000);
+    END IF;
     RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
   END IF;
   RAISE restrict_violation USING
@@ -788,13 +811,13 @@ COMMENT ON FUNCTION refuse_closed_line IS
   'Trigger: refuses to change a line of a decided order that a closed month has. SQLSTATE 23001, for the owner, too.';
 
 COMMENT ON FUNCTION refuse_change IS
-  'Trigger: refuses a change of what never changes. SQLSTATE 23001. The owner may pass with SET ledgerlock.repair = on.';
+  'Trigger: refuses a change of what never changes. SQLSTATE 23001. The owner may pass with SET ledgerlock.repair = on, and leaves a row of events.';
 
 DO $$
 DECLARE
   journal text;
 BEGIN
-  FOREACH journal IN ARRAY ARRAY['order_lines', 'lock_incidents', 'batches',
+  FOREACH journal IN ARRAY ARRAY['order_lines', 'lock_incidents', 'batches', 'events',
                                  'subscription_journal', 'order_journal', 'stock_journal', 'job_journal', 'subscription_terms', 'retry_schedules', 'prorations', 'closures', 'signups', 'contracts', 'deposits',
                                  'deliveries', 'months', 'seals', 'corrections', 'write_offs', 'adjustments', 'returns'] LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE OR DELETE ON %I FOR EACH ROW
@@ -803,7 +826,7 @@ BEGIN
                     EXECUTE FUNCTION refuse_change()', journal || '_are_never_emptied', journal);
   END LOOP;
 END $$;
--- What belongs to a closed month is not written, and nothing is moved into one. Charges have a CHECK for it; a pending order is of
+-- Rows of a closed month are not written, and none is moved into one. Charges have a CHECK for it; a pending order is of
 -- no closed month.
 DO $$
 DECLARE
@@ -835,6 +858,10 @@ CREATE TRIGGER charges_are_never_deleted BEFORE DELETE ON charges
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER charges_are_never_emptied BEFORE TRUNCATE ON charges
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER token_is_never_deleted BEFORE DELETE ON lock_token
+  FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER token_is_never_emptied BEFORE TRUNCATE ON lock_token
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER tokens_only_rise BEFORE UPDATE ON lock_token
   FOR EACH ROW WHEN (NEW.last <= OLD.last) EXECUTE FUNCTION refuse_change();
 DO $$
@@ -843,7 +870,7 @@ DECLARE
 BEGIN -- only close_month writes these
   FOREACH sealed IN ARRAY ARRAY['sealed_wallets', 'sealed_stock', 'sealed_batches'] LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON %I FOR EACH STATEMENT
-                    EXECUTE FUNCTION refuse_change()', sealed || '_are_written_by_close_month', sealed);
+                    EXECUTE FUNCTION refuse_change(''by close_month'')', sealed || '_are_written_by_close_month', sealed);
   END LOOP;
 END $$;
 CREATE TRIGGER orders_are_never_deleted BEFORE DELETE ON orders
@@ -860,7 +887,7 @@ CREATE TRIGGER orders_stay_as_placed
   ON orders
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER terms_stay_as_agreed
-  BEFORE UPDATE OF subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, every ON subscriptions
+  BEFORE UPDATE OF subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, every, trial_periods ON subscriptions
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER wallets_stay_with_their_user BEFORE UPDATE OF user_id, external_ref, currency ON users
   EXECUTE FUNCTION refuse_change();

@@ -10,7 +10,7 @@ BEGIN; SELECT t.test('client_reaches_no_row_of_another_user');
 :shop
 CREATE TABLE t.theirs (name text, owner bigint, arguments text);
 INSERT INTO t.theirs VALUES
-  ('cancel_order', 3, '7'), ('cancel_subscription', 3, '3'), ('change_now', 3, $$3, 'small', 1, 50, 'c'$$), ('pause_subscription', 3, '3, 1, 1'),
+  ('cancel_order', 3, '7'), ('cancel_subscription', 3, '3'), ('change_now', 3, $$3, 'small', 1, 50, 'c'$$), ('keep_subscription', 3, '3'), ('pause_subscription', 3, '3, 1, 1'),
   ('refund', 3, $$'charge', 3, 0, 1, 'late', 'c'$$), ('resume_order', 3, '7'), ('resume_subscription', 1, '1'),
   ('return_units', 3, $$1, 'A', 1, 'broken', 'c'$$), ('set_price', 3, '3, 3, 50'), ('set_terms', 3, $$3, 3, 'small', 1, 50$$),
   ('void_transfer', 3, $$'charge', 3, 0, 'never', 'c'$$), ('write_off', 4, $$4, 0, 'gone', 'c'$$);
@@ -36,14 +36,14 @@ SELECT t.would(state, format('(%s) IS NOT NULL', replace(call, '@', coalesce(quo
   ('LL002', $$place_order(1, 'k', t.lines('A1'), @)$$, NULL, NULL), ('LL002', $$place_order(1, 'k', t.lines('A1'), @)$$, '-7 days', NULL),
   ('LL002', $$place_order(1, 'k', t.lines('A1'), @)$$, '7 days', NULL), ('true', $$place_order(1, 'k', t.lines('A1'), @)$$, '12 hours', NULL),
   ('LL002', $$deposit(1, 'USD', 5, 'k', @)$$, NULL, '1970-01-01Z'), ('LL002', $$deposit(1, 'USD', 5, 'k', @)$$, NULL, 'infinity'),
-  ('LL002', $$deposit(1, 'USD', 5, 'k', @)$$, '1 s', NULL), ('true', $$deposit(1, 'USD', 5, 'k', @)$$, '-1 hour', NULL),
+  ('LL002', $$deposit(1, 'USD', 5, 'k', @)$$, '1 minute', NULL), ('true', $$deposit(1, 'USD', 5, 'k', @)$$, '-1 hour', NULL),
   ('LL002', $$receive_stock('A', '1', 5, @)$$, NULL, '1970-01-01Z'), ('LL002', $$receive_stock('A', '1', 5, @)$$, NULL, 'infinity'),
-  ('LL002', $$receive_stock('A', '1', 5, @)$$, '1 s', NULL), ('true', $$receive_stock('A', '1', 5, @)$$, '-1 hour', NULL),
+  ('LL002', $$receive_stock('A', '1', 5, @)$$, '1 minute', NULL), ('true', $$receive_stock('A', '1', 5, @)$$, '-1 hour', NULL),
   ('LL002', 'cancel_subscription(3, 3, p_at => @)', NULL, 'infinity'), ('LL002', 'cancel_subscription(3, 3, p_at => @)', NULL, '-infinity'),
   ('LL002', 'cancel_subscription(3, 3, p_at => @)', '11 years', NULL), ('true', 'cancel_subscription(3, 3, p_at => @)', '9 years', NULL),
   ('LL002', 'cancel_subscription(3, 3, p_at => @)', '-7 days', NULL), ('true', 'cancel_subscription(3, 3, p_at => @)', '-1 hour', NULL),
   ('LL002', $$resume_subscription(1, 1, 'bill_all', @)$$, NULL, 'infinity'), ('LL002', $$resume_subscription(1, 1, 'bill_all', @)$$, NULL, '-infinity'),
-  ('LL002', $$resume_subscription(1, 1, 'bill_all', @)$$, '1 year', NULL), ('true', $$resume_subscription(1, 1, 'bill_all', @)$$, '7 days', NULL),
+  ('LL002', $$resume_subscription(1, 1, 'bill_all', @)$$, '1 year', NULL), ('true', $$resume_subscription(4, 4, 'bill_all', @)$$, '7 days', NULL),
   ('LL002', $$resume_subscription(1, 1, 'bill_all', @)$$, '33 days', NULL), ('LL002', $$resume_subscription(1, 1, 'forgive', @)$$, '1 hour', NULL),
   ('LL002', $$resume_subscription(1, 1, 'never', @)$$, '0', NULL)) AS v (state, call, way, word);
 ROLLBACK;
@@ -55,8 +55,8 @@ SELECT t.would(state, format('(%s, %s)) IS NOT NULL', call, at), format('%s, %s)
   FROM unnest(ARRAY[$$refund(3, 'charge', 3, 0, 1, 'late', 'c'$$, $$void_transfer(3, 'charge', 3, 0, 'never', 'c'$$,
                     $$withdraw(3, 'USD', 1, 'asked for', 'c'$$, $$return_units(3, 1, 'A', 1, 'broken', 'c'$$, $$adjust_stock('A', -1, 'lost', 'c'$$,
                     $$write_off(4, 4, 0, 'gone', 'c'$$, $$change_now(3, 3, 'small', 1, 50, 'c'$$]) AS call,
-       (VALUES ('LL002', $$'1970-01-01Z'$$), ('LL002', $$now() + interval '1 s'$$), ('LL002', $$'infinity'$$), ('LL002', 'NULL'), ('true', 'now()'))
+       (VALUES ('LL002', $$'1970-01-01Z'$$), ('LL002', $$now() + interval '1 minute'$$), ('LL002', $$'infinity'$$), ('LL002', 'NULL'), ('true', 'now()'))
        AS times (state, at);
 ROLLBACK;
 
-SELECT t.done(105);
+SELECT t.done(108);

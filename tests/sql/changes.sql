@@ -81,7 +81,7 @@ SELECT t.says('42', $$change_now(1, 1, 'duo', 2, 80, 'up')$$);
 SELECT t.says('-105', $$change_now(1, 1, 'solo', 1, 10, 'down')$$);
 SELECT is(balance_minor, 263::bigint, 'each once') FROM users WHERE user_id = 1;
 SELECT is(amount_minor || ' ' || plan, '10 solo', 'the next period has the last terms') FROM terms_of(1, 1);
-SELECT is(string_agg(debit || ' ' || amount_minor, ', ' ORDER BY source), 'wallet 42, subscription_revenue 105', 'an entry of ledger each')
+SELECT is(string_agg(debit || ' ' || amount_minor, ', ' ORDER BY source), 'wallet 42, subscription_revenue 105', 'an entry each')
   FROM ledger WHERE kind = 'proration';
 SELECT t.says('LL001', $$change_now(1, 1, 'duo', 2, 81, 'up')$$);
 SELECT t.sound();

@@ -48,7 +48,7 @@ SELECT pg_temp.then(before, format($$cancel_subscription(1, 1, p_at => %L)::date
   ('', '2024-02-01Z', '2024-03-01', 'active 1 02-01 03-01', ''),
   ('', '2023-12-20Z', '2024-02-01', 'active 1 02-01 02-01', ''),
   (pg_temp.ends('2024-02-01Z'), '2024-06-15Z', '2024-02-01', 'active 1 02-01 02-01', ''),
-  (pg_temp.ends('2024-06-01Z'), '2024-01-15Z', '2024-06-01', 'active 1 02-01 06-01', ''),
+  (pg_temp.ends('2024-06-01Z'), '2024-01-15Z', '2024-02-01', 'active 1 02-01 02-01', ''),
   (pg_temp.is_now('cancelled', '2024-02-01Z'), '2024-06-15Z', '2024-02-01', 'cancelled 1 02-01 02-01', ''),
   (pg_temp.behind('past_due'), '2024-02-20Z', '2024-03-01', 'past_due 1 03-10 03-01', 'declined 100'),
   (pg_temp.is_now('parked', NULL), '2024-02-20Z', '2024-03-01', 'parked 1 02-01 03-01', '')) AS v (before, at, answer, stands, open);

@@ -15,6 +15,7 @@ SELECT make_months('2023-12-01Z', '2024-03-01Z'), make_months(now() - interval '
 SET ledgerlock.repair = on;
 SELECT format('DROP TABLE %I', to_char(month, '"charges_"YYYY_MM')) FROM months WHERE month > now() \gexec
 DELETE FROM months WHERE month > now();
+TRUNCATE events;
 RESET ledgerlock.repair;
 
 -- The name of a case: what follows is of it, up to the next name. Numbers of rows begin with 1 in each case.

@@ -29,8 +29,8 @@ BEGIN; SELECT t.test('terms_set_again_are_the_same_and_the_last_ones_count');
 SELECT t.says('true', $$set_terms(1, 1, 3, 'duo', 2, 80) = set_terms(1, 1, 3, 'duo', 2, 80)$$);
 SELECT is(count(*), 1::bigint, 'set once') FROM subscription_terms;
 SELECT t.says('true', $$set_terms(1, 1, 3, 'duo', 2, 90) IS NOT NULL AND set_terms(1, 1, 2, 'trio', 3, 10) IS NOT NULL$$);
-SELECT is(concat_ws(' ', terms_from_no, (SELECT amount_minor FROM terms_of(1, 2)), (SELECT amount_minor FROM terms_of(1, 3))), '2 30 180',
-          'terms of a later period still come') FROM subscriptions;
+SELECT is(concat_ws(' ', terms_from_no, (SELECT amount_minor FROM terms_of(1, 2)), (SELECT amount_minor FROM terms_of(1, 3))), '2 30 30',
+          'the last decision counts for every later period') FROM subscriptions;
 SELECT t.says('true', $$set_terms(1, 1, 3, 'duo', 2, 80) IS NOT NULL$$, 'not again: others came between');
 SELECT is(count(*) || ' ' || (SELECT amount_minor FROM terms_of(1, 3)), '4 160', 'each is journaled') FROM subscription_journal WHERE event = 'terms';
 ROLLBACK;
@@ -39,7 +39,7 @@ BEGIN; SELECT t.test('price_keeps_plan_and_quantity_of_its_period');
 :sub
 SELECT t.says('true', $$set_terms(1, 1, 3, 'duo', 2, 80) IS NOT NULL$$);
 SELECT t.says('true', 'set_price(1, 1, 4, 70) IS NOT NULL AND set_price(1, 1, 2, 50) IS NOT NULL');
-SELECT is(string_agg(amount_minor || ' ' || plan, ', ' ORDER BY no), '50 plan 1, 160 duo, 140 duo', 'each with its price')
+SELECT is(string_agg(amount_minor || ' ' || plan, ', ' ORDER BY no), '50 plan 1, 100 duo, 100 duo', 'the plan of each, and the last price')
   FROM generate_series(2, 4) AS no, terms_of(1, no);
 ROLLBACK;
 

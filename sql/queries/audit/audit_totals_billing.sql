@@ -9,7 +9,7 @@
 -- OFFSET 0: without it the planner copies the inner expressions into every use. Both tables are read in the order of
 -- subscription_id by their keys, so nothing is sorted or hashed. Locks: none.
 WITH until AS (
-  SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, anchor_at, unit, every,
+  SELECT subscription_id, currency, amount_minor, trial_periods, terms_from_no, next_period_no, anchor_at, unit, every,
          state IN ('past_due', 'unpaid', 'parked') AND retries > 0 AS is_behind,
          least((SELECT $1::text::timestamptz), cancel_at - interval '1 microsecond') AS at
     FROM subscriptions ORDER BY subscription_id OFFSET 0
@@ -23,7 +23,7 @@ WITH until AS (
                   / (every * CASE unit WHEN 'month' THEN 1 ELSE 12 END)) END::int8 AS last_no
     FROM until ORDER BY subscription_id OFFSET 0
 ), due AS (
-  SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, is_behind,
+  SELECT subscription_id, currency, amount_minor, trial_periods, terms_from_no, next_period_no, is_behind,
          CASE WHEN at < anchor_at THEN 0
               WHEN period_start(anchor_at, unit, every, last_no) <= at THEN last_no + 1
               ELSE last_no END AS periods
@@ -49,16 +49,16 @@ WITH until AS (
 ), counted AS ( -- without those charged twice
   SELECT *, before + coalesce(least(n, last_no - before + 1), 0) AS done FROM begun OFFSET 0
 ), total AS (
-  SELECT subscription_id, currency, amount_minor, terms_from_no, next_period_no, periods, charges, minor, huge_minor, waived, written_off,
+  SELECT subscription_id, currency, amount_minor, trial_periods, terms_from_no, next_period_no, periods, charges, minor, huge_minor, waived, written_off,
          greatest(skipped - greatest(done - periods, 0), 0) AS skipped,
          greatest(periods - done, 0) AS open, is_behind
     FROM counted OFFSET 0
 ), by_currency AS (
   SELECT currency,
          coalesce(sum(minor), 0) + coalesce(sum(huge_minor), 0) AS charged_minor,
-         coalesce(sum(CASE WHEN terms_from_no IS NULL THEN open::numeric * amount_minor
+         coalesce(sum(CASE WHEN terms_from_no IS NULL AND next_period_no >= trial_periods THEN open::numeric * amount_minor
                            ELSE cost_of_periods(subscription_id, next_period_no, next_period_no + open - 1,
-                                                           terms_from_no, amount_minor) END) FILTER (WHERE is_behind), 0) AS declined_minor,
+                                                trial_periods, terms_from_no, amount_minor) END) FILTER (WHERE is_behind), 0) AS declined_minor,
          sum(periods) AS periods_due,
          coalesce(sum(charges), 0) AS charged, coalesce(sum(waived), 0) AS waived, coalesce(sum(skipped), 0) AS skipped,
          coalesce(sum(written_off), 0) AS written_off,

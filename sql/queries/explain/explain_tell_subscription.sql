@@ -22,7 +22,8 @@ WITH s AS (
          CASE j.event
            WHEN 'made' THEN format('user %s, plan %s, every %s %s from %s', j.user_id, j.plan, j.every, j.unit,
                                    to_char(j.anchor_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-           WHEN 'terms' THEN format('plan %s, quantity %s, from period %s on', j.plan, j.quantity, j.from_period)
+                            || CASE WHEN j.trial_periods > 0 THEN format(', %s periods free', j.trial_periods) ELSE '' END
+           WHEN 'terms' THEN concat_ws(', ', 'plan ' || j.plan, 'quantity ' || j.quantity, format('from period %s on', j.from_period))
            WHEN 'cancel_set' THEN coalesce('ends ' || to_char(j.cancel_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'has no end')
            WHEN 'declined' THEN format('%s, try %s', c.period, j.try_no)
            WHEN 'captured' THEN format('%s, try %s', c.period, j.try_no)

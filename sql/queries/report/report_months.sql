@@ -19,14 +19,14 @@ WITH clock AS (
     FROM ledger
    GROUP BY currency, date_trunc('month', moved_at, 'UTC')
 ), behind AS (
-  SELECT subscription_id, currency, amount_minor, terms_from_no, anchor_at, unit, every, next_period_no,
+  SELECT subscription_id, currency, amount_minor, trial_periods, terms_from_no, anchor_at, unit, every, next_period_no,
          least((SELECT now FROM clock), cancel_at - interval '1 microsecond') AS until,
          period_start(anchor_at, unit, every, next_period_no) AS open_at
     FROM subscriptions WHERE state IN ('past_due', 'unpaid', 'parked') AND retries > 0
 ), owed AS (
   SELECT currency, date_trunc('month', starts, 'UTC') AS month,
-         sum(CASE WHEN terms_from_no IS NULL THEN amount_minor
-                  ELSE cost_of_periods(subscription_id, no, no, terms_from_no, amount_minor) END) AS owed
+         sum(CASE WHEN terms_from_no IS NULL AND no >= trial_periods THEN amount_minor
+                  ELSE cost_of_periods(subscription_id, no, no, trial_periods, terms_from_no, amount_minor) END) AS owed
     FROM behind, -- more periods than can have begun; those that have not are left out
          generate_series(next_period_no, next_period_no + ceil(extract(epoch FROM until - open_at) / 86400
            / (every * CASE unit WHEN 'day' THEN 1 WHEN 'week' THEN 7 WHEN 'month' THEN 28 ELSE 365 END))::bigint) AS no,
