@@ -5,13 +5,7 @@ DELETE FROM subscription_journal;
 DELETE FROM order_journal;
 DELETE FROM stock_journal;
 DELETE FROM contracts;
-DELETE FROM deposits;
-DELETE FROM deliveries;
 INSERT INTO contracts (user_id, plan, anchor_at, subscription_id) SELECT user_id, plan, anchor_at, subscription_id FROM subscriptions;
-INSERT INTO deposits (user_id, idempotency_key, deposit_id, amount_minor, at) SELECT source, leg, leg, amount_minor, source_at
-       FROM ledger WHERE kind = 'deposit' AND leg <> 0;
-INSERT INTO deliveries (sku_id, idempotency_key, delivery_id, qty, at) OVERRIDING SYSTEM VALUE
-       SELECT sku_id, source, source, abs(qty), source_at FROM stock_ledger WHERE kind = 'receive';
 INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, user_id, try_no, amount_minor, token, worker,
        at) SELECT c.subscription_id, CASE WHEN n = tries AND c.state <> 'written_off' THEN c.state ELSE 'declined' END, 'past_due',
        period_no + (c.state = 'captured' AND n = tries)::int, n, charged_at, c.user_id, n, c.amount_minor, c.fence, worker, charged_at

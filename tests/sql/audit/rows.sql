@@ -28,9 +28,6 @@ INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, pl
        amount_minor, at)
 VALUES (1, 'up', 2, 1, 'max', 1, 1302, 1000, 1302, 20, 30, 201, '2024-04-09 12:00Z'),
        (1, 'down', 2, 1, 'pro', 1, 1000, 1302, 1000, 20, 30, -201, '2024-04-09 18:00Z');
-INSERT INTO ledger (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at)
-VALUES ('proration', 1, 0, 1, 'wallet', 'subscription_revenue', 201, 'USD', '2024-04-09 12:00Z', '2024-04-09 12:00Z'),
-       ('proration', 2, 0, 1, 'subscription_revenue', 'wallet', 201, 'USD', '2024-04-09 18:00Z', '2024-04-09 18:00Z');
 INSERT INTO charges SELECT s.subscription_id, no, s.user_id, period_start(anchor_at, unit, every, no), period_start(anchor_at, unit, every, no + 1),
        s.amount_minor, c.state, greatest(s.retries * (c.state = 'declined')::int, 1), 1099511627777, 'pool-0', period_start(anchor_at, unit, every,
        no) + interval '1 second' FROM (VALUES (1, 0, 2, 'captured'), (2, 0, 1, 'captured'), (3, 0, 0, 'captured'), (3, 1, 1, 'declined'), (4, 0, 1,
@@ -60,22 +57,12 @@ VALUES (1, 1, 2, 250),
        (6, 1, 1, 250),
        (7, 4, 1, 0),
        (8, 1, 1, 250);
-INSERT INTO stock_ledger (sku_id, kind, source, qty, fence, moved_at, source_at)
-VALUES (1, 'receive', 1, 5, 0, '2024-03-01', '2024-03-01'),
-       (1, 'sale', 1, -2, 1099511627781, '2024-04-01', '2024-04-01'),
-       (2, 'sale', 1, -1, 1099511627781, '2024-04-01', '2024-04-01'),
-       (3, 'sale', 5, -4, 1099511627784, '2024-04-05', '2024-04-05'),
-       (4, 'sale', 7, -1, 1099511627785, '2024-04-07', '2024-04-07');
-INSERT INTO ledger (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at)
-VALUES ('deposit', 1, 1, 1, 'cash', 'wallet', 9000, 'USD', '2024-01-01', '2024-01-01'),
-       ('deposit', 1, 2, 1, 'cash', 'wallet', 1000, 'USD', '2024-02-01', '2024-02-01'),
-       ('deposit', 2, 3, 2, 'cash', 'wallet', 1500, 'USD', '2024-01-01', '2024-01-01'),
-       ('deposit', 3, 4, 3, 'cash', 'wallet', 10000, 'EUR', '2024-01-01', '2024-01-01'),
-       ('payment', 1, 0, 1, 'wallet', 'order_revenue', 900, 'USD', '2024-04-01', '2024-04-01'),
-       ('payment', 5, 0, 3, 'wallet', 'order_revenue', 390, 'EUR', '2024-04-05', '2024-04-05');
-INSERT INTO ledger (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at)
-       SELECT 'charge', subscription_id, period_no, s.user_id, 'wallet', 'subscription_revenue', c.amount_minor, currency, charged_at,
-       period_start FROM charges AS c JOIN subscriptions AS s USING (subscription_id) WHERE c.state = 'captured';
+INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '1', 5, '2024-03-01');
+INSERT INTO deposits (user_id, idempotency_key, deposit_id, amount_minor, at)
+VALUES (1, '1', 1, 9000, '2024-01-01'),
+       (1, '2', 2, 1000, '2024-02-01'),
+       (2, '3', 3, 1500, '2024-01-01'),
+       (3, '4', 4, 10000, '2024-01-01');
 INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, counters)
 VALUES ('pool', 0, 'billing', 'host', 10, now(), now(), '{"granted": 7, "busy": 2, "charged": 5, "batches": 3}'),
        ('pool', 1, 'orders', 'host', 11, now(), now() - interval '1 minute', '{"granted": 4, "restarts": 1, "fulfilled": 3}');
