@@ -29,10 +29,10 @@ CASE(very_many_violations_need_little_memory, .when = is_plain)
                    " SELECT g, 1, 'USD' FROM generate_series(1, %d) AS g",
                    WRONG);
     fixture_exec(f.url, sql);
-    says(&f, 1, "balance_is_sum_of_ledger           BROKEN 400,000\n", "audit");
+    says(&f, 1, "balance_is_sum_of_ledger              BROKEN 400,000\n", "audit");
     assert_int_equal(getrusage(RUSAGE_CHILDREN, &used), 0);
     if (used.ru_maxrss >= MOST_KIB)
         fail_msg("the audit, or what ran before it, needed %ld KiB", used.ru_maxrss);
-    shows("      user 3: balance 1, transfers 0\n");
+    shows("      user 3: balance 1, ledger 0\n");
     assert_null(strstr(said.out, "user 4:"));
 }

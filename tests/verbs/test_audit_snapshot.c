@@ -72,11 +72,8 @@ static void end(pid_t pid)
  * audit_totals_money tell, one after the other, how often. */
 static const char add[] =
     "BEGIN; UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1;"
-    "UPDATE ledger SET amount_minor = amount_minor + 1 WHERE (kind, source, leg) ="
-    " ('deposit', 1, 1);"
     "UPDATE deposits SET amount_minor = amount_minor + 1 WHERE deposit_id = 1;"
     "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1;"
-    "UPDATE stock_ledger SET qty = qty + 1 WHERE kind = 'receive';"
     "UPDATE deliveries SET qty = qty + 1; COMMIT";
 
 /* How often, as the audit says it. */
@@ -228,7 +225,7 @@ CASE(empty_database_holds, .alone = true)
     struct fixture empty;
 
     fixture_open_migrated(&empty);
-    says(&empty, 0, "audit: 68 of 68 invariants hold", "audit");
+    says(&empty, 0, "audit: 52 of 52 invariants hold", "audit");
     fixture_close(&empty);
 }
 

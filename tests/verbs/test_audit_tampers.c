@@ -15,19 +15,18 @@ static PGconn *strict_conn, *loose_conn;
 
 /* ---- the world ---- */
 
-/* No seed makes these: a deposit and a delivery by hand, an order of an unknown SKU,
- * one that is pending, a SKU that nobody orders, an account that is closed, a job that
+/* No seed makes these: a deposit and a delivery by hand, a user with a deposit alone, a
+ * withdrawal, terms that change in a paid period, an order of an unknown SKU, one that
+ * is pending, a SKU that nobody orders, an account that is closed, a job that
  * was paused, a key of a subscription, an incident. */
 static const char by_hand[] =
     "SET search_path = ledgerlock;"
-    "INSERT INTO ledger (kind, source, leg, user_id, debit, credit, amount_minor, currency, moved_at, source_at)"
-    " SELECT 'deposit', 1, 77, 1, 'cash', 'wallet', 500, currency, '2024-04-10Z', '2024-04-10Z' FROM users WHERE user_id = 1;"
-    "INSERT INTO deposits (user_id, idempotency_key, deposit_id, amount_minor, at) VALUES (1, 'by hand', 77, 500, '2024-04-10Z');"
+    "INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, 'by hand', 500, '2024-04-10Z');"
     "UPDATE users SET balance_minor = balance_minor + 500 WHERE user_id = 1;"
-    "INSERT INTO stock_ledger (sku_id, kind, source, qty, fence, moved_at, source_at)"
-    " SELECT sku_id, 'receive', 1, 10, fence, '2024-04-10Z', '2024-04-10Z' FROM stock WHERE sku_id = 1;"
     "INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '1', 10, '2024-04-10Z');"
     "UPDATE stock SET on_hand = on_hand + 10 WHERE sku_id = 1;"
+    "SELECT deposit(create_user(name, 'USD'), 'USD', 900, 'k', '2024-04-10 12:00Z') FROM (VALUES ('saver'), ('payer')) AS u (name);"
+    "SELECT withdraw(user_id, 'USD', 300, 'asked for', 'w', '2024-04-10 12:00Z') FROM users WHERE external_ref = 'payer';"
     "SELECT place_order(1, 'unknown', '[{\"sku\": \"NOPE\", \"qty\": 1}]'),"
     "       place_order(1, 'later', '[{\"sku\": \"SKU-00001\", \"qty\": 1}]');"
     "INSERT INTO stock (sku, initial_qty, on_hand, unit_price_minor, currency) VALUES ('LONE', 1, 1, 1, 'USD');"
@@ -38,6 +37,9 @@ static const char by_hand[] =
     " USING (order_id) JOIN stock USING (sku_id) WHERE state = 'fulfilled' ORDER BY order_id, sku_id LIMIT 1) AS o;"
     "SELECT write_off(user_id, subscription_id, next_period_no, 'gone', 'w', '2024-04-10 12:00Z') FROM (SELECT * FROM subscriptions"
     " WHERE state = 'past_due' ORDER BY subscription_id LIMIT 1) AS s;"
+    "SELECT change_now(user_id, subscription_id, plan, 2, amount_minor, 'c', '2024-04-10 12:00Z') FROM (SELECT * FROM subscriptions JOIN charges"
+    " USING (subscription_id, user_id, amount_minor) WHERE subscriptions.state = 'active' AND charges.state = 'captured' AND amount_minor > 1 AND period_no = next_period_no - 1"
+    " AND '2024-04-10 12:00Z' BETWEEN period_start AND period_end - interval '5 days' ORDER BY subscription_id LIMIT 1) AS s;"
     "SELECT close_account(create_user('gone', 'USD')), pause_job('orders', 'r'), resume_job('orders');"
     "INSERT INTO signups SELECT user_id, 'by hand', subscription_id, 0 FROM subscriptions WHERE subscription_id = 1;"
     "INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('lock:user:1', 7, 'w', 'lost', 'apply')";

@@ -30,7 +30,7 @@ static void audit(void)
 }
 
 /* Guarantee: Withdrawals and write-offs while a pool charges the same users leave every
- * wallet what its transfers say, and nobody is charged for a period that was given up.
+ * wallet what its entries say, and nobody is charged for a period that was given up.
  */
 CASE(withdrawals_and_write_offs_meet_charges)
 {

@@ -12,7 +12,7 @@ WORLD(.batch = 10);
 #define TRIGGER                                                                         \
     "CREATE FUNCTION drop_it() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL;" \
     " END'; CREATE TRIGGER more "
-#define A_PARTITION "transfers_2024_01"
+#define A_PARTITION "charges_2024_01"
 
 /* clang-format off */
 static const struct {
@@ -46,22 +46,24 @@ static const struct {
      "REFERENCES users(user_id) NOT VALID"},
     {"unlogged",         "ALTER TABLE lock_token SET UNLOGGED",
      "table lock_token: it is now: UNLOGGED"},
-    {"hidden_rows",      "ALTER TABLE ledger ENABLE ROW LEVEL SECURITY",
-     "table transfers: it is now: permanent, rows are hidden by policies"},
+    {"hidden_rows",      "ALTER TABLE deposits ENABLE ROW LEVEL SECURITY",
+     "table deposits: it is now: permanent, rows are hidden by policies"},
     {"default",          "ALTER TABLE batches ALTER recorded_at SET DEFAULT '2024-01-01Z'",
      "DEFAULT '2024-01-01"},
     {"no_default",       "ALTER TABLE orders ALTER fence DROP DEFAULT",
      "column orders.fence: it is now: bigint NOT NULL"},
     {"no_identity",      "ALTER TABLE batches ALTER batch_id DROP IDENTITY",
      "column batches.batch_id: it is now: bigint NOT NULL"},
+    {"view_of_less",     "CREATE OR REPLACE VIEW open_ledger AS SELECT * FROM ledger WHERE amount_minor < 5",
+     "view open_ledger: it is now"},
     {"function_body",    "CREATE OR REPLACE FUNCTION resume_order(p_user_id bigint, p_order_id bigint) RETURNS boolean LANGUAGE sql AS 'SELECT true'",
      "function resume_order(p_user_id bigint, p_order_id bigint): it is now"},
     {"right_less",       "REVOKE EXECUTE ON FUNCTION first_open FROM ledgerlock_reader",
      "grant ON FUNCTION first_open() TO ledgerlock_reader: it is missing"},
     {"right_more",       "GRANT DELETE ON charges TO ledgerlock_worker",
      "grant ON charges TO ledgerlock_worker: it is now: DELETE, SELECT"},
-    {"trigger_more",     TRIGGER "BEFORE INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION drop_it()",
-     "trigger ledger.more: CREATE TRIGGER"},
+    {"trigger_more",     TRIGGER "BEFORE INSERT ON deposits FOR EACH ROW EXECUTE FUNCTION drop_it()",
+     "trigger deposits.more: CREATE TRIGGER"},
     {"trigger_more_on_a_partition", TRIGGER "BEFORE INSERT ON " A_PARTITION " FOR EACH ROW EXECUTE FUNCTION drop_it()",
      "trigger more was added"},
     {"rule_more",        "CREATE RULE more AS ON DELETE TO workers DO INSTEAD NOTHING",
@@ -103,7 +105,7 @@ CASE(additions_are_left_alone)
     world_do("CREATE INDEX mine ON charges (charged_at); ALTER TABLE charges ADD CHECK "
              "(amount_minor < 1000000000); ALTER TABLE users ADD COLUMN mine text; "
              "CREATE VIEW report AS SELECT * FROM users;" TRIGGER
-             "AFTER INSERT ON ledger FOR EACH ROW EXECUTE FUNCTION drop_it()");
+             "AFTER INSERT ON deposits FOR EACH ROW EXECUTE FUNCTION drop_it()");
     runs(&world.f, 0, "audit");
     runs(&world.f, 0, "run --once");
 }

@@ -108,7 +108,7 @@ CASE(life_has_what_support_did)
     waits_for("subscription 301", "nothing", "it is cancelled");
 }
 
-CASE(order_is_explained_with_lines_movements_payment_and_return)
+CASE(order_is_explained_with_lines_sales_payment_and_return)
 {
     int64_t fulfilled, rejected, cancelled;
 

@@ -59,7 +59,8 @@ CASE(import_with_deposit_fills_new_wallets_once)
     holds(&f, 2, "SELECT count(*) FROM users WHERE balance_minor = 1234");
     holds(
         &f, 2,
-        "SELECT count(*) FROM ledger WHERE kind = 'deposit' AND leg = 0 AND source = user_id AND amount_minor = 1234 AND currency = 'USD' AND moved_at = '2024-05-06T07:08:09Z'");
+        "SELECT count(*) FROM ledger WHERE kind = 'deposit' AND source = user_id AND amount_minor = 1234 AND currency = 'USD' AND moved_at = '2024-05-06T07:08:09Z'");
+    holds(&f, 2, "SELECT count(*) FROM deposits WHERE idempotency_key = ''");
     holds(&f, 2, "SELECT count(*) FROM ledger");
 }
 

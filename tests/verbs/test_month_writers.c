@@ -18,7 +18,8 @@ static void open_world(void)
                  "SET search_path = ledgerlock;"
                  "ALTER TABLE orders ALTER order_id RESTART WITH 1000;"
                  "ALTER TABLE subscriptions ALTER subscription_id RESTART WITH"
-                 " 1000; ALTER TABLE deposits ALTER deposit_id RESTART WITH 1000");
+                 " 1000; ALTER TABLE deposits ALTER deposit_id RESTART WITH 1000;"
+                 "ALTER TABLE deliveries ALTER delivery_id RESTART WITH 1000");
 }
 
 static void close_world(void)
@@ -40,16 +41,14 @@ static const struct {
 
 /* clang-format on */
 
-/* Guarantee: A month is not closed over an order or a subscription that somebody is in
- * the middle of making. */
-CASE_ROWS(month_is_not_closed_over_an_uncommitted, in_flight)
+/* A client has written and does not commit, and close-month waits for it. */
+static PGconn *keep_waiting(struct fixture_child *closing, const char *sql)
 {
     PGconn *client = session_open(f.url);
-    struct fixture_child closing;
 
     session_do(client, "BEGIN");
-    session_do(client, row->sql);
-    fixture_spawn(&f, &closing, "close-month", "2023-04", NULL);
+    session_do(client, sql);
+    fixture_spawn(&f, closing, "close-month", "2023-04", NULL);
     FIXTURE_AWAIT(fixture_query_int8(
                       f.url, "SELECT (SELECT count(*) FROM ledgerlock.seals) + count(*)"
                              " FROM pg_locks WHERE NOT granted AND mode = 'ShareLock'"
@@ -57,10 +56,113 @@ CASE_ROWS(month_is_not_closed_over_an_uncommitted, in_flight)
                   "nothing waits for the client");
     promise_int_equal(
         fixture_query_int8(f.url, "SELECT count(*) FROM ledgerlock.seals"), 0);
+    return client;
+}
+
+/* Guarantee: A month is not closed over an order or a subscription that somebody is in
+ * the middle of making. */
+CASE_ROWS(month_is_not_closed_over_an_uncommitted, in_flight)
+{
+    struct fixture_child closing;
+    PGconn *client = keep_waiting(&closing, row->sql);
+
     session_do(client, "COMMIT");
     PQfinish(client);
     pool_assert_ends(&closing, 6);
     pool_log_wait(&closing, row->says);
+}
+
+/* clang-format off */
+static const struct {
+    const char *name, *sql;
+} booked[] = {
+    {"deposit", "SELECT deposit(3, 'EUR', 5, 'late', '2023-04-20')"},
+    {"refund", "SELECT refund(3, 'charge', 5, 0, 5, 'late', 'late', '2023-04-20')"},
+    {"withdrawal", "SELECT withdraw(3, 'EUR', 5, 'late', 'late', '2023-04-20')"},
+    {"proration", "SELECT change_now(3, 5, 'year', 2, 2600, 'late', '2023-04-20')"},
+    {"delivery", "SELECT receive_stock('A', 'late', 5, '2023-04-20')"},
+    {"adjustment", "SELECT adjust_stock('A', -1, 'late', 'late', '2023-04-20')"},
+    {"return", "SELECT return_units(1, 7, 'D', 1, 'late', 'late', '2023-04-20')"},
+};
+
+/* clang-format on */
+
+/* Guarantee: A month is closed only when whoever is in the middle of booking a deposit,
+ * a correction, new terms or units has committed, and with that row. */
+CASE_ROWS(month_is_closed_with_an_uncommitted, booked)
+{
+    struct fixture_child closing;
+    PGconn *client = keep_waiting(&closing, row->sql);
+
+    session_do(client, "COMMIT");
+    PQfinish(client);
+    assert_int_equal(fixture_wait(&closing, 60, &said), 0);
+    shows("closed 2023-04: 3 rows are proved and sealed");
+    runs(&f, 0, "audit --sealed --lag 36500d");
+}
+
+enum { WAIT_MS = 1000 }; /* half a second, and what the machine needs */
+
+/* Deposits again and again, beside the test. */
+static pid_t keep_depositing(void)
+{
+    pid_t pid = fixture_fork();
+    PGconn *conn;
+
+    if (pid != 0)
+        return pid;
+    conn = session_open(f.url);
+    for (int i = 0;; i++) {
+        char sql[80];
+
+        (void)snprintf(sql, sizeof sql, "SELECT deposit(1, 'USD', 1, 'often %d')", i);
+        session_do(conn, sql);
+    }
+}
+
+/* The longest time between two of its deposits, in ms. */
+#define LONGEST                                                                        \
+    "SELECT extract(epoch FROM max(took) * 1000)::bigint FROM (SELECT recorded_at -"   \
+    " lag(recorded_at) OVER (ORDER BY deposit_id) AS took FROM ledgerlock.deposits"    \
+    " WHERE idempotency_key LIKE 'often %') AS d"
+
+/* Guarantee: While close-month waits for those who write, no deposit waits for it
+ * longer than half a second, whichever tables are written. */
+CASE(close_that_waits_keeps_no_deposit_for_long)
+{
+    static const char *const tables[] = {"corrections", "prorations", "deliveries",
+                                         "adjustments", "returns"};
+    PGconn *writers[5];
+    struct fixture_child closing;
+    char sql[200];
+    pid_t depositor;
+    int64_t longest;
+
+    for (size_t i = 0; i < 5; i++) {
+        writers[i] = session_open(f.url);
+        (void)snprintf(sql, sizeof sql, "BEGIN; LOCK TABLE %s IN ROW EXCLUSIVE MODE",
+                       tables[i]);
+        session_do(writers[i], sql);
+    }
+    depositor = keep_depositing();
+    fixture_spawn(&f, &closing, "close-month", "2023-04", NULL);
+    for (size_t i = 0; i < 5; i++) {
+        (void)snprintf(sql, sizeof sql,
+                       "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode ="
+                       " 'ShareLock' AND relation = 'ledgerlock.%s'::regclass",
+                       tables[i]);
+        FIXTURE_AWAIT(fixture_query_int8(f.url, sql) > 0, "nobody waits for %s",
+                      tables[i]);
+        fixture_pause_ms(350);
+        session_do(writers[i], "COMMIT");
+        PQfinish(writers[i]);
+    }
+    assert_int_equal(fixture_wait(&closing, 60, &said), 0);
+    assert_int_equal(kill(depositor, SIGKILL), 0);
+    assert_int_equal(waitpid(depositor, NULL, 0), depositor);
+    longest = fixture_query_int8(f.url, LONGEST);
+    if (longest == 0 || longest >= WAIT_MS)
+        promise_broken("a deposit waited %" PRId64 " ms", longest);
 }
 
 /* ---- afterwards ---- */
@@ -74,21 +176,30 @@ CASE_ROWS(month_is_not_closed_over_an_uncommitted, in_flight)
     "SELECT place_order(1, '" key "', '[{\"sku\": \"A\", \"qty\": 1}]', at)"
 #define AT(at, sql) "WITH t AS (SELECT " at " AS at) " sql " FROM t"
 
+/* clang-format off */
 static const struct {
-    const char *name, *sql;
+    const char *name, *state, *sql;
 } late[] = {
-    {"order", AT("now()", ORDER("late"))},
-    {"subscription",
-     AT("now()", "SELECT subscribe(1, 'late', 5, 'USD', 'month', 1, at, 0, 'late')")},
+    {"order", "LL004", AT("now()", ORDER("late"))},
+    {"subscription", "LL004", AT("now()", "SELECT subscribe(1, 'late', 5, 'USD', 'month', 1, at, 0, 'late')")},
+    {"deposit", "23001", "SELECT deposit(1, 'USD', 5, 'late')"},
+    {"refund", "23001", "SELECT refund(1, 'charge', 1, 0, 5, 'late', 'late')"},
+    {"withdrawal", "23001", "SELECT withdraw(1, 'USD', 5, 'late', 'late')"},
+    {"proration", "23001", "SELECT change_now(1, 1, 'max', 1, 1302, 'late', '2024-04-09 20:00Z')"},
+    {"delivery", "23001", "SELECT receive_stock('A', 'late', 5)"},
+    {"adjustment", "23001", "SELECT adjust_stock('A', -1, 'late', 'late')"},
+    {"return", "23001", "SELECT return_units(1, 7, 'D', 1, 'late', 'late')"},
 };
 
-/* Guarantee: Nobody orders or subscribes in a closed month. */
+/* clang-format on */
+
+/* Guarantee: Nobody orders, subscribes, or books money or units in a closed month. */
 CASE_ROWS(closed_month_takes_no, late)
 {
     PGconn *client = session_open(f.url);
 
     session_do(client, SEAL);
-    session_refused("LL004", PQexec(client, row->sql));
+    session_refused(row->state, PQexec(client, row->sql));
     PQfinish(client);
 }
 
@@ -102,12 +213,40 @@ CASE(month_is_made_beside_a_reader_with_every_lock_it_can_take)
 
     fixture_url_as(&f, "ledgerlock_reader", url, sizeof url);
     reader = session_open(url);
-    session_do(reader, "BEGIN; LOCK TABLE months, transfers IN ACCESS SHARE MODE;"
+    session_do(reader, "BEGIN; LOCK TABLE months, charges IN ACCESS SHARE MODE;"
                        " SELECT pg_advisory_lock(hashtext('ledgerlock months'))");
     session_do(writer, "SELECT make_months('2010-01-01', '2010-01-01')");
-    session_do(writer, "SELECT deposit(1, 'USD', 5, 'old', '2010-02-05')");
     session_refused("42501",
                     PQexec(reader, "LOCK TABLE months IN SHARE ROW EXCLUSIVE MODE"));
     PQfinish(reader);
     PQfinish(writer);
+}
+
+/* Guarantee: A deposit, an order and a delivery need no month: none is made for them,
+ * and the first month that is closed seals what is before it. */
+CASE(what_needs_no_month_makes_none)
+{
+    static const char all[] =
+        "SELECT concat_ws(' ', count(*), min(month)) FROM ledgerlock.months";
+    char months[64], then[64];
+
+    fixture_query_text(f.url, all, months, sizeof months);
+    fixture_exec(f.url,
+                 "SET search_path = ledgerlock;"
+                 "SELECT deposit(3, 'EUR', 500, 'old', '2010-02-05'), receive_stock("
+                 "'C', 'old', 2, '2010-03-05'), place_order(3, 'old', '[{\"sku\":"
+                 " \"C\", \"qty\": 3}]', '2010-04-05')");
+    fixture_query_text(f.url, all, then, sizeof then);
+    promise_string_equal(then, months);
+    runs(&f, 0, "run --once -w 1 --jobs orders --now " AUDIT_NOW);
+    holds(&f, 1,
+          "SELECT count(*) FROM orders WHERE placed_at < '2011-01-01' AND state ="
+          " 'fulfilled'");
+    holds(&f, 0, "SELECT count(*) FROM months WHERE month < '2023-01-01'");
+    runs(&f, 0, "audit --lag 36500d --now " AUDIT_NOW);
+    says(&f, 0, "closed 2023-04: 6 rows are proved and sealed", "close-month 2023-04");
+    runs(&f, 0, "audit --sealed --lag 36500d --now " AUDIT_NOW);
+    (void)fixture_sqlstate(
+        f.url, "SELECT ledgerlock.deposit(3, 'EUR', 5, 'older', '2010-02-06')", then);
+    promise_string_equal(then, "23001");
 }

@@ -97,11 +97,11 @@ static const struct {
     const char *name, *sql, *says;
 } changes[] = {
     {"a_partition", "ALTER TABLE charges DETACH PARTITION charges_2024_05", "the partition is missing"},
-    {"a_check_off", "ALTER TABLE ledger ADD CONSTRAINT x CHECK (leg < 9) NOT VALID; ALTER TABLE transfers_2024_05 VALIDATE CONSTRAINT x", "constraint x is not that of its table"},
+    {"a_check_off", "ALTER TABLE charges ADD CONSTRAINT x CHECK (tries < 9) NOT VALID; ALTER TABLE charges_2024_05 VALIDATE CONSTRAINT x", "constraint x is not that of its table"},
     {"a_trigger",   "ALTER TABLE charges_2024_05 DISABLE TRIGGER charges_are_never_deleted", "trigger charges_are_never_deleted is not that of its table"},
-    {"a_truncate",  "DROP TRIGGER transfers_are_never_emptied ON transfers_2024_05", "trigger transfers_are_never_emptied is not that of its table"},
-    {"a_right",     "GRANT INSERT ON transfers_2024_05 TO ledgerlock_worker", "role ledgerlock_worker may INSERT"},
-    {"unlogged",    "ALTER TABLE transfers_2024_05 SET UNLOGGED", "it is UNLOGGED, or hides rows by policies"},
+    {"a_truncate",  "DROP TRIGGER charges_are_never_emptied ON charges_2024_05", "trigger charges_are_never_emptied is not that of its table"},
+    {"a_right",     "GRANT INSERT ON charges_2024_05 TO ledgerlock_worker", "role ledgerlock_worker may INSERT"},
+    {"unlogged",    "ALTER TABLE charges_2024_05 SET UNLOGGED", "it is UNLOGGED, or hides rows by policies"},
     {"one_more",    "CREATE TABLE mine PARTITION OF charges FOR VALUES FROM ('1999-01-01') TO ('1999-02-01')", "it is of no month"},
     {"a_false_seal", "ALTER TABLE charges_2024_05 ADD CONSTRAINT month_is_closed CHECK (false) NOT VALID", "it is sealed, and its month is not closed"},
 };

@@ -12,7 +12,7 @@ static void open_world(void)
 GROUP(.open = open_world, .close = one_close);
 
 /* The lines of the CSV, once more by SQL: so many, of this form, with no line whose
- * figures are not those of the transfers, or whose last wallets are not the balances;
+ * figures are not those of ledger, or whose last wallets are not the balances;
  * all that was given up; what is owed, by month. */
 static const char lines_sql[] =
     "WITH line AS (SELECT text, c[1] AS month, c[2] AS currency,"
@@ -39,9 +39,9 @@ static const char lines_sql[] =
     " string_agg(month || ' ' || currency || ' ' || minor[7], ', ' ORDER BY month) FILTER (WHERE minor[7] <> 0))"
     " FROM judged";
 
-/* Guarantee: The report of each month is the sum of its transfers, and its last line is
+/* Guarantee: The report of each month is the sum of its entries, and its last line is
  * what the wallets hold. */
-CASE(each_month_is_the_sum_of_its_transfers)
+CASE(each_month_is_the_sum_of_its_entries)
 {
     static char sql[FIXTURE_OUTPUT + sizeof lines_sql];
     char text[512];
@@ -84,13 +84,13 @@ CASE(debt_that_is_parked_is_owed)
     shows(debts);
 }
 
-CASE(wallet_that_no_transfer_filled_is_told)
+CASE(wallet_that_no_entry_filled_is_told)
 {
     fixture_exec(f.url,
                  "UPDATE ledgerlock.users SET balance_minor = 5701 WHERE user_id = 1");
     runs(&f, 1, "report --csv --now " AUDIT_NOW);
     fixture_assert_contains(said.err,
-                            "the wallets in USD differ from their transfers by 0.01");
+                            "the wallets in USD differ from the ledger by 0.01");
 }
 
 CASE(bad_words_are_usage_errors)

@@ -39,9 +39,12 @@ static int read_month(int argc, char **argv, struct month *m, struct err *e)
 static int drain(struct pg *pg, struct err *e)
 {
     static const struct sql_text *const locks[] = {
-        SQL_CLOSE_DRAIN_ORDERS, SQL_CLOSE_DRAIN_SUBSCRIPTIONS, SQL_CLOSE_DRAIN_ENTRIES};
+        SQL_CLOSE_DRAIN_ORDERS,      SQL_CLOSE_DRAIN_SUBSCRIPTIONS,
+        SQL_CLOSE_DRAIN_DEPOSITS,    SQL_CLOSE_DRAIN_CORRECTIONS,
+        SQL_CLOSE_DRAIN_PRORATIONS,  SQL_CLOSE_DRAIN_DELIVERIES,
+        SQL_CLOSE_DRAIN_ADJUSTMENTS, SQL_CLOSE_DRAIN_RETURNS};
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof locks / sizeof locks[0]; i++) {
         if (pg_begin(pg, e) != 0 ||
             pg_exec(pg, SQL_CLOSE_LIMIT_DRAIN, NULL, 0, NULL, e) != 0 ||
             pg_exec(pg, locks[i], NULL, 0, NULL, e) != 0 || pg_commit(pg, e) != 0) {
