@@ -55,11 +55,12 @@ static void put(int user)
 
 static void assert_done_once(int user)
 {
-    world_is(11,
-             "SELECT (SELECT 10 * count(*) FROM ledger WHERE user_id = %d AND kind ="
-             " 'charge') + (SELECT count(*) FROM orders WHERE user_id = %d AND state ="
-             " 'fulfilled')",
-             user, user);
+    world_is(
+        11,
+        "SELECT (SELECT 10 * count(*) FROM charges WHERE user_id = %d AND state ="
+        " 'captured') + (SELECT count(*) FROM orders WHERE user_id = %d AND state ="
+        " 'fulfilled')",
+        user, user);
 }
 
 static int run(void)

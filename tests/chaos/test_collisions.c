@@ -40,8 +40,7 @@ static void assert_collided(const char *words)
 CASE(collision_lock_timeout_is_redone)
 {
     fault_start_midway();
-    session_do(rival,
-               "BEGIN; LOCK TABLE ledgerlock.ledger IN ACCESS EXCLUSIVE MODE");
+    session_do(rival, "BEGIN; LOCK TABLE ledgerlock.batches IN SHARE MODE");
     gate_feed();
     world_wait_blocked();
     fixture_pause_ms(FAULT_LEASE_MS);

@@ -1,4 +1,4 @@
--- The final rows, as whole numbers, in one snapshot; nothing is decided here but sums, and which rows are pairs.
+-- The final rows, as whole numbers, in one snapshot; nothing is decided here but the sums of orders. No view is read.
 -- psql reads this: each line \echo names a table and its columns. :'now' is the instant, :first what is done before.
 SET search_path = ledgerlock;
 BEGIN ISOLATION LEVEL REPEATABLE READ;
@@ -8,56 +8,43 @@ SET ledgerlock.repair = on; -- also what the triggers refuse
 \endif
 \echo = now us
 SELECT (extract(epoch FROM :'now'::timestamptz) * 1000000)::bigint;
-\echo = subs id anchor unit every cancel state amount
+\echo = subs id anchor unit every cancel state amount user
 SELECT subscription_id, (extract(epoch FROM anchor_at) * 1000000)::bigint, ascii(unit), every,
   coalesce((extract(epoch FROM cancel_at) * 1000000)::bigint, 0),
-  CASE WHEN state IN ('active', 'past_due', 'unpaid', 'cancelled') THEN 0 ELSE 3 END, amount_minor FROM subscriptions;
-\echo = charges sub period amount captured fence
-SELECT subscription_id, period_no, amount_minor, (state = 'captured')::int, fence FROM charges ORDER BY 1, 2, 4;
+  CASE WHEN state IN ('active', 'past_due', 'unpaid', 'cancelled') THEN 0 ELSE 3 END, amount_minor, user_id FROM subscriptions;
+\echo = charges sub period amount captured fence user
+SELECT subscription_id, period_no, amount_minor, (state = 'captured')::int, fence, user_id FROM charges ORDER BY 1, 2, 4;
 \echo = orders id state fence
 SELECT order_id, CASE state WHEN 'pending' THEN CASE WHEN placed_at <= :'now' THEN 0 ELSE 4 END
   WHEN 'fulfilled' THEN 1 WHEN 'rejected' THEN 2 ELSE 3 END, fence FROM orders;
 
--- These are equal by pairs: charges and their transfers, orders and theirs, lines and their movements.
-\echo = captured sub period amount user
-SELECT subscription_id, period_no, amount_minor, user_id FROM charges WHERE state = 'captured';
-\echo = booked sub period amount user
-SELECT source, leg, amount_minor, user_id FROM ledger WHERE kind = 'charge';
-\echo = fulfilled order amount user
-SELECT order_id, total_minor, user_id FROM orders WHERE state = 'fulfilled' AND total_minor > 0;
-\echo = paid order amount user
-SELECT source, amount_minor, user_id FROM ledger WHERE kind = 'payment';
-\echo = lines order sku qty
-SELECT order_id, sku_id, sum(qty)::bigint FROM order_lines JOIN orders USING (order_id) WHERE state = 'fulfilled'
-GROUP BY 1, 2;
-\echo = moved order sku qty
-SELECT source, sku_id, -qty FROM stock_ledger WHERE kind = 'sale';
-
--- In each row what is, and what should be.
+-- Of each order its total, and what its lines cost; of each wallet and SKU what is left.
 \echo = totals order there should
 SELECT order_id, total_minor, coalesce(sum(qty * l.unit_price_minor), 0)::bigint
 FROM orders LEFT JOIN order_lines AS l USING (order_id) GROUP BY 1, 2;
-\echo = wallets user there should
-SELECT u.user_id, u.balance_minor,
-  coalesce(sum(CASE WHEN t.kind = 'deposit' THEN t.amount_minor ELSE -t.amount_minor END), 0)::bigint
-FROM users AS u LEFT JOIN ledger AS t USING (user_id) GROUP BY 1, 2;
-\echo = shelves sku there should
-SELECT s.sku_id, s.on_hand, (s.initial_qty + coalesce(sum(m.qty), 0))::bigint
-FROM stock AS s LEFT JOIN stock_ledger AS m USING (sku_id) GROUP BY s.sku_id, s.on_hand, s.initial_qty;
+\echo = wallets user there
+SELECT user_id, balance_minor FROM users;
+\echo = shelves sku there
+SELECT sku_id, on_hand FROM stock;
 
 -- Money of users and sales of SKUs, by their tokens; every change of wallets and SKUs, also by clients.
 \echo = user_writes key xid order value
-SELECT t.user_id, t.xmin::text::bigint, 0, coalesce(c.fence, o.fence, 0) FROM ledger AS t
-LEFT JOIN charges AS c ON t.kind = 'charge' AND c.subscription_id = t.source AND c.period_no = t.leg
-LEFT JOIN orders AS o ON t.kind = 'payment' AND o.order_id = t.source WHERE t.kind <> 'deposit';
+SELECT user_id, xmin::text::bigint, 0, fence FROM charges WHERE state = 'captured'
+UNION ALL SELECT user_id, xmin::text::bigint, 0, fence FROM orders WHERE state = 'fulfilled';
 \echo = sku_writes key xid order value
-SELECT sku_id, xmin::text::bigint, 0, fence FROM stock_ledger WHERE kind = 'sale';
+SELECT sku_id, o.xmin::text::bigint, 0, fence FROM order_lines JOIN orders AS o USING (order_id) WHERE state = 'fulfilled';
 \echo = money key xid order value
-SELECT user_id, xmin::text::bigint, CASE kind WHEN 'payment' THEN source ELSE 0 END,
-  CASE debit WHEN 'wallet' THEN -amount_minor ELSE amount_minor END FROM ledger;
+SELECT user_id, xmin::text::bigint, 0, amount_minor FROM deposits
+UNION ALL SELECT user_id, xmin::text::bigint, 0, -amount_minor FROM charges WHERE state = 'captured'
+UNION ALL SELECT user_id, xmin::text::bigint, order_id, -total_minor FROM orders WHERE state = 'fulfilled'
+UNION ALL SELECT user_id, xmin::text::bigint, 0, -amount_minor FROM prorations
+UNION ALL SELECT user_id, xmin::text::bigint, 0, CASE kind WHEN 'withdrawal' THEN -amount_minor ELSE amount_minor END FROM corrections;
 \echo = goods key xid order value
-SELECT sku_id, xmin::text::bigint, CASE kind WHEN 'sale' THEN source ELSE 0 END, qty FROM stock_ledger
-UNION ALL SELECT sku_id, 0, 0, initial_qty FROM stock;
+SELECT sku_id, 0, 0, initial_qty FROM stock
+UNION ALL SELECT sku_id, o.xmin::text::bigint, order_id, -qty FROM order_lines JOIN orders AS o USING (order_id) WHERE state = 'fulfilled'
+UNION ALL SELECT sku_id, xmin::text::bigint, 0, qty FROM deliveries
+UNION ALL SELECT sku_id, xmin::text::bigint, 0, qty FROM adjustments
+UNION ALL SELECT sku_id, xmin::text::bigint, 0, qty FROM returns;
 
 -- Charges that were declined; orders that were rejected, by wallet and by SKU.
 \echo = declined id xid key wanted

@@ -30,24 +30,26 @@ static const char forged_rows[] =
     "UPDATE lock_token SET last = 5;"
     "SELECT setval(pg_get_serial_sequence('orders', 'order_id'), 100)";
 
-/* Rows that only a guard that failed would let in: each drops the key or CHECK that
- * forbids its rows. */
+/* What only a guard that failed would let in; the key or CHECK that forbids a row is
+ * dropped first. */
 #define FORGED_BY_HAND "SET ledgerlock.repair = on; SET search_path = ledgerlock; "
 #define FORGED_CHARGE                                                                  \
     "ALTER TABLE charges DROP CONSTRAINT one_charge_per_period; "                      \
     "INSERT INTO charges SELECT * FROM charges WHERE subscription_id = 1; "
+/* The same charge, paid by the wallet both times. */
+#define FORGED_CHARGE_PAID                                                             \
+    FORGED_CHARGE                                                                      \
+    "UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 1; "
+/* Order 1 once more, from the wallet or from the shelf. */
 #define FORGED_PAYMENT                                                                 \
-    "ALTER TABLE ledger DROP CONSTRAINT one_transfer_per_source; "                  \
-    "INSERT INTO ledger SELECT * FROM ledger WHERE kind = 'payment' AND source " \
-    "= 1; UPDATE users SET balance_minor = balance_minor - 250 WHERE user_id = 1; "
-#define FORGED_SALE                                                                    \
-    "ALTER TABLE stock_ledger DROP CONSTRAINT one_movement_per_source; "            \
-    "INSERT INTO stock_ledger SELECT * FROM stock_ledger WHERE source = 1; "     \
-    "UPDATE stock SET on_hand = on_hand - 1; "
+    "UPDATE users SET balance_minor = balance_minor - 250 WHERE user_id = 1; "
+#define FORGED_SALE "UPDATE stock SET on_hand = on_hand - 1; "
 #define FORGED_UNIT                                                                    \
     "ALTER TABLE stock DROP CONSTRAINT on_hand_never_negative; "                       \
-    "INSERT INTO stock_ledger SELECT sku_id, 'sale', 99, -on_hand - 1, 5, now(), "  \
-    "now() FROM stock; UPDATE stock SET on_hand = -1; "
+    "INSERT INTO orders (order_id, user_id, idempotency_key, request_hash, state, "    \
+    "total_minor, currency, placed_at, decided_at, fence) VALUES (99, 1, '99', '', "   \
+    "'fulfilled', 0, 'USD', now(), now(), 5); INSERT INTO order_lines SELECT 99, "     \
+    "sku_id, 0, on_hand + 1 FROM stock; UPDATE stock SET on_hand = -1; "
 #define FORGED_SHELF "UPDATE stock SET on_hand = on_hand + 1; "
 #define FORGED_WALLET                                                                  \
     "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1; "

@@ -133,8 +133,8 @@ void load_clients_finish(void);
 /* ---- what must have come out ---- */
 
 /* Each returns NULL, or what is wrong, in words that the next call overwrites: the
- * captured charges with their transfers, in both directions; the declined ones with
- * their tries; the subscriptions' own rows; SKUs; orders; wallets. */
+ * captured charges; the declined ones with their tries; the subscriptions' own rows;
+ * SKUs with sales and deliveries; orders with their lines; wallets with deposits. */
 const char *load_wrong_charges(PGconn *conn);
 const char *load_wrong_declines(PGconn *conn);
 const char *load_wrong_subscriptions(PGconn *conn);

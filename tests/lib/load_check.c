@@ -93,9 +93,9 @@ static int64_t paid_of(const struct load_subscription *s, int64_t cancel_at)
 static struct want expect_charges(int64_t id, int64_t end)
 {
     const struct load_subscription *s = &world.load.subscriptions[id - 1];
-    int64_t paid = paid_of(s, end), money = paid * s->amount_minor, last = paid - 1;
+    int64_t paid = paid_of(s, end);
 
-    return (struct want){"", {paid, money, last, paid, money, last}};
+    return (struct want){"", {paid, paid * s->amount_minor, paid - 1}};
 }
 
 const char *load_wrong_charges(PGconn *conn)
@@ -112,13 +112,10 @@ const char *load_wrong_charges(PGconn *conn)
     return every_row(
         conn, subscriptions_of(), expect_charges,
         "SELECT subscription_id, " CANCEL_AT
-        ", '', coalesce(c.n, 0), coalesce(c.sum, 0),"
-        " coalesce(c.last, -1), coalesce(t.n, 0), coalesce(t.sum, 0), coalesce(t.last,"
-        " -1) FROM subscriptions LEFT JOIN (SELECT subscription_id, count(*) AS n,"
+        ", '', coalesce(c.n, 0), coalesce(c.sum, 0), coalesce(c.last, -1) FROM"
+        " subscriptions LEFT JOIN (SELECT subscription_id, count(*) AS n,"
         " sum(amount_minor), max(period_no) AS last FROM charges WHERE state = 'captured'"
-        " GROUP BY 1) AS c USING (subscription_id) LEFT JOIN (SELECT source AS"
-        " subscription_id, count(*) AS n, sum(amount_minor), max(leg) AS last FROM"
-        " transfers WHERE kind = 'charge' GROUP BY 1) AS t USING (subscription_id)");
+        " GROUP BY 1) AS c USING (subscription_id)");
 }
 
 static bool is_poor(const struct load_subscription *s)
@@ -206,12 +203,11 @@ static struct want expect_order(int64_t id, int64_t is_done)
     } else if (is_done == 0 && o->hot_sku_id != 0) {
         (void)sprintf(reason, "rejected out_of_stock sku-%" PRId64, o->hot_sku_id);
         want.text = reason;
-    } else {
-        for (size_t k = 0; k < o->lines; k++)
-            want.figures[2] += o->qty[k];
-        want.figures[3] = (int64_t)o->lines;
-        want.figures[4] = o->total_minor;
     }
+    for (size_t k = 0; k < o->lines; k++)
+        want.figures[2] += o->qty[k];
+    want.figures[3] = (int64_t)o->lines;
+    want.figures[4] = o->total_minor;
     return want;
 }
 
@@ -236,11 +232,9 @@ const char *load_wrong_orders(PGconn *conn)
         conn, world.load.size.orders, expect_order,
         "SELECT substr(idempotency_key, 7), (state = 'fulfilled')::int, concat_ws(' ',"
         " state, reason, array_to_string(skus, ' ')), user_id, total_minor,"
-        " coalesce(m.sold, 0), coalesce(m.n, 0), coalesce(t.paid, 0) FROM orders"
-        " LEFT JOIN (SELECT source AS order_id, -sum(qty) AS sold, count(*) AS n FROM"
-        " stock_ledger WHERE kind = 'sale' GROUP BY 1) AS m USING (order_id)"
-        " LEFT JOIN (SELECT source AS order_id, sum(amount_minor) AS paid FROM ledger"
-        " WHERE kind = 'payment' GROUP BY 1) AS t USING (order_id)");
+        " coalesce(l.qty, 0), coalesce(l.n, 0), coalesce(l.cost, 0) FROM orders"
+        " LEFT JOIN (SELECT order_id, sum(qty) AS qty, count(*) AS n, sum(qty *"
+        " unit_price_minor) AS cost FROM order_lines GROUP BY 1) AS l USING (order_id)");
 
     return found != NULL ? found : wrong_pairs(conn);
 }
@@ -264,19 +258,20 @@ const char *load_wrong_stock(PGconn *conn)
     gather_fulfilled(conn);
     return every_row(
         conn, LOAD_SKUS, expect_sku,
-        "SELECT s.sku_id, 0, '', s.on_hand, coalesce(-sum(m.qty) FILTER (WHERE kind ="
-        " 'sale'), 0), coalesce(sum(m.qty) FILTER (WHERE kind = 'receive'), 0) FROM"
-        " stock AS s LEFT JOIN stock_ledger AS m USING (sku_id) GROUP BY s.sku_id,"
-        " s.on_hand");
+        "SELECT sku_id, 0, '', on_hand, coalesce(l.qty, 0), coalesce(d.qty, 0) FROM"
+        " stock LEFT JOIN (SELECT sku_id, sum(qty) AS qty FROM order_lines JOIN orders"
+        " USING (order_id) WHERE state = 'fulfilled' GROUP BY 1) AS l USING (sku_id)"
+        " LEFT JOIN (SELECT sku_id, sum(qty) AS qty FROM deliveries GROUP BY 1) AS d"
+        " USING (sku_id)");
 }
 
 static struct want expect_wallet(int64_t id, int64_t about)
 {
     const struct load_user *u = &world.load.users[id - 1];
+    int64_t paid_in = u->balance_minor + u->deposit_minor;
 
     (void)about;
-    return (struct want){"",
-                         {u->balance_minor + u->deposit_minor - fulfilled.spent[id]}};
+    return (struct want){"", {paid_in - fulfilled.spent[id], paid_in}};
 }
 
 const char *load_wrong_wallets(PGconn *conn)
@@ -294,7 +289,9 @@ const char *load_wrong_wallets(PGconn *conn)
     }
     PQclear(res);
     return every_row(conn, world.load.size.users, expect_wallet,
-                     "SELECT user_id, 0, '', balance_minor FROM users");
+                     "SELECT user_id, 0, '', balance_minor, coalesce(d.sum, 0) FROM"
+                     " users LEFT JOIN (SELECT user_id, sum(amount_minor) FROM deposits"
+                     " GROUP BY 1) AS d USING (user_id)");
 }
 
 /* ---- all of it ---- */

@@ -104,10 +104,10 @@ void pool_work_assert_exact(void)
     int64_t sold = work->orders < work->units ? work->orders : work->units;
 
     world_is(charged, "SELECT count(*) FROM charges WHERE state = 'captured'");
-    world_is(charged, "SELECT count(DISTINCT (source, leg)) FROM ledger WHERE kind ="
-                      " 'charge'");
+    world_is(charged, "SELECT count(DISTINCT (subscription_id, period_no)) FROM"
+                      " charges");
     world_is(charged * AMOUNT, "SELECT coalesce(sum(amount_minor), 0)::bigint FROM"
-                               " transfers WHERE kind = 'charge'");
+                               " ledger WHERE kind = 'charge'");
     world_is(sold, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
     world_is(work->orders - sold, "SELECT count(*) FROM orders WHERE state = 'rejected'"
                                   " AND reason = 'out_of_stock'");

@@ -78,6 +78,10 @@ GROUP(.start = open_worked, .stop = world_close, .close = unplant);
     "(subscription_id, period_no) IN (SELECT subscription_id, max(period_no) FROM"     \
     " charges WHERE state = 'captured' GROUP BY 1 HAVING count(*) > 2 LIMIT 1)"
 #define DELETED "DELETE FROM charges WHERE " ONE_CHARGE
+#define LINE_TWICE                                                                      \
+    "ALTER TABLE order_lines DROP CONSTRAINT order_lines_pkey; INSERT INTO order_lines" \
+    " SELECT l.* FROM order_lines AS l JOIN orders USING (order_id) WHERE state ="      \
+    " 'fulfilled' LIMIT 1"
 #define PARKED "UPDATE subscriptions SET state = 'parked' WHERE subscription_id = 1"
 #define SUBSCRIBE(cancel_at)                                                             \
     "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency," \
@@ -89,31 +93,40 @@ static const struct {
 } lies[] = {
     {"charged_once", "ALTER TABLE charges DROP CONSTRAINT one_charge_per_period;"
                      " INSERT INTO charges SELECT * FROM charges LIMIT 1"},
-    {"charged_once",
-     "ALTER TABLE stock_ledger DROP CONSTRAINT one_movement_per_source; INSERT INTO"
-     " stock_ledger SELECT * FROM stock_ledger WHERE kind = 'sale' LIMIT 1"},
+    {"charged_once", "ALTER TABLE orders DROP CONSTRAINT orders_pkey CASCADE; ALTER"
+                     " TABLE orders DROP CONSTRAINT"
+                     " orders_user_id_idempotency_key_key; INSERT INTO orders SELECT *"
+                     " FROM orders WHERE state = 'fulfilled' LIMIT 1"},
+    {"right_amount", LINE_TWICE},
+    {"sums", LINE_TWICE},
     {"nothing_missed", SUBSCRIBE("NULL")},
     {"nothing_missed", DELETED},
     {"ok_in_tables", DELETED},
-    {"in_pairs", DELETED},
+    {"sums", DELETED},
     {"nothing_missed",
      "SELECT place_order(1, 'late', '[{\"sku\":\"sku-1\",\"qty\":1}]',"
      " '2024-01-01Z')"},
     {"nothing_early",
      "UPDATE charges SET period_no = period_no + 9000 WHERE " ONE_CHARGE},
-    {"in_pairs", "UPDATE ledger SET amount_minor = 1 WHERE kind = 'payment'"},
-    {"in_pairs", "UPDATE ledger SET user_id = user_id + 1 WHERE kind = 'charge'"},
-    {"in_pairs", "DELETE FROM stock_ledger WHERE kind = 'sale'"},
-    {"sums", "UPDATE ledger SET amount_minor = 1 WHERE kind = 'payment'"},
+    {"right_payer", "UPDATE charges SET user_id = user_id + 1"},
+    {"sums", "UPDATE charges SET user_id = user_id + 1"},
+    {"sums", "UPDATE charges SET amount_minor = amount_minor + 1 WHERE " ONE_CHARGE},
+    {"sums", "UPDATE orders SET total_minor = 1 WHERE state = 'fulfilled'"},
+    {"sums", "UPDATE orders SET user_id = user_id + 2 WHERE state = 'fulfilled'"
+             " AND user_id < 20"},
+    {"sums", "DELETE FROM order_lines WHERE order_id IN (SELECT order_id FROM orders"
+             " WHERE state = 'fulfilled')"},
+    {"sums", "UPDATE deposits SET amount_minor = amount_minor + 1 WHERE user_id = 4"},
+    {"sums", "DELETE FROM deposits WHERE user_id = 4"},
+    {"sums", "UPDATE deliveries SET qty = qty + 1"},
     {"sums", "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 4"},
     {"sums", "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 4"},
-    {"never_negative", "UPDATE ledger SET amount_minor = 1 WHERE kind = 'deposit'"
-                       " AND user_id = 1"},
+    {"never_negative", "UPDATE deposits SET amount_minor = 1 WHERE user_id = 1"},
     {"tokens_rise", "UPDATE charges AS c SET fence = 1 + (SELECT max(fence) FROM"
                     " charges) WHERE period_no = 0"},
-    {"tokens_rise", "UPDATE charges AS c SET fence = 1 WHERE user_id = 1"},
     {"tokens_rise", "UPDATE charges AS c SET fence = f FROM (SELECT user_id AS u,"
-                    " max(fence) AS f FROM charges GROUP BY 1) AS m WHERE u = user_id"},
+                    " max(fence) AS f FROM charges GROUP BY 1) AS m WHERE u = user_id"
+                    " AND fence < f"},
     {"set_aside", PARKED},
     {"nothing_unasked", "UPDATE charges SET fence = fence + 1000000 WHERE user_id = 1"},
     {"nothing_unasked", "UPDATE orders SET fence = (SELECT max(fence) FROM charges)"
@@ -127,10 +140,10 @@ static const struct {
      "UPDATE subscriptions AS s SET cancel_at = c.period_start FROM (SELECT * FROM"
      " charges WHERE " ONE_CHARGE ") AS c WHERE c.subscription_id = s.subscription_id"},
     /* there was money, there was stock */
-    {"declined_truly", "UPDATE ledger SET amount_minor = amount_minor + 100000"
-                       " WHERE kind = 'deposit' AND leg = 0 AND user_id % 10 = 2"},
-    {"rejected_truly", "UPDATE ledger SET amount_minor = amount_minor + 1000000"
-                       " WHERE kind = 'deposit' AND user_id % 10 = 4"},
+    {"declined_truly", "UPDATE deposits SET amount_minor = amount_minor + 100000"
+                       " WHERE idempotency_key = '' AND user_id % 10 = 2"},
+    {"rejected_truly", "UPDATE deposits SET amount_minor = amount_minor + 1000000"
+                       " WHERE user_id % 10 = 4"},
     {"rejected_truly", "UPDATE stock SET initial_qty = initial_qty + 1000"},
 };
 
@@ -201,6 +214,20 @@ CASE(token_of_two_holders_is_found_unless_of_different_rows_on_a_quorum)
                   world_ask("SELECT fence FROM charges WHERE subscription_id = 1 AND"
                             " period_no = 0"));
     assert_finds("one_holder", "--kills --quorum");
+}
+
+/* The first of two captured charges, as if it had been committed last. */
+/* Guarantee: The checker finds a token that was written after a higher one. */
+CASE(token_written_after_a_higher_one_is_found)
+{
+    plant(NULL, NULL, NULL);
+    checker_plant("liar",
+                  "{\"event\":\"client\",\"xid\":%" PRId64 ",\"t\":9000000000000000}\n",
+                  world_ask("SELECT c.xmin::text::bigint FROM charges AS c JOIN charges"
+                            " AS d USING (subscription_id) WHERE c.state = 'captured'"
+                            " AND d.state = 'captured' AND c.fence < d.fence ORDER BY"
+                            " c.fence LIMIT 1"));
+    assert_finds("tokens_rise", "");
 }
 
 /* Guarantee: The checker finds work that a worker was told is done and that is not in

@@ -69,7 +69,7 @@ CASE(key_that_is_free_again_in_a_round_goes_to_the_oldest_order)
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "60000");
     fill_around();
     (void)shop_key("SET", "sku:1", "somebody PX 600000");
-    shop_hold("LOCK TABLE stock_ledger IN SHARE MODE");
+    shop_hold("LOCK TABLE batches IN SHARE MODE");
     pool_start("run --jobs orders --now " NOW);
     world_wait(
         "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event_type = 'Lock'"

@@ -57,10 +57,12 @@ static void assert_found(compare_fn of, const char *spoil)
     assert_null(of(conn));
 }
 
+#define FULFILLED "(SELECT min(order_id) FROM orders WHERE state = 'fulfilled')"
+
 struct spoil {
     const char *name;
     compare_fn of; /* the comparison that must find it */
-    const char *sql[13];
+    const char *sql[14];
 };
 
 static const struct spoil spoils[] = {
@@ -77,10 +79,10 @@ static const struct spoil spoils[] = {
       " = 'captured' GROUP BY 1 LIMIT 1)",
       "UPDATE charges SET amount_minor = amount_minor + 1 WHERE state = 'captured'",
       "UPDATE charges SET user_id = user_id + 1 WHERE state = 'declined'",
-      "INSERT INTO ledger SELECT * FROM (SELECT * FROM ledger WHERE kind ="
-      " 'charge' LIMIT 1) AS t",
-      "DELETE FROM ledger WHERE kind = 'charge'",
-      "UPDATE ledger SET amount_minor = amount_minor + 1 WHERE kind = 'charge'",
+      "UPDATE charges SET user_id = user_id + 1 WHERE state = 'captured'",
+      "UPDATE charges SET subscription_id = subscription_id + 1 WHERE state ="
+      " 'captured'",
+      "UPDATE charges SET state = 'waived' WHERE state = 'captured'",
       "UPDATE subscriptions SET cancel_at = cancel_at + interval '1 second' WHERE"
       " cancel_at IS NOT NULL",
       "UPDATE subscriptions SET cancel_at = NULL WHERE cancel_at IS NOT NULL",
@@ -107,37 +109,41 @@ static const struct spoil spoils[] = {
      load_wrong_stock,
      {"UPDATE stock SET on_hand = on_hand + 1 WHERE sku = 'sku-7'",
       "UPDATE stock SET on_hand = 1 WHERE sku = 'sku-1'",
-      "INSERT INTO stock_ledger SELECT * FROM (SELECT * FROM stock_ledger WHERE"
-      " kind = 'sale' LIMIT 1) AS m",
-      "INSERT INTO stock_ledger SELECT * FROM (SELECT * FROM stock_ledger WHERE"
-      " kind = 'receive' LIMIT 1) AS m",
-      "DELETE FROM stock_ledger WHERE kind = 'receive'",
-      "UPDATE stock_ledger SET qty = qty - 1 WHERE kind = 'sale'"}},
+      "INSERT INTO order_lines SELECT l.* FROM order_lines AS l JOIN orders USING"
+      " (order_id) WHERE state = 'fulfilled' LIMIT 1",
+      "INSERT INTO deliveries OVERRIDING SYSTEM VALUE SELECT * FROM deliveries LIMIT"
+      " 1",
+      "DELETE FROM deliveries", "DELETE FROM order_lines WHERE order_id = " FULFILLED,
+      "UPDATE order_lines SET qty = qty + 1 WHERE order_id = " FULFILLED,
+      "UPDATE orders SET state = 'pending' WHERE order_id = " FULFILLED}},
     {"orders",
      load_wrong_orders,
      {"UPDATE orders SET state = 'pending', reason = NULL WHERE reason ="
       " 'insufficient_funds'",
       "UPDATE orders SET state = 'rejected', reason = 'insufficient_funds' WHERE"
-      " order_id = (SELECT min(order_id) FROM orders WHERE state = 'fulfilled')",
+      " order_id = " FULFILLED,
       "UPDATE orders SET state = 'fulfilled', reason = NULL WHERE reason ="
       " 'insufficient_funds'",
       "UPDATE orders SET skus = '{sku-9}' WHERE reason = 'out_of_stock'",
       "UPDATE orders SET total_minor = total_minor + 1",
       "DELETE FROM orders WHERE order_id = (SELECT max(order_id) FROM orders)",
-      "INSERT INTO stock_ledger SELECT * FROM (SELECT * FROM stock_ledger WHERE"
-      " kind = 'sale' LIMIT 1) AS m",
-      "DELETE FROM ledger WHERE kind = 'payment'",
+      "UPDATE orders SET user_id = user_id + 1 WHERE order_id = " FULFILLED,
+      "INSERT INTO order_lines SELECT * FROM order_lines LIMIT 1",
+      "DELETE FROM order_lines WHERE order_id = " FULFILLED,
       /* neither of two, where there was money for one (every tenth user) */
-      "WITH o AS (SELECT order_id FROM orders WHERE user_id % 10 = 4 AND state ="
-      " 'fulfilled'), m AS (DELETE FROM stock_ledger USING o WHERE source ="
-      " order_id AND kind = 'sale'), t AS (DELETE FROM ledger USING o WHERE source"
-      " = order_id AND kind = 'payment') UPDATE orders SET state = 'rejected', reason"
-      " = 'insufficient_funds' WHERE order_id IN (SELECT order_id FROM o)",
-      "UPDATE ledger SET amount_minor = 1 WHERE kind = 'payment'"}},
+      "UPDATE orders SET state = 'rejected', reason = 'insufficient_funds' WHERE"
+      " user_id % 10 = 4 AND state = 'fulfilled'",
+      "UPDATE order_lines SET qty = qty + 1 WHERE order_id = " FULFILLED,
+      "UPDATE order_lines SET unit_price_minor = unit_price_minor + 1"}},
     {"wallets",
      load_wrong_wallets,
      {"UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 7",
-      "UPDATE users SET balance_minor = 0 WHERE user_id = 2"}},
+      "UPDATE users SET balance_minor = 0 WHERE user_id = 2",
+      "UPDATE deposits SET amount_minor = amount_minor + 1 WHERE user_id = 7",
+      "UPDATE deposits SET user_id = 8 WHERE user_id = 7",
+      "DELETE FROM deposits WHERE user_id = 7",
+      "INSERT INTO deposits SELECT * FROM deposits WHERE user_id = 7",
+      "UPDATE orders SET state = 'rejected' WHERE order_id = " FULFILLED}},
 };
 
 /* Guarantee: The assertions of the exactly-once test fail when its charges, declines,

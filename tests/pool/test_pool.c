@@ -90,14 +90,14 @@ static void remove_keys(void)
         (void)redis_do("DEL %s%s", world.f.prefix, name);
 }
 
-/* A client holds the table of transfers, so that every batch hangs in its effects. */
+/* A client holds the table of batches, so that every batch hangs in its effects. */
 /* Guarantee: A pool that is sent a second signal ends at once; its keys end with
  * their leases. */
 CASE(pool_after_second_signal_ends_at_once, .close = shop_close)
 {
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000"); /* it hangs up to 30 s */
     start_midway(&large);
-    shop_hold("LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE");
+    shop_hold("LOCK TABLE batches IN SHARE MODE");
     gate_feed(); /* for a batch */
     world_wait_blocked();
     (void)kill(world.pool.pid, SIGTERM);
@@ -122,7 +122,7 @@ CASE(worker_that_dies_while_its_pool_ends_is_told, .close = shop_close)
 
     fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "120000");
     start_midway(&large);
-    shop_hold("LOCK TABLE ledger IN ACCESS EXCLUSIVE MODE");
+    shop_hold("LOCK TABLE batches IN SHARE MODE");
     gate_feed();
     world_wait_blocked();
     victim = pool_workers(WORKERS);

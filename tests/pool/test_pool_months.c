@@ -72,24 +72,16 @@ CASE(month_of_an_old_row_is_made_when_it_is_needed, .open = open_months)
 CASE(pool_whose_partitions_are_gone_ends_and_parks_nothing, .open = open_months)
 {
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
-    fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "any");
-    start("-w 4");
+    start("-w 4 --jobs billing");
     world_do("SELECT make_months('2022-05-01Z', '2022-05-01Z'); DROP TABLE "
-             "charges_2022_05, stock_movements_2024_01");
-    world_sku(1, "S", 100, 1);
-    for (int i = 0; i < 40; i++) {
-        char key[16];
-
-        (void)snprintf(key, sizeof key, "%d", i);
-        (void)world_order(1 + i % 2, key, "[{\"sku\": \"S\", \"qty\": 1}]");
+             "charges_2022_05");
+    for (int i = 0; i < 40; i++)
         world_subscription(3 + i, 1 + i % 2, 100, "2022-05-10Z");
-    }
     pool_assert_ends(&world.pool, 9);
     pool_logged(1, "event=pool.fault ");
     pool_log_wait(&world.pool, "a month has no partition");
     promise_int_equal(world_parked(), 0);
     world_is(0, "SELECT count(*) FROM charges WHERE subscription_id > 2");
-    world_is(40, "SELECT count(*) FROM orders WHERE state = 'pending'");
 }
 
 /* Guarantee: A month whose partition is gone keeps its own rows waiting alone: the
@@ -170,38 +162,6 @@ CASE(pool_that_starts_over_old_customers_works_while_months_are_made,
     world_audit(NOW, NULL);
 }
 
-/* A month takes longer than an eighth of the lease, after which no other is begun: a
- * batch makes one. */
-static void slow_down_months(void)
-{
-    super_do(
-        "CREATE FUNCTION public.slow() RETURNS event_trigger LANGUAGE plpgsql AS $$"
-        " BEGIN PERFORM pg_sleep(0.05); END $$; CREATE EVENT TRIGGER slow ON"
-        " ddl_command_end WHEN TAG IN ('CREATE TABLE') EXECUTE FUNCTION public.slow()");
-}
-
-/* Guarantee: An order whose month is not made yet is overtaken by none whose month is.
- */
-CASE(order_that_waits_for_its_month_is_not_overtaken, .open = open_small_lease)
-{
-    world_do("SELECT make_months('2024-06-01Z', '2024-06-01Z');" INTO_USERS
-             "SELECT n, 'USD' FROM generate_series(1, 5) AS n; SELECT deposit(n, 'USD',"
-             " 1000, '1') FROM generate_series(1, 5) AS n");
-    world_sku(1, "many", 1000, 100);
-    world_sku(2, "one", 1, 100);
-    start("-w 1 --jobs orders");
-    slow_down_months();
-    world_is(0, "SELECT count(*) FROM months WHERE month < '2019-06-01'");
-    world_do("SELECT place_order(n, 'k', format('[{\"sku\": \"%%s\", \"qty\": 1}]',"
-             " CASE WHEN n < 4 THEN 'many' ELSE 'one' END)::jsonb, CASE WHEN n < 5 THEN"
-             " timestamptz '2019-01-15Z' + n * interval '1 month' ELSE '2024-06-15Z'"
-             " END) FROM generate_series(1, 5) AS n");
-    world_wait("SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-    world_is(4, "SELECT count(*) FROM months WHERE month < '2019-06-01'");
-    promise_int_equal(world_ask("SELECT user_id FROM orders WHERE state = 'rejected'"),
-                      5);
-}
-
 /* Guarantee: A client that keeps others from making a month stops the rows of that
  * month alone. */
 CASE(client_that_holds_the_months_stops_no_row_of_another_month,
@@ -211,6 +171,7 @@ CASE(client_that_holds_the_months_stops_no_row_of_another_month,
 
     world_user(1, 1000);
     world_user(2, 1000);
+    world_do("SELECT make_months('2024-08-01Z', '2024-08-01Z')");
     start("-w 1 --jobs billing");
     client = super_open();
     session_do(client, "BEGIN; LOCK TABLE months IN SHARE ROW EXCLUSIVE MODE");
@@ -227,11 +188,9 @@ CASE(client_that_holds_the_months_stops_no_row_of_another_month,
 
 /* ---- as time passes ---- */
 
-/* Twelve customers, each in months of his own: soon all of them wait for a month, and
- * nothing is left to be pulled while the pool makes more of them. */
-/* Guarantee: `run --once` over orders of many years, whose months are not made yet,
- * serves all of them. */
-CASE(orders_of_many_years_are_served_by_a_run_once, .open = open_small_lease)
+/* Guarantee: Orders of many years need no months: all are served, and no month is made
+ * for them. */
+CASE(orders_of_many_years_need_no_months)
 {
     world_do(INTO_USERS "SELECT n, 'USD' FROM generate_series(1, 12) AS n; SELECT"
                         " deposit(n, 'USD', 100000, '1') FROM generate_series(1, 12) AS"
@@ -241,24 +200,20 @@ CASE(orders_of_many_years_are_served_by_a_run_once, .open = open_small_lease)
         "SELECT place_order(1 + n %% 12, 'k' || n, '[{\"sku\": \"s\", \"qty\": 1}]',"
         " timestamptz '2010-01-15Z' + n * interval '1 month') FROM"
         " generate_series(1, 150) AS n");
-    slow_down_months();
     world_runs(0, "run --once --jobs orders --now " NOW);
     world_is(150, "SELECT count(*) FROM orders WHERE state = 'fulfilled'");
     promise_int_equal(world_parked(), 0);
+    world_is(0, "SELECT count(*) FROM months WHERE month < '2024-08-01'");
 }
 
-/* As if the months from this one on had never been made: what was booked in it is moved
- * into another one. */
+/* As if the months from this one on had never been made; nothing was charged in them.
+ */
 static void forget_months(void)
 {
     world_do(
-        "SET ledgerlock.repair = on; SELECT make_months('2024-01-01Z',"
-        " '2024-01-01Z'); UPDATE ledger SET source_at = '2024-01-01Z' WHERE"
-        " source_at >= date_trunc('month', now(), 'UTC'); DO $$ DECLARE t text;"
+        "SET ledgerlock.repair = on; DO $$ DECLARE t text;"
         " BEGIN FOR t IN SELECT relid FROM pg_partition_tree('charges') WHERE isleaf"
-        " UNION ALL SELECT relid FROM pg_partition_tree('ledger') WHERE isleaf"
-        " UNION ALL SELECT relid FROM pg_partition_tree('stock_ledger') WHERE"
-        " isleaf LOOP IF right(t, 7) >= to_char(now() AT TIME ZONE 'UTC',"
+        " LOOP IF right(t, 7) >= to_char(now() AT TIME ZONE 'UTC',"
         " 'YYYY_MM') THEN EXECUTE 'DROP TABLE ' || t; END IF; END LOOP; END $$;"
         " DELETE FROM months WHERE month >= date_trunc('month', now(), 'UTC')::date");
 }
@@ -281,17 +236,4 @@ CASE(months_to_come_are_made_once_an_hour)
     for (int calls = 0; calls < 3; calls++)
         months_tend(&h.s);
     world_is(3, MONTHS_TO_COME);
-}
-
-/* Guarantee: A change of terms that is the first booking of a month makes the month. */
-CASE(change_makes_the_month_that_it_books_in)
-{
-    world_user(1, 100000);
-    world_do(INTO_SUBSCRIPTIONS "SELECT 1, 1, 'p', 100, 'USD', at, 'year', at FROM"
-                                " CAST(now() - interval '60 days' AS timestamptz) AS"
-                                " at");
-    world_runs(0, "run --once");
-    forget_months();
-    assert_true(world_ask("SELECT change_now(1, 1, 'q', 1, 200, 'c')") > 0);
-    world_is(1, MONTHS_TO_COME);
 }
