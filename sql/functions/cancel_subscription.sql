@@ -23,7 +23,7 @@ BEGIN
     RETURN v_sub.cancel_at;
   END IF;
   v_no := v_sub.next_period_no;
-  IF p_when = 'period_end' THEN
+  IF p_when = 'period_end' AND isfinite(p_at) THEN
     v_no := greatest(v_no, period_at(v_sub.anchor_at, v_sub.unit, v_sub.every, p_at) + 1);
     IF v_sub.cancel_at <= period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_no) THEN
       RETURN v_sub.cancel_at;

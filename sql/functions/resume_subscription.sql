@@ -2,7 +2,7 @@
 -- forgive: the open periods that are over by `at` were not served and are waived; the one that is running is charged, and
 -- is the first try of it unless it was declined before. `at` is at most a day before now() and not after it.
 -- bill_all: every open period is charged, beginning with one more try of the first; `at`, when a declined one is tried again, may be 31 days
--- after now(). One that was not tried yet is due from its start, so that a later `at` is refused.
+-- after now(). A subscription that was not tried yet is due from its start, so that a later `at` is refused.
 -- Returns true if it was unpaid or parked.
 CREATE OR REPLACE FUNCTION resume_subscription(
   p_user_id bigint, p_subscription_id bigint, p_policy text DEFAULT 'forgive', p_at timestamptz DEFAULT now())

@@ -29,12 +29,12 @@ BEGIN
   END IF;
   PERFORM check_time('the time of a write-off', p_at, interval '1 day', interval '0');
   v_starts := period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no);
-  IF p_at < v_starts THEN
-    RAISE EXCEPTION 'the time of a write-off is %, and the period begins at %', p_at, v_starts USING ERRCODE = 'LL002';
-  END IF;
   IF v_sub.state NOT IN ('past_due', 'unpaid') OR v_sub.retries = 0 OR v_sub.next_period_no IS DISTINCT FROM p_period_no OR v_starts >= v_sub.cancel_at THEN
     RAISE EXCEPTION 'subscription % is %, and its period % is not declined and owed', p_subscription_id, v_sub.state, p_period_no
       USING ERRCODE = 'LL003';
+  END IF;
+  IF p_at < v_starts THEN
+    RAISE EXCEPTION 'the time of a write-off is %, and the period begins at %', p_at, v_starts USING ERRCODE = 'LL002';
   END IF;
   UPDATE charges SET state = 'written_off', worker = session_user, charged_at = p_at
    WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no AND period_start = v_starts AND state = 'declined'

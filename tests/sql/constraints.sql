@@ -21,7 +21,7 @@ BEGIN
   INSERT INTO order_journal (order_id, event, state, user_id, total_minor) VALUES (1, 'parked', 'parked', 1, 1);
   INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor) VALUES (1, 3, 'p', 2, 50);
   INSERT INTO closures (user_id, at) VALUES (1, now());
-  INSERT INTO signups VALUES (1, 'k', 1, 0);
+  INSERT INTO signups VALUES (1, 'k', 1);
   INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor, new_minor, days_left, days, amount_minor, at)
   VALUES (1, 'k1', 1, 1, 'p', 1, 2, 1, 2, 20, 30, 1, now());
   INSERT INTO corrections (user_id, kind, idempotency_key, amount_minor, currency, of_kind, of_source, of_leg, of_at, of_minor, before_minor, reason) VALUES
@@ -33,6 +33,7 @@ BEGIN
     (1, 'k1', 1, 1, 1, 5, 0, 250, 0, 'r'), (1, 'k2', 1, 1, 1, 5, 1, 250, 0, 'r');
   SET LOCAL ledgerlock.repair = on; -- only close_month writes the rest
   INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum) VALUES ('2023-11-01', 'months', '', '', 0, 0, 0);
+  INSERT INTO events (table_name, event, statement) VALUES ('users', 'UPDATE', '');
   INSERT INTO sealed_wallets VALUES (1, 'USD', 1);
   INSERT INTO sealed_stock VALUES (1, 1, 0, 0, 1);
   INSERT INTO sealed_batches VALUES (1, now(), 'w', 1);
@@ -109,8 +110,8 @@ INSERT INTO refusals VALUES
   ('prorations.one_proration_per_key', $$INSERT INTO prorations OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(p, '{"days": 31}')).* FROM prorations AS p$$),
   ('prorations.days_left_are_of_the_period', 'UPDATE prorations SET days_left = 32'),
   ('prorations.one_proration_per_number', pg_temp.again('prorations', '{"idempotency_key": "k3"}')),
-  ('signups.trial_not_negative', 'UPDATE signups SET trial_periods = -1'),
-  ('signups.one_signup_per_key', $$INSERT INTO signups VALUES (1, 'k', 2, 1)$$),
+  ('subscriptions.trial_in_range', 'UPDATE subscriptions SET trial_periods = 1001'),
+  ('signups.one_signup_per_key', $$INSERT INTO signups VALUES (1, 'k', 2)$$),
   ('charges.charge_state_known', $$UPDATE charges SET state = 'lent'$$),
   ('charges.charge_tries_of_state', 'UPDATE charges SET tries = 0'),
   ('charges.unserved_is_as_it_says', $$UPDATE charges SET state = 'waived', charged_at = period_end - interval '1 s'$$),
@@ -136,6 +137,9 @@ INSERT INTO refusals VALUES
   ('subscription_terms.terms_from_a_period', 'UPDATE subscription_terms SET from_period = -1'),
   ('subscription_terms.terms_quantity_positive', 'UPDATE subscription_terms SET quantity = 0'),
   ('subscription_terms.terms_price_not_negative', 'UPDATE subscription_terms SET unit_minor = -1'),
+  ('subscription_terms.terms_change_something', 'UPDATE subscription_terms SET plan = NULL, quantity = NULL, unit_minor = NULL'),
+  ('events.one_event', 'INSERT INTO events OVERRIDING SYSTEM VALUE SELECT * FROM events'),
+  ('events.event_known', $$UPDATE events SET event = 'INSERT'$$),
   ('subscription_terms.one_terms_entry', $$INSERT INTO subscription_terms (terms_id, subscription_id, from_period, plan, quantity, unit_minor) OVERRIDING SYSTEM VALUE SELECT terms_id, subscription_id, from_period, 'q', 1, 1 FROM subscription_terms$$),
   ('deposits.one_deposit_per_key', $$UPDATE deposits SET idempotency_key = 'a'$$),
   ('deposits.deposit_id_positive', 'UPDATE deposits SET deposit_id = -deposit_id'),
@@ -270,13 +274,16 @@ INSERT INTO unless_repaired VALUES
   ('retry_schedules.retry_schedules_are_never_changed()', 'DELETE FROM retry_schedules'),
   ('order_journal.order_journal_are_never_changed()', 'DELETE FROM order_journal'),
   ('charges.charges_are_never_deleted()', 'DELETE FROM charges'),
+  ('events.events_are_never_changed()', 'DELETE FROM events'),
+  ('lock_token.token_is_never_deleted()', 'DELETE FROM lock_token'),
+  ('lock_token.token_is_never_emptied()', 'TRUNCATE lock_token'),
   ('lock_token.tokens_only_rise()', 'UPDATE lock_token SET last = 9; UPDATE lock_token SET last = 8'),
   ('orders.orders_are_never_deleted()', 'DELETE FROM orders'),
   ('orders.decided_orders_stay_so()', $$UPDATE orders SET state = 'cancelled'; UPDATE orders SET state = 'pending'$$),
   ('subscriptions.subscriptions_are_never_deleted()', 'DELETE FROM subscriptions');
 INSERT INTO unless_repaired
 SELECT format('%s.%s_are_never_emptied()', name, regexp_replace(name, '_2023_12', '')), format('TRUNCATE %s CASCADE', name)
-  FROM unnest('{charges,order_lines,lock_incidents,batches,subscription_journal,stock_journal,job_journal,subscription_terms,
+  FROM unnest('{charges,order_lines,lock_incidents,events,batches,subscription_journal,stock_journal,job_journal,subscription_terms,
                 retry_schedules,prorations,closures,signups,contracts,deposits,deliveries,months,seals,corrections,write_offs,adjustments,returns,
                 charges_2023_12}'::text[]) AS name;
 
@@ -387,4 +394,4 @@ SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALU
   FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
 ROLLBACK;
 
-SELECT t.done(287);
+SELECT t.done(294);

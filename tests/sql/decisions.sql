@@ -124,7 +124,7 @@ SELECT t.says('23001', 'DELETE FROM lock_token', 'nor is the last token', 'postg
 SELECT t.says('23001', 'TRUNCATE lock_token', 'nor emptied', 'postgres');
 ROLLBACK;
 
--- Guarantee: Whoever replaces the function that decides the periods is found by the calendar, which shares no code with it.
+-- Guarantee: A replaced function that decides the periods is found by the calendar, which shares no code with it.
 BEGIN; SELECT t.test('replaced_period_start_is_found_by_the_calendar');
 SELECT t.user(1, 100000);
 CREATE OR REPLACE FUNCTION period_start(p_anchor timestamptz, p_unit text, p_every integer, p_no bigint)

@@ -113,10 +113,10 @@ SELECT t.says('-35', $$change_now(1, 1, 'small', 1, 50, 'down')$$);
 SELECT t.says('LL003', $$void_transfer(1, 'charge', 1, 0, 'never', 'a')$$);
 SELECT t.says('LL003', $$refund(1, 'charge', 1, 0, 66, 'all', 'a')$$);
 SELECT t.says('65', $$refund(1, 'charge', 1, 0, NULL, 'all', 'a')$$);
-SELECT t.says('LL003', $$change_now(1, 1, 'less', 1, 10, 'less')$$, 'nothing is left to give back');
-SELECT t.says('70', $$change_now(1, 1, 'big', 1, 150, 'up')$$);
+SELECT t.says('0', $$change_now(1, 1, 'less', 1, 10, 'less')$$, 'nothing is left to give back');
+SELECT t.says('98', $$change_now(1, 1, 'big', 1, 150, 'up')$$);
 SELECT t.says('20', $$refund(1, 'proration', (SELECT proration_id FROM prorations WHERE idempotency_key = 'up'), 0, 20, 'late', 'b')$$);
-SELECT is(paid_for_period(1, 0, anchor_at), 50::numeric, 'what is still paid') FROM subscriptions WHERE subscription_id = 1;
+SELECT is(paid_for_period(1, 0, anchor_at), 78::numeric, 'what is still paid') FROM subscriptions WHERE subscription_id = 1;
 SELECT t.sound();
 ROLLBACK;
 

@@ -10,12 +10,12 @@ CREATE TEMP VIEW tables AS
 CREATE FUNCTION pg_temp.each_table(p_template text) RETURNS text[] LANGUAGE sql AS $$ SELECT array_agg(format(p_template, name)) FROM tables $$;
 CREATE TEMP TABLE people (who text, reads boolean, functions text);
 INSERT INTO people VALUES
-  ('shop', false, 'balance cancel_order cancel_subscription charges_of create_user decisions_from decisions_since order_by_key order_status orders_of
-    pause_subscription place_order subscribe subscriptions_of'),
+  ('shop', false, 'balance cancel_order cancel_subscription charges_of create_user decisions_from decisions_since keep_subscription order_by_key order_status
+    orders_of pause_subscription place_order subscribe subscriptions_of'),
   ('cashier', false, 'deposit withdraw'),
   ('warehouse', false, 'adjust_stock receive_stock'),
   ('support', true, 'balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units create_sku
-    create_user decisions_from decisions_since first_open month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job
+    create_user decisions_from decisions_since first_open keep_subscription month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job
     pause_subscription period_start prorated refund release_orders release_subscriptions resume_job resume_order resume_subscription return_units
     set_price set_sku_price set_terms subscribe subscriptions_of terms_of void_transfer write_off'),
   ('reader', true, 'check_newest cost_of_periods cost_of_units first_open month_sums newest_sales paid_for_period period_start prorated terms_of'),

@@ -14,12 +14,12 @@ INSERT INTO subscription_journal (subscription_id, event, state, next_period_no,
        SELECT subscription_id, state, 'active', period_no + 1, 0, charged_at, user_id, period_no, worker, charged_at
        FROM charges WHERE state IN ('waived', 'skipped', 'written_off') ORDER BY 1, period_no;
 INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id, amount_minor, plan,
-       currency, anchor_at, unit, every)
+       currency, anchor_at, unit, every, trial_periods)
        SELECT subscription_id, 'made', state, next_period_no, retries, next_due_at, cancel_at, user_id, amount_minor, plan, currency, anchor_at,
-       unit, every FROM subscriptions;
+       unit, every, trial_periods FROM subscriptions;
 INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id, from_period, plan,
        quantity, amount_minor, worker) SELECT s.subscription_id, 'terms', state, next_period_no, retries, next_due_at, cancel_at, user_id,
-       t.from_period, t.plan, t.quantity, t.amount_minor, t.worker FROM subscription_terms AS t JOIN subscriptions AS s USING (subscription_id) ORDER BY t.terms_id;
+       t.from_period, t.plan, t.quantity, t.unit_minor, t.worker FROM subscription_terms AS t JOIN subscriptions AS s USING (subscription_id) ORDER BY t.terms_id;
 INSERT INTO order_journal (order_id, event, state, reason, skus, user_id, total_minor, token, worker, at)
        SELECT order_id, CASE WHEN state = 'cancelled' OR (state = 'rejected' AND fence <> 0) THEN state ELSE 'made' END, state, reason, skus,
        user_id, total_minor, fence, 'pool-0', coalesce(decided_at, placed_at) FROM orders WHERE state IN ('rejected', 'parked', 'cancelled');
