@@ -23,10 +23,10 @@ static const struct {
     /* No row of an order leads to that today. */
     {"check_that_says_so",
      "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE"
-     " check_violation USING MESSAGE = 'rejected_has_reason', SCHEMA = 'ledgerlock', TABLE = 'orders', CONSTRAINT ="
-     " 'rejected_has_reason'; END $$; CREATE TRIGGER refuse AFTER UPDATE ON orders FOR"
-     " EACH ROW WHEN (NEW.order_id = 7 AND NEW.state = 'fulfilled') EXECUTE FUNCTION"
-     " refuse()",
+     " check_violation USING MESSAGE = 'rejected_has_reason', SCHEMA = 'ledgerlock',"
+     " TABLE = 'orders', CONSTRAINT = 'rejected_has_reason'; END $$; CREATE TRIGGER"
+     " refuse AFTER UPDATE ON orders FOR EACH ROW WHEN (NEW.order_id = 7 AND NEW.state"
+     " = 'fulfilled') EXECUTE FUNCTION refuse()",
      "orders", "rejected_has_reason"},
     {"number_of_pieces_beyond_a_whole_number",
      "INSERT INTO order_lines VALUES (7, 4, 10, 9223372036854775807), (7, 4, 11,"
