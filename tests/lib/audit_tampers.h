@@ -179,7 +179,7 @@ static const struct tamper tampers[] = {
     {"lock_incidents: a parked row for a decided order", "unseen: workers tell what they met; a false word there moves no money and no unit",
      "INSERT INTO lock_incidents (resource,token,worker,kind,phase) SELECT 'order:'||min(order_id),0,'x','parked','apply' FROM orders WHERE state='fulfilled'"},
     {"audits: a result forged", "unseen: what pages show of the audits of pools; whoever makes an audit reads the rows themselves",
-     "SELECT report_audit(1, 52, '[]')"},
+     "SELECT report_audit(1, 53, '[]')"},
     {"workers: counters forged", "unseen: gauges for a person; they prove nothing",
      "UPDATE workers SET counters='{\"fenced\": 0, \"lost\": 0}' WHERE (pool,slot)=(SELECT pool,slot FROM workers LIMIT 1)"},
 };

@@ -41,7 +41,7 @@ static const char by_hand[] =
     " USING (subscription_id, user_id, amount_minor) WHERE subscriptions.state = 'active' AND charges.state = 'captured' AND amount_minor > 1 AND period_no = next_period_no - 1"
     " AND '2024-04-10 12:00Z' BETWEEN period_start AND period_end - interval '5 days' ORDER BY subscription_id LIMIT 1) AS s;"
     "SELECT close_account(create_user('gone', 'USD')), pause_job('orders', 'r'), resume_job('orders');"
-    "INSERT INTO signups SELECT user_id, 'by hand', subscription_id, 0 FROM subscriptions WHERE subscription_id = 1;"
+    "INSERT INTO signups SELECT user_id, 'by hand', subscription_id FROM subscriptions WHERE subscription_id = 1;"
     "INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('lock:user:1', 7, 'w', 'lost', 'apply')";
 
 /* As cancel_subscription does, at another time: so many periods from now. */
