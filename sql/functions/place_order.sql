@@ -35,6 +35,9 @@ BEGIN
   SELECT * INTO v_order FROM orders WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
   IF NOT FOUND THEN
     PERFORM check_time('the time of an order', p_at, interval '1 day', interval '1 day');
+    IF p_at < clock_timestamp() - interval '1 day' THEN -- as an old entry: refuse_closed_entry
+      LOCK TABLE seals IN ROW EXCLUSIVE MODE;
+    END IF;
     IF p_at < first_open() THEN
       RAISE EXCEPTION 'an order cannot be placed in a month that is closed' USING ERRCODE = 'LL004';
     END IF;

@@ -798,6 +798,18 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION refuse_closed IS
   'Trigger: refuses to write what a closed month has. SQLSTATE 23001, for the owner, too.';
+CREATE FUNCTION refuse_closed_entry() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  LOCK TABLE seals IN ROW EXCLUSIVE MODE; -- close-month has it: this row was there before its snapshot, or sees that the month is closed
+  IF NEW.at < first_open() THEN
+    RAISE restrict_violation USING
+      MESSAGE = format('%s of %s is refused: %s', TG_OP, TG_TABLE_NAME, replace(TG_NAME, '_', ' ')),
+      HINT = 'A correction of a closed month is a new entry in an open one.';
+  END IF;
+  RETURN NEW;
+END $$;
+COMMENT ON FUNCTION refuse_closed_entry IS
+  'Trigger: refuses an entry that is dated in a closed month, for one that is more than a day old. SQLSTATE 23001, for the owner, too.';
 CREATE FUNCTION refuse_closed_line() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
   IF EXISTS (SELECT FROM orders WHERE order_id IN (OLD.order_id, NEW.order_id) AND state <> 'pending' AND placed_at < first_open()) THEN
@@ -833,8 +845,9 @@ DECLARE
   booked text;
 BEGIN
   FOREACH booked IN ARRAY ARRAY['deposits', 'corrections', 'prorations', 'deliveries', 'adjustments', 'returns'] LOOP
-    EXECUTE format('CREATE TRIGGER month_is_closed BEFORE INSERT OR UPDATE ON %I FOR EACH ROW WHEN (NEW.at < first_open())
-                    EXECUTE FUNCTION refuse_closed()', booked);
+    EXECUTE format('CREATE TRIGGER month_is_closed BEFORE INSERT OR UPDATE ON %I FOR EACH ROW
+                    WHEN (NEW.at < clock_timestamp() - interval ''1 day'') -- no month is closed before that
+                    EXECUTE FUNCTION refuse_closed_entry()', booked);
     EXECUTE format('CREATE TRIGGER month_stays_closed BEFORE UPDATE OR DELETE ON %I FOR EACH ROW WHEN (OLD.at < first_open())
                     EXECUTE FUNCTION refuse_closed()', booked);
   END LOOP;

@@ -192,6 +192,34 @@ CASE(lines_of_a_closed_month_are_bad)
     runs(&f, 0, "audit --now 2023-03-01");
 }
 
+/* Guarantee: Lines of an import for a customer whose account is closed, or of a time
+ * far from now, are bad lines; the others are imported. */
+CASE(lines_of_closed_accounts_and_far_times_are_bad)
+{
+    runs(&f, 0, "import --stock %s", stock);
+    fixture_exec(f.url,
+                 "SELECT ledgerlock.close_account(ledgerlock.create_user('c', 'USD'))");
+    write_file(orders, ORDERS "1,c,A,1,2.50,2023-01-05\n2,u,A,1,2.50,1899-12-30\n"
+                              "3,u,A,1,2.50,9999-12-31\n4,u,A,1,2.50,2023-01-05\n");
+    write_file(subscriptions, SUBSCRIPTIONS "c,p,1,month,1,2023-01-31\n"
+                                            "u,p,1,year,1,0001-01-01\n"
+                                            "u,q,1,year,1,2999-12-31\n"
+                                            "u,r,1,year,1,2023-01-31\n");
+    runs(&f, 2, "import --orders %s --subscriptions %s", orders, subscriptions);
+    shows("orders.csv:2: the account of customer \"c\" is closed");
+    shows(":3: placed_at lies more than 50 years back, or more than a year ahead");
+    shows(":4: placed_at lies more than 50 years back, or more than a year ahead");
+    shows("subscriptions.csv:2: the account of customer \"c\" is closed");
+    shows(":3: anchor_at lies more than 50 years back, or more than a year ahead");
+    shows(":4: anchor_at lies more than 50 years back, or more than a year ahead");
+    shows("6 bad lines");
+    runs(&f, 0, "import --orders %s --subscriptions %s --rejects %s", orders,
+         subscriptions, rejects);
+    holds(&f, 1, "SELECT count(*) FROM orders");
+    holds(&f, 1, "SELECT count(*) FROM subscriptions");
+    runs(&f, 0, "audit --lag 90000h");
+}
+
 /* ---- files of other programs ---- */
 
 CASE(file_of_another_form_is_named_as_such)

@@ -155,11 +155,11 @@ static bool adds_up(const struct pg_result *res)
         if (strcmp(pg_get_text(res, row, DIFFERENCE), "0") == 0)
             continue;
         is_even = false;
-        (void)fprintf(
-            stderr,
-            "ledgerlock: the wallets in %s differ from the ledger by %s; "
-            "see ledgerlock audit\n",
-            pg_get_text(res, row, CURRENCY), amount(res, row, DIFFERENCE, buf));
+        (void)fprintf(stderr,
+                      "ledgerlock: the wallets in %s differ from the ledger by %s; "
+                      "see ledgerlock audit\n",
+                      pg_get_text(res, row, CURRENCY),
+                      amount(res, row, DIFFERENCE, buf));
     }
     return is_even;
 }
