@@ -102,7 +102,7 @@ def totals_are_right(t):
 
 
 def sums_are_right(rows, writes, what):
-    """What is left is the sum of what was written; nothing was written for what is not there."""
+    """All that was written comes to what is left; nothing was written for what is not there."""
     there, sums = dict(rows), collections.Counter()
     for w in writes:
         sums[w.key] += w.value

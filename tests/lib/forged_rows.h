@@ -30,8 +30,8 @@ static const char forged_rows[] =
     "UPDATE lock_token SET last = 5;"
     "SELECT setval(pg_get_serial_sequence('orders', 'order_id'), 100)";
 
-/* What only a guard that failed would let in; the key or CHECK that forbids a row is
- * dropped first. */
+/* Damage that only a guard that failed would let in; the key or CHECK that forbids a
+ * row is dropped first. */
 #define FORGED_BY_HAND "SET ledgerlock.repair = on; SET search_path = ledgerlock; "
 #define FORGED_CHARGE                                                                  \
     "ALTER TABLE charges DROP CONSTRAINT one_charge_per_period; "                      \
