@@ -54,10 +54,9 @@ actual AS (
    WHERE o.relkind IN ('r', 'p')
    UNION ALL
   SELECT 'function ' || p.proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
-         l.lanname || CASE p.provolatile WHEN 'i' THEN ' IMMUTABLE ' WHEN 's' THEN ' STABLE ' ELSE ' ' END
-         || CASE WHEN p.proisstrict THEN 'STRICT ' ELSE '' END || CASE WHEN p.proowner <> n.nspowner THEN 'of another owner ' ELSE '' END
+         CASE WHEN p.proowner <> n.nspowner THEN 'of another owner ' ELSE '' END
          || CASE WHEN p.prosecdef THEN 'SECURITY DEFINER ' ELSE '' END || coalesce(replace(array_to_string(p.proconfig, ' '), 'search_path=' || quote_ident(current_schema()) || ',', 'search_path=ours,') || ' ', '')
-         || encode(sha256(convert_to(replace(concat_ws(E'\n', pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
+         || encode(sha256(convert_to(replace(concat_ws(E'\n', l.lanname, p.provolatile, p.proisstrict, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid),
                                                        coalesce(pg_get_function_sqlbody(p.oid), p.prosrc)), E'\r', ''), 'UTF8')), 'hex'), p.proname
     FROM pg_proc AS p JOIN pg_language AS l ON l.oid = p.prolang JOIN pg_namespace AS n ON n.oid = p.pronamespace
    WHERE p.pronamespace = current_schema()::regnamespace

@@ -165,30 +165,55 @@ CASE(close_that_waits_keeps_no_deposit_for_long)
         promise_broken("a deposit waited %" PRId64 " ms", longest);
 }
 
+/* Guarantee: An old entry that the owner books while a month is being closed is sealed
+ * with the month, or refused. */
+CASE(old_entry_waits_for_the_month_that_is_being_closed)
+{
+    PGconn *closing = session_open(f.url), *owner = session_open(f.url);
+    PGresult *res;
+
+    session_do(closing, "BEGIN ISOLATION LEVEL REPEATABLE READ; LOCK TABLE"
+                        " charges_2023_04, seals IN SHARE ROW EXCLUSIVE MODE; SELECT"
+                        " close_month('2023-04-01')");
+    assert_int_equal(PQsendQuery(owner, "SELECT deposit(3, 'EUR', 5, 'race',"
+                                        " '2023-04-20')"),
+                     1);
+    FIXTURE_AWAIT(fixture_query_int8(f.url, "SELECT count(*) FROM pg_locks WHERE NOT"
+                                            " granted AND relation ="
+                                            " 'ledgerlock.seals'::regclass") > 0,
+                  "the deposit does not wait");
+    session_do(closing, "COMMIT");
+    res = PQgetResult(owner);
+    session_refused("23001", res);
+    PQfinish(closing);
+    PQfinish(owner);
+    runs(&f, 0, "audit --sealed --lag 36500d");
+}
+
 /* ---- afterwards ---- */
 
-/* As close-month does for the month that runs, at the end of the month that follows. */
+/* As close-month does for the month of two days ago. */
 #define SEAL                                                                           \
     "INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum)"   \
-    " SELECT date_trunc('month', now(), 'UTC'), 'charges', '', '', 0, 0, 0"
+    " SELECT date_trunc('month', now() - interval '2 days', 'UTC'), 'charges', '', '', 0, 0, 0"
 
 #define ORDER(key)                                                                     \
     "SELECT place_order(1, '" key "', '[{\"sku\": \"A\", \"qty\": 1}]', at)"
-#define AT(at, sql) "WITH t AS (SELECT " at " AS at) " sql " FROM t"
+#define LATE(sql) "WITH t AS (SELECT now() - interval '2 days' AS at) " sql " FROM t"
 
 /* clang-format off */
 static const struct {
     const char *name, *state, *sql;
 } late[] = {
-    {"order", "LL004", AT("now()", ORDER("late"))},
-    {"subscription", "LL004", AT("now()", "SELECT subscribe(1, 'late', 5, 'USD', 'month', 1, at, 0, 'late')")},
-    {"deposit", "23001", "SELECT deposit(1, 'USD', 5, 'late')"},
-    {"refund", "23001", "SELECT refund(1, 'charge', 1, 0, 5, 'late', 'late')"},
-    {"withdrawal", "23001", "SELECT withdraw(1, 'USD', 5, 'late', 'late')"},
+    {"order", "LL004", LATE(ORDER("late"))},
+    {"subscription", "LL004", LATE("SELECT subscribe(1, 'late', 5, 'USD', 'month', 1, at, 0, 'late')")},
+    {"deposit", "23001", LATE("SELECT deposit(1, 'USD', 5, 'late', at)")},
+    {"refund", "23001", LATE("SELECT refund(1, 'charge', 1, 0, 5, 'late', 'late', at)")},
+    {"withdrawal", "23001", LATE("SELECT withdraw(1, 'USD', 5, 'late', 'late', at)")},
     {"proration", "23001", "SELECT change_now(1, 1, 'max', 1, 1302, 'late', '2024-04-09 20:00Z')"},
-    {"delivery", "23001", "SELECT receive_stock('A', 'late', 5)"},
-    {"adjustment", "23001", "SELECT adjust_stock('A', -1, 'late', 'late')"},
-    {"return", "23001", "SELECT return_units(1, 7, 'D', 1, 'late', 'late')"},
+    {"delivery", "23001", LATE("SELECT receive_stock('A', 'late', 5, at)")},
+    {"adjustment", "23001", LATE("SELECT adjust_stock('A', -1, 'late', 'late', at)")},
+    {"return", "23001", LATE("SELECT return_units(1, 7, 'D', 1, 'late', 'late', at)")},
 };
 
 /* clang-format on */

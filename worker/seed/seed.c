@@ -252,7 +252,8 @@ static int seed(struct pg *pg, void *arg, struct err *e)
         refuse_filled(s, e) != 0 || s->was_filled)
         return (int)e->code;
     cli_progress("waiting for sessions that write");
-    if (run(s, SQL_SEED_LOCK_TABLES, e) != 0 || refuse_filled(s, e) != 0 || s->was_filled)
+    if (run(s, SQL_SEED_LOCK_TABLES, e) != 0 || refuse_filled(s, e) != 0 ||
+        s->was_filled)
         return (int)e->code;
     cli_progress("making rows up");
     if (generator_open(&s->g, e) != 0 || store(s, e) != 0)
