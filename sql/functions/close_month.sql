@@ -1,44 +1,20 @@
--- close_month(month): seals a month: stores its sums, and makes its rows unchangeable, for the owner, too. Returns the number
+-- close_month(month, digest): seals a month: stores its sums, and makes its rows unchangeable, for the owner, too. Returns the number
 -- of rows. Nothing opens a month again: a correction is a new entry in an open month.
--- Refused while something of the month is open (SQLSTATE LL003). `ledgerlock close-month` proves every invariant of the
--- open months first, in the same transaction, and has locked the partitions before its snapshot was taken.
-CREATE OR REPLACE FUNCTION close_month(p_month date)
+-- Refused while something of the month is open (SQLSTATE LL003). `ledgerlock close-month` proves every invariant of the open months
+-- before, in a transaction that holds nothing, and gives the month_digest of that snapshot: another one now is a serialization failure
+-- (40001). It has locked the partition and seals before the snapshot of this transaction was taken.
+CREATE OR REPLACE FUNCTION close_month(p_month date, p_digest text DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
 DECLARE
-  v_name  text := to_char(p_month, 'YYYY-MM');
-  v_start timestamptz := p_month;
+  v_start timestamptz := first_open(); -- what is before the first month that has one, too
   v_end   timestamptz := p_month + interval '1 month';
-  v_first date;
-  v_subs  bigint;
-  v_orders bigint;
   v_rows  bigint;
   v_part  text := 'charges' || to_char(p_month, '_YYYY_MM');
 BEGIN
-  IF NOT EXISTS (SELECT FROM months WHERE month = p_month) THEN
-    RAISE EXCEPTION 'there is no month %', v_name USING ERRCODE = 'LL003', HINT = 'Nothing was ever booked in it.';
+  PERFORM check_closable(p_month);
+  IF p_digest <> month_digest(p_month) THEN
+    RAISE serialization_failure USING MESSAGE = format('rows of %s were written since it was proved', to_char(p_month, 'YYYY-MM'));
   END IF;
-  IF v_start < first_open() THEN
-    RAISE EXCEPTION 'the month % is closed already', v_name USING ERRCODE = 'LL003';
-  END IF;
-  SELECT min(month) INTO v_first FROM months WHERE month >= first_open();
-  IF v_first < p_month THEN
-    RAISE EXCEPTION 'the month % is open: months are closed in their order', to_char(v_first, 'YYYY-MM')
-      USING ERRCODE = 'LL003', HINT = format('Close %s before %s.', to_char(v_first, 'YYYY-MM'), v_name);
-  END IF;
-  IF now() < v_end + interval '1 day 1 minute' THEN -- the minute: close-month waited for writers before this transaction
-    RAISE EXCEPTION 'the month % is not over for a day yet', v_name USING ERRCODE = 'LL003';
-  END IF;
-  SELECT count(*) INTO v_subs FROM subscriptions
-   WHERE state <> 'cancelled' AND (state <> 'active' OR next_due_at < v_end)
-     AND period_start(anchor_at, unit, every, next_period_no) < least(v_end, cancel_at);
-  SELECT count(*) INTO v_orders FROM orders WHERE state IN ('pending', 'parked') AND placed_at < v_end;
-  IF v_subs + v_orders > 0 THEN
-    RAISE EXCEPTION 'the month % has % subscriptions with a period that is not settled, and % orders that are not decided',
-      v_name, v_subs, v_orders
-      USING ERRCODE = 'LL003', HINT = 'Let a pool work them, or cancel, resume or release them; ledgerlock parked lists what is parked.';
-  END IF;
-
-  v_start := first_open(); -- what is before the first month that has one, too
   INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum)
   SELECT p_month, s.table_name, s.kind, s.currency, s.row_ct, s.total, s.checksum FROM month_sums(p_month) AS s;
   INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum)
@@ -72,5 +48,5 @@ BEGIN
   RETURN v_rows;
 END $$;
 COMMENT ON FUNCTION close_month IS
-  'Seals a month that is over and returns how many rows it has. Errors: LL003 something of it is open.';
+  'Seals a month that is over and returns how many rows it has. Errors: LL002 there is no such month, LL003 something of it is open, 40001 it is not as it was proved.';
 REVOKE ALL ON FUNCTION close_month FROM PUBLIC;

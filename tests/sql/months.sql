@@ -25,9 +25,11 @@ END $$;
 BEGIN; SELECT t.test('months_are_closed_in_their_order_and_once');
 :shop
 SELECT t.would(answer, format('close_month(%L)', month), words, who) FROM (VALUES
-  ('42501', '2023-12-01', 'not by support', 'ledgerlock_support'), ('LL003', '2023-05-01', 'nothing was booked in it', 'ledgerlock_owner'),
+  ('42501', '2023-12-01', 'not by support', 'ledgerlock_support'), ('LL002', '2023-05-01', 'nothing was booked in it', 'ledgerlock_owner'),
   ('LL003', '2024-01-01', 'December is open', 'ledgerlock_owner'), ('4', '2023-12-01', 'a charge, and three entries of ledger', 'ledgerlock_owner'))
   AS v (answer, month, words, who);
+SELECT t.would('40001', $$close_month('2023-12-01', 'of other rows')$$, 'its rows are not those that were proved', 'ledgerlock_owner');
+SELECT t.would('4', $$close_month('2023-12-01', month_digest('2023-12-01'))$$, 'its rows are those that were proved', 'ledgerlock_owner');
 :closed
 SELECT t.would('LL003', format('close_month(%L)', month), 'closed already', 'ledgerlock_owner') FROM unnest('{2023-12-01,2024-01-01}'::date[]) AS month;
 SELECT is(first_open(), '2024-02-01Z', 'February is the first that is open');
@@ -158,4 +160,4 @@ SELECT is(pg_temp.finds(invariant, change), true, invariant || ': ' || change) F
   ('boundaries_from_anchor', $$INSERT INTO charges SELECT subscription_id, 0, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at FROM charges WHERE (subscription_id, period_no) = (1, 2)$$)) AS v (invariant, change);
 ROLLBACK;
 
-SELECT t.done(122);
+SELECT t.done(124);

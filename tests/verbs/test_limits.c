@@ -49,7 +49,7 @@ CASE_ROWS(verbs_are_not_ended_by, limits)
     world_audit(pool_work_now(), NULL);
     world_runs(0, "status");
     world_runs(0, "report");
-    world_says(6, "LL-7004", "close-month 2024-01"); /* after its audit */
+    world_says(6, "LL-7004", "close-month 2024-01");
 }
 
 /* Behind a pooler each transaction begins with the limits. */

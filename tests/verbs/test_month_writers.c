@@ -165,6 +165,29 @@ CASE(close_that_waits_keeps_no_deposit_for_long)
         promise_broken("a deposit waited %" PRId64 " ms", longest);
 }
 
+/* Guarantee: close-month holds nothing while it proves the months; what is written to
+ * the month meanwhile is proved, too. */
+CASE(nothing_is_held_while_the_months_are_proved)
+{
+    PGconn *holder = session_open(f.url), *owner = session_open(f.url);
+    struct fixture_child closing;
+
+    session_do(holder, "BEGIN; LOCK TABLE stock IN ACCESS EXCLUSIVE MODE");
+    fixture_spawn(&f, &closing, "close-month", "2023-04", NULL);
+    FIXTURE_AWAIT(fixture_query_int8(f.url, "SELECT count(*) FROM pg_locks WHERE NOT"
+                                            " granted AND relation ="
+                                            " 'ledgerlock.stock'::regclass") > 0,
+                  "the audit does not wait");
+    session_do(owner, "SET lock_timeout = '5s'; SELECT deposit(3, 'EUR', 5,"
+                      " 'meanwhile', '2023-04-20')");
+    session_do(holder, "COMMIT");
+    PQfinish(owner);
+    PQfinish(holder);
+    assert_int_equal(fixture_wait(&closing, 60, &said), 0);
+    shows("closed 2023-04: 3 rows are proved and sealed");
+    runs(&f, 0, "audit --sealed --lag 36500d");
+}
+
 /* Guarantee: An old entry that the owner books while a month is being closed is sealed
  * with the month, or refused. */
 CASE(old_entry_waits_for_the_month_that_is_being_closed)

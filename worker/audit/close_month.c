@@ -1,4 +1,5 @@
-/* close-month: proves the open months and seals one of them, in one transaction. */
+/* close-month: proves the open months, and seals one of them if its rows are still
+ * those that were proved. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +9,14 @@
 #include "worker/cli/cli.h"
 #include "worker/cli/json.h"
 
+enum {
+    ROUNDS_MAX = 10
+}; /* of a proof, each of rows that were written since the last */
+
 struct month {
-    char text[24];  /* 2026-10 */
-    char first[28]; /* 2026-10-01 */
+    char text[24];   /* 2026-10 */
+    char first[28];  /* 2026-10-01 */
+    char digest[40]; /* of the rows that were proved */
 };
 
 /* ---- the word ---- */
@@ -67,13 +73,9 @@ static int lock_month(struct pg *pg, const struct month *m, struct err *e)
         memcpy(gap, m->text, 4);
         memcpy(gap + 5, m->text + 5, 2);
     }
-    if (pg_exec(pg, SQL_CLOSE_LIMIT_WAITS, NULL, 0, NULL, e) != 0 ||
-        pg_exec_text(pg, text, NULL, e) != 0) {
-        if (strcmp(e->sqlstate, "42P01") == 0)
-            (void)err_set(e, ERR_INVALID, "LL-7002 there is no month %s", m->text);
-        return (int)e->code;
-    }
-    return 0;
+    return pg_exec(pg, SQL_CLOSE_LIMIT_WAITS, NULL, 0, NULL, e) != 0
+               ? (int)e->code
+               : pg_exec_text(pg, text, NULL, e);
 }
 
 static int prove(struct pg *pg, const struct month *m, struct err *e)
@@ -103,39 +105,76 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
     return (int)e->code;
 }
 
-static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
+/* A refusal of the function in its own words: without the name of the statement before
+ * and the SQLSTATE behind them. */
+static int refuse(const struct month *m, struct err *e)
 {
-    const struct pg_param param = pg_text(m->first);
     char why[sizeof e->msg];
+    const char *words = strstr(err_words(e), ": ");
 
-    cli_progress("sealing %s", m->text);
-    if (pg_ask(pg, SQL_CLOSE_SEAL_MONTH, &param, 1, row_ct, e) == 0 ||
-        strcmp(e->sqlstate, "LL003") != 0)
+    if (strcmp(e->sqlstate, "LL002") == 0)
+        return err_set(e, ERR_INVALID, "LL-7002 there is no month %s", m->text);
+    if (strcmp(e->sqlstate, "LL003") != 0 || words == NULL)
         return (int)e->code;
-    (void)snprintf(why, sizeof why, "%.900s", err_words(e));
+    (void)snprintf(why, sizeof why, "%.900s", words + 2);
+    why[strcspn(why, "(")] = '\0';
     return err_set(e, ERR_REFUSED, "LL-7004 %s cannot be closed: %s", m->text, why);
 }
 
-/* The cheap refusals of close_month come last, but nothing is lost by that. */
-static int
-try_once(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
+static int check(struct pg *pg, const struct month *m, struct err *e)
 {
-    (void)!(drain(pg, e) != 0 || pg_begin_repeatable(pg, e) != 0 ||
-            lock_month(pg, m, e) != 0 || prove(pg, m, e) != 0 ||
-            seal(pg, m, row_ct, e) != 0 || pg_commit(pg, e) != 0);
+    const struct pg_param param = pg_text(m->first);
+
+    return pg_exec(pg, SQL_CLOSE_CHECK_MONTH, &param, 1, NULL, e) == 0 ? 0
+                                                                       : refuse(m, e);
+}
+
+static int prove_rows(struct pg *pg, struct month *m, struct err *e)
+{
+    const struct pg_param param = pg_text(m->first);
+    struct pg_result *res;
+
+    cli_progress("proving the open months");
+    if (pg_begin_repeatable(pg, e) == 0 && prove(pg, m, e) == 0 &&
+        pg_exec(pg, SQL_CLOSE_DIGEST_MONTH, &param, 1, &res, e) == 0) {
+        (void)snprintf(m->digest, sizeof m->digest, "%s", pg_get_text(res, 0, 0));
+        pg_result_free(res);
+    }
     pg_rollback(pg);
     return (int)e->code;
 }
 
-static int
-close_month(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
+static int seal(struct pg *pg, const struct month *m, int64_t *row_ct, struct err *e)
 {
-    int tries = 0, code;
+    const struct pg_param params[] = {pg_text(m->first), pg_text(m->digest)};
 
-    cli_progress("waiting for sessions that write");
+    cli_progress("sealing %s", m->text);
+    if (drain(pg, e) == 0 && pg_begin_repeatable(pg, e) == 0 &&
+        lock_month(pg, m, e) == 0 &&
+        pg_ask(pg, SQL_CLOSE_SEAL_MONTH, params, 2, row_ct, e) == 0)
+        (void)!pg_commit(pg, e);
+    pg_rollback(pg);
+    return e->code == 0 ? 0 : refuse(m, e);
+}
+
+/* Nothing is held while it is proved: what is written to the month meanwhile makes
+ * another digest, and it is proved again. */
+static int close_month(struct pg *pg, struct month *m, int64_t *row_ct, struct err *e)
+{
+    int tries = 0, rounds = 0, code;
+
     do {
-        code = try_once(pg, m, row_ct, e);
-    } while (cli_tries_again("close-month", m->text, &tries, e));
+        *e = (struct err){0};
+        code = check(pg, m, e);
+        if (code == 0)
+            code = prove_rows(pg, m, e);
+        while (code == 0) {
+            code = seal(pg, m, row_ct, e);
+            if (!cli_tries_again("close-month", m->text, &tries, e))
+                break;
+            code = 0;
+        }
+    } while (code == ERR_CONFLICT && ++rounds < ROUNDS_MAX);
     return code;
 }
 
@@ -159,7 +198,7 @@ static int print_seals(struct pg *pg, const struct month *m, struct err *e)
 
 static int work(struct pg *pg, void *month, struct err *e)
 {
-    const struct month *m = month;
+    struct month *m = month;
     int64_t row_ct = 0;
 
     if (close_month(pg, m, &row_ct, e) != 0)
