@@ -2,7 +2,7 @@
 -- of rows. Nothing opens a month again: a correction is a new entry in an open month.
 -- Refused while something of the month is open (SQLSTATE LL003). `ledgerlock close-month` proves every invariant of the open months
 -- before, in a transaction that holds nothing, and gives the month_digest of that snapshot: another one now is a serialization failure
--- (40001). It has locked the partition and seals before the snapshot of this transaction was taken.
+-- (40001). The verb has locked the partition and seals before the snapshot of this transaction was taken.
 CREATE OR REPLACE FUNCTION close_month(p_month date, p_digest text DEFAULT NULL)
 RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
 DECLARE
