@@ -21,7 +21,9 @@ SELECT format('correction %s', r.correction_id) AS what,
        format('%s after %s of %s %s/%s, which is %s of user %s; given back before: %s', r.amount_minor, r.before_minor, r.of_kind,
               r.of_source, r.of_leg, coalesce(t.amount_minor::text, 'nothing'), t.user_id, r.before) AS detail
   FROM recent AS r
-  LEFT JOIN ledger AS t ON (t.kind, t.source, t.leg, t.source_at) = (r.of_kind, r.of_source, r.of_leg, r.of_at) AND t.debit = 'wallet'
+  LEFT JOIN LATERAL (SELECT amount_minor, user_id FROM ledger
+                      WHERE (kind, source, leg, source_at) = (r.of_kind, r.of_source, r.of_leg, r.of_at) AND debit = 'wallet'
+                     OFFSET 0) AS t ON true -- a look-up each, in one partition: they are few
  WHERE (t.amount_minor, t.user_id, r.before) IS DISTINCT FROM (r.of_minor, r.user_id, r.before_minor::numeric)
     OR r.before_minor + r.amount_minor::numeric > r.of_minor
     OR (r.kind = 'void' AND r.amount_minor <> r.of_minor)

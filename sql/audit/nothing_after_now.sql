@@ -1,8 +1,8 @@
 -- No charge, entry of the ledgers or decision is dated after now, and none at no time at all.
--- Now is the later one of the audit's now and the clock, which is read when this begins: a transaction may have begun long
+-- Now is the later one of the audit's now and a second behind the clock, which is read when this begins: a transaction may have begun long
 -- before its snapshot.
 WITH clock AS (
-  SELECT greatest(nullif(current_setting('ledgerlock.now', true), '')::timestamptz, clock_timestamp()) AS now
+  SELECT greatest(nullif(current_setting('ledgerlock.now', true), '')::timestamptz, clock_timestamp() + interval '1 second') AS now
 ), ahead AS MATERIALIZED (
   SELECT format('subscription %s period %s', subscription_id, period_no) AS what, charged_at AS at FROM open_charges
    WHERE charged_at > (SELECT now FROM clock) OR charged_at = '-infinity'

@@ -6,7 +6,8 @@ WITH oldest AS (
    WHERE p.at >= (SELECT first_open())
 ), change AS (
   SELECT p.*, s.trial_periods, c.state, c.user_id AS of_user, c.period_start, c.period_end,
-         lag(p.new_minor, 1, c.amount_minor) OVER (PARTITION BY subscription_id, period_no ORDER BY proration_id) AS before_minor
+         lag(p.new_minor, 1, c.amount_minor) OVER (PARTITION BY subscription_id, period_no ORDER BY proration_id) AS before_minor,
+         lag(p.at) OVER (PARTITION BY subscription_id, period_no ORDER BY proration_id) AS before_at
     FROM prorations AS p
     LEFT JOIN subscriptions AS s USING (subscription_id)
     LEFT JOIN (SELECT * FROM charges WHERE period_start >= (SELECT at FROM oldest)) AS c USING (subscription_id, period_no)
@@ -18,11 +19,14 @@ SELECT format('proration %s', proration_id) AS what,
  WHERE (p.state, p.user_id, p.new_minor::numeric) IS DISTINCT FROM ('captured', p.of_user, p.quantity * p.unit_minor::numeric)
     OR NOT (p.old_minor = p.before_minor -- or less, of a period of which something was refunded, or nothing, of one that is free
             OR (p.amount_minor <= 0 AND p.old_minor BETWEEN p.new_minor AND p.before_minor
-                AND EXISTS (SELECT FROM corrections AS r WHERE r.user_id = p.user_id AND r.at <= p.at
-                             AND (r.of_kind, r.of_source, r.of_leg) = ('charge', p.subscription_id, p.period_no)
-                              OR r.of_kind = 'proration' AND r.of_source < p.proration_id AND r.user_id = p.user_id))
+                AND EXISTS (SELECT FROM corrections AS r
+                             WHERE r.recorded_at <= p.recorded_at
+                               AND ((r.of_kind, r.of_source, r.of_leg) = ('charge', p.subscription_id, p.period_no)
+                                    OR (r.of_kind = 'proration'
+                                        AND r.of_source IN (SELECT q.proration_id FROM prorations AS q
+                                                             WHERE q.subscription_id = p.subscription_id AND q.period_no = p.period_no)))))
             OR (p.amount_minor = 0 AND p.old_minor = p.new_minor AND p.period_no < p.trial_periods))
-    OR p.at < p.period_start OR p.at >= p.period_end
+    OR p.at < p.before_at OR p.at < p.period_start OR p.at >= p.period_end
     OR p.days * interval '1 day' <> p.period_end - p.period_start
     OR p.days_left <> floor(extract(epoch FROM p.period_end - p.at) / 86400)
     OR p.amount_minor <> prorated(p.old_minor, p.new_minor, p.days_left, p.days)

@@ -7,7 +7,7 @@ WITH month AS (
          coalesce(sum(s.checksum) FILTER (WHERE s.table_name <> 'months'), 0)
            - coalesce(sum(s.checksum) FILTER (WHERE s.table_name = 'months'), 0) AS checksum
     FROM months AS m LEFT JOIN seals AS s USING (month)
-   WHERE m.month < (SELECT first_open())
+   WHERE m.month < (SELECT first_open() AT TIME ZONE 'UTC')
    GROUP BY m.month
 ), part AS (
   SELECT 'wallets in ' || currency AS what,

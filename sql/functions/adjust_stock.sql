@@ -24,7 +24,7 @@ BEGIN
     END IF;
     RETURN v_stock.on_hand;
   END IF;
-  PERFORM check_time('the time of an adjustment', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of an adjustment', p_at, interval '24 hours', interval '0');
   IF p_qty < 0 AND v_stock.on_hand + p_qty < 0 THEN
     RAISE EXCEPTION 'SKU "%" has % units on hand', p_sku, v_stock.on_hand USING ERRCODE = 'LL003';
   ELSIF p_qty > 9223372036854775807 - v_stock.on_hand THEN

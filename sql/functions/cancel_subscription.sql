@@ -29,7 +29,7 @@ BEGIN
       RETURN v_sub.cancel_at;
     END IF;
   END IF;
-  PERFORM check_time('the time of a cancellation', p_at, interval '1 day', interval '10 years');
+  PERFORM check_time('the time of a cancellation', p_at, interval '24 hours', interval '10 years');
   WITH given AS (
     UPDATE subscriptions
        SET cancel_at = least(cancel_at, period_start(anchor_at, unit, every, v_no)),

@@ -32,7 +32,7 @@ BEGIN
     END IF;
     RETURN v_new.amount_minor;
   END IF;
-  PERFORM check_time('the time of a change', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a change', p_at, interval '24 hours', interval '0');
   SELECT * INTO v_paid FROM charges
    WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no - 1 AND state = 'captured'
      AND period_start = period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no - 1)
@@ -41,12 +41,16 @@ BEGIN
     RAISE EXCEPTION 'subscription % is %, with no period that runs at % and is paid', p_subscription_id, v_sub.state, p_at
       USING ERRCODE = 'LL003';
   END IF;
+  IF EXISTS (SELECT FROM prorations WHERE subscription_id = p_subscription_id AND period_no = v_paid.period_no AND at > p_at) THEN
+    RAISE EXCEPTION 'the terms of subscription % were changed after % already', p_subscription_id, p_at USING ERRCODE = 'LL002';
+  END IF;
   PERFORM set_terms(p_user_id, p_subscription_id, v_sub.next_period_no, p_plan, p_quantity, p_unit_minor);
   SELECT new_minor INTO v_new.old_minor FROM prorations
    WHERE subscription_id = p_subscription_id AND period_no = v_paid.period_no ORDER BY proration_id DESC LIMIT 1;
   v_new.old_minor := coalesce(v_new.old_minor, v_paid.amount_minor);
   IF p_quantity * p_unit_minor < v_new.old_minor THEN
-    v_new.old_minor := greatest(paid_terms(p_subscription_id, v_paid.period_no, v_paid.amount_minor), p_quantity * p_unit_minor);
+    v_new.old_minor := least(v_new.old_minor, greatest(paid_terms(p_subscription_id, v_paid.period_no, v_paid.amount_minor),
+                                                       p_quantity * p_unit_minor));
   ELSIF v_paid.period_no < v_sub.trial_periods THEN
     v_new.old_minor := p_quantity * p_unit_minor;
   END IF;
@@ -66,7 +70,7 @@ BEGIN
                           new_minor, days_left, days, amount_minor, at)
   VALUES (p_subscription_id, p_idempotency_key, v_paid.period_no, p_user_id, p_plan, p_quantity, p_unit_minor, v_new.old_minor,
           p_quantity * p_unit_minor, v_new.days_left, v_new.days, v_new.amount_minor, p_at);
-  UPDATE users SET balance_minor = balance_minor - v_new.amount_minor WHERE user_id = p_user_id AND v_new.amount_minor <> 0;
+  UPDATE users SET balance_minor = balance_minor - v_new.amount_minor WHERE user_id = p_user_id;
   IF v_new.amount_minor < 0 THEN
     PERFORM retry_past_due(p_user_id, v_balance - v_new.amount_minor, p_at);
   END IF;

@@ -34,7 +34,7 @@ BEGIN
   IF v_closed_at IS NOT NULL THEN
     RAISE EXCEPTION 'the account of user % is closed', p_user_id USING ERRCODE = 'LL003';
   END IF;
-  PERFORM check_time('the time of a deposit', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a deposit', p_at, interval '24 hours', interval '0');
   IF p_amount_minor > 9223372036854775807 - v_balance THEN
     RAISE EXCEPTION 'the balance would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;

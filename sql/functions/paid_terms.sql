@@ -8,10 +8,10 @@ RETURNS bigint LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
                             WHERE (of_kind, of_source, of_leg) = ('charge', p_subscription_id, p_period_no)), 0)
                + coalesce(sum((p.new_minor - p.old_minor)
                               * (1 - coalesce((SELECT sum(r.amount_minor) FROM corrections AS r
-                                                WHERE (r.of_kind, r.of_source, r.of_leg) = ('proration', p.proration_id, 0)), 0)
-                                     / nullif(p.amount_minor, 0)::numeric)), 0))::bigint
+                                                WHERE (r.of_kind, r.of_source, r.of_leg) = ('proration', p.proration_id, 0))
+                                              / nullif(p.amount_minor, 0), 0))), 0))::bigint
     FROM prorations AS p
-   WHERE p.subscription_id = p_subscription_id AND p.period_no = p_period_no AND p.amount_minor <> 0
+   WHERE p.subscription_id = p_subscription_id AND p.period_no = p_period_no
 $$;
 COMMENT ON FUNCTION paid_terms IS 'What a period would cost by the terms that are still paid for: without what was refunded.';
 REVOKE ALL ON FUNCTION paid_terms FROM PUBLIC;

@@ -34,8 +34,11 @@ BEGIN
   v_hash := order_hash(p_lines);
   SELECT * INTO v_order FROM orders WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
   IF NOT FOUND THEN
-    PERFORM check_time('the time of an order', p_at, interval '1 day', interval '1 day');
-    IF p_at < clock_timestamp() - interval '1 day' THEN -- as an old entry: refuse_closed_entry
+    PERFORM check_time('the time of an order', p_at, interval '24 hours', interval '24 hours');
+    IF p_at < clock_timestamp() - interval '24 hours' THEN -- as an old entry: refuse_closed_entry
+      IF current_setting('transaction_isolation') <> 'read committed' THEN
+        RAISE EXCEPTION 'an order that is older than a day is placed in a transaction that is READ COMMITTED' USING ERRCODE = 'LL003';
+      END IF;
       LOCK TABLE seals IN ROW EXCLUSIVE MODE;
     END IF;
     IF p_at < first_open() THEN

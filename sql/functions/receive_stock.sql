@@ -25,7 +25,7 @@ BEGIN
     END IF;
     RETURN v_stock.on_hand;
   END IF;
-  PERFORM check_time('the time of a delivery', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a delivery', p_at, interval '24 hours', interval '0');
   IF p_qty > 9223372036854775807 - v_stock.on_hand THEN
     RAISE EXCEPTION 'the quantity on hand would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;

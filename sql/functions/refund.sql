@@ -26,7 +26,7 @@ BEGIN
     END IF;
     RETURN v_old.amount_minor;
   END IF;
-  PERFORM check_time('the time of a refund', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a refund', p_at, interval '24 hours', interval '0');
   SELECT * INTO v_of FROM paid_transfer(p_user_id, p_kind, p_source, p_leg);
   v_left := refundable(v_of);
   IF v_left <= 0 OR p_amount_minor > v_left THEN

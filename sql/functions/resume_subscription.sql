@@ -14,7 +14,7 @@ BEGIN
   IF p_policy IS NULL OR p_policy NOT IN ('forgive', 'bill_all') THEN
     RAISE EXCEPTION 'the policy must be forgive or bill_all' USING ERRCODE = 'LL002';
   END IF;
-  PERFORM check_time('the time of the next try', p_at, interval '1 day',
+  PERFORM check_time('the time of the next try', p_at, interval '24 hours',
                      CASE p_policy WHEN 'forgive' THEN interval '0' ELSE interval '31 days' END);
   PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
   SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = p_subscription_id AND user_id = p_user_id;
@@ -37,7 +37,8 @@ BEGIN
   WITH given AS (
     UPDATE subscriptions
        SET state = CASE WHEN retries > 0 AND v_to = next_period_no THEN 'past_due' ELSE 'active' END,
-           next_due_at = CASE WHEN retries > 0 AND v_to = next_period_no THEN p_at
+           next_due_at = CASE WHEN retries > 0 AND v_to = next_period_no
+                                THEN greatest(p_at, period_start(anchor_at, unit, every, next_period_no))
                               ELSE period_start(anchor_at, unit, every, v_to) END,
            retries = CASE WHEN v_to = next_period_no THEN retries ELSE 0 END,
            next_period_no = v_to

@@ -34,7 +34,7 @@ BEGIN
     END IF;
     RETURN v_old.refunded_minor;
   END IF;
-  PERFORM check_time('the time of a return', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a return', p_at, interval '24 hours', interval '0');
   IF v_order.state <> 'fulfilled' THEN
     RAISE EXCEPTION 'order % is %, so no unit of it can come back', p_order_id, v_order.state USING ERRCODE = 'LL003';
   END IF;

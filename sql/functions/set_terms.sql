@@ -1,7 +1,8 @@
 -- set_terms(user, subscription, from_period, plan, quantity, unit price): a decision about what the subscription is and costs from
 -- that period on; null: from the first period that was not tried yet. Plan, quantity or price null: that stays as it is. The decision counts
 -- for every later period, also for one that an earlier decision was for. One period costs quantity times unit price, and
--- nothing in a trial. Returns the time from which the terms count. The same terms of the same period again change nothing.
+-- nothing in a trial. Returns the time from which the terms count. The same terms of the same period again change nothing,
+-- unless a decision that was made since counts there.
 CREATE OR REPLACE FUNCTION set_terms(
   p_user_id bigint, p_subscription_id bigint, p_from_period bigint, p_plan text, p_quantity bigint, p_unit_minor bigint)
 RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -26,7 +27,9 @@ BEGIN
   v_from := coalesce(p_from_period, v_open);
   SELECT * INTO v_last FROM subscription_terms
    WHERE subscription_id = p_subscription_id AND from_period = v_from ORDER BY terms_id DESC LIMIT 1;
-  IF FOUND AND (v_last.plan, v_last.quantity, v_last.unit_minor) IS NOT DISTINCT FROM (p_plan, p_quantity, p_unit_minor) THEN
+  IF FOUND AND NOT EXISTS (SELECT FROM subscription_terms WHERE subscription_id = p_subscription_id AND terms_id > v_last.terms_id
+                              AND from_period <= v_from)
+     AND (v_last.plan, v_last.quantity, v_last.unit_minor) IS NOT DISTINCT FROM (p_plan, p_quantity, p_unit_minor) THEN
     RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);
   END IF;
   IF v_sub.state = 'cancelled' THEN
@@ -50,6 +53,10 @@ BEGIN
   SELECT g.subscription_id, 'terms', g.state, g.next_period_no, g.retries, g.next_due_at, g.cancel_at,
          g.user_id, s.from_period, s.plan, s.quantity, s.unit_minor
     FROM given AS g, set AS s;
+  IF (SELECT coalesce(max(quantity), 1)::numeric * greatest(max(unit_minor), v_sub.amount_minor) FROM subscription_terms
+       WHERE subscription_id = p_subscription_id) < 9223372036854775807 THEN
+    RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);
+  END IF;
   BEGIN -- with what earlier decisions bring later
     PERFORM t.* FROM subscription_terms AS d, terms_of(p_subscription_id, greatest(d.from_period, v_from)) AS t
       WHERE d.subscription_id = p_subscription_id;

@@ -20,7 +20,7 @@ BEGIN
     END IF;
     RETURN v_old.amount_minor;
   END IF;
-  PERFORM check_time('the time of a void', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a void', p_at, interval '24 hours', interval '0');
   SELECT * INTO v_of FROM paid_transfer(p_user_id, p_kind, p_source, p_leg);
   IF refundable(v_of) < v_of.amount_minor THEN
     RAISE EXCEPTION 'of % %/% something was given back already', p_kind, p_source, p_leg

@@ -27,7 +27,7 @@ BEGIN
     END IF;
     RETURN v_user.balance_minor;
   END IF;
-  PERFORM check_time('the time of a withdrawal', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a withdrawal', p_at, interval '24 hours', interval '0');
   IF p_amount_minor > v_user.balance_minor THEN
     RAISE EXCEPTION 'the wallet of user % has % minor units', p_user_id, v_user.balance_minor USING ERRCODE = 'LL003';
   END IF;

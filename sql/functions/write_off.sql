@@ -27,7 +27,7 @@ BEGIN
     END IF;
     RETURN v_amount;
   END IF;
-  PERFORM check_time('the time of a write-off', p_at, interval '1 day', interval '0');
+  PERFORM check_time('the time of a write-off', p_at, interval '24 hours', interval '0');
   v_starts := period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no);
   IF v_sub.state NOT IN ('past_due', 'unpaid') OR v_sub.retries = 0 OR v_sub.next_period_no IS DISTINCT FROM p_period_no OR v_starts >= v_sub.cancel_at THEN
     RAISE EXCEPTION 'subscription % is %, and its period % is not declined and owed', p_subscription_id, v_sub.state, p_period_no

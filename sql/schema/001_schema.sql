@@ -778,7 +778,7 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql SET search_path
 BEGIN
   -- session_user: a function of the owner that a worker calls runs as the owner.
   IF coalesce(current_setting('ledgerlock.repair', true), '') = 'on'
-     AND pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') THEN
+     AND pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') AND TG_TABLE_NAME <> 'events' THEN
     IF TG_NARGS = 0 THEN
       EXECUTE format('INSERT INTO %I.events (table_name, event, old_row, new_row, statement) VALUES ($1, $2, $3, $4, $5)', TG_TABLE_SCHEMA)
         USING TG_TABLE_NAME, TG_OP, CASE TG_LEVEL WHEN 'ROW' THEN to_jsonb(OLD) END,
@@ -800,6 +800,9 @@ COMMENT ON FUNCTION refuse_closed IS
   'Trigger: refuses to write what a closed month has. SQLSTATE 23001, for the owner, too.';
 CREATE FUNCTION refuse_closed_entry() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'an entry that is older than a day is booked in a transaction that is READ COMMITTED' USING ERRCODE = 'LL003';
+  END IF;
   LOCK TABLE seals IN ROW EXCLUSIVE MODE; -- close-month has it: this row was there before its snapshot, or sees that the month is closed
   IF NEW.at < first_open() THEN
     RAISE restrict_violation USING
@@ -846,7 +849,7 @@ DECLARE
 BEGIN
   FOREACH booked IN ARRAY ARRAY['deposits', 'corrections', 'prorations', 'deliveries', 'adjustments', 'returns'] LOOP
     EXECUTE format('CREATE TRIGGER month_is_closed BEFORE INSERT OR UPDATE ON %I FOR EACH ROW
-                    WHEN (NEW.at < clock_timestamp() - interval ''1 day'') -- no month is closed before that
+                    WHEN (NEW.at < clock_timestamp() - interval ''24 hours'') -- no month is closed before that
                     EXECUTE FUNCTION refuse_closed_entry()', booked);
     EXECUTE format('CREATE TRIGGER month_stays_closed BEFORE UPDATE OR DELETE ON %I FOR EACH ROW WHEN (OLD.at < first_open())
                     EXECUTE FUNCTION refuse_closed()', booked);

@@ -62,6 +62,25 @@ SELECT t.says('-900', $$change_now(1, 1, 'small', 1, 1000, 'c1', '2024-01-10 01:
 SELECT t.sound('2024-01-10 02:00Z');
 ROLLBACK;
 
+-- Changes whose difference rounds to nothing, whose refund is booked at the same time, and which are dated before an earlier one.
+BEGIN; SELECT t.test('credit_holds_after_any_change');
+SELECT t.user(1, 100000), t.subscription(1, 1, 1000, '2024-01-10Z', 'week', 1);
+SELECT is(t.bill('2024-01-10 01:00Z'), '1 captured, 0 declined', '10.00 are paid');
+SELECT t.says('0', $$change_now(1, 1, 'a', 1, 2000, 'k1', '2024-01-16 12:00Z')$$, 'on the last day nothing is left', 'postgres');
+SELECT t.says('0', $$change_now(1, 1, 'a', 1, 1500, 'k2', '2024-01-16 12:00Z')$$, 'nor is it for less', 'postgres');
+SELECT t.says('0', $$change_now(1, 1, 'a', 1, 500, 'k3', '2024-01-16 13:00Z')$$, 'nor for the least', 'postgres');
+SELECT t.says('0', $$change_now(1, 1, 'a', 1, 400, 'k4', '2024-01-16 14:00Z')$$, 'nor for less again', 'postgres');
+SELECT t.says('LL002', $$change_now(1, 1, 'a', 1, 1, 'k5', '2024-01-16 11:00Z')$$, 'no change is dated before an earlier one', 'postgres');
+SELECT t.sound('2024-01-16 15:00Z');
+SELECT t.subscription(2, 1, 10, '2024-01-10Z', 'week', 1);
+SELECT is(t.bill('2024-01-16 15:00Z'), '1 captured, 0 declined', '0.10 are paid');
+SELECT t.says('0', $$change_now(1, 2, 'a', 1, 11, 'l1', '2024-01-16 15:00Z')$$, 'a cent for a day', 'postgres');
+SELECT t.says('0', $$change_now(1, 2, 'a', 1, 3, 'l2', '2024-01-16 15:00Z')$$, 'and less', 'postgres');
+SELECT t.says('5', $$refund(1, 'charge', 2, 0, 5, 'r', 'm1', '2024-01-16 16:00Z')$$, 'booked first, and dated later', 'postgres');
+SELECT t.says('0', $$change_now(1, 2, 'a', 1, 1, 'm2', '2024-01-16 15:00Z')$$, 'than this change', 'postgres');
+SELECT t.sound('2024-01-16 17:00Z');
+ROLLBACK;
+
 -- Guarantee: Of two ends of a subscription the earlier one counts, and an end that has not come can be taken back.
 BEGIN; SELECT t.test('earlier_end_counts_and_an_end_is_taken_back');
 SELECT t.user(1, 100000), t.user(2), t.subscription(1, 1, 900, date_trunc('day', now()), 'day', 10);
@@ -92,6 +111,31 @@ SELECT t.says('true', $$resume_subscription(1, 1, 'bill_all')$$);
 SELECT is(next_due_at, anchor_at, 'due from its start') FROM subscriptions;
 ROLLBACK;
 
+BEGIN; SELECT t.test('decision_that_was_overridden_may_be_made_again');
+SELECT t.user(1, 100000), t.subscription(1, 1, 100, '2024-01-31Z');
+SELECT t.says('true', 'set_price(1, 1, 5, 200) IS NOT NULL AND set_price(1, 1, 3, 150) IS NOT NULL');
+SELECT is(amount_minor, 150::bigint, 'the last decision counts') FROM terms_of(1, 5);
+SELECT t.says('true', 'set_price(1, 1, 5, 200) IS NOT NULL AND set_price(1, 1, 5, 200) IS NOT NULL', 'made again, and repeated');
+SELECT is(concat_ws(' ', (SELECT amount_minor FROM terms_of(1, 4)), (SELECT amount_minor FROM terms_of(1, 5)), count(*)), '150 200 3', 'again it counts')
+  FROM subscription_terms;
+ROLLBACK;
+
+-- Guarantee: No time zone of a client moves the bounds of the times that it may give.
+BEGIN; SELECT t.test('time_zone_of_a_client_moves_no_bound');
+SELECT t.user(1, 100);
+SET LOCAL timezone = 'A12B-12,J1/0,J332/2';
+SELECT t.says('LL002', $$deposit(1, 'USD', 5, 'k', now() - interval '25 hours')$$, 'a day has 24 hours');
+SELECT t.says('105', $$deposit(1, 'USD', 5, 'k', now() - interval '23 hours')$$, 'up to that');
+ROLLBACK;
+
+-- Guarantee: Nothing old is booked in a transaction whose snapshot may be older than the closing of a month.
+BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT t.test('old_entry_needs_a_fresh_snapshot');
+SELECT t.user(1, 100), t.sku(65, 'A', 10, 250);
+SELECT t.says('LL003', $$deposit(1, 'USD', 5, 'k', '2024-01-10Z')$$, 'a deposit', 'postgres');
+SELECT t.says('LL003', $$place_order(1, 'k', t.lines('A1'), '2024-01-10Z')$$, 'an order', 'postgres');
+SELECT t.says('105', $$deposit(1, 'USD', 5, 'k')$$, 'what is dated now may be');
+ROLLBACK;
+
 -- Guarantee: A time that an application reads after the begin of its transaction is accepted, and no time to come.
 BEGIN; SELECT t.test('time_of_the_application_is_accepted');
 SELECT t.user(1, 100), pg_sleep(0.05);
@@ -120,6 +164,7 @@ SELECT is(string_agg(concat_ws(' ', table_name, event, actor, old_row ->> 'idemp
 RESET ledgerlock.repair;
 SELECT t.says('23001', 'UPDATE events SET actor = ''nobody''', 'a trace stays', 'postgres');
 SELECT t.says('23001', 'DELETE FROM events', 'it is not deleted', 'postgres');
+SELECT t.says('23001', 'SET LOCAL ledgerlock.repair = on; TRUNCATE events', 'nor by a repair', 'postgres');
 SELECT t.says('23001', 'DELETE FROM lock_token', 'nor is the last token', 'postgres');
 SELECT t.says('23001', 'TRUNCATE lock_token', 'nor emptied', 'postgres');
 ROLLBACK;
@@ -145,4 +190,4 @@ SELECT is(count(*), 3936::bigint, 'so many begin as they should') FROM subscript
 SELECT is('periods_follow_the_calendar' = ANY (t.broken()), false, 'the calendar has nothing against them');
 ROLLBACK;
 
-SELECT t.done(68);
+SELECT t.done(91);

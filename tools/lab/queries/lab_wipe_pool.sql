@@ -3,6 +3,6 @@
 TRUNCATE users, subscriptions, charges, stock, orders,
          order_lines, lock_incidents,
          workers, batches, subscription_journal, order_journal,
-         stock_journal, events, deposits, contracts,
+         stock_journal, deposits, contracts,
          deliveries, subscription_terms, signups, prorations, closures,
          corrections, write_offs, adjustments, returns
