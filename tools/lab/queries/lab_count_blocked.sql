@@ -1,2 +1,3 @@
--- Sessions of this database that wait for a lock. Columns: count. Locks: none.
-SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'
+-- Sessions of this database that wait for a lock, of whichever role. Columns: count. Locks: none.
+SELECT count(DISTINCT l.pid) FROM pg_locks AS l JOIN pg_stat_activity AS a USING (pid)
+ WHERE NOT l.granted AND a.datname = current_database()
