@@ -156,6 +156,8 @@ static int preflight(const struct config *c, const struct job_type *job, struct 
         explain(c, e);
     code = (int)e->code;
     if (code == 0)
+        code = migrate_check_prefix(s.pg, e);
+    if (code == 0)
         code = migrate_check_database(s.pg, true, e);
     if (code == 0)
         code = rights_check(s.pg, e);
