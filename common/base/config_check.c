@@ -159,7 +159,9 @@ int config_check(struct config *c, struct err *e)
     if (check_secret(c, "postgres.password_file", e) != 0 ||
         check_secret(c, "redis.password_file", e) != 0)
         return (int)e->code;
-    if (check_redis(c, e) != 0 || check_role_prefix(c, e) != 0)
+    if (check_redis(c, e) != 0)
+        return (int)e->code;
+    if (check_role_prefix(c, e) != 0)
         return (int)e->code;
     if (!is_printable(c->lock_prefix))
         return wrong(c, "locks.prefix", "be printable ASCII without blanks", e);

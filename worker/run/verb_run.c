@@ -129,14 +129,15 @@ static void make_months(const struct config *c)
 }
 
 /* A statement could not be prepared: reports a role without rights, or a schema that is
- * missing or older. */
+ * missing, older or of other roles. */
 static void explain(const struct config *c, struct err *e)
 {
     struct err why = {0};
     struct pg *pg;
 
     if (cli_connect(c, "run", &pg, &why) == 0 &&
-        (rights_check(pg, &why) != 0 || migrate_check(pg, &why) != 0))
+        (migrate_check_prefix(pg, &why) != 0 || rights_check(pg, &why) != 0 ||
+         migrate_check(pg, &why) != 0))
         *e = why;
     pg_close(pg);
 }
