@@ -1,6 +1,6 @@
 -- Every table, column, constraint, index, view, trigger, function, grant and role is the one that this program's migrations make.
 -- Reads ledgerlock.objects, which the program sets: a line for each object, its name and definition with a tab between.
--- Without it, by hand in psql, every object is listed: so scripts/schema-objects makes the list. An object that somebody
+-- Without it, by hand in psql, every object is listed, with the roles of the usual prefix: so scripts/schema-objects makes the list. An object that somebody
 -- added breaks nothing, but a right of PUBLIC or of one of our roles that is not in the list does, and so does a rule of one
 -- of our tables, or a trigger that comes before its rows: these can leave rows out in silence. A newer program that expanded
 -- the schema may have added such triggers, and replaced functions and views: only the names, rights and settings of these are

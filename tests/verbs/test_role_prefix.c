@@ -105,6 +105,7 @@ static void assert_works(const char *shop)
     as(shop, "worker");
     runs(&f, 0, "run --once");
     says(&f, 0, " invariants hold", "audit --sealed");
+    says(&f, 0, " invariants hold", "audit --pooling transaction");
     says(&f, 0, " 0 failed", "doctor");
     as(shop, "reader");
     says(&f, 0, " invariants hold", "audit");
