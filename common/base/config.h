@@ -19,6 +19,8 @@ struct config {
     char postgres_url[CONFIG_TEXT];           /* postgres.url */
     char postgres_password_file[CONFIG_TEXT]; /* postgres.password_file */
     char postgres_schema[CONFIG_TEXT];        /* postgres.schema, at most 63 bytes */
+    char postgres_role_prefix[CONFIG_TEXT];   /* postgres.role_prefix, at most 30
+                                                 bytes, default "ledgerlock" */
     char postgres_pooling[CONFIG_TEXT];       /* postgres.pooling: "session" or
                                                  "transaction" */
     char postgres_durability[CONFIG_TEXT];    /* "required" or "any" */

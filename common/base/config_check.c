@@ -108,16 +108,34 @@ static int check_redis(struct config *c, struct err *e)
     return 0;
 }
 
+static bool is_plain(const char *name)
+{
+    return name[strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
+}
+
+/* PostgreSQL keeps names of roles that begin with pg_ for itself. */
+static int check_role_prefix(struct config *c, struct err *e)
+{
+    const char *p = c->postgres_role_prefix;
+
+    return p[0] >= 'a' && p[0] <= 'z' && is_plain(p) && strcmp(p, "pg") != 0 &&
+                   strncmp(p, "pg_", 3) != 0
+               ? 0
+               : wrong(c, "postgres.role_prefix",
+                       "be of small letters, digits and _, begin with a letter, and "
+                       "not be PostgreSQL's own pg",
+                       e);
+}
+
 /* A name that PostgreSQL writes without quotation marks, and that is not its own. */
 static int check_schema(struct config *c, struct err *e)
 {
     static const char *const taken[] = {"public", "information_schema",
                                         "ledgerlock_bench", "ledgerlock_lab"};
     const char *s = c->postgres_schema;
-    bool is_name = s[0] < '0' || s[0] > '9';
+    bool is_name =
+        (s[0] < '0' || s[0] > '9') && strncmp(s, "pg_", 3) != 0 && is_plain(s);
 
-    is_name = is_name && strncmp(s, "pg_", 3) != 0 &&
-              s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_")] == '\0';
     for (size_t i = 0; i < sizeof taken / sizeof taken[0]; i++)
         is_name = is_name && strcmp(s, taken[i]) != 0;
     return is_name ? 0
@@ -142,6 +160,8 @@ int config_check(struct config *c, struct err *e)
         check_secret(c, "redis.password_file", e) != 0)
         return (int)e->code;
     if (check_redis(c, e) != 0)
+        return (int)e->code;
+    if (check_role_prefix(c, e) != 0)
         return (int)e->code;
     if (!is_printable(c->lock_prefix))
         return wrong(c, "locks.prefix", "be printable ASCII without blanks", e);

@@ -66,7 +66,8 @@ int pg_prepare(struct pg *pg, const struct sql_text *sql, struct err *e)
     if (is_prepared(pg, sql))
         return 0;
     name = pg->transaction_pooling ? "" : sql->stem;
-    if (PQsendPrepare(pg->conn, name, (const char *)sql->text, 0, NULL) == 0)
+    if (PQsendPrepare(pg->conn, name, pg_named(pg, (const char *)sql->text), 0, NULL) ==
+        0)
         return pg_conn_error(pg, e, sql->stem);
     if (pg_collect(pg, &last, e) != 0)
         return err_wrap(e, "prepare %s", sql->stem);
@@ -80,8 +81,8 @@ static int send_statement(struct pg *pg,
                           size_t n)
 {
     if (pg->transaction_pooling)
-        return PQsendQueryParams(pg->conn, (const char *)sql->text, (int)n, NULL,
-                                 w->values, w->lengths, w->formats, 1);
+        return PQsendQueryParams(pg->conn, pg_named(pg, (const char *)sql->text),
+                                 (int)n, NULL, w->values, w->lengths, w->formats, 1);
     return PQsendQueryPrepared(pg->conn, sql->stem, (int)n, w->values, w->lengths,
                                w->formats, 1);
 }
@@ -106,7 +107,7 @@ int pg_run(struct pg *pg,
     return pg_hand_over(last, res, e);
 }
 
-int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e)
+int pg_send_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e)
 {
     PGresult *last;
 
@@ -119,6 +120,11 @@ int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct
     if (pg_collect(pg, &last, e) != 0)
         return (int)e->code;
     return pg_hand_over(last, res, e);
+}
+
+int pg_exec_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e)
+{
+    return pg_send_text(pg, pg_named(pg, text), res, e);
 }
 
 int pg_backend_pid(const struct pg *pg)

@@ -24,6 +24,7 @@ struct pg_options {
     const char *name;          /* application_name */
     const char *schema;        /* in which names without one are found, behind
                                   pg_catalog; NULL: pg_catalog alone */
+    const char *role_prefix;   /* of the roles in texts; NULL: the usual one */
     int64_t answer_ms;         /* longest wait for any one answer; > 0 */
     /* Limits at the server; 0: none, whatever the database or the role has: */
     int64_t statement_ms;    /* statement_timeout */
@@ -48,6 +49,14 @@ struct pg_options {
 MUST_CHECK int
 pg_open(struct pg **out, const struct pg_options *options, struct err *e);
 
+/* Texts of this program name roles with this prefix: ledgerlock_worker, and seven more.
+ * Every statement is sent with that of the options in its place. */
+#define PG_ROLE_PREFIX "ledgerlock"
+
+/* Copies such a text with another prefix, as snprintf: returns the length of the whole.
+ */
+size_t pg_name_roles(const char *prefix, const char *text, char *out, size_t size);
+
 /* ERR_CONFIG when libpq cannot read the connection string or URL. */
 MUST_CHECK int pg_check_url(const char *url, struct err *e);
 
@@ -66,7 +75,7 @@ struct pg_tid {
 /* One parameter of a statement. Build with the functions below; arrays and text are
  * borrowed until the call that uses them returns. */
 struct pg_param {
-    enum { PG_NULL, PG_INT8, PG_TEXT, PG_INT8_ARRAY, PG_TID_ARRAY } type;
+    enum { PG_NULL, PG_INT8, PG_TEXT, PG_ROLE_TEXT, PG_INT8_ARRAY, PG_TID_ARRAY } type;
 
     int64_t int8;
     const char *text;
@@ -78,6 +87,8 @@ struct pg_param {
 struct pg_param pg_null(void);
 struct pg_param pg_int8(int64_t value); /* or a timestamptz, as pg_get_times has it */
 struct pg_param pg_text(const char *text); /* NULL becomes SQL null */
+struct pg_param pg_role_text(
+    const char *text); /* a text of this program that names roles, with its prefix */
 struct pg_param pg_int8_array(const int64_t *values, size_t n);
 struct pg_param pg_tid_array(const struct pg_tid *values, size_t n);
 

@@ -111,6 +111,8 @@ int pg_connect(struct pg **out, const struct pg_options *o, struct err *e)
     pg->transaction_pooling = o->transaction_pooling;
     (void)snprintf(pg->schema, sizeof pg->schema, "%s",
                    o->schema != NULL ? o->schema : "pg_catalog");
+    (void)snprintf(pg->role_prefix, sizeof pg->role_prefix, "%s",
+                   o->role_prefix != NULL ? o->role_prefix : PG_ROLE_PREFIX);
     code = read_limit(o->url, limit, e);
     if (code == 0 && file != NULL) {
         code = secret_read(file, password, e);
@@ -134,5 +136,6 @@ void pg_close(struct pg *pg)
     PQfinish(pg->conn);
     free(pg->prepared);
     free(pg->scratch);
+    free(pg->named);
     free(pg);
 }

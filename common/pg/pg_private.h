@@ -14,6 +14,9 @@ struct pg {
     bool broken;
     bool transaction_pooling;
     char schema[64];
+    char role_prefix[32];
+    char *named; /* the text being sent, with the names of its roles; NULL: none had any
+                  */
     char settings[PG_SETTINGS];       /* sent with every BEGIN; empty: set once for the
                                          session */
     const struct sql_text **prepared; /* in this session; the caller's, by address */
@@ -68,6 +71,14 @@ MUST_CHECK int pg_collect(struct pg *pg, PGresult **last, struct err *e);
  * began is rolled back before. */
 MUST_CHECK int
 pg_exec_first(struct pg *pg, const char *text, struct pg_result **res, struct err *e);
+
+/* A text of this program with the roles of the connection, until the next call. NULL
+ * without memory, which libpq refuses to send. */
+const char *pg_named(struct pg *pg, const char *text);
+
+/* As pg_exec_text, for a text that is no constant of this program: sent as it is. */
+MUST_CHECK int
+pg_send_text(struct pg *pg, const char *text, struct pg_result **res, struct err *e);
 
 /* Connects only: no settings. */
 MUST_CHECK int

@@ -13,7 +13,7 @@ int pg_exec_first(struct pg *pg,
 {
     int tries = 0;
 
-    while (pg_exec_text(pg, text, res, e) == ERR_TIMEOUT && pg_is_usable(pg) &&
+    while (pg_send_text(pg, text, res, e) == ERR_TIMEOUT && pg_is_usable(pg) &&
            ++tries < FIRST_TRIES) {
         pg_rollback(pg);
         *e = (struct err){0};

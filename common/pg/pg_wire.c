@@ -23,6 +23,11 @@ struct pg_param pg_text(const char *text)
     return (struct pg_param){.type = PG_TEXT, .text = text};
 }
 
+struct pg_param pg_role_text(const char *text)
+{
+    return (struct pg_param){.type = PG_ROLE_TEXT, .text = text};
+}
+
 struct pg_param pg_int8_array(const int64_t *values, size_t n)
 {
     return (struct pg_param){.type = PG_INT8_ARRAY, .array = values, .n = n};
@@ -112,12 +117,14 @@ put_tid_array(unsigned char *p, const struct pg_tid *values, size_t n)
     return p;
 }
 
-static size_t param_size(const struct pg_param *p)
+static size_t param_size(const struct pg *pg, const struct pg_param *p)
 {
     if (p->type == PG_INT8)
         return INT8_SIZE;
     if (p->type == PG_TID_ARRAY)
         return array_size(p->n, TID_SIZE);
+    if (p->type == PG_ROLE_TEXT)
+        return pg_name_roles(pg->role_prefix, p->text, NULL, 0) + 1;
     return p->type == PG_INT8_ARRAY ? array_size(p->n, INT8_SIZE) : 0;
 }
 
@@ -128,7 +135,7 @@ reserve_scratch(struct pg *pg, const struct pg_param *params, size_t n, struct e
     unsigned char *bigger;
 
     for (size_t i = 0; i < n; i++)
-        need += param_size(&params[i]);
+        need += param_size(pg, &params[i]);
     if (need <= pg->scratch_size)
         return 0;
     bigger = realloc(pg->scratch, need);
@@ -155,13 +162,17 @@ int pg_encode(struct pg *pg,
     for (size_t i = 0; i < n; i++) {
         const struct pg_param *param = &params[i];
 
-        w->formats[i] = param->type != PG_TEXT;
-        w->lengths[i] = (int)param_size(param);
+        w->formats[i] = param->type != PG_TEXT && param->type != PG_ROLE_TEXT;
+        w->lengths[i] = (int)param_size(pg, param);
         w->values[i] = param->type == PG_NULL ? NULL : (const char *)p;
         if (param->type == PG_TEXT)
             w->values[i] = param->text;
         else if (param->type == PG_INT8)
             p = put8(p, param->int8);
+        else if (param->type == PG_ROLE_TEXT)
+            p += pg_name_roles(pg->role_prefix, param->text, (char *)p,
+                               (size_t)w->lengths[i]) +
+                 1;
         else if (param->type == PG_INT8_ARRAY)
             p = put_int8_array(p, param->array, param->n);
         else if (param->type == PG_TID_ARRAY)

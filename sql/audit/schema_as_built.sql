@@ -1,6 +1,6 @@
 -- Every table, column, constraint, index, view, trigger, function, grant and role is the one that this program's migrations make.
 -- Reads ledgerlock.objects, which the program sets: a line for each object, its name and definition with a tab between.
--- Without it, by hand in psql, every object is listed: so scripts/schema-objects makes the list. An object that somebody
+-- Without it, by hand in psql, every object is listed, with the roles of the usual prefix: so scripts/schema-objects makes the list. An object that somebody
 -- added breaks nothing, but a right of PUBLIC or of one of our roles that is not in the list does, and so does a rule of one
 -- of our tables, or a trigger that comes before its rows: these can leave rows out in silence. A newer program that expanded
 -- the schema may have added such triggers, and replaced functions and views: only the names, rights and settings of these are
@@ -82,7 +82,7 @@ actual AS (
             FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
            WHERE p.pronamespace = current_schema()::regnamespace) AS g
          LEFT JOIN pg_roles AS r ON r.oid = g.grantee
-   WHERE g.grantee <> g.owner AND (g.grantee = 0 OR r.rolname LIKE 'ledgerlock\_%')
+   WHERE g.grantee <> g.owner AND (g.grantee = 0 OR starts_with(r.rolname, left('ledgerlock_worker', -6)))
    GROUP BY g.what, g.object, g.grantee, r.rolname
    UNION ALL
   -- The administrator says who is a member of our roles, but not what our roles may besides. Statistics harm nothing.
@@ -94,7 +94,7 @@ actual AS (
                      WHERE m.member = r.oid
                        AND g.rolname NOT IN ('pg_monitor', 'pg_read_all_settings', 'pg_read_all_stats', 'pg_stat_scan_tables'))), ''), 'its rights alone'), NULL
     FROM pg_namespace AS n, aclexplode(n.nspacl) AS a JOIN pg_roles AS r ON r.oid = a.grantee
-   WHERE n.oid = current_schema()::regnamespace AND r.oid <> n.nspowner AND r.rolname LIKE 'ledgerlock\_%'),
+   WHERE n.oid = current_schema()::regnamespace AND r.oid <> n.nspowner AND starts_with(r.rolname, left('ledgerlock_worker', -6))),
 expected AS (
   SELECT split_part(line, E'\t', 1) AS name, split_part(line, E'\t', 2) AS definition
     FROM string_to_table(nullif(current_setting('ledgerlock.objects', true), ''), E'\n') AS line

@@ -43,6 +43,11 @@ for file in sql/queries/*/*.sql tools/*/queries/*.sql sql/audit/*.sql; do
   [ "$statements" -le 1 ] || say "$file holds $statements statements; one a file"
 done
 
+# A connection sends the names of roles with another prefix (common/pg/pg_roles.c): what else begins so is of a known schema.
+found=$(grep -rnoE '\bledgerlock_[a-z_]*' sql tools/*/queries --include='*.sql' --include='*.txt' |
+  grep -vE ':ledgerlock_(worker|shop|cashier|warehouse|support|reader|owner|migrate|plain|bench|lab)$' || true)
+[ -z "$found" ] || say "neither a role nor a schema of the tools: $found"
+
 # The stem is the name of the statement in C: no two folders of the program have the same, none is used nowhere.
 twice=$(basename -a sql/queries/*/*.sql tools/*/queries/*.sql | sort | uniq -d)
 [ -z "$twice" ] || say "two statements are called $twice"

@@ -168,6 +168,15 @@ static const struct {
     {"url",             "redis.url",       "http://a",        "redis.url must start with", true},
     {"url_names",       "redis.url",       "a,b,c",           "redis.url must start with", true},
     {"prefix",          "locks.prefix",    "a b",             "", true},
+    {"capital_of_roles", "postgres.role_prefix", "Shop",      "postgres.role_prefix must be of small letters", true},
+    {"digit_of_roles",  "postgres.role_prefix", "1a",         "postgres.role_prefix must", true},
+    {"line_of_roles",   "postgres.role_prefix", "_a",         "postgres.role_prefix must", true},
+    {"hyphen_of_roles", "postgres.role_prefix", "shop-a",     "postgres.role_prefix must", true},
+    {"quote_of_roles",  "postgres.role_prefix", "a\"b",       "postgres.role_prefix must", true},
+    {"postgres_of_roles", "postgres.role_prefix", "pg_shop",  "postgres.role_prefix must", true},
+    {"pg_of_roles",     "postgres.role_prefix", "pg",         "postgres.role_prefix must", true},
+    {"long_name_of_roles", "postgres.role_prefix", "abcdefghijklmnopqrstuvwxyz12345", "1 to 30 characters", false},
+    {"no_name_of_roles", "postgres.role_prefix", "",          "1 to 30 characters", false},
     {"url_of_a_page",   "http.hosts",      "https://ops.example.com", "http.hosts must be names", true},
     {"any_host",        "http.hosts",      "*",               "http.hosts must be names", true},
     {"currency",        "import.currency", "eur",             "", true},
@@ -192,6 +201,7 @@ CASE(value_at_its_bound_is_taken)
     assert_int_equal(set("pool.workers", "256"), 0);
     assert_int_equal(set("log.level", "error"), 0);
     assert_int_equal(set("locks.prefix", "a:"), 0);
+    assert_int_equal(set("postgres.role_prefix", "pga_abcdefghijklmnopqrstuvw_12"), 0);
     assert_int_equal(set("redis.url", "unix:///x"), 0);
     assert_int_equal(set("http.hosts", "ops.example.com, Pool-1.shop_svc"), 0);
     assert_int_equal(config_check(&c, &e), 0);

@@ -7,7 +7,7 @@
 #include "tests/lib/private_pg.h"
 #include "tests/lib/runs.h"
 
-enum { SETTINGS_MAX = 32 };
+enum { SETTINGS_MAX = 40 };
 
 static struct private_pg postgres;
 static struct fixture_redis redis;
@@ -58,6 +58,7 @@ static void fill_all(const char *role)
                    f.database, postgres.dir, role);
     (void)fill("postgres.url", begin, 'a', "");
     (void)fill("postgres.schema", "s", 'c', "");
+    (void)fill("postgres.role_prefix", "r", 'r', "");
     (void)snprintf(begin, sizeof begin, "%s/", folder);
     write_text(fill("postgres.password_file", begin, 'p', ""), secret);
     write_text(fill("redis.password_file", begin, 'r', ""), secret);
@@ -159,6 +160,17 @@ static void close_all(void)
 
 GROUP(.start = open_all, .stop = close_all);
 
+/* The role that logs in may do what that of the settings may. */
+static void join_the_worker(void)
+{
+    char super[FIXTURE_URL], sql[160];
+
+    fixture_url_as(&f, "postgres", super, sizeof super);
+    (void)snprintf(sql, sizeof sql, "GRANT %s_worker TO ledgerlock_worker",
+                   values[row_of("postgres.role_prefix")]);
+    fixture_exec(super, sql);
+}
+
 /* Guarantee: Each setting that is text, and each password (4096 characters), is used at
  * the longest that its check takes. */
 CASE(longest_settings_are_used)
@@ -170,6 +182,7 @@ CASE(longest_settings_are_used)
     FIXTURE_AWAIT(fixture_run(&f, &said, "migrate", NULL) == 0, "migrate: %s",
                   said.err);
     runs(&f, 0, "seed --users 20 --subscriptions 20 --skus 2 --orders 5 --seed 1");
+    join_the_worker();
     write_config("ledgerlock_worker");
     runs(&f, 0, "run --once");
     runs(&f, 0, "audit");

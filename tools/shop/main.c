@@ -60,6 +60,7 @@ int shop_connect(const struct config *c,
         .password_file = c->postgres_password_file,
         .name = title,
         .schema = c->postgres_schema,
+        .role_prefix = c->postgres_role_prefix,
         .answer_ms = 60000,
         .lock_ms = strcmp(name, "plain") == 0 ? 0 : LOCK_MS,
     };

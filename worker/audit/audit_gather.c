@@ -62,7 +62,7 @@ begin(struct pg *pg, const struct audit_order *order, json_t *doc, struct err *e
     if ((!order->in_transaction && pg_begin_snapshot(pg, e) != 0) ||
         migrate_objects(pg, &objects, e) != 0)
         return (int)e->code;
-    params[2] = pg_text(objects);
+    params[2] = pg_role_text(objects);
     if (pg_exec(pg, SQL_AUDIT_BEGIN, params, 4, &res, e) != 0) {
         if (strncmp(e->sqlstate, "22", 2) == 0)
             e->code = ERR_INVALID;

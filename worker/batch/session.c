@@ -62,6 +62,7 @@ int session_connect(struct session *s, struct err *e)
                            : lease_ms > SILENT_MS           ? lease_ms
                                                             : SILENT_MS,
         .schema = s->config->postgres_schema,
+        .role_prefix = s->config->postgres_role_prefix,
         .plans_once = true,
         .transaction_pooling = s->config->transaction_pooling,
     };

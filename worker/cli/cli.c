@@ -171,6 +171,7 @@ int cli_connect_within(const struct config *c,
         .statement_ms = limits->statement_ms,
         .lock_ms = limits->lock_ms,
         .schema = c->postgres_schema,
+        .role_prefix = c->postgres_role_prefix,
         .transaction_pooling = c->transaction_pooling,
     };
 
@@ -198,14 +199,17 @@ int cli_open(const struct config *c, const char *verb, struct pg **out, struct e
 }
 
 /* PostgreSQL names the right, but not who has it. */
-void cli_name_role(const char *verb, struct err *e)
+void cli_name_role(const struct config *c, const char *verb, struct err *e)
 {
+    char who[80];
     const struct cli_verb *v = cli_find(verb);
     size_t n = strlen(e->msg);
 
-    if (e->code == ERR_DENIED && v != NULL && v->who != NULL)
-        (void)snprintf(e->msg + n, sizeof e->msg - n, "; `%s %s` is for %s",
-                       cli_program->name, verb, v->who);
+    if (e->code != ERR_DENIED || v == NULL || v->who == NULL)
+        return;
+    (void)pg_name_roles(c->postgres_role_prefix, v->who, who, sizeof who);
+    (void)snprintf(e->msg + n, sizeof e->msg - n, "; `%s %s` is for %s",
+                   cli_program->name, verb, who);
 }
 
 enum exit_code
@@ -222,6 +226,6 @@ cli_on_tables(const struct config *c, const char *verb, cli_work *work, void *ar
     pg_close(pg);
     if (code == 0)
         return EXIT_OK;
-    cli_name_role(verb, &e);
+    cli_name_role(c, verb, &e);
     return cli_fail(&e);
 }

@@ -143,7 +143,7 @@ MUST_CHECK int cli_connect_within(const struct config *c,
 int cli_name_server(const struct config *c, struct err *e);
 
 /* Behind the message of a right that is missing: who may run the verb. */
-void cli_name_role(const char *verb, struct err *e);
+void cli_name_role(const struct config *c, const char *verb, struct err *e);
 
 /* LL-5003 if --now is later than the clock of the server (both in microseconds). */
 MUST_CHECK int

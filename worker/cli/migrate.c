@@ -218,7 +218,7 @@ static int find_changes(struct pg *pg, struct pg_result **changes, struct err *e
 
     if (migrate_objects(pg, &objects, e) != 0 || pg_begin_snapshot(pg, e) != 0)
         return (int)e->code;
-    param = pg_text(objects);
+    param = pg_role_text(objects);
     if (pg_exec(pg, SQL_MIGRATE_EXPECT_OBJECTS, &param, 1, NULL, e) != 0)
         return (int)e->code;
     for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; i++) {

@@ -29,6 +29,10 @@ MUST_CHECK int migrate_objects(struct pg *pg, const char **objects, struct err *
  * it takes writes is not refused for the last. */
 MUST_CHECK int migrate_check_database(struct pg *pg, bool waits, struct err *e);
 
+/* ERR_REFUSED when the schema belongs to the roles of another prefix: what they may do
+ * would stay theirs. */
+MUST_CHECK int migrate_check_prefix(struct pg *pg, struct err *e);
+
 /* Gives PUBLIC and our roles the rights that the migrations give, and no others, on the
  * objects that they make; makes roles that are missing. All of it or nothing. */
 MUST_CHECK int migrate_give_rights(struct pg *pg, struct err *e);

@@ -43,6 +43,22 @@ int migrate_check_database(struct pg *pg, bool waits, struct err *e)
 
 /* ---- rights ---- */
 
+int migrate_check_prefix(struct pg *pg, struct err *e)
+{
+    struct pg_result *res;
+
+    if (pg_exec(pg, SQL_MIGRATE_READ_PREFIX, NULL, 0, &res, e) != 0)
+        return err_wrap(e, "reading whose roles have rights");
+    if (!pg_is_null(res, 0, 0))
+        (void)err_set(e, ERR_REFUSED,
+                      "LL-3114 the rights on schema %s are those of %s_worker and its "
+                      "like: set postgres.role_prefix to %s, or move the shop to other "
+                      "roles as docs/operate.md tells",
+                      pg_schema(pg), pg_get_text(res, 0, 0), pg_get_text(res, 0, 0));
+    pg_result_free(res);
+    return (int)e->code;
+}
+
 /* In the transaction of the caller. */
 static int give(struct pg *pg, struct err *e)
 {
@@ -52,7 +68,7 @@ static int give(struct pg *pg, struct err *e)
 
     if (migrate_objects(pg, &objects, e) != 0)
         return (int)e->code;
-    list = pg_text(objects);
+    list = pg_role_text(objects);
     if (pg_exec(pg, SQL_MIGRATE_LIST_RIGHTS, &list, 1, &res, e) != 0)
         return (int)e->code;
     (void)!pg_exec_text(pg, pg_get_text(res, 0, 0), NULL, e);

@@ -7,7 +7,7 @@
 int rights_read(struct pg *pg, struct pg_result **row, struct err *e)
 {
     const struct pg_param params[] = {
-        pg_text((const char *)objects_texts[OBJECTS_OBJECTS].text),
+        pg_role_text((const char *)objects_texts[OBJECTS_OBJECTS].text),
         pg_text(pg_schema(pg)),
     };
 

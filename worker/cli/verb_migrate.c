@@ -236,7 +236,8 @@ static void say(const struct done *done)
 
 static int migrate(struct pg *pg, struct done *done, struct err *e)
 {
-    if (migrate_check_database(pg, false, e) != 0 || migrate_all(pg, done, e) != 0)
+    if (migrate_check_database(pg, false, e) != 0 || migrate_check_prefix(pg, e) != 0 ||
+        migrate_all(pg, done, e) != 0)
         return (int)e->code;
     if (values.dry_run)
         return 0;
@@ -259,7 +260,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         (void)!migrate(pg, &done, &e);
     cli_progress_end();
     pg_close(pg);
-    cli_name_role("migrate", &e);
+    cli_name_role(c, "migrate", &e);
     if (e.code != 0)
         return cli_fail(&e);
     say(&done);

@@ -129,14 +129,15 @@ static void make_months(const struct config *c)
 }
 
 /* A statement could not be prepared: reports a role without rights, or a schema that is
- * missing or older. */
+ * missing, older or of other roles. */
 static void explain(const struct config *c, struct err *e)
 {
     struct err why = {0};
     struct pg *pg;
 
     if (cli_connect(c, "run", &pg, &why) == 0 &&
-        (rights_check(pg, &why) != 0 || migrate_check(pg, &why) != 0))
+        (migrate_check_prefix(pg, &why) != 0 || rights_check(pg, &why) != 0 ||
+         migrate_check(pg, &why) != 0))
         *e = why;
     pg_close(pg);
 }
@@ -155,6 +156,8 @@ static int preflight(const struct config *c, const struct job_type *job, struct 
     if (code == ERR_SCHEMA)
         explain(c, e);
     code = (int)e->code;
+    if (code == 0)
+        code = migrate_check_prefix(s.pg, e);
     if (code == 0)
         code = migrate_check_database(s.pg, true, e);
     if (code == 0)
