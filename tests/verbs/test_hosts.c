@@ -38,6 +38,7 @@ static void open_all(void)
     refusing = fixture_free_port();
     silent = listen_silently();
     fixture_open_migrated(&f);
+    fixture_exec(f.url, "SELECT ledgerlock.make_months('2024-01-01Z', '2024-01-01Z')");
     FIXTURE_AWAIT(
         fixture_query_int8(standby.url, "SELECT count(*) FROM pg_database") ==
             fixture_query_int8(primary.url, "SELECT count(*) FROM pg_database"),
@@ -173,6 +174,9 @@ CASE_ROWS(standby_takes_no_writes_of, writers)
     (void)snprintf(f.url, sizeof f.url,
                    "postgresql:///%s?user=ledgerlock_owner&host=127.0.0.1&port=%d",
                    f.database, standby.port);
+    FIXTURE_AWAIT(fixture_query_int8(f.url, "SELECT count(*) FROM ledgerlock.months"
+                                            " WHERE month = '2024-01-01'") == 1,
+                  "the standby has no month");
     says(&f, 4, "LL-3017", "%s", row->words);
     shows("name in postgres.url the server that takes writes");
 }

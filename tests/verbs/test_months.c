@@ -72,7 +72,7 @@ CASE(months_are_closed_in_their_order_and_once)
     says(&world, 6, "the month 2023-04 is open", "close-month 2024-01");
     says(&world, 2, "LL-7002 there is no month 2023-05", "close-month 2023-05");
     says(&closed, 6,
-         "2024-01 cannot be closed: close_seal_month: the month 2024-01 is closed "
+         "2024-01 cannot be closed: the month 2024-01 is closed "
          "already",
          "close-month 2024-01");
     says(&closed, 2, "name the month to close", "close-month 2024-13");

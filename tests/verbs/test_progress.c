@@ -38,7 +38,7 @@ static const struct {
     {"audit_that_waits", "audit --wait 300s", HOLD("subscriptions"), "ledgerlock audit: waiting until nothing is due"},
     {"migrate", "migrate", "UPDATE schema_migrations SET checksum = checksum; "
      HOLD("schema_migrations"), "ledgerlock migrate: "},
-    {"close_month", "close-month 2024-01", HOLD("orders"), "ledgerlock close-month: "},
+    {"close_month", "close-month 2024-01", HOLD("months"), "ledgerlock close-month: "},
     {"run_that_makes_months", "run --once", HOLD("months"), "ledgerlock run: making the months"},
     {"doctor", "doctor", HOLD("orders"), "ledgerlock doctor: "},
     {"report", "report", HOLD("deposits"), "ledgerlock report: asking PostgreSQL, "},

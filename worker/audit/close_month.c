@@ -109,7 +109,7 @@ static int prove(struct pg *pg, const struct month *m, struct err *e)
  * and the SQLSTATE behind them. */
 static int refuse(const struct month *m, struct err *e)
 {
-    char why[sizeof e->msg];
+    char why[sizeof e->msg], *end;
     const char *words = strstr(err_words(e), ": ");
 
     if (strcmp(e->sqlstate, "LL002") == 0)
@@ -117,7 +117,9 @@ static int refuse(const struct month *m, struct err *e)
     if (strcmp(e->sqlstate, "LL003") != 0 || words == NULL)
         return (int)e->code;
     (void)snprintf(why, sizeof why, "%.900s", words + 2);
-    why[strcspn(why, "(")] = '\0';
+    end = strstr(why, " (SQLSTATE");
+    if (end != NULL)
+        *end = '\0';
     return err_set(e, ERR_REFUSED, "LL-7004 %s cannot be closed: %s", m->text, why);
 }
 
@@ -125,6 +127,7 @@ static int check(struct pg *pg, const struct month *m, struct err *e)
 {
     const struct pg_param param = pg_text(m->first);
 
+    cli_progress("looking for what is open");
     return pg_exec(pg, SQL_CLOSE_CHECK_MONTH, &param, 1, NULL, e) == 0 ? 0
                                                                        : refuse(m, e);
 }
