@@ -105,7 +105,7 @@ static const struct {
     {"sums", DELETED},
     {"nothing_missed",
      "SELECT place_order(1, 'late', '[{\"sku\":\"sku-1\",\"qty\":1}]',"
-     " '2024-01-01Z')"},
+     " now() - interval '1 hour')"},
     {"nothing_early",
      "UPDATE charges SET period_no = period_no + 9000 WHERE " ONE_CHARGE},
     {"right_payer", "UPDATE charges SET user_id = user_id + 1"},

@@ -121,7 +121,9 @@ static void on_exit_of(struct pool *p, size_t i, int status)
         child->finished = true;
         if (code == EXIT_OK && !p->draining)
             forget_left(p, p->shared->slots[i].job);
-        if (p->draining && code != EXIT_OK && code != EXIT_LEFT)
+        if (p->draining && code != EXIT_OK && code != EXIT_LEFT &&
+            !(WIFSIGNALED(status) &&
+              WTERMSIG(status) == SIGTERM)) /* ours: just forked */
             log_warn("pool.worker_died",
                      "code=LL-5014 slot=%zu pid=%ld %s=%d note=\"the pool ends; the "
                      "next one works its batch\"",
