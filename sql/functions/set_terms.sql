@@ -1,6 +1,6 @@
 -- set_terms(user, subscription, from_period, plan, quantity, unit price): a decision about what the subscription is and costs from
 -- that period on; null: from the first period that was not tried yet. Plan, quantity or price null: that stays as it is. The decision counts
--- for every later period, also for one that an earlier decision was for. One period costs quantity times unit price, and
+-- for every later period, also for one that an earlier decision was for. A period costs quantity times unit price, and
 -- nothing in a trial. Returns the time from which the terms count. The same terms of the same period again change nothing,
 -- unless a decision that was made since counts there.
 CREATE OR REPLACE FUNCTION set_terms(
