@@ -35,13 +35,7 @@ BEGIN
   SELECT * INTO v_order FROM orders WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
   IF NOT FOUND THEN
     PERFORM check_time('the time of an order', p_at, interval '24 hours', interval '24 hours');
-    IF p_at < clock_timestamp() - interval '24 hours' THEN -- as an old entry: refuse_closed_entry
-      IF current_setting('transaction_isolation') <> 'read committed' THEN
-        RAISE EXCEPTION 'an order that is older than a day is placed in a transaction that is READ COMMITTED' USING ERRCODE = 'LL003';
-      END IF;
-      LOCK TABLE seals IN ROW EXCLUSIVE MODE;
-    END IF;
-    IF p_at < first_open() THEN
+    IF p_at < clock_timestamp() - interval '24 hours' AND p_at < keep_first_open() THEN -- no month is closed before that
       RAISE EXCEPTION 'an order cannot be placed in a month that is closed' USING ERRCODE = 'LL004';
     END IF;
     IF v_closed_at IS NOT NULL THEN

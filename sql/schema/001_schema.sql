@@ -489,6 +489,19 @@ CREATE FUNCTION first_open() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SA
 $$;
 COMMENT ON FUNCTION first_open IS 'The start of the first month that is not closed; -infinity when none is.';
 
+-- close-month has the table from before its snapshot to its end: whoever comes here was there before, or sees that the month is closed.
+CREATE FUNCTION keep_first_open() RETURNS timestamptz LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'what is older than a day is booked in a transaction that is READ COMMITTED' USING ERRCODE = 'LL003';
+  END IF;
+  LOCK TABLE seals IN ROW EXCLUSIVE MODE;
+  RETURN first_open();
+END $$;
+COMMENT ON FUNCTION keep_first_open IS
+  'first_open, which stays so to the end of the transaction. For whoever writes what is older than a day. Errors: LL003 the transaction has a snapshot.';
+REVOKE ALL ON FUNCTION keep_first_open FROM PUBLIC;
+
 -- For the audit. The subquery is evaluated once, and partitions of closed months are not opened.
 CREATE VIEW open_charges AS
   SELECT * FROM charges WHERE period_start >= (SELECT first_open());
@@ -800,11 +813,7 @@ COMMENT ON FUNCTION refuse_closed IS
   'Trigger: refuses to write what a closed month has. SQLSTATE 23001, for the owner, too.';
 CREATE FUNCTION refuse_closed_entry() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-  IF current_setting('transaction_isolation') <> 'read committed' THEN
-    RAISE EXCEPTION 'an entry that is older than a day is booked in a transaction that is READ COMMITTED' USING ERRCODE = 'LL003';
-  END IF;
-  LOCK TABLE seals IN ROW EXCLUSIVE MODE; -- close-month has it: this row was there before its snapshot, or sees that the month is closed
-  IF NEW.at < first_open() THEN
+  IF NEW.at < keep_first_open() THEN
     RAISE restrict_violation USING
       MESSAGE = format('%s of %s is refused: %s', TG_OP, TG_TABLE_NAME, replace(TG_NAME, '_', ' ')),
       HINT = 'A correction of a closed month is a new entry in an open one.';
