@@ -1,23 +1,21 @@
 -- Every refund, void and return names what was paid, each begins where the one before ended, and no period and no order gives
--- back more than was paid for it. The payment may be of a closed month; corrections of open months are few.
+-- back more than was paid for it. The payment may be of a closed month; entries of open months are few.
 WITH chain AS (
-  SELECT c.*, coalesce(sum(amount_minor) OVER (PARTITION BY of_kind, of_source, of_leg ORDER BY correction_id
+  SELECT w.*, coalesce(sum(amount_minor) OVER (PARTITION BY of_kind, of_source, of_leg ORDER BY entry_id
                                                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
-    FROM corrections AS c WHERE kind <> 'withdrawal'
+    FROM wallet_entries AS w WHERE kind IN ('refund', 'void', 'return')
 ), recent AS (
   SELECT * FROM chain WHERE at >= (SELECT first_open())
 ), period AS (
   SELECT of_source AS subscription_id, of_leg AS period_no, of_at AS starts FROM recent WHERE of_kind = 'charge'
    UNION
-  SELECT p.subscription_id, p.period_no, period_start(s.anchor_at, s.unit, s.every, p.period_no)
-    FROM recent AS r JOIN prorations AS p ON p.proration_id = r.of_source JOIN subscriptions AS s USING (subscription_id)
-   WHERE r.of_kind = 'proration'
+  SELECT p.of_source, p.of_leg, p.of_at
+    FROM recent AS r JOIN wallet_entries AS p ON p.entry_id = r.of_source AND p.kind = 'proration' WHERE r.of_kind = 'proration'
    UNION
-  SELECT p.subscription_id, p.period_no, period_start(s.anchor_at, s.unit, s.every, p.period_no)
-    FROM prorations AS p JOIN subscriptions AS s USING (subscription_id)
-   WHERE p.at >= (SELECT first_open()) AND p.amount_minor < 0
+  SELECT of_source, of_leg, of_at FROM wallet_entries
+   WHERE kind = 'proration' AND at >= (SELECT first_open()) AND amount_minor > 0
 )
-SELECT format('correction %s', r.correction_id) AS what,
+SELECT format('%s %s', r.kind, r.entry_id) AS what,
        format('%s after %s of %s %s/%s, which is %s of user %s; given back before: %s', r.amount_minor, r.before_minor, r.of_kind,
               r.of_source, r.of_leg, coalesce(t.amount_minor::text, 'nothing'), t.user_id, r.before) AS detail
   FROM recent AS r

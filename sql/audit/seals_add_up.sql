@@ -18,11 +18,11 @@ WITH month AS (
    UNION ALL
   SELECT 'units by ' || kind, CASE kind WHEN 'sale' THEN -total ELSE total END, 0 FROM seals WHERE table_name = 'stock_ledger'
    UNION ALL
-  SELECT 'units by receive', 0, received FROM sealed_stock
+  SELECT 'units by delivery', 0, received FROM sealed_stock
    UNION ALL
   SELECT 'units by return', 0, returned FROM sealed_stock
    UNION ALL
-  SELECT 'units by adjust', 0, adjusted FROM sealed_stock
+  SELECT 'units by adjustment', 0, adjusted FROM sealed_stock
    UNION ALL
   SELECT 'units by sale', 0, sold FROM sealed_stock
    UNION ALL

@@ -16,7 +16,8 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'SKU "%" does not exist', p_sku USING ERRCODE = 'LL002';
   END IF;
-  SELECT qty INTO v_qty FROM adjustments WHERE sku_id = v_stock.sku_id AND idempotency_key = p_idempotency_key;
+  SELECT qty INTO v_qty FROM stock_entries
+   WHERE sku_id = v_stock.sku_id AND kind = 'adjustment' AND idempotency_key = p_idempotency_key;
   IF FOUND THEN
     IF v_qty <> p_qty THEN
       RAISE EXCEPTION 'adjustment "%" of SKU "%" was made with another quantity', p_idempotency_key, p_sku
@@ -30,7 +31,8 @@ BEGIN
   ELSIF p_qty > 9223372036854775807 - v_stock.on_hand THEN
     RAISE EXCEPTION 'the quantity on hand would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
-  INSERT INTO adjustments (sku_id, idempotency_key, qty, reason, at) VALUES (v_stock.sku_id, p_idempotency_key, p_qty, p_reason, p_at);
+  INSERT INTO stock_entries (sku_id, kind, idempotency_key, qty, reason, at)
+  VALUES (v_stock.sku_id, 'adjustment', p_idempotency_key, p_qty, p_reason, p_at);
   UPDATE stock SET on_hand = on_hand + p_qty WHERE sku_id = v_stock.sku_id;
   RETURN v_stock.on_hand + p_qty;
 END $$;

@@ -50,12 +50,8 @@ BEGIN
    CROSS JOIN LATERAL (SELECT first_open() AS at OFFSET 0) AS f
    CROSS JOIN LATERAL (
      SELECT coalesce((SELECT net_minor FROM sealed_wallets WHERE user_id = u.user_id), 0)
-            + coalesce((SELECT sum(amount_minor) FROM deposits WHERE user_id = u.user_id AND at >= f.at), 0)
-            + coalesce((SELECT sum(CASE kind WHEN 'withdrawal' THEN -amount_minor ELSE amount_minor END)
-                          FROM corrections WHERE user_id = u.user_id AND at >= f.at), 0)
+            + coalesce((SELECT sum(amount_minor) FROM wallet_entries WHERE user_id = u.user_id AND at >= f.at), 0)
             - coalesce((SELECT sum(total_minor) FROM orders WHERE user_id = u.user_id AND state = 'fulfilled' AND placed_at >= f.at), 0)
-            - coalesce((SELECT sum(p.amount_minor) FROM contracts AS k JOIN prorations AS p USING (subscription_id)
-                         WHERE k.user_id = u.user_id AND p.at >= f.at), 0)
             - coalesce((SELECT sum(c.amount_minor) FROM contracts AS k
                          CROSS JOIN LATERAL (SELECT amount_minor, state FROM open_charges
                                               WHERE subscription_id = k.subscription_id OFFSET 0) AS c

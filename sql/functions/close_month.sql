@@ -28,8 +28,8 @@ BEGIN
     FROM ledger WHERE source_at >= v_start AND source_at < v_end GROUP BY user_id
   ON CONFLICT (user_id) DO UPDATE SET net_minor = w.net_minor + excluded.net_minor;
   INSERT INTO sealed_stock AS s (sku_id, received, returned, adjusted, sold)
-  SELECT sku_id, coalesce(sum(qty) FILTER (WHERE kind = 'receive'), 0), coalesce(sum(qty) FILTER (WHERE kind = 'return'), 0),
-         coalesce(sum(qty) FILTER (WHERE kind = 'adjust'), 0), coalesce(-sum(qty) FILTER (WHERE kind = 'sale'), 0)
+  SELECT sku_id, coalesce(sum(qty) FILTER (WHERE kind = 'delivery'), 0), coalesce(sum(qty) FILTER (WHERE kind = 'return'), 0),
+         coalesce(sum(qty) FILTER (WHERE kind = 'adjustment'), 0), coalesce(-sum(qty) FILTER (WHERE kind = 'sale'), 0)
     FROM stock_ledger WHERE source_at >= v_start AND source_at < v_end GROUP BY sku_id
   ON CONFLICT (sku_id) DO UPDATE SET received = s.received + excluded.received, returned = s.returned + excluded.returned,
                                      adjusted = s.adjusted + excluded.adjusted, sold = s.sold + excluded.sold;

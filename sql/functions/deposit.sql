@@ -23,7 +23,8 @@ BEGIN
   IF p_currency IS DISTINCT FROM v_currency THEN
     RAISE EXCEPTION 'user % has a wallet in %, not in %', p_user_id, v_currency, p_currency USING ERRCODE = 'LL002';
   END IF;
-  SELECT amount_minor INTO v_amount FROM deposits WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
+  SELECT amount_minor INTO v_amount FROM wallet_entries
+   WHERE (user_id, kind, idempotency_key) = (p_user_id, 'deposit', p_idempotency_key);
   IF FOUND THEN
     IF v_amount <> p_amount_minor THEN
       RAISE EXCEPTION 'deposit "%" of user % was made with another amount', p_idempotency_key, p_user_id
@@ -38,7 +39,8 @@ BEGIN
   IF p_amount_minor > 9223372036854775807 - v_balance THEN
     RAISE EXCEPTION 'the balance would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
-  INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (p_user_id, p_idempotency_key, p_amount_minor, p_at);
+  INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at)
+  VALUES (p_user_id, 'deposit', p_idempotency_key, p_amount_minor, p_at);
   UPDATE users SET balance_minor = balance_minor + p_amount_minor WHERE user_id = p_user_id
   RETURNING balance_minor INTO v_balance;
   PERFORM retry_past_due(p_user_id, v_balance, p_at);

@@ -4,12 +4,10 @@ CREATE OR REPLACE FUNCTION paid_for_period(p_subscription_id bigint, p_period_no
 RETURNS numeric LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET plan_cache_mode = force_custom_plan AS $$
 BEGIN -- a plan of one partition
   RETURN (
-  SELECT c.amount_minor
-         + coalesce((SELECT sum(p.amount_minor - coalesce((SELECT sum(r.amount_minor) FROM corrections AS r
-                                                            WHERE (r.of_kind, r.of_source, r.of_leg) = ('proration', p.proration_id, 0)), 0))
-                       FROM prorations AS p WHERE p.subscription_id = p_subscription_id AND p.period_no = p_period_no), 0)
-         - coalesce((SELECT sum(r.amount_minor) FROM corrections AS r
-                      WHERE (r.of_kind, r.of_source, r.of_leg) = ('charge', p_subscription_id, p_period_no)), 0)
+  SELECT c.amount_minor - coalesce((
+           SELECT sum(w.amount_minor + coalesce((SELECT sum(r.amount_minor) FROM wallet_entries AS r
+                                                  WHERE (r.of_kind, r.of_source, r.of_leg) = ('proration', w.entry_id, 0)), 0))
+             FROM wallet_entries AS w WHERE (w.of_kind, w.of_source, w.of_leg) = ('charge', p_subscription_id, p_period_no)), 0)
     FROM charges AS c
    WHERE c.subscription_id = p_subscription_id AND c.period_no = p_period_no AND c.period_start = p_start AND c.state = 'captured' LIMIT 1);
 END $$;

@@ -17,7 +17,8 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'SKU "%" does not exist', p_sku USING ERRCODE = 'LL002';
   END IF;
-  SELECT qty INTO v_qty FROM deliveries WHERE sku_id = v_stock.sku_id AND idempotency_key = p_idempotency_key;
+  SELECT qty INTO v_qty FROM stock_entries
+   WHERE sku_id = v_stock.sku_id AND kind = 'delivery' AND idempotency_key = p_idempotency_key;
   IF FOUND THEN
     IF v_qty <> p_qty THEN
       RAISE EXCEPTION 'delivery "%" of SKU "%" came with another quantity', p_idempotency_key, p_sku
@@ -29,7 +30,7 @@ BEGIN
   IF p_qty > 9223372036854775807 - v_stock.on_hand THEN
     RAISE EXCEPTION 'the quantity on hand would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
-  INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (v_stock.sku_id, p_idempotency_key, p_qty, p_at);
+  INSERT INTO stock_entries (sku_id, kind, idempotency_key, qty, at) VALUES (v_stock.sku_id, 'delivery', p_idempotency_key, p_qty, p_at);
   UPDATE stock SET on_hand = on_hand + p_qty WHERE sku_id = v_stock.sku_id;
   RETURN v_stock.on_hand + p_qty;
 END $$;

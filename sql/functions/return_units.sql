@@ -9,9 +9,9 @@ RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS
 DECLARE
   v_order orders%ROWTYPE;
   v_stock stock%ROWTYPE;
-  v_old   returns%ROWTYPE;
-  v_new   returns%ROWTYPE;
-  v_of    ledger%ROWTYPE;
+  v_old   stock_entries%ROWTYPE;
+  v_sold  bigint;
+  v_back  bigint; -- units of the SKU that came back earlier
 BEGIN
   PERFORM check_correction(p_idempotency_key, p_reason);
   IF p_qty IS NULL OR p_qty <= 0 THEN
@@ -26,40 +26,35 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'SKU "%" does not exist', p_sku USING ERRCODE = 'LL002';
   END IF;
-  SELECT * INTO v_old FROM returns WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
+  SELECT * INTO v_old FROM stock_entries WHERE user_id = p_user_id AND kind = 'return' AND idempotency_key = p_idempotency_key;
   IF FOUND THEN
     IF (v_old.order_id, v_old.sku_id, v_old.qty) IS DISTINCT FROM (p_order_id, v_stock.sku_id, p_qty) THEN
       RAISE EXCEPTION 'return "%" of user % was made for something else', p_idempotency_key, p_user_id
         USING ERRCODE = 'LL001', HINT = 'Use a new key for a new return.';
     END IF;
-    RETURN v_old.refunded_minor;
+    RETURN coalesce((SELECT amount_minor FROM wallet_entries
+                      WHERE (user_id, kind, idempotency_key) = (p_user_id, 'return', p_idempotency_key)), 0);
   END IF;
   PERFORM check_time('the time of a return', p_at, interval '24 hours', interval '0');
   IF v_order.state <> 'fulfilled' THEN
     RAISE EXCEPTION 'order % is %, so no unit of it can come back', p_order_id, v_order.state USING ERRCODE = 'LL003';
   END IF;
-  SELECT coalesce(sum(qty), 0) INTO v_new.sold_qty FROM order_lines WHERE order_id = p_order_id AND sku_id = v_stock.sku_id;
-  SELECT coalesce(sum(qty), 0) INTO v_new.before_qty FROM returns WHERE order_id = p_order_id AND sku_id = v_stock.sku_id;
-  IF p_qty > v_new.sold_qty - v_new.before_qty THEN
-    RAISE EXCEPTION 'of SKU "%" in order % only % units can come back', p_sku, p_order_id, v_new.sold_qty - v_new.before_qty
-      USING ERRCODE = 'LL003';
+  SELECT coalesce(sum(qty), 0) INTO v_sold FROM order_lines WHERE order_id = p_order_id AND sku_id = v_stock.sku_id;
+  SELECT coalesce(sum(qty), 0) INTO v_back FROM stock_entries
+   WHERE order_id = p_order_id AND sku_id = v_stock.sku_id AND kind = 'return';
+  IF p_qty > v_sold - v_back THEN
+    RAISE EXCEPTION 'of SKU "%" in order % only % units can come back', p_sku, p_order_id, v_sold - v_back USING ERRCODE = 'LL003';
   ELSIF p_qty > 9223372036854775807 - v_stock.on_hand THEN
     RAISE EXCEPTION 'the quantity on hand would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;
-  v_new.cost_minor := cost_of_units(p_order_id, v_stock.sku_id, v_new.before_qty, p_qty);
-  v_new.refunded_minor := 0;
-  IF v_order.total_minor > 0 THEN
-    SELECT * INTO v_of FROM paid_transfer(p_user_id, 'payment', p_order_id, 0);
-    v_new.refunded_minor := least(v_new.cost_minor, refundable(v_of));
-  END IF;
-  INSERT INTO returns (user_id, idempotency_key, order_id, sku_id, qty, sold_qty, before_qty, cost_minor, refunded_minor, reason, at)
-  VALUES (p_user_id, p_idempotency_key, p_order_id, v_stock.sku_id, p_qty, v_new.sold_qty, v_new.before_qty, v_new.cost_minor,
-          v_new.refunded_minor, p_reason, p_at);
+  INSERT INTO stock_entries (sku_id, kind, idempotency_key, qty, user_id, order_id, sold_qty, before_qty, reason, at)
+  VALUES (v_stock.sku_id, 'return', p_idempotency_key, p_qty, p_user_id, p_order_id, v_sold, v_back, p_reason, p_at);
   UPDATE stock SET on_hand = on_hand + p_qty WHERE sku_id = v_stock.sku_id;
-  IF v_new.refunded_minor > 0 THEN
-    PERFORM correct(p_user_id, 'return', v_of, v_new.refunded_minor, p_reason, p_idempotency_key, p_at);
+  IF v_order.total_minor = 0 THEN
+    RETURN 0;
   END IF;
-  RETURN v_new.refunded_minor;
+  RETURN give_back(p_user_id, 'return', 'payment', p_order_id, 0, cost_of_units(p_order_id, v_stock.sku_id, v_back, p_qty), p_reason,
+                   p_idempotency_key, p_at);
 END $$;
 COMMENT ON FUNCTION return_units IS
   'Takes units of a fulfilled order back and refunds them; returns the refund. Errors: LL001 key used otherwise, LL002 bad argument, LL003 more than were sold.';

@@ -4,8 +4,9 @@ CREATE OR REPLACE FUNCTION withdraw(
   p_user_id bigint, p_currency text, p_amount_minor bigint, p_reason text, p_idempotency_key text, p_at timestamptz DEFAULT now())
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
-  v_user   users%ROWTYPE;
-  v_amount bigint;
+  v_user    users%ROWTYPE;
+  v_amount  bigint;
+  v_balance bigint;
 BEGIN
   PERFORM check_correction(p_idempotency_key, p_reason);
   IF p_amount_minor IS NULL OR p_amount_minor <= 0 THEN
@@ -18,7 +19,7 @@ BEGIN
   IF p_currency IS DISTINCT FROM v_user.currency THEN
     RAISE EXCEPTION 'user % has a wallet in %, not in %', p_user_id, v_user.currency, p_currency USING ERRCODE = 'LL002';
   END IF;
-  SELECT amount_minor INTO v_amount FROM corrections
+  SELECT -amount_minor INTO v_amount FROM wallet_entries
    WHERE (user_id, kind, idempotency_key) = (p_user_id, 'withdrawal', p_idempotency_key);
   IF FOUND THEN
     IF v_amount <> p_amount_minor THEN
@@ -31,7 +32,13 @@ BEGIN
   IF p_amount_minor > v_user.balance_minor THEN
     RAISE EXCEPTION 'the wallet of user % has % minor units', p_user_id, v_user.balance_minor USING ERRCODE = 'LL003';
   END IF;
-  RETURN correct(p_user_id, 'withdrawal', NULL, p_amount_minor, p_reason, p_idempotency_key, p_at);
+  IF v_user.closed_at IS NOT NULL THEN
+    RAISE EXCEPTION 'the account of user % is closed', p_user_id USING ERRCODE = 'LL003';
+  END IF;
+  INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, reason, at)
+  VALUES (p_user_id, 'withdrawal', p_idempotency_key, -p_amount_minor, p_reason, p_at);
+  UPDATE users SET balance_minor = balance_minor - p_amount_minor WHERE user_id = p_user_id RETURNING balance_minor INTO v_balance;
+  RETURN v_balance;
 END $$;
 COMMENT ON FUNCTION withdraw IS
   'Pays out of a wallet once per (user, idempotency key) and returns the balance. Errors: LL001 key used with another amount, LL002 bad argument, LL003 the wallet has less.';

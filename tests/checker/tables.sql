@@ -34,17 +34,13 @@ UNION ALL SELECT user_id, xmin::text::bigint, 0, fence FROM orders WHERE state =
 \echo = sku_writes key xid order value
 SELECT sku_id, o.xmin::text::bigint, 0, fence FROM order_lines JOIN orders AS o USING (order_id) WHERE state = 'fulfilled';
 \echo = money key xid order value
-SELECT user_id, xmin::text::bigint, 0, amount_minor FROM deposits
+SELECT user_id, xmin::text::bigint, 0, amount_minor FROM wallet_entries
 UNION ALL SELECT user_id, xmin::text::bigint, 0, -amount_minor FROM charges WHERE state = 'captured'
-UNION ALL SELECT user_id, xmin::text::bigint, order_id, -total_minor FROM orders WHERE state = 'fulfilled'
-UNION ALL SELECT user_id, xmin::text::bigint, 0, -amount_minor FROM prorations
-UNION ALL SELECT user_id, xmin::text::bigint, 0, CASE kind WHEN 'withdrawal' THEN -amount_minor ELSE amount_minor END FROM corrections;
+UNION ALL SELECT user_id, xmin::text::bigint, order_id, -total_minor FROM orders WHERE state = 'fulfilled';
 \echo = goods key xid order value
 SELECT sku_id, 0, 0, initial_qty FROM stock
 UNION ALL SELECT sku_id, o.xmin::text::bigint, order_id, -qty FROM order_lines JOIN orders AS o USING (order_id) WHERE state = 'fulfilled'
-UNION ALL SELECT sku_id, xmin::text::bigint, 0, qty FROM deliveries
-UNION ALL SELECT sku_id, xmin::text::bigint, 0, qty FROM adjustments
-UNION ALL SELECT sku_id, xmin::text::bigint, 0, qty FROM returns;
+UNION ALL SELECT sku_id, xmin::text::bigint, 0, qty FROM stock_entries;
 
 -- Charges that were declined; orders that were rejected, by wallet and by SKU.
 \echo = declined id xid key wanted

@@ -26,7 +26,7 @@ static const char forged_rows[] =
     " (4, 'pending', NULL, 0, '1 day')) AS v (id, state, reason, fence, later);"
     "SELECT setval('orders_order_id_seq', 100);"
     "INSERT INTO order_lines SELECT order_id, 1, 250, 1 FROM orders;"
-    "INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, '', 1000, now());"
+    "INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) VALUES (1, 'deposit', '', 1000, now());"
     "UPDATE lock_token SET last = 5;"
     "SELECT setval(pg_get_serial_sequence('orders', 'order_id'), 100)";
 

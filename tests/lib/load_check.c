@@ -261,7 +261,7 @@ const char *load_wrong_stock(PGconn *conn)
         "SELECT sku_id, 0, '', on_hand, coalesce(l.qty, 0), coalesce(d.qty, 0) FROM"
         " stock LEFT JOIN (SELECT sku_id, sum(qty) AS qty FROM order_lines JOIN orders"
         " USING (order_id) WHERE state = 'fulfilled' GROUP BY 1) AS l USING (sku_id)"
-        " LEFT JOIN (SELECT sku_id, sum(qty) AS qty FROM deliveries GROUP BY 1) AS d"
+        " LEFT JOIN (SELECT sku_id, sum(qty) AS qty FROM stock_entries GROUP BY 1) AS d"
         " USING (sku_id)");
 }
 
@@ -288,10 +288,11 @@ const char *load_wrong_wallets(PGconn *conn)
             paid_of(s, session_number(res, row, 1)) * s->amount_minor;
     }
     PQclear(res);
-    return every_row(conn, world.load.size.users, expect_wallet,
-                     "SELECT user_id, 0, '', balance_minor, coalesce(d.sum, 0) FROM"
-                     " users LEFT JOIN (SELECT user_id, sum(amount_minor) FROM deposits"
-                     " GROUP BY 1) AS d USING (user_id)");
+    return every_row(
+        conn, world.load.size.users, expect_wallet,
+        "SELECT user_id, 0, '', balance_minor, coalesce(d.sum, 0) FROM"
+        " users LEFT JOIN (SELECT user_id, sum(amount_minor) FROM wallet_entries"
+        " GROUP BY 1) AS d USING (user_id)");
 }
 
 /* ---- all of it ---- */

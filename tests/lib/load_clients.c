@@ -66,9 +66,10 @@ static void write_users(FILE *out, const struct load *l)
                 "INSERT INTO users (user_id, balance_minor, currency) VALUES (%zu, " N
                 ", '%s');",
                 i + 1, l->users[i].balance_minor, load_currency((int64_t)i + 1));
-    fputs("INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) SELECT"
-          " user_id, '', balance_minor, now() FROM users WHERE balance_minor > 0;",
-          out);
+    fputs(
+        "INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) SELECT"
+        " user_id, 'deposit', '', balance_minor, now() FROM users WHERE balance_minor > 0;",
+        out);
 }
 
 static void write_subscriptions(FILE *out, const struct load *l)

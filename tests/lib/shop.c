@@ -16,7 +16,7 @@ void shop_open(void)
         "INSERT INTO users (user_id, balance_minor, currency)"
         " SELECT g, 100000, 'USD' FROM generate_series(1, %d) AS g;"
         " SELECT make_months('2023-01-01Z', '2023-01-01Z');"
-        " INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) SELECT g,"
+        " INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) SELECT g, 'deposit',"
         " '', 100000, '2023-01-01Z' FROM generate_series(1, %d) AS g",
         SHOP_USERS, SHOP_USERS);
     world_do(INTO_SUBSCRIPTIONS

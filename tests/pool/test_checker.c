@@ -116,12 +116,13 @@ static const struct {
              " AND user_id < 20"},
     {"sums", "DELETE FROM order_lines WHERE order_id IN (SELECT order_id FROM orders"
              " WHERE state = 'fulfilled')"},
-    {"sums", "UPDATE deposits SET amount_minor = amount_minor + 1 WHERE user_id = 4"},
-    {"sums", "DELETE FROM deposits WHERE user_id = 4"},
-    {"sums", "UPDATE deliveries SET qty = qty + 1"},
+    {"sums",
+     "UPDATE wallet_entries SET amount_minor = amount_minor + 1 WHERE user_id = 4"},
+    {"sums", "DELETE FROM wallet_entries WHERE user_id = 4"},
+    {"sums", "UPDATE stock_entries SET qty = qty + 1"},
     {"sums", "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 4"},
     {"sums", "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 4"},
-    {"never_negative", "UPDATE deposits SET amount_minor = 1 WHERE user_id = 1"},
+    {"never_negative", "UPDATE wallet_entries SET amount_minor = 1 WHERE user_id = 1"},
     {"tokens_rise", "UPDATE charges AS c SET fence = 1 + (SELECT max(fence) FROM"
                     " charges) WHERE period_no = 0"},
     {"tokens_rise", "UPDATE charges AS c SET fence = f FROM (SELECT user_id AS u,"
@@ -140,9 +141,9 @@ static const struct {
      "UPDATE subscriptions AS s SET cancel_at = c.period_start FROM (SELECT * FROM"
      " charges WHERE " ONE_CHARGE ") AS c WHERE c.subscription_id = s.subscription_id"},
     /* there was money, there was stock */
-    {"declined_truly", "UPDATE deposits SET amount_minor = amount_minor + 100000"
+    {"declined_truly", "UPDATE wallet_entries SET amount_minor = amount_minor + 100000"
                        " WHERE idempotency_key = '' AND user_id % 10 = 2"},
-    {"rejected_truly", "UPDATE deposits SET amount_minor = amount_minor + 1000000"
+    {"rejected_truly", "UPDATE wallet_entries SET amount_minor = amount_minor + 1000000"
                        " WHERE user_id % 10 = 4"},
     {"rejected_truly", "UPDATE stock SET initial_qty = initial_qty + 1000"},
 };

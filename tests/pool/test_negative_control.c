@@ -111,9 +111,10 @@ static const struct spoil spoils[] = {
       "UPDATE stock SET on_hand = 1 WHERE sku = 'sku-1'",
       "INSERT INTO order_lines SELECT l.* FROM order_lines AS l JOIN orders USING"
       " (order_id) WHERE state = 'fulfilled' LIMIT 1",
-      "INSERT INTO deliveries OVERRIDING SYSTEM VALUE SELECT * FROM deliveries LIMIT"
+      "INSERT INTO stock_entries OVERRIDING SYSTEM VALUE SELECT * FROM stock_entries LIMIT"
       " 1",
-      "DELETE FROM deliveries", "DELETE FROM order_lines WHERE order_id = " FULFILLED,
+      "DELETE FROM stock_entries",
+      "DELETE FROM order_lines WHERE order_id = " FULFILLED,
       "UPDATE order_lines SET qty = qty + 1 WHERE order_id = " FULFILLED,
       "UPDATE orders SET state = 'pending' WHERE order_id = " FULFILLED}},
     {"orders",
@@ -139,10 +140,10 @@ static const struct spoil spoils[] = {
      load_wrong_wallets,
      {"UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 7",
       "UPDATE users SET balance_minor = 0 WHERE user_id = 2",
-      "UPDATE deposits SET amount_minor = amount_minor + 1 WHERE user_id = 7",
-      "UPDATE deposits SET user_id = 8 WHERE user_id = 7",
-      "DELETE FROM deposits WHERE user_id = 7",
-      "INSERT INTO deposits SELECT * FROM deposits WHERE user_id = 7",
+      "UPDATE wallet_entries SET amount_minor = amount_minor + 1 WHERE user_id = 7",
+      "UPDATE wallet_entries SET user_id = 8 WHERE user_id = 7",
+      "DELETE FROM wallet_entries WHERE user_id = 7",
+      "INSERT INTO wallet_entries OVERRIDING SYSTEM VALUE SELECT * FROM wallet_entries WHERE user_id = 7",
       "UPDATE orders SET state = 'rejected' WHERE order_id = " FULFILLED}},
 };
 

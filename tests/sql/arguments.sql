@@ -13,7 +13,7 @@ INSERT INTO t.theirs VALUES
   ('cancel_order', 3, '7'), ('cancel_subscription', 3, '3'), ('change_now', 3, $$3, 'small', 1, 50, 'c'$$), ('keep_subscription', 3, '3'), ('pause_subscription', 3, '3, 1, 1'),
   ('refund', 3, $$'charge', 3, 0, 1, 'late', 'c'$$), ('resume_order', 3, '7'), ('resume_subscription', 1, '1'),
   ('return_units', 3, $$1, 'A', 1, 'broken', 'c'$$), ('set_price', 3, '3, 3, 50'), ('set_terms', 3, $$3, 3, 'small', 1, 50$$),
-  ('void_transfer', 3, $$'charge', 3, 0, 'never', 'c'$$), ('write_off', 4, $$4, 0, 'gone', 'c'$$);
+  ('void_entry', 3, $$'charge', 3, 0, 'never', 'c'$$), ('write_off', 4, $$4, 0, 'gone', 'c'$$);
 SELECT t.would('LL002', format('%s(%s, %s)', name, who, arguments)) FROM t.theirs, unnest(ARRAY['2', 'NULL']) AS who (who);
 SELECT t.would('true', format('%s(%s, %s) IS NOT NULL', name, owner, arguments)) FROM t.theirs;
 SELECT t.says(rows, format('count(*) FROM %s', call), call) FROM (VALUES
@@ -52,7 +52,7 @@ ROLLBACK;
 BEGIN; SELECT t.test('no_correction_has_a_time_that_is_not_near');
 :shop
 SELECT t.would(state, format('(%s, %s)) IS NOT NULL', call, at), format('%s, %s)', call, at))
-  FROM unnest(ARRAY[$$refund(3, 'charge', 3, 0, 1, 'late', 'c'$$, $$void_transfer(3, 'charge', 3, 0, 'never', 'c'$$,
+  FROM unnest(ARRAY[$$refund(3, 'charge', 3, 0, 1, 'late', 'c'$$, $$void_entry(3, 'charge', 3, 0, 'never', 'c'$$,
                     $$withdraw(3, 'USD', 1, 'asked for', 'c'$$, $$return_units(3, 1, 'A', 1, 'broken', 'c'$$, $$adjust_stock('A', -1, 'lost', 'c'$$,
                     $$write_off(4, 4, 0, 'gone', 'c'$$, $$change_now(3, 3, 'small', 1, 50, 'c'$$]) AS call,
        (VALUES ('LL002', $$'1970-01-01Z'$$), ('LL002', $$now() + interval '1 minute'$$), ('LL002', $$'infinity'$$), ('LL002', 'NULL'), ('true', 'now()'))

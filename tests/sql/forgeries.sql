@@ -11,7 +11,7 @@ DECLARE
   v_rows text;
   v_name text;
 BEGIN
-  FOREACH v_name IN ARRAY '{users,stock,subscriptions,charges,orders,order_lines,deposits,corrections,subscription_journal,order_journal,batches,lock_incidents,months,lock_token}'::text[] LOOP
+  FOREACH v_name IN ARRAY '{users,stock,subscriptions,charges,orders,order_lines,wallet_entries,stock_entries,subscription_journal,order_journal,batches,lock_incidents,months,lock_token}'::text[] LOOP
     EXECUTE format('SELECT string_agg(x::text, '''' ORDER BY x) FROM %I AS x', v_name) INTO v_rows;
     v_all := v_all || md5(coalesce(v_rows, ''));
   END LOOP;

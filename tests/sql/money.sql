@@ -1,4 +1,4 @@
--- deposit, withdraw, refund and void_transfer: money moves once per key, never below nothing and never back beyond what was paid.
+-- deposit, withdraw, refund and void_entry: money moves once per key, never below nothing and never back beyond what was paid.
 -- User 1 has paid 100 for a period of ten days that is running, and 210 for three units of A; user 2 cannot pay 50.
 \set paid 'SELECT t.user(1, 1000), t.user(2, 10), t.sku(1, ''A'', 10, 70), t.subscription(1, 1, 100, now() - interval ''49 hours'', ''day'', 10), t.subscription(2, 2, 50, now() - interval ''49 hours'', ''day'', 10), t.order(1, ''A3'', ''k'', now()); SELECT t.bill(), t.serve();'
 SELECT no_plan();
@@ -20,7 +20,7 @@ ROLLBACK;
 -- Guarantee: No key of a client's deposit is that of the opening deposit of an import.
 BEGIN; SELECT t.test('deposit_is_never_taken_for_the_opening_deposit');
 SELECT t.user(1);
-INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, '', 100, now());
+INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) VALUES (1, 'deposit', '', 100, now());
 UPDATE users SET balance_minor = 100;
 SELECT t.says('200', $$deposit(1, 'USD', 100, '0')$$);
 SELECT t.says('LL002', $$deposit(1, 'USD', 100, '')$$, 'that key is no client''s');
@@ -70,8 +70,8 @@ SELECT t.says('LL003', $$refund(1, 'charge', 1, 0, 1, 'more', 'c')$$);
 SELECT t.says('210', $$refund(1, 'payment', 1, 0, 210, 'broken', 'c')$$);
 SELECT t.says('LL003', $$refund(1, 'payment', 1, 0, 1, 'more', 'd')$$);
 SELECT is(balance_minor, 1000::bigint, 'all is given back') FROM users WHERE user_id = 1;
-SELECT is(string_agg(concat_ws(' ', of_kind, of_source, of_leg, of_minor, before_minor), ', ' ORDER BY correction_id),
-          'charge 1 0 100 0, charge 1 0 100 30, payment 1 0 210 0', 'each names what it undoes, and what was undone before') FROM corrections;
+SELECT is(string_agg(concat_ws(' ', of_kind, of_source, of_leg, of_minor, before_minor), ', ' ORDER BY entry_id),
+          'charge 1 0 100 0, charge 1 0 100 30, payment 1 0 210 0', 'each names what it undoes, and what was undone before') FROM wallet_entries WHERE kind = 'refund';
 SELECT is(state, 'captured', 'the charge stays captured') FROM charges WHERE subscription_id = 1;
 SELECT is(t.bill(), '0 captured, 0 declined', 'and its period is not charged again');
 SELECT t.sound();
@@ -86,7 +86,7 @@ SELECT t.says(state, format('refund(%s)', arguments)) FROM (VALUES
   ('LL002', $$1, 'deposit', 1, 1, 30, 'late', 'b'$$), ('LL002', $$1, 'charge', 1, 0, 0, 'late', 'b'$$),
   ('LL002', $$1, 'charge', 1, 0, 30, ' ', 'b'$$), ('LL002', $$1, 'charge', 1, 0, 30, 'late', ''$$),
   ('LL002', $$1, 'charge', 1, 0, 30, 'late', 'b', 'infinity'$$)) AS v (state, arguments);
-SELECT is(count(*), 1::bigint, 'the first alone is made') FROM corrections;
+SELECT is(count(*), 1::bigint, 'the first alone is made') FROM wallet_entries WHERE kind = 'refund';
 ROLLBACK;
 
 -- ---- voids ----
@@ -94,13 +94,13 @@ ROLLBACK;
 -- Guarantee: A void gives back the whole of what was never owed, once per key, and nothing if some of it was given back before.
 BEGIN; SELECT t.test('void_gives_back_the_whole_or_nothing');
 :paid
-SELECT t.says('100', $$void_transfer(1, 'charge', 1, 0, 'never', 'a')$$);
-SELECT t.says('100', $$void_transfer(1, 'charge', 1, 0, 'never', 'a')$$);
+SELECT t.says('100', $$void_entry(1, 'charge', 1, 0, 'never', 'a')$$);
+SELECT t.says('100', $$void_entry(1, 'charge', 1, 0, 'never', 'a')$$);
 SELECT is(balance_minor, 790::bigint, 'given back once') FROM users WHERE user_id = 1;
-SELECT t.says('LL001', $$void_transfer(1, 'payment', 1, 0, 'never', 'a')$$);
+SELECT t.says('LL001', $$void_entry(1, 'payment', 1, 0, 'never', 'a')$$);
 SELECT t.says('LL003', $$refund(1, 'charge', 1, 0, 1, 'more', 'a')$$, 'nothing is left to refund');
 SELECT t.says('1', $$refund(1, 'payment', 1, 0, 1, 'late', 'b')$$);
-SELECT t.says('LL003', $$void_transfer(1, 'payment', 1, 0, 'never', 'b')$$, 'some was refunded');
+SELECT t.says('LL003', $$void_entry(1, 'payment', 1, 0, 'never', 'b')$$, 'some was refunded');
 SELECT is(t.bill(), '0 captured, 0 declined', 'the period is not charged again');
 SELECT t.sound();
 ROLLBACK;
@@ -110,12 +110,12 @@ ROLLBACK;
 BEGIN; SELECT t.test('prorations_count_as_paid_for_their_period');
 :paid
 SELECT t.says('-35', $$change_now(1, 1, 'small', 1, 50, 'down')$$);
-SELECT t.says('LL003', $$void_transfer(1, 'charge', 1, 0, 'never', 'a')$$);
+SELECT t.says('LL003', $$void_entry(1, 'charge', 1, 0, 'never', 'a')$$);
 SELECT t.says('LL003', $$refund(1, 'charge', 1, 0, 66, 'all', 'a')$$);
 SELECT t.says('65', $$refund(1, 'charge', 1, 0, NULL, 'all', 'a')$$);
 SELECT t.says('0', $$change_now(1, 1, 'less', 1, 10, 'less')$$, 'nothing is left to give back');
 SELECT t.says('98', $$change_now(1, 1, 'big', 1, 150, 'up')$$);
-SELECT t.says('20', $$refund(1, 'proration', (SELECT proration_id FROM prorations WHERE idempotency_key = 'up'), 0, 20, 'late', 'b')$$);
+SELECT t.says('20', $$refund(1, 'proration', (SELECT entry_id FROM wallet_entries WHERE idempotency_key = 'up'), 0, 20, 'late', 'b')$$);
 SELECT is(paid_for_period(1, 0, anchor_at), 78::numeric, 'what is still paid') FROM subscriptions WHERE subscription_id = 1;
 SELECT t.sound();
 ROLLBACK;

@@ -75,9 +75,9 @@ INSERT INTO writes VALUES
   (false, false, 'UPDATE orders SET total_minor = 1 WHERE order_id = 1'), (false, false, $$UPDATE orders SET placed_at = '2024-03-05Z' WHERE order_id = 1$$),
   (false, false, 'DELETE FROM orders WHERE order_id = 1'), (false, false, 'UPDATE order_lines SET qty = 1'), (false, false, 'DELETE FROM order_lines'),
   (false, false, 'TRUNCATE order_lines'), (false, false, 'TRUNCATE orders CASCADE'),
-  (false, false, 'UPDATE deposits SET amount_minor = 1'), (false, false, $$UPDATE deposits SET at = '2024-02-01Z'$$), (false, false, 'DELETE FROM deposits'),
-  (false, false, $$INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, '', 1, '2024-01-31Z')$$), (false, false, 'TRUNCATE deposits'),
-  (false, false, 'UPDATE deliveries SET qty = 1'), (false, false, 'DELETE FROM deliveries'),
+  (false, false, 'UPDATE wallet_entries SET amount_minor = 1'), (false, false, $$UPDATE wallet_entries SET at = '2024-02-01Z'$$), (false, false, 'DELETE FROM wallet_entries'),
+  (false, false, $$INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) VALUES (1, 'deposit', '', 1, '2024-01-31Z')$$), (false, false, 'TRUNCATE wallet_entries'),
+  (false, false, 'UPDATE stock_entries SET qty = 1'), (false, false, 'DELETE FROM stock_entries'),
   (false, false, $$SELECT t.order(1, 'A1', 'late', '2024-01-05Z')$$), (false, false, $$SELECT t.subscription(9, 1, 1, '2024-01-05Z')$$),
   (false, false, $$SELECT deposit(1, 'USD', 5, 'late', '2024-01-05Z')$$), (false, false, $$SELECT make_months('2023-06-01Z', '2023-06-01Z')$$),
   (false, true, 'UPDATE seals SET total = 0'), (false, true, 'DELETE FROM seals'), (false, true, 'UPDATE sealed_wallets SET net_minor = 0');
@@ -114,7 +114,7 @@ CREATE TEMP TABLE before_it (change text);
 INSERT INTO before_it VALUES
   ($$SELECT deposit(1, 'USD', 5, 'late', '2022-03-05Z')$$), ($$SELECT receive_stock('A', 'late', 5, '1999-03-05Z')$$),
   ($$SELECT t.order(1, 'A1', 'late', '2022-03-06Z')$$), ($$SELECT make_months('2022-03-01Z', '2022-03-01Z')$$),
-  ($$UPDATE deposits SET amount_minor = 51 WHERE idempotency_key = 'early'$$), ($$DELETE FROM deliveries WHERE idempotency_key = 'early'$$),
+  ($$UPDATE wallet_entries SET amount_minor = 51 WHERE idempotency_key = 'early'$$), ($$DELETE FROM stock_entries WHERE idempotency_key = 'early'$$),
   ($$UPDATE orders SET total_minor = 71 WHERE idempotency_key = 'early'$$), ($$UPDATE order_lines SET qty = 2 WHERE order_id IN (SELECT order_id FROM orders WHERE idempotency_key = 'early')$$);
 SET LOCAL ledgerlock.repair = on;
 SELECT ok((t.ask(change, session_user::text, true)).words IS NOT NULL, change) FROM before_it;
@@ -146,10 +146,10 @@ SELECT is(pg_temp.finds(invariant, change), true, invariant || ': ' || change) F
   ('sealed_rows_keep_their_sums', $$ALTER TABLE orders DISABLE TRIGGER ALL; UPDATE orders SET placed_at = '2024-02-10Z', decided_at = '2024-02-10Z'; ALTER TABLE orders ENABLE TRIGGER ALL$$),
   ('sealed_rows_keep_their_sums', $$ALTER TABLE order_lines DISABLE TRIGGER ALL; UPDATE order_lines SET qty = 2; ALTER TABLE order_lines ENABLE TRIGGER ALL$$),
   ('sealed_rows_keep_their_sums', $$ALTER TABLE order_lines DISABLE TRIGGER ALL; INSERT INTO order_lines VALUES (1, 1, 0, 1); ALTER TABLE order_lines ENABLE TRIGGER ALL$$),
-  ('sealed_rows_keep_their_sums', $$ALTER TABLE deposits DISABLE TRIGGER ALL; UPDATE deposits SET amount_minor = amount_minor + 1 WHERE user_id = 1; ALTER TABLE deposits ENABLE TRIGGER ALL$$),
-  ('sealed_rows_keep_their_sums', $$ALTER TABLE deposits DISABLE TRIGGER ALL; UPDATE deposits SET user_id = 2, idempotency_key = 'another' WHERE user_id = 1; ALTER TABLE deposits ENABLE TRIGGER ALL$$),
-  ('sealed_rows_keep_their_sums', $$ALTER TABLE deposits DISABLE TRIGGER ALL; INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, '', 1, '2023-01-01Z'); ALTER TABLE deposits ENABLE TRIGGER ALL$$),
-  ('sealed_rows_keep_their_sums', $$ALTER TABLE deliveries DISABLE TRIGGER ALL; DELETE FROM deliveries; ALTER TABLE deliveries ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE wallet_entries DISABLE TRIGGER ALL; UPDATE wallet_entries SET amount_minor = amount_minor + 1 WHERE user_id = 1; ALTER TABLE wallet_entries ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE wallet_entries DISABLE TRIGGER ALL; UPDATE wallet_entries SET user_id = 2, idempotency_key = 'another' WHERE user_id = 1; ALTER TABLE wallet_entries ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE wallet_entries DISABLE TRIGGER ALL; INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) VALUES (1, 'deposit', '', 1, '2023-01-01Z'); ALTER TABLE wallet_entries ENABLE TRIGGER ALL$$),
+  ('sealed_rows_keep_their_sums', $$ALTER TABLE stock_entries DISABLE TRIGGER ALL; DELETE FROM stock_entries; ALTER TABLE stock_entries ENABLE TRIGGER ALL$$),
   ('seals_add_up', $$UPDATE seals SET total = total + 1 WHERE table_name = 'ledger' AND kind LIKE 'charge %'$$),
   ('seals_add_up', $$DELETE FROM seals WHERE (month, table_name) = ('2024-01-01', 'charges')$$),
   ('seals_add_up', $$DELETE FROM seals WHERE month = '2024-01-01'$$),

@@ -14,7 +14,7 @@ INSERT INTO calls (call, now) VALUES
   ($$place_order(1, 'k', t.lines('A3'), '2024-04-02Z')$$, NULL), ($$place_order(1, 'l', t.lines('A2'), '2024-04-02Z')$$, NULL),
   ($$place_order(1, 'm', t.lines('NEW2'), '2024-04-02Z')$$, NULL),
   ($$refund(1, 'charge', 1, 0, 30, 'late', 'k', '2024-04-05 12:00Z')$$, NULL), ($$refund(1, 'charge', 1, 0, NULL, 'late', 'l', '2024-04-05 12:00Z')$$, NULL),
-  ($$void_transfer(1, 'payment', 2, 0, 'never', 'v', '2024-04-05 12:00Z')$$, NULL), ($$return_units(1, 1, 'A', 1, 'broken', 'k', '2024-04-05 12:00Z')$$, NULL),
+  ($$void_entry(1, 'payment', 2, 0, 'never', 'v', '2024-04-05 12:00Z')$$, NULL), ($$return_units(1, 1, 'A', 1, 'broken', 'k', '2024-04-05 12:00Z')$$, NULL),
   ($$receive_stock('A', 'k', 5, '2024-04-05 12:00Z')$$, $$on_hand FROM stock WHERE sku = 'A'$$),
   ($$adjust_stock('A', -2, 'lost', 'k', '2024-04-05 12:00Z')$$, $$on_hand FROM stock WHERE sku = 'A'$$),
   ($$withdraw(1, 'USD', 100, 'asked for', 'k', '2024-04-05 12:00Z')$$, 'balance_minor FROM users WHERE user_id = 1'),
@@ -87,9 +87,9 @@ SELECT pg_temp.again('when the months are closed');
 SELECT t.sound();
 ROLLBACK;
 
--- Guarantee: A key that was used is refused for anything else, and the key of another user, SKU, subscription or function is another one.
+-- Guarantee: A key that was used is refused for anything else, and the key of another user, SKU or function, or of a write-off of another subscription, is another one.
 BEGIN; SELECT t.test('key_that_was_used_is_no_key_for_another_call');
-SELECT pg_temp.make_all();
+SELECT pg_temp.make_all(), t.subscription(9, 1, 100, '2024-04-01Z');
 SELECT t.says(answer, call) FROM (VALUES
   ('LL001', $$create_user('ann', 'EUR')$$), ('LL001', $$create_sku('C', 71, 'USD')$$), ('LL001', $$create_sku('C', 70, 'EUR')$$),
   ('LL001', $$deposit(1, 'USD', 5001, 'k')$$), ('7', $$deposit(2, 'USD', 7, 'k')$$),
@@ -99,15 +99,16 @@ SELECT t.says(answer, call) FROM (VALUES
   ('LL001', $$subscribe(1, 'p', 100, 'USD', 'day', 10, '2024-04-02Z', 0, 'k')$$), ('LL001', $$subscribe(1, 'p', 100, 'USD', 'day', 10, '2024-04-01Z', 1, 'k')$$),
   ('LL001', $$refund(1, 'payment', 1, 0, 30, 'late', 'k')$$), ('LL001', $$refund(1, 'charge', 2, 0, 30, 'late', 'k')$$),
   ('LL001', $$refund(1, 'charge', 1, 1, 30, 'late', 'k')$$), ('LL001', $$refund(1, 'charge', 1, 0, 31, 'late', 'k')$$),
-  ('3', $$refund(1, 'payment', 1, 0, 3, 'late', 'v')$$), ('LL001', $$void_transfer(1, 'charge', 2, 0, 'never', 'v')$$),
-  ('LL001', $$void_transfer(1, 'payment', 1, 0, 'never', 'v')$$), ('LL001', $$void_transfer(1, 'payment', 2, 1, 'never', 'v')$$),
+  ('3', $$refund(1, 'payment', 1, 0, 3, 'late', 'v')$$), ('LL001', $$void_entry(1, 'charge', 2, 0, 'never', 'v')$$),
+  ('LL001', $$void_entry(1, 'payment', 1, 0, 'never', 'v')$$), ('LL001', $$void_entry(1, 'payment', 2, 1, 'never', 'v')$$),
   ('LL001', $$return_units(1, 2, 'A', 1, 'broken', 'k')$$), ('LL001', $$return_units(1, 1, 'B', 1, 'broken', 'k')$$),
   ('LL001', $$return_units(1, 1, 'A', 2, 'broken', 'k')$$), ('LL001', $$receive_stock('A', 'k', 6)$$), ('105', $$receive_stock('B', 'k', 5)$$),
   ('LL001', $$adjust_stock('A', -1, 'lost', 'k')$$), ('103', $$adjust_stock('B', -2, 'lost', 'k')$$),
   ('LL001', $$withdraw(1, 'USD', 101, 'asked for', 'k')$$), ('true', $$withdraw(1, 'USD', 1, 'asked for', 'l') > 0$$),
   ('LL001', $$write_off(2, 2, 1, 'gone', 'k')$$), ('60', $$write_off(2, 3, 0, 'gone', 'k')$$),
   ('LL001', $$change_now(1, 1, 'dua', 2, 80, 'k')$$), ('LL001', $$change_now(1, 1, 'duo', 3, 80, 'k')$$), ('LL001', $$change_now(1, 1, 'duo', 2, 81, 'k')$$),
+  ('LL001', $$change_now(1, 9, 'duo', 2, 80, 'k')$$),
   ('LL002', 'pause_subscription(1, 1, 2, 1)'), ('LL002', 'pause_subscription(1, 1, 1, 0)')) AS v (answer, call);
 ROLLBACK;
 
-SELECT t.done(49);
+SELECT t.done(50);

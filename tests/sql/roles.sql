@@ -17,7 +17,7 @@ INSERT INTO people VALUES
   ('support', true, 'balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units create_sku
     create_user decisions_from decisions_since first_open keep_subscription month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job
     pause_subscription period_start prorated refund release_orders release_subscriptions resume_job resume_order resume_subscription return_units
-    set_price set_sku_price set_terms subscribe subscriptions_of terms_of void_transfer write_off'),
+    set_price set_sku_price set_terms subscribe subscriptions_of terms_of void_entry write_off'),
   ('reader', true, 'check_newest cost_of_periods cost_of_units first_open month_sums newest_sales paid_for_period period_start prorated terms_of'),
   ('worker', true, 'apply_charges apply_orders check_newest claim_stock claim_users cost_of_periods cost_of_units first_open forget_workers keep_months
     log_incident month_sums newest_sales next_token paid_for_period park_orders park_subscriptions period_start prorated report_audit report_worker
@@ -79,7 +79,7 @@ ROLLBACK;
 -- A function of the owner runs as the owner, also for a worker that says it repairs.
 BEGIN; SELECT t.test('worker_cannot_repair_through_a_function');
 :shop
-CREATE FUNCTION mend() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = ledgerlock AS 'UPDATE deposits SET at = at';
+CREATE FUNCTION mend() RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = ledgerlock AS 'UPDATE wallet_entries SET at = at';
 ALTER FUNCTION mend OWNER TO ledgerlock_owner;
 GRANT EXECUTE ON FUNCTION mend TO ledgerlock_worker;
 SET LOCAL ledgerlock.repair = on;

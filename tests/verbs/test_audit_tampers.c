@@ -21,9 +21,9 @@ static PGconn *strict_conn, *loose_conn;
  * was paused, a key of a subscription, an incident. */
 static const char by_hand[] =
     "SET search_path = ledgerlock;"
-    "INSERT INTO deposits (user_id, idempotency_key, amount_minor, at) VALUES (1, 'by hand', 500, '2024-04-10Z');"
+    "INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) VALUES (1, 'deposit', 'by hand', 500, '2024-04-10Z');"
     "UPDATE users SET balance_minor = balance_minor + 500 WHERE user_id = 1;"
-    "INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '1', 10, '2024-04-10Z');"
+    "INSERT INTO stock_entries (sku_id, kind, idempotency_key, qty, at) VALUES (1, 'delivery', '1', 10, '2024-04-10Z');"
     "UPDATE stock SET on_hand = on_hand + 10 WHERE sku_id = 1;"
     "SELECT deposit(create_user(name, 'USD'), 'USD', 900, 'k', '2024-04-10 12:00Z') FROM (VALUES ('saver'), ('payer')) AS u (name);"
     "SELECT withdraw(user_id, 'USD', 300, 'asked for', 'w', '2024-04-10 12:00Z') FROM users WHERE external_ref = 'payer';"

@@ -46,8 +46,8 @@ static const struct {
      "REFERENCES users(user_id) NOT VALID"},
     {"unlogged",         "ALTER TABLE lock_token SET UNLOGGED",
      "table lock_token: it is now: UNLOGGED"},
-    {"hidden_rows",      "ALTER TABLE deposits ENABLE ROW LEVEL SECURITY",
-     "table deposits: it is now: permanent, rows are hidden by policies"},
+    {"hidden_rows",      "ALTER TABLE wallet_entries ENABLE ROW LEVEL SECURITY",
+     "table wallet_entries: it is now: permanent, rows are hidden by policies"},
     {"default",          "ALTER TABLE batches ALTER recorded_at SET DEFAULT '2024-01-01Z'",
      "DEFAULT '2024-01-01"},
     {"no_default",       "ALTER TABLE orders ALTER fence DROP DEFAULT",
@@ -62,8 +62,8 @@ static const struct {
      "grant ON FUNCTION first_open() TO ledgerlock_reader: it is missing"},
     {"right_more",       "GRANT DELETE ON charges TO ledgerlock_worker",
      "grant ON charges TO ledgerlock_worker: it is now: DELETE, SELECT"},
-    {"trigger_more",     TRIGGER "BEFORE INSERT ON deposits FOR EACH ROW EXECUTE FUNCTION drop_it()",
-     "trigger deposits.more: CREATE TRIGGER"},
+    {"trigger_more",     TRIGGER "BEFORE INSERT ON wallet_entries FOR EACH ROW EXECUTE FUNCTION drop_it()",
+     "trigger wallet_entries.more: CREATE TRIGGER"},
     {"trigger_more_on_a_partition", TRIGGER "BEFORE INSERT ON " A_PARTITION " FOR EACH ROW EXECUTE FUNCTION drop_it()",
      "trigger more was added"},
     {"rule_more",        "CREATE RULE more AS ON DELETE TO workers DO INSTEAD NOTHING",
@@ -105,7 +105,7 @@ CASE(additions_are_left_alone)
     world_do("CREATE INDEX mine ON charges (charged_at); ALTER TABLE charges ADD CHECK "
              "(amount_minor < 1000000000); ALTER TABLE users ADD COLUMN mine text; "
              "CREATE VIEW report AS SELECT * FROM users;" TRIGGER
-             "AFTER INSERT ON deposits FOR EACH ROW EXECUTE FUNCTION drop_it()");
+             "AFTER INSERT ON wallet_entries FOR EACH ROW EXECUTE FUNCTION drop_it()");
     runs(&world.f, 0, "audit");
     runs(&world.f, 0, "run --once");
 }

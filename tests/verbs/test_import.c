@@ -60,7 +60,7 @@ CASE(import_with_deposit_fills_new_wallets_once)
     holds(
         &f, 2,
         "SELECT count(*) FROM ledger WHERE kind = 'deposit' AND source = user_id AND amount_minor = 1234 AND currency = 'USD' AND moved_at = '2024-05-06T07:08:09Z'");
-    holds(&f, 2, "SELECT count(*) FROM deposits WHERE idempotency_key = ''");
+    holds(&f, 2, "SELECT count(*) FROM wallet_entries WHERE idempotency_key = ''");
     holds(&f, 2, "SELECT count(*) FROM ledger");
 }
 

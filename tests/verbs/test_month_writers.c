@@ -14,12 +14,10 @@ static void open_world(void)
 {
     fixture_open_migrated(&f);
     audit_world_put(f.url, 4);
-    fixture_exec(f.url,
-                 "SET search_path = ledgerlock;"
-                 "ALTER TABLE orders ALTER order_id RESTART WITH 1000;"
-                 "ALTER TABLE subscriptions ALTER subscription_id RESTART WITH"
-                 " 1000; ALTER TABLE deposits ALTER deposit_id RESTART WITH 1000;"
-                 "ALTER TABLE deliveries ALTER delivery_id RESTART WITH 1000");
+    fixture_exec(f.url, "SET search_path = ledgerlock;"
+                        "ALTER TABLE orders ALTER order_id RESTART WITH 1000;"
+                        "ALTER TABLE subscriptions ALTER subscription_id RESTART WITH"
+                        " 1000");
 }
 
 static void close_world(void)
@@ -121,24 +119,24 @@ static pid_t keep_depositing(void)
 }
 
 /* The longest time between two of its deposits, in ms. */
-#define LONGEST                                                                        \
-    "SELECT extract(epoch FROM max(took) * 1000)::bigint FROM (SELECT recorded_at -"   \
-    " lag(recorded_at) OVER (ORDER BY deposit_id) AS took FROM ledgerlock.deposits"    \
+#define LONGEST                                                                         \
+    "SELECT extract(epoch FROM max(took) * 1000)::bigint FROM (SELECT recorded_at -"    \
+    " lag(recorded_at) OVER (ORDER BY entry_id) AS took FROM ledgerlock.wallet_entries" \
     " WHERE idempotency_key LIKE 'often %') AS d"
 
 /* Guarantee: While close-month waits for those who write, no deposit waits for it
  * longer than half a second, whichever tables are written. */
 CASE(close_that_waits_keeps_no_deposit_for_long)
 {
-    static const char *const tables[] = {"corrections", "prorations", "deliveries",
-                                         "adjustments", "returns"};
-    PGconn *writers[5];
+    static const char *const tables[] = {"wallet_entries", "stock_entries", "orders",
+                                         "subscriptions"};
+    PGconn *writers[4];
     struct fixture_child closing;
     char sql[200];
     pid_t depositor;
     int64_t longest;
 
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 4; i++) {
         writers[i] = session_open(f.url);
         (void)snprintf(sql, sizeof sql, "BEGIN; LOCK TABLE %s IN ROW EXCLUSIVE MODE",
                        tables[i]);
@@ -146,7 +144,7 @@ CASE(close_that_waits_keeps_no_deposit_for_long)
     }
     depositor = keep_depositing();
     fixture_spawn(&f, &closing, "close-month", "2023-04", NULL);
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 4; i++) {
         (void)snprintf(sql, sizeof sql,
                        "SELECT count(*) FROM pg_locks WHERE NOT granted AND mode ="
                        " 'ShareLock' AND relation = 'ledgerlock.%s'::regclass",

@@ -41,7 +41,7 @@ static const struct {
     {"close_month", "close-month 2024-01", HOLD("months"), "ledgerlock close-month: "},
     {"run_that_makes_months", "run --once", HOLD("months"), "ledgerlock run: making the months"},
     {"doctor", "doctor", HOLD("orders"), "ledgerlock doctor: "},
-    {"report", "report", HOLD("deposits"), "ledgerlock report: asking PostgreSQL, "},
+    {"report", "report", HOLD("wallet_entries"), "ledgerlock report: asking PostgreSQL, "},
     {"status", "status", HOLD("subscriptions"), "ledgerlock status: asking PostgreSQL, "},
 };
 

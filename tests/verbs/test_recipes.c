@@ -228,7 +228,7 @@ CASE(shop_returns_to_a_point_in_time)
                                         "name ~ 'recovery_target|restore_command'"),
                      0);
     as_owner(&other);
-    promise_int_equal(ask("SELECT count(*) FROM ledgerlock.deposits WHERE "
+    promise_int_equal(ask("SELECT count(*) FROM ledgerlock.wallet_entries WHERE "
                           "idempotency_key IN ('before', 'after')"),
                       1);
     assert_works(&other);

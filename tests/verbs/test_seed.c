@@ -19,7 +19,7 @@ static void fingerprint(const struct fixture *where, char buf[64])
         " ledgerlock.users AS t UNION ALL SELECT t::text FROM ledgerlock.subscriptions AS t"
         " UNION ALL SELECT t::text FROM ledgerlock.stock AS t UNION ALL SELECT (to_jsonb(t) - 'recorded_at')::text FROM"
         " ledgerlock.orders AS t UNION ALL SELECT t::text FROM ledgerlock.order_lines AS t"
-        " UNION ALL SELECT (to_jsonb(t) - 'recorded_at')::text FROM ledgerlock.deposits AS t) AS all_rows",
+        " UNION ALL SELECT (to_jsonb(t) - 'recorded_at')::text FROM ledgerlock.wallet_entries AS t) AS all_rows",
         buf, 64);
 }
 
@@ -128,7 +128,7 @@ static const struct {
     {"totals_that_are_their_lines", 0, 0, "SELECT count(*) FROM orders AS o WHERE total_minor <>"
      " (SELECT sum(qty * unit_price_minor) FROM order_lines AS l WHERE l.order_id = o.order_id)"},
     {"wallets_that_are_their_deposits", 0, 0, "SELECT count(*) FROM users AS u WHERE balance_minor <>"
-     " coalesce((SELECT sum(amount_minor) FROM deposits AS t WHERE t.user_id = u.user_id), 0)"},
+     " coalesce((SELECT sum(amount_minor) FROM wallet_entries AS t WHERE t.user_id = u.user_id), 0)"},
     {"some_wallets_that_run_dry", 8, 80, "SELECT count(*) FROM users AS u WHERE balance_minor <"
      " (SELECT coalesce(sum(amount_minor), 0) FROM subscriptions AS s, " LATE " AND s.user_id = u.user_id)"},
     {"all_orders_once", 1500, 1500, "SELECT count(*) FROM orders"},

@@ -45,10 +45,8 @@ static int read_month(int argc, char **argv, struct month *m, struct err *e)
 static int drain(struct pg *pg, struct err *e)
 {
     static const struct sql_text *const locks[] = {
-        SQL_CLOSE_DRAIN_ORDERS,      SQL_CLOSE_DRAIN_SUBSCRIPTIONS,
-        SQL_CLOSE_DRAIN_DEPOSITS,    SQL_CLOSE_DRAIN_CORRECTIONS,
-        SQL_CLOSE_DRAIN_PRORATIONS,  SQL_CLOSE_DRAIN_DELIVERIES,
-        SQL_CLOSE_DRAIN_ADJUSTMENTS, SQL_CLOSE_DRAIN_RETURNS};
+        SQL_CLOSE_DRAIN_WALLET_ENTRIES, SQL_CLOSE_DRAIN_STOCK_ENTRIES,
+        SQL_CLOSE_DRAIN_ORDERS, SQL_CLOSE_DRAIN_SUBSCRIPTIONS};
 
     for (size_t i = 0; i < sizeof locks / sizeof locks[0]; i++) {
         if (pg_begin(pg, e) != 0 ||

@@ -48,7 +48,8 @@ static void put_deposit(struct pg_copy *c, struct seed *s, int64_t id)
 
     (void)timestamp_format(s->g.now, at, sizeof at);
     if (amount != 0)
-        PG_COPY_ROW(c, pg_int8(id), pg_text(""), pg_int8(amount), pg_text(at));
+        PG_COPY_ROW(c, pg_int8(id), pg_text("deposit"), pg_text(""), pg_int8(amount),
+                    pg_text(at));
 }
 
 static void put_sku(struct pg_copy *c, struct seed *s, int64_t id)

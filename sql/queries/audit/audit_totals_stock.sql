@@ -14,9 +14,9 @@ SELECT count(*)::text AS skus,
   FROM stock
   LEFT JOIN (SELECT sku_id, sum(received) AS received, sum(returned) AS returned, sum(adjusted) AS adjusted,
                     sum(sold) AS sold
-               FROM (SELECT sku_id, CASE kind WHEN 'receive' THEN qty ELSE 0 END AS received,
+               FROM (SELECT sku_id, CASE kind WHEN 'delivery' THEN qty ELSE 0 END AS received,
                             CASE kind WHEN 'return' THEN qty ELSE 0 END AS returned,
-                            CASE kind WHEN 'adjust' THEN qty ELSE 0 END AS adjusted,
+                            CASE kind WHEN 'adjustment' THEN qty ELSE 0 END AS adjusted,
                             CASE kind WHEN 'sale' THEN -qty ELSE 0 END AS sold
                        FROM open_stock_ledger
                       UNION ALL SELECT sku_id, received, returned, adjusted, sold FROM sealed_stock) AS all_months

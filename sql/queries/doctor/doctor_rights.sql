@@ -34,7 +34,7 @@ SELECT 'role_rights', CASE WHEN lacks <> '' THEN 2 WHEN is_super OR writes <> ''
                || CASE WHEN (SELECT count(*) FROM lacking) > 5 THEN format(' and %s more', (SELECT count(*) - 5 FROM lacking)) ELSE '' END AS lacks,
                coalesce((SELECT string_agg(c.relname, ', ' ORDER BY c.relname) FROM pg_catalog.pg_class AS c
                           WHERE c.relnamespace = (SELECT oid FROM schema)
-                            AND c.relname IN ('charges', 'deposits', 'corrections', 'orders', 'users', 'subscriptions', 'stock')
+                            AND c.relname IN ('charges', 'wallet_entries', 'orders', 'users', 'subscriptions', 'stock')
                             AND has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE')), '') AS writes,
                EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'ledgerlock_worker' AND pg_has_role(oid, 'MEMBER')) AS is_worker,
                (SELECT pg_get_userbyid(nspowner) FROM pg_catalog.pg_namespace WHERE oid = (SELECT oid FROM schema)) AS owner,

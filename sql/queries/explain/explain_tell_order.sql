@@ -45,14 +45,15 @@ WITH o AS (
          NULL, nullif(j.token, 0), j.worker
     FROM journal AS j
   UNION ALL
-  SELECT r.recorded_at, r.return_id, 'returned', format('%s of %s: %s', r.qty, coalesce(s.sku, 'SKU ' || r.sku_id), r.reason),
-         r.refunded_minor, NULL, r.worker
-    FROM returns AS r
+  SELECT r.recorded_at, r.entry_id, 'returned', format('%s of %s: %s', r.qty, coalesce(s.sku, 'SKU ' || r.sku_id), r.reason),
+         coalesce(w.amount_minor, 0), NULL, r.worker
+    FROM stock_entries AS r
     LEFT JOIN stock AS s USING (sku_id)
-   WHERE r.order_id = $1::bigint
+    LEFT JOIN wallet_entries AS w USING (user_id, kind, idempotency_key)
+   WHERE r.order_id = $1::bigint AND r.kind = 'return'
   UNION ALL
-  SELECT recorded_at, correction_id, kind, reason, amount_minor, NULL, worker
-    FROM corrections WHERE of_kind = 'payment' AND of_source = $1::bigint AND kind <> 'return'
+  SELECT recorded_at, entry_id, kind, reason, amount_minor, NULL, worker
+    FROM wallet_entries WHERE of_kind = 'payment' AND of_source = $1::bigint AND kind <> 'return'
   UNION ALL
   SELECT i.at, i.incident_id, 'incident', format('%s, %s, %s: %s', replace(i.kind, '_', ' '), i.resource, i.phase, i.detail),
          NULL, nullif(i.token, 0), i.worker

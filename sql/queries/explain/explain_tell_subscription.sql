@@ -10,6 +10,8 @@ WITH s AS (
     FROM charges AS c WHERE subscription_id = $1::bigint
 ), journal AS (
   SELECT * FROM subscription_journal WHERE subscription_id = $1::bigint
+), change AS (
+  SELECT * FROM wallet_entries WHERE kind = 'proration' AND of_kind = 'charge' AND of_source = $1::bigint
 ), batch AS (
   SELECT token, worker, min(recorded_at) AS recorded_at
     FROM batches
@@ -52,17 +54,20 @@ WITH s AS (
     LEFT JOIN batch AS b ON b.token = c.fence AND b.worker = c.worker
    WHERE c.state = 'captured' AND c.tries = 1
   UNION ALL
-  SELECT recorded_at, proration_id, 'proration',
-         format('period %s: plan %s, quantity %s, %s of %s days left', period_no, plan, quantity, days_left, days),
-         amount_minor, NULL, worker
-    FROM prorations WHERE subscription_id = $1::bigint
+  SELECT w.recorded_at, w.entry_id, w.kind,
+         format('period %s: plan %s, quantity %s, %s of %s days left', w.of_leg, t.plan, t.quantity,
+                floor(extract(epoch FROM c.period_end - w.at) / 86400), extract(epoch FROM c.period_end - c.period_start)::bigint / 86400),
+         -w.amount_minor, NULL, w.worker
+    FROM change AS w
+    LEFT JOIN subscription_terms AS t ON t.subscription_id = w.of_source AND t.terms_id = w.terms_id
+    LEFT JOIN charge AS c ON c.period_no = w.of_leg
   UNION ALL
-  SELECT recorded_at, correction_id, kind,
+  SELECT recorded_at, entry_id, kind,
          format('%s: %s', CASE of_kind WHEN 'charge' THEN format('period %s', of_leg) ELSE of_kind END, reason),
          amount_minor, NULL, worker
-    FROM corrections
-   WHERE (of_kind = 'charge' AND of_source = $1::bigint)
-      OR (of_kind = 'proration' AND of_source IN (SELECT proration_id FROM prorations WHERE subscription_id = $1::bigint))
+    FROM wallet_entries
+   WHERE (of_kind = 'charge' AND of_source = $1::bigint AND kind <> 'proration')
+      OR (of_kind = 'proration' AND of_source IN (SELECT entry_id FROM change))
   UNION ALL
   SELECT i.at, i.incident_id, 'incident', format('%s, %s, %s: %s', replace(i.kind, '_', ' '), i.resource, i.phase, i.detail),
          NULL, nullif(i.token, 0), i.worker

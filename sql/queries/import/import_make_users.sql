@@ -10,8 +10,8 @@ WITH made AS (
    ORDER BY customer_ref
   RETURNING user_id
 ), paid AS (
-  INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)
-  SELECT user_id, '', $3::bigint, coalesce($2::timestamptz, now())
+  INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at)
+  SELECT user_id, 'deposit', '', $3::bigint, coalesce($2::timestamptz, now())
     FROM made WHERE $3::bigint > 0
 )
 SELECT count(*) FROM made

@@ -1,3 +1,3 @@
 -- Tells the planner what was loaded. Locks: SHARE UPDATE EXCLUSIVE.
 ANALYZE users, subscriptions, stock, orders, order_lines,
-        deposits
+        wallet_entries

@@ -24,10 +24,10 @@ INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, un
 UPDATE subscriptions SET terms_from_no = 1 WHERE subscription_id = 4;
 INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor) VALUES (1, 3, 'max', 1, 1302), (1, 3, 'pro', 1, 1000);
 UPDATE subscriptions SET terms_from_no = 3 WHERE subscription_id = 1;
-INSERT INTO prorations (subscription_id, idempotency_key, period_no, user_id, plan, quantity, unit_minor, old_minor, new_minor, days_left, days,
-       amount_minor, at)
-VALUES (1, 'up', 2, 1, 'max', 1, 1302, 1000, 1302, 20, 30, 201, '2024-04-09 12:00Z'),
-       (1, 'down', 2, 1, 'pro', 1, 1000, 1302, 1000, 20, 30, -201, '2024-04-09 18:00Z');
+INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, of_kind, of_source, of_leg, of_at, of_minor, terms_id, old_minor, at)
+SELECT 1, 'proration', key, taken, 'charge', 1, 2, '2024-03-31', 1000, terms_id, old, day
+  FROM subscription_terms JOIN (VALUES ('max', 'up', -201, 1000, '2024-04-09 12:00Z'::timestamptz), ('pro', 'down', 201, 1302, '2024-04-09 18:00Z'))
+                                AS v (plan, key, taken, old, day) USING (plan) WHERE subscription_id = 1 ORDER BY terms_id;
 INSERT INTO charges SELECT s.subscription_id, no, s.user_id, period_start(anchor_at, unit, every, no), period_start(anchor_at, unit, every, no + 1),
        s.amount_minor, c.state, greatest(s.retries * (c.state = 'declined')::int, 1), 1099511627777, 'pool-0', period_start(anchor_at, unit, every,
        no) + interval '1 second' FROM (VALUES (1, 0, 2, 'captured'), (2, 0, 1, 'captured'), (3, 0, 0, 'captured'), (3, 1, 1, 'declined'), (4, 0, 1,
@@ -57,12 +57,12 @@ VALUES (1, 1, 2, 250),
        (6, 1, 1, 250),
        (7, 4, 1, 0),
        (8, 1, 1, 250);
-INSERT INTO deliveries (sku_id, idempotency_key, qty, at) VALUES (1, '1', 5, '2024-03-01');
-INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)
-VALUES (1, '1', 9000, '2024-01-01'),
-       (1, '2', 1000, '2024-02-01'),
-       (2, '3', 1500, '2024-01-01'),
-       (3, '', 10000, '2024-01-01');
+INSERT INTO stock_entries (sku_id, kind, idempotency_key, qty, at) VALUES (1, 'delivery', '1', 5, '2024-03-01');
+INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at)
+VALUES (1, 'deposit', '1', 9000, '2024-01-01'),
+       (1, 'deposit', '2', 1000, '2024-02-01'),
+       (2, 'deposit', '3', 1500, '2024-01-01'),
+       (3, 'deposit', '', 10000, '2024-01-01');
 INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, counters)
 VALUES ('pool', 0, 'billing', 'host', 10, now(), now(), '{"granted": 7, "busy": 2, "charged": 5, "batches": 3}'),
        ('pool', 1, 'orders', 'host', 11, now(), now() - interval '1 minute', '{"granted": 4, "restarts": 1, "fulfilled": 3}');

@@ -7,5 +7,5 @@ WITH made AS (
    ORDER BY CASE WHEN $3::bigint = 0 THEN g ELSE hashint8extended(g, 5) END
   RETURNING user_id
 )
-INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)
-SELECT user_id, '', $2::bigint, now() FROM made
+INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at)
+SELECT user_id, 'deposit', '', $2::bigint, now() FROM made

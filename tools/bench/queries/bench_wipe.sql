@@ -2,6 +2,5 @@
 TRUNCATE users, subscriptions, charges, stock, orders,
          order_lines, lock_incidents,
          workers, batches, subscription_journal, order_journal,
-         stock_journal, deposits, contracts,
-         deliveries, subscription_terms, signups, prorations, closures,
-         corrections, write_offs, adjustments, returns
+         stock_journal, contracts, wallet_entries, stock_entries,
+         subscription_terms, signups, closures, write_offs

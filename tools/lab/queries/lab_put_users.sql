@@ -5,5 +5,5 @@ WITH made AS (
   SELECT g, 'lab-' || g, 1000000, 'USD' FROM generate_series($1::bigint, $2::bigint) AS g
   RETURNING user_id
 )
-INSERT INTO deposits (user_id, idempotency_key, amount_minor, at)
-SELECT user_id, '', 1000000, now() FROM made
+INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at)
+SELECT user_id, 'deposit', '', 1000000, now() FROM made
