@@ -5,7 +5,7 @@ WITH effect AS (
     FROM open_charges WHERE state = 'captured' GROUP BY fence, charged_at, worker
    UNION ALL
   SELECT token, at, worker, 0, count(*)
-    FROM subscription_journal
+    FROM events
    WHERE event = 'declined' AND at >= (SELECT first_open()) GROUP BY token, at, worker
    UNION ALL
   SELECT token, at, worker, done, 0 FROM sealed_batches

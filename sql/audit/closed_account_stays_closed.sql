@@ -1,11 +1,11 @@
--- A closed account has its row of closures, an empty wallet, no entry of ledger since, and nothing that is subscribed or ordered.
+-- A closed account has its event, an empty wallet, no entry of ledger since, and nothing that is subscribed or ordered.
 WITH closed AS (
   SELECT user_id, u.closed_at, c.at, coalesce(u.closed_at, c.at) AS since, balance_minor
     FROM (SELECT user_id, closed_at, balance_minor FROM users WHERE closed_at IS NOT NULL) AS u
-    FULL JOIN closures AS c USING (user_id)
+    FULL JOIN (SELECT user_id, at FROM events WHERE event = 'closed') AS c USING (user_id)
 )
 SELECT format('user %s', user_id) AS what,
-       format('closed %s, closures say %s, balance %s', closed_at, at, balance_minor) AS detail
+       format('closed %s, its event says %s, balance %s', closed_at, at, balance_minor) AS detail
   FROM closed
  WHERE closed_at IS DISTINCT FROM at OR balance_minor <> 0
  UNION ALL

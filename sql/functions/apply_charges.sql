@@ -9,7 +9,7 @@
 -- since the pull is not found there, and stays due for the next pull. A wallet is read at a fence that is not above the
 -- token. If fewer effects are written than decided, the function raises an error, and the batch is rolled back.
 -- The pauses after declines come from the newest row of retry_schedules, which no worker writes.
--- Every decline, later try and cancellation is an entry of the journal, and the transaction is a row of batches.
+-- Every decline, later try and cancellation is an event, and the transaction is a row of batches.
 -- The parameters and the columns are those of billing_apply_charges; effects are the rows that carry the token.
 -- Guards: users.fence <= token; version of the subscription; unique (subscription, period, start);
 -- balance >= 0.
@@ -105,9 +105,9 @@ WITH clock AS (
      AND s.ctid = d.place AND s.xmin = d.version
   RETURNING s.subscription_id, s.user_id, s.state, s.next_period_no, s.retries, s.next_due_at, s.cancel_at, d.amount_minor,
             d.captured, d.declined, d.retries AS declines
-), journaled AS ( -- a period that is captured at its first try has no entry
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at,
-                                               cancel_at, user_id, try_no, amount_minor, token, worker, at)
+), journaled AS ( -- a period that is captured at its first try has no event
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at,
+                      cancel_at, user_id, try_no, amount_minor, token, worker, at)
   SELECT subscription_id, CASE WHEN captured THEN 'captured' WHEN declined THEN 'declined' ELSE 'cancelled' END,
          state, next_period_no, retries, next_due_at, cancel_at, user_id,
          CASE WHEN captured OR declined THEN declines + 1 END, CASE WHEN captured OR declined THEN amount_minor END,

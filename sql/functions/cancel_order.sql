@@ -21,8 +21,8 @@ BEGIN
   WITH given AS (
     UPDATE orders SET state = 'cancelled' WHERE order_id = p_order_id RETURNING *
   )
-  INSERT INTO order_journal (order_id, event, state, user_id, total_minor, worker, feed_no)
-  SELECT order_id, 'cancelled', state, user_id, total_minor, session_user, v_feed_no FROM given;
+  INSERT INTO events (order_id, event, state, user_id, worker, feed_no)
+  SELECT order_id, 'cancelled', state, user_id, session_user, v_feed_no FROM given;
   RETURN true;
 END $$;
 COMMENT ON FUNCTION cancel_order IS

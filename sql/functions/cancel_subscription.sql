@@ -37,8 +37,8 @@ BEGIN
      WHERE subscription_id = p_subscription_id
     RETURNING *
   )
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                                    user_id, at)
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
+                      user_id, at)
   SELECT subscription_id, CASE p_when WHEN 'now' THEN 'cancelled' ELSE 'cancel_set' END, state, next_period_no, retries,
          next_due_at, cancel_at, user_id, p_at
     FROM given

@@ -31,10 +31,8 @@ BEGIN
   IF v_user.balance_minor <> 0 THEN
     RAISE EXCEPTION 'the wallet of user % has % minor units', p_user_id, v_user.balance_minor USING ERRCODE = 'LL003';
   END IF;
-  WITH closed AS (
-    UPDATE users SET closed_at = clock_timestamp() WHERE user_id = p_user_id RETURNING user_id, closed_at
-  )
-  INSERT INTO closures (user_id, at) SELECT user_id, closed_at FROM closed RETURNING at INTO v_user.closed_at;
+  UPDATE users SET closed_at = clock_timestamp() WHERE user_id = p_user_id RETURNING closed_at INTO v_user.closed_at;
+  INSERT INTO events (event, user_id, at) VALUES ('closed', p_user_id, v_user.closed_at);
   RETURN v_user.closed_at;
 END $$;
 COMMENT ON FUNCTION close_account IS

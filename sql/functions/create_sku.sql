@@ -18,8 +18,8 @@ BEGIN
   ON CONFLICT (sku) DO NOTHING RETURNING * INTO v_stock;
   IF NOT FOUND THEN
     SELECT * INTO v_stock FROM stock WHERE sku = p_sku;
-    SELECT unit_price_minor INTO v_stock.unit_price_minor FROM stock_journal
-     WHERE sku_id = v_stock.sku_id ORDER BY entry_id LIMIT 1;
+    v_stock.unit_price_minor := coalesce((SELECT old_minor FROM events WHERE sku_id = v_stock.sku_id ORDER BY event_id LIMIT 1),
+                                         v_stock.unit_price_minor); -- at which it was made
   END IF;
   IF (v_stock.currency, v_stock.unit_price_minor) IS DISTINCT FROM (p_currency, p_unit_price_minor) THEN
     RAISE EXCEPTION 'SKU "%" was made at % %', p_sku, v_stock.unit_price_minor, v_stock.currency

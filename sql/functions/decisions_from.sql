@@ -10,7 +10,7 @@ BEGIN
   RETURN (SELECT least(min(feed_no), feed_end()) - 1
             FROM (SELECT feed_no FROM batches WHERE recorded_at >= p_at
                    UNION ALL
-                  SELECT feed_no FROM order_journal WHERE recorded_at >= p_at AND feed_no IS NOT NULL) AS later);
+                  SELECT feed_no FROM events WHERE recorded_at >= p_at AND feed_no IS NOT NULL) AS later);
 END $$;
 COMMENT ON FUNCTION decisions_from IS
   'The cursor of decisions_since for what was decided at a time or later. Errors: LL002 bad argument.';

@@ -3,8 +3,8 @@
 -- declined comes once. A parked order is not decided.
 -- No decision is given out while a transaction with a lower number is open (feed_end), so none that is committed later is
 -- missed. Horizon and rows are of one snapshot, that of the caller's statement: the function is STABLE.
--- A batch names its orders, or its subscriptions and their periods; a try that the charge does not keep is in the journal.
--- A cursor is the number of the transaction and that of the decision in it: of its entry of the journal, and in a batch one below
+-- A batch names its orders, or its subscriptions and their periods; a try that the charge does not keep is an event.
+-- A cursor is the number of the transaction and that of the decision in it: of its event, and in a batch one below
 -- zero, so that the two never meet. Locks: none.
 CREATE OR REPLACE FUNCTION decisions_since(p_cursor text DEFAULT NULL, p_limit bigint DEFAULT 100)
 RETURNS TABLE (cursor text, decision text, user_id bigint, order_id bigint, idempotency_key text, subscription_id bigint,
@@ -38,9 +38,9 @@ BEGIN
         WHERE feed_no >= v_feed_no AND feed_no < v_end
         ORDER BY feed_no LIMIT p_limit + 1)
        UNION ALL
-      (SELECT feed_no, entry_id, 'client', NULL, ARRAY[order_id], NULL, at FROM order_journal
-        WHERE feed_no >= v_feed_no AND feed_no < v_end AND (feed_no > v_feed_no OR entry_id > v_no)
-        ORDER BY feed_no, entry_id LIMIT p_limit)) AS parts
+      (SELECT feed_no, event_id, 'client', NULL, ARRAY[order_id], NULL, at FROM events
+        WHERE feed_no >= v_feed_no AND feed_no < v_end AND (feed_no > v_feed_no OR event_id > v_no)
+        ORDER BY feed_no, event_id LIMIT p_limit)) AS parts
      ORDER BY feed_no, entry NULLS FIRST
   LOOP
     v_after := CASE WHEN v_part.entry IS NULL AND v_part.feed_no = v_feed_no
@@ -53,7 +53,7 @@ BEGIN
              v_part.at
         FROM unnest(v_part.ids, v_part.periods) WITH ORDINALITY AS d (id, period, n)
         JOIN subscriptions AS s ON s.subscription_id = d.id
-        LEFT JOIN LATERAL (SELECT event, try_no, amount_minor, state, next_due_at FROM subscription_journal
+        LEFT JOIN LATERAL (SELECT event, try_no, amount_minor, state, next_due_at FROM events
                             WHERE subscription_id = d.id AND token = v_part.token AND event IN ('declined', 'captured')
                               AND next_period_no - (event = 'captured')::int = d.period OFFSET 0) AS j ON true
         LEFT JOIN LATERAL (SELECT amount_minor FROM charges

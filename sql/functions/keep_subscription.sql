@@ -17,7 +17,7 @@ BEGIN
     UPDATE subscriptions SET cancel_at = NULL WHERE subscription_id = p_subscription_id AND cancel_at IS NOT NULL
     RETURNING *
   )
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id)
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id)
   SELECT subscription_id, 'cancel_set', state, next_period_no, retries, next_due_at, cancel_at, user_id FROM given;
   RETURN FOUND;
 END $$;

@@ -17,8 +17,8 @@ WITH parked AS (
      AND s.state = 'pending'
   RETURNING s.*
 ), journaled AS (
-  INSERT INTO order_journal (order_id, event, state, user_id, total_minor, token, worker)
-  SELECT order_id, 'parked', state, user_id, total_minor, $2::bigint, $3::text FROM parked
+  INSERT INTO events (order_id, event, state, user_id, token, worker)
+  SELECT order_id, 'parked', state, user_id, $2::bigint, $3::text FROM parked
 ), told AS (
   INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
   SELECT 'order:' || order_id, $2::bigint, $3::text, 'parked', 'apply', $4::text FROM parked

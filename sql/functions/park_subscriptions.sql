@@ -17,8 +17,8 @@ WITH parked AS (
      AND s.state IN ('active', 'past_due')
   RETURNING s.*
 ), journaled AS (
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at,
-                                               cancel_at, user_id, token, worker)
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at,
+                      cancel_at, user_id, token, worker)
   SELECT subscription_id, 'parked', state, next_period_no, retries, next_due_at, cancel_at, user_id, $2::bigint, $3::text
     FROM parked
 ), told AS (

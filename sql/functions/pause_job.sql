@@ -10,7 +10,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN false;
   END IF;
-  INSERT INTO job_journal (job, event, reason) VALUES (p_job, 'paused', coalesce(p_reason, ''));
+  INSERT INTO events (event, job, reason) VALUES ('paused', p_job, coalesce(p_reason, ''));
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pause_job IS

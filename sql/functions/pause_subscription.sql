@@ -49,8 +49,8 @@ BEGIN
            'skipped', 0, 0, session_user, now()
       FROM given, generate_series(p_from_period, p_from_period + p_periods - 1) AS no
   )
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                                    user_id, from_period)
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
+                      user_id, from_period)
   SELECT subscription_id, 'skipped', state, next_period_no, retries, next_due_at, cancel_at, user_id, p_from_period FROM given
   RETURNING next_due_at INTO v_sub.next_due_at;
   RETURN v_sub.next_due_at;

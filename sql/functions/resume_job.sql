@@ -6,7 +6,7 @@ BEGIN
   IF NOT FOUND THEN
     RETURN false;
   END IF;
-  INSERT INTO job_journal (job, event) VALUES (p_job, 'resumed');
+  INSERT INTO events (event, job) VALUES ('resumed', p_job);
   RETURN true;
 END $$;
 COMMENT ON FUNCTION resume_job IS 'The pools work a paused job again; false: it was not paused.';

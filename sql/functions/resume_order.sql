@@ -10,8 +10,8 @@ BEGIN
     UPDATE orders SET state = 'pending' WHERE order_id = p_order_id AND state = 'parked'
     RETURNING *
   )
-  INSERT INTO order_journal (order_id, event, state, user_id, total_minor)
-  SELECT order_id, 'released', state, user_id, total_minor FROM given;
+  INSERT INTO events (order_id, event, state, user_id)
+  SELECT order_id, 'released', state, user_id FROM given;
   RETURN FOUND;
 END $$;
 COMMENT ON FUNCTION resume_order IS

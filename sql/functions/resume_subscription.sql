@@ -58,8 +58,8 @@ BEGIN
            'waived', 0, 0, session_user, p_at
       FROM given, generate_series(v_sub.next_period_no + (v_sub.retries > 0)::int, v_to - 1) AS no
   )
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                                    user_id, from_period, at)
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
+                      user_id, from_period, at)
   SELECT subscription_id, CASE WHEN v_to > v_sub.next_period_no THEN 'waived' ELSE 'released' END, state, next_period_no,
          retries, next_due_at, cancel_at, user_id, CASE WHEN v_to > v_sub.next_period_no THEN v_sub.next_period_no END, p_at
     FROM given;

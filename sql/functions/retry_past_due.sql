@@ -26,8 +26,8 @@ BEGIN
        AND s.next_due_at > greatest(p_at, period_start(s.anchor_at, s.unit, s.every, s.next_period_no))
     RETURNING s.*
   )
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                                    user_id, at)
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
+                      user_id, at)
   SELECT subscription_id, 'due', state, next_period_no, retries, next_due_at, cancel_at, user_id, p_at FROM given;
 END $$;
 COMMENT ON FUNCTION retry_past_due IS 'Past-due subscriptions that the wallet can pay now become due at once.';

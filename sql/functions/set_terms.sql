@@ -39,20 +39,9 @@ BEGIN
     RAISE EXCEPTION 'terms of subscription % can change from period % to %, not from %', p_subscription_id, v_open, v_open + 1000,
       v_from USING ERRCODE = 'LL002', DETAIL = 'A period that is charged, waived, skipped or declined keeps its terms.';
   END IF;
-  WITH set AS (
-    INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor)
-    VALUES (p_subscription_id, v_from, p_plan, p_quantity, p_unit_minor)
-    RETURNING *
-  ), given AS (
-    UPDATE subscriptions SET terms_from_no = least(terms_from_no, v_from)
-     WHERE subscription_id = p_subscription_id
-    RETURNING *
-  )
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                                    user_id, from_period, plan, quantity, amount_minor)
-  SELECT g.subscription_id, 'terms', g.state, g.next_period_no, g.retries, g.next_due_at, g.cancel_at,
-         g.user_id, s.from_period, s.plan, s.quantity, s.unit_minor
-    FROM given AS g, set AS s;
+  INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor)
+  VALUES (p_subscription_id, v_from, p_plan, p_quantity, p_unit_minor);
+  UPDATE subscriptions SET terms_from_no = least(terms_from_no, v_from) WHERE subscription_id = p_subscription_id;
   IF (SELECT coalesce(max(quantity), 1)::numeric * greatest(max(unit_minor), v_sub.amount_minor) FROM subscription_terms
        WHERE subscription_id = p_subscription_id) < 9223372036854775807 THEN
     RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);

@@ -9,7 +9,7 @@ RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS
 DECLARE
   v_user users%ROWTYPE;
   v_sub  subscriptions%ROWTYPE;
-  v_key  signups%ROWTYPE;
+  v_id   bigint;
 BEGIN
   IF coalesce(p_idempotency_key, '') = '' OR length(p_idempotency_key) > 255 OR coalesce(p_plan, '') = '' OR length(p_plan) > 255 THEN
     RAISE EXCEPTION 'plan and idempotency key must have 1 to 255 characters' USING ERRCODE = 'LL002';
@@ -23,14 +23,15 @@ BEGIN
   IF NOT FOUND OR v_user.currency IS DISTINCT FROM p_currency THEN
     RAISE EXCEPTION 'there is no user % with a wallet in %', p_user_id, p_currency USING ERRCODE = 'LL002';
   END IF;
-  SELECT * INTO v_key FROM signups WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key;
+  SELECT subscription_id INTO v_id FROM events
+   WHERE user_id = p_user_id AND idempotency_key = p_idempotency_key AND event = 'subscribed';
   IF FOUND THEN
-    SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = v_key.subscription_id;
+    SELECT * INTO v_sub FROM subscriptions WHERE subscription_id = v_id;
     IF (v_sub.plan, v_sub.amount_minor, v_sub.unit, v_sub.every, v_sub.anchor_at, v_sub.trial_periods::bigint)
        IS DISTINCT FROM (p_plan, p_amount_minor, p_unit, p_every, p_anchor_at, p_trial_periods) THEN
       RAISE EXCEPTION 'key "%" of user % was used for another subscription', p_idempotency_key, p_user_id USING ERRCODE = 'LL001';
     END IF;
-    RETURN v_key.subscription_id;
+    RETURN v_id;
   END IF;
   LOCK TABLE subscriptions IN ROW EXCLUSIVE MODE; -- as the INSERT: close-month waits for it, or its trigger sees that it closed
   PERFORM check_time('the anchor of a subscription', p_anchor_at, interval '24 hours', interval '1 year');
@@ -43,8 +44,8 @@ BEGIN
   INSERT INTO subscriptions (user_id, plan, amount_minor, currency, unit, every, anchor_at, next_due_at, trial_periods)
   VALUES (p_user_id, p_plan, p_amount_minor, p_currency, p_unit, p_every, p_anchor_at, p_anchor_at, p_trial_periods)
   RETURNING * INTO v_sub;
-  INSERT INTO signups (user_id, idempotency_key, subscription_id)
-  VALUES (p_user_id, p_idempotency_key, v_sub.subscription_id);
+  INSERT INTO events (event, subscription_id, user_id, idempotency_key, state, next_period_no, retries, next_due_at)
+  VALUES ('subscribed', v_sub.subscription_id, p_user_id, p_idempotency_key, v_sub.state, v_sub.next_period_no, v_sub.retries, v_sub.next_due_at);
   RETURN v_sub.subscription_id;
 END $$;
 COMMENT ON FUNCTION subscribe IS

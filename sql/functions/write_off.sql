@@ -18,8 +18,8 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
   END IF;
-  SELECT amount_minor, period_no INTO v_amount, v_period FROM write_offs
-   WHERE subscription_id = p_subscription_id AND idempotency_key = p_idempotency_key;
+  SELECT from_period, amount_minor INTO v_period, v_amount FROM events
+   WHERE subscription_id = p_subscription_id AND idempotency_key = p_idempotency_key AND event = 'written_off';
   IF FOUND THEN
     IF v_period IS DISTINCT FROM p_period_no THEN
       RAISE EXCEPTION 'key "%" of subscription % was used for period %', p_idempotency_key, p_subscription_id, v_period
@@ -39,8 +39,6 @@ BEGIN
   UPDATE charges SET state = 'written_off', worker = session_user, charged_at = p_at
    WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no AND period_start = v_starts AND state = 'declined'
   RETURNING amount_minor INTO STRICT v_amount;
-  INSERT INTO write_offs (subscription_id, idempotency_key, period_no, user_id, amount_minor, currency, reason, at)
-  VALUES (p_subscription_id, p_idempotency_key, v_sub.next_period_no, p_user_id, v_amount, v_sub.currency, p_reason, p_at);
   WITH given AS (
     UPDATE subscriptions
        SET state = 'active', retries = 0, next_period_no = next_period_no + 1,
@@ -48,9 +46,10 @@ BEGIN
      WHERE subscription_id = p_subscription_id
     RETURNING *
   )
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                                    user_id, from_period, at)
-  SELECT subscription_id, 'written_off', state, next_period_no, retries, next_due_at, cancel_at, user_id, next_period_no - 1, p_at
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id, from_period,
+                      idempotency_key, amount_minor, reason, at)
+  SELECT subscription_id, 'written_off', state, next_period_no, retries, next_due_at, cancel_at, user_id, next_period_no - 1,
+         p_idempotency_key, v_amount, p_reason, p_at
     FROM given;
   RETURN v_amount;
 END $$;

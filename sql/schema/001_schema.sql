@@ -294,42 +294,6 @@ COMMENT ON COLUMN stock_entries.idempotency_key IS
   'Once per SKU and kind; of a return once per user. The entry of wallet_entries with its user, kind and key is the money that it gave back.';
 COMMENT ON COLUMN stock_entries.before_qty IS 'Units of this SKU of the order that came back earlier; sold_qty: all that were sold.';
 
-CREATE TABLE closures (
-  user_id     bigint NOT NULL, -- no foreign key: close_account writes it while it has the row of the user locked
-  at          timestamptz NOT NULL,
-  worker      text COLLATE "C" NOT NULL DEFAULT session_user,
-  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_closure_per_user PRIMARY KEY (user_id),
-  CONSTRAINT closure_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
-);
-COMMENT ON TABLE closures IS 'The accounts that were closed, by whom and when.';
-
-CREATE TABLE signups (
-  user_id         bigint NOT NULL,
-  idempotency_key text COLLATE "C" NOT NULL,
-  subscription_id bigint NOT NULL,
-  recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_signup_per_key PRIMARY KEY (user_id, idempotency_key)
-);
-COMMENT ON TABLE signups IS 'The keys of subscriptions that clients made: the same key is the same subscription.';
-
-CREATE TABLE write_offs (
-  subscription_id bigint NOT NULL CONSTRAINT write_off_has_a_subscription REFERENCES subscriptions,
-  idempotency_key text COLLATE "C" NOT NULL,
-  period_no       bigint NOT NULL,
-  user_id         bigint NOT NULL,
-  amount_minor    bigint NOT NULL CONSTRAINT write_off_amount_positive CHECK (amount_minor > 0),
-  currency        currency NOT NULL,
-  reason          text NOT NULL CONSTRAINT write_off_has_a_reason CHECK (reason ~ '[^[:space:]]'),
-  at              timestamptz NOT NULL DEFAULT now(),
-  worker          text COLLATE "C" NOT NULL DEFAULT session_user,
-  recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_write_off_per_key PRIMARY KEY (subscription_id, idempotency_key),
-  CONSTRAINT one_write_off_per_period UNIQUE (subscription_id, period_no),
-  CONSTRAINT write_off_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
-);
-COMMENT ON TABLE write_offs IS 'Periods that nobody will pay: the charge of each is written_off. No money moves.';
-
 -- ---- the ledgers: every movement of money and of stock, read from the rows that are the movements ----
 --
 -- A captured charge is its payment, a fulfilled order is its payment, and the lines of the order are its sales. No movement is
@@ -520,41 +484,16 @@ CREATE TABLE paused_jobs (
 COMMENT ON TABLE paused_jobs IS
   'The jobs that no pool works at present: the pull of a job that is in it returns no row. pause_job and resume_job write it.';
 
-CREATE TABLE job_journal (
-  entry_id    bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_job_entry PRIMARY KEY,
-  job         text COLLATE "C" NOT NULL,
-  event       text NOT NULL CONSTRAINT job_event CHECK (event IN ('paused', 'resumed')),
-  reason      text NOT NULL DEFAULT '',
-  worker      text COLLATE "C" NOT NULL DEFAULT session_user,
-  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp()
-);
-COMMENT ON TABLE job_journal IS 'Each time that a job was paused or resumed, by whom, when and why.';
-
-CREATE FUNCTION keep_contracts() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER
-SET search_path FROM CURRENT AS $$
-BEGIN
-  INSERT INTO contracts (user_id, plan, anchor_at, subscription_id)
-  SELECT user_id, plan, anchor_at, subscription_id FROM made ORDER BY subscription_id;
-  RETURN NULL;
-END $$;
-COMMENT ON FUNCTION keep_contracts IS 'Trigger: one subscription per contract. SQLSTATE 23505 otherwise.';
-REVOKE ALL ON FUNCTION keep_contracts FROM PUBLIC;
-
-CREATE TRIGGER keep_contracts AFTER INSERT ON subscriptions
-  REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION keep_contracts();
-
 -- These tables produce many dead rows: autovacuum runs early and often.
 ALTER TABLE subscriptions SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE users SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE orders SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE stock SET (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
--- ---- the journal: what changed, when it was written, and by which batch; its rows are never changed ----
+-- ---- what changed: batches of workers and events; their rows are never changed ----
 --
--- A row of the tables above says what is; a row here says how it came to be so. The audit compares both, so a row that was
--- changed, deleted or put back behind the program's back differs from its journal.
--- A period that is captured at its first try, and an order that is fulfilled, need no row of their own: the charge and the
--- order are never changed, and name their batch by token and time.
+-- A row of the tables above says what is; a row here says how it came to be so. A period that is captured at its first try, and an
+-- order that a batch decides, need no event: the charge and the order name their batch by token and time.
 
 CREATE TABLE batches (
   batch_id    bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -571,6 +510,12 @@ CREATE TABLE batches (
   CONSTRAINT batch_names_its_decisions CHECK (cardinality(ids) = done + refused AND cardinality(periods) = cardinality(ids)),
   CONSTRAINT batch_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
+DO $$
+BEGIN -- pglz took 8 % of a charge
+  ALTER TABLE batches ALTER ids SET COMPRESSION lz4, ALTER periods SET COMPRESSION lz4;
+EXCEPTION WHEN feature_not_supported THEN -- a server that was built without lz4
+  NULL;
+END $$;
 COMMENT ON TABLE batches IS 'One row for each transaction of a worker: its effects carry the same token and time.';
 COMMENT ON COLUMN batches.at IS 'The time that the batch used as now: the database clock, or run --now.';
 COMMENT ON COLUMN batches.done IS 'billing: periods captured; orders: fulfilled.';
@@ -588,143 +533,107 @@ INSERT INTO feed_base (base) VALUES (0);
 COMMENT ON TABLE feed_base IS
   'A number of the feed is base and the transaction id. base rises when the database was restored into a server whose ids are lower (next_feed_no).';
 
-CREATE TABLE subscription_journal (
-  entry_id        bigint GENERATED ALWAYS AS IDENTITY,
-  subscription_id bigint NOT NULL,
-  event           text COLLATE "C" NOT NULL CONSTRAINT subscription_event_known CHECK (event IN
-                  ('made', 'terms', 'cancel_set', 'declined', 'captured', 'cancelled', 'parked', 'released', 'due',
-                   'waived', 'skipped', 'written_off')),
-  state           text COLLATE "C" NOT NULL,
-  next_period_no  bigint NOT NULL,
-  retries         integer NOT NULL,
-  next_due_at     timestamptz NOT NULL,
+CREATE TABLE events (
+  event_id        bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_event PRIMARY KEY,
+  event           text COLLATE "C" NOT NULL CONSTRAINT event_known CHECK (event IN
+                  ('subscribed', 'made', 'cancel_set', 'cancelled', 'declined', 'captured', 'due', 'waived', 'skipped', 'written_off',
+                   'rejected', 'parked', 'released', 'price', 'closed', 'paused', 'resumed', 'repaired')),
+  subscription_id bigint,
+  order_id        bigint,
+  sku_id          bigint,
+  job             text COLLATE "C",
+  user_id         bigint,
+  idempotency_key text COLLATE "C",
+  state           text COLLATE "C",
+  next_period_no  bigint,
+  retries         integer,
+  next_due_at     timestamptz,
   cancel_at       timestamptz,
-  user_id         bigint NOT NULL,
-  try_no          integer,
   from_period     bigint,
+  try_no          integer,
   amount_minor    bigint,
-  plan            text COLLATE "C",
-  quantity        bigint,
-  currency        text COLLATE "C",
-  anchor_at       timestamptz,
-  unit            text COLLATE "C",
-  every           integer,
-  trial_periods   smallint,
+  old_minor       bigint,
+  reason          text,
   token           bigint NOT NULL DEFAULT 0,
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
-  at              timestamptz NOT NULL DEFAULT now() CONSTRAINT subscription_entry_is_finite CHECK (isfinite(at)),
+  at              timestamptz NOT NULL DEFAULT now() CONSTRAINT event_is_finite CHECK (isfinite(at)),
+  feed_no         bigint,
+  repair          jsonb,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_subscription_entry PRIMARY KEY (subscription_id, entry_id),
+  CONSTRAINT event_has_one_subject CHECK (num_nonnulls(subscription_id, order_id, sku_id, job, repair) = (event <> 'closed')::int),
+  CONSTRAINT event_has_its_user CHECK (user_id IS NOT NULL OR num_nonnulls(sku_id, job, repair) = 1),
+  CONSTRAINT event_has_its_state CHECK (subscription_id IS NULL OR num_nulls(state, next_period_no, retries, next_due_at) = 0),
   CONSTRAINT try_has_its_amount CHECK ((event IN ('declined', 'captured')) = (try_no IS NOT NULL)
                                        AND (try_no IS NULL OR amount_minor IS NOT NULL)),
-  CONSTRAINT periods_are_named CHECK ((event IN ('terms', 'waived', 'skipped', 'written_off')) = (from_period IS NOT NULL)),
-  CONSTRAINT terms_are_complete CHECK (event <> 'made' OR num_nulls(amount_minor, plan, currency, anchor_at, unit, every, trial_periods) = 0)
+  CONSTRAINT periods_are_named CHECK ((event IN ('waived', 'skipped', 'written_off')) = (from_period IS NOT NULL)),
+  CONSTRAINT event_has_its_key CHECK ((event IN ('subscribed', 'written_off')) = (idempotency_key IS NOT NULL)),
+  CONSTRAINT write_off_has_a_reason CHECK (event <> 'written_off' OR (reason IS NOT NULL AND reason ~ '[^[:space:]]'))
 );
-COMMENT ON TABLE subscription_journal IS
-  'state, next_period_no, retries, next_due_at and cancel_at are those after the event. made has all terms, terms what a decision changes: plan, quantity, and as amount the price of one unit.';
-COMMENT ON COLUMN subscription_journal.try_no IS
+CREATE INDEX events_of_subscription ON events (subscription_id, event_id) WHERE subscription_id IS NOT NULL;
+CREATE INDEX events_of_order ON events (order_id, event_id) WHERE order_id IS NOT NULL;
+CREATE INDEX events_of_sku ON events (sku_id, event_id) WHERE sku_id IS NOT NULL;
+CREATE INDEX events_feed ON events (feed_no) WHERE feed_no IS NOT NULL;
+CREATE UNIQUE INDEX one_subscription_per_key ON events (user_id, idempotency_key) WHERE event = 'subscribed';
+CREATE UNIQUE INDEX one_write_off_per_key ON events (subscription_id, idempotency_key) WHERE event = 'written_off';
+CREATE UNIQUE INDEX one_closure_per_user ON events (user_id) WHERE event = 'closed';
+COMMENT ON TABLE events IS
+  'What changed a state otherwise than by a batch that captures or decides, by whom, when and why: of a subscription, an order, a SKU, an account, a job, or of a row that was repaired.';
+COMMENT ON COLUMN events.event IS
+  'subscribed: by a client; made: not active, or with an end, from its start; due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up; rejected: when the order was placed; price: of a SKU; closed: the account; paused, resumed: the job.';
+COMMENT ON COLUMN events.state IS
+  'state, next_period_no, retries, next_due_at and cancel_at are those of the subscription after the event; of an order its state.';
+COMMENT ON COLUMN events.idempotency_key IS 'subscribed: of this user; written_off: of this subscription.';
+COMMENT ON COLUMN events.try_no IS
   'declined, captured: the number of the try, from 1. The period is next_period_no, and one less when captured.';
-COMMENT ON COLUMN subscription_journal.from_period IS
-  'waived, skipped, written_off: the first of the periods, which end before next_period_no; terms: the first period that they are for.';
-COMMENT ON COLUMN subscription_journal.event IS
-  'due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up.';
-
-CREATE TABLE order_journal (
-  entry_id    bigint GENERATED ALWAYS AS IDENTITY,
-  order_id    bigint NOT NULL,
-  event       text COLLATE "C" NOT NULL CONSTRAINT order_event_known CHECK (event IN ('rejected', 'parked', 'released', 'made', 'cancelled')),
-  state       text COLLATE "C" NOT NULL,
-  reason      text COLLATE "C",
-  skus        text[],
-  user_id     bigint NOT NULL,
-  total_minor bigint NOT NULL,
-  token       bigint NOT NULL DEFAULT 0,
-  worker      text COLLATE "C" NOT NULL DEFAULT session_user,
-  at          timestamptz NOT NULL DEFAULT now() CONSTRAINT order_entry_is_finite CHECK (isfinite(at)),
-  feed_no     bigint,
-  recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_order_entry PRIMARY KEY (order_id, entry_id)
-);
-CREATE INDEX order_journal_feed ON order_journal (feed_no) WHERE feed_no IS NOT NULL;
-COMMENT ON TABLE order_journal IS
-  'state, reason and skus are those after the event. made: an order that was not pending when it was stored.';
-COMMENT ON COLUMN order_journal.feed_no IS
+COMMENT ON COLUMN events.from_period IS 'waived, skipped, written_off: the first of the periods, which end before next_period_no.';
+COMMENT ON COLUMN events.amount_minor IS 'declined, captured: of the charge; price: what a unit costs from now on, and old_minor before; in minor units.';
+COMMENT ON COLUMN events.feed_no IS
   'The place of a decision that no batch made in the feed of decisions: decisions_since. null: none, or its batch has the place.';
+COMMENT ON COLUMN events.repair IS
+  'What the owner changed by hand in a session with ledgerlock.repair: table, operation, the row before (old) and afterwards (new), and the statement, at most 2000 characters. A statement whose rows no trigger sees has no rows.';
 
-CREATE TABLE stock_journal (
-  entry_id         bigint GENERATED ALWAYS AS IDENTITY,
-  sku_id           bigint NOT NULL,
-  event            text COLLATE "C" NOT NULL CONSTRAINT stock_event_known CHECK (event IN ('made', 'terms')),
-  sku              text COLLATE "C" NOT NULL,
-  initial_qty      bigint NOT NULL,
-  unit_price_minor bigint NOT NULL,
-  currency         text COLLATE "C" NOT NULL,
-  worker           text COLLATE "C" NOT NULL DEFAULT session_user,
-  recorded_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT one_stock_entry PRIMARY KEY (sku_id, entry_id)
-);
-COMMENT ON TABLE stock_journal IS 'What a SKU was at its start, and what it became with each change of its price.';
+-- ---- rows that triggers write: none of them is on the path of a charge or of a pending order ----
 
--- ---- entries that triggers write: none of them is on the path of a charge or of a pending order ----
-
-CREATE FUNCTION journal_new_subscriptions() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION keep_subscriptions() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
   IF EXISTS (SELECT FROM made WHERE next_due_at < (SELECT first_open()) AND state <> 'cancelled') THEN
     RAISE EXCEPTION 'a subscription cannot be due in a month that is closed' USING ERRCODE = 'LL004';
   END IF;
-  INSERT INTO subscription_journal (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id,
-                                    amount_minor, plan, currency, anchor_at, unit, every, trial_periods)
-  SELECT subscription_id, 'made', state, next_period_no, retries, next_due_at, cancel_at, user_id,
-         amount_minor, plan, currency, anchor_at, unit, every, trial_periods
-    FROM made ORDER BY subscription_id;
+  INSERT INTO contracts (user_id, plan, anchor_at, subscription_id)
+  SELECT user_id, plan, anchor_at, subscription_id FROM made ORDER BY subscription_id;
+  INSERT INTO events (event, subscription_id, user_id, state, next_period_no, retries, next_due_at, cancel_at)
+  SELECT 'made', subscription_id, user_id, state, next_period_no, retries, next_due_at, cancel_at
+    FROM made WHERE state <> 'active' OR retries > 0 OR cancel_at IS NOT NULL ORDER BY subscription_id;
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION journal_new_subscriptions IS 'Trigger: journals the terms of new subscriptions, all of a statement at once. SQLSTATE LL004 if one is due in a closed month.';
+COMMENT ON FUNCTION keep_subscriptions IS
+  'Trigger: one subscription per contract (SQLSTATE 23505), none that is due in a closed month (LL004), and an event for one that is not active from its start.';
 
-CREATE FUNCTION journal_decided_order() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION keep_decided_order() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-  INSERT INTO order_journal (order_id, event, state, reason, skus, user_id, total_minor, token, at, feed_no)
-  VALUES (NEW.order_id, 'made', NEW.state, NEW.reason, NEW.skus, NEW.user_id, NEW.total_minor, NEW.fence,
-          coalesce(NEW.decided_at, NEW.placed_at), CASE WHEN NEW.state <> 'parked' THEN next_feed_no() END);
+  INSERT INTO events (event, order_id, user_id, state, reason, token, at, feed_no)
+  VALUES (NEW.state, NEW.order_id, NEW.user_id, NEW.state, NEW.reason, NEW.fence, coalesce(NEW.decided_at, NEW.placed_at),
+          CASE WHEN NEW.state <> 'parked' THEN next_feed_no() END);
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION journal_decided_order IS 'Trigger: journals an order that was decided when it was placed.';
+COMMENT ON FUNCTION keep_decided_order IS 'Trigger: the event of an order that was decided when it was placed.';
 
-CREATE FUNCTION journal_stock() RETURNS trigger LANGUAGE plpgsql
+CREATE FUNCTION keep_price() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
-  INSERT INTO stock_journal (sku_id, event, sku, initial_qty, unit_price_minor, currency)
-  VALUES (NEW.sku_id, CASE TG_OP WHEN 'INSERT' THEN 'made' ELSE 'terms' END, NEW.sku, NEW.initial_qty,
-          NEW.unit_price_minor, NEW.currency);
+  INSERT INTO events (event, sku_id, amount_minor, old_minor) VALUES ('price', NEW.sku_id, NEW.unit_price_minor, OLD.unit_price_minor);
   RETURN NULL;
 END $$;
-COMMENT ON FUNCTION journal_stock IS 'Trigger: journals a new SKU, and a change of what it is or costs.';
+COMMENT ON FUNCTION keep_price IS 'Trigger: the event of a new price.';
 
-CREATE TRIGGER journal_new_subscriptions AFTER INSERT ON subscriptions
-  REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION journal_new_subscriptions();
-CREATE TRIGGER journal_decided_order AFTER INSERT ON orders
-  FOR EACH ROW WHEN (NEW.state <> 'pending') EXECUTE FUNCTION journal_decided_order();
-CREATE TRIGGER journal_stock AFTER INSERT OR UPDATE OF sku, initial_qty, unit_price_minor, currency ON stock
-  FOR EACH ROW EXECUTE FUNCTION journal_stock();
-
--- ---- repairs by hand ----
-
-CREATE TABLE events (
-  event_id    bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_event PRIMARY KEY,
-  at          timestamptz NOT NULL DEFAULT clock_timestamp(),
-  actor       text COLLATE "C" NOT NULL DEFAULT session_user,
-  table_name  text COLLATE "C" NOT NULL,
-  event       text COLLATE "C" NOT NULL CONSTRAINT event_known CHECK (event IN ('UPDATE', 'DELETE', 'TRUNCATE')),
-  old_row     jsonb,
-  new_row     jsonb,
-  statement   text NOT NULL
-);
-COMMENT ON TABLE events IS
-  'What the owner changed by hand in a session with ledgerlock.repair: a row for each row, or one for a statement whose rows no trigger sees.';
-COMMENT ON COLUMN events.old_row IS 'The row before; null for a statement as a whole. new_row: the row afterwards; null when it is deleted.';
-COMMENT ON COLUMN events.statement IS 'What the session sent, at most 2000 characters.';
+CREATE TRIGGER keep_subscriptions AFTER INSERT ON subscriptions
+  REFERENCING NEW TABLE AS made FOR EACH STATEMENT EXECUTE FUNCTION keep_subscriptions();
+CREATE TRIGGER keep_decided_order AFTER INSERT ON orders
+  FOR EACH ROW WHEN (NEW.state NOT IN ('pending', 'fulfilled')) EXECUTE FUNCTION keep_decided_order();
+CREATE TRIGGER keep_price AFTER UPDATE OF unit_price_minor ON stock
+  FOR EACH ROW WHEN (NEW.unit_price_minor <> OLD.unit_price_minor) EXECUTE FUNCTION keep_price();
 
 -- ---- what never changes ----
 
@@ -734,9 +643,9 @@ BEGIN
   IF coalesce(current_setting('ledgerlock.repair', true), '') = 'on'
      AND pg_has_role(session_user, (SELECT relowner FROM pg_class WHERE oid = TG_RELID), 'MEMBER') AND TG_TABLE_NAME <> 'events' THEN
     IF TG_NARGS = 0 THEN
-      EXECUTE format('INSERT INTO %I.events (table_name, event, old_row, new_row, statement) VALUES ($1, $2, $3, $4, $5)', TG_TABLE_SCHEMA)
-        USING TG_TABLE_NAME, TG_OP, CASE TG_LEVEL WHEN 'ROW' THEN to_jsonb(OLD) END,
-              CASE WHEN TG_LEVEL = 'ROW' AND TG_OP = 'UPDATE' THEN to_jsonb(NEW) END, left(current_query(), 2000);
+      EXECUTE format('INSERT INTO %I.events (event, repair) VALUES (''repaired'', $1)', TG_TABLE_SCHEMA)
+        USING jsonb_build_object('table', TG_TABLE_NAME, 'operation', TG_OP, 'old', CASE TG_LEVEL WHEN 'ROW' THEN to_jsonb(OLD) END,
+              'new', CASE WHEN TG_LEVEL = 'ROW' AND TG_OP = 'UPDATE' THEN to_jsonb(NEW) END, 'statement', left(current_query(), 2000));
     END IF;
     RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
   END IF;
@@ -782,9 +691,8 @@ DO $$
 DECLARE
   journal text;
 BEGIN
-  FOREACH journal IN ARRAY ARRAY['order_lines', 'lock_incidents', 'batches', 'events',
-                                 'subscription_journal', 'order_journal', 'stock_journal', 'job_journal', 'subscription_terms', 'retry_schedules', 'closures', 'signups', 'contracts', 'wallet_entries',
-                                 'stock_entries', 'months', 'seals', 'write_offs'] LOOP
+  FOREACH journal IN ARRAY ARRAY['order_lines', 'lock_incidents', 'batches', 'events', 'subscription_terms', 'retry_schedules', 'contracts',
+                                 'wallet_entries', 'stock_entries', 'months', 'seals'] LOOP
     EXECUTE format('CREATE TRIGGER %I BEFORE UPDATE OR DELETE ON %I FOR EACH ROW
                     EXECUTE FUNCTION refuse_change()', journal || '_are_never_changed', journal);
     EXECUTE format('CREATE TRIGGER %I BEFORE TRUNCATE ON %I FOR EACH STATEMENT
@@ -845,6 +753,8 @@ CREATE TRIGGER orders_are_never_deleted BEFORE DELETE ON orders
 CREATE TRIGGER decided_orders_stay_so AFTER UPDATE ON orders
   FOR EACH ROW WHEN (OLD.state IN ('fulfilled', 'rejected', 'cancelled')) EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER subscriptions_are_never_deleted BEFORE DELETE ON subscriptions
+  FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER skus_are_never_deleted BEFORE DELETE ON stock
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 -- Workers update the four tables below, but none of these columns. A trigger for each row would read the old row again at
 -- every charge, even if its column list leaves it out; a trigger for the statement does not.

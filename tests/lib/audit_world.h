@@ -77,11 +77,11 @@ audit_world_run(const char *url, const char *before, const char *name)
     fixture_exec(url, sql);
 }
 
-/* Its rows and their journal; with 4 parts also corrections behind them. */
+/* Its rows and their events; with 4 parts also corrections behind them. */
 static inline void audit_world_put(const char *url, size_t parts)
 {
     audit_world_run(url, "", "rows");
-    audit_world_run(url, "", "journal");
+    audit_world_run(url, "", "events");
     if (parts == 4)
         audit_world_run(url, "", "corrections");
 }

@@ -57,7 +57,7 @@ static int64_t consume(bool is_cut)
     " UNION ALL SELECT 'charge.captured', concat_ws('/', subscription_id, period_no, tries)"       \
     " FROM charges WHERE state = 'captured'"                                                       \
     " UNION ALL SELECT 'charge.declined', concat_ws('/', subscription_id, next_period_no, try_no)" \
-    " FROM subscription_journal WHERE event = 'declined'"
+    " FROM events WHERE event = 'declined'"
 
 static void assert_told_once(void)
 {
@@ -183,7 +183,7 @@ CASE(cursor_goes_on_behind_a_dump_in_a_server_with_lower_ids)
     restore(&f);
     assert_true(fixture_query_int8(
         f.url,
-        "SELECT max(feed_no) > pg_current_xact_id()::text::bigint FROM ledgerlock.order_journal"));
+        "SELECT max(feed_no) > pg_current_xact_id()::text::bigint FROM ledgerlock.events"));
     promise_string_equal(read_on(f.url, cursor), "dumped");
 
     first = session_open(f.url);

@@ -112,7 +112,7 @@ CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
     world_expect(
         "paused first ledgerlock_support, resumed  ledgerlock_support",
         "SELECT string_agg(concat_ws(' ', event, reason, worker), ', ' ORDER BY"
-        " entry_id) FROM job_journal WHERE job = 'billing'");
+        " event_id) FROM events WHERE job = 'billing'");
     world_runs(0, "run --once -w %d --now %s", WORKERS, pool_work_now());
     pool_work_assert_exact();
 }

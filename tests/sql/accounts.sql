@@ -70,7 +70,7 @@ SELECT t.says('LL003', call) FROM (VALUES
   ($$deposit(1, 'USD', 5, 'l')$$), ($$place_order(1, 'm', t.lines('A1'))$$), ($$refund(1, 'payment', 2, 0, 30, 'late', 'c')$$),
   ($$return_units(1, 2, 'A', 1, 'broken', 'c')$$), ($$subscribe(1, 'pro', 500, 'USD', 'month', 1, now(), 0, 'l')$$)) AS v (call);
 SELECT t.says('LL002', 'close_account(9)', 'there is no such user');
-SELECT is(count(*), 1::bigint, 'the closure is journaled') FROM users JOIN closures USING (user_id) WHERE closures.at = closed_at;
+SELECT is(count(*), 1::bigint, 'an event says so') FROM users JOIN events USING (user_id) WHERE event = 'closed' AND at = closed_at;
 SELECT t.sound();
 ROLLBACK;
 

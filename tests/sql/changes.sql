@@ -37,7 +37,7 @@ SELECT is(:stands, 'active 1 10', 'it ends with its period') FROM subscriptions;
 SELECT t.says('true', $$cancel_subscription(1, 1, 'now') > now() + interval '7 days'$$);
 SELECT is(:stands, 'cancelled 1 10', 'it is over') FROM subscriptions;
 SELECT t.says('true', $$cancel_subscription(1, 1, 'now') > now() + interval '7 days'$$, 'once more, and nothing changes');
-SELECT is(count(*), 2::bigint, 'both are journaled') FROM subscription_journal WHERE event IN ('cancel_set', 'cancelled');
+SELECT is(count(*), 2::bigint, 'an event each') FROM events WHERE event IN ('cancel_set', 'cancelled');
 SELECT t.says('LL002', $$cancel_subscription(1, 1, 'soon')$$);
 SELECT t.says('LL002', $$cancel_subscription(1, 1, NULL)$$);
 SELECT t.sound();

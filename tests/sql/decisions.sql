@@ -159,10 +159,11 @@ SET LOCAL ledgerlock.repair = on;
 UPDATE wallet_entries SET idempotency_key = 'card-1 ';
 DELETE FROM wallet_entries;
 UPDATE users SET currency = 'EUR';
-SELECT is(string_agg(concat_ws(' ', table_name, event, actor, old_row ->> 'idempotency_key', new_row ->> 'idempotency_key', left(statement, 6)), ', ' ORDER BY event_id),
-          'wallet_entries UPDATE postgres opening card-1  UPDATE, wallet_entries DELETE postgres card-1  DELETE, users UPDATE postgres UPDATE', 'each of the three') FROM events;
+SELECT is(string_agg(concat_ws(' ', repair ->> 'table', repair ->> 'operation', worker, repair -> 'old' ->> 'idempotency_key',
+                               repair -> 'new' ->> 'idempotency_key', left(repair ->> 'statement', 6)), ', ' ORDER BY event_id),
+          'wallet_entries UPDATE postgres opening card-1  UPDATE, wallet_entries DELETE postgres card-1  DELETE, users UPDATE postgres UPDATE', 'each of the three') FROM events WHERE event = 'repaired';
 RESET ledgerlock.repair;
-SELECT t.says('23001', 'UPDATE events SET actor = ''nobody''', 'a trace stays', 'postgres');
+SELECT t.says('23001', 'UPDATE events SET worker = ''nobody''', 'a trace stays', 'postgres');
 SELECT t.says('23001', 'DELETE FROM events', 'it is not deleted', 'postgres');
 SELECT t.says('23001', 'SET LOCAL ledgerlock.repair = on; TRUNCATE events', 'nor by a repair', 'postgres');
 SELECT t.says('23001', 'DELETE FROM lock_token', 'nor is the last token', 'postgres');

@@ -23,7 +23,7 @@ SELECT t.says('300', $$set_sku_price('A', 300, 250)$$);
 SELECT t.says('300', $$set_sku_price('A', 300, 250)$$);
 SELECT t.says('400', $$set_sku_price('A', 400, 300)$$);
 SELECT t.says('LL003', $$set_sku_price('A', 300, 250)$$);
-SELECT is(string_agg(unit_price_minor::text, ' ' ORDER BY entry_id), '250 300 400', 'the journal has each price') FROM stock_journal;
+SELECT is(string_agg(old_minor || ' ' || amount_minor, ', ' ORDER BY event_id), '250 300, 300 400', 'an event has each new price') FROM events;
 ROLLBACK;
 
 BEGIN; SELECT t.test('sku_or_price_that_is_none_is_refused');

@@ -24,5 +24,5 @@ CASE(account_is_not_closed_over_an_order_that_its_snapshot_misses)
     (void)ask("SELECT place_order(1, 'k', '[{\"sku\": \"A\", \"qty\": 1}]')");
     session_refused("LL002", PQexec(support, CLOSE));
     PQfinish(support);
-    world_is(0, "SELECT count(*) FROM closures");
+    world_is(0, "SELECT count(*) FROM events WHERE event = 'closed'");
 }

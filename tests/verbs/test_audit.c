@@ -130,7 +130,7 @@ CASE(sums_beyond_64_bits_are_exact)
     const char *left = NULL;
 
     fixture_copy(&copy, &world, audit_world_huge);
-    audit_world_run(copy.url, "", "journal");
+    audit_world_run(copy.url, "", "events");
     audit(&copy, 0);
     assert_int_equal(json_unpack(doc, "{s:{s:{s:o}, s:{s:s}}}", "totals", "money",
                                  "BHD", &found, "stock", "left", &left),
@@ -148,7 +148,7 @@ CASE(report_for_people_fits_80_columns_without_colour)
 {
     runs(&world, 1, "audit --now " AUDIT_NOW " --lag 1m");
     shows("  nothing_due_left                      BROKEN 2\n");
-    shows("\naudit: 51 of 52 invariants hold\n");
+    shows("\naudit: 45 of 46 invariants hold\n");
     shows("\nMONEY in USD\n");
     shows("\n  declined, owed  ");
     assert_null(strchr(said.out, '\033'));
@@ -204,7 +204,7 @@ CASE(wait_ends_when_the_last_work_is_done)
         copy.url,
         "UPDATE ledgerlock.orders SET state = 'rejected', reason = 'insufficient_funds', decided_at = placed_at, fence = 1 WHERE order_id = 6;"
         "UPDATE ledgerlock.subscriptions SET state = 'cancelled', cancel_at = next_due_at WHERE subscription_id = 5;",
-        "journal");
+        "events");
     assert_int_equal(0, fixture_wait(&child, 120, &said));
     assert_string_equal(said.err, "");
 }

@@ -74,7 +74,7 @@ static const char add[] =
     "BEGIN; UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1;"
     "UPDATE wallet_entries SET amount_minor = amount_minor + 1 WHERE (user_id, kind, idempotency_key) = (1, 'deposit', '1');"
     "UPDATE stock SET on_hand = on_hand + 1 WHERE sku_id = 1;"
-    "UPDATE stock_entries SET qty = qty + 1; COMMIT";
+    "UPDATE stock_entries SET qty = qty + 1 WHERE kind = 'delivery'; COMMIT";
 
 /* How often, as the audit says it. */
 static json_int_t count_added(void)
@@ -225,7 +225,7 @@ CASE(empty_database_holds, .alone = true)
     struct fixture empty;
 
     fixture_open_migrated(&empty);
-    says(&empty, 0, "audit: 52 of 52 invariants hold", "audit");
+    says(&empty, 0, "audit: 46 of 46 invariants hold", "audit");
     fixture_close(&empty);
 }
 

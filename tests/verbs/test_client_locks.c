@@ -177,9 +177,9 @@ static const struct {
     {"price_of_new_terms",       "set_terms(1, 1, 3, 'duo', 2, 80)", "set_price(1, 1, 3, 50)", SAME, "(SELECT (plan, quantity, amount_minor) = ('duo', 2, 100) FROM terms_of(1, 3))"},
     {"pause_again",              "pause_subscription(1, 1, 2, 1)", "pause_subscription(1, 1, 2, 1)", SAME, "(SELECT next_period_no = 3 FROM subscriptions WHERE subscription_id = 1)"},
     {"pause_of_what_is_ended",   "cancel_subscription(1, 1, 'now')", "pause_subscription(1, 1, 1, 1)", "LL003", "(SELECT next_period_no = 1 FROM subscriptions WHERE subscription_id = 1)"},
-    {"end_again",                "cancel_subscription(1, 1, 'now')", "cancel_subscription(1, 1, 'now')", SAME, "(SELECT count(*) = 1 FROM subscription_journal WHERE event = 'cancelled')"},
+    {"end_again",                "cancel_subscription(1, 1, 'now')", "cancel_subscription(1, 1, 'now')", SAME, "(SELECT count(*) = 1 FROM events WHERE event = 'cancelled')"},
     {"resume_again",             "resume_subscription(3, 3)", "resume_subscription(3, 3)", "f", "(SELECT state = 'active' FROM subscriptions WHERE subscription_id = 3)"},
-    {"order_taken_back_again",   "cancel_order(1, 2)", "cancel_order(1, 2)", "f", "(SELECT count(*) = 1 FROM order_journal WHERE event = 'cancelled')"},
+    {"order_taken_back_again",   "cancel_order(1, 2)", "cancel_order(1, 2)", "f", "(SELECT count(*) = 1 FROM events WHERE event = 'cancelled')"},
     {"order_again",              ORDER("1"), ORDER("1"), SAME, "(SELECT count(*) = 3 FROM orders)"},
     {"price_that_was_changed",   "set_sku_price('A', 80, 70)", "set_sku_price('A', 90, 70)", "LL003", "(SELECT unit_price_minor = 80 FROM stock)"},
     {"sku_again",                "create_sku('B', 70, 'USD')", "create_sku('B', 70, 'USD')", SAME, "(SELECT count(*) = 2 FROM stock)"},
@@ -188,9 +188,9 @@ static const struct {
     {"order_of_a_closed_account", "close_account(4)", ORDER("4"), "LL003", "NOT EXISTS (SELECT FROM orders WHERE user_id = 4)"},
     {"deposit_of_a_closed_account", "close_account(4)", "deposit(4, 'USD', 1, 'x')", "LL003", "NOT EXISTS (SELECT FROM wallet_entries WHERE user_id = 4)"},
     {"subscription_of_a_closed_account", "close_account(4)", SUBSCRIBE("4"), "LL003", "NOT EXISTS (SELECT FROM subscriptions WHERE user_id = 4)"},
-    {"closing_behind_an_order",  ORDER("4"), "close_account(4)", "LL003", "NOT EXISTS (SELECT FROM closures)"},
-    {"closing_behind_a_subscription", SUBSCRIBE("4"), "close_account(4)", "LL003", "NOT EXISTS (SELECT FROM closures)"},
-    {"closing_behind_a_deposit", "deposit(4, 'USD', 1, 'x')", "close_account(4)", "LL003", "NOT EXISTS (SELECT FROM closures)"},
+    {"closing_behind_an_order",  ORDER("4"), "close_account(4)", "LL003", "NOT EXISTS (SELECT FROM events WHERE event = 'closed')"},
+    {"closing_behind_a_subscription", SUBSCRIBE("4"), "close_account(4)", "LL003", "NOT EXISTS (SELECT FROM events WHERE event = 'closed')"},
+    {"closing_behind_a_deposit", "deposit(4, 'USD', 1, 'x')", "close_account(4)", "LL003", "NOT EXISTS (SELECT FROM events WHERE event = 'closed')"},
 };
 
 /* clang-format on */

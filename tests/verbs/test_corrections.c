@@ -70,11 +70,13 @@ CASE(withdrawals_and_write_offs_meet_charges)
     pool_stop();
     assert_true(paid_out > 100 && given_up >= 20);
     world_is(given_up, "SELECT count(*) FROM charges WHERE state = 'written_off'");
-    world_is(0, "SELECT count(*) FROM ledger JOIN write_offs ON source ="
-                " subscription_id AND leg = period_no AND kind = 'charge'");
+    world_is(
+        0,
+        "SELECT count(*) FROM ledger JOIN events ON event = 'written_off' AND source ="
+        " subscription_id AND leg = from_period AND kind = 'charge'");
     assert_int_equal(
         world_ask("SELECT (SELECT max(recorded_at) FROM batches) > (SELECT"
-                  " min(recorded_at) FROM wallet_entries WHERE kind = 'refund')"),
+                  " min(recorded_at) FROM wallet_entries WHERE kind = 'withdrawal')"),
         1);
     world_runs(0, "run --once");
     audit();

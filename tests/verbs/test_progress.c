@@ -69,7 +69,7 @@ CASE_ROWS(terminal_is_told_of, work)
  * how long it takes still. */
 CASE(rows_of_a_seed_are_counted)
 {
-    hold(HOLD("subscription_journal"));
+    hold(HOLD("events"));
     start_on_terminal("seed --users 10 --subscriptions 60000 --skus 1 --orders 0");
     wait_for("subscriptions: 0 of 60,000, 2.", 0);
     let_go();

@@ -1,4 +1,4 @@
--- The life of an order, in the order in which it was written: placing, lines, decision, sales, payment, its journal, returns,
+-- The life of an order, in the order in which it was written: placing, lines, decision, sales, payment, its events, returns,
 -- what was given back, and the incidents that name it, its user or a SKU of it while it was pending, or its batch.
 -- $1 bigint: order. Columns: at, what, detail, all text; amount_minor, currency (null: no money), token (null: no batch),
 -- worker or role (null: unknown). Locks: none.
@@ -6,8 +6,8 @@ WITH o AS (
   SELECT * FROM orders WHERE order_id = $1::bigint
 ), line AS (
   SELECT l.*, s.sku FROM order_lines AS l LEFT JOIN stock AS s USING (sku_id) WHERE l.order_id = $1::bigint
-), journal AS (
-  SELECT * FROM order_journal WHERE order_id = $1::bigint
+), event AS (
+  SELECT * FROM events WHERE order_id = $1::bigint
 ), decided AS (
   SELECT coalesce(b.recorded_at, o.decided_at) AS at, b.worker
     FROM o
@@ -26,6 +26,10 @@ WITH o AS (
   UNION ALL
   SELECT d.at, 2, 'fulfilled', '', NULL, o.fence, d.worker FROM o, decided AS d WHERE o.state = 'fulfilled'
   UNION ALL
+  SELECT d.at, 2, 'rejected', concat_ws(': ', replace(o.reason, '_', ' '), array_to_string(o.skus, ', ')), NULL, o.fence, d.worker
+    FROM o, decided AS d
+   WHERE o.state = 'rejected' AND o.fence > 0
+  UNION ALL
   SELECT d.at, 3, 'sold', format('%s of %s', sum(l.qty), coalesce(l.sku, 'SKU ' || l.sku_id)), NULL, o.fence, d.worker
     FROM o, decided AS d, line AS l
    WHERE o.state = 'fulfilled'
@@ -35,15 +39,15 @@ WITH o AS (
     FROM o, decided AS d
    WHERE o.state = 'fulfilled' AND o.total_minor > 0
   UNION ALL
-  SELECT j.recorded_at, 5 + j.entry_id, j.event,
-         CASE j.event
+  SELECT e.recorded_at, 5 + e.event_id, e.event,
+         CASE e.event
            WHEN 'parked' THEN coalesce((SELECT detail FROM lock_incidents
-                                         WHERE kind = 'parked' AND resource = 'order:' || $1::bigint AND token = j.token
-                                         ORDER BY abs(extract(epoch FROM at - j.recorded_at)) LIMIT 1), '')
-           WHEN 'made' THEN format('%s when it was stored', j.state)
-           ELSE concat_ws(': ', replace(j.reason, '_', ' '), array_to_string(j.skus, ', ')) END,
-         NULL, nullif(j.token, 0), j.worker
-    FROM journal AS j
+                                         WHERE kind = 'parked' AND resource = 'order:' || $1::bigint AND token = e.token
+                                         ORDER BY abs(extract(epoch FROM at - e.recorded_at)) LIMIT 1), '')
+           WHEN 'rejected' THEN concat_ws(': ', replace(o.reason, '_', ' '), array_to_string(o.skus, ', '))
+           ELSE '' END,
+         NULL, nullif(e.token, 0), e.worker
+    FROM o, event AS e
   UNION ALL
   SELECT r.recorded_at, r.entry_id, 'returned', format('%s of %s: %s', r.qty, coalesce(s.sku, 'SKU ' || r.sku_id), r.reason),
          coalesce(w.amount_minor, 0), NULL, r.worker
@@ -61,7 +65,7 @@ WITH o AS (
    WHERE i.kind NOT IN ('parked', 'resumed')
      AND (i.resource = 'order:' || o.order_id
           OR (i.at >= o.recorded_at
-              AND i.at <= coalesce((SELECT at FROM decided), (SELECT max(recorded_at) FROM journal WHERE event = 'cancelled'), i.at)
+              AND i.at <= coalesce((SELECT at FROM decided), (SELECT max(recorded_at) FROM event WHERE event = 'cancelled'), i.at)
               AND (i.resource = 'user:' || o.user_id OR i.resource IN (SELECT 'sku:' || sku_id FROM line)))
           OR (i.resource = 'orders' AND o.fence > 0 AND i.token = o.fence))
 )

@@ -34,9 +34,10 @@ WITH clock AS (
    WHERE starts <= until
    GROUP BY currency, date_trunc('month', starts, 'UTC')
 ), given_up AS (
-  SELECT w.currency, date_trunc('month', period_start(s.anchor_at, s.unit, s.every, w.period_no), 'UTC') AS month,
-         sum(w.amount_minor) AS written_off
-    FROM write_offs AS w JOIN subscriptions AS s USING (subscription_id)
+  SELECT s.currency, date_trunc('month', period_start(s.anchor_at, s.unit, s.every, e.from_period), 'UTC') AS month,
+         sum(e.amount_minor) AS written_off
+    FROM events AS e JOIN subscriptions AS s USING (subscription_id)
+   WHERE e.event = 'written_off'
    GROUP BY 1, 2
 ), months AS (
   SELECT currency, month, coalesce(deposits, 0) AS deposits, coalesce(subscription_revenue, 0) AS subscription_revenue,

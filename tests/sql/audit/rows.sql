@@ -16,8 +16,6 @@ VALUES (1, 1, 'pro', 1000, 'USD', '2024-01-31 00:00Z', 'month', 1, 'active', 3, 
        (8, 2, 'rest', 700, 'USD', '2024-01-05 00:00Z', 'month', 1, 'active', 5, '2024-06-05 00:00Z', NULL, 0),
        (9, 2, 'lost', 100, 'USD', '2024-03-20 00:00Z', 'month', 1, 'active', 1, '2024-04-20 00:00Z', NULL, 0);
 INSERT INTO charges VALUES (9, 0, 2, '2024-03-20Z', '2024-04-20Z', 100, 'written_off', 1, 1099511627778, 'support', '2024-04-06Z');
-INSERT INTO write_offs (subscription_id, idempotency_key, period_no, user_id, amount_minor, currency, reason, at, worker)
-VALUES (9, 'w', 0, 2, 100, 'USD', 'gone', '2024-04-06Z', 'support');
 INSERT INTO charges SELECT 8, no, 2, period_start('2024-01-05Z', 'month', 1, no), period_start('2024-01-05Z', 'month', 1, no + 1), 700,
        CASE WHEN no < 3 THEN 'waived' ELSE 'skipped' END, 0, 0, 'support', '2024-04-06Z' FROM generate_series(0, 4) AS no;
 INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor) VALUES (4, 1, 'two', 2, 1), (4, 1, 'two', 2, 150);

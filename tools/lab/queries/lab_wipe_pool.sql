@@ -2,6 +2,4 @@
 -- Locks: ACCESS EXCLUSIVE on each.
 TRUNCATE users, subscriptions, charges, stock, orders,
          order_lines, lock_incidents,
-         workers, batches, subscription_journal, order_journal,
-         stock_journal, contracts, wallet_entries, stock_entries,
-         subscription_terms, signups, closures, write_offs
+         workers, batches, events, contracts, wallet_entries, stock_entries, subscription_terms

@@ -1,5 +1,4 @@
 -- Forgets a season: all rows of both sides, in one step. Locks: ACCESS EXCLUSIVE on each table, so an audit that has begun ends before.
 TRUNCATE users, subscriptions, charges, stock, orders, order_lines, lock_incidents, batches,
-         subscription_journal, order_journal, stock_journal, wallet_entries, stock_entries, contracts, subscription_terms, signups,
-         closures, write_offs,
+         events, wallet_entries, stock_entries, contracts, subscription_terms,
          ledgerlock_plain.wallets, ledgerlock_plain.stock, ledgerlock_plain.items, ledgerlock_plain.charges
