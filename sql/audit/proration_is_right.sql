@@ -20,14 +20,17 @@ SELECT format('proration %s', entry_id) AS what,
        IS DISTINCT FROM ('captured', p.user_id, p.of_at, p.of_minor, p.period_no + 1, 0)
     OR NOT (p.old_minor = p.before_minor -- or less, of a period of which something was refunded, or nothing, of one that is free
             OR (p.amount_minor <= 0 AND p.old_minor BETWEEN p.new_minor AND p.before_minor
-                AND EXISTS (SELECT FROM wallet_entries AS r
-                             WHERE r.recorded_at <= p.recorded_at AND r.kind <> 'proration'
-                               AND ((r.of_kind, r.of_source, r.of_leg) = ('charge', p.subscription_id, p.period_no)
-                                    OR (r.of_kind = 'proration'
-                                        AND r.of_source IN (SELECT q.entry_id FROM change AS q
-                                                             WHERE q.subscription_id = p.subscription_id AND q.period_no = p.period_no)))))
+                AND (EXISTS (SELECT FROM wallet_entries AS r
+                              WHERE (r.of_kind, r.of_source, r.of_leg) = ('charge', p.subscription_id, p.period_no)
+                                AND r.kind <> 'proration' AND r.recorded_at <= p.recorded_at)
+                     OR EXISTS (SELECT FROM change AS q
+                                  JOIN wallet_entries AS r ON (r.of_kind, r.of_source, r.of_leg) = ('proration', q.entry_id, 0)
+                                 WHERE q.subscription_id = p.subscription_id AND q.period_no = p.period_no
+                                   AND r.recorded_at <= p.recorded_at)))
             OR (p.amount_minor = 0 AND p.old_minor = p.new_minor AND p.period_no < s.trial_periods))
     OR p.at < p.before_at OR p.at < c.period_start OR p.at >= c.period_end
-    OR p.amount_minor <> prorated(p.old_minor, p.new_minor::bigint, floor(extract(epoch FROM c.period_end - p.at) / 86400)::bigint,
-                                  (extract(epoch FROM c.period_end - c.period_start) / 86400)::bigint)
+    OR CASE WHEN p.new_minor BETWEEN 0 AND 9223372036854775807 AND c.period_end - c.period_start >= interval '1 day'
+            THEN p.amount_minor <> prorated(p.old_minor, p.new_minor::bigint, floor(extract(epoch FROM c.period_end - p.at) / 86400)::bigint,
+                                            (extract(epoch FROM c.period_end - c.period_start) / 86400)::bigint)
+            ELSE true END
  ORDER BY entry_id;

@@ -13,5 +13,5 @@ SELECT format('subscription %s period %s', subscription_id, period_no) AS what,
   FROM (SELECT * FROM open_charges WHERE state IN ('waived', 'skipped', 'written_off')) AS c
   FULL JOIN named AS e USING (subscription_id, period_no)
  WHERE (c.state, c.user_id, c.worker, c.charged_at) IS DISTINCT FROM (e.event, e.user_id, e.worker, e.at)
-    OR (c.tries = 0 AND c.fence <> 0) OR (c.state = 'written_off' AND c.amount_minor <> e.amount_minor)
+    OR (c.tries = 0 AND c.fence <> 0) OR (c.state = 'written_off' AND c.amount_minor IS DISTINCT FROM e.amount_minor)
  ORDER BY subscription_id, period_no;

@@ -14,7 +14,7 @@ DECLARE
   v_old     wallet_entries%ROWTYPE;
   v_new     wallet_entries%ROWTYPE;
   v_terms   subscription_terms%ROWTYPE;
-  v_cost    bigint := p_quantity * p_unit_minor;
+  v_cost    bigint;
   v_days    bigint;
 BEGIN
   IF coalesce(p_idempotency_key, '') = '' OR length(p_idempotency_key) > 255 THEN
@@ -52,6 +52,7 @@ BEGIN
     RAISE EXCEPTION 'the terms of subscription % were changed after % already', p_subscription_id, p_at USING ERRCODE = 'LL002';
   END IF;
   PERFORM set_terms(p_user_id, p_subscription_id, v_sub.next_period_no, p_plan, p_quantity, p_unit_minor);
+  v_cost := p_quantity * p_unit_minor; -- set_terms has refused what does not fit
   SELECT terms_id INTO v_new.terms_id FROM subscription_terms
    WHERE subscription_id = p_subscription_id AND from_period = v_sub.next_period_no ORDER BY terms_id DESC LIMIT 1;
   SELECT quantity * unit_minor INTO v_new.old_minor FROM subscription_terms

@@ -41,7 +41,12 @@ BEGIN
   END IF;
   INSERT INTO subscription_terms (subscription_id, from_period, plan, quantity, unit_minor)
   VALUES (p_subscription_id, v_from, p_plan, p_quantity, p_unit_minor);
-  UPDATE subscriptions SET terms_from_no = least(terms_from_no, v_from) WHERE subscription_id = p_subscription_id;
+  WITH given AS (
+    UPDATE subscriptions SET terms_from_no = least(terms_from_no, v_from) WHERE subscription_id = p_subscription_id
+    RETURNING *
+  )
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id, from_period)
+  SELECT subscription_id, 'terms', state, next_period_no, retries, next_due_at, cancel_at, user_id, v_from FROM given;
   IF (SELECT coalesce(max(quantity), 1)::numeric * greatest(max(unit_minor), v_sub.amount_minor) FROM subscription_terms
        WHERE subscription_id = p_subscription_id) < 9223372036854775807 THEN
     RETURN period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_from);

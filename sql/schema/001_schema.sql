@@ -124,7 +124,7 @@ COMMENT ON TABLE retry_schedules IS
 INSERT INTO retry_schedules (schedule_id, pauses_s) OVERRIDING SYSTEM VALUE VALUES (0, '{86400, 259200, 432000, 604800}');
 
 CREATE TABLE contracts (
-  user_id         bigint NOT NULL CONSTRAINT contract_has_a_user REFERENCES users,
+  user_id         bigint NOT NULL, -- its subscription has the foreign key
   plan            text COLLATE "C" NOT NULL,
   anchor_at       timestamptz NOT NULL,
   subscription_id bigint NOT NULL,
@@ -264,7 +264,7 @@ COMMENT ON COLUMN wallet_entries.before_minor IS
 COMMENT ON COLUMN wallet_entries.terms_id IS 'The decision about the terms that count from the next period on (subscription_terms).';
 COMMENT ON COLUMN wallet_entries.old_minor IS
   'What the whole period cost before the change, in minor units; less, of a period of which something was refunded.';
-COMMENT ON COLUMN wallet_entries.at IS 'When it was paid or given back.';
+COMMENT ON COLUMN wallet_entries.at IS 'When it was paid or given back, or the terms changed.';
 
 CREATE TABLE stock_entries (
   entry_id        bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_stock_entry_per_number PRIMARY KEY,
@@ -272,7 +272,7 @@ CREATE TABLE stock_entries (
   kind            text COLLATE "C" NOT NULL CONSTRAINT stock_entry_kind_known CHECK (kind IN ('delivery', 'adjustment', 'return')),
   idempotency_key text COLLATE "C" NOT NULL,
   qty             bigint NOT NULL CONSTRAINT qty_has_sign_of_kind CHECK (qty > 0 OR (kind = 'adjustment' AND qty < 0)),
-  user_id         bigint CONSTRAINT return_has_a_user REFERENCES users,
+  user_id         bigint, -- its order has the foreign key
   order_id        bigint CONSTRAINT return_has_an_order REFERENCES orders,
   sold_qty        bigint,
   before_qty      bigint,
@@ -536,7 +536,7 @@ COMMENT ON TABLE feed_base IS
 CREATE TABLE events (
   event_id        bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_event PRIMARY KEY,
   event           text COLLATE "C" NOT NULL CONSTRAINT event_known CHECK (event IN
-                  ('subscribed', 'made', 'cancel_set', 'cancelled', 'declined', 'captured', 'due', 'waived', 'skipped', 'written_off',
+                  ('subscribed', 'made', 'terms', 'cancel_set', 'cancelled', 'declined', 'captured', 'due', 'waived', 'skipped', 'written_off',
                    'rejected', 'parked', 'released', 'price', 'closed', 'paused', 'resumed', 'repaired')),
   subscription_id bigint,
   order_id        bigint,
@@ -565,9 +565,11 @@ CREATE TABLE events (
   CONSTRAINT event_has_its_state CHECK (subscription_id IS NULL OR num_nulls(state, next_period_no, retries, next_due_at) = 0),
   CONSTRAINT try_has_its_amount CHECK ((event IN ('declined', 'captured')) = (try_no IS NOT NULL)
                                        AND (try_no IS NULL OR amount_minor IS NOT NULL)),
-  CONSTRAINT periods_are_named CHECK ((event IN ('waived', 'skipped', 'written_off')) = (from_period IS NOT NULL)),
+  CONSTRAINT periods_are_named CHECK ((event IN ('terms', 'waived', 'skipped', 'written_off')) = (from_period IS NOT NULL)),
   CONSTRAINT event_has_its_key CHECK ((event IN ('subscribed', 'written_off')) = (idempotency_key IS NOT NULL)),
-  CONSTRAINT write_off_has_a_reason CHECK (event <> 'written_off' OR (reason IS NOT NULL AND reason ~ '[^[:space:]]'))
+  CONSTRAINT write_off_has_its_reason CHECK (event <> 'written_off' OR (reason IS NOT NULL AND reason ~ '[^[:space:]]'
+                                                                        AND amount_minor IS NOT NULL AND amount_minor > 0)),
+  CONSTRAINT event_not_ahead CHECK (event NOT IN ('closed', 'written_off') OR at <= recorded_at + interval '1 minute')
 );
 CREATE INDEX events_of_subscription ON events (subscription_id, event_id) WHERE subscription_id IS NOT NULL;
 CREATE INDEX events_of_order ON events (order_id, event_id) WHERE order_id IS NOT NULL;
@@ -575,17 +577,18 @@ CREATE INDEX events_of_sku ON events (sku_id, event_id) WHERE sku_id IS NOT NULL
 CREATE INDEX events_feed ON events (feed_no) WHERE feed_no IS NOT NULL;
 CREATE UNIQUE INDEX one_subscription_per_key ON events (user_id, idempotency_key) WHERE event = 'subscribed';
 CREATE UNIQUE INDEX one_write_off_per_key ON events (subscription_id, idempotency_key) WHERE event = 'written_off';
+CREATE UNIQUE INDEX one_write_off_per_period ON events (subscription_id, from_period) WHERE event = 'written_off';
 CREATE UNIQUE INDEX one_closure_per_user ON events (user_id) WHERE event = 'closed';
 COMMENT ON TABLE events IS
-  'What changed a state otherwise than by a batch that captures or decides, by whom, when and why: of a subscription, an order, a SKU, an account, a job, or of a row that was repaired.';
+  'What changed a state otherwise than by a batch that captures at the first try or decides an order, by whom, when and why: of a subscription, an order, a SKU, an account, a job, or of a row that was repaired.';
 COMMENT ON COLUMN events.event IS
-  'subscribed: by a client; made: not active, or with an end, from its start; due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up; rejected: when the order was placed; price: of a SKU; closed: the account; paused, resumed: the job.';
+  'subscribed: by a client; made: not active, or with an end, from its start; terms: a decision, a row of subscription_terms; due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up; rejected: when the order was placed; price: of a SKU; closed: the account; paused, resumed: the job.';
 COMMENT ON COLUMN events.state IS
   'state, next_period_no, retries, next_due_at and cancel_at are those of the subscription after the event; of an order its state.';
 COMMENT ON COLUMN events.idempotency_key IS 'subscribed: of this user; written_off: of this subscription.';
 COMMENT ON COLUMN events.try_no IS
   'declined, captured: the number of the try, from 1. The period is next_period_no, and one less when captured.';
-COMMENT ON COLUMN events.from_period IS 'waived, skipped, written_off: the first of the periods, which end before next_period_no.';
+COMMENT ON COLUMN events.from_period IS 'waived, skipped, written_off: the first of the periods, which end before next_period_no; terms: the first period that the decision is for.';
 COMMENT ON COLUMN events.amount_minor IS 'declined, captured: of the charge; price: what a unit costs from now on, and old_minor before; in minor units.';
 COMMENT ON COLUMN events.feed_no IS
   'The place of a decision that no batch made in the feed of decisions: decisions_since. null: none, or its batch has the place.';
@@ -651,7 +654,8 @@ BEGIN
   END IF;
   RAISE restrict_violation USING
     MESSAGE = format('%s of %s is refused: %s', TG_OP, TG_TABLE_NAME, replace(TG_NAME, '_', ' ')),
-    HINT = 'The owner of the tables may repair a row by hand in a session with SET ledgerlock.repair = on.';
+    HINT = CASE TG_TABLE_NAME WHEN 'events' THEN 'An event stays as it is; what it says wrongly, another one sets right.'
+           ELSE 'The owner of the tables may repair a row by hand in a session with SET ledgerlock.repair = on.' END;
 END $$;
 CREATE FUNCTION refuse_closed() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN

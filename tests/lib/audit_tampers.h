@@ -280,6 +280,7 @@ static const struct tamper tampers_by_column[] = {
     {"events.idempotency_key", "refused", "UPDATE events SET idempotency_key='x' WHERE event='written_off'"},
     {"orders.state cancelled->pending", "order_is_as_its_events", "UPDATE orders SET state='pending' WHERE state='cancelled'"},
     {"wallet_entries.at (deposit)", "refused", "UPDATE wallet_entries SET at=at-interval '1 day' WHERE idempotency_key='by hand'"},
+    {"subscription_terms: a decision planted", "terms_have_their_event", "INSERT INTO subscription_terms (subscription_id, from_period, unit_minor) VALUES (1, 500, 1)"},
     {"retry_schedules.pauses_s", "refused", "UPDATE retry_schedules SET pauses_s='{1}' WHERE schedule_id=0"},
     {"events.job", "refused", "UPDATE events SET job='billing' WHERE event='paused'"},
     {"events.subscription_id", "refused", "UPDATE events SET subscription_id=999999 WHERE event='subscribed'"},

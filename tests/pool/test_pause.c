@@ -110,7 +110,7 @@ CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
     support("resume", NULL);
     fixture_assert_contains(said.out, "billing was not paused");
     world_expect(
-        "paused first ledgerlock_support, resumed  ledgerlock_support",
+        "paused first ledgerlock_support, resumed ledgerlock_support",
         "SELECT string_agg(concat_ws(' ', event, reason, worker), ', ' ORDER BY"
         " event_id) FROM events WHERE job = 'billing'");
     world_runs(0, "run --once -w %d --now %s", WORKERS, pool_work_now());

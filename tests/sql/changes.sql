@@ -84,6 +84,8 @@ SELECT is(amount_minor || ' ' || plan, '10 solo', 'the next period has the last 
 SELECT is(string_agg(debit || ' ' || amount_minor, ', ' ORDER BY source), 'wallet 42, subscription_revenue 105', 'an entry each')
   FROM ledger WHERE kind = 'proration';
 SELECT t.says('LL001', $$change_now(1, 1, 'duo', 2, 81, 'up')$$);
+SELECT t.says('LL001', $$change_now(1, 1, 'duo', 4611686018427387904, 4, 'up')$$);
+SELECT t.says('LL002', $$change_now(1, 1, 'duo', 4611686018427387904, 4, 'large')$$);
 SELECT t.sound();
 ROLLBACK;
 
@@ -131,4 +133,4 @@ SELECT is(prorated(old, new, days_left, days), amount, format('from %s to %s for
   (9223372036854775807, 0, 20, 30, -6148914691236517205)) AS v (old, new, days_left, days, amount);
 ROLLBACK;
 
-SELECT t.done(75);
+SELECT t.done(77);

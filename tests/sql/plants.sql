@@ -133,13 +133,19 @@ INSERT INTO plants_alone VALUES
   ('closed_account_stays_closed', $$INSERT INTO events (event, user_id) VALUES ('closed', 2)$$),
   ('closed_account_stays_closed', 'UPDATE users SET closed_at = now() WHERE user_id = 3'),
   ('closed_account_stays_closed', $$INSERT INTO users (user_id, currency, closed_at) VALUES (4, 'USD', '2024-04-01'); INSERT INTO events (event, user_id, at) VALUES ('closed', 4, '2024-04-01'); INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) VALUES (4, 'deposit', 'k', 5, '2024-04-02'); INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, reason, at) VALUES (4, 'withdrawal', 'k', -5, 'r', '2024-04-02')$$),
-  ('subscription_names_its_terms', 'UPDATE subscriptions SET terms_from_no = NULL'),
-  ('subscription_names_its_terms', 'UPDATE subscriptions SET terms_from_no = 3 WHERE subscription_id = 7'),
+  ('terms_have_their_event', 'INSERT INTO subscription_terms (subscription_id, from_period, unit_minor) VALUES (4, 2, 1)'),
+  ('terms_have_their_event', 'DELETE FROM subscription_terms WHERE unit_minor = 1'),
+  ('terms_have_their_event', $$UPDATE events SET worker = 'mallory' WHERE event = 'terms'$$),
+  ('terms_have_their_event', 'UPDATE subscriptions SET terms_from_no = NULL'),
+  ('terms_have_their_event', 'UPDATE subscriptions SET terms_from_no = 3 WHERE subscription_id = 7'),
   ('subscription_is_as_its_events', $$UPDATE subscriptions SET cancel_at = '2024-05-31Z' WHERE subscription_id = 7$$),
   ('subscription_is_as_its_events', $$UPDATE subscriptions SET next_due_at = '2024-04-20' WHERE subscription_id = 3$$),
+  ('order_is_as_its_events', $$INSERT INTO events (event, order_id, user_id, state) VALUES ('released', 6, 1, 'pending'); UPDATE orders SET state = 'rejected', reason = 'unknown_sku', skus = '{Z}', decided_at = placed_at WHERE order_id = 6$$),
   ('order_is_as_its_events', 'DELETE FROM orders WHERE order_id = 4'),
   ('order_is_as_its_events', 'DELETE FROM events WHERE order_id = 8'),
   ('unserved_period_has_its_event', $$DELETE FROM events WHERE event = 'written_off'$$),
+  ('unserved_period_has_its_event', $$UPDATE events SET amount_minor = NULL WHERE event = 'written_off'$$),
+  ('proration_is_right', $$UPDATE subscription_terms SET quantity = 4611686018427387904, unit_minor = 4611686018427387904 WHERE plan = 'max'$$),
   ('fence_is_of_a_batch', 'UPDATE users SET fence = fence + 1000 WHERE user_id = 1'),
   ('fence_is_of_a_batch', 'UPDATE stock SET fence = fence + 1000 WHERE sku_id = 1'),
   ('seals_add_up', $$ALTER TABLE sealed_wallets ADD PRIMARY KEY (user_id); ALTER TABLE sealed_stock ADD PRIMARY KEY (sku_id); ALTER TABLE sealed_batches ADD PRIMARY KEY (token, at, worker); SELECT close_month('2023-04-01'); UPDATE seals SET checksum = checksum + 1 WHERE table_name = 'months'$$),
@@ -238,4 +244,4 @@ SELECT is(array_agg(name), '{schema_as_built}', 'one alone has no plant here') F
  WHERE name NOT IN (SELECT invariant FROM plants UNION SELECT invariant FROM plants_alone);
 ROLLBACK;
 
-SELECT t.done(176);
+SELECT t.done(182);

@@ -32,7 +32,7 @@ SELECT t.says('true', $$set_terms(1, 1, 3, 'duo', 2, 90) IS NOT NULL AND set_ter
 SELECT is(concat_ws(' ', terms_from_no, (SELECT amount_minor FROM terms_of(1, 2)), (SELECT amount_minor FROM terms_of(1, 3))), '2 30 30',
           'the last decision counts for every later period') FROM subscriptions;
 SELECT t.says('true', $$set_terms(1, 1, 3, 'duo', 2, 80) IS NOT NULL$$, 'not again: others came between');
-SELECT is(count(*) || ' ' || (SELECT amount_minor FROM terms_of(1, 3)), '4 160', 'each is a decision') FROM subscription_terms;
+SELECT is(count(*) || ' ' || (SELECT amount_minor FROM terms_of(1, 3)), '4 160', 'each is a decision with its event') FROM events WHERE event = 'terms';
 ROLLBACK;
 
 BEGIN; SELECT t.test('price_keeps_plan_and_quantity_of_its_period');

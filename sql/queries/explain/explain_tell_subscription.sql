@@ -21,7 +21,7 @@ WITH s AS (
   SELECT c.recorded_at, 0, 'made',
          format('user %s, plan %s, every %s %s from %s', s.user_id, s.plan, s.every, s.unit, to_char(s.anchor_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
          || CASE WHEN s.trial_periods > 0 THEN format(', %s periods free', s.trial_periods) ELSE '' END,
-         s.amount_minor, NULL::bigint, (SELECT worker FROM event AS e WHERE e.event IN ('subscribed', 'made'))
+         s.amount_minor, NULL::bigint, (SELECT worker FROM event AS e WHERE e.event IN ('subscribed', 'made') ORDER BY event_id LIMIT 1)
     FROM s, contracts AS c
    WHERE (c.user_id, c.plan, c.anchor_at) = (s.user_id, s.plan, s.anchor_at)
   UNION ALL
@@ -51,7 +51,7 @@ WITH s AS (
          e.amount_minor, nullif(e.token, 0), e.worker
     FROM event AS e
     LEFT JOIN charge AS c ON c.period_no = e.next_period_no - (e.event = 'captured')::int
-   WHERE e.event NOT IN ('subscribed', 'made')
+   WHERE e.event NOT IN ('subscribed', 'made', 'terms')
   UNION ALL
   SELECT coalesce(b.recorded_at, c.charged_at), 0, 'charged',
          c.period || CASE WHEN abs(extract(epoch FROM b.recorded_at - c.charged_at)) > 60
@@ -72,9 +72,9 @@ WITH s AS (
   SELECT recorded_at, entry_id, kind,
          format('%s: %s', CASE of_kind WHEN 'charge' THEN format('period %s', of_leg) ELSE of_kind END, reason),
          amount_minor, NULL, worker
-    FROM wallet_entries
-   WHERE (of_kind = 'charge' AND of_source = $1::bigint AND kind <> 'proration')
-      OR (of_kind = 'proration' AND of_source IN (SELECT entry_id FROM change))
+    FROM (SELECT * FROM wallet_entries WHERE of_kind = 'charge' AND of_source = $1::bigint AND kind <> 'proration'
+           UNION ALL
+          SELECT r.* FROM change AS p JOIN wallet_entries AS r ON (r.of_kind, r.of_source, r.of_leg) = ('proration', p.entry_id, 0)) AS back
   UNION ALL
   SELECT i.at, i.incident_id, 'incident', format('%s, %s, %s: %s', replace(i.kind, '_', ' '), i.resource, i.phase, i.detail),
          NULL, nullif(i.token, 0), i.worker

@@ -16,6 +16,9 @@ INSERT INTO events (event, subscription_id, state, next_period_no, retries, next
        FROM charges WHERE state IN ('waived', 'skipped', 'written_off') ORDER BY 2, period_no;
 INSERT INTO events (event, subscription_id, state, next_period_no, retries, next_due_at, cancel_at, user_id)
        SELECT 'made', subscription_id, state, next_period_no, retries, next_due_at, cancel_at, user_id FROM subscriptions;
+INSERT INTO events (event, subscription_id, state, next_period_no, retries, next_due_at, cancel_at, user_id, from_period, worker)
+       SELECT 'terms', subscription_id, state, next_period_no, retries, next_due_at, cancel_at, user_id, from_period, worker
+       FROM subscription_terms JOIN subscriptions USING (subscription_id) ORDER BY terms_id;
 INSERT INTO events (event, order_id, state, reason, user_id, token, worker, at)
        SELECT state, order_id, state, reason, user_id, fence, 'pool-0', coalesce(decided_at, placed_at)
        FROM orders WHERE state IN ('parked', 'cancelled') OR (state = 'rejected' AND fence = 0);
