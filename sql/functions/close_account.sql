@@ -31,7 +31,8 @@ BEGIN
   IF v_user.balance_minor <> 0 THEN
     RAISE EXCEPTION 'the wallet of user % has % minor units', p_user_id, v_user.balance_minor USING ERRCODE = 'LL003';
   END IF;
-  UPDATE users SET closed_at = clock_timestamp() WHERE user_id = p_user_id RETURNING closed_at INTO v_user.closed_at;
+  v_user.closed_at := clock_timestamp();
+  UPDATE users SET closed_at = v_user.closed_at WHERE user_id = p_user_id;
   INSERT INTO events (event, user_id, at) VALUES ('closed', p_user_id, v_user.closed_at);
   RETURN v_user.closed_at;
 END $$;

@@ -6,10 +6,11 @@ CREATE OR REPLACE FUNCTION next_token(p_floor bigint)
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_token bigint;
+  v_clock bigint := extract(epoch FROM clock_timestamp()) * 1000000;
 BEGIN
   UPDATE lock_token
-     SET last = greatest(last + 1, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, p_floor + 1)
-   WHERE p_floor BETWEEN 0 AND (extract(epoch FROM clock_timestamp()) * 1000000)::bigint + 3600000000 -- as check_batch
+     SET last = greatest(last + 1, v_clock, p_floor + 1)
+   WHERE p_floor BETWEEN 0 AND v_clock + 3600000000 -- as check_batch
   RETURNING last INTO v_token;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'floor % is none, or more than an hour ahead of the clock', p_floor USING ERRCODE = 'LL002';

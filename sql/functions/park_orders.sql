@@ -4,26 +4,18 @@ CREATE OR REPLACE FUNCTION park_orders(p_ids bigint[], p_token bigint, p_worker 
 RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 #variable_conflict use_column
+DECLARE
+  v_ids bigint[];
 BEGIN
-  RETURN QUERY
-WITH parked AS (
-  UPDATE orders AS s
-     SET state = 'parked'
-    FROM unnest($1::bigint[]) AS asked (id)
-   CROSS JOIN LATERAL (SELECT ctid AS place FROM orders WHERE order_id = asked.id
-                       OFFSET 0) AS found -- OFFSET 0: by key, also with wrong statistics
-   WHERE s.order_id = asked.id
-     AND s.ctid = found.place
-     AND s.state = 'pending'
-  RETURNING s.*
-), journaled AS (
+  WITH parked AS (
+    UPDATE orders SET state = 'parked' WHERE order_id = ANY ($1) AND state = 'pending' RETURNING order_id
+  )
+  SELECT array_agg(order_id) INTO v_ids FROM parked;
   INSERT INTO events (order_id, event, state, user_id, token, worker)
-  SELECT order_id, 'parked', state, user_id, $2::bigint, $3::text FROM parked
-), told AS (
+  SELECT order_id, 'parked', state, user_id, $2, $3 FROM orders WHERE order_id = ANY (v_ids);
   INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
-  SELECT 'order:' || order_id, $2::bigint, $3::text, 'parked', 'apply', $4::text FROM parked
-)
-SELECT order_id FROM parked;
+  SELECT 'order:' || id, $2, $3, 'parked', 'apply', $4 FROM unnest(v_ids) AS id;
+  RETURN QUERY SELECT unnest(v_ids);
 END $$;
 COMMENT ON FUNCTION park_orders IS
   'Takes orders out of the work until a person releases them, and journals it.';

@@ -4,28 +4,19 @@ CREATE OR REPLACE FUNCTION park_subscriptions(p_ids bigint[], p_token bigint, p_
 RETURNS SETOF bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 #variable_conflict use_column
+DECLARE
+  v_ids bigint[];
 BEGIN
-  RETURN QUERY
-WITH parked AS (
-  UPDATE subscriptions AS s
-     SET state = 'parked'
-    FROM unnest($1::bigint[]) AS asked (id)
-   CROSS JOIN LATERAL (SELECT ctid AS place FROM subscriptions WHERE subscription_id = asked.id
-                       OFFSET 0) AS found -- OFFSET 0: by key, also with wrong statistics
-   WHERE s.subscription_id = asked.id
-     AND s.ctid = found.place
-     AND s.state IN ('active', 'past_due')
-  RETURNING s.*
-), journaled AS (
-  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at,
-                      cancel_at, user_id, token, worker)
-  SELECT subscription_id, 'parked', state, next_period_no, retries, next_due_at, cancel_at, user_id, $2::bigint, $3::text
-    FROM parked
-), told AS (
+  WITH parked AS (
+    UPDATE subscriptions SET state = 'parked' WHERE subscription_id = ANY ($1) AND state IN ('active', 'past_due') RETURNING subscription_id
+  )
+  SELECT array_agg(subscription_id) INTO v_ids FROM parked;
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id, token, worker)
+  SELECT subscription_id, 'parked', state, next_period_no, retries, next_due_at, cancel_at, user_id, $2, $3
+    FROM subscriptions WHERE subscription_id = ANY (v_ids);
   INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
-  SELECT 'subscription:' || subscription_id, $2::bigint, $3::text, 'parked', 'apply', $4::text FROM parked
-)
-SELECT subscription_id FROM parked;
+  SELECT 'subscription:' || id, $2, $3, 'parked', 'apply', $4 FROM unnest(v_ids) AS id;
+  RETURN QUERY SELECT unnest(v_ids);
 END $$;
 COMMENT ON FUNCTION park_subscriptions IS
   'Takes subscriptions out of the work until a person releases them, and journals it.';

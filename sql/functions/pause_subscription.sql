@@ -36,23 +36,20 @@ BEGIN
   PERFORM make_months(m, m) FROM (SELECT DISTINCT date_trunc('month', period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no), 'UTC')
                                     FROM generate_series(p_from_period, p_from_period + p_periods - 1) AS no) AS missing (m)
    WHERE NOT EXISTS (SELECT FROM months WHERE month = (m AT TIME ZONE 'UTC')::date);
-  WITH given AS (
-    UPDATE subscriptions
-       SET next_period_no = p_from_period + p_periods, next_due_at = period_start(anchor_at, unit, every, p_from_period + p_periods)
-     WHERE subscription_id = p_subscription_id
-    RETURNING *
-  ), skipped AS (
-    INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
-                         amount_minor, state, tries, fence, worker, charged_at)
-    SELECT subscription_id, no, user_id, period_start(anchor_at, unit, every, no),
-           period_start(anchor_at, unit, every, no + 1), cost_of_periods(subscription_id, no, no, trial_periods, terms_from_no, amount_minor),
-           'skipped', 0, 0, session_user, now()
-      FROM given, generate_series(p_from_period, p_from_period + p_periods - 1) AS no
-  )
-  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                      user_id, from_period)
-  SELECT subscription_id, 'skipped', state, next_period_no, retries, next_due_at, cancel_at, user_id, p_from_period FROM given
-  RETURNING next_due_at INTO v_sub.next_due_at;
+  UPDATE subscriptions
+     SET next_period_no = p_from_period + p_periods, next_due_at = period_start(anchor_at, unit, every, p_from_period + p_periods)
+   WHERE subscription_id = p_subscription_id
+  RETURNING * INTO v_sub;
+  INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
+                       amount_minor, state, tries, fence, worker, charged_at)
+  SELECT p_subscription_id, no, p_user_id, period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no),
+         period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no + 1),
+         cost_of_periods(p_subscription_id, no, no, v_sub.trial_periods, v_sub.terms_from_no, v_sub.amount_minor),
+         'skipped', 0, 0, session_user, now()
+    FROM generate_series(p_from_period, p_from_period + p_periods - 1) AS no;
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id, from_period)
+  VALUES (p_subscription_id, 'skipped', v_sub.state, v_sub.next_period_no, v_sub.retries, v_sub.next_due_at, v_sub.cancel_at, p_user_id,
+          p_from_period);
   RETURN v_sub.next_due_at;
 END $$;
 COMMENT ON FUNCTION pause_subscription IS

@@ -9,6 +9,7 @@ CREATE OR REPLACE FUNCTION resume_subscription(
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_sub subscriptions%ROWTYPE;
+  v_new subscriptions%ROWTYPE;
   v_to  bigint; -- the first period that stays open
 BEGIN
   IF p_policy IS NULL OR p_policy NOT IN ('forgive', 'bill_all') THEN
@@ -34,36 +35,36 @@ BEGIN
   PERFORM make_months(m, m) FROM (SELECT DISTINCT date_trunc('month', period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no), 'UTC')
                                     FROM generate_series(v_sub.next_period_no, v_to - 1) AS no) AS missing (m)
    WHERE NOT EXISTS (SELECT FROM months WHERE month = (m AT TIME ZONE 'UTC')::date);
-  WITH given AS (
-    UPDATE subscriptions
-       SET state = CASE WHEN retries > 0 AND v_to = next_period_no THEN 'past_due' ELSE 'active' END,
-           next_due_at = CASE WHEN retries > 0 AND v_to = next_period_no
-                                THEN greatest(p_at, period_start(anchor_at, unit, every, next_period_no))
-                              ELSE period_start(anchor_at, unit, every, v_to) END,
-           retries = CASE WHEN v_to = next_period_no THEN retries ELSE 0 END,
-           next_period_no = v_to
-     WHERE subscription_id = p_subscription_id AND state IN ('unpaid', 'parked')
-    RETURNING *
-  ), tried AS (
+  UPDATE subscriptions
+     SET state = CASE WHEN retries > 0 AND v_to = next_period_no THEN 'past_due' ELSE 'active' END,
+         next_due_at = CASE WHEN retries > 0 AND v_to = next_period_no
+                              THEN greatest(p_at, period_start(anchor_at, unit, every, next_period_no))
+                            ELSE period_start(anchor_at, unit, every, v_to) END,
+         retries = CASE WHEN v_to = next_period_no THEN retries ELSE 0 END,
+         next_period_no = v_to
+   WHERE subscription_id = p_subscription_id AND state IN ('unpaid', 'parked')
+  RETURNING * INTO v_new;
+  IF NOT FOUND THEN
+    RETURN false;
+  END IF;
+  IF v_to > v_sub.next_period_no THEN
     UPDATE charges
        SET state = 'waived', worker = session_user, charged_at = p_at
      WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no AND state = 'declined'
-       AND period_start = period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no)
-       AND v_to > v_sub.next_period_no AND EXISTS (SELECT FROM given)
-  ), untried AS (
-    INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
-                         amount_minor, state, tries, fence, worker, charged_at)
-    SELECT subscription_id, no, user_id, period_start(anchor_at, unit, every, no),
-           period_start(anchor_at, unit, every, no + 1), cost_of_periods(subscription_id, no, no, trial_periods, terms_from_no, amount_minor),
-           'waived', 0, 0, session_user, p_at
-      FROM given, generate_series(v_sub.next_period_no + (v_sub.retries > 0)::int, v_to - 1) AS no
-  )
-  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at,
-                      user_id, from_period, at)
-  SELECT subscription_id, CASE WHEN v_to > v_sub.next_period_no THEN 'waived' ELSE 'released' END, state, next_period_no,
-         retries, next_due_at, cancel_at, user_id, CASE WHEN v_to > v_sub.next_period_no THEN v_sub.next_period_no END, p_at
-    FROM given;
-  RETURN FOUND;
+       AND period_start = period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no);
+  END IF;
+  INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
+                       amount_minor, state, tries, fence, worker, charged_at)
+  SELECT p_subscription_id, no, p_user_id, period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no),
+         period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, no + 1),
+         cost_of_periods(p_subscription_id, no, no, v_sub.trial_periods, v_sub.terms_from_no, v_sub.amount_minor),
+         'waived', 0, 0, session_user, p_at
+    FROM generate_series(v_sub.next_period_no + (v_sub.retries > 0)::int, v_to - 1) AS no;
+  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at, cancel_at, user_id, from_period, at)
+  VALUES (p_subscription_id, CASE WHEN v_to > v_sub.next_period_no THEN 'waived' ELSE 'released' END, v_new.state, v_new.next_period_no,
+          v_new.retries, v_new.next_due_at, v_new.cancel_at, p_user_id, CASE WHEN v_to > v_sub.next_period_no THEN v_sub.next_period_no END,
+          p_at);
+  RETURN true;
 END $$;
 COMMENT ON FUNCTION resume_subscription IS
   'unpaid or parked becomes due again. forgive (default) waives the periods that are over, bill_all charges them. Errors: LL002 bad argument.';

@@ -43,6 +43,21 @@ for file in sql/queries/*/*.sql tools/*/queries/*.sql sql/audit/*.sql; do
   [ "$statements" -le 1 ] || say "$file holds $statements statements; one a file"
 done
 
+# Forms that Citus refuses in a distributed schema (docs/decisions.md): only the two statements of a batch have them, for speed.
+# feed_end and check_newest read; keep_subscriptions is a trigger for whole statements, so that a million rows are one call.
+found=$(grep -nE '\b(ctid|xmin)\b' sql/functions/*.sql | grep -vE ':[0-9]+: *--|/(apply_charges|apply_orders|charge_again|check_newest)\.sql:' || true)
+[ -z "$found" ] || say "a place or a version of a row: $found"
+found=$(awk 'FNR == 1 { before = "" } before ~ /AS (MATERIALIZED )?\($/ && /^ *INSERT / { print FILENAME ":" FNR } { before = $0 }' sql/functions/*.sql |
+  grep -v '/apply_charges\.sql:' || true)
+[ -z "$found" ] || say "an INSERT in a CTE: $found"
+found=$(grep -nE '\bSET [a-z_]+ = .*(now|clock_timestamp|random)\(\)|ELSE now\(\) END' sql/functions/*.sql | grep -v ' interval ' || true)
+[ -z "$found" ] || say "a volatile function in an UPDATE: $found"
+tables=$(sed -nE 's/^CREATE (TABLE|VIEW) ([a-z_]+).*/\2/p' sql/schema/*.sql | paste -sd '|')
+found=$(grep -nE "[( ]p_[a-z_]+ ($tables)[,)]" sql/functions/*.sql || true)
+[ -z "$found" ] || say "a row type as an argument: $found"
+found=$(grep -n 'REFERENCING' sql/schema/*.sql sql/functions/*.sql | grep -v 'FUNCTION keep_subscriptions()' || true)
+[ -z "$found" ] || say "a transition table: $found"
+
 # A connection sends the names of roles with another prefix (common/pg/pg_roles.c): what else begins so is of a known schema.
 found=$(grep -rnoE '\bledgerlock_[a-z_]*' sql tools/*/queries --include='*.sql' --include='*.txt' |
   grep -vE ':ledgerlock_(worker|shop|cashier|warehouse|support|reader|owner|migrate|plain|bench|lab)$' || true)
