@@ -330,7 +330,7 @@ def check_chaos(url):
                              "after the fault" in s["faults"][0][3] and s["plain"] and not s["plain"].startswith("0 charged twice"))
             check((seen["ours"], seen["twice"], seen["colour"]) == ("good", "0", "bad"), "the two sides look alike", seen)
             check((seen["word"], seen["plain_word"]) == ("no promise is broken", "it has failed"), "the two sides sound alike", seen)
-            check(seen["faults"][0][1] == "Freeze a worker" and "97 hours" in seen["note"], "the words are not those of the button", seen)
+            check(seen["faults"][0][1] == "Freeze a worker" and "4 days and 1 hour old" in seen["note"], "the words are not those of the button", seen)
             seen = page.wait("the buttons do not come back", lambda s: s["busy"] == ["false"] * 5)
             check(seen["focus"] == "freeze-worker", "the focus has left the button", seen)
             check_errors(page)
