@@ -135,35 +135,3 @@ const char *duration_parse(const char *text, int64_t *seconds)
     }
     return text;
 }
-
-/* ---- calendar ---- */
-
-int timestamp_day(int64_t us)
-{
-    int64_t rest;
-
-    return split(us, &rest).tm_mday;
-}
-
-int timestamp_month_days(int64_t us, int64_t months)
-{
-    int64_t rest;
-    struct tm tm = split(us, &rest);
-
-    tm.tm_mon += (int)months + 1;
-    tm.tm_mday = 0; /* the day before the first */
-    (void)timegm(&tm);
-    return tm.tm_mday;
-}
-
-int64_t timestamp_add_months(int64_t us, int64_t months)
-{
-    int longest = timestamp_month_days(us, months);
-    int64_t rest;
-    struct tm tm = split(us, &rest);
-
-    tm.tm_mon += (int)months;
-    if (tm.tm_mday > longest)
-        tm.tm_mday = longest;
-    return timegm(&tm) * TIMESTAMP_SECOND + rest;
-}

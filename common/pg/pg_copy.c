@@ -102,13 +102,6 @@ void pg_copy_end_row(struct pg_copy *c)
     c->is_first = true;
 }
 
-void pg_copy_row(struct pg_copy *c, const struct pg_param *fields, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        pg_copy_field(c, fields[i]);
-    pg_copy_end_row(c);
-}
-
 static int end(struct pg *pg, const char *cancel_reason, struct err *e)
 {
     PGresult *last;

@@ -27,13 +27,6 @@ void pg_copy_field(struct pg_copy *c, struct pg_param field);
 void pg_copy_bytes(struct pg_copy *c, const char *text, size_t n);
 void pg_copy_end_row(struct pg_copy *c);
 
-/* A whole row: PG_COPY_ROW(c, pg_int8(1), pg_text("x")). */
-void pg_copy_row(struct pg_copy *c, const struct pg_param *fields, size_t n);
-#define PG_COPY_ROW(c, ...)                                                            \
-    pg_copy_row(c, (const struct pg_param[]){__VA_ARGS__},                             \
-                sizeof((const struct pg_param[]){__VA_ARGS__}) /                       \
-                    sizeof(struct pg_param))
-
 /* Sends the rest of the buffer and ends COPY; if an error happened before or is in e,
  * COPY is ended with that error. */
 MUST_CHECK int pg_copy_finish(struct pg_copy *c);

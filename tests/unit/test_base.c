@@ -170,41 +170,6 @@ CASE(timestamp_parse_refuses_what_is_no_time)
     }
 }
 
-static void assert_month(const char *from, int64_t months, const char *expected)
-{
-    char buf[TIMESTAMP_TEXT];
-    int64_t us;
-
-    assert_true(timestamp_parse(from, &us));
-    (void)timestamp_format(timestamp_add_months(us, months), buf, sizeof buf);
-    buf[10] = '\0';
-    assert_string_equal(buf, expected);
-}
-
-CASE(timestamp_months_clamp_to_the_last_day)
-{
-    assert_month("2023-01-31", 1, "2023-02-28");
-    assert_month("2024-01-31", 1, "2024-02-29");
-    assert_month("2024-01-31", 2, "2024-03-31");
-    assert_month("2024-02-29", 12, "2025-02-28");
-    assert_month("2024-02-29", 48, "2028-02-29");
-    assert_month("2024-03-31", -1, "2024-02-29");
-    assert_month("2024-01-15", -13, "2022-12-15");
-    assert_month("1969-12-31", 2, "1970-02-28");
-}
-
-CASE(timestamp_days_of_months_are_known)
-{
-    int64_t us;
-
-    assert_true(timestamp_parse("2024-01-31 10:00", &us));
-    assert_int_equal(timestamp_day(us), 31);
-    assert_int_equal(timestamp_month_days(us, 0), 31);
-    assert_int_equal(timestamp_month_days(us, 1), 29);
-    assert_int_equal(timestamp_month_days(us, -11), 28);
-    assert_int_equal(timestamp_month_days(us, 13), 28);
-}
-
 /* ---- secrets ---- */
 
 static struct err e;

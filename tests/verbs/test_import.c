@@ -1,5 +1,6 @@
 /* import: good files are in, once, whoever brings them. */
 #include "tests/lib/import_world.h"
+#include "tests/lib/session.h"
 
 GROUP(.open = opened, .close = done);
 
@@ -96,11 +97,19 @@ CASE(import_reads_columns_by_name_crlf_bom_and_quotes)
 CASE(imports_at_once_import_once)
 {
     struct fixture_child children[4];
+    PGconn *holder = session_open(f.url);
 
+    session_do(holder,
+               "BEGIN; LOCK TABLE orders IN SHARE MODE"); /* the first stops here */
     write_file(orders, ORDERS "7,ann,A,2,2.50,2024-01-01\n8,bob,B,1,1.00,2024-01-01\n");
     for (int i = 0; i < 4; i++)
         fixture_spawn(&f, &children[i], "import", "--stock", stock, "--orders", orders,
                       "--deposit", "5", NULL);
+    FIXTURE_AWAIT(fixture_query_int8(f.url,
+                                     "SELECT count(*) FROM pg_locks WHERE NOT granted"
+                                     " AND locktype = 'advisory'") == 3,
+                  "three do not wait for the first");
+    PQfinish(holder);
     for (int i = 0; i < 4; i++)
         assert_int_equal(fixture_wait(&children[i], 30, NULL), 0);
     holds(&f, 2, "SELECT count(*) FROM orders");

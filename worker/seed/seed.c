@@ -1,14 +1,12 @@
-/* seed: fills an empty database with generated rows, through COPY, in one transaction.
- */
+/* seed: fills an empty database with rows that PostgreSQL makes up (sql/queries/seed),
+ * in one transaction. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/timestamp.h"
-#include "common/pg/pg_copy.h"
 #include "worker/cli/cli.h"
-#include "worker/seed/generator.h"
 
 static struct {
     int64_t users, subscriptions, skus, orders, seed;
@@ -22,193 +20,82 @@ static struct {
 struct seed {
     struct pg *pg;
     const char *currency;
-    struct generator g;
-    int64_t unit_ct; /* in stock */
-    int64_t sent_twice_ct;
+    int64_t now;
+    int64_t period_ct, unit_ct, sent_twice_ct;
     bool was_filled; /* with --if-empty this is no error */
 };
 
 enum { PART_ROWS = 20000 };
 
-/* ---- rows ---- */
-
-static void put_user(struct pg_copy *c, struct seed *s, int64_t id)
-{
-    char ref[32];
-
-    (void)snprintf(ref, sizeof ref, "user-%07" PRId64, id);
-    PG_COPY_ROW(c, pg_int8(id), pg_text(ref), pg_int8(generator_deposit(&s->g, id)),
-                pg_text(s->currency));
-}
-
-static void put_deposit(struct pg_copy *c, struct seed *s, int64_t id)
-{
-    int64_t amount = generator_deposit(&s->g, id);
-    char at[TIMESTAMP_TEXT];
-
-    (void)timestamp_format(s->g.now, at, sizeof at);
-    if (amount != 0)
-        PG_COPY_ROW(c, pg_int8(id), pg_text("deposit"), pg_text(""), pg_int8(amount),
-                    pg_text(at));
-}
-
-static void put_sku(struct pg_copy *c, struct seed *s, int64_t id)
-{
-    struct gen_sku sku = generator_sku(&s->g, id);
-    char name[32];
-
-    (void)snprintf(name, sizeof name, "SKU-%05" PRId64, id);
-    PG_COPY_ROW(c, pg_int8(id), pg_text(name), pg_int8(sku.qty), pg_int8(sku.qty),
-                pg_int8(sku.price_minor), pg_text(s->currency));
-    s->unit_ct += sku.qty;
-}
-
-static void put_subscription(struct pg_copy *c, struct seed *s, int64_t id)
-{
-    struct gen_subscription sub = generator_subscription(&s->g, id);
-    char anchor[TIMESTAMP_TEXT], cancel[TIMESTAMP_TEXT];
-
-    (void)timestamp_format(sub.anchor_at, anchor, sizeof anchor);
-    (void)timestamp_format(sub.cancel_at, cancel, sizeof cancel);
-    PG_COPY_ROW(c, pg_int8(id), pg_int8(sub.user_id), pg_text(sub.plan),
-                pg_int8(sub.amount_minor), pg_text(s->currency), pg_text(anchor),
-                pg_text(sub.unit), pg_text(anchor),
-                sub.is_cancelled ? pg_text(cancel) : pg_null());
-}
-
-static void put_order(struct pg_copy *c, struct seed *s, int64_t id)
-{
-    struct gen_order o = generator_order(&s->g, id);
-    char key[32], lines[GEN_LINES_MAX * 64], at[TIMESTAMP_TEXT];
-    size_t len = 0;
-
-    (void)snprintf(key, sizeof key, "order-%07" PRId64, id);
-    for (size_t i = 0; i < o.line_ct; i++)
-        len += (size_t)snprintf(lines + len, sizeof lines - len,
-                                "%c{\"sku\":\"SKU-%05" PRId64 "\",\"qty\":%" PRId64 "}",
-                                i == 0 ? '[' : ',', o.lines[i].sku_id, o.lines[i].qty);
-    (void)snprintf(lines + len, sizeof lines - len, "]");
-    PG_COPY_ROW(c, pg_int8(id), pg_int8(o.user_id), pg_text(key), pg_text(lines),
-                pg_int8(o.total_minor),
-                pg_text(timestamp_format(o.placed_at, at, sizeof at)),
-                pg_text(o.is_sent_twice ? "t" : "f"));
-}
-
-static void put_order_lines(struct pg_copy *c, struct seed *s, int64_t id)
-{
-    struct gen_order o = generator_order(&s->g, id);
-
-    for (size_t i = 0; i < o.line_ct; i++)
-        PG_COPY_ROW(c, pg_int8(id), pg_int8(o.lines[i].sku_id),
-                    pg_int8(s->g.price_minor[o.lines[i].sku_id - 1]),
-                    pg_int8(o.lines[i].qty));
-}
-
 /* ---- steps ---- */
-
-typedef void put_fn(struct pg_copy *c, struct seed *s, int64_t id);
-
-/* The rows above `after`, up to `to`. */
-static int copy_part(struct seed *s,
-                     const struct sql_text *sql,
-                     put_fn *put,
-                     int64_t after,
-                     int64_t to,
-                     struct err *e)
-{
-    struct pg_copy *c = malloc(sizeof *c);
-    int code;
-
-    if (c == NULL)
-        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
-    code = pg_copy_begin(c, s->pg, sql, e);
-    for (int64_t i = after + 1; code == 0 && i <= to && e->code == ERR_OK; i++)
-        put(c, s, i);
-    if (code == 0)
-        code = pg_copy_finish(c);
-    free(c);
-    return code;
-}
-
-static int64_t part_end(int64_t after, int64_t ct)
-{
-    return ct - after > PART_ROWS ? after + PART_ROWS : ct;
-}
-
-/* In parts: what PostgreSQL does behind the rows of a COPY (journals, foreign keys)
- * takes longer than to send them. */
-static int copy(struct seed *s,
-                const struct sql_text *sql,
-                put_fn *put,
-                int64_t ct,
-                const char *what,
-                struct err *e)
-{
-    int code = 0;
-
-    cli_progress("%s", what);
-    for (int64_t done = 0; code == 0 && done < ct; done = part_end(done, ct)) {
-        cli_progress_of(done, ct);
-        code = copy_part(s, sql, put, done, part_end(done, ct), e);
-    }
-    return code;
-}
 
 static int run(struct seed *s, const struct sql_text *sql, struct err *e)
 {
     return pg_exec(s->pg, sql, NULL, 0, NULL, e);
 }
 
-static int send_again(struct seed *s, struct err *e)
+/* A statement over rows 1 to ct, in parts: what PostgreSQL does behind them (events,
+ * foreign keys) takes longer than to make them up. Numbers that it returns are added
+ * up.
+ */
+static int in_parts(struct seed *s,
+                    const struct sql_text *sql,
+                    int64_t ct,
+                    int64_t *sums,
+                    const char *what,
+                    struct err *e)
 {
-    struct pg_result *res;
-    int64_t sent, same;
+    cli_progress("%s", what);
+    for (int64_t done = 0; done < ct; done += PART_ROWS) {
+        int64_t end = ct - done > PART_ROWS ? done + PART_ROWS : ct;
+        const struct pg_param range[] = {pg_int8(done), pg_int8(end)};
+        struct pg_result *res;
 
-    if (pg_exec(s->pg, SQL_SEED_SEND_AGAIN, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    sent = pg_get_int8(res, 0, 0);
-    same = pg_get_int8(res, 0, 1);
-    pg_result_free(res);
-    s->sent_twice_ct += sent;
-    return same == sent
-               ? 0
-               : err_set(e, ERR_BUG, "LL-9004 an order sent twice became two orders");
+        cli_progress_of(done, ct);
+        if (pg_exec(s->pg, sql, range, 2, &res, e) != 0)
+            return (int)e->code;
+        for (size_t i = 0; sums != NULL && i < pg_columns(res); i++)
+            sums[i] += pg_get_int8(res, 0, i);
+        pg_result_free(res);
+    }
+    return 0;
 }
 
-/* Each part goes through a staging table, which is emptied before the next. */
-static int put_orders(struct seed *s, struct err *e)
+static int make_up(struct seed *s, struct err *e)
 {
-    const struct pg_param currency = pg_text(s->currency);
-    int64_t ct = s->g.order_ct;
-    int code = run(s, SQL_SEED_CREATE_ORDERS, e);
+    const struct pg_param of[] = {pg_int8(flags.seed),  pg_int8(s->now),
+                                  pg_int8(flags.users), pg_int8(flags.subscriptions),
+                                  pg_int8(flags.skus),  pg_int8(flags.orders),
+                                  pg_text(s->currency)};
 
-    cli_progress("orders");
-    for (int64_t done = 0; code == 0 && done < ct; done = part_end(done, ct)) {
-        cli_progress_of(done, ct);
-        if (run(s, SQL_SEED_EMPTY_ORDERS, e) != 0 ||
-            copy_part(s, SQL_SEED_COPY_ORDERS, put_order, done, part_end(done, ct),
-                      e) != 0 ||
-            pg_exec(s->pg, SQL_SEED_PUT_ORDERS, &currency, 1, NULL, e) != 0)
-            return (int)e->code;
-        code = send_again(s, e);
-    }
-    return code;
+    if (run(s, SQL_SEED_CREATE, e) != 0 ||
+        pg_exec(s->pg, SQL_SEED_SET, of, sizeof of / sizeof of[0], NULL, e) != 0 ||
+        in_parts(s, SQL_SEED_MAKE_SUBSCRIPTIONS, flags.subscriptions, NULL,
+                 "making subscriptions up", e) != 0 ||
+        in_parts(s, SQL_SEED_MAKE_LINES, flags.orders, NULL, "making orders up", e) !=
+            0 ||
+        run(s, SQL_SEED_ANALYZE_MADE, e) != 0 ||
+        pg_ask(s->pg, SQL_SEED_PUT_STOCK, NULL, 0, &s->unit_ct, e) != 0)
+        return (int)e->code;
+    return pg_ask(s->pg, SQL_SEED_MAKE_DEPOSITS, NULL, 0, &s->period_ct, e);
 }
 
 static int store(struct seed *s, struct err *e)
 {
-    const struct generator *g = &s->g;
+    int64_t again[2] = {0}; /* sent, and of these the same */
 
-    if (copy(s, SQL_SEED_COPY_USERS, put_user, g->user_ct, "users", e) != 0 ||
-        copy(s, SQL_SEED_COPY_DEPOSITS, put_deposit, g->user_ct, "deposits", e) != 0 ||
-        copy(s, SQL_SEED_COPY_STOCK, put_sku, g->sku_ct, "SKUs", e) != 0 ||
-        copy(s, SQL_SEED_COPY_SUBSCRIPTIONS, put_subscription, g->subscription_ct,
-             "subscriptions", e) != 0 ||
-        put_orders(s, e) != 0 ||
-        copy(s, SQL_SEED_COPY_ORDER_LINES, put_order_lines, g->order_ct,
-             "lines of orders", e) != 0 ||
+    if (make_up(s, e) != 0 ||
+        in_parts(s, SQL_SEED_PUT_USERS, flags.users, NULL, "users", e) != 0 ||
+        in_parts(s, SQL_SEED_PUT_SUBSCRIPTIONS, flags.subscriptions, NULL,
+                 "subscriptions", e) != 0 ||
+        in_parts(s, SQL_SEED_PUT_ORDERS, flags.orders, NULL, "orders", e) != 0 ||
+        in_parts(s, SQL_SEED_SEND_AGAIN, flags.orders, again, "orders sent twice", e) !=
+            0 ||
         run(s, SQL_SEED_SET_SEQUENCES, e) != 0)
         return (int)e->code;
+    s->sent_twice_ct = again[0];
+    if (again[1] != again[0])
+        return err_set(e, ERR_BUG, "LL-9004 an order sent twice became two orders");
     cli_progress("counting rows for the planner");
     return run(s, SQL_SEED_ANALYZE, e);
 }
@@ -234,11 +121,11 @@ static int refuse_filled(struct seed *s, struct err *e)
 static int read_now(struct seed *s, struct err *e)
 {
     if (flags.now == NULL)
-        return pg_ask(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &s->g.now, e);
-    if (!timestamp_parse(flags.now, &s->g.now))
+        return pg_ask(s->pg, SQL_SEED_READ_TODAY, NULL, 0, &s->now, e);
+    if (!timestamp_parse(flags.now, &s->now))
         return err_set(e, ERR_INVALID,
                        "LL-1002 --now is not a time like 2010-12-01T08:26:00Z");
-    return cli_ask_now(s->pg, flags.now, s->g.now, e);
+    return cli_ask_now(s->pg, flags.now, s->now, e);
 }
 
 /* Checks for rows before the table locks too, so that a refusal does not disturb a
@@ -256,8 +143,7 @@ static int seed(struct pg *pg, void *arg, struct err *e)
     if (run(s, SQL_SEED_LOCK_TABLES, e) != 0 || refuse_filled(s, e) != 0 ||
         s->was_filled)
         return (int)e->code;
-    cli_progress("making rows up");
-    if (generator_open(&s->g, e) != 0 || store(s, e) != 0)
+    if (store(s, e) != 0)
         return (int)e->code;
     cli_progress("committing");
     return pg_commit(pg, e);
@@ -265,7 +151,6 @@ static int seed(struct pg *pg, void *arg, struct err *e)
 
 static void print_summary(const struct seed *s, int64_t started_ms)
 {
-    const struct generator *g = &s->g;
     char now[TIMESTAMP_TEXT];
 
     if (s->was_filled) {
@@ -275,19 +160,14 @@ static void print_summary(const struct seed *s, int64_t started_ms)
     printf("seeded %" PRId64 " users, %" PRId64 " subscriptions with %" PRId64
            " periods due at %.19s UTC, %" PRId64 " SKUs with %" PRId64
            " units, %" PRId64 " orders (%" PRId64 " sent twice) in %.1f s\n",
-           g->user_ct, g->subscription_ct, g->period_ct,
-           timestamp_format(g->now, now, sizeof now), g->sku_ct, s->unit_ct,
-           g->order_ct, s->sent_twice_ct, (double)(clk_ms() - started_ms) / 1000);
+           flags.users, flags.subscriptions, s->period_ct,
+           timestamp_format(s->now, now, sizeof now), flags.skus, s->unit_ct,
+           flags.orders, s->sent_twice_ct, (double)(clk_ms() - started_ms) / 1000);
 }
 
 static enum exit_code run_verb(const struct config *c, int argc, char **argv)
 {
-    struct seed s = {.currency = c->currency,
-                     .g = {.seed = (uint64_t)flags.seed,
-                           .user_ct = flags.users,
-                           .subscription_ct = flags.subscriptions,
-                           .sku_ct = flags.skus,
-                           .order_ct = flags.orders}};
+    struct seed s = {.currency = c->currency};
     int64_t started_ms = clk_ms();
     enum exit_code code;
 
@@ -300,7 +180,6 @@ static enum exit_code run_verb(const struct config *c, int argc, char **argv)
     code = cli_on_tables(c, "seed", seed, &s);
     if (code == EXIT_OK)
         print_summary(&s, started_ms);
-    generator_close(&s.g);
     return code;
 }
 
