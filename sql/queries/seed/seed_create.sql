@@ -1,4 +1,4 @@
--- What rows are made from. Row n of each kind depends only on the numbers in seed_of, so the same numbers give the same rows, in any
+-- The numbers, tables and draw that rows are made up from. Row n of each kind depends only on the numbers in seed_of, so the same numbers give the same rows, in any
 -- parts, any number of times. Locks: none. Gone at the end of the transaction, the function at that of the session.
 -- draw: a number from 0, below the last argument, for row n; `what` is the number of the choice that is made.
 DO $$
