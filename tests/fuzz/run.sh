@@ -97,7 +97,9 @@ compile_all() {
   embed page PAGE "$ROOT/worker/http/page" "$(find "$ROOT/worker/http/page" -type f | sort | paste -sd ';')"
   ln -s "$ROOT/common/lock" "$DIR/ledgerlock" # as the headers are installed
   compile library "$ROOT"/common/lock/*.c "$DIR/lua_gen.c"
-  compile program "$ROOT"/common/base/*.c "$ROOT"/worker/cli/cli_flags.c "$ROOT"/worker/http/{answers,chaos_page,clients,events,respond}.c "$DIR/page_gen.c"
+  compile base "$ROOT"/common/base/*.c
+  ar rcs "$DIR/base.a" "$DIR"/base/*.o # each fuzzer links what it needs of it
+  compile program "$ROOT"/worker/cli/cli_flags.c "$ROOT"/worker/http/{answers,chaos_page,clients,events,respond}.c "$DIR/page_gen.c"
   compile fuzz "$HERE"/*.c
 }
 
@@ -109,12 +111,9 @@ link_one() { # fuzzer
       wraps=("-Wl,--wrap=redisConnectNonBlock")
       ;;
     cli) objects+=("$DIR"/program/cli_flags.o) ;;
-    http) objects+=("$DIR"/program/{answers,chaos_page,clients,clock,events,page_gen,respond}.o) ;;
+    http) objects+=("$DIR"/program/{answers,chaos_page,clients,events,page_gen,respond}.o) ;;
   esac
-  case $1 in
-    config | csv | cli | log) objects+=("$DIR"/program/{clock,config,config_check,config_env,config_file,config_text,csv,err,log,secret,timestamp}.o) ;;
-  esac
-  clang "${SANITIZERS[@]}" -fsanitize=fuzzer "${objects[@]}" "${wraps[@]}" "${LIBRARIES[@]}" -lpthread -o "$DIR/$1"
+  clang "${SANITIZERS[@]}" -fsanitize=fuzzer "${objects[@]}" "$DIR/base.a" "${wraps[@]}" "${LIBRARIES[@]}" -lpthread -o "$DIR/$1"
 }
 
 # New inputs go into the first folder.

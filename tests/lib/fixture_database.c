@@ -159,7 +159,7 @@ static bool is_whole(const struct model *m)
 static const char *need_model(bool has_months)
 {
     struct model *m = &models[has_months];
-    PGconn *lock;
+    static PGconn *lock; /* still there when a case ended over the model */
 
     if (strcmp(m->server, super_url()) == 0 &&
         strcmp(m->program, fixture_program()) == 0)
@@ -169,11 +169,13 @@ static const char *need_model(bool has_months)
     (void)snprintf(m->f.prefix, sizeof m->f.prefix, "model:");
     (void)snprintf(m->f.redis_url, sizeof m->f.redis_url, "%s",
                    getenv("LL_TEST_REDIS"));
+    PQfinish(lock);
     lock = PQconnectdb(super_url());
     session_do(lock, "SELECT pg_advisory_lock(hashtext('ledgerlock test model'))");
     if (!is_whole(m))
         make_model(m, has_months);
     PQfinish(lock);
+    lock = NULL;
     (void)snprintf(m->server, sizeof m->server, "%s", super_url());
     (void)snprintf(m->program, sizeof m->program, "%s", fixture_program());
     return m->f.database;

@@ -42,7 +42,7 @@ CASE(sound_set_up_has_no_failure)
     finds(0, "redis_user", "OK", "password");
     finds(0, "oldest_transaction", "OK", "s old");
     finds(0, "dead_rows", "OK", "dead rows in the hot tables");
-    fixture_assert_contains(said.out, "25 ok, 1 to look at, 0 failed, 0 skipped");
+    fixture_assert_contains(said.out, "26 ok, 1 to look at, 0 failed, 0 skipped");
     runs(&world.f, 0, "doctor --json");
     assert_string_equal(said_text("checks/0/check"), "postgres_reachable");
     assert_string_equal(said_text("checks/0/verdict"), "OK");
@@ -78,6 +78,9 @@ static const struct {
     {"commits_that_do_not_wait",
      "ALTER ROLE ledgerlock_worker IN DATABASE @ SET synchronous_commit = off", 1,
      "postgres_durability", "FAIL", "synchronous_commit=off"},
+    {"a_session_that_only_reads",
+     "ALTER ROLE ledgerlock_worker IN DATABASE @ SET default_transaction_read_only = on",
+     1, "postgres_writable", "FAIL", "default_transaction_read_only is on"},
 };
 
 static void plant(const char *sql)
@@ -115,7 +118,7 @@ CASE(server_that_is_gone_fails_its_checks_and_no_other)
     (void)snprintf(world.f.url, sizeof world.f.url, "postgresql:///x?host=/nowhere");
     finds(1, "postgres_reachable", "FAIL", "postgres.password_file");
     finds(1, "postgres_version", "SKIP", "not known");
-    fixture_assert_contains(said.out, " 1 failed, 15 skipped");
+    fixture_assert_contains(said.out, " 1 failed, 16 skipped");
     finds(1, "redis_reachable", "OK", "it answers");
     fixture_redis_kill(&world.redis);
     finds(1, "redis_reachable", "FAIL", "");

@@ -249,6 +249,7 @@ CASE(standby_is_promoted_and_has_the_shop)
     private_pg_fill(&other, commands);
     as_worker(&other);
     runs(&f, 0, "audit");
+    says(&f, 1, "a standby, on which no pool can work", "doctor");
     as_owner(&other);
     says(&f, 6, "LL-3111", "migrate");
     private_pg_kill(&first);

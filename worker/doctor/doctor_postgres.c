@@ -122,6 +122,7 @@ static void check_dead_rows(struct doctor *d, struct finding *f)
 const struct check checks_of_postgres[] = {
     {"postgres_reachable", check_reachable},
     {"postgres_version", NULL},
+    {"postgres_writable", NULL},
     {"postgres_durability", NULL},
     {"postgres_connections", NULL},
     {"postgres_transport", NULL},

@@ -7,11 +7,17 @@ WITH s AS (
            - (SELECT count(*) FROM pg_catalog.pg_stat_activity WHERE backend_type = 'client backend') AS free,
          (SELECT string_agg(name || '=' || setting, ', ' ORDER BY name) FROM pg_catalog.pg_settings
            WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes') AND setting = 'off') AS off,
+         pg_is_in_recovery() AS is_standby, current_setting('default_transaction_read_only')::boolean AS is_read_only,
          abs((extract(epoch FROM clock_timestamp()) * 1000)::bigint - $3::bigint) AS apart_ms,
          coalesce(inet_client_addr() <> '127.0.0.1' AND inet_client_addr() <> '::1', false) AS is_remote,
          coalesce((SELECT ssl FROM pg_catalog.pg_stat_ssl WHERE pid = pg_backend_pid()), false) AS has_tls
 )
 SELECT 'postgres_version', CASE WHEN version < 15 THEN 2 ELSE 0 END, 'PostgreSQL ' || version, 'PostgreSQL 15 or newer is needed'
+  FROM s
+UNION ALL
+SELECT 'postgres_writable', CASE WHEN is_standby OR is_read_only THEN 2 ELSE 0 END,
+       CASE WHEN is_standby THEN 'a standby, on which no pool can work' WHEN is_read_only THEN 'default_transaction_read_only is on' ELSE 'it takes writes' END,
+       'name the primary in postgres.url, or set default_transaction_read_only to off'
   FROM s
 UNION ALL
 SELECT 'postgres_durability', CASE WHEN off IS NULL THEN 0 WHEN $2::text = 'any' THEN 1 ELSE 2 END,
