@@ -657,36 +657,25 @@ BEGIN
     HINT = CASE TG_TABLE_NAME WHEN 'events' THEN 'An event stays as it is; what it says wrongly, another one sets right.'
            ELSE 'The owner of the tables may repair a row by hand in a session with SET ledgerlock.repair = on.' END;
 END $$;
-CREATE FUNCTION refuse_closed() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+-- The trigger's WHEN decides; what it cannot read is asked for here: 'entry' is refused only if its month is closed, 'line' if the
+-- order of the line is decided and of such a month.
+CREATE FUNCTION refuse_closed() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
+  IF TG_ARGV[0] = 'entry' THEN
+    IF NEW.at >= keep_first_open() THEN
+      RETURN NEW;
+    END IF;
+  ELSIF TG_ARGV[0] = 'line' THEN
+    IF NOT EXISTS (SELECT FROM orders WHERE order_id IN (OLD.order_id, NEW.order_id) AND state <> 'pending' AND placed_at < first_open()) THEN
+      RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
+    END IF;
+  END IF;
   RAISE restrict_violation USING
     MESSAGE = format('%s of %s is refused: %s', TG_OP, TG_TABLE_NAME, replace(TG_NAME, '_', ' ')),
     HINT = 'A correction of a closed month is a new entry in an open one.';
 END $$;
 COMMENT ON FUNCTION refuse_closed IS
   'Trigger: refuses to write what a closed month has. SQLSTATE 23001, for the owner, too.';
-CREATE FUNCTION refuse_closed_entry() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-  IF NEW.at < keep_first_open() THEN
-    RAISE restrict_violation USING
-      MESSAGE = format('%s of %s is refused: %s', TG_OP, TG_TABLE_NAME, replace(TG_NAME, '_', ' ')),
-      HINT = 'A correction of a closed month is a new entry in an open one.';
-  END IF;
-  RETURN NEW;
-END $$;
-COMMENT ON FUNCTION refuse_closed_entry IS
-  'Trigger: refuses an entry that is dated in a closed month, for one that is more than a day old. SQLSTATE 23001, for the owner, too.';
-CREATE FUNCTION refuse_closed_line() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
-BEGIN
-  IF EXISTS (SELECT FROM orders WHERE order_id IN (OLD.order_id, NEW.order_id) AND state <> 'pending' AND placed_at < first_open()) THEN
-    RAISE restrict_violation USING
-      MESSAGE = format('%s of %s is refused: %s', TG_OP, TG_TABLE_NAME, replace(TG_NAME, '_', ' ')),
-      HINT = 'A correction of a closed month is a new entry in an open one.';
-  END IF;
-  RETURN CASE TG_OP WHEN 'DELETE' THEN OLD ELSE NEW END;
-END $$;
-COMMENT ON FUNCTION refuse_closed_line IS
-  'Trigger: refuses to change a line of a decided order that a closed month has. SQLSTATE 23001, for the owner, too.';
 
 COMMENT ON FUNCTION refuse_change IS
   'Trigger: refuses a change of what never changes. SQLSTATE 23001. The owner may pass with SET ledgerlock.repair = on, and leaves a row of events.';
@@ -712,7 +701,7 @@ BEGIN
   FOREACH booked IN ARRAY ARRAY['wallet_entries', 'stock_entries'] LOOP
     EXECUTE format('CREATE TRIGGER month_is_closed BEFORE INSERT OR UPDATE ON %I FOR EACH ROW
                     WHEN (NEW.at < clock_timestamp() - interval ''24 hours'') -- no month is closed before that
-                    EXECUTE FUNCTION refuse_closed_entry()', booked);
+                    EXECUTE FUNCTION refuse_closed(''entry'')', booked);
     EXECUTE format('CREATE TRIGGER month_stays_closed BEFORE UPDATE OR DELETE ON %I FOR EACH ROW WHEN (OLD.at < first_open())
                     EXECUTE FUNCTION refuse_closed()', booked);
   END LOOP;
@@ -729,7 +718,7 @@ CREATE TRIGGER month_stays_closed AFTER UPDATE OR DELETE ON orders
 -- A line that is added to an order of a closed month is found by the audit of sealed rows: a trigger on INSERT made an order of
 -- three lines a third slower to place.
 CREATE TRIGGER month_stays_closed BEFORE UPDATE OR DELETE ON order_lines
-  FOR EACH ROW EXECUTE FUNCTION refuse_closed_line();
+  FOR EACH ROW EXECUTE FUNCTION refuse_closed('line');
 CREATE TRIGGER settled_charges_are_never_changed AFTER UPDATE ON charges
   FOR EACH ROW WHEN (OLD.state <> 'declined') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER charges_are_never_deleted BEFORE DELETE ON charges
