@@ -2,24 +2,9 @@
 # The first program of lock.h has at most ten lines, stands in three places, compiles and runs as it is printed, on a new
 # server: hello.sh BUILD-FOLDER
 set -euo pipefail
-build=$(cd "$1" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
-server=${LL_TEST_REDIS_SERVER:-redis-server}
-command -v "$server" >/dev/null || { echo "skipped: no redis-server" && exit 77; }
-! grep -q '^CMAKE_BUILD_TYPE:STRING=Asan' "$build/CMakeCache.txt" ||
-  { echo "skipped: the library of this build needs the sanitizer's runtime" && exit 77; }
-
-work=$(mktemp -d)
-pid=
-finish() {
-  [ -z "$pid" ] || { kill "$pid" && wait "$pid"; } 2>/dev/null || true # it writes into the folder until it is gone
-  rm -rf "$work"
-}
-trap finish EXIT
-die() {
-  echo "hello: $1" >&2
-  exit 1
-}
+# shellcheck source=tests/install/lib.sh
+. "$root/tests/install/lib.sh"
 
 # ---- the program: the same in the header, on the man page and on the front page of the library ----
 cut_from() { # file, how a line of it begins
@@ -52,12 +37,7 @@ cc -std=c11 -Wall -Wextra -Wpedantic -Werror -I"$work" "$work/hello.c" "$work/wr
   "$build/libledgerlock.a" "${links[@]}" -pthread -o "$work/hello" || die "it does not compile"
 
 # ---- and its run -------------------------------------------------------------------------
-"$server" --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" --logfile redis.log &
-pid=$!
-for _ in $(seq 100); do
-  [ ! -S "$work/redis.sock" ] || break
-  sleep 0.05
-done
+start_redis
 first=$("$work/hello") || die "it failed"
 second=$("$work/hello") || die "it failed the second time"
 [[ $first =~ ^at\ work\ with\ token\ [1-9][0-9]*$ ]] || die "it said: $first"

@@ -1,24 +1,9 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Installs the lock library alone and uses it as another program would: install.sh BUILD-FOLDER
-set -eu
-build=$1
+set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-server=${LL_TEST_REDIS_SERVER:-redis-server}
-command -v "$server" >/dev/null || { echo "skipped: no redis-server" && exit 77; }
-! grep -q '^CMAKE_BUILD_TYPE:STRING=Asan' "$build/CMakeCache.txt" ||
-  { echo "skipped: the library of this build needs the sanitizer's runtime" && exit 77; }
-
-work=$(mktemp -d)
-pid=
-finish() {
-  [ -z "$pid" ] || { kill "$pid" && wait "$pid"; } 2>/dev/null || true # it writes into the folder until it is gone
-  rm -rf "$work"
-}
-trap finish EXIT
-die() {
-  echo "install: $1" >&2
-  exit 1
-}
+# shellcheck source=tests/install/lib.sh
+. "$here/lib.sh"
 
 # ---- what is installed, and what it shows -----------------------------------------------
 prefix=$work/prefix
@@ -97,10 +82,7 @@ int main() { rlock *l = nullptr; rlock_free(l); return rlock_strerror(0) == 0; }
 fi
 
 # ---- and run it --------------------------------------------------------------------------
-"$server" --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" \
-  --logfile redis.log &
-pid=$!
-for _ in $(seq 100); do [ -S redis.sock ] && break || sleep 0.05; done
+start_redis
 export LD_LIBRARY_PATH="$libs"
 last=0
 : >number

@@ -2,24 +2,12 @@
 # The module of nginx in common/lock/README.md is compiled as nginx compiles it, and loaded: nginx.sh BUILD-FOLDER.
 # LL_TEST_NGINX is the folder in which Debian's packages nginx and nginx-dev are unpacked, if it is not the root.
 set -euo pipefail
-build=$(cd "$1" && pwd)
 root=${LL_TEST_NGINX:-}
-server=${LL_TEST_REDIS_SERVER:-redis-server}
 for file in "$root/usr/sbin/nginx" "$root/usr/share/nginx/src/configure"; do
   [ -x "$file" ] || { echo "skipped: no $file: Debian's nginx and nginx-dev have it" && exit 77; }
 done
-command -v "$server" >/dev/null || { echo "skipped: no redis-server" && exit 77; }
-! grep -q '^CMAKE_BUILD_TYPE:STRING=\(Asan\|Tsan\)' "$build/CMakeCache.txt" ||
-  { echo "skipped: the library of this build needs the sanitizer's runtime" && exit 77; }
-
-work=$(mktemp -d)
-pids=()
-finish() {
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-  wait
-  rm -rf "$work"
-}
-trap finish EXIT
+# shellcheck source=tests/install/lib.sh
+. "$(dirname "$0")/lib.sh"
 die() {
   echo "nginx: $1" >&2
   tail -n 20 "$work"/*.log >&2
@@ -48,12 +36,7 @@ make -s -f objs/Makefile modules >>"$work/build.log" 2>&1 || die "the module is 
 cd "$work"
 
 # ---- two workers ---------------------------------------------------------------------------------------------
-"$server" --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" --logfile redis.log &
-pids+=($!)
-for _ in $(seq 100); do
-  [ ! -S redis.sock ] || break
-  sleep 0.05
-done
+start_redis
 cat >nginx.conf <<CONF
 load_module $work/nginx/objs/ngx_rlock_module.so;
 daemon off;

@@ -2,28 +2,12 @@
 # The Python binding on a private server; and redis-py's own lock tests over it, where REDIS_PY_SOURCE names a folder with redis-py's
 # sources and pytest is installed: run.sh BUILD-FOLDER
 set -euo pipefail
-build=$(cd "$1" && pwd)
 here=$(cd "$(dirname "$0")" && pwd)
-server=${LL_TEST_REDIS_SERVER:-redis-server}
-command -v "$server" >/dev/null || { echo "skipped: no redis-server" && exit 77; }
+# shellcheck source=tests/install/lib.sh
+. "$here/../install/lib.sh"
 command -v python3 >/dev/null || { echo "skipped: no python3" && exit 77; }
-! grep -qE '^CMAKE_BUILD_TYPE:STRING=(Asan|Tsan)' "$build/CMakeCache.txt" ||
-  { echo "skipped: the library of this build needs the sanitizer's runtime" && exit 77; }
 
-work=$(mktemp -d)
-pid=
-finish() {
-  [ -z "$pid" ] || { kill "$pid" && wait "$pid"; } 2>/dev/null || true # it writes into the folder until it is gone
-  rm -rf "$work"
-}
-trap finish EXIT
-
-"$server" --port 0 --unixsocket "$work/redis.sock" --save '' --appendonly no --dir "$work" --logfile redis.log &
-pid=$!
-for _ in $(seq 100); do
-  [ ! -S "$work/redis.sock" ] || break
-  sleep 0.05
-done
+start_redis
 export RLOCK_URL=unix://$work/redis.sock RLOCK_LIBRARY=$build/libledgerlock.so PYTHONDONTWRITEBYTECODE=1
 [ "$(wc -l <"$here/rlock.py")" -le 100 ] || { echo "rlock.py has more than 100 lines" && exit 1; }
 python3 "$here/test_rlock.py"
