@@ -729,6 +729,10 @@ CREATE TRIGGER token_is_never_deleted BEFORE DELETE ON lock_token
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER token_is_never_emptied BEFORE TRUNCATE ON lock_token
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER base_is_never_deleted BEFORE DELETE ON feed_base
+  FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER base_is_never_emptied BEFORE TRUNCATE ON feed_base
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER tokens_only_rise BEFORE UPDATE ON lock_token
   FOR EACH ROW WHEN (NEW.last <= OLD.last) EXECUTE FUNCTION refuse_change();
 DO $$

@@ -254,6 +254,8 @@ INSERT INTO unless_repaired VALUES
   ('sealed_batches.sealed_batches_are_written_by_close_month()', 'DELETE FROM sealed_batches'),
   ('retry_schedules.retry_schedules_are_never_changed()', 'DELETE FROM retry_schedules'),
   ('charges.charges_are_never_deleted()', 'DELETE FROM charges'),
+  ('feed_base.base_is_never_deleted()', 'DELETE FROM feed_base'),
+  ('feed_base.base_is_never_emptied()', 'TRUNCATE feed_base'),
   ('lock_token.token_is_never_deleted()', 'DELETE FROM lock_token'),
   ('lock_token.token_is_never_emptied()', 'TRUNCATE lock_token'),
   ('lock_token.tokens_only_rise()', 'UPDATE lock_token SET last = 9; UPDATE lock_token SET last = 8'),
@@ -366,4 +368,4 @@ SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALU
   FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
 ROLLBACK;
 
-SELECT t.done(232);
+SELECT t.done(234);

@@ -124,11 +124,18 @@ static void expand(void)
         "SET search_path = ledgerlock, pg_temp AS 'SELECT true'");
 }
 
+/* Guarantee: A schema that a newer program has expanded is worked with, and `run`,
+ * `audit` and `doctor` say so, since they do not compare what its functions do. */
 CASE(expansion_is_no_drift)
 {
     expand();
     runs(&world.f, 0, "audit");
+    fixture_assert_contains(said.err, "newer than this program (003_expand_notes)");
     runs(&world.f, 0, "run --once");
+    fixture_assert_contains(said.err, "event=pool.schema_newer");
+    fixture_assert_contains(said.err, "expansion=003_expand_notes");
+    (void)fixture_run(&world.f, &said, "doctor", NULL);
+    fixture_assert_contains(said.out, "which can work with it (003_expand_notes)");
 }
 
 /* clang-format off */

@@ -81,24 +81,27 @@ static bool is_expansion(const char *kind, const char *name)
     return kind[0] == 'm' && strstr(name, "_expand_") != NULL;
 }
 
-int migrate_check_newer(const struct pg_result *applied, bool *is_newer, struct err *e)
+int migrate_check_newer(const struct pg_result *applied,
+                        char newer[MIGRATE_NAME],
+                        struct err *e)
 {
     const char *breaking = NULL, *of = "";
 
-    *is_newer = false;
+    newer[0] = '\0';
     for (size_t row = 0; applied != NULL && row < pg_rows(applied); row++) {
         const char *kind = pg_get_text(applied, row, 0);
         const char *name = pg_get_text(applied, row, 1);
 
         if (is_embedded(kind, name))
             continue;
-        *is_newer = *is_newer || is_expansion(kind, name);
-        if (!is_expansion(kind, name) && (breaking == NULL || kind[0] == 'm')) {
+        if (is_expansion(kind, name))
+            (void)snprintf(newer, MIGRATE_NAME, "%s", name);
+        else if (breaking == NULL || kind[0] == 'm') {
             breaking = name;
             of = kind;
         }
     }
-    if (breaking == NULL || (*is_newer && of[0] == 'f'))
+    if (breaking == NULL || (newer[0] != '\0' && of[0] == 'f'))
         return 0;
     return err_set(e, ERR_SCHEMA,
                    "LL-3101 this program (" LEDGERLOCK_VERSION
@@ -177,17 +180,28 @@ static int check_piece(struct pg *pg,
 int migrate_check(struct pg *pg, struct err *e)
 {
     struct pg_result *applied;
-    bool is_newer = false;
+    char newer[MIGRATE_NAME] = "";
     int code;
 
     if (migrate_read(pg, &applied, e) != 0)
         return err_wrap(e, "checking the schema");
     code = applied != NULL
-               ? migrate_check_newer(applied, &is_newer, e)
+               ? migrate_check_newer(applied, newer, e)
                : err_set(e, ERR_SCHEMA, "LL-3105 the database has no schema %s; %s",
                          pg_schema(pg), run_it);
     for (size_t i = 0; code == 0 && i < migrate_piece_ct(); i++)
-        code = check_piece(pg, applied, i, is_newer, e);
+        code = check_piece(pg, applied, i, newer[0] != '\0', e);
+    pg_result_free(applied);
+    return code;
+}
+
+int migrate_read_newer(struct pg *pg, char newer[MIGRATE_NAME], struct err *e)
+{
+    struct pg_result *applied;
+    int code = migrate_read(pg, &applied, e);
+
+    if (code == 0)
+        code = migrate_check_newer(applied, newer, e);
     pg_result_free(applied);
     return code;
 }
@@ -196,13 +210,9 @@ int migrate_check(struct pg *pg, struct err *e)
 
 int migrate_objects(struct pg *pg, const char **objects, struct err *e)
 {
-    struct pg_result *applied;
-    bool is_newer; /* the comparison of objects finds it, too */
-    int code = migrate_read(pg, &applied, e);
+    char newer[MIGRATE_NAME]; /* the comparison of objects finds it, too */
+    int code = migrate_read_newer(pg, newer, e);
 
-    if (code == 0)
-        code = migrate_check_newer(applied, &is_newer, e);
-    pg_result_free(applied);
     *objects = (const char *)objects_texts[OBJECTS_OBJECTS].text;
     return code;
 }

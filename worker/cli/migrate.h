@@ -9,12 +9,18 @@
 #include "common/base/err.h"
 #include "common/pg/pg.h"
 
-enum { MIGRATE_HASH = 65 };
+enum { MIGRATE_HASH = 65, MIGRATE_NAME = 64 };
 
 /* ERR_SCHEMA with what to do when the database's schema is missing, older than this
  * program or newer by more than expansions, or when a migration or function text
  * differs from the one applied. */
 MUST_CHECK int migrate_check(struct pg *pg, struct err *e);
+
+/* The expansion by a newer program that the database has, "": none. Bodies of
+ * functions and views are not compared with this program's then: a newer one replaces
+ * them. */
+MUST_CHECK int
+migrate_read_newer(struct pg *pg, char newer[MIGRATE_NAME], struct err *e);
 
 /* ERR_SCHEMA when somebody changed its objects by hand. Objects that somebody added are
  * left alone, except rights of our roles. */
@@ -57,10 +63,11 @@ struct piece migrate_piece(size_t i);
 MUST_CHECK int migrate_read(struct pg *pg, struct pg_result **applied, struct err *e);
 
 /* ERR_SCHEMA if a migration was applied that this program does not have, unless it is
- * an expansion, one that older programs can live with (its name has "_expand_"): then
- * *is_newer. */
-MUST_CHECK int
-migrate_check_newer(const struct pg_result *applied, bool *is_newer, struct err *e);
+ * an expansion, one that older programs can live with (its name has "_expand_"): newer
+ * is its name then, else "". */
+MUST_CHECK int migrate_check_newer(const struct pg_result *applied,
+                                   char newer[MIGRATE_NAME],
+                                   struct err *e);
 
 MUST_CHECK int
 migrate_hash(struct pg *pg, const char *text, char hash[MIGRATE_HASH], struct err *e);

@@ -23,7 +23,7 @@ struct done {
     int64_t begun_ms;
     int migrations, functions; /* applied, or to be applied */
     int64_t months;            /* made */
-    bool is_newer;             /* the schema is, than this program */
+    char newer[MIGRATE_NAME];  /* an expansion of the schema by a newer program; "" */
 };
 
 /* ---- applying ---- */
@@ -79,7 +79,7 @@ static int
 try_once(struct pg *pg, const struct piece *p, enum piece_state *state, struct err *e)
 {
     struct pg_result *before = NULL;
-    bool is_newer;
+    char newer[MIGRATE_NAME];
     int code = pg_begin(pg, e);
 
     if (code == 0)
@@ -89,7 +89,7 @@ try_once(struct pg *pg, const struct piece *p, enum piece_state *state, struct e
     if (code == 0)
         code = migrate_read(pg, &before, e);
     if (code == 0)
-        code = migrate_check_newer(before, &is_newer, e);
+        code = migrate_check_newer(before, newer, e);
     if (code == 0)
         code = migrate_compare(pg, before, p, state, e);
     if (code == 0 && *state != PIECE_APPLIED)
@@ -121,8 +121,9 @@ static int migrate_all(struct pg *pg, struct done *done, struct err *e)
     int code = migrate_read(pg, &applied, e);
 
     if (code == 0)
-        code = migrate_check_newer(applied, &done->is_newer, e);
-    for (size_t i = 0; code == 0 && !done->is_newer && i < migrate_piece_ct(); i++) {
+        code = migrate_check_newer(applied, done->newer, e);
+    for (size_t i = 0; code == 0 && done->newer[0] == '\0' && i < migrate_piece_ct();
+         i++) {
         struct piece p = migrate_piece(i);
         enum piece_state state;
 
@@ -221,10 +222,10 @@ static void say(const struct done *done)
     if (done->months > 0)
         (void)snprintf(months, sizeof months, "; made %lld months",
                        (long long)done->months);
-    if (done->is_newer)
+    if (done->newer[0] != '\0')
         (void)printf("the schema is newer than this program (" LEDGERLOCK_VERSION
-                     "), which can work with it%s\n",
-                     months);
+                     "), which can work with it (%s)%s\n",
+                     done->newer, months);
     else if (done->migrations + done->functions == 0)
         (void)printf("schema is up to date (%d migrations, %d functions)%s\n",
                      (int)MIGRATION_COUNT, (int)FUNCTION_COUNT, months);
@@ -243,7 +244,7 @@ static int migrate(struct pg *pg, struct done *done, struct err *e)
         return 0;
     if (values.cell != NO_CELL && start_identities(pg, values.cell, e) != 0)
         return (int)e->code;
-    if (!done->is_newer && mend(pg, done, e) != 0)
+    if (done->newer[0] == '\0' && mend(pg, done, e) != 0)
         return (int)e->code;
     return make_months(pg, &done->months, e);
 }

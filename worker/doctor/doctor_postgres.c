@@ -73,13 +73,23 @@ static void check_by(struct doctor *d,
 
 static void check_schema(struct doctor *d, struct finding *f)
 {
+    char newer[MIGRATE_NAME];
+    struct err e = {0};
+
     check_by(d, f, migrate_check, "as this program needs it", "ledgerlock migrate");
+    if (f->verdict == CHECK_OK && migrate_read_newer(d->pg, newer, &e) == 0 &&
+        newer[0] != '\0')
+        find(
+            f, CHECK_WARN,
+            "install the program that expanded it: bodies of functions and views are not "
+            "compared until then",
+            "newer than this program, which can work with it (%s)", newer);
 }
 
 static void check_drift(struct doctor *d, struct finding *f)
 {
     check_by(d, f, migrate_check_objects,
-             "nobody changed constraints, functions or rights",
+             "nobody changed constraints, functions or rights that this program knows",
              "ledgerlock audit names each (schema_as_built)");
 }
 

@@ -218,6 +218,18 @@ static int count_to_do(struct pg *pg, struct pool_order *order, struct err *e)
     return code;
 }
 
+/* The bodies that a newer program gave to functions cannot be compared: the log says
+ * so.
+ */
+static void tell_newer(struct pg *pg)
+{
+    char newer[MIGRATE_NAME];
+    struct err e = {0};
+
+    if (migrate_read_newer(pg, newer, &e) == 0 && newer[0] != '\0')
+        log_warn("pool.schema_newer", "code=LL-3115 expansion=%s", LOG_TEXT(newer));
+}
+
 /* On a connection whose statements may take longer than those of a batch. */
 static int
 check_objects(const struct config *c, struct pool_order *order, struct err *e)
@@ -226,8 +238,10 @@ check_objects(const struct config *c, struct pool_order *order, struct err *e)
 
     if (cli_connect(c, "run", &pg, e) == 0) {
         cli_progress("comparing the schema with that of the program");
-        if (migrate_check_objects(pg, e) == 0)
+        if (migrate_check_objects(pg, e) == 0) {
+            tell_newer(pg);
             (void)!count_to_do(pg, order, e);
+        }
     }
     pg_close(pg);
     return (int)e->code;
