@@ -18,7 +18,7 @@ if(BUILD_TESTING)
   target_link_options(ledgerlock_points PRIVATE -pie)
   # The program as somebody else would build it: with other generated files, found in `folder` before those of the build.
   function(add_other_program name folder)
-    add_executable(${name} worker/main.c ${core_sources} ${ARGN})
+    add_executable(${name} ops/main.c ${core_sources} ${ARGN})
     target_include_directories(${name} BEFORE PRIVATE ${PROJECT_BINARY_DIR}/${folder})
     target_compile_definitions(${name} PRIVATE LEDGERLOCK_VERSION="${PROJECT_VERSION}")
     target_link_libraries(${name} PRIVATE strict lock_inside PkgConfig::LIBPQ

@@ -48,7 +48,7 @@ struct err {
 };
 
 /* Sets class and message and returns the class, so: return err_set(e, ERR_X, "LL-...").
- * A message begins with its code of worker/cli/messages.txt, unless it is the end of
+ * A message begins with its code of ops/cli/messages.txt, unless it is the end of
  * another one. Control characters but line feeds become blanks. */
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/cli/cli_flags.h"
 #include "tests/fuzz/fuzz.h"
-#include "worker/cli/cli_flags.h"
 
 enum { WORDS = 40, MOST_WORDS = 3, LEAST = -5, MOST = 1000000 };
 

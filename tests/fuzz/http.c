@@ -10,8 +10,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ops/http/chaos.h"
 #include "tests/fuzz/fuzz.h"
-#include "worker/http/chaos.h"
 
 enum { ANSWERS_MAX = 1 << 18, QUIET = 3, HOSTS_MAX = 16 };
 

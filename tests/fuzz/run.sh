@@ -94,12 +94,12 @@ compile_all() {
   FLAGS+=("${INCLUDES[@]}")
   embed lua LUA "$ROOT/common/lock" "$(find "$ROOT/common/lock" -name '*.lua' | sort | paste -sd ';')"
   embed sql SQL "$ROOT/sql" "$(find "$ROOT/sql/queries" -name '*.sql' | sort | paste -sd ';')" # for a header alone
-  embed page PAGE "$ROOT/worker/http/page" "$(find "$ROOT/worker/http/page" -type f | sort | paste -sd ';')"
+  embed page PAGE "$ROOT/ops/http/page" "$(find "$ROOT/ops/http/page" -type f | sort | paste -sd ';')"
   ln -s "$ROOT/common/lock" "$DIR/ledgerlock" # as the headers are installed
   compile library "$ROOT"/common/lock/*.c "$DIR/lua_gen.c"
   compile base "$ROOT"/common/base/*.c
   ar rcs "$DIR/base.a" "$DIR"/base/*.o # each fuzzer links what it needs of it
-  compile program "$ROOT"/worker/cli/cli_flags.c "$ROOT"/worker/http/{answers,chaos_page,clients,events,respond}.c "$DIR/page_gen.c"
+  compile program "$ROOT"/ops/cli/cli_flags.c "$ROOT"/ops/http/{answers,chaos_page,clients,events,respond}.c "$DIR/page_gen.c"
   compile fuzz "$HERE"/*.c
 }
 

@@ -10,7 +10,7 @@ import glob, re, sys
 POOL = ("worker/jobs", "worker/batch", "worker/pool")
 MOST_FUNCTIONS, MOST_FILES = 35, 10
 found, functions, shared, pointers = [], {}, {}, []
-for path in sorted(p for folder in ("common/base", "common/pg", "worker", "worker/*") for p in glob.glob(folder + "/*.[ch]")):
+for path in sorted(p for folder in ("common/base", "common/pg", "worker", "worker/*", "ops", "ops/*") for p in glob.glob(folder + "/*.[ch]")):
     text = re.sub(r"/\*.*?\*/", "", open(path, encoding="ascii").read(), flags=re.S)
     text = re.sub(r'"(\\.|[^"\\])*"', '""', text)
     for start, name, body in re.findall(r"^([^\s#}{/][^;{}=]*?)\b(\w+)\([^;{}]*\)\n\{\n(.*?)^\}", text, re.S | re.M):

@@ -28,7 +28,7 @@ done
 grep -nE '[0-9]+ to [0-9]+' config/ledgerlock.cfg && echo "config_docs: config/ledgerlock.cfg has bounds of its own" && bad=1
 
 # The README has the exit codes as the program prints them.
-codes=$(sed -n 's/^    {EXIT_[A-Z]*, *"\(.*\)"},$/\1/p' worker/cli/exits.c)
+codes=$(sed -n 's/^    {EXIT_[A-Z]*, *"\(.*\)"},$/\1/p' ops/cli/exits.c)
 readme=$(sed -n 's/^| [0-9]* | \(.*\) |$/\1/p' README.md)
-[ "$codes" = "$readme" ] || { echo "config_docs: the exit codes of README.md and worker/cli/exits.c differ" && bad=1; }
+[ "$codes" = "$readme" ] || { echo "config_docs: the exit codes of README.md and ops/cli/exits.c differ" && bad=1; }
 exit $bad

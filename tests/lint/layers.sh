@@ -13,15 +13,14 @@ common/pg         common/base
 worker/jobs       common/base common/pg common/lock
 worker/batch      common/base common/pg common/lock worker/jobs
 worker/pool       common/base common/pg common/lock worker/jobs worker/batch
-worker/cli        common/base common/pg common/lock worker/jobs worker/batch worker/pool
-worker/http       common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli worker/audit
-worker/top        common/base common/pg common/lock worker/cli worker/http
-worker/doctor     common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli worker/http
-worker/run        common/base common/pg common/lock worker/jobs worker/batch worker/pool worker/cli worker/http
-worker/import     common/base common/pg worker/cli
-worker/audit      common/base common/pg worker/cli
-worker/seed       common/base common/pg worker/cli
-worker            worker/cli
+ops/cli           common/base common/pg common/lock worker/jobs worker/batch worker/pool
+ops/audit         common/base common/pg ops/cli
+ops/import        common/base common/pg ops/cli
+ops/http          common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/audit
+ops/top           common/base common/pg common/lock ops/cli ops/http
+ops/doctor        common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/http
+ops/verbs         common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/http ops/doctor
+ops               ops/cli
 TABLE
 
 # A library of others (how its includes begin), and the files that may include it, as a regular expression.
@@ -31,13 +30,13 @@ postgres   ^common/pg/
 hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^tools/(bench/bare\.c|testkit/)
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
-jansson    ^worker/(cli|audit|http|top|doctor)/|^tools/
-microhttpd ^worker/http/
-ncurses    ^worker/top/
+jansson    ^ops/(cli|verbs|audit|http|top|doctor)/|^tools/
+microhttpd ^ops/http/
+ncurses    ^ops/top/
 VENDORS
 
 # Lines "file included": "<name" for a library's header, "path/name.h" or "name_gen.h" for one of ours.
-find common worker tools -name '*.[ch]' -print0 |
+find common worker ops tools -name '*.[ch]' -print0 |
   xargs -0 grep -HoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]+|"[^"]+)' |
   sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*"?/ /' >"$work/includes"
 [ "$(wc -l <"$work/includes")" -gt 200 ] || { echo "layers: the includes were not found" && exit 1; }
@@ -84,7 +83,7 @@ grep -nE '[Ss]ubscription' common/*/*.[ch] common/lock/*.lua | sed 's/^/layers: 
 # No file knows a job type but its own: the pool knows job.h.
 jobs=$(sed -nE '/^#define JOB_TYPES/,/[^\\]$/ s/^ *X\(([a-z_]+)[,)].*/\1/p' common/base/registry.h | paste -sd'|')
 [ -n "$jobs" ] || { echo "layers: common/base/registry.h has no JOB_TYPES" && exit 1; }
-grep -E "^(worker|common)/.* worker/jobs/($jobs)[a-z_]*\.h" "$work/includes" | grep -vE "^worker/jobs/($jobs)" |
+grep -E "^(worker|ops|common)/.* worker/jobs/($jobs)[a-z_]*\.h" "$work/includes" | grep -vE "^worker/jobs/($jobs)" |
   sed 's/^/layers: this file should know job.h alone: /' >>"$work/found" || true
 
 cat "$work/found"

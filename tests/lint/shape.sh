@@ -11,7 +11,7 @@ say() {
   bad=1
 }
 
-sources=$(find common worker tools tests -name '*.[ch]' | sort)
+sources=$(find common worker ops tools tests -name '*.[ch]' | sort)
 for file in $sources; do
   lines=$(wc -l <"$file")
   case $file in
@@ -30,21 +30,21 @@ for file in $sources; do
   esac
 done
 
-main=$(wc -l <worker/main.c)
-[ "$main" -le 80 ] || say "worker/main.c has $main lines, more than 80"
+main=$(wc -l <ops/main.c)
+[ "$main" -le 80 ] || say "ops/main.c has $main lines, more than 80"
 
 # A reader has this tree only: it speaks of no way of working, and of no place on one machine.
 found=$(find . \( -name .git -o -name build \) -prune -o -type f ! -path ./tests/lint/shape.sh -print0 |
   xargs -0 grep -nIE '/work/|shared/(design|style|reference)|issues show|design\.md|style\.md' || true)
 [ -z "$found" ] || say "speaks of something outside the tree: $found"
-found=$(find common worker tools sql config tests scripts -type f ! -path tests/lint/shape.sh -print0 |
+found=$(find common worker ops tools sql config tests scripts -type f ! -path tests/lint/shape.sh -print0 |
   xargs -0 grep -nIE 'TODO|FIXME|XXX|HACK' | grep -v 'XXXXXX' || true)
 [ -z "$found" ] || say "left undone: $found"
 
 # The shipped code has no text of a test: no failpoint, no mutant, no trace; session_hook is NULL in it.
-found=$(grep -rnIiE '\b(failpoints?|mutants?|traces?|LL_TEST[A-Z_]*)\b' common worker || true)
+found=$(grep -rnIiE '\b(failpoints?|mutants?|traces?|LL_TEST[A-Z_]*)\b' common worker ops || true)
 [ -z "$found" ] || say "speaks of tests: $found"
-found=$(grep -rnE '\bsession_hook = ' common worker tools || true)
+found=$(grep -rnE '\bsession_hook = ' common worker ops tools || true)
 [ -z "$found" ] || say "sets the hook of the tests: $found"
 
 exit $bad

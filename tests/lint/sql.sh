@@ -9,7 +9,7 @@ say() {
   bad=1
 }
 
-c_files=$(find common worker tools -name '*.[ch]')
+c_files=$(find common worker ops tools -name '*.[ch]')
 # Transaction control and session settings in common/pg are no data access.
 # shellcheck disable=SC2086 # none of our paths has a blank
 found=$(grep -nE '"[[:space:]]*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE|ALTER|DROP|TRUNCATE|COPY|GRANT)[[:space:]]' \
@@ -72,7 +72,7 @@ for file in sql/queries/*/*.sql tools/*/queries/*.sql; do
     *[!a-z0-9_]*) say "$file: names are lower case words joined by _" ;;
   esac
   upper=$(printf '%s' "$stem" | tr '[:lower:]' '[:upper:]')
-  grep -qrE "SQL_$upper\\b" common worker tools tests --include='*.[ch]' || say "$file is used nowhere"
+  grep -qrE "SQL_$upper\\b" common worker ops tools tests --include='*.[ch]' || say "$file is used nowhere"
 done
 
 for file in sql/schema/*.sql tests/upgrade/*.sql; do

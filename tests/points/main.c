@@ -1,8 +1,8 @@
 /* main: the program ledgerlock with the hook of the tests set. */
 #include <signal.h>
 
+#include "ops/program.h"
 #include "tests/points/trace.h"
-#include "worker/program.h"
 
 int main(int argc, char **argv)
 {

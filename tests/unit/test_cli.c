@@ -1,6 +1,6 @@
 /* cli: the program as a process, without servers: verbs, flags, help, exit codes. */
+#include "ops/cli/cli.h"
 #include "tests/lib/runs.h"
-#include "worker/cli/cli.h"
 
 static const struct {
     const char *name;

@@ -1,9 +1,9 @@
 /* document: what the memory of a pool holds is told by its page: who has keys and for
  * how long still, who waits for one, and which trouble is over. */
 #include "common/base/clock.h"
+#include "ops/cli/json.h"
+#include "ops/http/http.h"
 #include "tests/lib/test.h"
-#include "worker/cli/json.h"
-#include "worker/http/http.h"
 
 enum { WORKERS = 2, LEASE_MS = 10000 };
 

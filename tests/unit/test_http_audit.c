@@ -1,10 +1,10 @@
 /* When the page makes its next whole audit and its next reading of the tables, what it
  * takes for a failure of Redis, and how it writes what it cannot know. */
 #include "common/base/clock.h"
+#include "ops/cli/json.h"
+#include "ops/http/http.h"
+#include "ops/http/view.h"
 #include "tests/lib/test.h"
-#include "worker/cli/json.h"
-#include "worker/http/http.h"
-#include "worker/http/view.h"
 
 static const struct {
     const char *name;

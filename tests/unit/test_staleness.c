@@ -1,10 +1,10 @@
 /* /livez, /readyz and the verdict, each told from memory: what has not been noticed for
  * long is not taken for well. */
 #include "common/base/clock.h"
+#include "ops/cli/json.h"
+#include "ops/http/http.h"
+#include "ops/http/view.h"
 #include "tests/lib/test.h"
-#include "worker/cli/json.h"
-#include "worker/http/http.h"
-#include "worker/http/view.h"
 
 enum { WORKERS = 3, LEASE_MS = 2000, LONG_MS = 100000 };
 

@@ -1,8 +1,8 @@
 /* migrate: from nothing, again, ten at once; what is refused. */
 #include "common/pg/pg.h"
+#include "ops/cli/migrate.h"
 #include "tests/lib/runs.h"
 #include "tests/lib/world.h"
-#include "worker/cli/migrate.h"
 
 static void empty(void)
 {

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ops/cli/progress.h"
 #include "tests/lib/steps.h"
 #include "tests/lib/terminal.h"
-#include "worker/cli/progress.h"
 
 WORLD(.role = "ledgerlock_owner");
 

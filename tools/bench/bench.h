@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/base/config.h"
-#include "worker/cli/cli.h"
+#include "ops/cli/cli.h"
 
 /* Flags of the program. 0: what the mode takes when nothing is said. */
 struct bench_flags {

@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
+#include "ops/cli/json.h"
 #include "tool_sql_gen.h"
 #include "tools/bench/bare.h"
 #include "tools/bench/bench.h"
-#include "worker/cli/json.h"
 #include "worker/jobs/job.h"
 
 enum { SESSIONS_END_MS = 5000 };

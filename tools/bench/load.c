@@ -1,9 +1,9 @@
 /* load: only a database whose owner marked it is wiped and filled. */
 #include <string.h>
 
+#include "ops/cli/migrate.h"
 #include "tool_sql_gen.h"
 #include "tools/bench/bench.h"
-#include "worker/cli/migrate.h"
 
 enum {
     DEPOSIT = 1000000000, /* more than anything here costs */

@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/lock/lock.h"
 #include "common/lock/lock_loop.h"
-#include "worker/cli/json.h"
+#include "ops/cli/json.h"
 
 enum {
     SINGLE_ROUNDS = 1700, /* for each of --seconds */

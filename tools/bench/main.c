@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/cli/json.h"
 #include "tools/bench/bench.h"
-#include "worker/cli/json.h"
 
 enum { LOCKS_SECONDS = 3 };
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ops/audit/audit.h"
+#include "ops/cli/json.h"
 #include "tool_sql_gen.h"
 #include "tools/bench/bench.h"
-#include "worker/audit/audit.h"
-#include "worker/cli/json.h"
 
 /* A lag that lets everything stay due: two centuries. */
 static const int64_t ANY_LAG_S = INT64_C(200) * 366 * 86400;

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "ops/cli/cli.h"
 #include "tool_sql_gen.h"
 #include "tools/lab/actor.h"
 #include "tools/lab/pool.h"
 #include "tools/lab/scenes.h"
-#include "worker/cli/cli.h"
 
 enum {
     FREE_WORKERS = 4,

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "worker/cli/cli.h"
-#include "worker/cli/migrate.h"
+#include "ops/cli/cli.h"
+#include "ops/cli/migrate.h"
 
 static struct lab_flags flags = {.redis_server = "redis-server", .seed = 1};
 

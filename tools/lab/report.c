@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ops/cli/json.h"
 #include "tools/lab/lab.h"
-#include "worker/cli/json.h"
 
 enum { TITLE = 24, CELL = 5 };
 

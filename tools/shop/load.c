@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "common/base/log.h"
+#include "ops/cli/migrate.h"
 #include "tools/shop/shop.h"
-#include "worker/cli/migrate.h"
 
 enum { ORDER_WEIGHT = 1000 };
 

@@ -11,8 +11,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "ops/cli/cli.h"
 #include "tools/shop/shop.h"
-#include "worker/cli/cli.h"
 
 enum {
     TICK_MS = 20,

@@ -1,0 +1,207 @@
+/* answers: one request. Everything but a button (chaos.h) is read only; what a
+ * stranger's page could make a browser ask for is refused by its Host or Origin. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "ops/http/http.h"
+#include "page_gen.h"
+
+/* ---- who may ask ---- */
+
+/* The name in a Host header without its port. */
+static size_t host_length(const char *host)
+{
+    const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
+
+    return end != NULL ? (size_t)(end + 1 - host) : strcspn(host, ":");
+}
+
+/* A name of the list http.hosts. */
+static bool is_listed(const char *names, const char *host, size_t n)
+{
+    static const char between[] = ", ";
+
+    for (names += strspn(names, between); *names != '\0';
+         names += strspn(names, between)) {
+        size_t length = strcspn(names, between);
+
+        if (length == n && strncasecmp(names, host, n) == 0)
+            return true;
+        names += length;
+    }
+    return false;
+}
+
+/* A page of a stranger whose name was made to lead to our address sends that name. An
+ * address, or a name without a dot, as in a network of containers, is nobody's on the
+ * Internet; other names are ours if the settings say so. */
+static bool is_our_host(const struct http *h, const char *host)
+{
+    size_t n = host != NULL ? host_length(host) : 0;
+
+    if (n == 0)
+        return false;
+    return host[0] == '[' || strspn(host, "0123456789.") >= n ||
+           memchr(host, '.', n) == NULL ||
+           is_listed(h->order->config->http_hosts, host, n);
+}
+
+static bool
+is_header(struct MHD_Connection *connection, const char *name, const char *value)
+{
+    const char *text = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
+
+    return text != NULL && strcmp(text, value) == 0;
+}
+
+/* A page of a stranger may link to ours, which a person then sees in a window of its
+ * own; it may not read it, show it in a frame, or send anything. */
+static bool is_of_a_stranger(struct MHD_Connection *connection, bool is_post)
+{
+    bool is_link = !is_post && is_header(connection, "Sec-Fetch-Mode", "navigate") &&
+                   is_header(connection, "Sec-Fetch-Dest", "document");
+
+    return MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Sec-Fetch-Site") !=
+               NULL &&
+           !is_header(connection, "Sec-Fetch-Site", "same-origin") &&
+           !is_header(connection, "Sec-Fetch-Site", "none") && !is_link;
+}
+
+/* ---- answers ---- */
+
+static const char html[] = "text/html; charset=utf-8";
+
+static bool write_state(const struct http *h, FILE *out)
+{
+    (void)fputs(h->document != NULL ? h->document : "nothing was read yet, try again\n",
+                out);
+    return h->document != NULL;
+}
+
+/* Files of the page, and texts about the document and the memory of the pool; false:
+ * 503, with words. The mutex is held. */
+static const struct route {
+    const char *url, *type;
+    bool (*write)(const struct http *h, FILE *out); /* NULL: a file */
+    enum page_id file;
+
+    enum { FOR_US, FOR_ANY_HOST, FOR_CHAOS } whose; /* FOR_CHAOS: with faults alone */
+} routes[] = {
+    {"/", html, NULL, PAGE_INDEX, FOR_US},
+    {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, FOR_US},
+    {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, FOR_US},
+    {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, FOR_US},
+    {"/chaos.js", "text/javascript; charset=utf-8", NULL, PAGE_CHAOS, FOR_CHAOS},
+    {"/livez", answer_text, health_is_alive, 0, FOR_ANY_HOST},
+    {"/readyz", answer_text, health_is_ready, 0, FOR_ANY_HOST},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0,
+     FOR_ANY_HOST},
+    {"/plain", html, plain_write, 0, FOR_US},
+    {"/state", "application/json", write_state, 0, FOR_US},
+    {"/chaos", html, chaos_write, 0, FOR_CHAOS},
+};
+
+static const struct route *find_route(const struct http *h, const char *url)
+{
+    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
+        if (strcmp(url, routes[i].url) == 0 &&
+            (routes[i].whose != FOR_CHAOS || h->chaos != NULL))
+            return &routes[i];
+    }
+    return NULL;
+}
+
+static enum MHD_Result
+send_route(struct http *h, struct MHD_Connection *connection, const struct route *r)
+{
+    const struct page_text *file = &page_texts[r->file];
+    char *text = NULL;
+    size_t length = 0;
+    FILE *f = open_memstream(&text, &length);
+    bool is_well = true;
+
+    if (f == NULL)
+        return MHD_NO;
+    if (r->write != NULL) {
+        (void)pthread_mutex_lock(&h->mutex);
+        is_well = r->write(h, f);
+        (void)pthread_mutex_unlock(&h->mutex);
+    } else {
+        (void)fwrite(file->text, 1, file->len, f);
+    }
+    if (fclose(f) != 0) {
+        free(text);
+        return MHD_NO;
+    }
+    return answer_with(
+        h, connection, is_well ? 200 : 503, is_well ? r->type : answer_text,
+        MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
+}
+
+/* A HEAD listens to nothing. */
+static enum MHD_Result
+send_events(struct http *h, struct MHD_Connection *connection, bool is_head)
+{
+    struct MHD_Response *response =
+        is_head ? MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT)
+                : events_response(h, connection);
+
+    if (response == NULL)
+        return answer_words(h, connection, 503, "too many pages are open\n");
+    return answer_with(h, connection, 200, "text/event-stream", response);
+}
+
+static enum MHD_Result
+route(struct http *h, struct MHD_Connection *connection, const char *url, bool is_head)
+{
+    const struct route *r = find_route(h, url);
+
+    if (strcmp(url, "/events") == 0)
+        return send_events(h, connection, is_head);
+    if (r != NULL)
+        return send_route(h, connection, r);
+    return answer_words(h, connection, 404,
+                        "there are /, /plain, /metrics, /livez, /readyz, /state and "
+                        "/events\n");
+}
+
+/* ---- methods ---- */
+
+static bool is_for_any_host(const struct http *h, const char *url)
+{
+    const struct route *r = find_route(h, url);
+
+    return r != NULL && r->whose == FOR_ANY_HOST;
+}
+
+enum MHD_Result answer(void *cls,
+                       struct MHD_Connection *connection,
+                       const char *url,
+                       const char *method,
+                       const char *version,
+                       const char *upload_data,
+                       size_t *upload_data_size,
+                       void **con_cls)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    bool is_head = strcmp(method, "HEAD") == 0;
+    struct http *h = cls;
+    bool is_post = strcmp(method, "POST") == 0 && chaos_has(h, url);
+
+    (void)version;
+    if (strcmp(method, "OPTIONS") == 0)
+        return answer_methods(h, connection, 204, chaos_has(h, url));
+    if (!is_post && ((!is_head && strcmp(method, "GET") != 0) || *upload_data_size > 0))
+        return answer_methods(h, connection, 405, chaos_has(h, url));
+    if (!is_our_host(h, host) && !is_for_any_host(h, url))
+        return answer_words(h, connection, 403,
+                            "ask by address, by a name without a dot, or by a name "
+                            "of http.hosts\n");
+    if (is_of_a_stranger(connection, is_post))
+        return answer_words(h, connection, 403, "pages of others may not read this\n");
+    if (is_post)
+        return chaos_post(h, connection, url, upload_data, upload_data_size, con_cls);
+    return route(h, connection, url, is_head);
+}

@@ -1,0 +1,202 @@
+/* http: the page, metrics and health of a pool, served by a process beside its workers
+ * (worker/pool/companion.h). One thread reads the tables once a second and makes a
+ * document of what it found and of the memory of the pool; one makes a whole audit now
+ * and then; the threads of libmicrohttpd answer from what is there, so no client waits
+ * for a server, and no server for a client.
+ *
+ *   http.c     the socket, the threads, the end
+ *   clients.c  closes a connection whose request takes too long
+ *   answers.c  one request: who may ask, and which answer it gets
+ *   respond.c  an answer with the headers of every answer
+ *   events.c   server-sent events: the document, each time it is new
+ *   view.c     what the tables say, for the page and for `top`
+ *   document.c the document: that, and what the memory of the pool says
+ *   metrics.c  the same figures for Prometheus
+ *   ask.c      a client of it, for `top`
+ *   health.c   /livez and /readyz; asks Redis now and then
+ *   plain.c    the document as tables, without JavaScript
+ *   chaos.h    faults that a person starts, if the pool allows that */
+#ifndef LEDGERLOCK_HTTP_H
+#define LEDGERLOCK_HTTP_H
+
+#include <jansson.h>
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "common/pg/pg.h"
+#include "ops/http/companion_http.h"
+
+enum { LISTENERS_MAX = 64 };
+
+struct chaos;
+struct client;
+struct listener;
+
+struct http {
+    const struct companion_order *order;
+    struct MHD_Daemon *daemon;
+    pthread_mutex_t mutex; /* of all below */
+    char *document;        /* owned; NULL: none is there yet */
+    size_t length;
+    unsigned version;        /* rises with each document */
+    json_t *tables;          /* the part of the document that was read from tables */
+    json_t *audit;           /* the last whole audit, as it was read with them */
+    int64_t begun_ms;        /* the process (clk_ms) */
+    int64_t tables_ms;       /* when that was (clk_ms); 0: never */
+    int64_t stale_ms;        /* they are read again before they are so old */
+    char trouble[300];       /* why the tables could not be read; "" */
+    bool is_cut;             /* from PostgreSQL: that is why */
+    int64_t redis_ms;        /* when Redis was asked last; 0: never */
+    char audit_trouble[300]; /* why the last whole audit failed; "" */
+    char redis_trouble[300]; /* why Redis grants no lock; "" */
+    struct listener *listeners;
+    size_t listener_ct;
+    bool is_ending;
+    struct chaos *chaos; /* NULL: no fault may be started */
+    /* Never locked while libmicrohttpd is called: */
+    pthread_mutex_t clients_mutex; /* of this alone: */
+    struct client *clients;
+};
+
+/* ---- the document ---- */
+
+/* Puts the parts together into a new document; the mutex is held. */
+char *document_compose(const struct http *h, size_t *length);
+
+/* The last whole audit as of now: a new object, or null. The caller owns it; the mutex
+ * is held. */
+json_t *document_audit(const struct http *h);
+
+/* The wall clock, in milliseconds since 1970. */
+int64_t document_now_ms(void);
+
+/* How a worker is: an enum slot_state, or one of these. A worker is silent that has not
+ * come round for ten seconds and a lease longer than it meant to pause. */
+enum { HEALTH_GONE = SLOT_STATES, HEALTH_SILENT, HEALTH_STATES };
+
+unsigned health_of(const struct http *h, size_t slot);
+
+/* Its name: "works". And if a worker that is so can work; and why it cannot, if that is
+ * known; "". */
+const char *health_name(unsigned health);
+bool health_is_well(unsigned health);
+const char *health_trouble(const struct http *h, size_t slot);
+
+/* True while the tables were read in time, or may still be; while Redis answers this
+ * process. */
+bool health_is_read(const struct http *h);
+bool health_has_redis(const struct http *h);
+
+/* How long after an audit the next one begins: its interval, and 200 times what the
+ * last one took if that is longer, so audits take at most a 200th of the time. */
+int64_t http_audit_pause_ms(int64_t every_ms, int64_t took_ms);
+
+/* ---- threads, for the life of the process ---- */
+
+/* Closes connections whose request is not whole in time. */
+void *clients_watch(void *arg);
+
+/* Keeps redis_trouble. */
+void *ping_redis(void *arg);
+
+/* ping_redis has asked for a lock: the nth failure in a row; 0: it got one. A
+ * first failure may be a server that was slow once: the second one counts. */
+void health_note_redis(struct http *h, int failures, const struct err *e);
+
+/* ---- clients ---- */
+
+/* A connection begins or ends (MHD_NotifyConnectionCallback). */
+void clients_notify(void *cls,
+                    struct MHD_Connection *connection,
+                    void **socket_context,
+                    enum MHD_ConnectionNotificationCode what);
+
+/* Its request is whole; it waits for the next one. */
+void clients_whole(struct http *h, struct MHD_Connection *connection);
+void clients_next(struct http *h, struct MHD_Connection *connection);
+
+/* ---- answers ---- */
+
+/* Each writes one of the texts that can be asked for; the mutex is held. /metrics, in
+ * the exposition format of Prometheus 0.0.4; /plain and the buttons as forms, in HTML;
+ * "ok", or the reasons against it, one a line: false, there are some. */
+bool metrics_write(const struct http *h, FILE *out);
+bool plain_write(const struct http *h, FILE *out);
+bool chaos_write(const struct http *h, FILE *out);
+bool health_is_alive(const struct http *h, FILE *out);
+bool health_is_ready(const struct http *h, FILE *out);
+
+/* Writes text as HTML. */
+void plain_put(FILE *f, const char *text);
+
+/* A response that sends each document as it comes; NULL: too many listen. */
+struct MHD_Response *events_response(struct http *h, struct MHD_Connection *connection);
+
+/* A new document is there, or the end has come; the mutex is held. */
+void events_wake(struct http *h);
+
+/* An answer of that type. Takes the response; NULL: out of memory. */
+enum MHD_Result answer_with(struct http *h,
+                            struct MHD_Connection *connection,
+                            unsigned status,
+                            const char *type,
+                            struct MHD_Response *response);
+
+/* The type of plain text. */
+extern const char answer_text[];
+
+/* Words alone. */
+enum MHD_Result answer_words(struct http *h,
+                             struct MHD_Connection *connection,
+                             unsigned status,
+                             const char *words);
+
+/* No words, but the methods that the path takes: of a button POST, of all else GET. */
+enum MHD_Result answer_methods(struct http *h,
+                               struct MHD_Connection *connection,
+                               unsigned status,
+                               bool may_post);
+
+/* The browser is to GET this path next. */
+enum MHD_Result
+answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path);
+
+/* ---- chaos: faults that a person starts ---- */
+
+/* Makes the token of the page and starts the thread; NULL: it could not be. */
+struct chaos *chaos_open(struct http *h);
+
+/* Token, actions and faults for the page; the mutex is held. */
+json_t *chaos_document(const struct chaos *c);
+
+/* Reads the figures of the unguarded side into the document, if a shop keeps some. */
+MUST_CHECK int chaos_read_plain(struct pg *pg, json_t *doc, struct err *e);
+
+/* True for the path of a button. */
+bool chaos_has(const struct http *h, const char *url);
+
+/* One call of a POST to one, as of MHD_AccessHandlerCallback. */
+enum MHD_Result chaos_post(struct http *h,
+                           struct MHD_Connection *connection,
+                           const char *url,
+                           const char *data,
+                           size_t *size,
+                           void **con_cls);
+
+/* Forgets the body of a POST. */
+void chaos_post_done(void **con_cls);
+
+/* ---- answers.c ---- */
+
+/* Answers one request (MHD_AccessHandlerCallback). */
+enum MHD_Result answer(void *cls,
+                       struct MHD_Connection *connection,
+                       const char *url,
+                       const char *method,
+                       const char *version,
+                       const char *upload_data,
+                       size_t *upload_data_size,
+                       void **con_cls);
+
+#endif

@@ -1,0 +1,86 @@
+/* view: the tables, for the page and for `top`. */
+#include "ops/http/view.h"
+
+#include <stdio.h>
+
+#include "ops/cli/cli.h"
+#include "ops/cli/json.h"
+#include "worker/jobs/job.h"
+
+enum {
+    READ_MS = 1000,
+    REST_MOST_MS = 30000,
+    PARKED_SHOWN = 20,
+    LOCK_MS = 1000,
+    STATEMENT_MS = 30000,
+    ANSWER_MS = 35000
+};
+
+/* ---- connection ---- */
+
+int view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e)
+{
+    const struct cli_limits limits = {
+        .answer_ms = ANSWER_MS, .statement_ms = STATEMENT_MS, .lock_ms = LOCK_MS};
+
+    if (pg_is_usable(*pg))
+        return 0;
+    pg_close(*pg);
+    *pg = NULL;
+    return cli_connect_within(c, of, &limits, pg, e);
+}
+
+int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms)
+{
+    int64_t rest_ms = is_first ? 0 : rest * took_ms;
+
+    if (rest_ms > REST_MOST_MS)
+        return REST_MOST_MS;
+    return rest_ms > READ_MS ? rest_ms : READ_MS;
+}
+
+/* ---- tables ---- */
+
+int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e)
+{
+    const struct pg_param at = pg_text(now), most = pg_int8(PARKED_SHOWN);
+    json_t *doc = *out = json_object();
+    int code;
+
+    if (doc_read(doc, "database", pg, SQL_HTTP_DATABASE, e) != 0 ||
+        doc_jobs(doc, pg, now, e) != 0 ||
+        doc_rows(doc, "newest", pg, SQL_HTTP_CHECK_NEWEST, &at, 1, e) != 0 ||
+        doc_read(doc, "audit", pg, SQL_HTTP_LAST_AUDIT, e) != 0 ||
+        doc_rows(doc, "stock", pg, SQL_HTTP_NEWEST_SALES, &at, 1, e) != 0 ||
+        doc_rows(doc, "waits", pg, SQL_HTTP_WAITS, NULL, 0, e) != 0)
+        return (int)e->code;
+    code = doc_rows(doc, "paused", pg, SQL_PAUSE_LIST_JOBS, NULL, 0, e);
+    if (code == 0)
+        code = doc_rows(doc, "incidents", pg, SQL_HTTP_INCIDENTS, NULL, 0, e);
+    for (int i = 0; code == 0 && i < JOB_TYPE_CT; i++)
+        code = doc_rows(doc, "parked", pg, job_types[i]->list_parked, &most, 1, e);
+    return code;
+}
+
+const char *view_figures(const json_t *of, char text[VIEW_FIGURES])
+{
+    char oversold[24] = "-";
+
+    if (doc_int(of, "oversold") >= 0)
+        (void)snprintf(oversold, sizeof oversold, "%lld", doc_int(of, "oversold"));
+    (void)snprintf(text, VIEW_FIGURES,
+                   "%lld charged twice, %s oversold, %lld totals wrong",
+                   doc_int(of, "charged_twice"), oversold, doc_int(of, "wrong_totals"));
+    return text;
+}
+
+const char *view_verdict(const json_t *tables, const json_t *audit, bool is_late)
+{
+    const json_t *newest = json_array_get(json_object_get(tables, "newest"), 0);
+
+    if (doc_int(newest, "charged_twice") > 0 || doc_int(newest, "oversold") > 0 ||
+        doc_int(newest, "wrong_totals") > 0 ||
+        json_array_size(json_object_get(audit, "broken")) > 0)
+        return "bad";
+    return newest == NULL || is_late ? "unknown" : "good";
+}

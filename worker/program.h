@@ -1,9 +1,0 @@
-/* program: the verbs of ledgerlock. */
-#ifndef LEDGERLOCK_PROGRAM_H
-#define LEDGERLOCK_PROGRAM_H
-
-#include "worker/cli/cli.h"
-
-extern const struct cli_program cli_ledgerlock;
-
-#endif
