@@ -1,8 +1,8 @@
 /* seed: fills an empty database with rows that PostgreSQL makes up (sql/queries/seed),
  * in one transaction. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/timestamp.h"
@@ -74,9 +74,12 @@ static int make_up(struct seed *s, struct err *e)
                  "making subscriptions up", e) != 0 ||
         in_parts(s, SQL_SEED_MAKE_LINES, flags.orders, NULL, "making orders up", e) !=
             0 ||
-        run(s, SQL_SEED_ANALYZE_MADE, e) != 0 ||
-        pg_ask(s->pg, SQL_SEED_PUT_STOCK, NULL, 0, &s->unit_ct, e) != 0)
+        run(s, SQL_SEED_ANALYZE_MADE, e) != 0)
         return (int)e->code;
+    cli_progress("SKUs");
+    if (pg_ask(s->pg, SQL_SEED_PUT_STOCK, NULL, 0, &s->unit_ct, e) != 0)
+        return (int)e->code;
+    cli_progress("making deposits up");
     return pg_ask(s->pg, SQL_SEED_MAKE_DEPOSITS, NULL, 0, &s->period_ct, e);
 }
 
@@ -91,7 +94,7 @@ static int store(struct seed *s, struct err *e)
         in_parts(s, SQL_SEED_PUT_ORDERS, flags.orders, NULL, "orders", e) != 0 ||
         in_parts(s, SQL_SEED_SEND_AGAIN, flags.orders, again, "orders sent twice", e) !=
             0 ||
-        run(s, SQL_SEED_SET_SEQUENCES, e) != 0)
+        run(s, SQL_SEED_SET_SEQUENCES, e) != 0 || run(s, SQL_SEED_DROP, e) != 0)
         return (int)e->code;
     s->sent_twice_ct = again[0];
     if (again[1] != again[0])

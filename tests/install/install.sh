@@ -16,7 +16,8 @@ counter=$(find "$prefix" -name counter.c)
 [ -f "$prefix/share/man/man3/ledgerlock-lock.3" ] || die "no man page"
 [ ! -e "$prefix/bin" ] || die "the component brings a program"
 libs=$(dirname "$so")
-readelf -d "$so" | grep -q 'SONAME.*\[libledgerlock\.so\.0\]' || die "the soname is not libledgerlock.so.0"
+readelf -d "$so" >"$work/so"
+grep -q 'SONAME.*\[libledgerlock\.so\.0\]' "$work/so" || die "the soname is not libledgerlock.so.0"
 
 # Exactly the functions of the headers, nothing of the inside.
 grep -ohE '^([A-Za-z].*[ *])?rlock_[a-z_]+\(' "$prefix"/include/ledgerlock/*.h |
@@ -72,7 +73,8 @@ without="-DCMAKE_PREFIX_PATH=$prefix -DCOUNTER=$work/counter.c -DPKG_CONFIG_EXEC
   ! cmake -S "$here" -B missed $without -DCOMPONENTS=static >cmake.log 2>&1 || die "the static library is found without what it needs"
   grep -q 'static is not there' cmake.log || die "find_package does not say what the static library needs: $(cat cmake.log)"
 }
-readelf -d pc_static cmake/counter_static | grep -q 'NEEDED.*ledgerlock' && die "static is not static"
+readelf -d pc_static cmake/counter_static >needed
+grep -q 'NEEDED.*ledgerlock' needed && die "static is not static"
 if command -v c++ >/dev/null; then
   echo '#include <ledgerlock/lock_held.h>
 #include <ledgerlock/lock_loop.h>

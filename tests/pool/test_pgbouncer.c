@@ -260,6 +260,9 @@ CASE(every_verb_works_behind_a_pooler)
     go_through("ledgerlock_owner");
     world_runs(0, "migrate");
     world_runs(0, "migrate");
+    world_runs(0, "seed --users 50 --subscriptions 0 --skus 0 --orders 0");
+    world_do("DROP SCHEMA ledgerlock CASCADE"); /* and again in the same session */
+    world_runs(0, "migrate");
     world_runs(0, "seed --users 50 --subscriptions 100 --skus 20 --orders 200");
     fixture_file(csv, sizeof csv, "sku,quantity,unit_price\nnew,5,1.50\n", 0600);
     world_runs(0, "import --stock %s", csv);

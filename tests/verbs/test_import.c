@@ -105,10 +105,13 @@ CASE(imports_at_once_import_once)
     for (int i = 0; i < 4; i++)
         fixture_spawn(&f, &children[i], "import", "--stock", stock, "--orders", orders,
                       "--deposit", "5", NULL);
-    FIXTURE_AWAIT(fixture_query_int8(f.url,
-                                     "SELECT count(*) FROM pg_locks WHERE NOT granted"
-                                     " AND locktype = 'advisory'") == 3,
-                  "three do not wait for the first");
+    FIXTURE_AWAIT(
+        fixture_query_int8(
+            f.url,
+            "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            " AND locktype = 'advisory' AND database ="
+            " (SELECT oid FROM pg_database WHERE datname = current_database())") == 3,
+        "three do not wait for the first");
     PQfinish(holder);
     for (int i = 0; i < 4; i++)
         assert_int_equal(fixture_wait(&children[i], 30, NULL), 0);

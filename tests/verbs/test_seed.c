@@ -62,6 +62,14 @@ CASE(seed_if_empty_leaves_a_filled_database_alone)
     holds(&f, 10, "SELECT count(*) FROM users");
 }
 
+CASE(largest_seed_and_no_rows_are_numbers_like_others)
+{
+    runs(&f, 0, "seed --users 3 --subscriptions 40 --skus 1 --orders 60 --seed %s",
+         "9223372036854775807");
+    holds(&f, 60, "SELECT count(*) FROM order_lines");
+    holds(&f, 0, "SELECT count(*) FROM orders WHERE placed_at > now()");
+}
+
 CASE(seeds_at_once_seed_once)
 {
     struct fixture_child children[3];

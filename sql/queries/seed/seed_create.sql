@@ -1,6 +1,7 @@
--- The numbers, tables and draw that rows are made up from. Row n of each kind depends only on the numbers in seed_of, so the same numbers give the same rows, in any
--- parts, any number of times. Locks: none. Gone at the end of the transaction, the function at that of the session.
--- draw: a number from 0, below the last argument, for row n; `what` is the number of the choice that is made.
+-- The numbers, tables and draw that rows are made up from. Row n of each kind depends only on the numbers in seed_of, so the same
+-- numbers give the same rows, in any parts, any number of times. Locks: none. The tables are gone at the end of the transaction;
+-- seed_drop takes the function away, since the session may be that of a pooler.
+-- draw: a number from 0, below the last argument, for row n; p_what is the number of the choice that is made.
 DO $$
 BEGIN
   CREATE TEMPORARY TABLE seed_of (
@@ -10,6 +11,6 @@ BEGIN
     cancel_at timestamptz, begun bigint) ON COMMIT DROP;
   CREATE TEMPORARY TABLE seed_lines (order_id bigint, user_id bigint, sku_id bigint, qty bigint, PRIMARY KEY (order_id, sku_id)) ON COMMIT DROP;
   CREATE TEMPORARY TABLE seed_users (user_id bigint PRIMARY KEY, deposit_minor bigint NOT NULL) ON COMMIT DROP;
-  CREATE FUNCTION pg_temp.draw(p_seed bigint, p_n bigint, p_what bigint, p_below bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
+  CREATE OR REPLACE FUNCTION pg_temp.draw(p_seed bigint, p_n bigint, p_what bigint, p_below bigint) RETURNS bigint LANGUAGE sql IMMUTABLE
   RETURN (hashint8extended(p_n, hashint8extended(p_what, p_seed)) & 9223372036854775807) % p_below;
 END $$

@@ -1,4 +1,4 @@
--- Makes lines of orders up, of one to four SKUs; how often SKU n is ordered falls as 1 / n (Zipf). $1 and $2 bigint: of the orders
+-- Makes lines of orders up, of one to four SKUs; how often SKU n is ordered falls about as 1 / n (Zipf). $1 and $2 bigint: of the orders
 -- above $1, up to $2. Locks: none.
 INSERT INTO pg_temp.seed_lines (order_id, user_id, sku_id, qty)
 SELECT n, 1 + pg_temp.draw(w.seed, n, 11, w.users), drawn.sku_id,

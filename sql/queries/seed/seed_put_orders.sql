@@ -7,7 +7,7 @@ WITH line AS MATERIALIZED (
   INSERT INTO orders (order_id, user_id, idempotency_key, request_hash, total_minor, currency, placed_at)
   SELECT l.order_id, l.user_id, 'order-' || lpad(l.order_id::text, greatest(length(l.order_id::text), 7), '0'),
          order_hash(jsonb_agg(jsonb_build_object('sku', l.sku, 'qty', l.qty))), sum(l.qty * l.unit_price_minor), w.currency,
-         w.at - interval '7 days' + interval '7 days' / (w.orders + 1) * l.order_id
+         w.at - interval '7 days' + 604800000000 / (w.orders + 1) * l.order_id * interval '1 microsecond'
     FROM line AS l, pg_temp.seed_of AS w
    GROUP BY l.order_id, l.user_id, w.orders, w.at, w.currency
    ORDER BY l.order_id
