@@ -108,7 +108,7 @@ link_one() { # fuzzer
   case $1 in
     reply | url)
       objects+=("$DIR"/fuzz/{answers,nonsense,server}.o "$DIR"/library/*.o)
-      wraps=("-Wl,--wrap=redisConnectNonBlock")
+      wraps=("-Wl,--wrap=redisConnectNonBlock,--wrap=getaddrinfo")
       ;;
     cli) objects+=("$DIR"/program/cli_flags.o) ;;
     http) objects+=("$DIR"/program/{answers,chaos_page,clients,events,page_gen,respond}.o) ;;

@@ -1,6 +1,7 @@
 /* server: lanes, and servers that are threads behind socket pairs. The functions of
  * hiredis that connect are wrapped by the linker. */
 #include <hiredis/hiredis.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -11,6 +12,15 @@
 #include <unistd.h>
 
 #include "tests/fuzz/fuzz.h"
+
+int __real_getaddrinfo(const char *host,
+                       const char *port,
+                       const struct addrinfo *hints,
+                       struct addrinfo **all);
+int __wrap_getaddrinfo(const char *host,
+                       const char *port,
+                       const struct addrinfo *hints,
+                       struct addrinfo **all);
 
 /* ---- lanes ---- */
 
@@ -214,4 +224,16 @@ redisContext *__wrap_redisConnectNonBlock(const char *host, int port)
 
     (void)host;
     return server_connect(is_ours ? (unsigned)(port - FIRST_PORT) : 1);
+}
+
+/* A redirect may name any host: no name server is asked for it. */
+int __wrap_getaddrinfo(const char *host,
+                       const char *port,
+                       const struct addrinfo *hints,
+                       struct addrinfo **all)
+{
+    struct addrinfo numeric = *hints;
+
+    numeric.ai_flags |= AI_NUMERICHOST;
+    return __real_getaddrinfo(host, port, &numeric, all);
 }
