@@ -12,13 +12,14 @@ enum { QUOTED_MAX = 1 << 14 };
 
 static struct fuzz_file file, second_file;
 
+/* NULL: another form of text, UTF-16 or lines that end with CR alone. */
 static struct csv *open_csv(struct fuzz_file *f, const void *data, size_t size)
 {
     struct err e = {0};
     struct csv *csv;
 
     file_fill(f, data, size);
-    if (csv_open(&csv, f->path, &e) != 0)
+    if (csv_open(&csv, f->path, &e) != 0 && strncmp(e.msg, "LL-8008", 7) != 0)
         fuzz_found("%s", e.msg);
     return csv;
 }
@@ -45,7 +46,7 @@ static void check_text(const char *field)
 static void check_quoted(const struct csv_record *record)
 {
     static char quoted[QUOTED_MAX];
-    struct csv_record again;
+    struct csv_record again = {0};
     struct csv *csv;
     size_t n = 0;
 
@@ -62,7 +63,8 @@ static void check_quoted(const struct csv_record *record)
     }
     quoted[n++] = '\n'; /* without one, a CR inside a field would be the end of lines */
     csv = open_csv(&second_file, quoted, n);
-    if (!next(csv, &again) || again.fault != NULL || again.field_ct != record->field_ct)
+    if (csv == NULL || !next(csv, &again) || again.fault != NULL ||
+        again.field_ct != record->field_ct)
         fuzz_found("%zu fields with quotes are %zu", record->field_ct, again.field_ct);
     for (size_t i = 0; i < record->field_ct; i++)
         if (strcmp(record->fields[i], again.fields[i]) != 0)
@@ -99,6 +101,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct csv_record record;
     size_t line = 0;
 
+    if (csv == NULL)
+        return 0;
     fuzz_call = "csv_next";
     while (next(csv, &record)) {
         if (record.line <= line)
