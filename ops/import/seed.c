@@ -35,9 +35,8 @@ static int run(struct seed *s, const struct sql_text *sql, struct err *e)
 }
 
 /* A statement over rows 1 to ct, in parts: what PostgreSQL does behind them (events,
- * foreign keys) takes longer than to make them up. Numbers that it returns are added
- * up.
- */
+ * foreign keys) takes longer than to make them up. Adds up the numbers that it
+ * returns. */
 static int in_parts(struct seed *s,
                     const struct sql_text *sql,
                     int64_t ct,
