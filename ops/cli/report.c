@@ -28,6 +28,14 @@ static void paint(const char *colour, const char *text)
                  has_colour ? "\033[0m" : "");
 }
 
+void report_text(const char *text, bool is_heading)
+{
+    if (is_heading)
+        paint(BOLD, text);
+    else
+        (void)puts(text);
+}
+
 void report_heading(const char *text)
 {
     (void)putchar('\n');

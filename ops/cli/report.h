@@ -3,10 +3,14 @@
 #define LEDGERLOCK_REPORT_H
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Prints the document of audit_gather. */
 void report_print(const json_t *audit);
+
+/* One line, on a terminal in bold letters if it is a heading. */
+void report_text(const char *text, bool is_heading);
 
 /* A heading, and one line of a label, a count and a note (may be ""). */
 void report_heading(const char *text);

@@ -98,7 +98,6 @@ static const struct route {
     {"/readyz", answer_text, health_is_ready, 0, FOR_ANY_HOST},
     {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0,
      FOR_ANY_HOST},
-    {"/plain", html, plain_write, 0, FOR_US},
     {"/state", "application/json", write_state, 0, FOR_US},
     {"/chaos", html, chaos_write, 0, FOR_CHAOS},
 };
@@ -163,7 +162,7 @@ route(struct http *h, struct MHD_Connection *connection, const char *url, bool i
     if (r != NULL)
         return send_route(h, connection, r);
     return answer_words(h, connection, 404,
-                        "there are /, /plain, /metrics, /livez, /readyz, /state and "
+                        "there are /, /metrics, /livez, /readyz, /state and "
                         "/events\n");
 }
 

@@ -154,7 +154,7 @@ bool chaos_write(const struct http *h, FILE *f)
 {
     (void)fputs("<!doctype html>\n<html lang=en><meta charset=utf-8>"
                 "<link rel=stylesheet href=style.css><title>Break it</title>"
-                "<h1>Break it</h1><p><a href=plain>What comes of it</a></p>\n",
+                "<h1>Break it</h1><p><a href=/>What comes of it</a></p>\n",
                 f);
     for (size_t i = 0; i < chaos_action_ct; i++)
         (void)fprintf(f,

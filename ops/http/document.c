@@ -3,12 +3,11 @@
  * milliseconds. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "ops/cli/json.h"
 #include "ops/http/http.h"
-#include "ops/http/view.h"
+#include "ops/cli/view.h"
 
 enum { KEYS_SHOWN = 3, KEPT_MS = 1500, WAIT_MS = 200, WAITS_SHOWN = 16 };
 
@@ -231,19 +230,11 @@ json_t *document_audit(const struct http *h)
     return audit;
 }
 
-int64_t document_now_ms(void)
-{
-    struct timespec ts;
-
-    (void)clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
 char *document_compose(const struct http *h, size_t *length)
 {
     const struct shared *shared = h->order->shared;
     json_t *audit = document_audit(h);
-    int64_t now_ms = document_now_ms();
+    int64_t now_ms = view_now_ms();
     const char *verdict =
         view_verdict(h->tables, audit, h->trouble[0] != '\0' || !health_is_read(h));
     json_t *doc = json_pack(

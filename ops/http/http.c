@@ -16,8 +16,8 @@
 #include "ops/audit/audit.h"
 #include "ops/cli/cli.h"
 #include "ops/cli/json.h"
-#include "ops/http/ask.h"
-#include "ops/http/view.h"
+#include "ops/http/address.h"
+#include "ops/cli/view.h"
 
 enum {
     REFRESH_MS = 1000,
@@ -49,7 +49,7 @@ static int http_open(const struct config *c, int *fd, struct err *e)
     *fd = -1;
     if (c->http_listen[0] == '\0')
         return 0;
-    info = ask_addresses(c->http_listen);
+    info = address_find(c->http_listen);
     if (info == NULL) {
         (void)err_set(e, ERR_CONFIG,
                       "LL-2018 http.listen \"%s\" is no [address:]port, as in 9464 or "
@@ -153,7 +153,7 @@ report_audit(struct pg *pg, const json_t *audit, int64_t took_ms, struct err *e)
     return code;
 }
 
-/* The page reads the result from the table, as all pools and `top` do. */
+/* The page reads the result from the table, as all pools and `status` do. */
 static void audit_once(struct http *h)
 {
     const struct audit_order order = {.now = h->order->now, .lag_s = 86400};
@@ -226,9 +226,10 @@ static void completed(void *cls,
                       void **con_cls,
                       enum MHD_RequestTerminationCode why)
 {
+    (void)cls;
+    (void)connection;
     (void)why;
     chaos_post_done(con_cls);
-    clients_next(cls, connection);
 }
 
 static struct MHD_Daemon *start(struct http *h)
@@ -239,8 +240,7 @@ static struct MHD_Daemon *start(struct http *h)
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_NOTIFY_CONNECTION, clients_notify, h, MHD_OPTION_NOTIFY_COMPLETED,
-        completed, h, MHD_OPTION_END);
+        MHD_OPTION_NOTIFY_COMPLETED, completed, h, MHD_OPTION_END);
 }
 
 /* The memory of the pool changes also while no table can be read. */
@@ -260,11 +260,10 @@ static void publish_until_told(struct http *h, const sigset_t *stops)
 static void serve(const struct companion_order *order)
 {
     static void *(*const threads[])(void *) = {read_now_and_then, audit_now_and_then,
-                                               clients_watch, ping_redis};
+                                               ping_redis};
     struct http h = {.order = order,
                      .begun_ms = clk_ms(),
-                     .mutex = PTHREAD_MUTEX_INITIALIZER,
-                     .clients_mutex = PTHREAD_MUTEX_INITIALIZER};
+                     .mutex = PTHREAD_MUTEX_INITIALIZER};
     sigset_t stops;
 
     (void)sigemptyset(&stops);

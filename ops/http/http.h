@@ -5,16 +5,13 @@
  * for a server, and no server for a client.
  *
  *   http.c     the socket, the threads, the end
- *   clients.c  closes a connection whose request takes too long
  *   answers.c  one request: who may ask, and which answer it gets
  *   respond.c  an answer with the headers of every answer
  *   events.c   server-sent events: the document, each time it is new
- *   view.c     what the tables say, for the page and for `top`
  *   document.c the document: that, and what the memory of the pool says
  *   metrics.c  the same figures for Prometheus
- *   ask.c      a client of it, for `top`
+ *   address.c  what http.listen means
  *   health.c   /livez and /readyz; asks Redis now and then
- *   plain.c    the document as tables, without JavaScript
  *   chaos.h    faults that a person starts, if the pool allows that */
 #ifndef LEDGERLOCK_HTTP_H
 #define LEDGERLOCK_HTTP_H
@@ -30,7 +27,6 @@
 enum { LISTENERS_MAX = 64 };
 
 struct chaos;
-struct client;
 struct listener;
 
 struct http {
@@ -54,9 +50,6 @@ struct http {
     size_t listener_ct;
     bool is_ending;
     struct chaos *chaos; /* NULL: no fault may be started */
-    /* Never locked while libmicrohttpd is called: */
-    pthread_mutex_t clients_mutex; /* of this alone: */
-    struct client *clients;
 };
 
 /* ---- the document ---- */
@@ -67,9 +60,6 @@ char *document_compose(const struct http *h, size_t *length);
 /* The last whole audit as of now: a new object, or null. The caller owns it; the mutex
  * is held. */
 json_t *document_audit(const struct http *h);
-
-/* The wall clock, in milliseconds since 1970. */
-int64_t document_now_ms(void);
 
 /* How a worker is: an enum slot_state, or one of these. A worker is silent that has not
  * come round for ten seconds and a lease longer than it meant to pause. */
@@ -94,9 +84,6 @@ int64_t http_audit_pause_ms(int64_t every_ms, int64_t took_ms);
 
 /* ---- threads, for the life of the process ---- */
 
-/* Closes connections whose request is not whole in time. */
-void *clients_watch(void *arg);
-
 /* Keeps redis_trouble. */
 void *ping_redis(void *arg);
 
@@ -104,31 +91,15 @@ void *ping_redis(void *arg);
  * first failure may be a server that was slow once: the second one counts. */
 void health_note_redis(struct http *h, int failures, const struct err *e);
 
-/* ---- clients ---- */
-
-/* A connection begins or ends (MHD_NotifyConnectionCallback). */
-void clients_notify(void *cls,
-                    struct MHD_Connection *connection,
-                    void **socket_context,
-                    enum MHD_ConnectionNotificationCode what);
-
-/* Its request is whole; it waits for the next one. */
-void clients_whole(struct http *h, struct MHD_Connection *connection);
-void clients_next(struct http *h, struct MHD_Connection *connection);
-
 /* ---- answers ---- */
 
 /* Each writes one of the texts that can be asked for; the mutex is held. /metrics, in
- * the exposition format of Prometheus 0.0.4; /plain and the buttons as forms, in HTML;
+ * the exposition format of Prometheus 0.0.4; the buttons as forms, in HTML;
  * "ok", or the reasons against it, one a line: false, there are some. */
 bool metrics_write(const struct http *h, FILE *out);
-bool plain_write(const struct http *h, FILE *out);
 bool chaos_write(const struct http *h, FILE *out);
 bool health_is_alive(const struct http *h, FILE *out);
 bool health_is_ready(const struct http *h, FILE *out);
-
-/* Writes text as HTML. */
-void plain_put(FILE *f, const char *text);
 
 /* A response that sends each document as it comes; NULL: too many listen. */
 struct MHD_Response *events_response(struct http *h, struct MHD_Connection *connection);

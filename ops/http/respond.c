@@ -29,7 +29,6 @@ enum MHD_Result answer_with(struct http *h,
     if (response == NULL)
         return MHD_NO;
     put_headers(response, type);
-    clients_whole(h, connection);
     result = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     return result;

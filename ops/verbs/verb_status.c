@@ -1,15 +1,20 @@
-/* status: backlog, rates and number of workers of each job; the workers; the last
- * incidents. */
+/* status: verdict, backlog, rates, workers, waits, parked rows, stock and incidents, as
+ * they stand in the tables; once, or again and again. */
+#define _DEFAULT_SOURCE
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#include "common/base/age.h"
 #include "common/base/clock.h"
 #include "ops/cli/cli.h"
 #include "ops/cli/json.h"
-#include "ops/cli/report.h"
+#include "ops/cli/view.h"
+#include "ops/verbs/status_text.h"
 #include "worker/jobs/job.h"
 
-enum { SAMPLE_MS = 1000, WATCH_MS = 1000 };
+enum { EACH_MS = 1000 };
 
 static struct values {
     bool json, watch;
@@ -19,47 +24,61 @@ static const struct cli_flag flags[] = {
     {"json", CLI_BOOL, offsetof(struct values, json), 0, 0,
      "print one JSON document instead of the report"},
     {"watch", CLI_BOOL, offsetof(struct values, watch), 0, 0,
-     "print again every two seconds until interrupted"},
+     "print again every second until interrupted"},
     {0},
 };
 
-/* ---- gathering ---- */
+/* What was read, and what is needed to read again. */
+struct reading {
+    const struct config *config;
+    struct pg *own; /* the connection of --watch, once that of the verb is gone */
+    json_t *doc;
+    char *before; /* the counters of the reading before, as JSON, */
+    int64_t before_us;
+    int64_t read_ms, next_ms;
+    char trouble[300];
+};
 
-/* Adds to each job its workers, its pause, its counters and their growth. With run
- * --now the times in the rows may be in the past, so a rate cannot be read from rows:
- * it is the difference of two samples of the counters. */
-static int add_more(struct pg *pg, json_t *doc, struct err *e)
+/* ---- reading ---- */
+
+/* Adds to each job its workers, its counters and their growth. With run --now the times
+ * in the rows may be in the past, so a rate cannot be read from rows: it is the
+ * difference of two samples of the counters. */
+static int add_more(struct pg *pg, struct reading *r, json_t *doc, struct err *e)
 {
     json_t *nothing =
                json_pack("{s:i,s:{},s:{}}", "workers", 0, "rates_per_s", "counters"),
-           *more = NULL, *job;
-    struct pg_result *before, *res = NULL;
-    int64_t from = clk_us();
+           *sample = json_object(), *more = NULL, *job;
+    const struct pg_param params[] = {pg_text(r->before),
+                                      pg_int8(clk_us() - r->before_us)};
+    struct pg_result *res = NULL;
     const char *name;
-    int code = pg_exec(pg, SQL_STATUS_COUNTERS, NULL, 0, &before, e);
+    char *text = NULL;
+    int code = pg_exec(pg, SQL_STATUS_JOBS, params, 2, &res, e);
 
-    if (code == 0) {
-        struct pg_param params[] = {pg_text(pg_get_text(before, 0, 0)), {0}};
-
-        clk_pause_ms(SAMPLE_MS);
-        params[1] = pg_int8(clk_us() - from);
-        code = pg_exec(pg, SQL_STATUS_JOBS, params, 2, &res, e);
-    }
-    if (code == 0) {
+    if (code == 0)
         more = json_loads(pg_get_text(res, 0, 0), 0, NULL);
-        if (more == NULL || nothing == NULL)
-            code = err_set(e, ERR_NOMEM, "LL-9001 out of memory");
-    }
     json_object_foreach(json_object_get(doc, "jobs"), name, job)
     {
+        const json_t *of = json_object_get(more, name);
+
         (void)json_object_update(job, nothing);
         (void)json_object_update(job, json_object_get(more, name));
-        if (json_is_null(json_object_get(job, "paused")))
-            (void)json_object_del(job, "paused");
+        if (of != NULL)
+            (void)json_object_set(sample, name, json_object_get(of, "counters"));
+    }
+    if (code == 0 && more != NULL)
+        text = json_dumps(sample, JSON_COMPACT);
+    if (code == 0 && (text == NULL || nothing == NULL))
+        code = err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    if (text != NULL) {
+        free(r->before);
+        r->before = text;
+        r->before_us = clk_us();
     }
     json_decref(nothing);
+    json_decref(sample);
     json_decref(more);
-    pg_result_free(before);
     pg_result_free(res);
     return code;
 }
@@ -89,147 +108,133 @@ static int add_burn_down(struct pg *pg, json_t *doc, struct err *e)
     return code;
 }
 
-static int gather(struct pg *pg, json_t *doc, struct err *e)
+/* The first sample of the counters. */
+static int begin(struct pg *pg, struct reading *r, struct err *e)
 {
     struct pg_result *res;
-    int code;
 
-    if (doc_read(doc, "now", pg, SQL_STATUS_READ_NOW, e) != 0 ||
-        doc_jobs(doc, pg, doc_text(doc, "now"), e) != 0 || add_more(pg, doc, e) != 0 ||
-        add_burn_down(pg, doc, e) != 0 ||
+    if (pg_exec(pg, SQL_STATUS_COUNTERS, NULL, 0, &res, e) != 0)
+        return (int)e->code;
+    r->before = strdup(pg_get_text(res, 0, 0));
+    r->before_us = clk_us();
+    pg_result_free(res);
+    return r->before != NULL ? 0 : err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+}
+
+static int gather(struct pg *pg, struct reading *r, json_t **out, struct err *e)
+{
+    struct pg_result *res;
+    json_t *doc;
+    int code = view_read_tables(pg, NULL, out, e);
+
+    doc = *out;
+    if (code != 0 || doc_read(doc, "now", pg, SQL_STATUS_READ_NOW, e) != 0 ||
+        add_more(pg, r, doc, e) != 0 || add_burn_down(pg, doc, e) != 0 ||
         doc_read(doc, "workers", pg, SQL_STATUS_WORKERS, e) != 0 ||
         pg_exec(pg, SQL_AUDIT_TOTALS_INCIDENTS, NULL, 0, &res, e) != 0)
         return (int)e->code;
-    code = doc_put(doc, "incidents", doc_pairs(res), e);
+    code = doc_put(doc, "incidents_by_kind", doc_pairs(res), e);
     pg_result_free(res);
-    return code == 0 ? doc_read(doc, "last_incidents", pg, SQL_STATUS_INCIDENTS, e)
-                     : code;
+    return code;
 }
 
-/* ---- printing ---- */
-
-static void print_job(const char *name, json_t *job)
+/* Takes the new document in the place of the one before, or notes why there is none. */
+static int read_tables(struct pg *pg, struct reading *r, struct err *e)
 {
-    json_t *rates = json_object_get(job, "rates_per_s"), *n;
-    const json_t *paused = json_object_get(job, "paused");
-    const char *counter;
-    char note[64], old[AGE_TEXT];
+    int64_t begun_ms = clk_ms();
+    json_t *doc = NULL;
+    int code = gather(pg, r, &doc, e);
 
-    (void)snprintf(note, sizeof note, "JOB %s", name);
-    report_heading(note);
-    if (paused != NULL)
-        (void)printf("  paused since %s by %.20s\n", doc_text(paused, "since"),
-                     doc_text(paused, "by"));
-    if (doc_text(paused, "reason")[0] != '\0')
-        (void)printf("  because: %.69s\n", doc_text(paused, "reason"));
-    report_line("workers", doc_int(job, "workers"), "");
-    (void)snprintf(note, sizeof note, "oldest for %s",
-                   age_text(doc_int(job, "oldest_due_ms"), old));
-    report_line("due", doc_int(job, "due"), doc_int(job, "due") > 0 ? note : "");
-    if (json_object_get(job, "burn_down_s") != NULL)
-        (void)printf("  all due rows in about %s, at the rate of the last second\n",
-                     age_text(doc_int(job, "burn_down_s") * 1000, old));
-    report_line("future", doc_int(job, "future"), "");
-    report_line("parked", doc_int(job, "parked"), "");
-    json_object_foreach(json_object_get(job, "counters"), counter, n)
-    {
-        (void)snprintf(note, sizeof note, "%lld per second", doc_int(rates, counter));
-        report_line(counter, json_integer_value(n),
-                    doc_int(rates, counter) > 0 ? note : "");
+    (void)snprintf(r->trouble, sizeof r->trouble, "%.299s", code == 0 ? "" : e->msg);
+    r->next_ms = clk_ms() + view_pause_ms(VIEW_REST_WATCHED, r->doc == NULL,
+                                          code == 0 ? clk_ms() - begun_ms : 0);
+    if (code != 0) {
+        json_decref(doc);
+        return code;
     }
-}
-
-static void print_workers(json_t *workers)
-{
-    char seen[AGE_TEXT], up[AGE_TEXT];
-    size_t i;
-    json_t *w;
-
-    report_heading("WORKERS");
-    if (json_array_size(workers) == 0)
-        (void)puts("  none seen within ten seconds");
-    else
-        (void)printf("  %-16s %-10s %4s %7s %7s %10s %9s %8s\n", "pool", "job", "slot",
-                     "pid", "seen", "up", "batches", "busy");
-    json_array_foreach(workers, i, w)
-    {
-        (void)printf("  %-16.16s %-10.10s %4lld %7lld %7s %10s %9lld %8lld\n",
-                     doc_text(w, "pool"), doc_text(w, "job"), doc_int(w, "slot"),
-                     doc_int(w, "pid"), age_text(doc_int(w, "seen_ms"), seen),
-                     age_text(doc_int(w, "up_s") * 1000, up), doc_int(w, "batches"),
-                     doc_int(w, "busy"));
-    }
-}
-
-static void print_incidents(const json_t *doc)
-{
-    json_t *last = json_object_get(doc, "last_incidents"), *row;
-    size_t i;
-
-    report_heading("INCIDENTS");
-    report_members("", json_object_get(doc, "incidents"));
-    if (json_array_size(last) == 0)
-        (void)puts("  none");
-    json_array_foreach(last, i, row)
-    {
-        (void)printf("  %s %s %s\n", doc_text(row, "at"), doc_text(row, "kind"),
-                     doc_text(row, "resource"));
-    }
-}
-
-static void print(const json_t *doc)
-{
-    const char *name;
-    json_t *job;
-
-    (void)printf("ledgerlock status at %s\n", doc_text(doc, "now"));
-    json_object_foreach(json_object_get(doc, "jobs"), name, job)
-    {
-        print_job(name, job);
-    }
-    print_workers(json_object_get(doc, "workers"));
-    print_incidents(doc);
+    json_decref(r->doc);
+    r->doc = doc;
+    r->read_ms = begun_ms;
+    return 0;
 }
 
 /* ---- the verb ---- */
 
-static int show(struct pg *pg, struct err *e)
+/* Where a terminal is watched the text takes the place of the one before. */
+static void show(const struct reading *r)
 {
-    json_t *doc = json_object();
-    int code = gather(pg, doc, e);
+    struct status_view v = {.is_watched = values.watch,
+                            .age_ms = clk_ms() - r->read_ms,
+                            .trouble = r->trouble};
+    struct winsize size;
 
-    if (code == 0)
-        doc_show(doc, values.json, print);
+    if (values.watch && isatty(STDOUT_FILENO) == 1 &&
+        ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 1) {
+        v.lines = (size_t)size.ws_row - 1;
+        v.columns = size.ws_col;
+    }
+    cli_progress_end();
+    if (values.json) {
+        (void)json_object_set_new(r->doc, "age_ms", json_integer(v.age_ms));
+        (void)json_object_set_new(r->doc, "trouble", doc_string(r->trouble));
+        doc_print(r->doc);
+    } else {
+        (void)fputs(v.lines > 0 ? "\033[H\033[J" : "", stdout);
+        status_print(r->doc, &v);
+        (void)fputs(values.watch && v.lines == 0 ? "\n" : "", stdout);
+    }
     (void)fflush(stdout);
-    json_decref(doc);
-    return code;
 }
 
-static int watch(struct pg *pg, void *arg, struct err *e)
+/* A server that is gone for a while is asked again; meanwhile the figures grow old. */
+static void read_again(struct reading *r)
 {
-    int code = show(pg, e);
+    struct err e = {0};
 
-    (void)arg;
-    while (code == 0 && values.watch && ferror(stdout) == 0) {
-        clk_pause_ms(WATCH_MS);
-        (void)putchar('\n');
-        code = show(pg, e);
+    if (clk_ms() < r->next_ms)
+        return;
+    if (view_connect(r->config, "status", &r->own, &e) == 0)
+        (void)!read_tables(r->own, r, &e);
+    else
+        (void)snprintf(r->trouble, sizeof r->trouble, "%.299s", e.msg);
+}
+
+static int work(struct pg *pg, void *arg, struct err *e)
+{
+    struct reading *r = arg;
+    int code = begin(pg, r, e);
+
+    if (code == 0) {
+        clk_pause_ms(EACH_MS);
+        code = read_tables(pg, r, e);
     }
+    while (code == 0) {
+        show(r);
+        if (!values.watch || ferror(stdout) != 0)
+            break;
+        clk_pause_ms(EACH_MS);
+        read_again(r);
+    }
+    json_decref(r->doc);
+    free(r->before);
+    pg_close(r->own);
     return code;
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
+    struct reading r = {.config = c};
+
     (void)argc;
     (void)argv;
-    return cli_on_tables(c, "status", watch, NULL);
+    return cli_on_tables(c, "status", work, &r);
 }
 
 const struct cli_verb verb_status = {
     .name = "status",
     .who = "members of ledgerlock_reader",
-    .sentence = "shows the backlog, rates, workers and incidents",
-    .example = "ledgerlock status --json",
+    .sentence = "shows the verdict, backlog, rates, workers, stock and incidents",
+    .example = "ledgerlock status --watch",
     .flags = flags,
     .values = &values,
     .run = run,

@@ -1,15 +1,10 @@
 """`scripts/bench --page`: what it costs to be watched. The rate of a pool with a backlog, with and without its page, which a
 browser listens to and a Prometheus reads every 5 s, and the share of the page in all CPU that was used; the size of the
-page, and how long a browser takes until it shows figures; how long /readyz takes beside slow clients; `ledgerlock top`, its start and its CPU. The share has the whole audit in it that the page makes
+page, and how long a browser takes until it shows figures; how long /readyz takes beside slow clients. The share has the whole audit in it that the page makes
 now and then: its CPU is measured as the pool starts, and spread over the time until the next one."""
-import fcntl
 import os
-import pty
-import select
 import socket
-import struct
 import subprocess
-import termios
 import threading
 import time
 import urllib.request
@@ -19,8 +14,6 @@ import tools
 SHARE_TARGET = 0.01
 FIRST_TARGET_MS = 200
 SIZE_TARGET = 60000
-TOP_START_TARGET_MS = 100
-TOP_CORES_TARGET = 0.01
 SCRAPE_S = 5
 OPENED = 5  # times, in a browser
 SLOW_CLIENTS = 200  # that have sent half a request, and as many that send a byte a second
@@ -242,39 +235,7 @@ def part_slow(a):
             "most_target_ms": ANSWER_TARGET_MS, "met": max(times) < ANSWER_TARGET_MS}
 
 
-def part_top(a):
-    """In a terminal of 80 x 24, beside a pool that has charged a thousand rows, and whose page it asks."""
-    tools.progress("ledgerlock top")
-    tools.bench("billing", "--rows", 1000, "--no-audit")
-    port = free_port()
-    with tools.Pool("-w", a.workers, "--http", port):
-        time.sleep(SETTLE_S)
-        begun = time.monotonic()
-        pid, terminal = pty.fork()
-        if pid == 0:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-            os.environ.update(tools.settings("ledgerlock_worker"), TERM="xterm")
-            os.execv(tools.PROGRAM, [tools.PROGRAM, "top", "--http", str(port)])
-        shown, after = b"", {}
-        for name, text in (("start_ms", b"ledgerlock top"), ("figures_ms", b"0 charged twice")):
-            while text not in shown:
-                if not select.select([terminal], [], [], 30)[0]:
-                    tools.fail("top shows nothing")
-                shown += os.read(terminal, 65536)
-            after[name] = 1000 * (time.monotonic() - begun)
-        before, begun = tools.tree_cpu_s(pid), time.monotonic()
-        while (took := time.monotonic() - begun) < a.seconds:
-            if select.select([terminal], [], [], 0.2)[0]:
-                os.read(terminal, 65536)
-        cores = (tools.tree_cpu_s(pid) - before) / took
-        os.write(terminal, b"q")
-        os.close(terminal)
-        os.waitpid(pid, 0)
-    return {**after, "start_target_ms": TOP_START_TARGET_MS, "cores": cores, "cores_target": TOP_CORES_TARGET,
-            "met": after["figures_ms"] < TOP_START_TARGET_MS and cores < TOP_CORES_TARGET}
-
-
-PARTS = (("rate", part_rate), ("page", part_page), ("slow", part_slow), ("top", part_top))
+PARTS = (("rate", part_rate), ("page", part_page), ("slow", part_slow))
 
 
 def main():

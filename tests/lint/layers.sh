@@ -17,7 +17,6 @@ ops/cli           common/base common/pg common/lock worker/jobs worker/batch wor
 ops/audit         common/base common/pg ops/cli
 ops/import        common/base common/pg ops/cli
 ops/http          common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/audit
-ops/top           common/base common/pg common/lock ops/cli ops/http
 ops/doctor        common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/http
 ops/verbs         common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/http ops/doctor
 ops               ops/cli
@@ -30,9 +29,8 @@ postgres   ^common/pg/
 hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^tools/(bench/bare\.c|testkit/)
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
-jansson    ^ops/(cli|verbs|audit|http|top|doctor)/|^tools/
+jansson    ^ops/(cli|verbs|audit|http|doctor)/|^tools/
 microhttpd ^ops/http/
-ncurses    ^ops/top/
 VENDORS
 
 # Lines "file included": "<name" for a library's header, "path/name.h" or "name_gen.h" for one of ours.

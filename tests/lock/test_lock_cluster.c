@@ -41,6 +41,31 @@ CLUSTER_CASE(hundred_keys_are_one_call)
     play("a release");
 }
 
+/* A tag of each primary. */
+static const char *const tags[] = {"{a}:", "{b}:", "{c}:"};
+
+/* Guarantee: Clients with different hash tags lock in different slots of a Redis
+ * Cluster, on all of its primaries, and each tag has a last token of its own. */
+CLUSTER_CASE(each_hash_tag_has_a_slot_and_a_last_token)
+{
+    static const char *const names[] = {"b", "c", "d"};
+    size_t owners[3];
+    char key[16];
+
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(key, sizeof key, "%s!last", tags[i]);
+        owners[i] = cluster_owner(cluster, cluster_slot(cluster, key));
+        play_open(names[i], cluster_options(cluster->url, tags[i]));
+        assert_true(cluster_ask(cluster, owners[i], "DEL %s", key) >= 0);
+    }
+    assert_true(owners[0] != owners[1] && owners[1] != owners[2] &&
+                owners[0] != owners[2]);
+    play("b try k; c try k; d try k; b extend; c extend; d extend");
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(cluster_ask(cluster, owners[i], "EXISTS %s!last", tags[i]), 1);
+    play("b release; c release; d release");
+}
+
 /* The slot has one. */
 PLAY_AT(locks_wait_for_their_replicas,
         PLAY_AT_CLUSTER,

@@ -163,7 +163,7 @@ CASE(button_and_timeline_tell_the_same_recovery, .open = open_idle)
 /* Guarantee: Without --allow-chaos the page has no button, and takes no POST. */
 CASE(without_allow_chaos_there_is_no_button)
 {
-    static const char *const paths[] = {"/", "/plain", "/state"};
+    static const char *const paths[] = {"/", "/state"};
 
     page_start("run -w 1");
     page_await(200, "/state", "");
@@ -198,7 +198,7 @@ static void start(void)
 }
 
 /* Guarantee: The timeline has a worker that stood still, its lost lease and a worker
- * that died, with the time until each recovered, also without JavaScript. */
+ * that died, with the time until each recovered. */
 CASE(timeline_tells_what_happened_to_a_worker, .open = open_proxies)
 {
     pid_t worker;
@@ -223,8 +223,8 @@ CASE(timeline_tells_what_happened_to_a_worker, .open = open_proxies)
     assert_int_equal(kill(worker, SIGKILL), 0);
     FIXTURE_AWAIT(recovered("worker died", "signal 9") >= 0, "nobody died: %s",
                   page.body);
-    PAGE_AWAIT("/plain",
-               "<td>worker died</td><td>worker 0 of billing</td><td>signal 9</td>");
+    PAGE_AWAIT("/state", "\"what\":\"worker died\",\"worker\":\"worker 0 of billing\","
+                         "\"detail\":\"signal 9\"");
     pool_work_wait((int64_t)small.users * small.periods);
 }
 

@@ -1,6 +1,5 @@
 /* The page and the metrics of a pool that runs, asked by a client over loopback: who
  * may ask, and how. */
-#include <poll.h>
 #include <sys/socket.h>
 
 #include "tests/lib/page.h"
@@ -193,47 +192,6 @@ CASE(slow_clients_keep_nobody_waiting)
         (void)close(fds[i]);
 }
 
-/* Sends a byte twice a second, so that the connection is never idle, until it is
- * closed.
- */
-static void assert_drip_is_cut_off(int fd, const char *begin)
-{
-    int64_t until_ms = fixture_now_ms() + 120000;
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    char c;
-
-    assert_true(send(fd, begin, strlen(begin), MSG_NOSIGNAL) > 0);
-    while (poll(&p, 1, 500) == 0) {
-        if (fixture_now_ms() > until_ms)
-            fail_msg("still open: %s", begin);
-        (void)!send(fd, "x", 1, MSG_NOSIGNAL);
-    }
-    assert_true(read(fd, &c, 1) <= 0); /* closed, not answered */
-    (void)close(fd);
-}
-
-/* Guarantee: A client that sends a request byte by byte for longer than five seconds is
- * cut off, also at the second request of its connection. */
-CASE(request_that_drips_is_cut_off)
-{
-    static const char whole[] = "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    char answered[1024] = "";
-    size_t n = 0;
-    int fd;
-
-    assert_drip_is_cut_off(http_connect(page_port), "GET / HTTP/1.1\r\nHost: local");
-    fd = http_connect(page_port);
-    assert_true(send(fd, whole, sizeof whole - 1, MSG_NOSIGNAL) > 0);
-    while (strstr(answered, "ok\n") == NULL) {
-        ssize_t got = read(fd, answered + n, sizeof answered - 1 - n);
-
-        assert_true(got > 0);
-        n += (size_t)got;
-    }
-    assert_drip_is_cut_off(fd, "GET /");
-    page_is(200, "/livez");
-}
-
 /* No document comes twice. */
 static void assert_each_is_new(const char *events)
 {
@@ -250,8 +208,7 @@ static void assert_each_is_new(const char *events)
     }
 }
 
-/* Guarantee: An event with the state of the pool comes again and again, for longer than
- * a request may take. */
+/* Guarantee: An event with the state of the pool comes again and again. */
 CASE(events_bring_the_state_again_and_again)
 {
     static const char request[] = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";

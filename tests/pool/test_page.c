@@ -1,5 +1,5 @@
 /* The page of a pool that runs: read by a real browser, while a worker is killed; its
- * verdict, as that of `top`, also what it would say if a guard had failed; the keys of
+ * verdict, also what it would say if a guard had failed; the keys of
  * workers and of other clients; and the addresses that it is served on. */
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -13,8 +13,8 @@ static const struct pool_work small = {
 
 WORLD(.poll_ms = 100, .lease_ms = 2000, .work = &small);
 
-/* Guarantee: A browser shows the state of the pool, and the death of a worker, also
- * without JavaScript, in a narrow window and by keyboard. */
+/* Guarantee: A browser shows the state of the pool, and the death of a worker, also in
+ * a narrow window and by keyboard. */
 CASE(browser_shows_the_pool_and_the_death_of_a_worker)
 {
     page_start("run -w 2 --now %s --http-audit-every-s 5", pool_work_now());
@@ -48,7 +48,17 @@ CASE(page_is_small)
     assert_in_range(n, 1000, 60000);
 }
 
-#define FIGURES "<p>0 charged twice, 0 oversold, 0 totals wrong</p>"
+#define FIGURES "\"charged_twice\":0,\"oversold\":0,\"wrong_totals\":0"
+
+/* As the last answer has it. */
+static long long tables_age_ms(void)
+{
+    static const char key[] = "\"tables_age_ms\":";
+    const char *at = strstr(page.body, key);
+
+    assert_non_null(at);
+    return strtoll(at + sizeof key - 1, NULL, 10);
+}
 
 /* The next process of the page makes a whole audit at once. */
 static void renew_page(void)
@@ -56,27 +66,26 @@ static void renew_page(void)
     assert_int_equal(kill(pool_page(), SIGKILL), 0);
 }
 
-/* Guarantee: While the tables cannot be read, /state and /plain say that the verdict is
- * not known, what it was and how long ago, and what is wrong; then it is known again.
- */
+/* Guarantee: While the tables cannot be read, /state says that the verdict is not
+ * known, what it was and how long ago, and what is wrong; then it is known again. */
 CASE(verdict_is_not_known_while_the_tables_cannot_be_read)
 {
     page_start("run -w 2 --now %s --http-audit-every-s 1", pool_work_now());
-    PAGE_AWAIT("/plain", FIGURES, " ms ago.</p>", " s ago): no promise is broken.");
-    assert_null(strstr(page.body, "class=bad"));
+    PAGE_AWAIT("/state", FIGURES, "\"verdict\":\"good\"", "\"broken\":[]",
+               "\"trouble\":\"\"", "\"audit_trouble\":\"\"");
     world_do("ALTER FUNCTION check_newest RENAME TO check_gone;"
              "ALTER FUNCTION report_audit RENAME TO report_gone");
-    PAGE_AWAIT("/plain", "Not known; it was: 0 charged twice, 0 oversold",
-               "<p class=bad>PostgreSQL: ", "! ms ago.</p>");
+    PAGE_AWAIT("/state", FIGURES, "\"verdict\":\"unknown\"", "!\"trouble\":\"\"");
+    assert_true(tables_age_ms() > 0);
     renew_page();
-    PAGE_AWAIT("/plain", "Not known: the tables were not read yet.",
-               "<p class=bad>The last try of a whole audit: ");
-    page_is(200, "/state");
-    fixture_assert_contains(page.body, "\"verdict\":\"unknown\"");
+    PAGE_AWAIT("/state", "!" FIGURES, "\"verdict\":\"unknown\"",
+               "!\"audit_trouble\":\"\"");
+    assert_true(tables_age_ms() == -1);
     world_do("ALTER FUNCTION check_gone RENAME TO check_newest;"
              "ALTER FUNCTION report_gone RENAME TO report_audit");
     renew_page();
-    PAGE_AWAIT("/plain", FIGURES, "!class=bad");
+    PAGE_AWAIT("/state", FIGURES, "\"verdict\":\"good\"", "\"trouble\":\"\"",
+               "\"audit_trouble\":\"\"");
 }
 
 static long long state_ms(void)
@@ -137,7 +146,8 @@ CASE(broken_invariant_is_told)
              "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1");
     renew_page();
     PAGE_AWAIT("/metrics", "\nledgerlock_audit_broken_invariants 1\n");
-    PAGE_AWAIT("/plain", "BROKEN: balance_is_sum_of_ledger");
+    PAGE_AWAIT("/state", "\"broken\":[\"balance_is_sum_of_ledger\"]",
+               "\"verdict\":\"bad\"");
     world_is(1, "SELECT count(DISTINCT broken) FROM audits WHERE broken ="
                 " '{balance_is_sum_of_ledger}'");
 }
@@ -196,8 +206,8 @@ CASE(too_many_skus_are_not_counted, .open = open_forged)
     world_is(0, "SELECT skus FROM check_newest(NULL, 0)");
 }
 
-/* Guarantee: The page, with JavaScript and without, says 0 charged twice, 0 oversold
- * and 0 totals wrong, and 1, 1 and 1 as soon as one of each is there. */
+/* Guarantee: The page says 0 charged twice, 0 oversold and 0 totals wrong, and 1, 1 and
+ * 1 as soon as one of each is there. */
 CASE(page_says_so_in_red, .open = open_forged)
 {
     page_start("run -w 1 --http-audit-every-s 0");
@@ -205,12 +215,10 @@ CASE(page_says_so_in_red, .open = open_forged)
                       super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
                                 "'pending'") == 1,
                   "what is due is not worked");
-    PAGE_AWAIT("/state", "\"charged_twice\":0,\"oversold\":0,\"wrong_totals\":0");
-    PAGE_AWAIT("/plain", FIGURES);
+    PAGE_AWAIT("/state", FIGURES, "\"verdict\":\"good\"");
     super_do(FORGED_BY_HAND FORGED_CHARGE FORGED_UNIT FORGED_WALLET);
-    PAGE_AWAIT("/state", "\"charged_twice\":1,\"oversold\":1,\"wrong_totals\":1");
-    PAGE_AWAIT("/plain",
-               "<p class=bad>1 charged twice, 1 oversold, 1 totals wrong</p>");
+    PAGE_AWAIT("/state", "\"charged_twice\":1,\"oversold\":1,\"wrong_totals\":1",
+               "\"verdict\":\"bad\"");
     http_browse(page_port, "--red");
 }
 
@@ -278,7 +286,6 @@ CASE(key_of_another_client_is_shown_while_a_worker_waits_for_it, .open = open_ri
     order_of(1);
     PAGE_AWAIT("/state",
                "\"key\":\"user:7\",\"holder\":\"another client\",\"waits_ms\":");
-    PAGE_AWAIT("/plain", "another client");
     (void)redis_do("DEL %suser:7", world.f.prefix);
     PAGE_AWAIT("/state", "\"busy\":[]");
     FIXTURE_AWAIT(world_ask("SELECT count(*) FROM orders WHERE state = 'fulfilled'") ==

@@ -3,7 +3,7 @@
 #include "common/base/clock.h"
 #include "ops/cli/json.h"
 #include "ops/http/http.h"
-#include "ops/http/view.h"
+#include "ops/cli/view.h"
 #include "tests/lib/test.h"
 
 static const struct {

@@ -16,7 +16,7 @@ MUST_CHECK int
 view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e);
 
 /* For how many times as long as a reading took the tables are left alone; less while
- * somebody watches: `top`, and a demonstration with --allow-chaos. */
+ * somebody watches: `status --watch`, and a demonstration with --allow-chaos. */
 enum { VIEW_REST = 50, VIEW_REST_WATCHED = 5 };
 
 /* How long to leave them alone: so many times as long as the reading took, at least 1 s
@@ -39,6 +39,9 @@ int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms);
  * now: counts as now; NULL: the database's clock. */
 MUST_CHECK int
 view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e);
+
+/* The wall clock, in milliseconds since 1970. */
+int64_t view_now_ms(void);
 
 /* "0 charged twice, 0 oversold, 0 totals wrong": a row of `newest`; returns text. */
 enum { VIEW_FIGURES = 128 };

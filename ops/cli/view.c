@@ -1,7 +1,8 @@
-/* view: the tables, for the page and for `top`. */
-#include "ops/http/view.h"
+/* view: the tables, for the page and for `status`. */
+#include "ops/cli/view.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include "ops/cli/cli.h"
 #include "ops/cli/json.h"
@@ -60,6 +61,14 @@ int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e
     for (int i = 0; code == 0 && i < JOB_TYPE_CT; i++)
         code = doc_rows(doc, "parked", pg, job_types[i]->list_parked, &most, 1, e);
     return code;
+}
+
+int64_t view_now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
 
 const char *view_figures(const json_t *of, char text[VIEW_FIGURES])
