@@ -21,7 +21,25 @@ if token >= 9006099743113216 then return redis.error_reply('ERR the tokens are u
 token = string.format('%.0f', token)
 local keys, mark, lease, mode, count = KEYS, ARGV[1] .. '|', ARGV[2], ARGV[5], #KEYS - 1
 local want, value = tonumber(mode), mark .. token .. ARGV[8]
-local busy, mine, old, earlier, first = {}, {}, {}, nil, nil -- old: by index, not taken now
+local free, first = 1, nil -- free: the first key that is not
+
+while not want and free <= count do
+  local key = keys[free + 1]
+  if first then
+    if call('COPY', first, key) ~= 1 then break end
+  elseif call('SET', key, value, 'NX', 'PX', lease) then
+    first = key
+  else
+    break
+  end
+  free = free + 1
+end
+if not want and free > count then -- as nearly always: nobody has any of them
+  call('SET', keys[1], token)
+  return {id, 'ok', token}
+end
+
+local busy, mine, old, earlier = {}, {}, {}, nil -- old: by index, not taken now
 
 local function is_ours(i) -- MGET, not GET: a key of another type reads as nothing and is busy
   local held = call('MGET', keys[i + 1])[1]
@@ -68,7 +86,8 @@ if want then
   end
   for _, i in ipairs(mine) do call('DEL', keys[i + 1]) end
 else
-  for i = 1, count do
+  note_old(free)
+  for i = free + 1, count do
     local key = keys[i + 1]
     if first then
       if call('COPY', first, key) ~= 1 then note_old(i) end

@@ -24,8 +24,12 @@ void rlock_fill_take(struct rlock_round *r, struct rlock_node *node)
         rlock_put_word(t, take->mode == RLOCK_ALL ? "all" : "any");
     rlock_put_number(t, take->floor);
     rlock_put_number(t, l->marks);
-    (void)snprintf(end, sizeof end, "%s%s", rlock_text_of(l), l->is_heir ? "|w" : "");
-    rlock_put_word(t, end);
+    if (l->is_heir) {
+        (void)snprintf(end, sizeof end, "%s|w", rlock_text_of(l));
+        rlock_put_word(t, end);
+    } else {
+        rlock_put_word(t, rlock_text_of(l));
+    }
 }
 
 static void set_codes(const struct rlock_span *s, int code)

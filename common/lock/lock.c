@@ -76,14 +76,16 @@ void rlock_clear(struct rlock *l)
 
 int rlock_new_nonce(struct rlock *l)
 {
-    uint64_t raw[2];
+    static const char hex[] = "0123456789abcdef";
+    unsigned char raw[RLOCK_NONCE_HEX / 2];
 
     if (!rlock_random(raw, sizeof raw))
         return rlock_fail(l->client, RLOCK_E_UNAVAILABLE, "no random bytes: %s",
                           strerror(errno));
-    (void)snprintf(l->nonce, sizeof l->nonce, "%016" PRIx64 "%016" PRIx64, raw[0],
-                   raw[1]);
-    (void)snprintf(l->mark, sizeof l->mark, "%s|", l->nonce);
+    for (size_t i = 0; i < RLOCK_NONCE_HEX; i++)
+        l->nonce[i] = hex[i % 2 == 0 ? raw[i / 2] >> 4 : raw[i / 2] & 15];
+    memcpy(l->mark, l->nonce, RLOCK_NONCE_HEX);
+    memcpy(l->mark + RLOCK_NONCE_HEX, "|", 2);
     if (l->nonce_copy != NULL)
         memcpy(l->nonce_copy, l->nonce, sizeof l->nonce);
     return RLOCK_OK;
@@ -190,10 +192,12 @@ void rlock_put_name(struct rlock_text *t, const struct rlock *l, size_t i)
 size_t rlock_wake_name(const struct rlock *l, size_t i, char name[RLOCK_WAKE_NAME])
 {
     const struct rlock_client *c = l->client;
-    size_t at = (size_t)snprintf(name, RLOCK_WAKE_NAME, "%s!wake:", c->prefix);
-    size_t len;
+    static const char of[] = "!wake:";
+    size_t at = c->prefix_len + sizeof of - 1, len;
     const char *key = rlock_name(l, i, &len);
 
+    memcpy(name, c->prefix, c->prefix_len);
+    memcpy(name + c->prefix_len, of, sizeof of - 1);
     memcpy(name + at, key + c->prefix_len, len - c->prefix_len);
     return at + len - c->prefix_len;
 }

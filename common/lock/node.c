@@ -44,7 +44,7 @@ static ssize_t receive(struct rlock_node *node, char *bytes, size_t size, int fl
  * without end. */
 static void read_some(struct rlock_client *c, struct rlock_node *node, int flags)
 {
-    char bytes[16384];
+    RLOCK_AS_IT_IS char bytes[16384];
     const char *why = NULL;
     ssize_t n;
     int reads = 0;

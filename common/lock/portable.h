@@ -8,6 +8,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Memory that is written before it is read: compilers that clear every variable
+ * (-ftrivial-auto-var-init) leave it alone. */
+#if defined __has_attribute
+#if __has_attribute(uninitialized)
+#define RLOCK_AS_IT_IS __attribute__((uninitialized))
+#endif
+#endif
+#ifndef RLOCK_AS_IT_IS
+#define RLOCK_AS_IT_IS
+#endif
+
 /* Since boot, on a clock that goes on while the machine sleeps. */
 int64_t rlock_now_us(void);
 int64_t rlock_now_ms(void);

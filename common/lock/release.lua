@@ -4,7 +4,18 @@
 -- else's; then, without lists, the indices of the deleted keys that are waited for.
 local call, find, n = redis.call, string.find, tonumber(ARGV[3])
 local held = call('MGET', unpack(KEYS, 1, n))
-local mark, whole, first, mine, answer, head, alike = ARGV[1], ARGV[2] == 'whole', held[1], {}, {}, {ARGV[4], ''}, true
+local mark, whole, first = ARGV[1], ARGV[2] == 'whole', held[1]
+
+if first and not whole and find(first, mark, 1, true) == 1 and string.sub(first, -2) ~= '|w' then
+  local i = 2
+  while i <= n and held[i] == first do i = i + 1 end
+  if i > n then -- as nearly always: one value, and one comparison tells of all
+    call('DEL', unpack(KEYS, 1, n))
+    return {ARGV[4], string.rep('1', n)}
+  end
+end
+
+local mine, answer, head = {}, {}, {ARGV[4], ''}
 
 local function is_ours(value)
   if whole then return value == mark end
@@ -31,17 +42,6 @@ local function wake(i)
   end
 end
 
-for i = 2, #held do
-  if held[i] ~= first then
-    alike = false
-    break
-  end
-end
-if alike and first and is_ours(first) and not is_waited_for(first) then -- as nearly always: one value, and one comparison tells of all
-  call('DEL', unpack(KEYS, 1, n))
-  head[2] = string.rep('1', #held)
-  return head
-end
 for i = 1, #held do
   local value = held[i] or (whole and call('EXISTS', KEYS[i]) == 1 and '') -- no string
   if value and is_ours(value) then

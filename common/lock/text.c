@@ -28,16 +28,24 @@ static bool make_room(struct rlock_text *t, size_t more)
     return true;
 }
 
-static void put_count(struct rlock_text *t, char type, size_t n)
+/* Writes the digits at the end of the text; returns the place of the first. */
+static size_t write_digits(char digits[DIGITS], uint64_t n)
 {
-    char digits[DIGITS];
     size_t first = DIGITS;
-    char *p = t->at + t->size;
 
     do {
         digits[--first] = (char)('0' + n % 10);
         n /= 10;
     } while (n > 0);
+    return first;
+}
+
+static void put_count(struct rlock_text *t, char type, size_t n)
+{
+    char digits[DIGITS];
+    size_t first = write_digits(digits, n);
+    char *p = t->at + t->size;
+
     *p = type;
     memcpy(p + 1, digits + first, DIGITS - first);
     /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): its length is kept */
@@ -68,10 +76,14 @@ void rlock_put_word(struct rlock_text *t, const char *word)
 
 void rlock_put_number(struct rlock_text *t, int64_t number)
 {
-    char text[DIGITS + 2];
+    char text[1 + DIGITS], *digits = text + 1;
+    bool is_negative = number < 0;
+    size_t first =
+        write_digits(digits, is_negative ? 0 - (uint64_t)number : (uint64_t)number);
 
-    (void)snprintf(text, sizeof text, "%lld", (long long)number);
-    rlock_put_word(t, text);
+    if (is_negative)
+        digits[--first] = '-';
+    rlock_put(t, digits + first, DIGITS - first);
 }
 
 void rlock_put_words(struct rlock_text *t, const char *const *words)

@@ -135,7 +135,7 @@ send_route(struct http *h, struct MHD_Connection *connection, const struct route
         return MHD_NO;
     }
     return answer_with(
-        h, connection, is_well ? 200 : 503, is_well ? r->type : answer_text,
+        connection, is_well ? 200 : 503, is_well ? r->type : answer_text,
         MHD_create_response_from_buffer(length, text, MHD_RESPMEM_MUST_FREE));
 }
 
@@ -148,8 +148,8 @@ send_events(struct http *h, struct MHD_Connection *connection, bool is_head)
                 : events_response(h, connection);
 
     if (response == NULL)
-        return answer_words(h, connection, 503, "too many pages are open\n");
-    return answer_with(h, connection, 200, "text/event-stream", response);
+        return answer_words(connection, 503, "too many pages are open\n");
+    return answer_with(connection, 200, "text/event-stream", response);
 }
 
 static enum MHD_Result
@@ -161,7 +161,7 @@ route(struct http *h, struct MHD_Connection *connection, const char *url, bool i
         return send_events(h, connection, is_head);
     if (r != NULL)
         return send_route(h, connection, r);
-    return answer_words(h, connection, 404,
+    return answer_words(connection, 404,
                         "there are /, /metrics, /livez, /readyz, /state and "
                         "/events\n");
 }
@@ -191,15 +191,15 @@ enum MHD_Result answer(void *cls,
 
     (void)version;
     if (strcmp(method, "OPTIONS") == 0)
-        return answer_methods(h, connection, 204, chaos_has(h, url));
+        return answer_methods(connection, 204, chaos_has(h, url));
     if (!is_post && ((!is_head && strcmp(method, "GET") != 0) || *upload_data_size > 0))
-        return answer_methods(h, connection, 405, chaos_has(h, url));
+        return answer_methods(connection, 405, chaos_has(h, url));
     if (!is_our_host(h, host) && !is_for_any_host(h, url))
-        return answer_words(h, connection, 403,
+        return answer_words(connection, 403,
                             "ask by address, by a name without a dot, or by a name "
                             "of http.hosts\n");
     if (is_of_a_stranger(connection, is_post))
-        return answer_words(h, connection, 403, "pages of others may not read this\n");
+        return answer_words(connection, 403, "pages of others may not read this\n");
     if (is_post)
         return chaos_post(h, connection, url, upload_data, upload_data_size, con_cls);
     return route(h, connection, url, is_head);

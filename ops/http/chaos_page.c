@@ -97,12 +97,12 @@ bool chaos_has(const struct http *h, const char *url)
 }
 
 static enum MHD_Result
-begin(struct http *h, struct MHD_Connection *connection, void **con_cls)
+begin(struct MHD_Connection *connection, void **con_cls)
 {
     if (!is_of_our_page(connection))
-        return answer_words(h, connection, 403, "only this page starts a fault\n");
+        return answer_words(connection, 403, "only this page starts a fault\n");
     if (!is_a_form(connection))
-        return answer_words(h, connection, 415, "a form is expected\n");
+        return answer_words(connection, 415, "a form is expected\n");
     *con_cls = calloc(1, sizeof(struct post));
     return *con_cls != NULL ? MHD_YES : MHD_NO;
 }
@@ -122,14 +122,14 @@ static enum MHD_Result finish(struct http *h,
                               const struct post *post)
 {
     if (post->is_long)
-        return answer_words(h, connection, 413, "the form is too long\n");
+        return answer_words(connection, 413, "the form is too long\n");
     if (!has_field(post->body, "token", h->chaos->token))
-        return answer_words(h, connection, 403, "the token is not that of this page\n");
+        return answer_words(connection, 403, "the token is not that of this page\n");
     if (!has_field(post->body, "confirm", "yes"))
-        return answer_words(h, connection, 400, "confirm it\n");
+        return answer_words(connection, 400, "confirm it\n");
     if (!chaos_start(h->chaos, find_action(url)))
-        return answer_words(h, connection, 409, "another fault is under way\n");
-    return answer_see_other(h, connection, "/chaos");
+        return answer_words(connection, 409, "another fault is under way\n");
+    return answer_see_other(connection, "/chaos");
 }
 
 enum MHD_Result chaos_post(struct http *h,
@@ -140,7 +140,7 @@ enum MHD_Result chaos_post(struct http *h,
                            void **con_cls)
 {
     if (*con_cls == NULL)
-        return begin(h, connection, con_cls);
+        return begin(connection, con_cls);
     if (*size == 0)
         return finish(h, connection, url, *con_cls);
     append(*con_cls, data, *size);

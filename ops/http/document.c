@@ -6,8 +6,8 @@
 
 #include "common/base/clock.h"
 #include "ops/cli/json.h"
-#include "ops/http/http.h"
 #include "ops/cli/view.h"
+#include "ops/http/http.h"
 
 enum { KEYS_SHOWN = 3, KEPT_MS = 1500, WAIT_MS = 200, WAITS_SHOWN = 16 };
 

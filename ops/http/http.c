@@ -16,8 +16,8 @@
 #include "ops/audit/audit.h"
 #include "ops/cli/cli.h"
 #include "ops/cli/json.h"
-#include "ops/http/address.h"
 #include "ops/cli/view.h"
+#include "ops/http/address.h"
 
 enum {
     REFRESH_MS = 1000,
@@ -261,9 +261,8 @@ static void serve(const struct companion_order *order)
 {
     static void *(*const threads[])(void *) = {read_now_and_then, audit_now_and_then,
                                                ping_redis};
-    struct http h = {.order = order,
-                     .begun_ms = clk_ms(),
-                     .mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct http h = {
+        .order = order, .begun_ms = clk_ms(), .mutex = PTHREAD_MUTEX_INITIALIZER};
     sigset_t stops;
 
     (void)sigemptyset(&stops);

@@ -108,8 +108,7 @@ struct MHD_Response *events_response(struct http *h, struct MHD_Connection *conn
 void events_wake(struct http *h);
 
 /* An answer of that type. Takes the response; NULL: out of memory. */
-enum MHD_Result answer_with(struct http *h,
-                            struct MHD_Connection *connection,
+enum MHD_Result answer_with(struct MHD_Connection *connection,
                             unsigned status,
                             const char *type,
                             struct MHD_Response *response);
@@ -118,20 +117,15 @@ enum MHD_Result answer_with(struct http *h,
 extern const char answer_text[];
 
 /* Words alone. */
-enum MHD_Result answer_words(struct http *h,
-                             struct MHD_Connection *connection,
-                             unsigned status,
-                             const char *words);
+enum MHD_Result
+answer_words(struct MHD_Connection *connection, unsigned status, const char *words);
 
 /* No words, but the methods that the path takes: of a button POST, of all else GET. */
-enum MHD_Result answer_methods(struct http *h,
-                               struct MHD_Connection *connection,
-                               unsigned status,
-                               bool may_post);
+enum MHD_Result
+answer_methods(struct MHD_Connection *connection, unsigned status, bool may_post);
 
 /* The browser is to GET this path next. */
-enum MHD_Result
-answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path);
+enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path);
 
 /* ---- chaos: faults that a person starts ---- */
 

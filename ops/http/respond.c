@@ -18,8 +18,7 @@ static void put_headers(struct MHD_Response *response, const char *type)
     (void)MHD_add_response_header(response, "Cache-Control", "no-store");
 }
 
-enum MHD_Result answer_with(struct http *h,
-                            struct MHD_Connection *connection,
+enum MHD_Result answer_with(struct MHD_Connection *connection,
                             unsigned status,
                             const char *type,
                             struct MHD_Response *response)
@@ -36,25 +35,21 @@ enum MHD_Result answer_with(struct http *h,
 
 const char answer_text[] = "text/plain; charset=utf-8";
 
-enum MHD_Result answer_words(struct http *h,
-                             struct MHD_Connection *connection,
-                             unsigned status,
-                             const char *words)
+enum MHD_Result
+answer_words(struct MHD_Connection *connection, unsigned status, const char *words)
 {
     union {
         const char *text;
         void *buffer;
     } copied = {words}; /* it is only read, whatever the type says */
 
-    return answer_with(h, connection, status, answer_text,
+    return answer_with(connection, status, answer_text,
                        MHD_create_response_from_buffer(strlen(words), copied.buffer,
                                                        MHD_RESPMEM_MUST_COPY));
 }
 
-enum MHD_Result answer_methods(struct http *h,
-                               struct MHD_Connection *connection,
-                               unsigned status,
-                               bool may_post)
+enum MHD_Result
+answer_methods(struct MHD_Connection *connection, unsigned status, bool may_post)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
@@ -62,16 +57,15 @@ enum MHD_Result answer_methods(struct http *h,
     if (response != NULL)
         (void)MHD_add_response_header(
             response, "Allow", may_post ? "POST, OPTIONS" : "GET, HEAD, OPTIONS");
-    return answer_with(h, connection, status, answer_text, response);
+    return answer_with(connection, status, answer_text, response);
 }
 
-enum MHD_Result
-answer_see_other(struct http *h, struct MHD_Connection *connection, const char *path)
+enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path)
 {
     struct MHD_Response *response =
         MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
 
     if (response != NULL)
         (void)MHD_add_response_header(response, "Location", path);
-    return answer_with(h, connection, 303, answer_text, response);
+    return answer_with(connection, 303, answer_text, response);
 }

@@ -1,6 +1,7 @@
 /* status: verdict, backlog, rates, workers, waits, parked rows, stock and incidents, as
  * they stand in the tables; once, or again and again. */
 #define _DEFAULT_SOURCE
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,16 +29,17 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
-/* What was read, and what is needed to read again. */
-struct reading {
+/* What was read. With --watch a thread reads again and again, so that a server that
+ * does not answer stops no clock. */
+static struct reading {
     const struct config *config;
-    struct pg *own; /* the connection of --watch, once that of the verb is gone */
-    json_t *doc;
     char *before; /* the counters of the reading before, as JSON, */
     int64_t before_us;
-    int64_t read_ms, next_ms;
-    char trouble[300];
-};
+    pthread_mutex_t mutex; /* of all below */
+    json_t *doc;
+    int64_t read_ms;
+    char trouble[300]; /* why it is not newer; "" */
+} reading = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- reading ---- */
 
@@ -138,6 +140,13 @@ static int gather(struct pg *pg, struct reading *r, json_t **out, struct err *e)
     return code;
 }
 
+static void note_trouble(struct reading *r, const char *words)
+{
+    (void)pthread_mutex_lock(&r->mutex);
+    (void)snprintf(r->trouble, sizeof r->trouble, "%.299s", words);
+    (void)pthread_mutex_unlock(&r->mutex);
+}
+
 /* Takes the new document in the place of the one before, or notes why there is none. */
 static int read_tables(struct pg *pg, struct reading *r, struct err *e)
 {
@@ -145,23 +154,43 @@ static int read_tables(struct pg *pg, struct reading *r, struct err *e)
     json_t *doc = NULL;
     int code = gather(pg, r, &doc, e);
 
-    (void)snprintf(r->trouble, sizeof r->trouble, "%.299s", code == 0 ? "" : e->msg);
-    r->next_ms = clk_ms() + view_pause_ms(VIEW_REST_WATCHED, r->doc == NULL,
-                                          code == 0 ? clk_ms() - begun_ms : 0);
+    note_trouble(r, code == 0 ? "" : e->msg);
     if (code != 0) {
         json_decref(doc);
         return code;
     }
+    (void)pthread_mutex_lock(&r->mutex);
     json_decref(r->doc);
     r->doc = doc;
     r->read_ms = begun_ms;
+    (void)pthread_mutex_unlock(&r->mutex);
     return 0;
+}
+
+/* A server that is gone for a while is asked again. */
+static void *read_again_and_again(void *arg)
+{
+    struct reading *r = arg;
+    struct pg *pg = NULL;
+
+    for (;;) {
+        struct err e = {0};
+        bool is_first = !pg_is_usable(pg);
+        int64_t begun_ms = clk_ms();
+
+        if (view_connect(r->config, "status", &pg, &e) != 0)
+            note_trouble(r, e.msg);
+        else if (read_tables(pg, r, &e) != 0)
+            begun_ms = clk_ms(); /* a refusal has cost nobody anything */
+        clk_pause_ms(view_pause_ms(VIEW_REST_WATCHED, is_first, clk_ms() - begun_ms));
+    }
+    return NULL;
 }
 
 /* ---- the verb ---- */
 
-/* Where a terminal is watched the text takes the place of the one before. */
-static void show(const struct reading *r)
+/* The text that is watched on a terminal takes the place of the one before. */
+static void show(struct reading *r)
 {
     struct status_view v = {.is_watched = values.watch,
                             .age_ms = clk_ms() - r->read_ms,
@@ -186,17 +215,20 @@ static void show(const struct reading *r)
     (void)fflush(stdout);
 }
 
-/* A server that is gone for a while is asked again; meanwhile the figures grow old. */
-static void read_again(struct reading *r)
+/* Until nobody reads what is printed. */
+static int watch(struct reading *r, struct err *e)
 {
-    struct err e = {0};
+    pthread_t thread;
 
-    if (clk_ms() < r->next_ms)
-        return;
-    if (view_connect(r->config, "status", &r->own, &e) == 0)
-        (void)!read_tables(r->own, r, &e);
-    else
-        (void)snprintf(r->trouble, sizeof r->trouble, "%.299s", e.msg);
+    if (pthread_create(&thread, NULL, read_again_and_again, r) != 0)
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    while (ferror(stdout) == 0) {
+        (void)pthread_mutex_lock(&r->mutex);
+        show(r);
+        (void)pthread_mutex_unlock(&r->mutex);
+        clk_pause_ms(EACH_MS);
+    }
+    return 0;
 }
 
 static int work(struct pg *pg, void *arg, struct err *e)
@@ -208,26 +240,21 @@ static int work(struct pg *pg, void *arg, struct err *e)
         clk_pause_ms(EACH_MS);
         code = read_tables(pg, r, e);
     }
-    while (code == 0) {
+    if (code == 0 && values.watch)
+        return watch(r, e);
+    if (code == 0)
         show(r);
-        if (!values.watch || ferror(stdout) != 0)
-            break;
-        clk_pause_ms(EACH_MS);
-        read_again(r);
-    }
     json_decref(r->doc);
     free(r->before);
-    pg_close(r->own);
     return code;
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    struct reading r = {.config = c};
-
     (void)argc;
     (void)argv;
-    return cli_on_tables(c, "status", work, &r);
+    reading.config = c;
+    return cli_on_tables(c, "status", work, &reading);
 }
 
 const struct cli_verb verb_status = {

@@ -45,12 +45,6 @@ bool metrics_write(const struct http *h, FILE *out)
     return h != NULL;
 }
 
-bool plain_write(const struct http *h, FILE *out)
-{
-    (void)fputs("<p>plain</p>", out);
-    return h != NULL;
-}
-
 /* ---- faults ---- */
 
 #define TOKEN "0123456789abcdef0123456789abcdef"
@@ -265,9 +259,9 @@ static void completed(void *cls,
                       enum MHD_RequestTerminationCode why)
 {
     (void)cls;
+    (void)connection;
     (void)why;
     chaos_post_done(con_cls);
-    clients_next(&http, connection);
 }
 
 static void start(void)
@@ -276,7 +270,6 @@ static void start(void)
     http.daemon = MHD_start_daemon(
         MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, answer,
         &http, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)16 * 1024,
-        MHD_OPTION_NOTIFY_CONNECTION, clients_notify, &http,
         MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
     if (http.daemon == NULL)
         abort();

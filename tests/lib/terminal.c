@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "tests/lib/world.h"
@@ -17,7 +16,7 @@ struct terminal t;
 
 enum { TAIL = 800 }; /* of a message */
 
-static void start(const char *words, unsigned short lines, unsigned short columns)
+void start_in(const char *words, unsigned short lines, unsigned short columns)
 {
     const struct winsize size = {.ws_row = lines, .ws_col = columns};
     char line[1024];
@@ -27,6 +26,7 @@ static void start(const char *words, unsigned short lines, unsigned short column
     assert_true(t.pid >= 0);
     if (t.pid == 0) {
         (void)setenv("TERM", "xterm", 1);
+        (void)setenv("NO_COLOR", "1", 1);
         (void)setenv("LEDGERLOCK_POSTGRES_URL", world.f.url, 1);
         (void)setenv("LEDGERLOCK_REDIS_URL", world.f.redis_url, 1);
         (void)snprintf(line, sizeof line, "exec '%s' %s", fixture_program(), words);
@@ -37,17 +37,7 @@ static void start(const char *words, unsigned short lines, unsigned short column
 
 void start_on_terminal(const char *words)
 {
-    start(words, 24, 80);
-}
-
-void start_top_in(unsigned short lines, unsigned short columns)
-{
-    start("top", lines, columns);
-}
-
-void start_top(void)
-{
-    start_top_in(24, 80);
+    start_in(words, 24, 80);
 }
 
 /* Reads until the text was written, counted from `from`. */
@@ -78,43 +68,4 @@ int end_on_terminal(void)
     assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
     (void)close(t.fd);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-void press(const char *keys)
-{
-    assert_true(write(t.fd, keys, strlen(keys)) > 0);
-}
-
-void press_for(const char *keys, const char *text)
-{
-    size_t from = t.n;
-
-    press(keys);
-    wait_for(text, from);
-}
-
-/* The program ends so, leaves the other screen, and lines are edited and shown again.
- */
-void assert_restored_by(int end)
-{
-    struct termios after;
-    int status;
-
-    wait_for("\033[?1049l", 0);
-    assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
-    assert_int_equal(WIFSIGNALED(status) ? WTERMSIG(status) : status, end);
-    assert_int_equal(tcgetattr(t.fd, &after), 0);
-    assert_int_equal(after.c_lflag & (ICANON | ECHO), ICANON | ECHO);
-    (void)close(t.fd);
-}
-
-void assert_restored(void)
-{
-    assert_restored_by(0);
-}
-
-void quit_top(void)
-{
-    press("q");
-    assert_restored();
 }

@@ -99,15 +99,14 @@ CASE(clients_measures_a_call)
     said_are("place_order/median>1, deposit/median>1", "us_a_call");
 }
 
-/* The page was read while the pool worked, and top was started. */
+/* The page was read while the pool worked. */
 CASE(page_measures_the_pool_that_is_watched)
 {
     measure("page.py", "--rows 400 --workers 1 --seconds 1 --rounds 1");
     said_are("with/charges_per_s/median>0, without/charges_per_s/median>0, "
              "ratio/median>0, with/cpu_us_per_charge/median>0",
              "rate");
-    said_are("page/bytes>1000, page/all_files_ms>0, slow/p50_ms>0, slow/most_ms>0, "
-             "top/start_ms>0, top/figures_ms>0",
+    said_are("page/bytes>1000, page/all_files_ms>0, slow/p50_ms>0, slow/most_ms>0",
              "%s", "");
 }
 

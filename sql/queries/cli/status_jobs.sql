@@ -1,13 +1,10 @@
--- status_jobs: of each job that has workers or is paused: its workers that reported within the last ten seconds, its pause, the
--- sums of its counters, and by how much they have grown per second; a counter that began anew has not grown.
+-- status_jobs: of each job that has workers: those that reported within the last ten seconds, the sums of its counters, and by how much they have grown per second; a counter that began anew has not grown.
 -- $1 text: what status_counters gave before. $2 bigint: so many microseconds ago. Locks: none.
--- Column: a JSON object of {workers, paused {since, by, reason} or null, rates_per_s, counters} by job.
+-- Column: a JSON object of {workers, rates_per_s, counters} by job.
 SELECT coalesce(json_object_agg(job, json_build_object(
          'workers', (SELECT count(*) FROM live_workers AS w WHERE w.job = j.job),
-         'paused', (SELECT json_build_object('since', to_char(since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
-                             'by', paused_by, 'reason', reason) FROM paused_jobs AS p WHERE p.job = j.job),
          'rates_per_s', coalesce(rates, '{}'), 'counters', coalesce(sums, '{}'))), '{}')::text
-  FROM (SELECT job FROM workers UNION SELECT job FROM paused_jobs) AS j,
+  FROM (SELECT DISTINCT job FROM workers) AS j,
        LATERAL (SELECT json_object_agg(counter, n ORDER BY counter) AS sums,
                        json_object_agg(counter, greatest(n - coalesce(($1::text::json -> j.job ->> counter)::bigint, 0), 0)
                                                 * 1000000 / $2::bigint ORDER BY counter) AS rates
