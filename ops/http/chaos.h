@@ -5,7 +5,7 @@
  *
  *   chaos.c         the thread, the list of faults
  *   chaos_faults.c  what each fault does
- *   chaos_page.c    POST, and the buttons for a browser without JavaScript */
+ *   chaos_page.c    POST, and the buttons as a page of their own */
 #ifndef LEDGERLOCK_CHAOS_H
 #define LEDGERLOCK_CHAOS_H
 

@@ -96,8 +96,7 @@ bool chaos_has(const struct http *h, const char *url)
     return h->chaos != NULL && find_action(url) != NULL;
 }
 
-static enum MHD_Result
-begin(struct MHD_Connection *connection, void **con_cls)
+static enum MHD_Result begin(struct MHD_Connection *connection, void **con_cls)
 {
     if (!is_of_our_page(connection))
         return answer_words(connection, 403, "only this page starts a fault\n");
@@ -148,7 +147,7 @@ enum MHD_Result chaos_post(struct http *h,
     return MHD_YES;
 }
 
-/* ---- buttons without JavaScript ---- */
+/* ---- a page of buttons ---- */
 
 bool chaos_write(const struct http *h, FILE *f)
 {

@@ -1,4 +1,5 @@
-/* status_text: verdict, jobs, workers, waits, parked rows, stock and incidents as lines.
+/* status_text: verdict, jobs, workers, waits, parked rows, stock and incidents as
+ * lines.
  */
 #define _DEFAULT_SOURCE /* strsep */
 #include "ops/verbs/status_text.h"
@@ -231,11 +232,13 @@ static void put_incident(struct sheet *s, const json_t *row)
 static const struct part workers = {
     "workers",
     "WORKER OF POOL   JOB         SLOT      PID     SEEN        UP   BATCHES    BUSY",
-    put_worker, 0, 0, "none seen within ten seconds"};
+    put_worker,
+    0,
+    0,
+    "none seen within ten seconds"};
 
 static const struct part others[] = {
-    {"waits", "SESSION WAITS               PID       SINCE  FOR", put_wait, 2, 6,
-     NULL},
+    {"waits", "SESSION WAITS               PID       SINCE  FOR", put_wait, 2, 6, NULL},
     {"parked", "PARKED ROW                     REASON", put_parked, 2, 6, NULL},
     {"stock", "MOST WANTED SKU                SOLD       LEFT  OF THE INITIAL STOCK",
      put_sku, 3, 6, "none sold"},

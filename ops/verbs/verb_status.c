@@ -29,7 +29,7 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
-/* What was read. With --watch a thread reads again and again, so that a server that
+/* The tables as they were read. With --watch a thread reads again and again, so that a server that
  * does not answer stops no clock. */
 static struct reading {
     const struct config *config;

@@ -146,8 +146,7 @@ CASE(page_that_is_killed_comes_back_and_costs_no_work)
 /* Guarantee: No answer of the page has a password. */
 CASE(answers_have_no_password)
 {
-    static const char *const paths[] = {"/", "/state", "/metrics", "/readyz",
-                                        "/livez"};
+    static const char *const paths[] = {"/", "/state", "/metrics", "/readyz", "/livez"};
 
     lose_redis();
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {

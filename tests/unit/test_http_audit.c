@@ -2,8 +2,8 @@
  * takes for a failure of Redis, and how it writes what it cannot know. */
 #include "common/base/clock.h"
 #include "ops/cli/json.h"
-#include "ops/http/http.h"
 #include "ops/cli/view.h"
+#include "ops/http/http.h"
 #include "tests/lib/test.h"
 
 static const struct {

@@ -2,8 +2,8 @@
  * long is not taken for well. */
 #include "common/base/clock.h"
 #include "ops/cli/json.h"
-#include "ops/http/http.h"
 #include "ops/cli/view.h"
+#include "ops/http/http.h"
 #include "tests/lib/test.h"
 
 enum { WORKERS = 3, LEASE_MS = 2000, LONG_MS = 100000 };

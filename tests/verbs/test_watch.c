@@ -59,7 +59,8 @@ static void next_frame(char *frame, size_t size)
     (void)snprintf(frame, size, "%.*s", (int)(end - begin), begin);
 }
 
-/* Asserts that a frame fits into so many lines, of which one stays free, and columns. */
+/* Asserts that a frame fits into so many lines, of which one stays free, and columns.
+ */
 static void assert_fits(const char *frame, size_t lines, size_t columns)
 {
     size_t n = 0;
@@ -89,7 +90,7 @@ CASE(status_shows_who_waits_parked_rows_and_stock_bars)
 {
     static const unsigned short sizes[][2] = {{24, 80}, {50, 120}};
     static const char *const shown[] = {"the-waiter", "the-holder", "1 a broken wallet",
-                                        "half", "[#", "INCIDENT"};
+                                        "half",       "[#",         "INCIDENT"};
     static const char take[] = "SELECT pg_advisory_lock(4711)";
     PGconn *holder, *waiter;
     char frame[1 << 14];
@@ -158,9 +159,10 @@ CASE(watched_status_says_how_old_its_figures_are)
     }
     assert_null(strstr(t.said, "\033["));
     assert_null(strstr(t.said, "so far"));
-    backend = (pid_t)super_ask( /* the second of its sessions */
-        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND "
-        "application_name = 'ledgerlock status' ORDER BY backend_start DESC LIMIT 1");
+    backend = (pid_t)
+        super_ask(/* the second of its sessions */
+                  "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND "
+                  "application_name = 'ledgerlock status' ORDER BY backend_start DESC LIMIT 1");
     assert_true(backend > 0);
     assert_int_equal(kill(backend, SIGSTOP), 0);
     wait_for("read 4.", t.n);
