@@ -14,4 +14,6 @@ embed(objects OBJECTS ${PROJECT_SOURCE_DIR}/sql ${PROJECT_SOURCE_DIR}/sql/schema
 file(GLOB page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/ops/http/page/*)
 embed(message MESSAGE ${PROJECT_SOURCE_DIR}/ops ${PROJECT_SOURCE_DIR}/ops/cli/messages.txt)
 embed(page PAGE ${PROJECT_SOURCE_DIR}/ops ${page_files})
+file(GLOB shop_page_files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/shop/page/*)
+embed(shop_page SHOP_PAGE ${PROJECT_SOURCE_DIR}/tools ${shop_page_files})
 embed(sample SAMPLE ${PROJECT_SOURCE_DIR}/config ${sample_files})

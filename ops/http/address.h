@@ -2,10 +2,11 @@
 #ifndef LEDGERLOCK_ADDRESS_H
 #define LEDGERLOCK_ADDRESS_H
 
-struct addrinfo;
+#include "common/base/config.h"
+#include "common/base/err.h"
 
-/* The addresses of http.listen ("[address:]port"), for freeaddrinfo; NULL: it is none.
- */
-struct addrinfo *address_find(const char *listen);
+/* Listens at http.listen ("[address:]port"; a port alone: 127.0.0.1). *fd is -1 if it
+ * is empty, and on error: ERR_CONFIG. */
+MUST_CHECK int address_listen(const struct config *c, int *fd, struct err *e);
 
 #endif

@@ -1,5 +1,5 @@
-/* answers: one request. Everything but a button (chaos.h) is read only; what a
- * stranger's page could make a browser ask for is refused by its Host or Origin. */
+/* answers: one request, which reads. What a stranger's page could make a browser ask
+ * for is refused by its Host or its Sec-Fetch-Site. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,15 +37,14 @@ static bool is_listed(const char *names, const char *host, size_t n)
 /* A page of a stranger whose name was made to lead to our address sends that name. An
  * address, or a name without a dot, as in a network of containers, is nobody's on the
  * Internet; other names are ours if the settings say so. */
-static bool is_our_host(const struct http *h, const char *host)
+static bool is_our_host(const char *hosts, const char *host)
 {
     size_t n = host != NULL ? host_length(host) : 0;
 
     if (n == 0)
         return false;
     return host[0] == '[' || strspn(host, "0123456789.") >= n ||
-           memchr(host, '.', n) == NULL ||
-           is_listed(h->order->config->http_hosts, host, n);
+           memchr(host, '.', n) == NULL || is_listed(hosts, host, n);
 }
 
 static bool
@@ -69,6 +68,19 @@ static bool is_of_a_stranger(struct MHD_Connection *connection, bool is_post)
            !is_header(connection, "Sec-Fetch-Site", "none") && !is_link;
 }
 
+const char *answer_refusal(struct MHD_Connection *connection,
+                           const char *hosts,
+                           bool is_for_any_host,
+                           bool is_post)
+{
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+
+    if (!is_for_any_host && !is_our_host(hosts, host))
+        return "ask by address, by a name without a dot, or by a name of http.hosts\n";
+    return is_of_a_stranger(connection, is_post) ? "pages of others may not read this\n"
+                                                 : NULL;
+}
+
 /* ---- answers ---- */
 
 static const char html[] = "text/html; charset=utf-8";
@@ -86,27 +98,23 @@ static const struct route {
     const char *url, *type;
     bool (*write)(const struct http *h, FILE *out); /* NULL: a file */
     enum page_id file;
-
-    enum { FOR_US, FOR_ANY_HOST, FOR_CHAOS } whose; /* FOR_CHAOS: with faults alone */
+    bool is_for_any_host;
 } routes[] = {
-    {"/", html, NULL, PAGE_INDEX, FOR_US},
-    {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, FOR_US},
-    {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, FOR_US},
-    {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, FOR_US},
-    {"/chaos.js", "text/javascript; charset=utf-8", NULL, PAGE_CHAOS, FOR_CHAOS},
-    {"/livez", answer_text, health_is_alive, 0, FOR_ANY_HOST},
-    {"/readyz", answer_text, health_is_ready, 0, FOR_ANY_HOST},
-    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0,
-     FOR_ANY_HOST},
-    {"/state", "application/json", write_state, 0, FOR_US},
-    {"/chaos", html, chaos_write, 0, FOR_CHAOS},
+    {"/", html, NULL, PAGE_INDEX, false},
+    {"/style.css", "text/css; charset=utf-8", NULL, PAGE_STYLE, false},
+    {"/icon.svg", "image/svg+xml", NULL, PAGE_ICON, false},
+    {"/common.js", "text/javascript; charset=utf-8", NULL, PAGE_COMMON, false},
+    {"/page.js", "text/javascript; charset=utf-8", NULL, PAGE_PAGE, false},
+    {"/livez", answer_text, health_is_alive, 0, true},
+    {"/readyz", answer_text, health_is_ready, 0, true},
+    {"/metrics", "text/plain; version=0.0.4; charset=utf-8", metrics_write, 0, true},
+    {"/state", "application/json", write_state, 0, false},
 };
 
-static const struct route *find_route(const struct http *h, const char *url)
+static const struct route *find_route(const char *url)
 {
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        if (strcmp(url, routes[i].url) == 0 &&
-            (routes[i].whose != FOR_CHAOS || h->chaos != NULL))
+        if (strcmp(url, routes[i].url) == 0)
             return &routes[i];
     }
     return NULL;
@@ -155,7 +163,7 @@ send_events(struct http *h, struct MHD_Connection *connection, bool is_head)
 static enum MHD_Result
 route(struct http *h, struct MHD_Connection *connection, const char *url, bool is_head)
 {
-    const struct route *r = find_route(h, url);
+    const struct route *r = find_route(url);
 
     if (strcmp(url, "/events") == 0)
         return send_events(h, connection, is_head);
@@ -168,13 +176,6 @@ route(struct http *h, struct MHD_Connection *connection, const char *url, bool i
 
 /* ---- methods ---- */
 
-static bool is_for_any_host(const struct http *h, const char *url)
-{
-    const struct route *r = find_route(h, url);
-
-    return r != NULL && r->whose == FOR_ANY_HOST;
-}
-
 enum MHD_Result answer(void *cls,
                        struct MHD_Connection *connection,
                        const char *url,
@@ -184,23 +185,20 @@ enum MHD_Result answer(void *cls,
                        size_t *upload_data_size,
                        void **con_cls)
 {
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
     bool is_head = strcmp(method, "HEAD") == 0;
+    const struct route *r = find_route(url);
     struct http *h = cls;
-    bool is_post = strcmp(method, "POST") == 0 && chaos_has(h, url);
+    const char *refusal = answer_refusal(connection, h->order->config->http_hosts,
+                                         r != NULL && r->is_for_any_host, false);
 
     (void)version;
+    (void)upload_data;
+    (void)con_cls;
     if (strcmp(method, "OPTIONS") == 0)
-        return answer_methods(connection, 204, chaos_has(h, url));
-    if (!is_post && ((!is_head && strcmp(method, "GET") != 0) || *upload_data_size > 0))
-        return answer_methods(connection, 405, chaos_has(h, url));
-    if (!is_our_host(h, host) && !is_for_any_host(h, url))
-        return answer_words(connection, 403,
-                            "ask by address, by a name without a dot, or by a name "
-                            "of http.hosts\n");
-    if (is_of_a_stranger(connection, is_post))
-        return answer_words(connection, 403, "pages of others may not read this\n");
-    if (is_post)
-        return chaos_post(h, connection, url, upload_data, upload_data_size, con_cls);
+        return answer_methods(connection, 204, false);
+    if ((!is_head && strcmp(method, "GET") != 0) || *upload_data_size > 0)
+        return answer_methods(connection, 405, false);
+    if (refusal != NULL)
+        return answer_words(connection, 403, refusal);
     return route(h, connection, url, is_head);
 }

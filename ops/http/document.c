@@ -249,8 +249,6 @@ char *document_compose(const struct http *h, size_t *length)
         "audit", audit);
     char *text;
 
-    if (doc != NULL && h->chaos != NULL)
-        (void)json_object_set_new(doc, "chaos", chaos_document(h->chaos));
     text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
     *length = text != NULL ? strlen(text) : 0;
     json_decref(doc);

@@ -1,14 +1,11 @@
-/* http: the socket, the threads, the end. */
+/* http: the threads, the end. */
 #define _DEFAULT_SOURCE
 #include "ops/http/http.h"
 
-#include <errno.h>
-#include <netdb.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -27,47 +24,6 @@ enum {
     MEMORY_MAX = 16 * 1024, /* of one connection: its headers must fit */
     CONNECTIONS_MAX = 512
 };
-
-/* ---- the socket ---- */
-
-static int listen_at(const struct addrinfo *info, int *fd)
-{
-    static const int on = 1;
-
-    *fd = socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (*fd >= 0 && setsockopt(*fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0 &&
-        bind(*fd, info->ai_addr, info->ai_addrlen) == 0 && listen(*fd, 128) == 0)
-        return 0;
-    return errno;
-}
-
-static int http_open(const struct config *c, int *fd, struct err *e)
-{
-    struct addrinfo *info;
-    int code;
-
-    *fd = -1;
-    if (c->http_listen[0] == '\0')
-        return 0;
-    info = address_find(c->http_listen);
-    if (info == NULL) {
-        (void)err_set(e, ERR_CONFIG,
-                      "LL-2018 http.listen \"%s\" is no [address:]port, as in 9464 or "
-                      "127.0.0.1:9464",
-                      c->http_listen);
-        return config_refuse(c, "http.listen", e);
-    }
-    code = listen_at(info, fd);
-    freeaddrinfo(info);
-    if (code == 0)
-        return 0;
-    if (*fd >= 0)
-        (void)close(*fd);
-    *fd = -1;
-    return err_set(e, ERR_CONFIG,
-                   "LL-5006 http.listen %s: %s; set another port, or \"\" for no page",
-                   c->http_listen, strerror(code));
-}
 
 /* ---- what is read ---- */
 
@@ -98,9 +54,7 @@ static int64_t read_tables(struct http *h, struct pg **pg)
     begun_ms = clk_ms();
     if (e.code == 0)
         (void)!view_read_tables(*pg, h->order->now, &tables, &e);
-    if (e.code == 0 && h->chaos != NULL)
-        (void)!chaos_read_plain(*pg, tables, &e);
-    pause_ms = view_pause_ms(h->chaos != NULL ? VIEW_REST_WATCHED : VIEW_REST, is_first,
+    pause_ms = view_pause_ms(VIEW_REST, is_first,
                              e.code != ERR_CONFLICT ? clk_ms() - begun_ms : 0);
     (void)pthread_mutex_lock(&h->mutex);
     if (e.code == 0) {
@@ -221,17 +175,6 @@ static void *audit_now_and_then(void *arg)
 
 /* ---- the process ---- */
 
-static void completed(void *cls,
-                      struct MHD_Connection *connection,
-                      void **con_cls,
-                      enum MHD_RequestTerminationCode why)
-{
-    (void)cls;
-    (void)connection;
-    (void)why;
-    chaos_post_done(con_cls);
-}
-
 static struct MHD_Daemon *start(struct http *h)
 {
     return MHD_start_daemon(
@@ -239,8 +182,7 @@ static struct MHD_Daemon *start(struct http *h)
         NULL, answer, h, MHD_OPTION_LISTEN_SOCKET, h->order->fd,
         MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)MEMORY_MAX,
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-        MHD_OPTION_NOTIFY_COMPLETED, completed, h, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_END);
 }
 
 /* The memory of the pool changes also while no table can be read. */
@@ -268,8 +210,6 @@ static void serve(const struct companion_order *order)
     (void)sigemptyset(&stops);
     (void)sigaddset(&stops, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &stops, NULL);
-    if (order->allow_chaos)
-        h.chaos = chaos_open(&h);
     h.daemon = start(&h);
     if (h.daemon == NULL) {
         log_error("http.failed",
@@ -293,4 +233,4 @@ static void serve(const struct companion_order *order)
     _exit(EXIT_OK); /* nothing of it outlives the process; an audit may still run */
 }
 
-const struct companion companion_http = {.open = http_open, .serve = serve};
+const struct companion companion_http = {.open = address_listen, .serve = serve};

@@ -4,15 +4,15 @@
  * and then; the threads of libmicrohttpd answer from what is there, so no client waits
  * for a server, and no server for a client.
  *
- *   http.c     the socket, the threads, the end
+ *   http.c     the threads, the end
  *   answers.c  one request: who may ask, and which answer it gets
  *   respond.c  an answer with the headers of every answer
  *   events.c   server-sent events: the document, each time it is new
  *   document.c the document: that, and what the memory of the pool says
  *   metrics.c  the same figures for Prometheus
- *   address.c  what http.listen means
+ *   address.c  the socket at http.listen
  *   health.c   /livez and /readyz; asks Redis now and then
- *   chaos.h    faults that a person starts, if the pool allows that */
+ */
 #ifndef LEDGERLOCK_HTTP_H
 #define LEDGERLOCK_HTTP_H
 
@@ -26,7 +26,6 @@
 
 enum { LISTENERS_MAX = 64 };
 
-struct chaos;
 struct listener;
 
 struct http {
@@ -49,7 +48,6 @@ struct http {
     struct listener *listeners;
     size_t listener_ct;
     bool is_ending;
-    struct chaos *chaos; /* NULL: no fault may be started */
 };
 
 /* ---- the document ---- */
@@ -94,10 +92,9 @@ void health_note_redis(struct http *h, int failures, const struct err *e);
 /* ---- answers ---- */
 
 /* Each writes one of the texts that can be asked for; the mutex is held. /metrics, in
- * the exposition format of Prometheus 0.0.4; the buttons as forms, in HTML;
+ * the exposition format of Prometheus 0.0.4;
  * "ok", or the reasons against it, one a line: false, there are some. */
 bool metrics_write(const struct http *h, FILE *out);
-bool chaos_write(const struct http *h, FILE *out);
 bool health_is_alive(const struct http *h, FILE *out);
 bool health_is_ready(const struct http *h, FILE *out);
 
@@ -127,32 +124,14 @@ answer_methods(struct MHD_Connection *connection, unsigned status, bool may_post
 /* The browser is to GET this path next. */
 enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path);
 
-/* ---- chaos: faults that a person starts ---- */
-
-/* Makes the token of the page and starts the thread; NULL: it could not be. */
-struct chaos *chaos_open(struct http *h);
-
-/* Token, actions and faults for the page; the mutex is held. */
-json_t *chaos_document(const struct chaos *c);
-
-/* Reads the figures of the unguarded side into the document, if a shop keeps some. */
-MUST_CHECK int chaos_read_plain(struct pg *pg, json_t *doc, struct err *e);
-
-/* True for the path of a button. */
-bool chaos_has(const struct http *h, const char *url);
-
-/* One call of a POST to one, as of MHD_AccessHandlerCallback. */
-enum MHD_Result chaos_post(struct http *h,
-                           struct MHD_Connection *connection,
-                           const char *url,
-                           const char *data,
-                           size_t *size,
-                           void **con_cls);
-
-/* Forgets the body of a POST. */
-void chaos_post_done(void **con_cls);
-
 /* ---- answers.c ---- */
+
+/* Why a request is refused: by its Host, unless that may be any, or since it is of a
+ * page of strangers; NULL: it is not. hosts: names that are ours (http.hosts). */
+const char *answer_refusal(struct MHD_Connection *connection,
+                           const char *hosts,
+                           bool is_for_any_host,
+                           bool is_post);
 
 /* Answers one request (MHD_AccessHandlerCallback). */
 enum MHD_Result answer(void *cls,

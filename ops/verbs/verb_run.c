@@ -18,7 +18,6 @@ static struct {
     bool once;
     const char *now;
     int64_t now_us; /* --now as a number */
-    bool allow_chaos;
 } flags;
 
 static const struct cli_flag flag_rows[] = {
@@ -26,8 +25,6 @@ static const struct cli_flag flag_rows[] = {
      "work until nothing is due; then say on one line what was done, left and parked"},
     {"now", CLI_TIME, offsetof(__typeof__(flags), now), 0, 0,
      "time that counts as now (default: the database's clock, and no later one)"},
-    {"allow-chaos", CLI_BOOL, offsetof(__typeof__(flags), allow_chaos), 0, 0,
-     "the page has buttons that kill workers, wipe Redis and more: for a demonstration"},
     {0},
 };
 
@@ -285,14 +282,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
                       "LL-1018 run takes flags only; see ledgerlock run -h");
         return cli_fail(&e);
     }
-    if (flags.allow_chaos && own.http_listen[0] == '\0')
-        (void)err_set(
-            &e, ERR_INVALID,
-            "LL-5019 --allow-chaos puts buttons on the page: it needs --http");
-    if (e.code != 0 || fix_now(&e) != 0 || prepare(&own, &order, &e) != 0)
+    if (fix_now(&e) != 0 || prepare(&own, &order, &e) != 0)
         return cli_fail(&e);
     order.now = flags.now;
-    order.allow_chaos = flags.allow_chaos;
     if (order.companion->open(&own, &order.companion_fd, &e) != 0)
         return cli_fail(&e);
     if (strcmp(own.lock_mode, "database-only") == 0)

@@ -19,9 +19,9 @@ ll_page_database() { # name
 }
 
 # The database is the shop's from here on: it empties tables.
-ll_page_shop() { # database
+ll_page_shop() { # database, port
   ll_psql -d "$1" -c 'CREATE SCHEMA ledgerlock_shop AUTHORIZATION ledgerlock_owner'
-  ll_as_role "$1" ledgerlock_migrate ll_spawn TERM "" "$(dirname "$BIN")/ledgerlock-shop" >"$LL_DIR/shop.log" 2>&1
+  ll_as_role "$1" ledgerlock_migrate ll_spawn TERM "" "$(dirname "$BIN")/ledgerlock-shop" --http "$2" >"$LL_DIR/shop.log" 2>&1
   # shellcheck disable=SC2034 # of the caller
   LL_SHOP_PID=$LL_PID
 }

@@ -99,7 +99,7 @@ compile_all() {
   compile library "$ROOT"/common/lock/*.c "$DIR/lua_gen.c"
   compile base "$ROOT"/common/base/*.c
   ar rcs "$DIR/base.a" "$DIR"/base/*.o # each fuzzer links what it needs of it
-  compile program "$ROOT"/ops/cli/cli_flags.c "$ROOT"/ops/http/{answers,chaos_page,clients,events,respond}.c "$DIR/page_gen.c"
+  compile program "$ROOT"/ops/cli/cli_flags.c "$ROOT"/ops/http/{answers,events,respond}.c "$DIR/page_gen.c"
   compile fuzz "$HERE"/*.c
 }
 
@@ -111,7 +111,7 @@ link_one() { # fuzzer
       wraps=("-Wl,--wrap=redisConnectNonBlock,--wrap=getaddrinfo")
       ;;
     cli) objects+=("$DIR"/program/cli_flags.o) ;;
-    http) objects+=("$DIR"/program/{answers,chaos_page,clients,events,page_gen,respond}.o) ;;
+    http) objects+=("$DIR"/program/{answers,events,page_gen,respond}.o) ;;
   esac
   clang "${SANITIZERS[@]}" -fsanitize=fuzzer "${objects[@]}" "$DIR/base.a" "${wraps[@]}" "${LIBRARIES[@]}" -lpthread -o "$DIR/$1"
 }

@@ -5,7 +5,6 @@
 
 struct http_answer page;
 int page_port;
-char page_ours[160], page_form[128];
 
 void page_start(const char *words, ...)
 {
@@ -49,29 +48,4 @@ double page_metric(const char *sample)
     (void)snprintf(line, sizeof line, "\n%s ", sample);
     at = strstr(page.body, line);
     return at != NULL ? strtod(at + strlen(line), NULL) : NAN;
-}
-
-void page_read_form(void)
-{
-    const char *at;
-
-    page_await(200, "/chaos", "name=token value=");
-    at = strstr(page.body, "name=token value=") + strlen("name=token value=");
-    (void)snprintf(page_form, sizeof page_form, "token=%.*s&confirm=yes",
-                   (int)strcspn(at, ">"), at);
-    (void)snprintf(page_ours, sizeof page_ours,
-                   "Origin: http://localhost:%d\r\nContent-Type: "
-                   "application/x-www-form-urlencoded",
-                   page_port);
-}
-
-int page_press(const char *action, const char *headers, const char *form)
-{
-    char lines[1024];
-
-    (void)snprintf(lines, sizeof lines,
-                   "POST /chaos/%s HTTP/1.1\r\nHost: localhost:%d\r\nContent-Length: "
-                   "%zu\r\n%s",
-                   action, page_port, strlen(form), headers);
-    return http_post(page_port, &page, lines, form);
 }

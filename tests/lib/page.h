@@ -29,14 +29,4 @@ bool page_has(const char *path, const char *const *texts);
 /* The number behind a sample of the last answer; NAN: it has none. */
 double page_metric(const char *sample);
 
-/* ---- buttons (--allow-chaos) ---- */
-
-/* Header lines and form of a press that is allowed: read as soon as there are buttons.
- */
-extern char page_ours[160], page_form[128];
-void page_read_form(void);
-
-/* POST of the button with these; the status. */
-int page_press(const char *action, const char *headers, const char *form);
-
 #endif

@@ -6,6 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 python3 -c 'import yaml' 2>/dev/null || { echo "skipped: python3-yaml is not installed" && exit 77; }
 python3 - "${1:-docker-compose.yml}" <<'PYTHON'
+import re
 import sys
 import yaml
 
@@ -20,7 +21,7 @@ def must(name, holds, sentence):
 
 
 def is_loopback(port):
-    return isinstance(port, str) and port.removeprefix("${LEDGERLOCK_PAGE:-").startswith("127.0.0.1:")
+    return isinstance(port, str) and re.sub(r"^\$\{\w+:-", "", port).startswith("127.0.0.1:")
 
 
 def command_of(service):
@@ -44,7 +45,9 @@ for name, service in compose["services"].items():
     must(name, set(service.get("networks", ["default"])) <= ({"default", "page"} if service.get("ports") else {"default"}),
          "a network that is not internal is for a published page alone")
     must(name, "network_mode" not in service, "network_mode leaves the internal network")
-    must(name, not any(key in service for key in ("pid", "ipc")), "pid and ipc of the host are shared")
+    must(name, "ipc" not in service and service.get("pid", "service:").startswith("service:"), "pid or ipc of the host is shared")
+    is_shop = service.get("entrypoint") == ["ledgerlock-shop"]
+    must(name, "pid" not in service or is_shop, "who may signal the workers is the shop alone")
     must(name, all(map(is_loopback, service.get("ports", []))), "ports must be published on 127.0.0.1 alone")
     for volume in service.get("volumes", []):
         source = volume if isinstance(volume, str) else str(volume.get("source", ""))
@@ -53,15 +56,15 @@ for name, service in compose["services"].items():
         must(name, "PASSWORD" not in key or key.endswith("_FILE"), f"{key} is a secret in the environment")
     command = command_of(service)
     profiles = service.get("profiles") or []
-    if service.get("ports"):
+    if service.get("ports") and not is_shop:
         workers = command[command.index("-w") + 1] if "-w" in command else "0"
         must(name, int(workers) >= 4, "fewer than four workers serve orders")
     if command[:1] == ["run"]:
         must(name, "any" in command, "only one worker would serve orders")
-    if "--allow-chaos" in command or service.get("ports") or service.get("entrypoint") == ["ledgerlock-shop"]:
+    if service.get("ports") or is_shop:
         must(name, profiles and "once" not in profiles, "--profile once must have neither page nor shop")
 words = [line for line in str(compose["services"]["audit"]["command"]).split("\\n") if "echo" in line]
-must("audit", words and "http://127.0.0.1:9464" in words[-1] and "press a button" in words[-1], "its last words are no address")
+must("audit", words and "http://127.0.0.1:9484" in words[-1] and "press a button" in words[-1], "its last words are no address")
 once = {name for name, service in compose["services"].items() if "once" in (service.get("profiles") or [])}
 must("services", once == {"worker-once", "audit-once"}, f"--profile once starts others: {once}")
 builders = [name for name, service in compose["services"].items() if "build" in service]

@@ -5,7 +5,8 @@
                               the timeline of it, a server that is lost, the keyboard, both schemes of colours, the page without JavaScript. Exit code 1 names what is wrong,
                               77 that no browser is here.
     browse.py URL --workers N checks that the page of N workers shows each in a row of its own that can be read.
-    browse.py URL --chaos     freezes a worker by its button: sees the fault, the recovery, and the two sides.
+    browse.py URL --chaos     of the demonstration: freezes a worker by its button: sees the fault, the recovery, and the two sides;
+                              with a file behind it stores a picture there.
     browse.py URL --red       checks that one charged twice, one oversold and one wrong total are shown as bad.
     browse.py URL --ready N   opens it N times; prints after how many milliseconds of each it showed its first figures, live.
     browse.py URL PICTURE     waits until the page is full, and stores a picture of it.
@@ -295,22 +296,22 @@ def check_red(url):
 SIDES = """
 const text = (id) => (document.getElementById(id) || {textContent: ""}).textContent.trim();
 const table = document.getElementById("faults");
-return {ours: document.getElementById("verdict").dataset.state, twice: text("twice"), plain: text("plain-verdict"), of: text("plain-of"),
-        colour: document.getElementById("plain") ? document.getElementById("plain").dataset.state : "",
-        word: text("word"), plain_word: text("plain-word"), note: text("jobs-note"), focus: document.activeElement.id,
-        busy: [...document.querySelectorAll("#chaos button")].map((b) => b.getAttribute("aria-disabled")),
+return {ours: document.getElementById("verdict").dataset.state, ours_text: text("verdict-text"), plain: text("plain-verdict"), of: text("plain-of"),
+        colour: document.getElementById("plain").dataset.state, live: text("live"),
+        word: text("word"), plain_word: text("plain-word"), note: document.querySelector("footer").textContent, focus: document.activeElement.id,
+        busy: [...document.querySelectorAll("button")].map((b) => b.getAttribute("aria-disabled")),
         faults: table ? [...table.tBodies[0].rows].map((r) => [...r.cells].map((c) => c.textContent)) : []};
 """
 
 
-def check_chaos(url):
+def check_chaos(url, path=None):
     """A button that is not confirmed does nothing; a confirmed one breaks the plain side, and not ours."""
     with tempfile.TemporaryDirectory() as profile:
         browser = open_browser(profile)
         try:
             page = Page(browser, url)
             page.seen = lambda: browser.execute_script(SIDES)
-            page.wait("there are no buttons", lambda s: s["faults"])
+            page.wait("there are no buttons", lambda s: len(s["busy"]) == 5 and s["live"] == "live" and s["of"])
             button = browser.find_element("id", "freeze-worker")
             button.send_keys(Keys.ENTER)
             browser.switch_to.alert.dismiss()
@@ -323,13 +324,16 @@ def check_chaos(url):
             button.send_keys(Keys.ENTER)
             check(not expected_conditions.alert_is_present()(browser), "a fault is asked for while another one is under way", seen)
             seen = page.wait("the fault, the recovery or the double charge is not seen", lambda s: len(s["faults"][0]) == 4 and
-                             "after the fault" in s["faults"][0][3] and s["plain"] and not s["plain"].startswith("0 charged twice"))
-            check((seen["ours"], seen["twice"], seen["colour"]) == ("good", "0", "bad"), "the two sides look alike", seen)
+                             "after the fault began" in s["faults"][0][3] and s["plain"] and not s["plain"].startswith("0 charged twice"))
+            check((seen["ours"], seen["ours_text"], seen["colour"]) == ("good", "0 charged twice, 0 oversold, 0 totals wrong", "bad"), "the two sides look alike", seen)
             check((seen["word"], seen["plain_word"]) == ("no promise is broken", "it has failed"), "the two sides sound alike", seen)
             check(seen["faults"][0][1] == "Freeze a worker" and "4 days and 1 hour old" in seen["note"], "the words are not those of the button", seen)
             seen = page.wait("the buttons do not come back", lambda s: s["busy"] == ["false"] * 5)
             check(seen["focus"] == "freeze-worker", "the focus has left the button", seen)
             check_errors(page)
+            if path:
+                page.scheme("light")
+                browser.save_screenshot(path)
         finally:
             browser.quit()
     print("page: a browser has broken the plain side, and not ours")
@@ -385,7 +389,7 @@ def main():
     if len(sys.argv) == 2:
         check_all(sys.argv[1])
     elif sys.argv[2] == "--chaos":
-        check_chaos(sys.argv[1])
+        check_chaos(*sys.argv[1:2], *sys.argv[3:])
     elif sys.argv[2] == "--red":
         check_red(sys.argv[1])
     elif sys.argv[2] == "--ready":

@@ -35,11 +35,11 @@ CASE(page_of_64_workers_can_be_read)
 /* Guarantee: The page and its files are less than 60 kB. */
 CASE(page_is_small)
 {
-    static const char *const files[] = {"/", "/style.css", "/icon.svg", "/page.js",
-                                        "/chaos.js"};
+    static const char *const files[] = {"/", "/style.css", "/icon.svg", "/common.js",
+                                        "/page.js"};
     size_t n = 0;
 
-    page_start("run -w 1 --now %s --allow-chaos", pool_work_now());
+    page_start("run -w 1 --now %s", pool_work_now());
     page_await(200, "/livez", "");
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         page_is(200, files[i]);

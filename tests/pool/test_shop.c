@@ -1,38 +1,22 @@
-/* The shop of the demonstration, and the buttons of the page: a pool that stays exact
- * under every fault, beside workers under a plain lock that do not. */
-
-#include "tests/lib/page.h"
+/* The shop of the demonstration and its buttons: a pool that stays exact under every
+ * fault, beside workers under a plain lock that do not. */
+#include "tests/lib/demo.h"
 
 enum { LEASE_MS = 2000, SEASONS_MS = 300000 };
-
-static struct fixture_child shop;
-static struct fixture owner;
-
-static void end_shop(void)
-{
-    world_kill(&shop);
-}
-
-static void mark(void)
-{
-    world_do("CREATE SCHEMA ledgerlock_shop");
-}
 
 WORLD(.lease_ms = LEASE_MS,
       .poll_ms = 100,
       .redis = true,
-      .also = mark,
-      .undo = end_shop);
+      .also = demo_mark,
+      .undo = demo_kill);
 
 /* ---- the two programs ---- */
 
 static void open_shop(const char *keep_mb, const char *rate)
 {
-    owner = world.f;
-    fixture_become(&owner, "ledgerlock_owner");
-    starts(&owner, &shop, "shop --keep-mb %s --orders %s --periods %s --users 100",
-           keep_mb, rate, rate);
-    page_start("run -w 2 --allow-chaos --http-audit-every-s 5");
+    pool_start("run -w 2 --http-audit-every-s 5");
+    demo_start("--keep-mb %s --orders %s --periods %s --users 100", keep_mb, rate,
+               rate);
     FIXTURE_AWAIT(super_ask("SELECT count(*) FROM ledgerlock.charges") > 50 &&
                       super_ask("SELECT count(*) FROM ledgerlock.orders WHERE state = "
                                 "'fulfilled'") > 20 &&
@@ -42,7 +26,7 @@ static void open_shop(const char *keep_mb, const char *rate)
 
 static void close_shop(void)
 {
-    pool_end(&shop);
+    pool_end(&demo);
     pool_stop();
 }
 
@@ -53,21 +37,12 @@ static int64_t plain(const char *column)
 
 /* ---- the buttons ---- */
 
-static void press(const char *action)
-{
-    page_read_form();
-    FIXTURE_AWAIT(page_press(action, page_ours, page_form) != 409,
-                  "a fault does not end");
-    if (page.status != 303)
-        fail_msg("%s: %d %s", action, page.status, page.body);
-}
-
 /* Guarantee: The wallet that the shop holds is of a user of whom a subscription is due
  * under the plain lock, so that workers come to wait for it. */
 CASE(held_wallet_is_of_a_user_who_is_to_be_charged)
 {
     open_shop("256", "20");
-    press("hold-row");
+    demo_press("hold-row");
     FIXTURE_AWAIT(super_ask("SELECT count(*) FROM pg_stat_activity WHERE "
                             "application_name = 'ledgerlock-shop hold' AND state = "
                             "'idle in transaction'") > 0,
@@ -81,23 +56,14 @@ CASE(held_wallet_is_of_a_user_who_is_to_be_charged)
     close_shop();
 }
 
-/* The newest fault is this one, is over, and the pool is at work again. */
 static bool has_recovered(const char *title)
 {
-    char begin[64];
-    const char *at;
-
-    (void)snprintf(begin, sizeof begin, "\"faults\":[{\"fault\":\"%s\"", title);
-    if (http_get(page_port, &page, "/state") != 200 ||
-        (at = strstr(page.body, begin)) == NULL ||
-        (at = strstr(at, "\"recovered_ms\":")) == NULL)
-        return false;
-    return at[strlen("\"recovered_ms\":")] != '-';
+    return demo_recovered(title, NULL) >= 0;
 }
 
 static void assert_exact(void)
 {
-    runs(&owner, 0, "audit --lag 30d");
+    runs(&demo_owner, 0, "audit --lag 30d");
     promise_int_equal(world_parked(), 0);
 }
 
@@ -154,7 +120,7 @@ CASE(shop_goes_on_and_the_totals_stay_exact)
 CASE(browser_breaks_the_plain_side_and_not_ours)
 {
     open_shop("256", "20");
-    http_browse(page_port, "--chaos");
+    http_browse(demo_port, "--chaos");
     assert_exact();
     close_shop();
 }
@@ -175,7 +141,7 @@ static void assert_order(void)
 {
     const char *at;
 
-    page_await(200, "/state", "");
+    assert_int_equal(http_get(demo_port, &page, "/state"), 200);
     at = page.body;
     for (size_t i = 0; i < sizeof buttons / sizeof buttons[0]; i++) {
         char name[64];
@@ -201,7 +167,7 @@ CASE(plain_lock_charges_twice_after_each_fault_that_breaks_it)
     for (size_t i = 0; i < BREAKING; i++) {
         int64_t before = plain("charged_twice"), begun_ms = fixture_now_ms();
 
-        press(buttons[i].name);
+        demo_press(buttons[i].name);
         FIXTURE_AWAIT(plain("charged_twice") > before, "nothing was charged twice");
         print_message("%s: first double charge after %lld ms\n", buttons[i].name,
                       (long long)(fixture_now_ms() - begun_ms));
@@ -215,8 +181,9 @@ CASE(plain_lock_charges_twice_after_each_fault_that_breaks_it)
         assert_exact();
     }
     assert_counts_are_the_charges();
-    PAGE_AWAIT("/state", "\"verdict\":\"good\"",
-               "\"charged_twice\":0,\"oversold\":0,\"wrong_totals\":0");
+    assert_int_equal(http_get(demo_port, &page, "/state"), 200);
+    fixture_assert_contains(page.body,
+                            "\"charged_twice\":0,\"oversold\":0,\"wrong_totals\":0");
     pool_logged(0, "event=pool.worker_died");
     assert_exact();
     close_shop();
@@ -227,11 +194,11 @@ static bool is_harmless(const struct button *button)
 {
     static const char charges[] = "SELECT count(*) FROM ledgerlock_plain.charges";
     int64_t before = plain("charged_twice"), done;
-    int faults = (int)pool_log_count(&shop, "event=shop.fault");
+    int faults = (int)pool_log_count(&demo, "event=shop.fault");
 
-    press(button->name);
+    demo_press(button->name);
     FIXTURE_AWAIT(has_recovered(button->title), "%s: %s", button->name, page.body);
-    FIXTURE_AWAIT((int)pool_log_count(&shop, "event=shop.fault") > faults,
+    FIXTURE_AWAIT((int)pool_log_count(&demo, "event=shop.fault") > faults,
                   "the plain side had no fault");
     fixture_pause_ms(2 * LEASE_MS); /* what the dead worker held is free again */
     done = super_ask(charges);
@@ -293,8 +260,8 @@ CASE(seasons_keep_the_disk_small)
 CASE(shop_refuses_a_database_without_the_mark)
 {
     world_do("DROP SCHEMA ledgerlock_shop");
-    owner = world.f;
-    fixture_become(&owner, "ledgerlock_owner");
-    says(&owner, 6, "CREATE SCHEMA ledgerlock_shop", "shop");
+    demo_owner = world.f;
+    fixture_become(&demo_owner, "ledgerlock_owner");
+    says(&demo_owner, 6, "CREATE SCHEMA ledgerlock_shop", "shop");
     world_is(0, "SELECT count(*) FROM users");
 }

@@ -38,7 +38,7 @@ static const struct {
 };
 
 /* Guarantee: The page leaves the tables alone for 50 times as long as reading them
- * took, 5 times with --allow-chaos, but for no longer than 30 s; the first reading of a
+ * took, `status --watch` 5 times, but for no longer than 30 s; the first reading of a
  * connection does not count. */
 CASE_ROWS(next_reading_waits_after_one, readings)
 {

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "ops/cli/cli.h"
-#include "tools/shop/shop.h"
+#include "tools/shop/page.h"
 
 enum {
     TICK_MS = 20,
@@ -71,23 +71,45 @@ int shop_connect(const struct config *c,
 
 /* ---- workers under the plain lock ---- */
 
-static void start(struct shop *s, struct plain_slot *slot)
+/* In the child it returns 0. */
+static pid_t fork_child(const struct shop *s, const char *name)
 {
     pid_t pid;
 
     (void)fflush(NULL);
+    pid = fork();
+    if (pid != 0)
+        return pid;
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != s->owner)
+        _exit(EXIT_BUG);
+    (void)prctl(PR_SET_NAME, name);
+    (void)sigprocmask(SIG_SETMASK, &s->before, NULL);
+    return 0;
+}
+
+static void start_page(struct shop *s)
+{
+    pid_t pid = fork_child(s, "page");
+
+    if (pid == 0) {
+        log_context("worker=page");
+        page_run(s->config, s->page_fd);
+    }
+    s->page_pid = pid > 0 ? pid : 0;
+}
+
+static void start(struct shop *s, struct plain_slot *slot)
+{
+    pid_t pid;
+
     slot->is_selling = false;
     slot->wakes_at_ms = 0;
-    pid = fork();
+    pid = fork_child(s, "plain");
     if (pid != 0) {
         slot->pid = pid > 0 ? pid : 0; /* by us alone: the worker shares this memory */
         return;
     }
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != s->owner)
-        _exit(EXIT_BUG);
-    (void)prctl(PR_SET_NAME, "plain");
-    (void)sigprocmask(SIG_SETMASK, &s->before, NULL);
     log_context("worker=plain");
     plain_run(s->config, s->flags->gateway_ms, slot);
 }
@@ -101,7 +123,10 @@ static void tend_workers(struct shop *s)
             if (s->slots[i].pid == pid)
                 s->slots[i].pid = 0;
         }
+        s->page_pid = s->page_pid == pid ? 0 : s->page_pid;
     }
+    if (s->page_fd >= 0 && s->page_pid == 0)
+        start_page(s);
     for (int64_t i = 0; i < s->flags->plain; i++) {
         if (s->slots[i].pid == 0)
             start(s, &s->slots[i]);
@@ -114,6 +139,8 @@ static void end_workers(struct shop *s)
         if (s->slots[i].pid != 0)
             (void)kill(s->slots[i].pid, SIGKILL);
     }
+    if (s->page_pid != 0)
+        (void)kill(s->page_pid, SIGKILL);
     while (waitpid(-1, NULL, 0) > 0)
         continue;
 }
@@ -171,7 +198,8 @@ static void live(struct shop *s)
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    struct shop s = {.config = c, .flags = &flags, .owner = getpid(), .fault_id = -1};
+    struct shop s = {
+        .config = c, .flags = &flags, .owner = getpid(), .fault_id = -1, .page_fd = -1};
     unsigned char raw[8] = {0};
     struct err e = {0};
 
@@ -186,7 +214,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         (void)err_set(&e, ERR_NOMEM, "out of memory");
     else if (shop_connect(c, "load", &s.pg, &e) == 0)
         (void)!load_open(&s, &e);
-    if (e.code == 0) {
+    if (e.code == 0 && page_open(c, &s.page_fd, &e) == 0) {
         log_info("shop.open", "orders_a_second=%" PRId64 " periods_a_second=%" PRId64,
                  flags.orders, flags.periods);
         live(&s);
@@ -200,7 +228,7 @@ static const struct cli_verb verb_shop = {
     .name = "shop",
     .sentence =
         "a shop that never closes, for a demonstration: orders, periods, and beside the pool the same work under a plain lock",
-    .example = "ledgerlock-shop --orders 15 --periods 20",
+    .example = "ledgerlock-shop --orders 15 --periods 20 --http 9465",
     .flags = rows,
     .values = &flags,
     .run = run,

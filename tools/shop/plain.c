@@ -32,16 +32,14 @@ struct item {
 
 /* ---- servers ---- */
 
-/* The first server of a quorum: the plain lock knows one. */
-static struct bare *connect_redis(const struct config *c)
+struct bare *shop_connect_redis(const struct config *c, const char *of, size_t length)
 {
     char url[CONFIG_TEXT], password[SECRET_SIZE];
     struct err e = {0};
     struct bare_answer a = {.kind = BARE_TEXT};
     struct bare *b;
 
-    (void)snprintf(url, sizeof url, "%.*s", (int)strcspn(c->redis_url, ","),
-                   c->redis_url);
+    (void)snprintf(url, sizeof url, "%.*s", (int)length, of);
     b = bare_open(url);
     if (b != NULL && c->redis_password_file[0] != '\0') {
         if (secret_read(c->redis_password_file, password, &e) == 0)
@@ -54,12 +52,14 @@ static struct bare *connect_redis(const struct config *c)
     return NULL;
 }
 
+/* To the first server of a quorum: the plain lock knows one. */
 static bool is_connected(struct plain *p)
 {
     struct err e = {0};
 
     if (p->redis == NULL)
-        p->redis = connect_redis(p->c);
+        p->redis =
+            shop_connect_redis(p->c, p->c->redis_url, strcspn(p->c->redis_url, ","));
     if (!pg_is_usable(p->pg)) {
         pg_close(p->pg);
         p->pg = NULL;

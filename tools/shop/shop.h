@@ -14,6 +14,8 @@
 #include "common/pg/pg.h"
 #include "tool_sql_gen.h"
 
+struct bare;
+
 enum { PLAIN_MAX = 32, SHOP_PERIODS = 5 };
 
 struct shop_flags {
@@ -53,6 +55,8 @@ struct shop {
     int64_t orders_left, periods_left; /* thousandths, of those to place */
     char mark[24];                     /* of this process, in the keys of its calls */
     int64_t calls;
+    int page_fd;    /* the socket of the page; -1: there is none */
+    pid_t page_pid; /* its process; 0: none runs */
 };
 
 /* A connection of the shop; its statements wait for a row half a second at most. */
@@ -75,6 +79,10 @@ MUST_CHECK int load_restock(struct shop *s, struct err *e);
 MUST_CHECK int load_tend_season(struct shop *s, struct err *e);
 
 /* ---- plain.c ---- */
+
+/* A connection to the Redis of a URL of so many bytes, with the password of the
+ * settings; NULL: none now. */
+struct bare *shop_connect_redis(const struct config *c, const char *url, size_t length);
 
 /* The life of a worker; ends with the shop. */
 void plain_run(const struct config *c, int64_t gateway_ms, struct plain_slot *slot)

@@ -117,7 +117,6 @@ static void start_companion(struct pool *p)
         .slot_ct = p->n,
         .now = p->order->now,
         .fd = p->order->companion_fd,
-        .allow_chaos = p->order->allow_chaos,
     };
     pid_t pid;
 

@@ -11,9 +11,8 @@ struct companion_order {
     const struct config *config;
     const struct shared *shared;
     size_t slot_ct;
-    const char *now;  /* NULL: the database's clock */
-    int fd;           /* what `open` returned */
-    bool allow_chaos; /* people may start faults */
+    const char *now; /* NULL: the database's clock */
+    int fd;          /* what `open` returned */
 };
 
 struct companion {

@@ -14,7 +14,6 @@ struct pool_order {
                                    count, as it was read at the start; 0: not known */
     const struct companion *companion; /* used if companion_fd is not -1 */
     int companion_fd;                  /* closed by pool_run */
-    bool allow_chaos;                  /* for the companion */
 
     /* On HUP: reads the configuration again into *fresh and checks it; ERR_* keeps the
      * old one. */

@@ -1,56 +1,9 @@
 "use strict";
 // Shows the document of /events. Text from the server only ever becomes text nodes.
-const $ = (id) => document.getElementById(id);
-const number = (n) => Number(n).toLocaleString("en");
 const SECONDS = 120;
 const SILENT_MS = 10000; // a document comes each second
 const history = [];
 let latest = null, receivedAt = Date.now(), isLost = false;
-
-// As age_text in common/base/age.c: the largest unit and the one below it, rounded down.
-const UNITS = [["y", 31536000000], ["d", 86400000], ["h", 3600000], ["min", 60000], ["s", 1000]];
-function age(ms) {
-  if (ms < 0) return "-";
-  if (ms < 1000) return Math.floor(ms) + " ms";
-  if (ms < 10000) return Math.floor(ms / 1000) + "." + Math.floor(ms % 1000 / 100) + " s";
-  const i = UNITS.findIndex(([, unit]) => ms >= unit), [name, unit] = UNITS[i];
-  const rest = i + 1 < UNITS.length ? Math.floor(ms % unit / UNITS[i + 1][1]) : 0;
-  return Math.floor(ms / unit) + " " + name + (rest > 0 ? " " + rest + " " + UNITS[i + 1][0] : "");
-}
-
-function cell(value, kind) {
-  const td = document.createElement("td");
-  if (value instanceof Node) td.append(value); else td.textContent = value;
-  if (kind) td.className = kind;
-  return td;
-}
-
-// A live region is read out when its text is new, not each second.
-function say(id, text) {
-  if ($(id).textContent !== text) $(id).textContent = text;
-}
-
-// Replaces the rows of a table; each row is a list of [text or node, class]. In a narrow window a row is a card, and each cell has
-// the head of its column before it.
-function fill(id, rows, none) {
-  const table = $(id), body = table.tBodies[0], heads = [...table.tHead.rows[0].cells].map((th) => th.textContent), columns = heads.length;
-  const made = rows.map((row) => {
-    const tr = document.createElement("tr");
-    row.forEach((c, i) => {
-      const td = Array.isArray(c) ? cell(c[0], c[1]) : cell(c);
-      td.dataset.head = heads[i];
-      tr.append(td);
-    });
-    return tr;
-  });
-  if (made.length === 0) {
-    const tr = document.createElement("tr"), td = cell(none, "none");
-    td.colSpan = columns;
-    tr.append(td);
-    made.push(tr);
-  }
-  body.replaceChildren(...made);
-}
 
 function svg(name, attributes) {
   const node = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -160,17 +113,6 @@ function showRest(doc) {
   fill("parked", t.parked.map((p) => [p.row + " " + p.id, p.since, p.reason]), "none");
 }
 
-// The buttons come with a script of their own, which a pool without --allow-chaos does not have.
-function withChaos(doc) {
-  if (typeof showChaos === "function") return showChaos(doc);
-  if ($("chaos-script")) return;
-  const script = document.createElement("script");
-  script.id = "chaos-script";
-  script.src = "chaos.js";
-  script.onload = () => showChaos(doc);
-  document.head.append(script);
-}
-
 function show(doc) {
   const entry = remember(doc);
   latest = doc;
@@ -181,7 +123,6 @@ function show(doc) {
   showJobs(doc, entry);
   showWorkers(doc);
   showRest(doc);
-  if (doc.chaos) withChaos(doc);
 }
 
 // A browser gives up for good when the answer is an error: too many pages are open, or a proxy finds no pool.
