@@ -1,5 +1,5 @@
-/* answers: one request, which reads. What a stranger's page could make a browser ask
- * for is refused by its Host or its Sec-Fetch-Site. */
+/* answers: one request, which reads. Requests that a stranger's page makes a browser
+ * send are refused by their Host or their Sec-Fetch-Site. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -30,7 +30,7 @@ hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^tools/(bench/bare\.c|testkit/)
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
 jansson    ^ops/(cli|verbs|audit|http|doctor)/|^tools/
-microhttpd ^ops/http/
+microhttpd ^ops/http/|^tools/shop/page\.h$
 VENDORS
 
 # Lines "file included": "<name" for a library's header, "path/name.h" or "name_gen.h" for one of ours.
