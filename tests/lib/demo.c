@@ -79,9 +79,9 @@ int64_t demo_recovered(const char *title, const char *what)
     json_t *doc = state();
     const json_t *fault = json_array_get(json_object_get(doc, "faults"), 0);
     const char *of = json_string_value(json_object_get(fault, "fault"));
-    const char *said = json_string_value(json_object_get(fault, "what"));
+    const char *told = json_string_value(json_object_get(fault, "what"));
     bool is_it = of != NULL && strcmp(of, title) == 0 &&
-                 (what == NULL || strstr(said, what) == said);
+                 (what == NULL || strstr(told, what) == told);
     int64_t ms =
         is_it ? json_integer_value(json_object_get(fault, "recovered_ms")) : -2;
 

@@ -289,6 +289,7 @@ void pool_assert_ends(struct fixture_child *child, int code)
 
 void pool_end(struct fixture_child *child)
 {
+    assert_true(child->pid > 0); /* else all processes of the test would be told */
     (void)kill(child->pid, SIGTERM);
     pool_assert_ends(child, 0);
 }

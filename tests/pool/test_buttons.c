@@ -13,8 +13,10 @@ WORLD(.poll_ms = 100,
 /* A shop that places nothing. */
 static void start(const char *words)
 {
-    if (words != NULL)
+    if (words != NULL) {
         pool_start("%s", words);
+        (void)pool_child(world.pool.pid, "orders:0"); /* it hears signals by then */
+    }
     demo_start("--orders 0 --periods 0 --plain 1");
 }
 
@@ -26,7 +28,8 @@ static int press(const char *headers, const char *with)
 static void end(void)
 {
     pool_end(&demo);
-    pool_stop();
+    if (world.pool.pid > 0)
+        pool_stop();
 }
 
 /* Guarantee: A button works with the token of this page alone, sent by a page of this
