@@ -15,7 +15,8 @@ static void start(const char *words)
 {
     if (words != NULL) {
         pool_start("%s", words);
-        (void)pool_child(world.pool.pid, "orders:0"); /* it hears signals by then */
+        FIXTURE_AWAIT(pool_child(world.pool.pid, "orders:0") != 0, /* hears signals */
+                      "%s", "no worker");
     }
     demo_start("--orders 0 --periods 0 --plain 1");
 }
