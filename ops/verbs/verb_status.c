@@ -29,8 +29,8 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
-/* The tables as they were read. With --watch a thread reads again and again, so that a server that
- * does not answer stops no clock. */
+/* The tables as they were read. With --watch a thread reads again and again, so that a
+ * server that does not answer stops no clock. */
 static struct reading {
     const struct config *config;
     char *before; /* the counters of the reading before, as JSON, */
