@@ -9,7 +9,7 @@
 /* Prints the document of audit_gather. */
 void report_print(const json_t *audit);
 
-/* One line, on a terminal in bold letters if it is a heading. */
+/* A line, on a terminal in bold letters if it is a heading. */
 void report_text(const char *text, bool is_heading);
 
 /* A heading, and one line of a label, a count and a note (may be ""). */

@@ -16,7 +16,7 @@ MUST_CHECK int
 view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e);
 
 /* For how many times as long as a reading took the tables are left alone; less while
- * somebody watches: `status --watch`, and a demonstration. */
+ * somebody watches: `status --watch`, and the page of the demonstration. */
 enum { VIEW_REST = 50, VIEW_REST_WATCHED = 5 };
 
 /* How long to leave them alone: so many times as long as the reading took, at least 1 s

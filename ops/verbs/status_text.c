@@ -1,93 +1,77 @@
 /* status_text: verdict, jobs, workers, waits, parked rows, stock and incidents as
  * lines.
  */
-#define _DEFAULT_SOURCE /* strsep */
 #include "ops/verbs/status_text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/age.h"
 #include "ops/cli/json.h"
-#include "ops/cli/report.h"
 #include "ops/cli/view.h"
+#include "ops/verbs/sheet.h"
 
-enum { WIDTH = 79, BAR = 20, LARGE = 40, HEADING = '\001' };
+enum { WIDTH = 79, BAR = 20, LARGE = 40 };
 
-/* The text as it grows, in memory. */
-struct sheet {
-    FILE *f;
-    size_t lines; /* so far */
+/* The text, and what it is of. */
+struct text {
+    struct sheet sheet;
     const json_t *doc;
     const struct status_view *v;
 };
 
-static void put(struct sheet *s, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* One line. */
-static void put(struct sheet *s, const char *fmt, ...)
+static bool is_window(const struct text *t)
 {
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vfprintf(s->f, fmt, ap);
-    va_end(ap);
-    (void)fputc('\n', s->f);
-    s->lines++;
-}
-
-static bool is_window(const struct sheet *s)
-{
-    return s->v->lines > 0;
+    return t->v->lines > 0;
 }
 
 /* Above it an empty line, for which a window has no room. */
-static void put_heading(struct sheet *s, const char *text)
+static void put_heading(struct text *t, const char *text)
 {
-    if (!is_window(s))
-        put(s, "%s", "");
-    put(s, "%c%s", HEADING, text);
+    if (!is_window(t))
+        sheet_put(&t->sheet, "%s", "");
+    sheet_bold(&t->sheet, "%s", text);
 }
 
 /* ---- verdict ---- */
 
-static void put_verdict(struct sheet *s)
+static void put_verdict(struct text *t)
 {
-    const json_t *newest = json_array_get(json_object_get(s->doc, "newest"), 0);
-    const json_t *audit = json_object_get(s->doc, "audit");
-    const char *verdict = view_verdict(s->doc, audit, s->v->trouble[0] != '\0');
+    const json_t *newest = json_array_get(json_object_get(t->doc, "newest"), 0);
+    const json_t *audit = json_object_get(t->doc, "audit");
+    bool is_late = t->v->trouble[0] != '\0' || t->v->age_ms > t->v->stale_ms;
+    const char *verdict = view_verdict(t->doc, audit, is_late);
     char figures[VIEW_FIGURES];
 
-    put(s, "%c%s%s; newest %lld charges, %lld SKUs", HEADING,
-        verdict[0] == 'u' ? "Not known; it was: " : "", view_figures(newest, figures),
-        doc_int(newest, "charges"), doc_int(newest, "skus"));
+    sheet_bold(&t->sheet, "%s%s; newest %lld charges, %lld SKUs",
+               verdict[0] == 'u' ? "Not known; it was: " : "",
+               view_figures(newest, figures), doc_int(newest, "charges"),
+               doc_int(newest, "skus"));
 }
 
-static void put_audit(struct sheet *s)
+static void put_audit(struct text *t)
 {
-    const json_t *audit = json_object_get(s->doc, "audit");
+    const json_t *audit = json_object_get(t->doc, "audit");
     const json_t *broken = json_object_get(audit, "broken");
     size_t n = json_array_size(broken);
     char ago[AGE_TEXT];
 
-    (void)age_text(doc_int(audit, "age_ms") + s->v->age_ms, ago);
+    (void)age_text(doc_int(audit, "age_ms") + t->v->age_ms, ago);
     if (!json_is_object(audit))
-        put(s, "No pool has made a whole audit yet.");
+        sheet_put(&t->sheet, "No pool has made a whole audit yet.");
     else if (n == 0)
-        put(s, "The last whole audit: no promise is broken, %s ago", ago);
+        sheet_put(&t->sheet, "The last whole audit: no promise is broken, %s ago", ago);
     else
-        put(s, "%cThe last whole audit: BROKEN, %s ago: %s%s", HEADING, ago,
-            json_string_value(json_array_get(broken, 0)), n > 1 ? " and more" : "");
+        sheet_bold(&t->sheet, "The last whole audit: BROKEN, %s ago: %s%s", ago,
+                   json_string_value(json_array_get(broken, 0)),
+                   n > 1 ? " and more" : "");
 }
 
 /* ---- jobs ---- */
 
-static const json_t *pause_of(const struct sheet *s, const char *job)
+static const json_t *pause_of(const struct text *t, const char *job)
 {
-    const json_t *pauses = json_object_get(s->doc, "paused"), *pause;
+    const json_t *pauses = json_object_get(t->doc, "paused"), *pause;
 
     for (size_t i = 0; (pause = json_array_get(pauses, i)) != NULL; i++) {
         if (strcmp(doc_text(pause, "job"), job) == 0)
@@ -98,7 +82,7 @@ static const json_t *pause_of(const struct sheet *s, const char *job)
 
 /* The counters that are not 0, as many in a line as fit; in a window those that grow.
  */
-static void put_counters(struct sheet *s, const json_t *job)
+static void put_counters(struct text *t, const json_t *job)
 {
     const json_t *rates = json_object_get(job, "rates_per_s");
     json_t *counters = json_object_get(job, "counters"), *n;
@@ -110,52 +94,52 @@ static void put_counters(struct sheet *s, const json_t *job)
         long long rate = doc_int(rates, counter);
         size_t at = strlen(line);
 
-        if (json_integer_value(n) == 0 || (is_window(s) && rate == 0))
+        if (json_integer_value(n) == 0 || (is_window(t) && rate == 0))
             continue;
         (void)snprintf(word, sizeof word, "  %s %lld", counter, json_integer_value(n));
         if (rate > 0)
             (void)snprintf(word + strlen(word), sizeof word - strlen(word), " (%lld/s)",
                            rate);
         if (at + strlen(word) > WIDTH) {
-            put(s, "%s", line);
+            sheet_put(&t->sheet, "%s", line);
             at = 0;
         }
         (void)snprintf(line + at, sizeof line - at, "%s", word);
     }
     if (line[0] != '\0')
-        put(s, "%s", line);
+        sheet_put(&t->sheet, "%s", line);
 }
 
-static void put_job(struct sheet *s, const char *name, json_t *job)
+static void put_job(struct text *t, const char *name, json_t *job)
 {
-    const json_t *pause = pause_of(s, name);
+    const json_t *pause = pause_of(t, name);
     char oldest[AGE_TEXT] = "-", done[AGE_TEXT] = "-";
 
     if (doc_int(job, "due") > 0)
         (void)age_text(doc_int(job, "oldest_due_ms"), oldest);
     if (json_object_get(job, "burn_down_s") != NULL)
         (void)age_text(doc_int(job, "burn_down_s") * 1000, done);
-    put(s, "%-10.10s %9lld %11s %9lld %8lld %9lld %13s", name, doc_int(job, "due"),
-        oldest, doc_int(job, "future"), doc_int(job, "parked"), doc_int(job, "workers"),
-        done);
+    sheet_put(&t->sheet, "%-10.10s %9lld %11s %9lld %8lld %9lld %13s", name,
+              doc_int(job, "due"), oldest, doc_int(job, "future"),
+              doc_int(job, "parked"), doc_int(job, "workers"), done);
     if (pause != NULL)
-        put(s, "  paused since %s by %.20s", doc_text(pause, "since"),
-            doc_text(pause, "by"));
+        sheet_put(&t->sheet, "  paused since %s by %.20s", doc_text(pause, "since"),
+                  doc_text(pause, "by"));
     if (doc_text(pause, "reason")[0] != '\0')
-        put(s, "  because: %.66s", doc_text(pause, "reason"));
-    put_counters(s, job);
+        sheet_put(&t->sheet, "  because: %.66s", doc_text(pause, "reason"));
+    put_counters(t, job);
 }
 
-static void put_jobs(struct sheet *s)
+static void put_jobs(struct text *t)
 {
     const char *name;
     json_t *job;
 
-    put_heading(s, "JOB              DUE      OLDEST     LATER   PARKED   WORKERS"
+    put_heading(t, "JOB              DUE      OLDEST     LATER   PARKED   WORKERS"
                    "   ALL DONE IN");
-    json_object_foreach(json_object_get(s->doc, "jobs"), name, job)
+    json_object_foreach(json_object_get(t->doc, "jobs"), name, job)
     {
-        put_job(s, name, job);
+        put_job(t, name, job);
     }
 }
 
@@ -165,37 +149,38 @@ static void put_jobs(struct sheet *s)
  * small window and `more` in a large one. */
 struct part {
     const char *key, *heading;
-    void (*put)(struct sheet *s, const json_t *row);
+    void (*put)(struct text *t, const json_t *row);
     size_t most, more;
     const char *none; /* stands there without rows; NULL: the part is left out */
 };
 
-static void put_worker(struct sheet *s, const json_t *w)
+static void put_worker(struct text *t, const json_t *w)
 {
     char seen[AGE_TEXT], up[AGE_TEXT];
 
-    put(s, "%-16.16s %-10.10s %5lld %8lld %8s %9s %9lld %7lld", doc_text(w, "pool"),
-        doc_text(w, "job"), doc_int(w, "slot"), doc_int(w, "pid"),
-        age_text(doc_int(w, "seen_ms"), seen), age_text(doc_int(w, "up_s") * 1000, up),
-        doc_int(w, "batches"), doc_int(w, "busy"));
+    sheet_put(&t->sheet, "%-16.16s %-10.10s %5lld %8lld %8s %9s %9lld %7lld",
+              doc_text(w, "pool"), doc_text(w, "job"), doc_int(w, "slot"),
+              doc_int(w, "pid"), age_text(doc_int(w, "seen_ms"), seen),
+              age_text(doc_int(w, "up_s") * 1000, up), doc_int(w, "batches"),
+              doc_int(w, "busy"));
 }
 
-static void put_wait(struct sheet *s, const json_t *row)
+static void put_wait(struct text *t, const json_t *row)
 {
     const char *holder = doc_text(row, "holder");
     char since[AGE_TEXT];
 
-    put(s, "%-23.23s %7lld %11s  %.16s (%lld), %.11s",
-        doc_text(row, "application_name"), doc_int(row, "pid"),
-        age_text(doc_int(row, "waits_ms"), since),
-        holder[0] != '\0' ? holder : "a session", doc_int(row, "holder_pid"),
-        doc_text(row, "state"));
+    sheet_put(&t->sheet, "%-23.23s %7lld %11s  %.16s (%lld), %.11s",
+              doc_text(row, "application_name"), doc_int(row, "pid"),
+              age_text(doc_int(row, "waits_ms"), since),
+              holder[0] != '\0' ? holder : "a session", doc_int(row, "holder_pid"),
+              doc_text(row, "state"));
 }
 
-static void put_parked(struct sheet *s, const json_t *row)
+static void put_parked(struct text *t, const json_t *row)
 {
-    put(s, "%-13.13s %16lld %.48s", doc_text(row, "row"), doc_int(row, "id"),
-        doc_text(row, "reason"));
+    sheet_put(&t->sheet, "%-13.13s %16lld %.48s", doc_text(row, "row"),
+              doc_int(row, "id"), doc_text(row, "reason"));
 }
 
 /* A bar of so many characters. */
@@ -211,22 +196,23 @@ static const char *bar(char text[BAR + 3], long long part, long long whole)
     return text;
 }
 
-static void put_sku(struct sheet *s, const json_t *row)
+static void put_sku(struct text *t, const json_t *row)
 {
     long long left = doc_int(row, "on_hand"), first = doc_int(row, "initial_qty");
     char text[BAR + 3];
 
-    put(s, "%-24.24s %10lld %10lld  %s", doc_text(row, "sku"), doc_int(row, "sold"),
-        left, bar(text, left, first > left ? first : left));
+    sheet_put(&t->sheet, "%-24.24s %10lld %10lld  %s", doc_text(row, "sku"),
+              doc_int(row, "sold"), left, bar(text, left, first > left ? first : left));
 }
 
-static void put_incident(struct sheet *s, const json_t *row)
+static void put_incident(struct text *t, const json_t *row)
 {
     long long ago_ms = view_now_ms() - doc_int(row, "at_ms");
     char ago[AGE_TEXT];
 
-    put(s, "%-11s %-14.14s %-22.22s %.29s", age_text(ago_ms > 0 ? ago_ms : 0, ago),
-        doc_text(row, "kind"), doc_text(row, "resource"), doc_text(row, "detail"));
+    sheet_put(&t->sheet, "%-11s %-14.14s %-22.22s %.29s",
+              age_text(ago_ms > 0 ? ago_ms : 0, ago), doc_text(row, "kind"),
+              doc_text(row, "resource"), doc_text(row, "detail"));
 }
 
 static const struct part workers = {
@@ -247,101 +233,74 @@ static const struct part others[] = {
 
 enum { OTHERS = sizeof others / sizeof others[0] };
 
-static size_t rows_of(const struct sheet *s, const struct part *p)
+static size_t rows_of(const struct text *t, const struct part *p)
 {
-    size_t n = json_array_size(json_object_get(s->doc, p->key));
-    size_t most = s->v->lines >= LARGE ? p->more : p->most;
+    size_t n = json_array_size(json_object_get(t->doc, p->key));
+    size_t most = t->v->lines >= LARGE ? p->more : p->most;
 
-    return is_window(s) && n > most ? most : n;
+    return is_window(t) && n > most ? most : n;
 }
 
-static size_t lines_of(const struct sheet *s, const struct part *p)
+static size_t lines_of(const struct text *t, const struct part *p)
 {
-    size_t n = rows_of(s, p);
+    size_t n = rows_of(t, p);
 
     return n > 0 ? n + 1 : p->none != NULL ? 2 : 0;
 }
 
-static void put_part(struct sheet *s, const struct part *p, size_t rows)
+static void put_part(struct text *t, const struct part *p, size_t rows)
 {
-    const json_t *all = json_object_get(s->doc, p->key);
+    const json_t *all = json_object_get(t->doc, p->key);
 
     if (rows > 0 || p->none != NULL)
-        put_heading(s, p->heading);
+        put_heading(t, p->heading);
     if (json_array_size(all) == 0 && p->none != NULL)
-        put(s, "%s", p->none);
+        sheet_put(&t->sheet, "%s", p->none);
     for (size_t i = 0; i < rows; i++)
-        p->put(s, json_array_get(all, i));
+        p->put(t, json_array_get(all, i));
 }
 
 /* The workers have the lines that the other parts leave, all but their own heading and
  * the count of those that do not fit. */
-static void put_parts(struct sheet *s)
+static void put_parts(struct text *t)
 {
-    size_t all = json_array_size(json_object_get(s->doc, workers.key)), rows = all;
-    size_t taken = s->lines + 2;
+    size_t all = json_array_size(json_object_get(t->doc, workers.key)), rows = all;
+    size_t taken = t->sheet.lines + 2;
 
     for (size_t i = 0; i < OTHERS; i++)
-        taken += lines_of(s, &others[i]);
-    if (is_window(s) && rows > (s->v->lines > taken ? s->v->lines - taken : 0))
-        rows = s->v->lines > taken ? s->v->lines - taken : 0;
-    put_part(s, &workers, rows);
+        taken += lines_of(t, &others[i]);
+    if (is_window(t) && rows > (t->v->lines > taken ? t->v->lines - taken : 0))
+        rows = t->v->lines > taken ? t->v->lines - taken : 0;
+    put_part(t, &workers, rows);
     if (rows < all)
-        put(s, "and %zu more", all - rows);
+        sheet_put(&t->sheet, "and %zu more", all - rows);
     for (size_t i = 0; i < OTHERS; i++)
-        put_part(s, &others[i], rows_of(s, &others[i]));
+        put_part(t, &others[i], rows_of(t, &others[i]));
 }
 
 /* ---- all of it ---- */
 
-static void put_all(struct sheet *s)
+static void put_all(struct text *t)
 {
     char ago[AGE_TEXT];
 
-    if (s->v->is_watched)
-        put(s, "ledgerlock status at %.19sZ, read %s ago%s%s", doc_text(s->doc, "now"),
-            age_text(s->v->age_ms, ago), s->v->trouble[0] != '\0' ? "; " : "",
-            s->v->trouble);
+    if (t->v->is_watched)
+        sheet_put(&t->sheet, "ledgerlock status at %.19sZ, read %s ago%s%s",
+                  doc_text(t->doc, "now"), age_text(t->v->age_ms, ago),
+                  t->v->trouble[0] != '\0' ? "; " : "", t->v->trouble);
     else
-        put(s, "ledgerlock status at %.19sZ", doc_text(s->doc, "now"));
-    put_verdict(s);
-    put_audit(s);
-    put_jobs(s);
-    put_parts(s);
-}
-
-/* A line, cut at the edge of the window, but in no character of UTF-8. */
-static void print_line(char *line, const struct status_view *v)
-{
-    bool is_heading = line[0] == HEADING;
-    size_t column = 0;
-
-    line += is_heading ? 1 : 0;
-    for (char *p = line; *p != '\0'; p++) {
-        column += ((unsigned char)*p & 0xc0) != 0x80 ? 1 : 0;
-        if (v->columns > 0 && column > v->columns)
-            *p-- = '\0';
-        else if ((unsigned char)*p < ' ' || *p == 127)
-            *p = '?';
-    }
-    report_text(line, is_heading);
+        sheet_put(&t->sheet, "ledgerlock status at %.19sZ", doc_text(t->doc, "now"));
+    put_verdict(t);
+    put_audit(t);
+    put_jobs(t);
+    put_parts(t);
 }
 
 void status_print(const json_t *doc, const struct status_view *v)
 {
-    char *text = NULL, *line, *rest;
-    size_t size = 0, n = 0;
-    struct sheet s = {.doc = doc, .v = v};
+    struct text t = {.doc = doc, .v = v};
 
-    s.f = open_memstream(&text, &size);
-    if (s.f == NULL)
-        return;
-    put_all(&s);
-    if (fclose(s.f) == 0) {
-        for (rest = text; *rest != '\0' && (v->lines == 0 || n < v->lines); n++) {
-            line = strsep(&rest, "\n");
-            print_line(line, v);
-        }
-    }
-    free(text);
+    sheet_open(&t.sheet);
+    put_all(&t);
+    sheet_print(&t.sheet, v->lines, v->columns);
 }

@@ -15,7 +15,7 @@
 #include "ops/verbs/status_text.h"
 #include "worker/jobs/job.h"
 
-enum { EACH_MS = 1000 };
+enum { EACH_MS = 1000, STALE_MS = 12000 };
 
 static struct values {
     bool json, watch;
@@ -38,6 +38,7 @@ static struct reading {
     pthread_mutex_t mutex; /* of all below */
     json_t *doc;
     int64_t read_ms;
+    int64_t stale_ms;  /* it is read again before it is so old */
     char trouble[300]; /* why it is not newer; "" */
 } reading = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
@@ -163,6 +164,7 @@ static int read_tables(struct pg *pg, struct reading *r, struct err *e)
     json_decref(r->doc);
     r->doc = doc;
     r->read_ms = begun_ms;
+    r->stale_ms = STALE_MS + (2 + 2 * VIEW_REST_WATCHED) * (clk_ms() - begun_ms);
     (void)pthread_mutex_unlock(&r->mutex);
     return 0;
 }
@@ -180,8 +182,10 @@ static void *read_again_and_again(void *arg)
 
         if (view_connect(r->config, "status", &pg, &e) != 0)
             note_trouble(r, e.msg);
-        else if (read_tables(pg, r, &e) != 0)
-            begun_ms = clk_ms(); /* a refusal has cost nobody anything */
+        else
+            (void)!read_tables(pg, r, &e);
+        if (e.code == ERR_CONFLICT || e.code == ERR_CONN)
+            begun_ms = clk_ms(); /* that has cost nobody anything */
         clk_pause_ms(view_pause_ms(VIEW_REST_WATCHED, is_first, clk_ms() - begun_ms));
     }
     return NULL;
@@ -194,6 +198,7 @@ static void show(struct reading *r)
 {
     struct status_view v = {.is_watched = values.watch,
                             .age_ms = clk_ms() - r->read_ms,
+                            .stale_ms = r->stale_ms,
                             .trouble = r->trouble};
     struct winsize size;
 

@@ -1,5 +1,8 @@
 /* The right to press a button of the demonstration's page, and what each does to the
  * pool (tests/pool/test_shop.c: beside the plain side). */
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "tests/lib/demo.h"
 
 WORLD(.poll_ms = 100,
@@ -123,15 +126,23 @@ CASE(frozen_worker_stands_still_for_more_than_a_lease)
  * one that has its number. */
 CASE(killed_process_is_a_worker)
 {
-    pid_t pid;
+    pid_t pid = fixture_fork();
 
-    start("run -w 1 --jobs orders");
-    pid = pool_child(world.pool.pid, "orders:0");
-    world_do("UPDATE workers SET slot = 7, pool = 'other'"); /* another name */
+    if (pid == 0) {
+        (void)pause();
+        _exit(0);
+    }
+    start(NULL);
+    world_do("INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, "
+             "counters) VALUES ('gone', 0, 'orders', 'h', %ld, now(), now() + interval "
+             "'1 day', '{}')",
+             (long)pid);
     demo_press("kill-worker");
     FIXTURE_AWAIT(demo_recovered("Kill a worker", "failed: no worker") == -1, "%s",
                   page.body);
-    assert_int_equal(pool_child(world.pool.pid, "orders:0"), pid);
+    assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
     end();
 }
 
@@ -149,4 +160,41 @@ CASE(page_that_dies_leaves_no_worker_frozen)
     FIXTURE_AWAIT(pool_state(pid) != 'T', "nobody thawed it");
     assert_int_not_equal(pool_child(demo.pid, "page"), dead);
     end();
+}
+
+/* Guarantee: Each worker of each job may be hit. */
+CASE(workers_of_all_jobs_are_hit)
+{
+    bool is_hit[2] = {false};
+    int64_t until_ms = fixture_now_ms() + 300000;
+
+    start("run --billing 2 --orders 2");
+    while (!is_hit[0] || !is_hit[1]) {
+        assert_true(fixture_now_ms() < until_ms);
+        demo_press("kill-worker");
+        FIXTURE_AWAIT(demo_recovered("Kill a worker", NULL) >= 0, "%s", page.body);
+        is_hit[0] = is_hit[0] || strstr(page.body, " of billing, pid ") != NULL;
+        is_hit[1] = is_hit[1] || strstr(page.body, " of orders, pid ") != NULL;
+        assert_null(strstr(page.body, "failed"));
+    }
+    end();
+}
+
+/* Guarantee: A worker that is frozen goes on when the shop ends, and when it dies. */
+CASE(shop_that_ends_leaves_no_worker_frozen)
+{
+    static const int sigs[] = {SIGTERM, SIGKILL};
+
+    for (size_t i = 0; i < sizeof sigs / sizeof sigs[0]; i++) {
+        pid_t pid;
+
+        start("run -w 1 --jobs orders");
+        pid = pool_child(world.pool.pid, "orders:0");
+        demo_press("freeze-worker");
+        FIXTURE_AWAIT(pool_state(pid) == 'T', "nobody froze it");
+        assert_int_equal(kill(demo.pid, sigs[i]), 0);
+        FIXTURE_AWAIT(pool_state(pid) != 'T', "nobody thawed it");
+        demo_kill();
+        pool_stop();
+    }
 }

@@ -103,7 +103,7 @@ CASE(timeline_tells_when_a_server_was_away)
  * faults. */
 CASE(page_of_a_pool_starts_no_fault)
 {
-    static const char *const paths[] = {"/", "/state", "/page.js"};
+    static const char *const paths[] = {"/", "/state", "/common.js", "/page.js"};
 
     start();
     page_await(200, "/state", "");

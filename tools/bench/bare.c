@@ -27,15 +27,16 @@ static int64_t now_us(void)
 struct bare *bare_open(const char *url)
 {
     struct bare *b = calloc(1, sizeof *b);
+    static const struct timeval limit = {.tv_sec = 2};
     char host[128] = "";
     int port = 6379;
 
     if (b == NULL)
         return NULL;
     if (strncmp(url, "unix://", 7) == 0)
-        b->conn = redisConnectUnix(url + 7);
+        b->conn = redisConnectUnixWithTimeout(url + 7, limit);
     else if (sscanf(url, "redis://%127[^:/]:%d", host, &port) >= 1)
-        b->conn = redisConnect(host, port);
+        b->conn = redisConnectWithTimeout(host, port, limit);
     if (b->conn == NULL || b->conn->err != 0) {
         bare_close(b);
         return NULL;

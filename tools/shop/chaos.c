@@ -9,7 +9,7 @@
 #include "ops/cli/view.h"
 #include "tools/shop/page.h"
 
-enum { TICK_MS = 20, RECOVERY_MS = 120000 };
+enum { TICK_MS = 20, AGAIN_MS = 1000, RECOVERY_MS = 120000 };
 
 /* ---- what others read ---- */
 
@@ -125,6 +125,13 @@ static void tell_shop(struct pg *pg, const struct action *action, const struct h
         log_warn("shop.untold", "fault=%s err=%s", action->name, LOG_TEXT(e.msg));
 }
 
+static void set_lasting(struct page *p, struct hit *h)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    p->hit = h;
+    (void)pthread_mutex_unlock(&p->mutex);
+}
+
 static void run(struct page *p, const struct action *action, struct pg **pg)
 {
     struct hit h = {.config = p->config};
@@ -141,10 +148,12 @@ static void run(struct page *p, const struct action *action, struct pg **pg)
     begun_ms = clk_ms(); /* a worker or a row may have been looked for until now */
     log_warn("shop.chaos", "fault=%s what=\"%s\" lasts_ms=%lld", action->name, h.what,
              (long long)h.lasts_ms);
+    set_lasting(p, action->end != NULL ? &h : NULL);
     tell_shop(*pg, action, &h);
     note(p, &h, -1, false);
     while (clk_ms() < begun_ms + h.lasts_ms)
         clk_pause_ms(TICK_MS);
+    set_lasting(p, NULL);
     if (action->end != NULL)
         action->end(&h);
     pg_close(h.pg);
@@ -157,8 +166,10 @@ static void *live(void *arg)
     struct pg *pg = NULL;
     struct err e = {0};
 
-    if (keep_connected(p, &pg, &e) == 0)
-        hits_wake(pg);
+    while (keep_connected(p, &pg, &e) != 0 || hits_wake(pg, &e) != 0) {
+        e = (struct err){0};
+        clk_pause_ms(AGAIN_MS);
+    }
     (void)pthread_mutex_lock(&p->mutex);
     for (;;) {
         while (p->wanted == NULL)

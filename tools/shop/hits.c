@@ -18,8 +18,9 @@ static int64_t beyond_lease(const struct hit *h)
 
 /* ---- workers ---- */
 
-/* True if the process has this name: it is no other one that got the number since, nor
- * one of another machine. */
+/* True if the process has this name: it is no other one that got the number since. The
+ * workers of pools in several containers may have the same numbers and names: then the
+ * one that is seen is hit. */
 static bool is_worker(pid_t pid, const char *title)
 {
     char path[40], name[32] = "";
@@ -54,12 +55,13 @@ static int read_worker(struct hit *h, struct pg *pg, bool *holds, struct err *e)
     *holds = false;
     if (pg_rows(res) > 0) {
         h->pid = (pid_t)pg_get_int8(res, 0, 0);
-        *holds = pg_get_int8(res, 0, 3) != 0;
+        h->slot = pg_get_int8(res, 0, 3);
+        *holds = pg_get_int8(res, 0, 5) != 0;
         (void)snprintf(h->title, sizeof h->title, "%s:%lld", pg_get_text(res, 0, 1),
                        (long long)pg_get_int8(res, 0, 2));
+        (void)snprintf(h->pool, sizeof h->pool, "%s", pg_get_text(res, 0, 4));
         (void)snprintf(h->what, sizeof h->what, "worker %lld of %s, pid %ld",
-                       (long long)pg_get_int8(res, 0, 2), pg_get_text(res, 0, 1),
-                       (long)h->pid);
+                       (long long)h->slot, pg_get_text(res, 0, 1), (long)h->pid);
     }
     pg_result_free(res);
     return 0;
@@ -67,9 +69,9 @@ static int read_worker(struct hit *h, struct pg *pg, bool *holds, struct err *e)
 
 static int is_held(const struct hit *h, struct pg *pg, bool *holds, struct err *e)
 {
-    const struct pg_param pid = pg_int8(h->pid);
+    const struct pg_param params[] = {pg_text(h->pool), pg_int8(h->slot)};
     int64_t n = 0;
-    int code = pg_ask(pg, SQL_SHOP_HOLDS, &pid, 1, &n, e);
+    int code = pg_ask(pg, SQL_SHOP_HOLDS, params, 2, &n, e);
 
     *holds = n != 0;
     return code;
@@ -95,9 +97,11 @@ static int stop_worker(struct hit *h, struct pg *pg, struct err *e)
             return err_set(e, ERR_INVALID, "the worker may not be signalled");
         if (is_late)
             return 0;
-        if (is_held(h, pg, &holds, e) != 0 || holds)
-            return (int)e->code;
+        if (is_held(h, pg, &holds, e) == 0 && holds)
+            return 0;
         signal_worker(h, SIGCONT);
+        if (e->code != 0)
+            return (int)e->code;
     }
 }
 
@@ -115,18 +119,17 @@ static int freeze_worker(struct hit *h, struct pg *pg, struct err *e)
     return stop_worker(h, pg, e);
 }
 
-static void thaw_worker(struct hit *h)
+void hits_thaw(struct hit *h)
 {
     signal_worker(h, SIGCONT);
 }
 
-void hits_wake(struct pg *pg)
+int hits_wake(struct pg *pg, struct err *e)
 {
     struct pg_result *res;
-    struct err ignored = {0};
 
-    if (pg_exec(pg, SQL_SHOP_LIST_WORKERS, NULL, 0, &res, &ignored) != 0)
-        return;
+    if (pg_exec(pg, SQL_SHOP_LIST_WORKERS, NULL, 0, &res, e) != 0)
+        return (int)e->code;
     for (size_t i = 0; i < pg_rows(res); i++) {
         struct hit h = {.pid = (pid_t)pg_get_int8(res, i, 0)};
 
@@ -135,30 +138,32 @@ void hits_wake(struct pg *pg)
         signal_worker(&h, SIGCONT);
     }
     pg_result_free(res);
+    return 0;
 }
 
 /* ---- Redis ---- */
 
-/* One command to each server of the URL, which has no TLS and no names of users. */
+/* A command to each server of the URL, which has no TLS and no names of users. A server
+ * that is down is passed over, unless all are; a refusal counts. */
 static int
 tell_redis(const struct hit *h, const char *const *words, size_t n, struct err *e)
 {
     const char *url = h->config->redis_url;
+    int answers = 0;
 
-    for (int i = 0; i < SERVERS_MAX && *url != '\0' && e->code == 0; i++) {
+    for (int i = 0; i < SERVERS_MAX && *url != '\0'; i++) {
         size_t length = strcspn(url, ",");
         struct bare_answer a = {.kind = BARE_BROKEN};
         struct bare *b = shop_connect_redis(h->config, url, length);
 
         bare_ask(b, words, n, &a);
-        if (a.kind == BARE_BROKEN)
-            (void)err_set(e, ERR_CONN, "Redis does not answer");
-        else if (a.kind == BARE_ERROR)
+        answers += a.kind != BARE_BROKEN ? 1 : 0;
+        if (a.kind == BARE_ERROR)
             (void)err_set(e, ERR_CONN, "Redis: %s", a.text);
         bare_close(b);
         url += length + (url[length] == ',' ? 1 : 0);
     }
-    return (int)e->code;
+    return answers > 0 ? (int)e->code : err_set(e, ERR_CONN, "Redis does not answer");
 }
 
 static int wipe_redis(struct hit *h, struct pg *pg, struct err *e)
@@ -243,7 +248,7 @@ static void let_row_go(struct hit *h)
 
 /* clang-format off */
 const struct action actions[] = {
-    {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",                  true,  freeze_worker, thaw_worker},
+    {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",                  true,  freeze_worker, hits_thaw},
     {"wipe-redis",    "Wipe Redis",      "FLUSHALL: every lock is forgotten",                          true,  wipe_redis,    NULL},
     {"hold-row",      "Hold a row",      "a session holds a subscriber's row for longer than a lease",   true,  hold_row,      let_row_go},
     {"kill-worker",   "Kill a worker",   "kill -9, while it holds locks",                              false, kill_worker,   NULL},

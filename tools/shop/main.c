@@ -69,6 +69,14 @@ int shop_connect(const struct config *c,
     return pg_open(out, &options, e);
 }
 
+static bool is_time(int64_t *last_ms, int64_t every_ms)
+{
+    if (clk_ms() - *last_ms < every_ms)
+        return false;
+    *last_ms = clk_ms();
+    return true;
+}
+
 /* ---- workers under the plain lock ---- */
 
 /* In the child it returns 0. */
@@ -125,7 +133,7 @@ static void tend_workers(struct shop *s)
         }
         s->page_pid = s->page_pid == pid ? 0 : s->page_pid;
     }
-    if (s->page_fd >= 0 && s->page_pid == 0)
+    if (s->page_fd >= 0 && s->page_pid == 0 && is_time(&s->page_ms, RESTOCK_MS))
         start_page(s);
     for (int64_t i = 0; i < s->flags->plain; i++) {
         if (s->slots[i].pid == 0)
@@ -139,21 +147,13 @@ static void end_workers(struct shop *s)
         if (s->slots[i].pid != 0)
             (void)kill(s->slots[i].pid, SIGKILL);
     }
-    if (s->page_pid != 0)
-        (void)kill(s->page_pid, SIGKILL);
+    if (s->page_pid != 0) /* it first lets a frozen worker of the pool go on */
+        (void)kill(s->page_pid, SIGTERM);
     while (waitpid(-1, NULL, 0) > 0)
         continue;
 }
 
 /* ---- life ---- */
-
-static bool is_time(int64_t *last_ms, int64_t every_ms)
-{
-    if (clk_ms() - *last_ms < every_ms)
-        return false;
-    *last_ms = clk_ms();
-    return true;
-}
 
 /* A row that is held, a server that restarts: it is tried again. */
 static void tend(struct shop *s, struct times *last)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@
 #include "page_gen.h"
 #include "shop_page_gen.h"
 
-enum { BODY_MAX = 256, REFRESH_MS = 1000, IDLE_S = 15, CONNECTIONS = 64 };
+enum { BODY_MAX = 256, IDLE_S = 15, CONNECTIONS = 64 };
 
 static const char form_type[] = "application/x-www-form-urlencoded";
 
@@ -170,6 +171,9 @@ static enum MHD_Result send_state(struct page *p, struct MHD_Connection *connect
 
     (void)pthread_mutex_lock(&p->mutex);
     (void)json_object_set(doc, "tables", p->tables != NULL ? p->tables : json_null());
+    (void)json_object_set_new(
+        doc, "tables_age_ms",
+        json_integer(p->tables != NULL ? clk_ms() - p->tables_ms : -1));
     (void)json_object_set_new(doc, "trouble", doc_string(p->trouble));
     chaos_document(p, doc);
     text = json_dumps(doc, JSON_COMPACT);
@@ -254,9 +258,11 @@ int page_open(const struct config *c, int *fd, struct err *e)
     return address_listen(c, fd, e);
 }
 
-/* Both sides, once a second. */
-static void read_sides(struct page *p, struct pg **pg)
+/* Both sides. Returns how long to leave the tables alone. */
+static int64_t read_sides(struct page *p, struct pg **pg)
 {
+    bool is_first = !pg_is_usable(*pg);
+    int64_t begun_ms = clk_ms();
     json_t *tables = NULL;
     struct err e = {0};
 
@@ -268,15 +274,26 @@ static void read_sides(struct page *p, struct pg **pg)
     if (e.code == 0) {
         json_decref(p->tables);
         p->tables = json_incref(tables);
+        p->tables_ms = begun_ms;
     }
     (void)pthread_mutex_unlock(&p->mutex);
     json_decref(tables);
+    return view_pause_ms(VIEW_REST_WATCHED, is_first, clk_ms() - begun_ms);
+}
+
+/* A worker that stands still goes on: nobody else would tell it to. */
+static void __attribute__((noreturn)) end(struct page *p)
+{
+    (void)pthread_mutex_lock(&p->mutex);
+    if (p->hit != NULL && p->hit->pid != 0)
+        hits_thaw(p->hit);
+    _exit(EXIT_OK);
 }
 
 void page_run(const struct config *c, int fd)
 {
-    static const struct timespec pause = {REFRESH_MS / 1000, 0};
     static struct page page = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    struct timespec pause;
     struct pg *pg = NULL;
     struct err e = {0};
     sigset_t stops;
@@ -285,6 +302,7 @@ void page_run(const struct config *c, int fd)
     (void)sigemptyset(&stops);
     (void)sigaddset(&stops, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &stops, NULL);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM); /* not KILL: see end */
     if (chaos_open(&page, &e) != 0 ||
         MHD_start_daemon(
             MHD_USE_EPOLL_INTERNAL_THREAD, 0, NULL, NULL, answer_press, &page,
@@ -296,8 +314,10 @@ void page_run(const struct config *c, int fd)
         _exit(EXIT_BUG);
     }
     log_info("shop.page", "at=%s", c->http_listen);
-    do
-        read_sides(&page, &pg);
-    while (sigtimedwait(&stops, NULL, &pause) < 0);
-    _exit(EXIT_OK);
+    do {
+        int64_t ms = read_sides(&page, &pg);
+
+        pause = (struct timespec){ms / 1000, ms % 1000 * 1000000};
+    } while (sigtimedwait(&stops, NULL, &pause) < 0);
+    end(&page);
 }

@@ -25,11 +25,13 @@ struct hit {
     int64_t lasts_ms;      /* by itself */
     int64_t user;          /* whose row is held */
     pid_t pid;             /* of the worker; 0: the fault is none of a worker's */
-    char title[32];        /* and the name of that process, "billing:0" */
-    struct pg *pg;         /* holds the row */
+    char title[32];        /* and the name of that process, "billing:0", */
+    char pool[48];         /* its pool and its slot */
+    int64_t slot;
+    struct pg *pg; /* holds the row */
 };
 
-/* One button. `end` may be NULL. */
+/* A button. `end` may be NULL. */
 struct action {
     const char *name, *title, *sentence;
     bool breaks_plain; /* workers under a plain lock charge twice after it */
@@ -55,9 +57,11 @@ struct page {
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t wanted_came;
     const struct action *wanted; /* or under way; NULL: none */
+    struct hit *hit;             /* of a fault that lasts; NULL: none does */
     struct fault faults[FAULTS_KEPT];
     size_t next;       /* in faults, which is a ring */
     json_t *tables;    /* as view_read_tables has them, and "plain"; NULL: never read */
+    int64_t tables_ms; /* when that was (clk_ms) */
     char trouble[300]; /* why they were not read again; "" */
 };
 
@@ -83,7 +87,10 @@ bool chaos_start(struct page *p, const struct action *action);
 
 /* ---- hits.c ---- */
 
+/* The worker goes on, if it is there. */
+void hits_thaw(struct hit *h);
+
 /* Workers that a process of the page before left standing still go on. */
-void hits_wake(struct pg *pg);
+MUST_CHECK int hits_wake(struct pg *pg, struct err *e);
 
 #endif

@@ -55,8 +55,9 @@ struct shop {
     int64_t orders_left, periods_left; /* thousandths, of those to place */
     char mark[24];                     /* of this process, in the keys of its calls */
     int64_t calls;
-    int page_fd;    /* the socket of the page; -1: there is none */
-    pid_t page_pid; /* its process; 0: none runs */
+    int page_fd;     /* the socket of the page; -1: there is none */
+    pid_t page_pid;  /* its process; 0: none runs */
+    int64_t page_ms; /* when one was started last */
 };
 
 /* A connection of the shop; its statements wait for a row half a second at most. */

@@ -31,21 +31,3 @@ void timeline_end(struct timeline *t, const char *what, int64_t slot, int64_t at
             event->ended_ms = at_ms;
     }
 }
-
-struct timeline_span timeline_since(const struct timeline *t, size_t since)
-{
-    struct timeline_span span = {.ct = t->count - since};
-    bool is_over = true;
-
-    for (size_t i = 0; i < span.ct && i < TIMELINE_KEPT; i++) {
-        const struct timeline_event *event = &t->events[(since + i) % TIMELINE_KEPT];
-
-        if (span.begun_ms == 0 || event->begun_ms < span.begun_ms)
-            span.begun_ms = event->begun_ms;
-        if (event->ended_ms > span.ended_ms)
-            span.ended_ms = event->ended_ms;
-        is_over = is_over && event->ended_ms != 0;
-    }
-    span.ended_ms = is_over ? span.ended_ms : 0;
-    return span;
-}

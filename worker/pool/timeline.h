@@ -35,13 +35,4 @@ enum { TIMELINE_ANY = -1 };
 
 void timeline_end(struct timeline *t, const char *what, int64_t slot, int64_t at_ms);
 
-/* The incidents from the event number `since` on, as one: when the first began and when
- * the last was over; 0: there was none, or some incident is not over. */
-struct timeline_span {
-    size_t ct;
-    int64_t begun_ms, ended_ms;
-};
-
-struct timeline_span timeline_since(const struct timeline *t, size_t since);
-
 #endif

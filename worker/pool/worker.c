@@ -64,8 +64,6 @@ static void note_success(struct worker *w, const struct batch_outcome *out)
     if (w->slot->state != SLOT_WORKS)
         w->slot->works_ms = clk_ms();
     w->slot->state = SLOT_WORKS;
-    if (out->worked > 0 || is_idle)
-        w->slot->rounds++;
 }
 
 static int reconnect(struct session *s, struct err *e)

@@ -33,7 +33,6 @@ struct slot {
     struct inflight inflight;
     volatile enum slot_state state;
     volatile int64_t works_ms;     /* when the state last became SLOT_WORKS (clk_ms) */
-    volatile int64_t rounds;       /* in which it committed, or had nothing to do */
     volatile int64_t back_ms;      /* it comes round again by then (clk_ms) */
     volatile pid_t pid;            /* by the supervisor; 0: no worker is in the slot */
     char trouble[700];             /* why it got no further, */

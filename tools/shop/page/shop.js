@@ -42,6 +42,12 @@ function recovery(f) {
   return f.is_over ? ["–", "bad"] : ["under way", "bad"];
 }
 
+// The figures were so, and may be so no more.
+function forget() {
+  for (const id of ["verdict", "plain"]) $(id).dataset.state = "unknown";
+  for (const id of ["word", "plain-word"]) say(id, "not known; it was:");
+}
+
 function show(doc) {
   token = doc.token;
   for (const action of doc.actions) {
@@ -51,6 +57,7 @@ function show(doc) {
   fill("faults", doc.faults.map((f) => [new Date(f.at_ms).toLocaleTimeString(), f.fault, f.what, recovery(f)]), "none was started yet: press a button");
   if (doc.tables && doc.tables.newest[0]) showOurs(doc.tables.newest[0]);
   if (doc.tables && doc.tables.plain) showPlain(doc.tables.plain);
+  if (doc.trouble || doc.tables_age_ms > SILENT_MS) forget();
 }
 
 async function ask() {
@@ -62,7 +69,7 @@ async function ask() {
   } catch {
     if (Date.now() - answeredAt > SILENT_MS) {
       say("live", "the shop does not answer");
-      $("verdict").dataset.state = $("plain").dataset.state = "unknown";
+      forget();
     }
   }
   setTimeout(ask, 1000);

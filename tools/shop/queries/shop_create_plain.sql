@@ -1,5 +1,5 @@
 -- The unguarded tables: what the same work comes to under the plain lock. Nothing is checked, no row has a fence, and no key
--- forbids a second charge or a second sale. The pool may read the figures and ask for a fault.
+-- forbids a second charge or a second sale.
 --   wallets.charges, stock.sold, items.charged, items.again  counted as a charge is written, in rows that it writes anyway, so that a look at
 --                   the figures costs the same after an hour as after a minute: charges, units, periods charged once or oftener (from the
 --                   first one on), charges of a period that was charged already
@@ -23,6 +23,3 @@ CREATE SCHEMA ledgerlock_plain
                        lasts_ms bigint NOT NULL)
   CREATE TABLE figures (charges bigint NOT NULL, charged_twice bigint NOT NULL, oversold bigint NOT NULL,
                         wrong_totals bigint NOT NULL, seasons bigint NOT NULL, since timestamptz NOT NULL)
-  GRANT USAGE ON SCHEMA ledgerlock_plain TO ledgerlock_worker
-  GRANT SELECT ON figures TO ledgerlock_worker
-  GRANT INSERT ON faults TO ledgerlock_worker
