@@ -19,11 +19,20 @@ ll_page_database() { # name
 }
 
 # The database is the shop's from here on: it empties tables.
+# Starts the shop, and waits for its page.
 ll_page_shop() { # database, port
+  local i port=$2
   ll_psql -d "$1" -c 'CREATE SCHEMA ledgerlock_shop AUTHORIZATION ledgerlock_owner'
   ll_as_role "$1" ledgerlock_migrate ll_spawn TERM "" "$(dirname "$BIN")/ledgerlock-shop" --http "$2" >"$LL_DIR/shop.log" 2>&1
   # shellcheck disable=SC2034 # of the caller
   LL_SHOP_PID=$LL_PID
+  for ((i = 0; i < 600; i++)); do
+    [[ $(ll_page_ask "$port" /) != *"<title>"* ]] || return 0
+    ll_is_alive "$LL_SHOP_PID" || break
+    sleep 0.1
+  done
+  ll_show_log "$LL_DIR/shop.log"
+  ll_fail "the shop has no page at 127.0.0.1:$port"
 }
 
 # The head and the body of what a page of this machine answers; nothing if nobody does.

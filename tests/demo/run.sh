@@ -111,13 +111,14 @@ get() { # port, path
     "$1" "$2" 2>/dev/null
 }
 
-# The page has both sides and the buttons, until it is interrupted.
+# The page of the pool is there, and that of the shop has both sides and the buttons, until it is interrupted.
 watch() {
-  local port state=""
-  while port=$((20000 + RANDOM % 10000)) && get "$port" / >/dev/null; do :; done
-  start --watch --port "$port"
+  local pool port state=""
+  while pool=$((20000 + RANDOM % 10000)) port=$((pool + 20)) && { get "$pool" / || get "$port" /; } >/dev/null; do :; done
+  start --watch --port "$pool"
   wait_for "Open http://127.0.0.1:$port and press a button"
-  [[ $(get "$port" /) == *"<title>ledgerlock</title>"* ]] || die "there is no page at port $port"
+  [[ $(get "$pool" /) == *"<title>ledgerlock</title>"* ]] || die "there is no page at port $pool"
+  [[ $(get "$port" /) == *"<title>ledgerlock: break it</title>"* ]] || die "there is no page at port $port"
   for ((i = 0; i < 2400; i++)); do
     state=$(get "$port" /state)
     [[ $state != *'"plain":{'* || $state != *'"name":"freeze-worker"'* ]] || break
@@ -127,7 +128,7 @@ watch() {
   kill -INT "$demo"
   ends_with 130 "the page was open"
   grep -q '^==> Stopping' "$base.out" || die "nothing was said at once when it was interrupted"
-  ! get "$port" / >/dev/null || die "somebody still listens at port $port"
+  ! { get "$port" / || get "$pool" /; } >/dev/null || die "somebody still listens at port $port or $pool"
 }
 
 if [ "$3" = watch ]; then

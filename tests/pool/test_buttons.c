@@ -18,8 +18,9 @@ static void start(const char *words)
 {
     if (words != NULL) {
         pool_start("%s", words);
-        FIXTURE_AWAIT(pool_child(world.pool.pid, "orders:0") != 0, /* hears signals */
-                      "%s", "no worker");
+        FIXTURE_AWAIT(world_ask("SELECT count(*) FROM live_workers WHERE pid = %d",
+                                (int)pool_child(world.pool.pid, "orders:0")) == 1,
+                      "%s", "no worker has reported");
     }
     demo_start("--orders 0 --periods 0 --plain 1");
 }

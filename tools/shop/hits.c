@@ -43,8 +43,8 @@ static void signal_worker(const struct hit *h, int sig)
         (void)kill(h->pid, sig);
 }
 
-/* The next worker of which the statement knows; *holds: its session has locked rows, so
- * it holds their keys. */
+/* The first worker of the statement that is a process here, pid 0: none is; *holds: its
+ * session has locked rows, so it holds their keys. */
 static int read_worker(struct hit *h, struct pg *pg, bool *holds, struct err *e)
 {
     struct pg_result *res;
@@ -53,15 +53,19 @@ static int read_worker(struct hit *h, struct pg *pg, bool *holds, struct err *e)
         return (int)e->code;
     h->pid = 0;
     *holds = false;
-    if (pg_rows(res) > 0) {
-        h->pid = (pid_t)pg_get_int8(res, 0, 0);
-        h->slot = pg_get_int8(res, 0, 3);
-        *holds = pg_get_int8(res, 0, 5) != 0;
-        (void)snprintf(h->title, sizeof h->title, "%s:%lld", pg_get_text(res, 0, 1),
-                       (long long)pg_get_int8(res, 0, 2));
-        (void)snprintf(h->pool, sizeof h->pool, "%s", pg_get_text(res, 0, 4));
+    for (size_t i = 0; i < pg_rows(res) && h->pid == 0; i++) {
+        pid_t pid = (pid_t)pg_get_int8(res, i, 0);
+
+        (void)snprintf(h->title, sizeof h->title, "%s:%lld", pg_get_text(res, i, 1),
+                       (long long)pg_get_int8(res, i, 2));
+        if (!is_worker(pid, h->title))
+            continue;
+        h->pid = pid;
+        h->slot = pg_get_int8(res, i, 3);
+        *holds = pg_get_int8(res, i, 5) != 0;
+        (void)snprintf(h->pool, sizeof h->pool, "%s", pg_get_text(res, i, 4));
         (void)snprintf(h->what, sizeof h->what, "worker %lld of %s, pid %ld",
-                       (long long)h->slot, pg_get_text(res, 0, 1), (long)h->pid);
+                       (long long)h->slot, pg_get_text(res, i, 1), (long)h->pid);
     }
     pg_result_free(res);
     return 0;
@@ -88,10 +92,10 @@ static int stop_worker(struct hit *h, struct pg *pg, struct err *e)
 
         if (read_worker(h, pg, &holds, e) != 0)
             return (int)e->code;
-        if (is_late && !is_worker(h->pid, h->title))
+        if (is_late && h->pid == 0)
             return err_set(e, ERR_INVALID,
                            "no worker of a pool is a process that the shop sees");
-        if ((!holds && !is_late) || !is_worker(h->pid, h->title))
+        if (h->pid == 0 || (!holds && !is_late))
             continue;
         if (kill(h->pid, SIGSTOP) != 0)
             return err_set(e, ERR_INVALID, "the worker may not be signalled");
