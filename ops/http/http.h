@@ -121,9 +121,6 @@ answer_words(struct MHD_Connection *connection, unsigned status, const char *wor
 enum MHD_Result
 answer_methods(struct MHD_Connection *connection, unsigned status, bool may_post);
 
-/* The browser is to GET this path next. */
-enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path);
-
 /* ---- answers.c ---- */
 
 /* Why a request is refused: by its Host, unless that may be any, or since it is of a

@@ -59,13 +59,3 @@ answer_methods(struct MHD_Connection *connection, unsigned status, bool may_post
             response, "Allow", may_post ? "POST, OPTIONS" : "GET, HEAD, OPTIONS");
     return answer_with(connection, status, answer_text, response);
 }
-
-enum MHD_Result answer_see_other(struct MHD_Connection *connection, const char *path)
-{
-    struct MHD_Response *response =
-        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-
-    if (response != NULL)
-        (void)MHD_add_response_header(response, "Location", path);
-    return answer_with(connection, 303, answer_text, response);
-}

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "ops/cli/cli.h"
+#include "ops/http/address.h"
 #include "tools/shop/page.h"
 
 enum {
@@ -214,7 +215,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         (void)err_set(&e, ERR_NOMEM, "out of memory");
     else if (shop_connect(c, "load", &s.pg, &e) == 0)
         (void)!load_open(&s, &e);
-    if (e.code == 0 && page_open(c, &s.page_fd, &e) == 0) {
+    if (e.code == 0 && address_listen(c, &s.page_fd, &e) == 0) {
         log_info("shop.open", "orders_a_second=%" PRId64 " periods_a_second=%" PRId64,
                  flags.orders, flags.periods);
         live(&s);

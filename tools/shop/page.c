@@ -16,7 +16,6 @@
 #include "common/base/log.h"
 #include "ops/cli/json.h"
 #include "ops/cli/view.h"
-#include "ops/http/address.h"
 #include "ops/http/http.h"
 #include "page_gen.h"
 #include "shop_page_gen.h"
@@ -87,6 +86,17 @@ static bool is_a_form(struct MHD_Connection *connection)
 
 /* ---- POST ---- */
 
+/* The browser is to GET this path next. */
+static enum MHD_Result see_other(struct MHD_Connection *connection, const char *path)
+{
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
+
+    if (response != NULL)
+        (void)MHD_add_response_header(response, "Location", path);
+    return answer_with(connection, 303, answer_text, response);
+}
+
 static const struct action *find_action(const char *url)
 {
     static const char before[] = "/press/";
@@ -131,7 +141,7 @@ static enum MHD_Result finish(struct page *p,
         return answer_words(connection, 400, "confirm it\n");
     if (!chaos_start(p, find_action(url)))
         return answer_words(connection, 409, "another fault is under way\n");
-    return answer_see_other(connection, "/");
+    return see_other(connection, "/");
 }
 
 static enum MHD_Result press(struct page *p,
@@ -252,11 +262,6 @@ static enum MHD_Result answer_press(void *cls,
 }
 
 /* ---- the process ---- */
-
-int page_open(const struct config *c, int *fd, struct err *e)
-{
-    return address_listen(c, fd, e);
-}
 
 /* Both sides. Returns how long to leave the tables alone. */
 static int64_t read_sides(struct page *p, struct pg **pg)

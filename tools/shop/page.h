@@ -1,7 +1,7 @@
 /* page: the page of the demonstration, by a process beside the shop: both verdicts, and
  * buttons that start a fault: a worker of a pool dies or stands still, Redis forgets or
- * is silent, a row is held. One fault at a time; then its process waits until the pool
- * has caught up, and notes how long that took. The workers of the pool must be
+ * is silent, a row is held. Faults come one at a time; then the process waits until the
+ * pool has caught up, and notes how long that took. The workers of the pool must be
  * processes that this one sees and may signal.
  *
  *   page.c   the process, who may ask, the answers
@@ -67,11 +67,7 @@ struct page {
 
 /* ---- page.c ---- */
 
-/* Before the first fork: *fd is handed to each process of the page; -1: http.listen is
- * empty. */
-MUST_CHECK int page_open(const struct config *c, int *fd, struct err *e);
-
-/* The life of the process, until it gets TERM. */
+/* The life of the process, which answers on the socket, until it gets TERM. */
 void page_run(const struct config *c, int fd) __attribute__((noreturn));
 
 /* ---- chaos.c ---- */
