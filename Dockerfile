@@ -10,10 +10,11 @@ COPY cmake /src/cmake
 COPY common /src/common
 COPY config /src/config
 COPY sql /src/sql
-COPY tools /src/tools
 COPY worker /src/worker
 COPY ops /src/ops
-RUN cmake -S /src -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
+COPY labs /src/labs
+COPY tests/testkit /src/tests/testkit
+RUN cmake -S /src/labs -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
  && cmake --build /build --target ledgerlock ledgerlock-shop --parallel "$(nproc)" \
  && strip /build/ledgerlock /build/ledgerlock-shop
 

@@ -2,7 +2,7 @@
 pkg_check_modules(LIBEVENT IMPORTED_TARGET libevent) # for the recipes of event loops
 pkg_check_modules(LIBUV IMPORTED_TARGET libuv)
 function(add_shim name) # also for programs without sanitizers
-  add_library(${name} SHARED ${flags_root}/tools/testkit/${name}.c)
+  add_library(${name} SHARED ${flags_root}/tests/testkit/${name}.c)
   target_link_libraries(${name} PRIVATE flags)
   target_compile_options(${name} PRIVATE -fno-sanitize=all)
   target_link_options(${name} PRIVATE -fno-sanitize=all)

@@ -5,7 +5,7 @@ if(NOT TARGET testlib)
   set(testlib_sources test fixture fixture_file fixture_redis secrets lock_counts lock_waiters lock_watch lock_world play play_calls
     play_held play_servers play_who play_cluster quorum_world renew_world cluster_world ha_world tls_world clock_world clock_server crowd form pool_redis)
   list(TRANSFORM testlib_sources REPLACE "(.+)" "${flags_root}/tests/lib/\\1.c")
-  file(GLOB testkit_sources CONFIGURE_DEPENDS ${flags_root}/tools/testkit/*.c)
+  file(GLOB testkit_sources CONFIGURE_DEPENDS ${flags_root}/tests/testkit/*.c)
   list(FILTER testkit_sources EXCLUDE REGEX "(_shim|_pg)\\.c$")
   add_library(testlib STATIC ${testlib_sources} ${testkit_sources})
   target_compile_definitions(testlib PRIVATE CLOCK_SHIM="$<TARGET_FILE:clock_shim>")

@@ -9,7 +9,7 @@ if(BUILD_TESTING)
   target_compile_definitions(testlib PRIVATE CLOCK_SHIM="$<TARGET_FILE:clock_shim>"
     CALL_SHIM="$<TARGET_FILE:call_shim>")
   add_dependencies(testlib clock_shim call_shim)
-  target_link_libraries(testlib PUBLIC flags ledgerlock_tools ledgerlock_testkit PkgConfig::CMOCKA PkgConfig::HIREDIS)
+  target_link_libraries(testlib PUBLIC flags ledgerlock_core ledgerlock_testkit PkgConfig::CMOCKA PkgConfig::HIREDIS)
   wrap_lock_calls(testlib)
   # The program with the hook of the tests set: failpoints and a trace.
   file(GLOB points_sources CONFIGURE_DEPENDS tests/points/*.c)
@@ -38,8 +38,7 @@ if(BUILD_TESTING)
   add_other_program(ledgerlock_next next ${next_generated} ${PROJECT_BINARY_DIR}/next/migration_gen.c)
   target_compile_definitions(testlib PRIVATE POINTS_PROGRAM="$<TARGET_FILE:ledgerlock_points>"
     CHECKER_PROGRAM="${PROJECT_SOURCE_DIR}/tests/checker/checker.py")
-  target_compile_definitions(testlib PUBLIC LEDGERLOCK_VERSION="${PROJECT_VERSION}")
-  add_dependencies(testlib ledgerlock ledgerlock_points ledgerlock-lab ledgerlock-bench ledgerlock-shop)
+  add_dependencies(testlib ledgerlock ledgerlock_points)
   foreach(label unit pool verbs chaos)
     file(GLOB test_files CONFIGURE_DEPENDS tests/${label}/test_*.c)
     foreach(file IN LISTS test_files)
@@ -84,11 +83,9 @@ if(BUILD_TESTING)
     add_test(NAME lint.${stem} COMMAND ${file} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(lint.${stem} PROPERTIES LABELS lint TIMEOUT 900 SKIP_RETURN_CODE 77)
   endforeach()
-  # Left to scripts/test --all. Measurements and the laboratory: verbs.test_bench, test_bench_scripts, test_lab. Waits:
-  # verbs.test_migrate_waits. Speed:
-  # pool.test_idle. Minutes of work: test_orders_of_two, test_real_data, test_shop. Failovers by time: test_lock_cluster_failover.
-  set(later verbs.test_bench verbs.test_bench_scripts verbs.test_lab verbs.test_real_data verbs.test_migrate_waits
-    pool.test_idle pool.test_orders_of_two pool.test_shop lock.test_lock_cluster_failover)
+  # Left to scripts/test --all. Waits: verbs.test_migrate_waits. Speed: pool.test_idle. Minutes of work: test_orders_of_two,
+  # test_real_data. Failovers by time: test_lock_cluster_failover.
+  set(later verbs.test_real_data verbs.test_migrate_waits pool.test_idle pool.test_orders_of_two lock.test_lock_cluster_failover)
   foreach(test ${later})
     set_property(TEST ${test} APPEND PROPERTY LABELS later)
   endforeach()

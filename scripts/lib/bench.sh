@@ -86,11 +86,11 @@ bench_servers_start() {
   bench_make_database
 }
 
-# A measurement of scripts/bench.d; what it needs to know is in the environment.
+# A measurement of labs/bench; what it needs to know is in the environment.
 bench_python() { # name, flags...
   local name=$1
   shift
   BENCH_FILESYSTEM=$(df --output=fstype "$LL_DIR" | tail -n 1)
   export LL_ROOT LL_PG_BIN LL_PG_PID LL_REDIS_PID BENCH_PROGRAM BENCH_FILESYSTEM BENCH_DATABASE
-  ll_run python3 -B "$LL_ROOT/scripts/bench.d/$name.py" "$@"
+  ll_run python3 -B "$LL_ROOT/labs/bench/$name.py" "$@"
 }

@@ -25,5 +25,5 @@ lab_pg_start() {
 
 # Moves the clock of a Redis that is started with it.
 lab_build_shim() { # file
-  "${CC:-cc}" -shared -fPIC -O2 -D_POSIX_C_SOURCE=200809L -I"$LL_ROOT" -o "$1" "$LL_ROOT/tools/testkit/clock_shim.c"
+  "${CC:-cc}" -shared -fPIC -O2 -D_POSIX_C_SOURCE=200809L -I"$LL_ROOT" -o "$1" "$LL_ROOT/tests/testkit/clock_shim.c"
 }

@@ -6,7 +6,7 @@
 
 #include "tests/lib/fault.h"
 #include "tests/lib/steps.h"
-#include "tools/testkit/call_shim.h"
+#include "tests/testkit/call_shim.h"
 
 enum { CALM_RUNS = 3, STEP = 9, TRIES = 3 };
 

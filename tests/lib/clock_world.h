@@ -5,7 +5,7 @@
 #define LEDGERLOCK_CLOCK_WORLD_H
 
 #include "tests/lib/fixture.h"
-#include "tools/testkit/clock_shim.h"
+#include "tests/testkit/clock_shim.h"
 
 enum { CLOCK_HOUR_MS = 3600 * 1000 };
 

@@ -138,17 +138,13 @@ start(struct fixture_child *child, const struct fixture *f, const char *const *w
 {
     char bin[4096];
 
-    /* "lab", "bench" and "shop" are programs of their own, beside the other. */
-    (void)snprintf(bin, sizeof bin, "%s", fixture_program());
-    if (words[1] != NULL &&
-        (strcmp(words[1], "lab") == 0 || strcmp(words[1], "bench") == 0 ||
-         strcmp(words[1], "shop") == 0)) {
-        char *slash = strrchr(bin, '/');
-
-        (void)snprintf(slash, sizeof bin - (size_t)(slash - bin), "/ledgerlock-%s",
-                       words[1]);
+    /* A program of its own, beside the other, has its name behind "ledgerlock-". */
+    (void)snprintf(bin, sizeof bin, "%s-%s", fixture_program(),
+                   words[1] != NULL ? words[1] : "");
+    if (access(bin, X_OK) == 0)
         words++;
-    }
+    else
+        (void)snprintf(bin, sizeof bin, "%s", fixture_program());
     child->out_fd = temporary();
     child->err_fd = temporary();
     (void)secrets_of_postgres(); /* the child would make one of its own */

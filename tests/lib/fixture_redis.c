@@ -8,7 +8,7 @@
 #include <sys/un.h>
 
 #include "tests/lib/fixture.h"
-#include "tools/testkit/clock_shim.h"
+#include "tests/testkit/clock_shim.h"
 
 bool fixture_movable_clocks;
 

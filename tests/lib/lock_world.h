@@ -10,7 +10,7 @@
 #include "common/lock/internal.h"
 #include "common/lock/lock_held.h"
 #include "tests/lib/proxy.h"
-#include "tools/testkit/fake_redis.h"
+#include "tests/testkit/fake_redis.h"
 
 /* One Redis for the whole file, flushed before every test. */
 extern struct fixture_redis lock_server;

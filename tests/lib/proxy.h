@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tests/lib/fixture.h"
-#include "tools/testkit/proxy.h"
+#include "tests/testkit/proxy.h"
 
 /* f->url leads through the proxy from now on; fixture_become leads back to the server
  * itself. */

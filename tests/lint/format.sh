@@ -9,4 +9,4 @@ case $("$tool" --version) in
   *"version 14."*) ;;
   *) echo "skipped: needs clang-format 14, found $("$tool" --version)" && exit 77 ;;
 esac
-find common worker ops tools tests -name '*.[ch]' -print0 | xargs -0 "$tool" --dry-run -Werror
+find common worker ops tests labs -name '*.[ch]' -print0 | xargs -0 "$tool" --dry-run -Werror

@@ -24,17 +24,17 @@ TABLE
 
 # A library of others (how its includes begin), and the files that may include it, as a regular expression.
 cat >"$work/vendors" <<'VENDORS'
-libpq-fe   ^common/pg/|^tools/testkit/
+libpq-fe   ^common/pg/|^tests/testkit/
 postgres   ^common/pg/
-hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^tools/(bench/bare\.c|testkit/)
+hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^labs/bench/bare\.c$|^tests/testkit/
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
-jansson    ^ops/(cli|verbs|audit|http|doctor)/|^tools/
-microhttpd ^ops/http/|^tools/shop/page\.h$
+jansson    ^ops/(cli|verbs|audit|http|doctor)/|^labs/
+microhttpd ^ops/http/|^labs/shop/page\.h$
 VENDORS
 
 # Lines "file included": "<name" for a library's header, "path/name.h" or "name_gen.h" for one of ours.
-find common worker ops tools -name '*.[ch]' -print0 |
+find common worker ops labs/lab labs/bench labs/shop tests/testkit -name '*.[ch]' -print0 |
   xargs -0 grep -HoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]+|"[^"]+)' |
   sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*"?/ /' >"$work/includes"
 [ "$(wc -l <"$work/includes")" -gt 200 ] || { echo "layers: the includes were not found" && exit 1; }
@@ -55,7 +55,7 @@ awk -v work="$work" '
     next
   }
   folder($2) == "" { if ($2 !~ /_gen\.h$/) print "layers: " $1 " includes " $2 ": a path is written from the root"; next }
-  $1 ~ /^tools\// { next }
+  $1 ~ /^(labs|tests)\// { next }
   {
     from = folder($1); to = folder($2)
     if (!(from in known)) print "layers: " from " is not in the table"
@@ -70,7 +70,7 @@ circle() { # what, where: reads lines "user used"
 # Headers never include each other in a circle; the modules of the program (a file and its header) do not use each
 # other in one either. The libraries beneath have a header of their own for what their files share.
 grep '\.h [^<]' "$work/includes" | grep -v '_gen\.h' | circle headers
-sed -nE 's/^((worker|tools)[^ ]*)\.[ch] ((worker|tools).*)\.h$/\1 \3/p' "$work/includes" | awk '$1 != $2' | sort -u | circle modules
+sed -nE 's/^((worker|labs)[^ ]*)\.[ch] ((worker|labs).*)\.h$/\1 \3/p' "$work/includes" | awk '$1 != $2' | sort -u | circle modules
 
 # The library of locks shows its header, and the few that are named for one user; its halves are its own.
 grep -E ' common/lock/(internal|connection)\.h$' "$work/includes" | grep -vE '^common/lock(_async)?/' |

@@ -54,6 +54,6 @@ while read -r place target; do
 done < <(links "${pages[@]}") >"$list"
 while IFS=: read -r file line target; do
   check "$file:$line" . "$file" "$target"
-done < <(grep -rnoE '\bdocs/[a-z_-]+\.md(#[a-z0-9-]+)?' common worker ops sql tools tests config scripts cmake debian Dockerfile \
+done < <(grep -rnoE '\bdocs/[a-z_-]+\.md(#[a-z0-9-]+)?' common worker ops sql labs tests config scripts cmake debian Dockerfile \
   docker-compose.yml CMakeLists.txt --exclude=links.sh) >>"$list"
 [ ! -s "$list" ] || { sed 's/^/links: /' "$list" && exit 1; }

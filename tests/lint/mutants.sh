@@ -1,5 +1,5 @@
 #!/bin/bash
-# Every defect of tests/mutants/table is a patch that applies and names a test that is there; every patch is in the table.
+# Every defect of labs/mutants/table is a patch that applies and names a test that is there; every patch is in the table.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 bad=0
@@ -18,12 +18,12 @@ has_row() { # file, test
   return 1
 }
 
-names=$(sed -n 's/^\([a-z][a-z0-9-]*\) *|.*/\1/p' tests/mutants/table)
+names=$(sed -n 's/^\([a-z][a-z0-9-]*\) *|.*/\1/p' labs/mutants/table)
 [ "$(wc -l <<<"$names")" -ge 5 ] || say "the table has lost its rows"
 twice=$(sort <<<"$names" | uniq -d)
 [ -z "$twice" ] || say "named twice: $twice"
 
-for file in tests/mutants/*.patch; do
+for file in labs/mutants/*.patch; do
   name=$(basename "$file" .patch)
   grep -qx -e "$name" <<<"$names" || say "$file is not in the table"
   patch -p1 -s -f -F0 --dry-run <"$file" >/dev/null || say "$file does not apply"
@@ -32,12 +32,12 @@ done
 while IFS='|' read -r name program test words; do
   case $name in '#'* | '') continue ;; esac
   name=${name%% *} program=${program// /} test=${test// /}
-  [ -f "tests/mutants/$name.patch" ] || say "$name has no patch"
+  [ -f "labs/mutants/$name.patch" ] || say "$name has no patch"
   [ -n "${words// /}" ] || say "$name: the table does not say what the defect is"
   file=tests/${program%%_*}/${program#*_}.c
   [[ $program != sql_* ]] || file=${file%.c}.sql
   stem=${test%_on_a_quorum} # a scenario's case has its place at the end of its name
   stem=${stem%_in_a_cluster}
   grep -qsE "\b($test|$stem)\b" "$file" || has_row "$file" "$test" || say "$name: $file has no test $test"
-done <tests/mutants/table
+done <labs/mutants/table
 exit $bad

@@ -15,7 +15,7 @@ opening='/\*|//|--|#|\||"|\('
 before="(^[[:space:]]*([*#>+-]|--|[0-9]+\.)*|$opening|\*\*|[.!?:]([\")*\`]|\*\*)*)[[:space:]*]*"
 
 files() {
-  find README.md CHANGELOG.md docs common worker ops tools sql tests config examples scripts cmake CMakeLists.txt Dockerfile \
+  find README.md CHANGELOG.md docs common worker ops labs sql tests config examples scripts cmake CMakeLists.txt Dockerfile \
     docker-compose.yml debian .ci -type f ! -name '*.patch' ! -name '*.svg' ! -path tests/lint/prose.sh -print0 | sort -z
 }
 

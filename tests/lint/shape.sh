@@ -11,7 +11,7 @@ say() {
   bad=1
 }
 
-sources=$(find common worker ops tools tests -name '*.[ch]' | sort)
+sources=$(find common worker ops tests labs -name '*.[ch]' | sort)
 for file in $sources; do
   lines=$(wc -l <"$file")
   case $file in
@@ -37,14 +37,14 @@ main=$(wc -l <ops/main.c)
 found=$(find . \( -name .git -o -name build \) -prune -o -type f ! -path ./tests/lint/shape.sh -print0 |
   xargs -0 grep -nIE '/work/|shared/(design|style|reference)|issues show|design\.md|style\.md' || true)
 [ -z "$found" ] || say "speaks of something outside the tree: $found"
-found=$(find common worker ops tools sql config tests scripts -type f ! -path tests/lint/shape.sh -print0 |
+found=$(find common worker ops labs sql config tests scripts -type f ! -path tests/lint/shape.sh -print0 |
   xargs -0 grep -nIE 'TODO|FIXME|XXX|HACK' | grep -v 'XXXXXX' || true)
 [ -z "$found" ] || say "left undone: $found"
 
 # The shipped code has no text of a test: no failpoint, no mutant, no trace; session_hook is NULL in it.
 found=$(grep -rnIiE '\b(failpoints?|mutants?|traces?|LL_TEST[A-Z_]*)\b' common worker ops || true)
 [ -z "$found" ] || say "speaks of tests: $found"
-found=$(grep -rnE '\bsession_hook = ' common worker ops tools || true)
+found=$(grep -rnE '\bsession_hook = ' common worker ops labs || true)
 [ -z "$found" ] || say "sets the hook of the tests: $found"
 
 exit $bad

@@ -9,18 +9,18 @@ say() {
   bad=1
 }
 
-c_files=$(find common worker ops tools -name '*.[ch]')
+c_files=$(find common worker ops labs -name '*.[ch]' ! -path 'labs/tests/*')
 # Transaction control and session settings in common/pg are no data access.
 # shellcheck disable=SC2086 # none of our paths has a blank
 found=$(grep -nE '"[[:space:]]*(SELECT|INSERT|UPDATE|DELETE|WITH|CREATE|ALTER|DROP|TRUNCATE|COPY|GRANT)[[:space:]]' \
-  $c_files | grep -v '^tools/testkit/' || true)
+  $c_files || true)
 [ -z "$found" ] || say "SQL text in C: $found"
 # shellcheck disable=SC2086
 found=$(grep -nE '"[[:space:]]*((BEGIN|SAVEPOINT|SET)[[:space:]]|(BEGIN|COMMIT|ROLLBACK)[";])' $c_files |
-  grep -vE '^common/pg/[a-z_]*\.c:|^tools/testkit/|"SET (NX PX|%s)' || true) # the latter is Redis'
+  grep -vE '^common/pg/[a-z_]*\.c:|"SET (NX PX|%s)' || true) # the latter is Redis'
 [ -z "$found" ] || say "transaction control outside common/pg: $found"
 
-for file in sql/schema/*.sql sql/functions/*.sql sql/queries/*/*.sql sql/audit/*.sql tools/*/queries/*.sql tests/sql/*.sql; do
+for file in sql/schema/*.sql sql/functions/*.sql sql/queries/*/*.sql sql/audit/*.sql labs/*/queries/*.sql tests/sql/*.sql; do
   [ -f "$file" ] || continue
   case $(head -n 1 "$file") in
     "-- "?*) ;;
@@ -36,7 +36,7 @@ done
 found=$(grep -nF "\\" sql/schema/*.sql sql/functions/*.sql || true)
 [ -z "$found" ] || say "a backslash, which means two things: $found"
 
-for file in sql/queries/*/*.sql tools/*/queries/*.sql sql/audit/*.sql; do
+for file in sql/queries/*/*.sql labs/*/queries/*.sql sql/audit/*.sql; do
   [ -f "$file" ] || continue
   # The body of a DO block is one statement.
   statements=$(sed '/^DO \$\$/,/^END \$\$/d' "$file" | grep -vE '^[[:space:]]*--' | grep -cE ';[[:space:]]*(--.*)?$' || true)
@@ -59,20 +59,20 @@ found=$(grep -n 'REFERENCING' sql/schema/*.sql sql/functions/*.sql | grep -v 'FU
 [ -z "$found" ] || say "a transition table: $found"
 
 # A connection sends the names of roles with another prefix (common/pg/pg_roles.c): what else begins so is of a known schema.
-found=$(grep -rnoE '\bledgerlock_[a-z_]*' sql tools/*/queries --include='*.sql' --include='*.txt' |
+found=$(grep -rnoE '\bledgerlock_[a-z_]*' sql labs/*/queries --include='*.sql' --include='*.txt' |
   grep -vE ':ledgerlock_(worker|shop|cashier|warehouse|support|reader|owner|migrate|plain|bench|lab)$' || true)
-[ -z "$found" ] || say "neither a role nor a schema of the tools: $found"
+[ -z "$found" ] || say "neither a role nor a schema of the labs: $found"
 
 # The stem is the name of the statement in C: no two folders of the program have the same, none is used nowhere.
-twice=$(basename -a sql/queries/*/*.sql tools/*/queries/*.sql | sort | uniq -d)
+twice=$(basename -a sql/queries/*/*.sql labs/*/queries/*.sql | sort | uniq -d)
 [ -z "$twice" ] || say "two statements are called $twice"
-for file in sql/queries/*/*.sql tools/*/queries/*.sql; do
+for file in sql/queries/*/*.sql labs/*/queries/*.sql; do
   stem=$(basename "$file" .sql)
   case $stem in
     *[!a-z0-9_]*) say "$file: names are lower case words joined by _" ;;
   esac
   upper=$(printf '%s' "$stem" | tr '[:lower:]' '[:upper:]')
-  grep -qrE "SQL_$upper\\b" common worker ops tools tests --include='*.[ch]' || say "$file is used nowhere"
+  grep -qrE "SQL_$upper\\b" common worker ops tests labs --include='*.[ch]' || say "$file is used nowhere"
 done
 
 for file in sql/schema/*.sql tests/upgrade/*.sql; do

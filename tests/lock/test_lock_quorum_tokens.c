@@ -2,7 +2,7 @@
  * they propose is written back to the others before the lock counts; quorums that are
  * none are refused, at the start or as soon as it is seen. */
 #include "tests/lib/play.h"
-#include "tools/testkit/fake_redis.h"
+#include "tests/testkit/fake_redis.h"
 
 /* ---- write-back ---- */
 

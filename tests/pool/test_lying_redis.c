@@ -1,7 +1,7 @@
 /* lying redis: every lock is granted to everybody, with random tokens. PostgreSQL alone
  * keeps the totals. */
 #include "tests/lib/steps.h"
-#include "tools/testkit/fake_redis.h"
+#include "tests/testkit/fake_redis.h"
 
 enum { LIE_SECONDS = 8, CLIENTS_MS = 2000 };
 

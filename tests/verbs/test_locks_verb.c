@@ -1,6 +1,4 @@
-/* `ledgerlock locks` and `ledgerlock-bench locks`, as an operator types them. */
-#include <jansson.h>
-
+/* `ledgerlock locks`, as an operator types it. */
 #include "common/lock/lock.h"
 #include "tests/lib/one_database.h"
 
@@ -66,37 +64,4 @@ CASE(locks_with_a_wrong_word_is_wrong_use)
 {
     runs(&f, 2, "locks free user:42");
     runs(&f, 2, "locks release");
-}
-
-/* clang-format off */
-static const char *const figures[] = {
-    "1 key: ratio", "100 keys: ratio", "1000 keys: ratio", "64 waiters: hand-overs/s", "64 waiters: commands/hand-over",
-    "1 key: client CPU us", "1 key: server CPU us", "32 idle waiters: writes/s of one", "renewal of 1000 locks: round trips",
-    "renewal of 1000 locks: ms (slowest round)", "connect: round trips",
-};
-
-/* clang-format on */
-
-/* Every figure that docs/locks.md reports is there and was measured. */
-CASE(bench_locks_reports_every_figure)
-{
-    const char *target = NULL;
-    json_t *doc, *locks = NULL;
-
-    runs(&f, 0, "bench locks --seconds 1 --repetitions 1 --json");
-    doc = json_loads(said.out, 0, NULL);
-    assert_int_equal(json_unpack(doc, "{s:o, s:{s:s}}", "locks", &locks, "targets",
-                                 "connect: round trips", &target),
-                     0);
-    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
-        const json_t *figure = json_object_get(locks, figures[i]);
-
-        assert_true(json_is_number(figure));
-        if (strstr(figures[i], "idle") == NULL) /* which may write nothing */
-            assert_true(json_number_value(figure) > 0);
-    }
-    fixture_assert_contains(target, "wanted <= 2.00, found ");
-    fixture_assert_contains(target, ": met");
-    json_decref(doc);
-    runs(&f, 2, "bench");
 }
