@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 
-import limit
+import statements
 import tools
 
 OTHER = "other"  # its database, and the prefix of its lock keys
@@ -67,7 +67,7 @@ class Build:
                                      f" WHERE {EFFECT_AT[job]} IS NOT NULL" for job in jobs)
         seconds = float(self.psql(
             f"SELECT extract(epoch FROM max(pg_xact_commit_timestamp(xid)) - min(at)) FROM ({effects}) AS t"))
-        return sum(int(self.psql(limit.DONE[job])) for job in jobs) / seconds
+        return sum(int(self.psql(statements.DONE[job])) for job in jobs) / seconds
 
     def run(self, *flags):
         """Works all that is due; a document with the CPU of the run, in all."""

@@ -1,4 +1,4 @@
-"""`scripts/bench --compare FOLDER`: the pool of this checkout and that of another, in turn and in rounds, each in a
+"""`scripts/bench compare FOLDER`: the pool of this checkout and that of another, in turn and in rounds, each in a
 database of its own on the same servers. Both rates are read from the tables in the same way, whatever either build
 reports. "Both jobs together" is one run over subscriptions and orders of the same users, until all are done. "Locks" are
 those of the library, as each build measures its own. The other checkout must be built. Its
@@ -6,15 +6,15 @@ those of the library, as each build measures its own. The other checkout must be
 import os
 
 import builds as checkouts
+import clients
 import tools
 
 CPU_TARGET = 1.0  # CPU of a row against that of the other build
 TARGETS = {"billing": 1.0, "billing, shuffled": 1.0, "orders": 1.0, "hot SKU": None, "both jobs together": 1.05,
-           "locks, 1 key": None, "locks, 100 keys": None, "locks, 1000 keys": None}
+           "calls of place_order": 1.0, "calls of deposit": 1.0, "locks, 1 key": None, "locks, 100 keys": None, "locks, 1000 keys": None}
 
 
-def arguments():
-    parser = tools.parser_of("compare", __doc__)
+def flags(parser):
     parser.add_argument("folder", type=checkouts.folder, metavar="FOLDER", help="checkout of the other build")
     parser.add_argument("--rows", type=int, default=200000, help="subscriptions (default 200000)")
     parser.add_argument("--orders", type=int, default=100000, help="orders and buyers (default 100000)")
@@ -24,8 +24,8 @@ def arguments():
     parser.add_argument("--workers", type=int, default=3, help="of billing (default 3)")
     parser.add_argument("--order-workers", type=int, default=2, help="of orders and of the hot SKU (default 2)")
     parser.add_argument("--lock-seconds", type=int, default=3, help="of the locks (default 3)")
+    parser.add_argument("--calls", type=int, default=2000, help="of each client function in a round (default 2000)")
     parser.add_argument("--only", choices=list(PARTS), help="leave out the others")
-    return tools.parse(parser)
 
 
 # ---- the parts: rates by mode, and the CPU of a row in microseconds where there are rows ---------------------------------
@@ -71,13 +71,18 @@ def together(build, a):
     return {"both jobs together": (build.rate("billing", "orders"), {n: s / rows * 1e6 for n, s in used_s.items()})}
 
 
+def calls(build, a):
+    clients.load(build)
+    return {f"calls of {name}": (clients.rate(build, name, a.calls), None) for name in clients.SCRIPTS}
+
+
 def locks(build, a):
     figures = build.bench("locks", "--seconds", a.lock_seconds, "--repetitions", 1)["locks"]
     return {f"locks, {keys}": (figures[f"{keys}: lock+unlock/s"], None) for keys in ("1 key", "100 keys", "1000 keys")}
 
 
 PARTS = {"billing": billing, "billing, shuffled": shuffled, "orders": orders, "hot SKU": hot, "both jobs together": together,
-         "locks": locks}
+         "client functions": calls, "locks": locks}
 
 
 def measure(builds, a):
@@ -127,8 +132,7 @@ def print_report(rates, costs, ratios):
             print_ratio("CPU of a row by the other's", ratios[mode]["cpu"], "at most ")
 
 
-def main():
-    a = arguments()
+def main(a):
     builds = checkouts.pair(a.folder)
     # The first to use the server's buffers and log pays for their pages.
     tools.progress("before the first round: runs that are not counted")
@@ -138,6 +142,3 @@ def main():
     print_report(rates, costs, ratios)
     tools.write(a.json, dict(tools.machine(first[0]), kind="compare", arguments=vars(a),
                              filesystem=os.environ["BENCH_FILESYSTEM"], rates=rates, ratios=ratios, costs=costs))
-
-
-main()

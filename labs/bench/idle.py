@@ -1,4 +1,4 @@
-"""`scripts/bench --idle`: a pool with little to do. The CPU of one that has nothing to do; how long a row waits that
+"""`scripts/bench pressure idle`: a pool with little to do. The CPU of one that has nothing to do; how long a row waits that
 comes due then; the cores that 1,000 rows a second take which come due one by one."""
 import os
 import random
@@ -14,15 +14,13 @@ TRICKLE_TARGET = 0.4  # cores of the pool and both servers
 TRICKLE_TARGET_MS = 100  # p99 of the delay of a row
 
 
-def arguments():
-    parser = tools.parser_of("idle", __doc__)
+def flags(parser):
     parser.add_argument("--seconds", type=int, default=30, help="of each part that lasts (default 30)")
     parser.add_argument("--rows", type=int, default=100, help="that come due in an idle pool (default 100)")
     parser.add_argument("--per-second", type=int, default=1000, help="rows that trickle in (default 1000)")
     parser.add_argument("--pool-flags", default="-w 3", help="flags of `ledgerlock run` (default -w 3: three for "
                         "billing and one for orders)")
     parser.add_argument("--only", choices=[name for name, _ in PARTS], help="leave out the others")
-    return tools.parse(parser)
 
 
 def workers():
@@ -122,9 +120,5 @@ def part_trickle(a):
 PARTS = (("idle", part_idle), ("delay", part_delay), ("trickle", part_trickle))
 
 
-def main():
-    a = arguments()
+def main(a):
     tools.measure("idle", a, [part for part in PARTS if a.only in (None, part[0])], a.json)
-
-
-main()

@@ -1,4 +1,4 @@
-"""`scripts/bench --size`: what must not change as the data grows. The rate over a large table and a small one, with rows
+"""`scripts/bench size`: what must not change as the data grows. The rate over a large table and a small one, with rows
 in the order in which users signed up and shuffled, with the large one's size on disk and an audit of it; one pull over
 dead rows that an old snapshot keeps; an audit of many rows, and one of many that lie in closed months."""
 import json
@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-import limit
+import statements
 import tools
 
 STEADY_DAYS = 36500  # how far `--steady` sets every row behind
@@ -19,8 +19,7 @@ PULL_TARGET_MS = 10
 RATIO_TARGETS = {"sign-up": 0.78, "shuffled": 0.65}
 
 
-def arguments():
-    parser = tools.parser_of("size", __doc__)
+def flags(parser):
     parser.add_argument("--rows", type=int, default=2000000, help="subscriptions of the large table (default 2000000)")
     parser.add_argument("--small-rows", type=int, default=100000, help="of the small one, and dead rows")
     parser.add_argument("--audit-rows", type=int, default=1000000, help="charges, and order lines (default 1000000)")
@@ -32,7 +31,6 @@ def arguments():
     parser.add_argument("--snapshot-seconds", type=int, default=300, help="age of the old snapshot (default 300)")
     parser.add_argument("--only", choices=[name for name, _ in PARTS], help="leave out the others")
     parser.add_argument("--order", choices=list(tools.ORDERS), help="of the rows, for the rate (default: both)")
-    return tools.parse(parser)
 
 
 # ---- the rate over a large table -----------------------------------------------------------------------------------
@@ -129,7 +127,7 @@ def part_rate(a):
 
 def time_pulls(seconds):
     """Latencies of billing_pull_due, one client, in milliseconds."""
-    script = "\\set shard random(0, 1023)\n\\set limit 500\n" + limit.statement("billing_pull_due")
+    script = "\\set shard random(0, 1023)\n\\set limit 500\n" + statements.statement("billing_pull_due")
     log = os.path.join(tools.FOLDER, "tmp", "pulls")
     tools.pgbench(script, 1, "-T", seconds, "--log", f"--log-prefix={log}")
     times = []
@@ -153,7 +151,7 @@ def part_pull(a):
     # At this instant exactly one period of each is due: every row, and every entry of its index, is left dead once.
     now = tools.psql(f"SELECT now() - {STEADY_DAYS} * interval '24 hours'")
     tools.run([tools.PROGRAM, "run", "--once", "--jobs", "billing", "--now", now], tools.settings("ledgerlock_worker"))
-    charged = int(tools.psql(limit.DONE["billing"]))
+    charged = int(tools.psql(statements.DONE["billing"]))
     tools.progress("waiting for the snapshot to grow old")
     time.sleep(max(0, a.snapshot_seconds - (time.monotonic() - begun)))
     tools.psql("VACUUM ledgerlock.subscriptions")  # finds all of it dead, and may remove none
@@ -233,9 +231,5 @@ def part_months(a):
 PARTS = (("rate", part_rate), ("pull", part_pull), ("audit", part_audit), ("months", part_months))
 
 
-def main():
-    a = arguments()
+def main(a):
     tools.measure("size", a, [part for part in PARTS if a.only in (None, part[0])], a.json)
-
-
-main()

@@ -28,16 +28,16 @@ def fail(sentence):
     sys.exit(f"bench: {sentence}")
 
 
-def parser_of(flag, about):
+def parser_of(mode, about):
     """A parser with the flag that every measurement has."""
-    parser = argparse.ArgumentParser(prog=f"scripts/bench --{flag}", description=about)
+    parser = argparse.ArgumentParser(prog=f"scripts/bench {mode}", description=about)
     parser.add_argument("--json", metavar="FILE", help="also write the results there")
     return parser
 
 
-def parse(parser):
+def parse(parser, words):
     """The parsed arguments; ends the program when scripts/bench only checks them, before it starts a server."""
-    given = parser.parse_args()
+    given = parser.parse_args(words)
     if "BENCH_ARGUMENTS_ONLY" in os.environ:
         sys.exit(75)
     return given

@@ -63,8 +63,8 @@ static void close_all(void)
 
 GROUP(.open = open_all, .close = close_all);
 
-/* Runs a script of labs/bench; what it has written with --json is said. */
-static void measure(const char *script, const char *flags)
+/* Runs a mode of labs/bench; what it has written with --json is said. */
+static void measure(const char *mode, const char *flags)
 {
     char path[160];
     FILE *file;
@@ -73,8 +73,8 @@ static void measure(const char *script, const char *flags)
           "split_part(pg_read_file('postmaster.pid'), E'\\n', 1)\" '%s') "
           "LL_REDIS_PID=$(redis-cli -s $LL_REDIS_SOCK info server | sed -n "
           "'s/^process_id:\\([0-9]*\\).*/\\1/p'); exec timeout 800 python3 -B "
-          "$LL_ROOT/labs/bench/%s %s --json $LL_DIR/result.json 2>&1",
-          super, script, flags);
+          "$LL_ROOT/labs/bench/run.py %s %s --json $LL_DIR/result.json 2>&1",
+          super, mode, flags);
     (void)snprintf(path, sizeof path, "%s/result.json", dir);
     file = fopen(path, "r");
     assert_non_null(file);
@@ -85,24 +85,17 @@ static void measure(const char *script, const char *flags)
 /* Of a row that comes due in an idle pool, and of rows that trickle in. */
 CASE(idle_measures_delays_and_cores)
 {
-    measure("idle.py", "--rows 3 --seconds 1 --per-second 100");
+    measure("pressure idle", "--rows 3 --seconds 1 --per-second 100");
     said_are("rows=3, p50_ms>0, p99_ms>0, most_ms>0, target_ms=1100",
              "delay/subscription");
     said_are("rows=3, p50_ms>0, p99_ms>0, most_ms>0, target_ms=50", "delay/order");
     said_are("trickle/rows_per_s>0, trickle/cores/all>0, idle/workers>1", "%s", "");
 }
 
-/* The script fails itself when a call has left no row. */
-CASE(clients_measures_a_call)
-{
-    measure("clients.py", "--users 100 --calls 10 --rounds 2");
-    said_are("place_order/median>1, deposit/median>1", "us_a_call");
-}
-
 /* The page was read while the pool worked. */
 CASE(page_measures_the_pool_that_is_watched)
 {
-    measure("page.py", "--rows 400 --workers 1 --seconds 1 --rounds 1");
+    measure("pressure watched", "--rows 400 --workers 1 --seconds 1 --rounds 1");
     said_are("with/charges_per_s/median>0, without/charges_per_s/median>0, "
              "ratio/median>0, with/cpu_us_per_charge/median>0",
              "rate");
@@ -124,7 +117,7 @@ CASE_ROWS(pressure_loses_no_order, pressure)
 
     (void)snprintf(flags, sizeof flags, "--rate 40 --seconds 4 --users 200 --only '%s'",
                    row->scene);
-    measure("pressure.py", flags);
+    measure("pressure", flags);
     fixture_assert_contains(printed, row->scene);
     if (strstr(printed, "  met") == NULL)
         fixture_assert_contains(printed, "MISSED");
@@ -142,7 +135,7 @@ CASE_ROWS(pressure_loses_no_order, pressure)
 CASE(size_rate_is_the_steady_one_of_both_orders)
 {
     measure(
-        "size.py",
+        "size",
         "--only rate --rows 400 --small-rows 100 --workers 1 --batch 50 --seconds 1");
     for (int i = 0; i < 2; i++)
         said_are("large/warm_up_seconds/median>1, large/charges_per_s/median>0, "
@@ -156,7 +149,7 @@ CASE(size_rate_is_the_steady_one_of_both_orders)
 /* All charges are in thirteen months, and those of the last one stay open. */
 CASE(size_audits_one_open_month_beside_closed_ones)
 {
-    measure("size.py", "--only months --audit-rows 40000");
+    measure("size", "--only months --audit-rows 40000");
     said_are("charges>38999, charges<40001, months_closed>11, months_closed<14, "
              "charges_open>0, charges_open<3201, all_open_s>0, closed_s>0, "
              "closed_with_sealed_rows_s>0",
@@ -176,7 +169,7 @@ CASE_ROWS(liveness_measures_others_beside_held, liveness)
     char flags[160];
 
     (void)snprintf(flags, sizeof flags, "%s --only '%s'", row->flags, row->scene);
-    measure("liveness.py", flags);
+    measure("pressure beside", flags);
     assert_int_equal(said_number("cases"), 2);
     for (int i = 0; i < 2; i++)
         said_are("undisturbed_per_s>0, beside_per_s>0, share/median>0", "cases/%s (%s)",
@@ -188,19 +181,19 @@ CASE_ROWS(liveness_measures_others_beside_held, liveness)
 /* Of the audit: its orders are those that the pool serves, each to its last line. */
 CASE(size_audit_is_over_what_the_pool_has_served)
 {
-    measure("size.py", "--only audit --audit-rows 1000");
+    measure("size", "--only audit --audit-rows 1000");
     said_are("users=100, charges=1000, order_lines=1000, seconds>0",
              "audit/ten_periods_each");
     said_are("users=1000, charges=1000, seconds>0", "audit/one_period_each");
 }
 
-CASE(baselines_tell_and_draw_how_far_its_rounds_lie_apart)
+CASE(limits_tell_and_draw_how_far_its_rounds_lie_apart)
 {
     const char *name;
     json_t *doc, *rates;
 
     measure(
-        "baselines.py",
+        "limits",
         "--only hot-sku --rounds 2 --rows 500 --orders 100 --workers 2 --batch 50 --seconds 1");
     fixture_assert_contains(printed, "highest   target");
     fixture_assert_contains(printed, "round 1 of 2, hot SKU as shipped, sign-up: ");
@@ -225,7 +218,7 @@ CASE(baselines_tell_and_draw_how_far_its_rounds_lie_apart)
 }
 
 /* The verdict is over as many connections as workers. */
-CASE(baselines_judge_billing_by_as_many_connections)
+CASE(limits_judge_billing_by_as_many_connections)
 {
     int workers = 0, connections = 0;
     json_t *doc, *first, *second;
@@ -234,7 +227,7 @@ CASE(baselines_judge_billing_by_as_many_connections)
      * a transaction must find rows for a second on the fastest machine. */
     fixture_exec(super, "GRANT pg_checkpoint TO ledgerlock_owner");
     measure(
-        "baselines.py",
+        "limits",
         "--only billing --rounds 1 --rows 20000 --workers 1,2 --batch 50 --seconds 1 --one-row-workers 1");
     assert_int_equal(
         sscanf(said_text("targets/0/what"),
@@ -258,27 +251,17 @@ static void put_other(void)
         "mkdir -p $LL_DIR/old/build && ln -sfn $(dirname $BENCH_PROGRAM) $LL_DIR/old/build/release");
 }
 
-CASE(clients_are_measured_beside_another_build)
-{
-    put_other();
-    measure("clients.py", "--users 100 --calls 10 --rounds 2 --compare $LL_DIR/old");
-    fixture_exec(super, "DROP DATABASE other");
-    said_are("place_order/the other/median>1, deposit/the other/median>1, "
-             "place_order/calls_a_second_by_the_other/median>0, "
-             "deposit/calls_a_second_by_the_other/median>0",
-             "us_a_call");
-}
-
 CASE(compare_measures_two_builds_by_rounds)
 {
     static const char *const modes[] = {
-        "billing",         "billing, shuffled",  "orders",
-        "hot SKU",         "both jobs together", "locks, 1 key",
-        "locks, 100 keys", "locks, 1000 keys"};
+        "billing",          "billing, shuffled",  "orders",
+        "hot SKU",          "both jobs together", "calls of place_order",
+        "calls of deposit", "locks, 1 key",       "locks, 100 keys",
+        "locks, 1000 keys"};
     put_other();
     measure(
-        "compare.py",
-        "$LL_DIR/old --rounds 1 --rows 300 --orders 100 --seconds 1 --lock-seconds 1");
+        "compare",
+        "$LL_DIR/old --rounds 1 --rows 300 --orders 100 --seconds 1 --calls 10 --lock-seconds 1");
     fixture_exec(super, "DROP DATABASE other");
     fixture_assert_contains(printed, "the one by the other");
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
@@ -318,11 +301,11 @@ static void bench_without_a_build(const char *flags, int code)
 
 CASE(flags_are_checked_before_anything_is_built)
 {
-    bench_without_a_build("--size -h", 0);
+    bench_without_a_build("size -h", 0);
     fixture_assert_contains(printed, "--snapshot-seconds");
-    bench_without_a_build("--size --hel", 0);
-    bench_without_a_build("--baselines --workers x", 2);
+    bench_without_a_build("size --hel", 0);
+    bench_without_a_build("limits --workers x", 2);
     fixture_assert_contains(printed, "is no list of positive whole numbers");
-    bench_without_a_build("--compare /nowhere", 2);
+    bench_without_a_build("compare /nowhere", 2);
     fixture_assert_contains(printed, "build it first");
 }

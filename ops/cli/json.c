@@ -96,21 +96,22 @@ int doc_jobs(json_t *doc, struct pg *pg, const char *now, struct err *e)
     return code;
 }
 
-int doc_read(json_t *doc,
-             const char *key,
+int doc_read(json_t **out,
              struct pg *pg,
              const struct sql_text *sql,
+             const struct pg_param *params,
+             size_t n,
              struct err *e)
 {
     struct pg_result *res;
-    int code = pg_exec(pg, sql, NULL, 0, &res, e);
+    int code = pg_exec(pg, sql, params, n, &res, e);
 
+    *out = NULL;
     if (code == 0)
-        code = doc_put(doc, key,
-                       pg_rows(res) > 0
-                           ? json_loads(pg_get_text(res, 0, 0), JSON_DECODE_ANY, NULL)
-                           : json_null(),
-                       e);
+        *out = pg_is_null(res, 0, 0) ? json_null()
+                                     : json_loads(pg_get_text(res, 0, 0), 0, NULL);
+    if (code == 0 && *out == NULL)
+        code = err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     pg_result_free(res);
     return code;
 }

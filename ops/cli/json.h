@@ -42,12 +42,13 @@ MUST_CHECK int doc_first(json_t *doc,
  * "jobs"; now may be NULL: the database's clock. */
 MUST_CHECK int doc_jobs(json_t *doc, struct pg *pg, const char *now, struct err *e);
 
-/* Stores the JSON text that a statement returns under key; null if it returns no row.
- */
-MUST_CHECK int doc_read(json_t *doc,
-                        const char *key,
+/* The JSON object that a statement returns as text, or JSON's null for null; the caller
+ * owns it. NULL with an error. */
+MUST_CHECK int doc_read(json_t **out,
                         struct pg *pg,
                         const struct sql_text *sql,
+                        const struct pg_param *params,
+                        size_t n,
                         struct err *e);
 
 /* `n` columns from `first` on as an object. The columns are sums as text, since they

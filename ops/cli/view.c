@@ -44,22 +44,17 @@ int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms)
 
 int view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e)
 {
-    const struct pg_param at = pg_text(now), most = pg_int8(PARKED_SHOWN);
-    json_t *doc = *out = json_object();
-    int code;
+    const struct pg_param at = pg_text(now);
+    int code = doc_read(out, pg, SQL_STATUS_READ, &at, 1, e);
 
-    if (doc_read(doc, "database", pg, SQL_HTTP_DATABASE, e) != 0 ||
-        doc_jobs(doc, pg, now, e) != 0 ||
-        doc_rows(doc, "newest", pg, SQL_HTTP_CHECK_NEWEST, &at, 1, e) != 0 ||
-        doc_read(doc, "audit", pg, SQL_HTTP_LAST_AUDIT, e) != 0 ||
-        doc_rows(doc, "stock", pg, SQL_HTTP_NEWEST_SALES, &at, 1, e) != 0 ||
-        doc_rows(doc, "waits", pg, SQL_HTTP_WAITS, NULL, 0, e) != 0)
-        return (int)e->code;
-    code = doc_rows(doc, "paused", pg, SQL_PAUSE_LIST_JOBS, NULL, 0, e);
     if (code == 0)
-        code = doc_rows(doc, "incidents", pg, SQL_HTTP_INCIDENTS, NULL, 0, e);
-    for (int i = 0; code == 0 && i < JOB_TYPE_CT; i++)
-        code = doc_rows(doc, "parked", pg, job_types[i]->list_parked, &most, 1, e);
+        code = doc_jobs(*out, pg, now, e);
+    for (int i = 0; code == 0 && i < JOB_TYPE_CT; i++) {
+        const struct pg_param of[] = {pg_text(job_types[i]->name),
+                                      pg_int8(PARKED_SHOWN)};
+
+        code = doc_rows(*out, "parked", pg, job_types[i]->list_parked, of, 2, e);
+    }
     return code;
 }
 

@@ -41,6 +41,10 @@ static void publish(struct http *h)
     events_wake(h);
 }
 
+/* Members of a reading that the page tells elsewhere. */
+static const char *const not_shown[] = {"audit", "now", "workers", "working",
+                                        "counted"};
+
 /* Reads the tables on its own connection, which is opened again when it broke. Returns
  * how long to leave them alone then: a wait for a lock has cost nobody anything. */
 static int64_t read_tables(struct http *h, struct pg **pg)
@@ -62,7 +66,8 @@ static int64_t read_tables(struct http *h, struct pg **pg)
         h->tables = json_incref(tables);
         json_decref(h->audit);
         h->audit = json_incref(json_object_get(tables, "audit"));
-        (void)json_object_del(tables, "audit");
+        for (size_t i = 0; i < sizeof not_shown / sizeof not_shown[0]; i++)
+            (void)json_object_del(tables, not_shown[i]);
         h->tables_ms = clk_ms();
         h->stale_ms = STALE_MS + 2 * (clk_ms() + pause_ms - begun_ms);
         h->trouble[0] = '\0';

@@ -23,13 +23,11 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
-/* A kind of row that can be explained. */
-static const struct kind {
-    const char *name;
-    const struct sql_text *tell, *await; /* their columns are the members */
-} kinds[] = {
-    {"subscription", SQL_EXPLAIN_TELL_SUBSCRIPTION, SQL_EXPLAIN_AWAIT_SUBSCRIPTION},
-    {"order", SQL_EXPLAIN_TELL_ORDER, SQL_EXPLAIN_AWAIT_ORDER},
+/* A row to explain. */
+struct item {
+    const struct config *config;
+    const char *kind; /* order or subscription */
+    int64_t id;
 };
 
 /* ---- what it waits for ---- */
@@ -39,11 +37,22 @@ static int add_wait(json_t *waits, const char *what, json_t *detail, struct err 
     return doc_append(waits, json_pack("{s:s,s:o}", "for", what, "detail", detail), e);
 }
 
+static bool has_key(const json_t *keys, const char *name)
+{
+    size_t i;
+    json_t *key;
+
+    json_array_foreach(keys, i, key)
+    {
+        if (strcmp(json_string_value(key), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* A wait for each of the keys that is held, with its holder. */
-static int add_held(struct rlock_client *locks,
-                    const struct pg_result *names,
-                    json_t *waits,
-                    struct err *e)
+static int
+add_held(struct rlock_client *locks, const json_t *keys, json_t *waits, struct err *e)
 {
     json_t *rows = json_array(), *row;
     int code = held_read(locks, rows, e);
@@ -52,17 +61,14 @@ static int add_held(struct rlock_client *locks,
 
     json_array_foreach(rows, i, row)
     {
-        for (size_t k = 0; code == 0 && k < pg_rows(names); k++) {
-            if (strcmp(doc_text(row, "key"), pg_get_text(names, k, 0)) == 0)
-                code =
-                    add_wait(waits, "a lock key",
-                             json_sprintf("%s is held by %s with token %lld, "
-                                          "%s left",
-                                          doc_text(row, "key"), doc_text(row, "holder"),
-                                          doc_int(row, "token"),
-                                          age_text(doc_int(row, "left_ms"), left)),
-                             e);
-        }
+        if (code != 0 || !has_key(keys, doc_text(row, "key")))
+            continue;
+        code = add_wait(waits, "a lock key",
+                        json_sprintf("%s is held by %s with token %lld, %s left",
+                                     doc_text(row, "key"), doc_text(row, "holder"),
+                                     doc_int(row, "token"),
+                                     age_text(doc_int(row, "left_ms"), left)),
+                        e);
     }
     json_decref(rows);
     return code;
@@ -70,17 +76,15 @@ static int add_held(struct rlock_client *locks,
 
 /* Redis that cannot be asked is a thing that a row waits for, and no error of explain.
  */
-static int ask_redis(const struct config *c,
-                     const struct pg_result *names,
-                     json_t *waits,
-                     struct err *e)
+static int
+ask_redis(const struct config *c, const json_t *keys, json_t *waits, struct err *e)
 {
     struct session s = {.config = c};
     struct err why = {0};
     int code = session_open_locks(&s, e);
 
     if (code == 0 && s.locks != NULL)
-        code = add_held(s.locks, names, waits, &why);
+        code = add_held(s.locks, keys, waits, &why);
     if (why.code == ERR_REDIS)
         code = add_wait(waits, "Redis",
                         json_sprintf("its locks are unknown: %s", why.msg), e);
@@ -90,52 +94,21 @@ static int ask_redis(const struct config *c,
     return code;
 }
 
-/* A row to explain. */
-struct item {
-    const struct config *config;
-    const struct kind *kind;
-    int64_t id;
-};
-
-static int add_keys(struct pg *pg,
-                    const struct item *item,
-                    const struct pg_param *params,
-                    json_t *waits,
-                    struct err *e)
+/* *out is the caller's, also on error. */
+static int gather(struct pg *pg, const struct item *item, json_t **out, struct err *e)
 {
-    struct pg_result *names;
-    int code = pg_exec(pg, SQL_EXPLAIN_NAME_KEYS, params, 2, &names, e);
+    const struct pg_param params[] = {pg_text(item->kind), pg_int8(item->id)};
+    const json_t *keys;
 
-    if (code == 0 && pg_rows(names) > 0)
-        code = ask_redis(item->config, names, waits, e);
-    pg_result_free(names);
-    return code;
-}
-
-/* Redis is asked behind the transaction, so that none waits for it. */
-static int gather(struct pg *pg, const struct item *item, json_t *doc, struct err *e)
-{
-    const struct pg_param id = pg_int8(item->id);
-    bool is_order = item->kind->tell == SQL_EXPLAIN_TELL_ORDER;
-    const struct pg_param params[] = {is_order ? pg_null() : id,
-                                      is_order ? id : pg_null()};
-    json_t *waits;
-
-    if (doc_put(doc, "item",
-                json_sprintf("%s:%lld", item->kind->name, (long long)item->id),
-                e) != 0 ||
-        pg_begin_snapshot(pg, e) != 0 ||
-        doc_rows(doc, "life", pg, item->kind->tell, &id, 1, e) != 0 ||
-        doc_rows(doc, "waits", pg, item->kind->await, &id, 1, e) != 0)
+    if (doc_read(out, pg, SQL_EXPLAIN_ROW, params, 2, e) != 0)
         return (int)e->code;
-    waits = json_object_get(doc, "waits");
-    if (json_array_size(waits) == 0)
-        return err_set(e, ERR_INVALID, "LL-6005 there is no %s %lld", item->kind->name,
+    if (json_is_null(*out))
+        return err_set(e, ERR_INVALID, "LL-6005 there is no %s %lld", item->kind,
                        (long long)item->id);
-    if (doc_rows(doc, "waits", pg, SQL_EXPLAIN_FIND_ROW_LOCKS, params, 2, e) != 0)
-        return (int)e->code;
-    pg_rollback(pg);
-    return add_keys(pg, item, params, waits, e);
+    keys = json_object_get(*out, "keys");
+    return json_array_size(keys) == 0
+               ? 0
+               : ask_redis(item->config, keys, json_object_get(*out, "waits"), e);
 }
 
 /* ---- printing ---- */
@@ -181,15 +154,6 @@ static void print(const json_t *doc)
 
 /* ---- the verb ---- */
 
-static const struct kind *find_kind(const char *name)
-{
-    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-        if (strcmp(kinds[i].name, name) == 0)
-            return &kinds[i];
-    }
-    return NULL;
-}
-
 static bool parse_id(const char *text, int64_t *id)
 {
     char *end;
@@ -201,8 +165,8 @@ static bool parse_id(const char *text, int64_t *id)
 
 static int show(struct pg *pg, void *item, struct err *e)
 {
-    json_t *doc = json_object();
-    int code = gather(pg, item, doc, e);
+    json_t *doc = NULL;
+    int code = gather(pg, item, &doc, e);
 
     if (code == 0)
         doc_show(doc, values.json, print);
@@ -212,13 +176,13 @@ static int show(struct pg *pg, void *item, struct err *e)
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    struct item item = {.config = c, .kind = argc == 2 ? find_kind(argv[0]) : NULL};
+    struct item item = {.config = c, .kind = argc == 2 ? argv[0] : ""};
 
-    if (item.kind == NULL)
+    if (strcmp(item.kind, "order") != 0 && strcmp(item.kind, "subscription") != 0)
         return cli_usage("explain", "LL-1013 either `subscription ID` or `order ID`");
     if (!parse_id(argv[1], &item.id))
         return cli_usage("explain", "LL-1013 \"%.40s\" is no number of %s %s", argv[1],
-                         item.kind->name[0] == 'o' ? "an" : "a", item.kind->name);
+                         item.kind[0] == 'o' ? "an" : "a", item.kind);
     return cli_on_tables(c, "explain", show, &item);
 }
 

@@ -32,9 +32,9 @@ enum { ID = 1, SINCE, REASON }; /* columns of list_parked */
 static int
 add_parked(struct pg *pg, const struct job_type *job, json_t *rows, struct err *e)
 {
-    const struct pg_param all = pg_null();
+    const struct pg_param all[] = {pg_text(job->name), pg_null()};
     struct pg_result *res;
-    int code = pg_exec(pg, job->list_parked, &all, 1, &res, e);
+    int code = pg_exec(pg, job->list_parked, all, 2, &res, e);
 
     for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
         json_int_t id = pg_get_int8(res, i, ID);
@@ -128,9 +128,9 @@ static int release_of(struct pg *pg,
             ids[n++] = doc_int(row, "id");
     }
     if (code == 0) {
-        const struct pg_param items = pg_int8_array(ids, n);
+        const struct pg_param items[] = {pg_text(job->name), pg_int8_array(ids, n)};
 
-        code = pg_exec(pg, job->release_parked, &items, 1, &res, e);
+        code = pg_exec(pg, job->release_parked, items, 2, &res, e);
     }
     if (code == 0)
         *released += pg_rows(res);

@@ -33,7 +33,7 @@ static const struct cli_flag flags[] = {
  * server that does not answer stops no clock. */
 static struct reading {
     const struct config *config;
-    char *before; /* the counters of the reading before, as JSON, */
+    json_t *before; /* the counters of the reading before, by job */
     int64_t before_us;
     pthread_mutex_t mutex; /* of all below */
     json_t *doc;
@@ -44,45 +44,45 @@ static struct reading {
 
 /* ---- reading ---- */
 
-/* Adds to each job its workers, its counters and their growth. With run --now the times
- * in the rows may be in the past, so a rate cannot be read from rows: it is the
- * difference of two samples of the counters. */
-static int add_more(struct pg *pg, struct reading *r, json_t *doc, struct err *e)
+/* Adds to each job its workers, its counters and their growth a second since the
+ * reading before; a counter that began anew has not grown. With run --now the times in
+ * the rows may be in the past, so a rate cannot be read from rows. */
+static int add_more(struct reading *r, json_t *doc, struct err *e)
 {
-    json_t *nothing =
-               json_pack("{s:i,s:{},s:{}}", "workers", 0, "rates_per_s", "counters"),
-           *sample = json_object(), *more = NULL, *job;
-    const struct pg_param params[] = {pg_text(r->before),
-                                      pg_int8(clk_us() - r->before_us)};
-    struct pg_result *res = NULL;
-    const char *name;
-    char *text = NULL;
-    int code = pg_exec(pg, SQL_STATUS_JOBS, params, 2, &res, e);
+    json_t *working = json_object_get(doc, "working"), *counted, *job, *n;
+    int64_t now_us = clk_us(), passed_us = now_us - r->before_us + 1;
+    const char *name, *counter;
+    int code = 0;
 
-    if (code == 0)
-        more = json_loads(pg_get_text(res, 0, 0), 0, NULL);
+    counted = json_incref(json_object_get(doc, "counted"));
     json_object_foreach(json_object_get(doc, "jobs"), name, job)
     {
-        const json_t *of = json_object_get(more, name);
+        json_t *counters = json_object_get(counted, name), *rates = json_object();
+        const json_t *before = json_object_get(r->before, name);
 
-        (void)json_object_update(job, nothing);
-        (void)json_object_update(job, json_object_get(more, name));
-        if (of != NULL)
-            (void)json_object_set(sample, name, json_object_get(of, "counters"));
+        json_object_foreach(counters, counter, n)
+        {
+            json_int_t grown = json_integer_value(n) - doc_int(before, counter);
+
+            if (code == 0)
+                code = doc_put(
+                    rates, counter,
+                    json_integer(grown > 0 ? grown * 1000000 / passed_us : 0), e);
+        }
+        if (code == 0)
+            code = doc_put(job, "workers", json_integer(doc_int(working, name)), e);
+        if (code == 0)
+            code = doc_put(job, "counters",
+                           counters != NULL ? json_incref(counters) : json_object(), e);
+        if (code == 0)
+            code = doc_put(job, "rates_per_s", json_incref(rates), e);
+        json_decref(rates);
     }
-    if (code == 0 && more != NULL)
-        text = json_dumps(sample, JSON_COMPACT);
-    if (code == 0 && (text == NULL || nothing == NULL))
-        code = err_set(e, ERR_NOMEM, "LL-9001 out of memory");
-    if (text != NULL) {
-        free(r->before);
-        r->before = text;
-        r->before_us = clk_us();
-    }
-    json_decref(nothing);
-    json_decref(sample);
-    json_decref(more);
-    pg_result_free(res);
+    json_decref(r->before);
+    r->before = counted;
+    r->before_us = now_us;
+    (void)json_object_del(doc, "counted");
+    (void)json_object_del(doc, "working");
     return code;
 }
 
@@ -111,34 +111,13 @@ static int add_burn_down(struct pg *pg, json_t *doc, struct err *e)
     return code;
 }
 
-/* The first sample of the counters. */
-static int begin(struct pg *pg, struct reading *r, struct err *e)
-{
-    struct pg_result *res;
-
-    if (pg_exec(pg, SQL_STATUS_COUNTERS, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    r->before = strdup(pg_get_text(res, 0, 0));
-    r->before_us = clk_us();
-    pg_result_free(res);
-    return r->before != NULL ? 0 : err_set(e, ERR_NOMEM, "LL-9001 out of memory");
-}
-
 static int gather(struct pg *pg, struct reading *r, json_t **out, struct err *e)
 {
-    struct pg_result *res;
-    json_t *doc;
     int code = view_read_tables(pg, NULL, out, e);
 
-    doc = *out;
-    if (code != 0 || doc_read(doc, "now", pg, SQL_STATUS_READ_NOW, e) != 0 ||
-        add_more(pg, r, doc, e) != 0 || add_burn_down(pg, doc, e) != 0 ||
-        doc_read(doc, "workers", pg, SQL_STATUS_WORKERS, e) != 0 ||
-        pg_exec(pg, SQL_AUDIT_TOTALS_INCIDENTS, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    code = doc_put(doc, "incidents_by_kind", doc_pairs(res), e);
-    pg_result_free(res);
-    return code;
+    if (code == 0)
+        code = add_more(r, *out, e);
+    return code == 0 ? add_burn_down(pg, *out, e) : code;
 }
 
 static void note_trouble(struct reading *r, const char *words)
@@ -239,10 +218,10 @@ static int watch(struct reading *r, struct err *e)
 static int work(struct pg *pg, void *arg, struct err *e)
 {
     struct reading *r = arg;
-    int code = begin(pg, r, e);
+    int code = read_tables(pg, r, e);
 
     if (code == 0) {
-        clk_pause_ms(EACH_MS);
+        clk_pause_ms(EACH_MS); /* a rate is of two readings */
         code = read_tables(pg, r, e);
     }
     if (code == 0 && values.watch)
@@ -250,7 +229,7 @@ static int work(struct pg *pg, void *arg, struct err *e)
     if (code == 0)
         show(r);
     json_decref(r->doc);
-    free(r->before);
+    json_decref(r->before);
     return code;
 }
 

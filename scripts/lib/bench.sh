@@ -87,10 +87,8 @@ bench_servers_start() {
 }
 
 # A measurement of labs/bench; what it needs to know is in the environment.
-bench_python() { # name, flags...
-  local name=$1
-  shift
+bench_python() { # mode, flags...
   BENCH_FILESYSTEM=$(df --output=fstype "$LL_DIR" | tail -n 1)
   export LL_ROOT LL_PG_BIN LL_PG_PID LL_REDIS_PID BENCH_PROGRAM BENCH_FILESYSTEM BENCH_DATABASE
-  ll_run python3 -B "$LL_ROOT/labs/bench/$name.py" "$@"
+  ll_run python3 -B "$LL_ROOT/labs/bench/run.py" "$@"
 }

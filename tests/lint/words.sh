@@ -25,7 +25,7 @@ search() { # reads names of files
   BEGIN { split_words(never, is_never); split_words(names, is_name) }
   FNR == 1 { n = split(FILENAME, part, /[\/_.]/); for (i = 1; i <= n; i++) if (part[i] in is_never || part[i] in is_name) found("the name of the file") }
   {
-    line = tolower($0); gsub(/width_bucket|_bucket[{"]/, "", line) # of PostgreSQL, of Prometheus
+    line = tolower($0); gsub(/width_bucket|jsonb_strip_nulls|_bucket[{"]/, "", line) # of PostgreSQL, of Prometheus
     gsub(/extract ?\(epoch|date_part\(.epoch|set-config-epoch/, "", line)
     if (FILENAME == "docs/decisions.md") gsub(/epoch/, "", line)
     n = split(line, part, /[^a-z]+/)

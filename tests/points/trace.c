@@ -68,11 +68,11 @@ static void invoke(const struct session *s)
 
     seq++;
     is_noted = false;
-    (void)batch_workable(b, false, s->attempt.only, &rows);
+    (void)items_list(s, ITEM_TRIED, &rows);
     begin(s, "invoke");
     fprintf(out, ",\"keys\":[");
     for (size_t i = 0; i < b->key_ct; i++) {
-        if (b->keys[i].wanted) {
+        if (b->keys[i].state == KEY_WANTED) {
             fprintf(out, "%s\"%s\"", separator, b->keys[i].name);
             separator = ",";
         }

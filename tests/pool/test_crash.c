@@ -194,7 +194,7 @@ CASE(row_that_was_parked_and_given_back_is_parked_after_three_deaths_again)
     pool_logged(1, " deaths=1 ");
     world_do(INTO_SUBSCRIPTIONS "VALUES (1000, 7, 'more', 1, 'USD', " SHOP_FIRST
                                 ", 'month', " SHOP_FIRST
-                                "); SELECT release_subscriptions('{7}')");
+                                "); SELECT release_rows('billing', '{7}')");
     world_wait("SELECT count(*) = 2 FROM ledgerlock.lock_incidents WHERE kind ="
                " 'parked'");
     pool_logged(2, " deaths=1 ");

@@ -129,7 +129,7 @@ CASE(subscription_too_far_behind_that_is_cancelled_in_the_past_ends)
     subscribe(1, "day", "2024-01-01Z");
     world_runs(8, run_at_ten);
     (void)world_text("SELECT cancel_subscription(1, 1, p_at => '2023-12-31Z')");
-    (void)world_text("SELECT release_subscriptions('{1}')");
+    (void)world_text("SELECT release_rows('billing', '{1}')");
     world_runs(0, run_at_ten);
     world_expect("1 cancelled 0", states);
 }
@@ -141,10 +141,10 @@ CASE(subscription_that_is_released_to_a_higher_limit_is_charged)
     world_user(1, 1000);
     subscribe(1, "day", "2024-01-01Z");
     world_runs(8, run_at_ten);
-    (void)world_text("SELECT release_subscriptions('{1}')");
+    (void)world_text("SELECT release_rows('billing', '{1}')");
     world_runs(8, run_at_ten);
     world_expect("1 parked 0", states);
-    (void)world_text("SELECT release_subscriptions('{1}')");
+    (void)world_text("SELECT release_rows('billing', '{1}')");
     world_runs(
         0, "run --once --jobs billing --now 2024-01-11T12:00:00Z --catch-up-max 11");
     world_expect("1 active 11", states);

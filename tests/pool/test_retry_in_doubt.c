@@ -112,7 +112,7 @@ CASE(error_of_the_question_settles_nothing)
  * lost. */
 CASE(row_that_is_parked_and_whose_answer_is_lost_counts)
 {
-    static const char park[] = "\0billing_park_subscriptions";
+    static const char park[] = "\0pool_park_rows";
 
     world_user(2, 1000);
     world_subscription(2, 2, 100, "2024-02-01Z");

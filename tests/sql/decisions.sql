@@ -105,7 +105,7 @@ ROLLBACK;
 
 BEGIN; SELECT t.test('bill_all_of_what_was_never_declined_has_no_later_time');
 SELECT t.user(1, 100000), t.subscription(1, 1, 900, '2024-01-10Z', 'day', 10);
-SELECT park_subscriptions('{1}', 9, 'w', 'why');
+SELECT park_rows('billing', '{1}', 9, 'w', 'why');
 SELECT t.says('LL002', $$resume_subscription(1, 1, 'bill_all', now() + interval '10 days')$$, 'it would be due at once');
 SELECT t.says('true', $$resume_subscription(1, 1, 'bill_all')$$);
 SELECT is(next_due_at, anchor_at, 'due from its start') FROM subscriptions;

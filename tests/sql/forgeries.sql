@@ -61,8 +61,8 @@ SELECT pg_temp.lies(state, call, words) FROM (VALUES
   ('XX000', 'apply_orders(4, NULL, ''{3}'', ''w'')', 'an order with a token below the fence'),
   ('LL002', 'apply_orders(9007199254740991, NULL, ''{3}'', ''w'')', 'an order with a token beyond the end'),
   ('LL002', 'apply_orders(((extract(epoch FROM clock_timestamp()) + 46800) * 1000000)::bigint, NULL, ''{3}'', ''w'')', 'an order with a token of tonight'),
-  ('nothing changes', 'park_orders(''{1,2}'', 9, ''w'', ''why'')', 'decided orders parked'),
-  ('nothing changes', 'park_subscriptions(''{3,5}'', 9, ''w'', ''why'')', 'ended subscriptions parked'),
+  ('nothing changes', 'park_rows(''orders'', ''{1,2}'', 9, ''w'', ''why'')', 'decided orders parked'),
+  ('nothing changes', 'park_rows(''billing'', ''{3,5}'', 9, ''w'', ''why'')', 'ended subscriptions parked'),
   ('LL002', 'log_incident(''user:1'', 1, ''w'', ''forced_unlock'', ''apply'', NULL, '''', (extract(epoch FROM now() - ''2001-01-01'') * 1000)::bigint)', 'an incident of 2001'),
   ('LL002', 'log_incident(''user:1'', 1, ''w'', ''lost'', ''apply'', NULL, '''', -1)', 'an incident to come'),
   ('LL002', 'log_incident(''user:1'', 1, ''w'', ''parked'', ''apply'', NULL, '''', 0)', 'an incident that park_* writes'),
@@ -87,7 +87,7 @@ SELECT t.says('(1,0,0,1)', $$apply_orders(9, NULL, '{3}', 'w')$$, 'an order is s
 SELECT is(balance_minor, 300::bigint, 'the wallet has paid') FROM users WHERE user_id = 1;
 SELECT is(on_hand, 8::bigint, 'the unit is gone') FROM stock;
 SELECT t.says(id, call, NULL, 'ledgerlock_worker') FROM (VALUES
-  ('1', $$park_subscriptions('{1}', 9, 'w', 'why')$$), ('2', $$park_subscriptions('{2}', 9, 'w', 'why')$$), ('4', $$park_orders('{4}', 9, 'w', 'why')$$),
+  ('1', $$park_rows('billing', '{1}', 9, 'w', 'why')$$), ('2', $$park_rows('billing', '{2}', 9, 'w', 'why')$$), ('4', $$park_rows('orders', '{4}', 9, 'w', 'why')$$),
   ('true', $$log_incident('user:1', 1, 'w', 'lost', 'apply', NULL, '', 86400000) IS NOT NULL$$),
   ('true', $$report_worker('p', 0, 'billing', 'h', 1, '{}') IS NOT NULL$$)) AS v (id, call);
 SELECT is(count(*), 4::bigint, 'each row that was parked is told') FROM lock_incidents;

@@ -97,7 +97,7 @@ ROLLBACK;
 BEGIN; SELECT t.test('deposit_leaves_a_parked_subscription_alone');
 :schedule ('{86400}');
 :declined
-SELECT park_subscriptions('{1}', 9, 'w', 'why'), deposit(1, 'USD', 1000, 'all', '2024-01-01 12:00Z');
+SELECT park_rows('billing', '{1}', 9, 'w', 'why'), deposit(1, 'USD', 1000, 'all', '2024-01-01 12:00Z');
 SELECT is(:stands, 'parked 0 01-02 09:00 1', 'it stays parked');
 SELECT is(t.bill('2024-06-01Z'), '0 captured, 0 declined', 'and is not tried');
 ROLLBACK;

@@ -109,7 +109,7 @@ SET LOCAL ledgerlock.repair = on;
 UPDATE order_lines SET qty = 9223372036854775807 WHERE order_id = 1;
 INSERT INTO order_lines VALUES (1, 128, 11, 9223372036854775807);
 SELECT t.would('22003', $$t.serve('2024-01-02Z')$$, 'with it a batch fails', 'postgres');
-SELECT is(park_orders('{1}', 9, 'w', 'why'), 1::bigint, 'without it');
+SELECT is(park_rows('orders', '{1}', 9, 'w', 'why'), 1::bigint, 'without it');
 SELECT is(t.serve('2024-01-02Z'), '1 fulfilled, 0 rejected', 'the rest flows');
 SELECT is(:outcomes, 'parked, fulfilled', 'the first waits for a person');
 ROLLBACK;

@@ -70,9 +70,9 @@ INSERT INTO stock (sku, initial_qty, on_hand, unit_price_minor, currency) VALUES
 SELECT pg_temp.again('when the prices changed');
 SELECT adjust_stock('A', -on_hand, 'sold', 'all') FROM stock WHERE sku = 'A';
 SELECT pg_temp.again('when the stock is gone');
-SELECT park_subscriptions('{1,2,3}', 9, 'w', 'why');
+SELECT park_rows('billing', '{1,2,3}', 9, 'w', 'why');
 SELECT pg_temp.again('when the subscriptions are parked');
-SELECT release_subscriptions('{1,2,3}');
+SELECT release_rows('billing', '{1,2,3}');
 SELECT pg_temp.again('when they are released');
 SELECT t.bill('2024-07-01Z');
 SELECT pg_temp.again('when later periods are worked');

@@ -28,8 +28,8 @@ static const struct sql_text statements[] = {
                           " task_id = ANY ($2::bigint[])"),
     [PARK] = STATEMENT(
         toy_park,
-        "UPDATE toy_tasks SET state = 'parked' WHERE task_id = ANY ($1::bigint[]) AND state"
-        " = 'due' AND $2::bigint >= 0 AND $3::text <> $4::text RETURNING task_id"),
+        "UPDATE toy_tasks SET state = 'parked' WHERE task_id = ANY ($2::bigint[]) AND state"
+        " = 'due' AND $3::bigint >= 0 AND $4::text <> $5::text AND $1::text = 'toy' RETURNING task_id"),
     [APPLY] = STATEMENT(
         toy_apply,
         "WITH done AS (UPDATE toy_tasks SET state = 'done', fence = $1::bigint WHERE task_id"
@@ -45,11 +45,11 @@ static const struct sql_text statements[] = {
     [LIST_PARKED] = STATEMENT(
         toy_list_parked,
         "SELECT 'task' AS row, task_id AS id, '' AS since, '' AS reason FROM toy_tasks"
-        " WHERE state = 'parked' ORDER BY task_id LIMIT $1::bigint"),
-    [RELEASE_PARKED] =
-        STATEMENT(toy_release_parked,
-                  "UPDATE toy_tasks SET state = 'due' WHERE task_id = ANY"
-                  " ($1::bigint[]) AND state = 'parked' RETURNING task_id"),
+        " WHERE state = 'parked' AND $1::text = 'toy' ORDER BY task_id LIMIT $2::bigint"),
+    [RELEASE_PARKED] = STATEMENT(
+        toy_release_parked,
+        "UPDATE toy_tasks SET state = 'due' WHERE task_id = ANY"
+        " ($2::bigint[]) AND state = 'parked' AND $1::text = 'toy' RETURNING task_id"),
 };
 
 const struct job_type job_toy = {

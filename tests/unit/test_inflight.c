@@ -17,7 +17,7 @@ static void open_one(void)
         b.keys[i] = (struct batch_key){.id = (int64_t)i + 1,
                                        .kind = i < 2 ? RESOURCE_USER : RESOURCE_SKU};
     (void)snprintf(b.keys[2].name, RESOURCE_NAME, "sku:3");
-    batch_publish(&b, &f, 4);
+    items_publish(&b, &f, 4);
 }
 
 GROUP(.open = open_one);
@@ -25,15 +25,13 @@ GROUP(.open = open_one);
 /* Statuses as waitpid tells them. */
 enum { BY_SEGV = SIGSEGV, BY_EXIT_70 = 70 << 8 };
 
-CASE(next_batch_forgets_the_nonce_and_the_item_that_was_alone)
+CASE(next_batch_forgets_the_nonce_and_the_state_of_items)
 {
     (void)snprintf(f.nonce, sizeof f.nonce, "abc");
-    f.alone = 7;
-    f.is_claimed = true;
-    batch_publish(&b, &f, 4);
+    f.states[0] = ITEM_CLAIMED;
+    items_publish(&b, &f, 4);
     assert_string_equal(f.nonce, "");
-    assert_int_equal(f.alone, 0);
-    assert_false(f.is_claimed);
+    assert_int_equal(f.states[0], ITEM_PULLED);
 }
 
 /* Guarantee: A key that another holder had in one batch is told of as held in the next.
@@ -41,7 +39,7 @@ CASE(next_batch_forgets_the_nonce_and_the_item_that_was_alone)
 CASE(next_batch_forgets_which_keys_another_holder_had)
 {
     f.is_busy[1] = true;
-    batch_publish(&b, &f, 4);
+    items_publish(&b, &f, 4);
     assert_false(f.is_busy[1]);
 }
 
@@ -64,26 +62,25 @@ CASE(what_makes_no_sense_is_not_believed)
 /* clang-format off */
 static const struct {
     const char *name;
-    int64_t alone; /* the item that was worked alone; 0: there was none */
-    bool claimed;
+    size_t claimed; /* so many items */
     int status;
     bool told; /* to stop */
     int64_t against;
     const char *death;
 } deaths[] = {
-    {"by_a_signal_over_an_item_alone_after_its_claim_counts", 7, true, BY_SEGV, false, 7, "signal 11"},
-    {"before_the_claim_counts_against_nobody",               7, false, BY_SEGV, false, 0, "signal 11"},
-    {"in_company_counts_against_nobody",                     0, true, BY_SEGV, false, 0, "signal 11"},
-    {"of_a_worker_told_to_stop_counts_against_nobody",       7, true, SIGKILL, true, 0, "signal 9"},
-    {"by_exit_counts_against_nobody",                        7, true, BY_EXIT_70, false, 0, "exit 70"},
+    {"by_a_signal_over_an_item_alone_after_its_claim_counts", 1, BY_SEGV, false, 7, "signal 11"},
+    {"before_the_claim_counts_against_nobody",               0, BY_SEGV, false, 0, "signal 11"},
+    {"in_company_counts_against_nobody",                     2, BY_SEGV, false, 0, "signal 11"},
+    {"of_a_worker_told_to_stop_counts_against_nobody",       1, SIGKILL, true, 0, "signal 9"},
+    {"by_exit_counts_against_nobody",                        1, BY_EXIT_70, false, 0, "exit 70"},
 };
 
 /* clang-format on */
 
 CASE_ROWS(death, deaths)
 {
-    f.alone = row->alone;
-    f.is_claimed = row->claimed;
+    for (size_t i = 0; i < row->claimed; i++)
+        f.states[i] = ITEM_CLAIMED;
     assert_int_equal(inflight_note_death(&f, 4, row->status, row->told, 100000),
                      row->against);
     assert_string_equal(f.death, row->death);
@@ -93,8 +90,7 @@ CASE_ROWS(death, deaths)
 /* The successor died before it had cleared up: what it found is its predecessor's. */
 CASE(death_of_another_worker_changes_nothing)
 {
-    f.alone = 7;
-    f.is_claimed = true;
+    f.states[0] = ITEM_CLAIMED;
     assert_int_equal(inflight_note_death(&f, 4, BY_SEGV, false, 100000), 7);
     assert_int_equal(inflight_note_death(&f, 5, BY_SEGV, false, 100500), 0);
     assert_string_equal(f.death, "signal 11");

@@ -278,7 +278,7 @@ CASE(release_locks_users_in_their_order)
         " currency, anchor_at, unit, next_due_at, state) SELECT 7 - n, n, 'r', 1, 'USD', at, 'day', at, 'parked'"
         " FROM generate_series(1, 2) AS n, now() AS at");
     session_do(other, "BEGIN; SELECT FROM users WHERE user_id = 1 FOR SHARE");
-    session_sticks(caller, "SELECT count(*) FROM release_subscriptions('{5,6}')",
+    session_sticks(caller, "SELECT count(*) FROM release_rows('billing', '{5,6}')",
                    f.url);
     holds(
         &f, 1,

@@ -148,7 +148,7 @@ CASE(decline_without_a_further_try_says_so)
 /* A parked order is not decided; released and served it comes once. */
 CASE(parked_order_comes_when_it_is_decided)
 {
-    world_do(ORDER("1", "k", "A") ";SELECT park_orders('{1}', 5, 'w', 'why')");
+    world_do(ORDER("1", "k", "A") ";SELECT park_rows('orders', '{1}', 5, 'w', 'why')");
     assert_string_equal(reads(9), "");
     world_do("SELECT resume_order(1, 1)");
     world_runs(0, "run --once");

@@ -98,10 +98,10 @@ CASE(life_has_what_support_did)
     lived("subscription 301", "made, charged, declined, written off, skipped");
     fixture_assert_contains(joined("life", "detail"), "period 1: moved away");
     waits_for("subscription 301", "its time", "paused: period 4 is due at ");
-    world_do("SELECT park_subscriptions('{301}', 7, 'w', 'a broken wallet')");
+    world_do("SELECT park_rows('billing', '{301}', 7, 'w', 'a broken wallet')");
     waits_for("subscription 301", "a person",
               "parked: a broken wallet; ledgerlock parked release subscription:301");
-    world_do("SELECT release_subscriptions('{301}');"
+    world_do("SELECT release_rows('billing', '{301}');"
              " SELECT cancel_subscription(301, 301, 'now')");
     lived("subscription 301",
           "made, charged, declined, written off, skipped, parked, released, cancelled");

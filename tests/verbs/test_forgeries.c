@@ -64,7 +64,7 @@ CASE(period_is_not_written_off_while_a_worker_parks_its_subscription)
     PGresult *res;
 
     session_do(worker, "BEGIN");
-    session_do(worker, "SELECT park_subscriptions('{7}', 9, 'w', 'why')");
+    session_do(worker, "SELECT park_rows('billing', '{7}', 9, 'w', 'why')");
     session_do(client, "SET lock_timeout = '60s'; BEGIN");
     session_sticks(client,
                    "SELECT write_off(user_id, 7, next_period_no, 'gone', 'k')"
@@ -76,5 +76,5 @@ CASE(period_is_not_written_off_while_a_worker_parks_its_subscription)
     session_refused("LL003", res);
     PQfinish(client);
     fixture_exec(f.url,
-                 "SET search_path = ledgerlock; SELECT release_subscriptions('{7}')");
+                 "SET search_path = ledgerlock; SELECT release_rows('billing', '{7}')");
 }

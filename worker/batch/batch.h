@@ -6,13 +6,20 @@
 
 enum { BATCH_REFS = 16384 };
 
+/* How far a key is. */
+enum key_state {
+    KEY_BUSY,    /* not asked for yet, or another holder has it */
+    KEY_GRANTED, /* its lock is ours */
+    KEY_WANTED,  /* the transaction is to claim its row */
+    KEY_CLAIMED  /* the row is locked in the transaction, its fence not above our token
+                  */
+};
+
 /* A row that must be locked: in Redis under `name`, in PostgreSQL by its claim. */
 struct batch_key {
     int64_t id;
     enum resource_kind kind;
-    bool granted; /* its lock is ours */
-    bool wanted;  /* the transaction is to claim it */
-    bool claimed; /* row locked in the transaction, with a fence not above our token */
+    enum key_state state;
     char name[RESOURCE_NAME];
 };
 
@@ -131,24 +138,29 @@ void incidents_give_up(struct session *s);
 MUST_CHECK int
 batch_pull(struct session *s, const struct batch_order *order, struct err *e);
 
-/* Publishes the items and keys, before the keys are asked for. */
-void batch_publish(const struct batch *b, struct inflight *f, int64_t incarnation);
-
 /* Finds a key; NULL if the batch has no such. */
 struct batch_key *batch_find(struct batch *b, int kind, int64_t id);
 
-/* True if every key of an item is granted (and claimed). */
-bool batch_is_workable(const struct batch *b, size_t item, bool claimed);
+/* Publishes the items and keys, before the keys are asked for: all are ITEM_PULLED. */
+void items_publish(const struct batch *b, struct inflight *f, int64_t incarnation);
 
-/* The workable items, or just the one `only`, into rows; how many. */
-size_t batch_workable(const struct batch *b,
-                      bool claimed,
-                      int64_t only,
-                      struct job_rows *rows);
+/* The items of a state whose every key is at least so far come into another one. */
+void items_move(struct session *s,
+                enum item_state from,
+                enum key_state least,
+                enum item_state to);
 
-/* Marks the keys of the items whose every key is granted as wanted, or just those of
- * one item. */
-void batch_want(struct batch *b, int64_t only);
+/* The attempt begins: the items that are granted, or the `only` one, are tried, and
+ * their keys wanted. */
+void items_want(struct session *s);
+
+/* The items of a state, into rows; how many. */
+size_t
+items_list(const struct session *s, enum item_state state, struct job_rows *rows);
+
+/* Parked items are worked. The list is in the order of the batch; items that the batch
+ * does not have stand at its end. */
+void items_park(struct session *s, const int64_t *items, size_t n);
 
 /* Counts a lost lease, and writes the incident. */
 void batch_note_lost(struct session *s, const char *phase, const char *detail);

@@ -14,9 +14,9 @@ mark_claimed(struct batch *b, enum resource_kind kind, const struct pg_result *r
     for (size_t i = 0; i < ids.n; i++) {
         struct batch_key *key = batch_find(b, (int)kind, pg_int8_at(&ids, i));
 
-        if (key == NULL || !key->wanted)
+        if (key == NULL || key->state != KEY_WANTED)
             return false;
-        key->claimed = true;
+        key->state = KEY_CLAIMED;
     }
     return true;
 }
@@ -27,7 +27,7 @@ static size_t list_unclaimed(struct batch *b, enum resource_kind kind)
     size_t n = 0;
 
     for (size_t i = 0; i < b->key_ct; i++) {
-        if (b->keys[i].wanted && !b->keys[i].claimed && b->keys[i].kind == kind)
+        if (b->keys[i].state == KEY_WANTED && b->keys[i].kind == kind)
             b->ids[n++] = b->keys[i].id;
     }
     return n;
@@ -71,8 +71,6 @@ int batch_claim(struct session *s, struct err *e)
     struct batch *b = s->batch;
     bool is_ours = true, is_whole = true;
 
-    for (size_t i = 0; i < b->key_ct; i++)
-        b->keys[i].claimed = false;
     for (int kind = 0; kind < s->job->kinds && is_ours; kind++) {
         size_t n = list_unclaimed(b, (enum resource_kind)kind);
         const struct pg_param params[] = {pg_int8(s->attempt.token),
@@ -152,7 +150,7 @@ static int take_refused(struct session *s,
             note_far_fence(s, key, pg_get_int8(res, row, 1));
             continue;
         }
-        key->wanted = false; /* it is not busy */
+        key->state = KEY_GRANTED; /* it is not busy */
         if (!pg_is_null(res, row, 1))
             session_count(s, s->locks != NULL ? COUNT_fenced : COUNT_busy, 1);
         if (pg_is_null(res, row, 2))

@@ -93,11 +93,10 @@ static int claim_and_apply(struct session *s, struct err *e)
 
     if (pg_begin(s->pg, e) != 0 || batch_claim(s, e) != 0)
         return (int)e->code;
-    if (a->is_fenced || batch_workable(s->batch, true, a->only, &a->rows) == 0)
+    if (!a->is_fenced)
+        items_move(s, ITEM_TRIED, KEY_CLAIMED, ITEM_CLAIMED);
+    if (items_list(s, ITEM_CLAIMED, &a->rows) == 0)
         return 0;
-    if (a->rows.n == 1)
-        s->inflight->alone = a->rows.items[0];
-    s->inflight->is_claimed = true;
     session_reach(s, HOOK_AFTER_CLAIM);
     if (batch_apply(s, e) != 0 || check_lease(s, e) != 0)
         return (int)e->code;
@@ -115,13 +114,13 @@ static int transact(struct session *s, int64_t only, struct err *e)
     a->xid = 0;
     a->rows.n = 0;
     a->done = (struct job_result){.effects = 0};
-    batch_want(s->batch, only);
-    s->inflight->alone = only;
+    items_want(s);
     session_reach(s, HOOK_BEFORE_BEGIN);
     a->code = claim_and_apply(s, e);
     if (!a->in_doubt)
         pg_rollback(s->pg); /* unless it is committed */
-    s->inflight->is_claimed = false;
+    items_move(s, ITEM_CLAIMED, KEY_BUSY, a->code == 0 ? ITEM_WORKED : ITEM_GRANTED);
+    items_move(s, ITEM_TRIED, KEY_BUSY, ITEM_GRANTED);
     histogram_add(&s->measures->transaction, clk_us() - begun_us);
     session_reach(s, HOOK_ENDED);
     if (a->code != 0 && a->code != ERR_LOST)
@@ -163,6 +162,7 @@ static bool leave_out(struct session *s, size_t i, enum busy_cause cause)
     const struct batch *b = s->batch;
     const struct batch_key *owner = &b->keys[b->refs[b->first_ref[i]].key];
 
+    s->inflight->states[i] = ITEM_LEFT;
     return busy_note(&s->busy, (int)owner->kind, owner->id, cause, clk_ms());
 }
 
@@ -199,7 +199,7 @@ static int transact_each(struct session *s, struct err *e)
         size_t worked = b->out.worked;
         struct err why = {0};
 
-        if (!batch_is_workable(b, i, false))
+        if (s->inflight->states[i] != ITEM_GRANTED)
             continue;
         if (transact(s, b->items[i], &why) == 0) {
             failures = b->out.worked > worked ? 0 : failures;
@@ -286,7 +286,7 @@ int batch_run(struct session *s, const struct batch_order *order, struct err *e)
 
     if (code != 0 || s->batch->n == 0)
         return code;
-    batch_publish(s->batch, s->inflight, s->incarnation);
+    items_publish(s->batch, s->inflight, s->incarnation);
     s->measures->lease_end_ms = 0; /* until it has them */
     s->inflight->commits = *s->commits;
     do

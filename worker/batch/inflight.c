@@ -21,6 +21,21 @@ bool inflight_is_set(const struct inflight *f)
     return sound;
 }
 
+/* The one item that is claimed; 0: none is, or several are. */
+static int64_t claimed_alone(const struct inflight *f)
+{
+    int64_t alone = 0;
+    size_t claimed = 0;
+
+    for (size_t i = 0; i < f->n; i++) {
+        if (f->states[i] == ITEM_CLAIMED) {
+            alone = f->items[i];
+            claimed++;
+        }
+    }
+    return claimed == 1 ? alone : 0;
+}
+
 int64_t inflight_note_death(
     struct inflight *f, int64_t incarnation, int status, bool was_told, int64_t now_ms)
 {
@@ -31,7 +46,7 @@ int64_t inflight_note_death(
                    WIFSIGNALED(status) ? "signal" : "exit",
                    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
     f->died_at_ms = now_ms;
-    return WIFSIGNALED(status) && !was_told && f->is_claimed ? f->alone : 0;
+    return WIFSIGNALED(status) && !was_told ? claimed_alone(f) : 0;
 }
 
 struct death_count *

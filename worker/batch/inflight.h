@@ -19,18 +19,28 @@
 
 struct job_type;
 
+/* How far an item of the batch is. */
+enum item_state {
+    ITEM_PULLED,  /* its keys are asked for */
+    ITEM_BUSY,    /* another has a key of it, or a row */
+    ITEM_GRANTED, /* its keys are ours */
+    ITEM_TRIED,   /* the transaction is over it */
+    ITEM_CLAIMED, /* its rows are locked in the transaction: its effects are next */
+    ITEM_WORKED,  /* decided, or parked */
+    ITEM_LEFT     /* for a later round */
+};
+
 struct inflight {
     atomic_bool is_set;
     int64_t incarnation; /* of the worker that it belongs to */
     size_t n, key_ct;
     char nonce[RLOCK_NONCE_SIZE]; /* "": no key asked for yet */
     int64_t items[RLOCK_KEYS_MAX];
+    atomic_uchar states[RLOCK_KEYS_MAX];       /* of the items: enum item_state */
     char names[RLOCK_KEYS_MAX][RESOURCE_NAME]; /* of the keys */
     bool is_busy[RLOCK_KEYS_MAX];              /* of the keys: another holder has it */
 
-    atomic_llong alone;     /* the one item that is being worked; 0: all of them */
-    atomic_bool is_claimed; /* its rows, or theirs, are claimed: its effects are next */
-    atomic_llong commits;   /* of the pool, when the batch began */
+    atomic_llong commits; /* of the pool, when the batch began */
 
     /* By the supervisor, of the one that died. */
     char death[24]; /* "signal 11" */
@@ -60,7 +70,7 @@ void inflight_clear(struct inflight *f);
 bool inflight_is_set(const struct inflight *f);
 
 /* A worker ended with this status of waitpid; was_told: we had told it to stop. Returns
- * the item that the death counts against, 0 for none. */
+ * the item that the death counts against: the only one that was claimed; 0 for none. */
 int64_t inflight_note_death(
     struct inflight *f, int64_t incarnation, int status, bool was_told, int64_t now_ms);
 

@@ -112,8 +112,11 @@ int batch_lock(struct session *s, struct err *e)
 
     s->attempt.token = s->attempt.xid = 0;
     s->attempt.is_lost = s->attempt.is_fenced = false;
+    items_move(s, ITEM_GRANTED, KEY_BUSY, ITEM_PULLED); /* before an attempt that met a
+                                                           fence */
     for (size_t i = 0; i < b->key_ct; i++)
-        b->keys[i].granted = s->locks == NULL;
+        b->keys[i].state = s->locks == NULL ? KEY_GRANTED : KEY_BUSY;
+    items_move(s, ITEM_PULLED, KEY_GRANTED, ITEM_GRANTED);
     if (s->locks == NULL)
         return batch_take_token(s, e);
     code = rlock_acquire(s->lock, b->names, b->key_ct, RLOCK_ANY,
@@ -125,10 +128,13 @@ int batch_lock(struct session *s, struct err *e)
     session_count(s, COUNT_granted, (int64_t)rlock_granted(s->lock));
     session_count(s, COUNT_busy, (int64_t)(b->key_ct - rlock_granted(s->lock)));
     for (size_t i = 0; i < b->key_ct; i++) {
-        b->keys[i].granted = rlock_key_code(s->lock, i) == RLOCK_OK;
-        if (!b->keys[i].granted)
+        if (rlock_key_code(s->lock, i) == RLOCK_OK)
+            b->keys[i].state = KEY_GRANTED;
+        else
             note_busy(s, i);
     }
+    items_move(s, ITEM_PULLED, KEY_GRANTED, ITEM_GRANTED);
+    items_move(s, ITEM_PULLED, KEY_BUSY, ITEM_BUSY);
     s->attempt.token = rlock_token(s->lock);
     return 0;
 }

@@ -33,16 +33,17 @@ int park_items(
     struct session *s, const int64_t *items, size_t n, const char *why, struct err *e)
 {
     char reason[256];
-    const struct pg_param params[] = {pg_int8_array(items, n),
+    const struct pg_param params[] = {pg_text(s->job->name), pg_int8_array(items, n),
                                       pg_int8(s->attempt.token), pg_text(s->name),
                                       pg_text(reason)};
     struct pg_result *res;
 
     (void)snprintf(reason, sizeof reason, "%.250s", why); /* may be e's own words */
     utf8_cut(reason);
-    if (pg_exec(s->pg, s->job->park, params, 4, &res, e) != 0)
+    if (pg_exec(s->pg, s->job->park, params, 5, &res, e) != 0)
         return err_wrap(e, "park");
     s->batch->out.worked += n;
+    items_park(s, items, n);
     session_count(s, COUNT_parked, (int64_t)pg_rows(res));
     for (size_t row = 0; row < pg_rows(res); row++)
         log_warn("lock.parked",

@@ -1,6 +1,5 @@
 /* pull: from pulled rows to sorted, distinct keys. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/clock.h"
 #include "worker/batch/batch.h"
@@ -199,57 +198,4 @@ int batch_pull(struct session *s, const struct batch_order *order, struct err *e
     b->out.pulled = 1;
     b->out.is_full = true;
     return park_items(s, b->items, 1, "it needs more keys than one lock call takes", e);
-}
-
-void batch_publish(const struct batch *b, struct inflight *f, int64_t incarnation)
-{
-    inflight_clear(f);
-    f->incarnation = incarnation;
-    f->n = b->n;
-    f->key_ct = b->key_ct;
-    f->nonce[0] = '\0';
-    f->alone = 0;
-    f->is_claimed = false;
-    memset(f->is_busy, 0, b->key_ct * sizeof f->is_busy[0]);
-    memcpy(f->items, b->items, b->n * sizeof b->items[0]);
-    for (size_t i = 0; i < b->key_ct; i++)
-        memcpy(f->names[i], b->keys[i].name, RESOURCE_NAME);
-    atomic_store_explicit(&f->is_set, true, memory_order_release);
-}
-
-bool batch_is_workable(const struct batch *b, size_t item, bool claimed)
-{
-    for (size_t r = b->first_ref[item]; r < b->first_ref[item + 1]; r++) {
-        const struct batch_key *key = &b->keys[b->refs[r].key];
-
-        if (!key->granted || (claimed && !key->claimed))
-            return false;
-    }
-    return true;
-}
-
-size_t
-batch_workable(const struct batch *b, bool claimed, int64_t only, struct job_rows *rows)
-{
-    rows->n = 0;
-    for (size_t i = 0; i < b->n; i++) {
-        if ((only != 0 && b->items[i] != only) || !batch_is_workable(b, i, claimed))
-            continue;
-        rows->items[rows->n] = b->items[i];
-        rows->places[rows->n] = b->places[i];
-        rows->owners[rows->n++] = b->keys[b->refs[b->first_ref[i]].key].id;
-    }
-    return rows->n;
-}
-
-void batch_want(struct batch *b, int64_t only)
-{
-    for (size_t i = 0; i < b->key_ct; i++)
-        b->keys[i].wanted = false;
-    for (size_t i = 0; i < b->n; i++) {
-        if ((only != 0 && b->items[i] != only) || !batch_is_workable(b, i, false))
-            continue;
-        for (size_t r = b->first_ref[i]; r < b->first_ref[i + 1]; r++)
-            b->keys[b->refs[r].key].wanted = true;
-    }
 }

@@ -28,9 +28,9 @@ const struct job_type job_billing = {
     .apply_params = 7,
     .setting = catch_up_max,
     .effects = SQL_BILLING_COUNT_EFFECTS,
-    .park = SQL_BILLING_PARK_SUBSCRIPTIONS,
+    .park = SQL_POOL_PARK_ROWS,
     .backlog = SQL_BILLING_COUNT_BACKLOG,
     .to_do = SQL_BILLING_COUNT_PERIODS,
-    .list_parked = SQL_BILLING_LIST_PARKED,
-    .release_parked = SQL_BILLING_RELEASE_PARKED,
+    .list_parked = SQL_POOL_LIST_PARKED,
+    .release_parked = SQL_POOL_RELEASE_ROWS,
 };

@@ -78,18 +78,20 @@ struct job_type {
 
     const struct sql_text *effects; /* $1 token, $2 items: how many carry the token */
     const struct sql_text
-        *park; /* $1 items, $2 token, $3 worker, $4 why: never pulled again; says so in
-                  the incident log; returns those that it parked */
+        *park; /* $1 the job, $2 items, $3 token, $4 worker, $5 why: never pulled again;
+                  says so in the incident log; returns those that it parked */
 
     /* For the verbs status and parked. */
     const struct sql_text *backlog; /* $1 now: one row: due, age of the oldest that is
                                        due in ms, future, parked */
     const struct sql_text *to_do; /* $1 now: about how often its counters will count, if
                                      an item may be due several times. NULL: due */
-    const struct sql_text *list_parked;    /* $1 how many at most: row (what the item
-                                              is), id, since as text, reason, by id */
-    const struct sql_text *release_parked; /* $1 items: those that were given back to
-                                              the workers, journaled as 'resumed' */
+    const struct sql_text *list_parked;    /* $1 the job, $2 how many at most: row (what
+                                              the item is), id, since as text, reason,
+                                              by id */
+    const struct sql_text *release_parked; /* $1 the job, $2 items: those that were
+                                              given back to the workers, journaled as
+                                              'resumed' */
 };
 
 #define JOB_EXTERN(name, ...) extern const struct job_type job_##name;

@@ -22,8 +22,8 @@ const struct job_type job_orders = {
     .apply = SQL_ORDERS_APPLY_ORDERS,
     .apply_params = 4,
     .effects = SQL_ORDERS_COUNT_EFFECTS,
-    .park = SQL_ORDERS_PARK_ORDERS,
+    .park = SQL_POOL_PARK_ROWS,
     .backlog = SQL_ORDERS_COUNT_BACKLOG,
-    .list_parked = SQL_ORDERS_LIST_PARKED,
-    .release_parked = SQL_ORDERS_RELEASE_PARKED,
+    .list_parked = SQL_POOL_LIST_PARKED,
+    .release_parked = SQL_POOL_RELEASE_ROWS,
 };

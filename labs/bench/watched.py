@@ -1,4 +1,4 @@
-"""`scripts/bench --page`: what it costs to be watched. The rate of a pool with a backlog, with and without its page, which a
+"""`scripts/bench pressure watched`: what it costs to be watched. The rate of a pool with a backlog, with and without its page, which a
 browser listens to and a Prometheus reads every 5 s, and the share of the page in all CPU that was used; the size of the
 page, and how long a browser takes until it shows figures; how long /readyz takes beside slow clients. The share has the whole audit in it that the page makes
 now and then: its CPU is measured as the pool starts, and spread over the time until the next one."""
@@ -24,14 +24,12 @@ AUDIT_EVERY_S = 600  # as it is shipped
 AUDIT_REST = 200     # the next one begins so many times later as one took, if that is longer
 
 
-def arguments():
-    parser = tools.parser_of("page", __doc__)
+def flags(parser):
     parser.add_argument("--rows", type=int, default=200000, help="subscriptions (default 200000)")
     parser.add_argument("--workers", type=int, default=3, help="default 3")
     parser.add_argument("--seconds", type=int, default=20, help="of each timed part (default 20)")
     parser.add_argument("--rounds", type=int, default=5, help="with the page and without it, in turn (default 5)")
     parser.add_argument("--only", choices=[name for name, _ in PARTS], help="leave out the others")
-    return tools.parse(parser)
 
 
 # ---- readers of the page -------------------------------------------------------------------------------------------
@@ -238,9 +236,5 @@ def part_slow(a):
 PARTS = (("rate", part_rate), ("page", part_page), ("slow", part_slow))
 
 
-def main():
-    a = arguments()
-    tools.measure("page", a, [part for part in PARTS if a.only in (None, part[0])], a.json)
-
-
-main()
+def main(a):
+    tools.measure("watched", a, [part for part in PARTS if a.only in (None, part[0])], a.json)

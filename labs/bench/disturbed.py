@@ -1,4 +1,4 @@
-"""`scripts/bench --pressure`: orders at a fixed load while something disturbs the pool. Two pools run, one serves the
+"""`scripts/bench pressure`: orders at a fixed load while something disturbs the pool. Two pools run, one serves the
 orders and one stands by; billing is idle. Each case begins over freshly filled tables and is measured before, during and
 after the disturbance. The wait of an order is the time between two commits, that of its placing and that of its decision, as
 PostgreSQL tells them. The time that PostgreSQL is down does not count, nor that for which a killed pool still holds the key
@@ -10,8 +10,8 @@ import signal
 import subprocess
 import time
 
+import beside
 import buyers
-import liveness
 import tools
 import wire
 
@@ -27,8 +27,7 @@ for _, key in ipairs(redis.call('KEYS', ARGV[1])) do held[#held + 1] = key .. ' 
 return held"""
 
 
-def arguments():
-    parser = tools.parser_of("pressure", __doc__)
+def flags(parser):
     parser.add_argument("--rate", type=float, help="orders a second (default: a third of what is placed and decided when the "
                         "buyers place as many as they can, which is measured first)")
     parser.add_argument("--seconds", type=float, default=20, help="of a disturbance; before and after it half as long "
@@ -36,7 +35,6 @@ def arguments():
     parser.add_argument("--users", type=int, default=50000, help="default 50000")
     parser.add_argument("--pool-flags", default="", help="flags of `ledgerlock run`, such as \"--lease-ms 2000\"")
     parser.add_argument("--only", metavar="TEXT", default="", help="only the cases whose name holds this")
-    return tools.parse(parser)
 
 
 # ---- what is disturbed ---------------------------------------------------------------------------------------------
@@ -108,8 +106,8 @@ class World:
         pool = self.serving()
         self.pools.remove(pool)
         pool.kill()
-        killed, prefix = time.time(), liveness.PREFIX
-        for line in liveness.redis("EVAL", HELD, "0", prefix + "*").splitlines():
+        killed, prefix = time.time(), beside.PREFIX
+        for line in beside.redis("EVAL", HELD, "0", prefix + "*").splitlines():
             key, ms = line.split()
             self.held.append((key.removeprefix(prefix), killed, killed + int(ms) / 1000))
 
@@ -205,7 +203,7 @@ def kill_often(world, until):
 
 
 def hold_snapshot(_, until):
-    with liveness.OldSnapshot():
+    with beside.OldSnapshot():
         rest(until)
 
 
@@ -362,8 +360,7 @@ def tell_case(name, v):
                f"  {'met' if v['met'] else 'MISSED'}{'' if v['audit_holds'] else ', the audit does not hold'}")
 
 
-def main():
-    a = arguments()
+def main(a):
     cases = [case for case in CASES if a.only in case[0]]
     if not cases:
         tools.fail(f"no case has \"{a.only}\" in its name")
@@ -378,6 +375,3 @@ def main():
         Server.end()
     tools.write(a.json, dict(about, kind="pressure", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"], rate=rate,
                              cases=found))
-
-
-main()

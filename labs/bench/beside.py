@@ -1,4 +1,4 @@
-"""`scripts/bench --liveness`: how fast others are worked beside rows that cannot be. Each case is measured over a
+"""`scripts/bench pressure beside`: how fast others are worked beside rows that cannot be. Each case is measured over a
 freshly filled database: the rows of the others, and what stands in their way. Its rate stands beside the rate of the same
 others when nothing does."""
 import os
@@ -17,8 +17,7 @@ QUEUE = 300000  # orders of the future, or of a held user or SKU
 BEHIND = 10000  # periods
 
 
-def arguments():
-    parser = tools.parser_of("liveness", __doc__)
+def flags(parser):
     parser.add_argument("--rows", type=int, default=100000, help="subscriptions of the others (default 100000)")
     parser.add_argument("--orders", type=int, default=30000, help="orders of the others (default 30000)")
     parser.add_argument("--seconds", type=int, default=15, help="a case is given up after these (default 15)")
@@ -26,7 +25,6 @@ def arguments():
     parser.add_argument("--scale", type=int, default=1, help="divides how many rows stand in the way (default 1)")
     parser.add_argument("--workers", type=int, help="of the job (default: as the pool has them by default)")
     parser.add_argument("--only", metavar="TEXT", default="", help="only the cases whose name holds this")
-    return tools.parse(parser)
 
 
 # ---- what stands in the way ----------------------------------------------------------------------------------------
@@ -287,8 +285,7 @@ def judge(rounds):
             "all_done": all(r["complete"] for r in rounds), "target": TARGET, "met": share["median"] >= TARGET}
 
 
-def main():
-    a = arguments()
+def main(a):
     cases = [case for case in CASES if a.only in f"{case.job}: {case.name}"]
     if not cases:
         tools.fail(f"no case has \"{a.only}\" in its name")
@@ -303,9 +300,5 @@ def main():
         print(f"{name:<60}{v['undisturbed_per_s']:>10,.0f}{v['beside_per_s']:>10,.0f}{v['share']['median']:>8.2f}"
               f"  {'met' if v['met'] else 'MISSED'}{'' if v['all_done'] else ', not all done'}")
     about = tools.machine(tools.bench("billing", "--load-only", "--rows", 100))
-    tools.write(a.json, dict(about, kind="liveness", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"],
+    tools.write(a.json, dict(about, kind="beside", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"],
                              cases=verdicts))
-
-
-if __name__ == "__main__":
-    main()

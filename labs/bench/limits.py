@@ -1,10 +1,10 @@
-"""`scripts/bench --baselines`: the pool beside the limit and beside what users would write, in turn and in rounds, so
+"""`scripts/bench limits`: the pool beside the limit and beside what users would write, in turn and in rounds, so
 that the ratios hold on a noisy machine. Prints medians, how far the rounds lay apart, what a row costs, and what that
 means for each target."""
 import argparse
 import os
 
-import limit
+import statements
 import tools
 
 
@@ -15,8 +15,7 @@ def numbers(text):
     return [int(word) for word in words]
 
 
-def arguments():
-    parser = tools.parser_of("baselines", __doc__)
+def flags(parser):
     parser.add_argument("--rows", type=int, default=200000, help="subscriptions (default 200000)")
     parser.add_argument("--orders", type=int, default=100000, help="orders and buyers (default 100000)")
     parser.add_argument("--seconds", type=int, default=10, help="longest run of one row at a time (default 10)")
@@ -27,7 +26,6 @@ def arguments():
     parser.add_argument("--one-row-workers", type=numbers, default="4,8,16",
                         help="numbers to find the best of (default 4,8,16)")
     parser.add_argument("--only", choices=("billing", "orders", "hot-sku"), help="leave out the others")
-    return tools.parse(parser)
 
 
 class Contest:
@@ -75,12 +73,12 @@ def baseline(name, rows, clients, seconds):
         text = file.read()
     _, took = tools.pgbench(text, clients, "-T", seconds, session=tools.PLAIN)
     tools.psql("DROP INDEX ledgerlock.bench_baseline")
-    return int(tools.psql(limit.DONE["billing"])) / took
+    return int(tools.psql(statements.DONE["billing"])) / took
 
 
 def limit_of(mode, rows, batch, clients, order):
     tools.bench(mode, "--load-only", "--rows", rows, *tools.ORDERS[order])
-    return limit.measure(mode, batch, clients)
+    return statements.measure(mode, batch, clients)
 
 
 def shipped(workers, order):
@@ -209,8 +207,7 @@ def touch_memory(a):
     tools.bench("billing", "--rows", a.rows, "-w", max(a.workers), "--batch", a.batch, "--no-audit")
 
 
-def main():
-    a = arguments()
+def main(a):
     contest = Contest()
     for name, enter in (("billing", enter_billing), ("orders", enter_orders), ("hot-sku", enter_hot)):
         if a.only in (None, name):
@@ -220,11 +217,8 @@ def main():
     verdicts = judge(contest, a)
     about = tools.machine(next(iter(contest.documents.values()))[0])
     print_report(contest, verdicts, about, a)
-    tools.write(a.json, dict(about, kind="baselines", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"],
+    tools.write(a.json, dict(about, kind="limits", arguments=vars(a), filesystem=os.environ["BENCH_FILESYSTEM"],
                              rates=contest.rates, medians={n: contest.median(n) for n in contest.rates},
                              lowest={n: min(rates) for n, rates in contest.rates.items()},
                              highest={n: max(rates) for n, rates in contest.rates.items()},
                              targets=verdicts, documents=contest.documents))
-
-
-main()
