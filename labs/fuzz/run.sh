@@ -6,7 +6,7 @@ HERE=$(cd "$(dirname "$0")" && pwd)
 ROOT=$(cd "$HERE/../.." && pwd)
 SECONDS_EACH=20
 SEED=$(date +%s)
-KEEP=""
+KEEP=$ROOT/build/fuzz
 TRY=""
 ALL=(reply url config csv cli http log)
 CHOSEN=()
@@ -30,7 +30,8 @@ scripts/setup --all installs. A finding fails the run; its input is told in base
 
   --seconds N     of each fuzzer
   --seed N        of the inputs; printed in any case
-  --keep FOLDER   inputs that reach new code are written into FOLDER/FUZZER
+  --keep FOLDER   inputs that reach new code are written into FOLDER/FUZZER, with which the next run begins
+                  (build/fuzz)
   --try BASE64    only this input
 
 Example: labs/fuzz/run.sh --seconds 300 reply
@@ -46,7 +47,7 @@ parse() {
         case $1 in
           --seconds) SECONDS_EACH=$2 ;;
           --seed) SEED=$2 ;;
-          --keep) KEEP=$(realpath "$2") ;;
+          --keep) KEEP=$(realpath -m "$2") ;;
           --try) TRY=$2 ;;
         esac
         shift
@@ -116,10 +117,20 @@ link_one() { # fuzzer
   clang "${SANITIZERS[@]}" -fsanitize=fuzzer "${objects[@]}" "$DIR/base.a" "${wraps[@]}" "${LIBRARIES[@]}" -lpthread -o "$DIR/$1"
 }
 
+# The first inputs of a fuzzer, from the file of seeds.
+make_seeds() { # fuzzer, folder
+  local name text n=0
+  mkdir -p "$2"
+  while read -r name text; do
+    n=$((n + 1))
+    [ "$name" != "$1" ] || printf '%b' "$text" >"$2/$n"
+  done <"$HERE/seeds"
+}
+
 # New inputs go into the first folder.
 run_one() { # fuzzer, corpus
-  local new=$DIR/new-$1
-  [ -z "$KEEP" ] || new=$KEEP/$1
+  local new=$KEEP/$1
+  [ -z "$TRY" ] || new=$DIR/new
   mkdir -p "$new"
   "$DIR/$1" -max_len=600 -len_control=0 -max_total_time="$SECONDS_EACH" -seed="$SEED" -timeout=20 -rss_limit_mb=2000 \
     -print_final_stats=1 -verbosity=0 "$new" "$2"
@@ -131,11 +142,13 @@ found_input() {
 }
 
 fuzz() { # fuzzer
-  local code=0 corpus=$HERE/corpus/$1
+  local code=0 corpus=$DIR/seeds-$1
   if [ -n "$TRY" ]; then
-    corpus=$DIR/try SECONDS_EACH=1
+    SECONDS_EACH=1
     mkdir -p "$corpus"
     base64 -d <<<"$TRY" >"$corpus/input"
+  else
+    make_seeds "$1" "$corpus"
   fi
   mkdir "$DIR/run-$1"
   cd "$DIR/run-$1"

@@ -183,7 +183,7 @@ CASE(plain_lock_charges_twice_after_each_fault_that_breaks_it)
     assert_counts_are_the_charges();
     assert_int_equal(http_get(demo_port, &page, "/state"), 200);
     fixture_assert_contains(page.body,
-                            "\"charged_twice\":0,\"oversold\":0,\"wrong_totals\":0");
+                            "\"oversold\":0,\"wrong_totals\":0,\"charged_twice\":0");
     pool_logged(0, "event=pool.worker_died");
     assert_exact();
     close_shop();
