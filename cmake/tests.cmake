@@ -22,7 +22,7 @@ if(BUILD_TESTING)
     target_include_directories(${name} BEFORE PRIVATE ${PROJECT_BINARY_DIR}/${folder})
     target_compile_definitions(${name} PRIVATE LEDGERLOCK_VERSION="${PROJECT_VERSION}")
     target_link_libraries(${name} PRIVATE strict lock_inside PkgConfig::LIBPQ
-      PkgConfig::LIBCONFIG PkgConfig::JANSSON PkgConfig::MICROHTTPD PkgConfig::SYSTEMD PkgConfig::HIREDIS)
+      PkgConfig::LIBCONFIG PkgConfig::JANSSON PkgConfig::MICROHTTPD PkgConfig::HIREDIS)
     add_dependencies(${name} ledgerlock_core)
   endfunction()
   # With one job more: the registry with one line more, and a file.

@@ -16,6 +16,12 @@ EFFECTS = {"place_order": "SELECT count(*) FROM ledgerlock.orders",
            "deposit": "SELECT (sum(balance_minor) / 100)::bigint FROM ledgerlock.users"}
 
 
+def takes_key(build):
+    """True if a deposit has a key."""
+    return tools.psql("SELECT bool_or(pg_get_function_arguments(oid) LIKE '%p_idempotency_key%') FROM pg_proc WHERE proname = 'deposit'",
+                      database=build.database) == "t"
+
+
 def load(build):
     build.bench("billing", "--load-only", "--rows", USERS)
     tools.psql(f"""INSERT INTO stock (sku, initial_qty, on_hand, unit_price_minor, currency)

@@ -14,7 +14,7 @@ def main():
     parts = MODES[mode]
     part = words.pop(0) if words and words[0] in parts else next(iter(parts))
     module = importlib.import_module(parts[part])
-    parser = tools.parser_of(f"{mode} {part}".strip(), module.__doc__)
+    parser = tools.parser_of(f"{mode} {part}".rstrip(), module.__doc__)
     module.flags(parser)
     module.main(tools.parse(parser, words))
 

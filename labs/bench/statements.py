@@ -65,9 +65,9 @@ def orders_script():
     claims = []
     for name in ("claim_users", "claim_stock"):
         with open(f"{ROOT}/sql/functions/{name}.sql", encoding="ascii") as file:
-            waiting = file.read().replace(f"ledgerlock.{name}", f"ledgerlock_bench.{name}")
+            waiting = file.read().replace(f"FUNCTION {name}", f"FUNCTION ledgerlock_bench.{name}")
         psql(waiting.replace(" SKIP LOCKED", ""), "ledgerlock_migrate")
-        claims.append(statement(f"pool_{name}").replace(f"ledgerlock.{name}", f"ledgerlock_bench.{name}"))
+        claims.append(statement(f"pool_{name}").replace(f"{name}(", f"ledgerlock_bench.{name}("))
     return script(claims + [statement("orders_apply_orders")])
 
 

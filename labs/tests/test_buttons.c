@@ -1,5 +1,5 @@
 /* The right to press a button of the demonstration's page, and what each does to the
- * pool (tests/pool/test_shop.c: beside the plain side). */
+ * pool (labs/tests/test_shop.c: beside the plain side). */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -130,13 +130,9 @@ static const struct {
 
 CASE_ROWS(lab, cells)
 {
-    char folder[512];
-
-    (void)snprintf(folder, sizeof folder, "%s", fixture_program());
-    *strrchr(folder, '/') = '\0';
     if (row->clocks)
-        runs(&world.f, 0, PLAY " --json --clock-shim=%s/libclock_shim.so",
-             redis_server(), row->strategy, row->fault, folder);
+        runs(&world.f, 0, PLAY " --json --clock-shim=" CLOCK_SHIM, redis_server(),
+             row->strategy, row->fault);
     else
         play(0, row->strategy, row->fault);
     assert_int_equal(number_in(NULL, FORCED), row->forced);

@@ -36,7 +36,9 @@ int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms);
  *   waits      sessions that wait for another: application_name, holder, pids, waits_ms
  *   incidents  the last: kind, resource, worker, phase, detail, at_ms
  *   parked     rows that are parked: row, id, since, reason
- * now: counts as now; NULL: the database's clock. */
+ *   workers    those that reported of late; now: as text; counted, working: the
+ * counters and the number of workers of each job now: counts as now; NULL: the
+ * database's clock. */
 MUST_CHECK int
 view_read_tables(struct pg *pg, const char *now, json_t **out, struct err *e);
 

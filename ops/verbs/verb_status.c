@@ -114,10 +114,14 @@ static int add_burn_down(struct pg *pg, json_t *doc, struct err *e)
 static int gather(struct pg *pg, struct reading *r, json_t **out, struct err *e)
 {
     int code = view_read_tables(pg, NULL, out, e);
+    bool is_first;
 
-    if (code == 0)
-        code = add_more(r, *out, e);
-    return code == 0 ? add_burn_down(pg, *out, e) : code;
+    if (code != 0)
+        return code;
+    is_first = r->before == NULL;
+    if (add_more(r, *out, e) != 0 || is_first)
+        return (int)e->code;
+    return add_burn_down(pg, *out, e);
 }
 
 static void note_trouble(struct reading *r, const char *words)

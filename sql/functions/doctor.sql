@@ -3,7 +3,7 @@
 -- beside the lease of a lock in milliseconds, and all that is parked, paused, seen. An array of name, verdict (0 good, 1 to look at,
 -- 2 failed), says, remedy.
 CREATE OR REPLACE FUNCTION doctor(p_lease_ms bigint DEFAULT 3000)
-RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
   WITH hot AS (
     SELECT coalesce(sum(n_dead_tup), 0)::bigint AS dead,
            coalesce(100 * sum(n_dead_tup) / nullif(sum(n_dead_tup) + sum(n_live_tup), 0), 0)::bigint AS percent,

@@ -2,7 +2,7 @@
 -- that it needs, as they are in Redis; a row that is not due needs none. Null: there is no such row. A row lock is found by xmax of
 -- the row, the number of a transaction, or of several that share the lock, which pg_locks then has.
 CREATE OR REPLACE FUNCTION explain(p_kind text, p_id bigint)
-RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
 DECLARE
   v_life  jsonb;
   v_waits jsonb;

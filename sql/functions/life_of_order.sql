@@ -3,7 +3,7 @@
 -- currency are null without money, token without a batch; worker is a role where a person acted.
 CREATE OR REPLACE FUNCTION life_of_order(p_order_id bigint)
 RETURNS TABLE (at text, what text, detail text, amount_minor bigint, currency text, token bigint, worker text)
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
   WITH o AS (
     SELECT * FROM orders WHERE order_id = p_order_id
   ), line AS (

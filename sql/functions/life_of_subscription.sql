@@ -3,7 +3,7 @@
 -- life_of_order.
 CREATE OR REPLACE FUNCTION life_of_subscription(p_subscription_id bigint)
 RETURNS TABLE (at text, what text, detail text, amount_minor bigint, currency text, token bigint, worker text)
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
   WITH s AS (
     SELECT * FROM subscriptions WHERE subscription_id = p_subscription_id
   ), charge AS (

@@ -6,7 +6,7 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_ids bigint[];
 BEGIN
-  IF p_job NOT IN ('billing', 'orders') THEN
+  IF p_job IS NULL OR p_job NOT IN ('billing', 'orders') THEN
     RAISE EXCEPTION 'there is no job %', p_job USING ERRCODE = 'LL002';
   END IF;
   IF p_job = 'billing' THEN

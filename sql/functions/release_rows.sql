@@ -7,7 +7,7 @@ DECLARE
   v_user_id bigint;
   v_id      bigint;
 BEGIN
-  IF p_job NOT IN ('billing', 'orders') THEN
+  IF p_job IS NULL OR p_job NOT IN ('billing', 'orders') THEN
     RAISE EXCEPTION 'there is no job %', p_job USING ERRCODE = 'LL002';
   END IF;
   FOR v_user_id, v_id IN

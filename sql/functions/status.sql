@@ -1,7 +1,7 @@
--- status(now): what a person wants to see of the tables, in one reading; `now` counts as now (null: the clock). The backlog and the
--- parked rows of each job are the job's own. Reads without locks; check_newest and newest_sales bound what they read.
+-- status(now): what a person wants to see of the tables, in one reading; the newest sales and charges are those before `now` (null: the
+-- clock). The backlog and the parked rows of each job are the job's own. A counter of a worker that is no number is left out. Reads without locks; check_newest and newest_sales bound what they read.
 CREATE OR REPLACE FUNCTION status(p_now timestamptz DEFAULT NULL)
-RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
   SELECT jsonb_build_object(
     'now', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'database', (SELECT current_schema() || ' of ' || current_database() || '@' || system_identifier FROM pg_control_system()),
@@ -29,12 +29,14 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
                   FROM (SELECT pool, slot,
                                jsonb_build_object('pool', pool, 'host', host, 'job', job, 'slot', slot, 'pid', pid,
                                  'seen_ms', (extract(epoch FROM clock_timestamp() - seen_at) * 1000)::bigint,
-                                 'up_s', extract(epoch FROM clock_timestamp() - started_at)::bigint) || counters AS worker
+                                 'up_s', extract(epoch FROM clock_timestamp() - started_at)::bigint)
+                                 || CASE jsonb_typeof(counters) WHEN 'object' THEN counters ELSE '{}' END AS worker
                           FROM live_workers ORDER BY pool, slot LIMIT 256) AS w),
     'counted', (SELECT coalesce(jsonb_object_agg(j.job, j.sums), '{}')
                   FROM (SELECT job, jsonb_object_agg(counter, n) AS sums
-                          FROM (SELECT w.job, c.key AS counter, sum(c.value::bigint)::bigint AS n
-                                  FROM workers AS w, jsonb_each_text(w.counters) AS c GROUP BY w.job, c.key) AS one
+                          FROM (SELECT w.job, c.key AS counter, least(sum(c.value::numeric), 9007199254740992)::bigint AS n
+                                  FROM workers AS w, jsonb_each(CASE jsonb_typeof(w.counters) WHEN 'object' THEN w.counters ELSE '{}' END) AS c
+                                 WHERE jsonb_typeof(c.value) = 'number' GROUP BY w.job, c.key) AS one
                          GROUP BY job) AS j),
     'working', (SELECT coalesce(jsonb_object_agg(j.job, j.n), '{}') FROM (SELECT job, count(*) AS n FROM live_workers GROUP BY job) AS j));
 $$;

@@ -1,7 +1,7 @@
 -- waits_of_order(order): what it waits for, but for row locks and locks in Redis. No row: there is no such order.
 CREATE OR REPLACE FUNCTION waits_of_order(p_order_id bigint)
 RETURNS TABLE ("for" text, detail text)
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
   WITH o AS (
     SELECT *, state = 'pending' AND placed_at <= now() AS is_due, to_char(placed_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS due_text
       FROM orders WHERE order_id = p_order_id

@@ -1,7 +1,7 @@
 -- waits_of_subscription(subscription): what it waits for, but for row locks and locks in Redis. No row: there is no such subscription.
 CREATE OR REPLACE FUNCTION waits_of_subscription(p_subscription_id bigint)
 RETURNS TABLE ("for" text, detail text)
-LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
+LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
   WITH s AS (
     SELECT *, state IN ('active', 'past_due') AND next_due_at <= now() AS is_due,
            to_char(next_due_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS due_text

@@ -30,7 +30,6 @@ hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^labs/bench/bare\.c$|^tests/testki
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
 jansson    ^ops/(cli|verbs|audit|http|doctor)/|^labs/
-systemd/   ^worker/pool/service\.c$
 microhttpd ^ops/http/|^labs/shop/page\.h$
 VENDORS
 

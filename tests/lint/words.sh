@@ -41,7 +41,7 @@ search() { # reads names of files
 }
 
 find common worker ops labs sql tests config docs scripts README.md -type f \
-  \( -name '*.[ch]' -o -name '*.sql' -o -name '*.lua' -o -name '*.cfg' -o -name '*.sh' -o -name '*.md' -o -path 'scripts/*' \) |
+  \( -name '*.[ch]' -o -name '*.sql' -o -name '*.lua' -o -name '*.cfg' -o -name '*.sh' -o -path 'labs/*.py' -o -name '*.md' -o -path 'scripts/*' \) |
   grep -vxF "$(tr ' ' '\n' <<<"$except")" | sort | search | sort -u >"$list"
 
 count=$(wc -l <"$list")

@@ -6,6 +6,9 @@ BEGIN; SELECT t.test('explain_tells_life_waits_and_keys');
 SELECT t.user(1, 1000), t.sku(64, 'A', 5, 100), t.order(1, 'A2', 'k'), t.subscription(7, 1, 50, '2024-01-01Z');
 SELECT is((SELECT string_agg(w ->> 'for', ', ') FROM jsonb_array_elements(explain('order', 1) -> 'waits') AS w), 'a worker, a pool', 'of a due order');
 SELECT is(explain('order', 1) -> 'keys', '["user:1", "sku:64"]', 'its keys');
+SET LOCAL timezone = 'Asia/Tokyo';
+SELECT is(explain('order', 1) #>> '{waits,0,detail}', 'due since 2024-01-01T00:00:00Z', 'times are UTC, whatever the session has');
+RESET timezone;
 SELECT is(explain('subscription', 7) -> 'keys', '["user:1"]', 'keys of a due subscription');
 SELECT t.serve('2024-01-02Z');
 SELECT is((SELECT string_agg(l ->> 'what', ', ') FROM jsonb_array_elements(explain('order', 1) -> 'life') AS l), 'placed, line, fulfilled, sold, paid', 'its life');
@@ -31,6 +34,9 @@ SELECT is(status('2024-01-02Z') #> '{stock,0}', '{"sku": "A", "sold": 2, "on_han
 SELECT is(status() #>> '{counted,orders,fulfilled}', '3', 'the sum of the counters');
 SELECT is(status() #>> '{working,orders}', '2', 'the workers of a job');
 SELECT is(status() #>> '{paused,0,reason}', 'a reason', 'a pause');
+SELECT report_worker('p', 2, 'orders', 'host', 12, '{"fulfilled": "many"}'), report_worker('p', 3, 'orders', 'host', 13, '[1]'),
+       report_worker('p', 4, 'orders', 'host', 14, '{"fulfilled": 1e30}');
+SELECT is(status() #>> '{counted,orders,fulfilled}', '9007199254740992', 'counters that are no numbers are left out');
 ROLLBACK;
 
 -- Guarantee: report sums by currency and month what the ledger has, and says by how much the wallets differ from it.
@@ -50,7 +56,8 @@ ROLLBACK;
 
 BEGIN; SELECT t.test('rows_of_no_job_are_neither_parked_nor_released');
 SELECT t.says('LL002', $$park_rows('payments', '{1}', 9, 'w', 'why')$$, 'parked', 'ledgerlock_worker');
+SELECT t.says('LL002', $$park_rows(NULL, '{1}', 9, 'w', 'why')$$, 'no name', 'ledgerlock_worker');
 SELECT t.says('LL002', $$release_rows('payments', '{1}')$$, 'released', 'ledgerlock_support');
 ROLLBACK;
 
-SELECT t.done(20);
+SELECT t.done(23);

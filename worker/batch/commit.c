@@ -97,6 +97,7 @@ static int claim_and_apply(struct session *s, struct err *e)
         items_move(s, ITEM_TRIED, KEY_CLAIMED, ITEM_CLAIMED);
     if (items_list(s, ITEM_CLAIMED, &a->rows) == 0)
         return 0;
+    s->inflight->is_claimed = true;
     session_reach(s, HOOK_AFTER_CLAIM);
     if (batch_apply(s, e) != 0 || check_lease(s, e) != 0)
         return (int)e->code;
@@ -119,6 +120,7 @@ static int transact(struct session *s, int64_t only, struct err *e)
     a->code = claim_and_apply(s, e);
     if (!a->in_doubt)
         pg_rollback(s->pg); /* unless it is committed */
+    s->inflight->is_claimed = false;
     items_move(s, ITEM_CLAIMED, KEY_BUSY, a->code == 0 ? ITEM_WORKED : ITEM_GRANTED);
     items_move(s, ITEM_TRIED, KEY_BUSY, ITEM_GRANTED);
     histogram_add(&s->measures->transaction, clk_us() - begun_us);

@@ -27,7 +27,7 @@ static int64_t claimed_alone(const struct inflight *f)
     int64_t alone = 0;
     size_t claimed = 0;
 
-    for (size_t i = 0; i < f->n; i++) {
+    for (size_t i = 0; i < f->n && f->is_claimed; i++) {
         if (f->states[i] == ITEM_CLAIMED) {
             alone = f->items[i];
             claimed++;

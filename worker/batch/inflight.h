@@ -22,7 +22,7 @@ struct job_type;
 /* How far an item of the batch is. */
 enum item_state {
     ITEM_PULLED,  /* its keys are asked for */
-    ITEM_BUSY,    /* another has a key of it, or a row */
+    ITEM_BUSY,    /* another has a key of it */
     ITEM_GRANTED, /* its keys are ours */
     ITEM_TRIED,   /* the transaction is over it */
     ITEM_CLAIMED, /* its rows are locked in the transaction: its effects are next */
@@ -40,7 +40,8 @@ struct inflight {
     char names[RLOCK_KEYS_MAX][RESOURCE_NAME]; /* of the keys */
     bool is_busy[RLOCK_KEYS_MAX];              /* of the keys: another holder has it */
 
-    atomic_llong commits; /* of the pool, when the batch began */
+    atomic_bool is_claimed; /* all that the attempt has are: the states are written */
+    atomic_llong commits;   /* of the pool, when the batch began */
 
     /* By the supervisor, of the one that died. */
     char death[24]; /* "signal 11" */

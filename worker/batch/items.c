@@ -10,6 +10,7 @@ void items_publish(const struct batch *b, struct inflight *f, int64_t incarnatio
     f->n = b->n;
     f->key_ct = b->key_ct;
     f->nonce[0] = '\0';
+    f->is_claimed = false;
     memset(f->is_busy, 0, b->key_ct * sizeof f->is_busy[0]);
     memcpy(f->items, b->items, b->n * sizeof b->items[0]);
     for (size_t i = 0; i < b->n; i++)

@@ -31,6 +31,6 @@ const struct job_type job_billing = {
     .park = SQL_POOL_PARK_ROWS,
     .backlog = SQL_BILLING_COUNT_BACKLOG,
     .to_do = SQL_BILLING_COUNT_PERIODS,
-    .list_parked = SQL_POOL_LIST_PARKED,
-    .release_parked = SQL_POOL_RELEASE_ROWS,
+    .list_parked = SQL_PARKED_LIST,
+    .release_parked = SQL_PARKED_RELEASE,
 };

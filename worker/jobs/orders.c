@@ -24,6 +24,6 @@ const struct job_type job_orders = {
     .effects = SQL_ORDERS_COUNT_EFFECTS,
     .park = SQL_POOL_PARK_ROWS,
     .backlog = SQL_ORDERS_COUNT_BACKLOG,
-    .list_parked = SQL_POOL_LIST_PARKED,
-    .release_parked = SQL_POOL_RELEASE_ROWS,
+    .list_parked = SQL_PARKED_LIST,
+    .release_parked = SQL_PARKED_RELEASE,
 };

@@ -27,7 +27,7 @@ enum {
 static void drain(struct pool *p)
 {
     if (!p->draining)
-        service_stopping();
+        service_stopping(p);
     p->draining = true;
     for (size_t i = 0; i < p->n; i++)
         child_stop(p, &p->children[i]);
@@ -309,7 +309,7 @@ enum exit_code pool_run(const struct pool_order *order)
         children_close(&p);
         return EXIT_BUG;
     }
-    service_init(&p.service);
+    notify_init(&p.service.notify);
     name_pool(p.shared);
     block_signals(&p);
     p.monitor.started_ms = p.monitor.progress_ms = clk_ms();

@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "common/base/notify.h"
 #include "worker/pool/pool.h"
 
 enum { RESTART_CAP_MS = 10000 };
@@ -29,9 +30,8 @@ struct monitor {
 };
 
 struct service {
-    bool is_ready;       /* was told so */
-    int64_t watchdog_ms; /* within which systemd wants to hear of the pool; 0: it does
-                            not */
+    struct notify notify;
+    bool is_ready; /* was told so */
     int64_t feed_at_ms;
 };
 
@@ -94,10 +94,7 @@ int64_t monitor_end(const struct pool *p);
  * time that systemd allows, if it does: a loop that stands feeds no watchdog. */
 void service_tend(struct pool *p);
 
-/* Asks the environment whether systemd wants to hear of the pool. */
-void service_init(struct service *s);
-
 /* Says STOPPING=1. */
-void service_stopping(void);
+void service_stopping(const struct pool *p);
 
 #endif
