@@ -29,18 +29,33 @@ MUST_CHECK int audit_gather(struct pg *pg,
                             json_t **out,
                             struct err *e);
 
-/* The invariants, into the document; *ok is false if one is broken. */
-MUST_CHECK int audit_invariants(
-    struct pg *pg, struct pg *second, json_t *doc, bool *ok, struct err *e);
+/* The answers to the statements of the totals. */
+enum { TOTALS = 9, TOTALS_TWICE = 2 };
+
+struct totals {
+    struct pg_result *of[TOTALS]; /* NULL: not asked; of TOTALS_TWICE: none */
+};
+
+/* Asks one of them, in the transaction of audit_gather. */
+MUST_CHECK int
+totals_ask(struct pg *pg, size_t i, const char *now, struct totals *t, struct err *e);
+
+/* The totals as a document, which the caller owns, also on error. */
+MUST_CHECK int totals_put(const struct totals *t, json_t **out, struct err *e);
+
+void totals_free(struct totals *t);
+
+/* The invariants, into the document, and all totals but TOTALS_TWICE, unless they are
+ * NULL; *ok is false if an invariant is broken. */
+MUST_CHECK int audit_invariants(struct pg *pg,
+                                struct pg *second,
+                                json_t *doc,
+                                struct totals *totals,
+                                bool *ok,
+                                struct err *e);
 
 /* True of the invariants that name rows which are due or parked: they are work that is
  * left, and break no promise. */
 bool audit_is_work_left(const char *invariant);
-
-/* The totals, read in the transaction of audit_gather. The caller owns *out, also on
- * error. is_twice false: the invariants have shown already that no charge exists twice,
- * so the index is not read again. */
-MUST_CHECK int audit_totals(
-    struct pg *pg, const char *now, bool is_twice, json_t **out, struct err *e);
 
 #endif

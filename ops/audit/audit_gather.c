@@ -5,7 +5,6 @@
 #include "ops/audit/audit.h"
 #include "ops/cli/json.h"
 #include "ops/cli/migrate.h"
-#include "ops/cli/progress.h"
 
 /* ---- totals ---- */
 
@@ -16,19 +15,18 @@ static bool holds(const json_t *doc, enum audit_id id)
     return json_is_true(json_object_get(of, "holds"));
 }
 
-static int add_totals(struct pg *pg, json_t *doc, struct err *e)
+/* A period that is charged twice is counted only if an invariant has found one. */
+static int add_totals(struct pg *pg, struct totals *t, json_t *doc, struct err *e)
 {
-    bool is_twice = !holds(doc, AUDIT_ONE_CHARGE_PER_PERIOD);
     json_t *totals;
-    int code;
 
-    cli_progress("totals");
-    code = audit_totals(pg, doc_text(doc, "now"), is_twice, &totals, e);
-
-    if (code == 0)
+    if (!holds(doc, AUDIT_ONE_CHARGE_PER_PERIOD) &&
+        totals_ask(pg, TOTALS_TWICE, doc_text(doc, "now"), t, e) != 0)
+        return (int)e->code;
+    if (totals_put(t, &totals, e) == 0)
         return doc_put(doc, "totals", totals, e);
     json_decref(totals);
-    return code;
+    return (int)e->code;
 }
 
 /* ---- the whole ---- */
@@ -85,6 +83,7 @@ int audit_gather(struct pg *pg,
                  struct err *e)
 {
     json_t *doc = json_object();
+    struct totals totals = {0};
     bool ok = true;
     /* "ok" is put first, so that it leads the document, and again with its value */
     int code = doc_put(doc, "ok", json_true(), e);
@@ -92,9 +91,11 @@ int audit_gather(struct pg *pg,
     if (code == 0)
         code = begin(pg, order, doc, e);
     if (code == 0)
-        code = audit_invariants(pg, order->second, doc, &ok, e);
+        code = audit_invariants(pg, order->second, doc,
+                                order->in_transaction ? NULL : &totals, &ok, e);
     if (code == 0 && !order->in_transaction)
-        code = add_totals(pg, doc, e);
+        code = add_totals(pg, &totals, doc, e);
+    totals_free(&totals);
     if (code == 0)
         code = doc_put(doc, "ok", json_boolean(ok), e);
     if (!order->in_transaction)

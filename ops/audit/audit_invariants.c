@@ -1,5 +1,6 @@
-/* audit_invariants: each file of sql/audit, over one connection or two: the second is
- * in the snapshot of the first, and each takes the next invariant that nobody has. */
+/* audit_invariants: each file of sql/audit, and the totals, over one connection or two:
+ * the second is in the snapshot of the first, and each takes the next that nobody has.
+ */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -130,8 +131,13 @@ struct side {
     struct err e;
 };
 
+/* The totals are asked first: the longest statements are among them, and none of them
+ * comes last. */
 struct proof {
     json_t *invariants; /* null for each, in whose place one side puts it */
+    struct totals *totals;
+    const char *now;
+    size_t steps; /* the totals, and the invariants behind them */
     atomic_size_t next;
     struct side *_Atomic failed; /* the first that met an error */
     struct side sides[2];
@@ -143,8 +149,21 @@ static void fail(struct side *s)
     struct side *nobody = NULL;
 
     (void)atomic_compare_exchange_strong(&p->failed, &nobody, s);
-    atomic_store(&p->next, AUDIT_COUNT);
+    atomic_store(&p->next, p->steps);
     pg_cancel(p->sides[s == &p->sides[0]].pg);
+}
+
+static int step(struct side *s, size_t i)
+{
+    struct proof *p = s->proof;
+    size_t totals = p->steps - AUDIT_COUNT;
+
+    if (i >= totals)
+        return add_invariant(s->pg, i - totals, p->invariants, &s->is_broken, &s->e);
+    if (i == TOTALS_TWICE)
+        return 0;
+    cli_progress("totals");
+    return totals_ask(s->pg, i, p->now, p->totals, &s->e);
 }
 
 static void *prove(void *side)
@@ -153,8 +172,8 @@ static void *prove(void *side)
     struct proof *p = s->proof;
     size_t i;
 
-    while ((i = atomic_fetch_add(&p->next, 1)) < AUDIT_COUNT) {
-        if (add_invariant(s->pg, i, p->invariants, &s->is_broken, &s->e) != 0) {
+    while ((i = atomic_fetch_add(&p->next, 1)) < p->steps) {
+        if (step(s, i) != 0) {
             fail(s);
             break;
         }
@@ -162,10 +181,17 @@ static void *prove(void *side)
     return NULL;
 }
 
-int audit_invariants(
-    struct pg *pg, struct pg *second, json_t *doc, bool *ok, struct err *e)
+int audit_invariants(struct pg *pg,
+                     struct pg *second,
+                     json_t *doc,
+                     struct totals *totals,
+                     bool *ok,
+                     struct err *e)
 {
     struct proof p = {.invariants = json_array(),
+                      .totals = totals,
+                      .now = doc_text(doc, "now"),
+                      .steps = AUDIT_COUNT + (totals != NULL ? TOTALS : 0),
                       .sides = {{.proof = &p, .pg = pg}, {.proof = &p, .pg = second}}};
     int code = doc_put(doc, "invariants", p.invariants, e);
     pthread_t thread;

@@ -56,15 +56,15 @@ static json_t *sums(const struct pg_result *res)
     return doc_sums(res, 0, 0, pg_columns(res));
 }
 
-/* In the order of the members. `make` turns the rows into section.member; without a
- * section `put` chooses the places. */
+/* In the order of the members; no more than TOTALS. `make` turns the rows into
+ * section.member; without a section `put` chooses the places. */
 /* clang-format off */
 static const struct {
     const struct sql_text *sql;
     json_t *(*make)(const struct pg_result *res);
     const char *section, *member;
     int (*put)(json_t *totals, const struct pg_result *res, struct err *e);
-} queries[] = {
+} queries[TOTALS] = {
     {SQL_AUDIT_TOTALS_MONEY,         NULL,      NULL,        NULL, put_money},
     {SQL_AUDIT_TOTALS_BILLING,       NULL,      NULL,        NULL, put_billing},
     {SQL_AUDIT_TOTALS_TWICE,         counts,    "billing",   NULL, NULL},
@@ -78,38 +78,42 @@ static const struct {
 
 /* clang-format on */
 
-static int add(struct pg *pg, size_t i, const char *now, json_t *totals, struct err *e)
+int totals_ask(
+    struct pg *pg, size_t i, const char *now, struct totals *t, struct err *e)
 {
     const struct pg_param param = pg_text(now);
     bool takes_now = queries[i].sql == SQL_AUDIT_TOTALS_BILLING;
-    json_t *into = json_object_get(totals, queries[i].section);
-    struct pg_result *res;
-    int code = pg_exec(pg, queries[i].sql, &param, takes_now, &res, e);
 
-    if (code == 0 && queries[i].put != NULL)
-        code = queries[i].put(totals, res, e);
-    else if (code == 0 && queries[i].member != NULL)
-        code = doc_put(into, queries[i].member, queries[i].make(res), e);
-    else if (code == 0)
-        code = merge(into, queries[i].make(res), e);
-    pg_result_free(res);
-    return code;
+    return pg_exec(pg, queries[i].sql, &param, takes_now, &t->of[i], e);
 }
 
-int audit_totals(
-    struct pg *pg, const char *now, bool is_twice, json_t **out, struct err *e)
+static int put(json_t *totals, size_t i, const struct pg_result *res, struct err *e)
+{
+    json_t *into = json_object_get(totals, queries[i].section);
+
+    if (res == NULL) /* nothing is twice */
+        return doc_put(into, "charged_twice", json_integer(0), e);
+    if (queries[i].put != NULL)
+        return queries[i].put(totals, res, e);
+    if (queries[i].member != NULL)
+        return doc_put(into, queries[i].member, queries[i].make(res), e);
+    return merge(into, queries[i].make(res), e);
+}
+
+int totals_put(const struct totals *t, json_t **out, struct err *e)
 {
     json_t *totals = json_pack("{s:{},s:{},s:{},s:{},s:{},s:{}}", "billing", "stock",
                                "orders", "money", "locks", "incidents");
     int code = totals == NULL ? err_set(e, ERR_NOMEM, "LL-9001 out of memory") : 0;
 
-    for (size_t i = 0; code == 0 && i < sizeof queries / sizeof queries[0]; i++) {
-        if (queries[i].sql == SQL_AUDIT_TOTALS_TWICE && !is_twice)
-            code = doc_put(json_object_get(totals, "billing"), "charged_twice",
-                           json_integer(0), e);
-        else
-            code = add(pg, i, now, totals, e);
-    }
+    for (size_t i = 0; code == 0 && i < TOTALS; i++)
+        code = put(totals, i, t->of[i], e);
     *out = totals;
     return code;
+}
+
+void totals_free(struct totals *t)
+{
+    for (size_t i = 0; i < TOTALS; i++)
+        pg_result_free(t->of[i]);
 }

@@ -5,7 +5,7 @@ SELECT format('sku %s', coalesce(s.sku, sku_id::text)) AS what,
               coalesce(s.initial_qty, 0), coalesce(m.net_qty, 0)) AS detail
   FROM stock AS s
   FULL JOIN (SELECT sku_id, sum(qty) AS net_qty
-               FROM (SELECT sku_id, qty FROM open_stock_ledger
+               FROM (SELECT sku_id, sum(qty) AS qty FROM open_stock_ledger GROUP BY sku_id
                       UNION ALL SELECT sku_id, received + returned + adjusted - sold FROM sealed_stock) AS moved
               GROUP BY sku_id) AS m
        USING (sku_id)

@@ -5,14 +5,17 @@
 -- many periods: periods_due, charged, waived, skipped, written_off, declined, still_to_do. The last row, with currency null, is that of all.
 -- Due are periods that start at or before now and before cancel_at. A pause has skipped periods that are not due yet. Period
 -- k of months starts in the anchor's month plus k steps: counting whole steps between the two months and checking the last start is exact.
+-- Open are the due periods from next_period_no on: the invariants prove that all before it are settled, so charges and subscriptions
+-- are each read once, and joined for the few periods that were skipped. While all wallets have one currency, charges need no join for that.
 -- Amounts that fit into 32 bits are summed apart, as bigint; the sum of a bigint is numeric and slower.
--- OFFSET 0: without it the planner copies the inner expressions into every use. Both tables are read in the order of
--- subscription_id by their keys, so nothing is sorted or hashed. Locks: none.
-WITH until AS (
+-- OFFSET 0: without it the planner copies the inner expressions into every use. Locks: none.
+WITH sole AS (
+  SELECT CASE WHEN min(currency) = max(currency) THEN min(currency) END AS currency FROM users
+), until AS NOT MATERIALIZED (
   SELECT subscription_id, currency, amount_minor, trial_periods, terms_from_no, next_period_no, anchor_at, unit, every,
          state IN ('past_due', 'unpaid', 'parked') AND retries > 0 AS is_behind,
          least((SELECT $1::text::timestamptz), cancel_at - interval '1 microsecond') AS at
-    FROM subscriptions ORDER BY subscription_id OFFSET 0
+    FROM subscriptions
 ), estimate AS (
   SELECT *, CASE
        WHEN unit IN ('day', 'week') THEN
@@ -21,57 +24,54 @@ WITH until AS (
        ELSE floor(((date_part('year', at) - date_part('year', anchor_at)) * 12
                    + date_part('month', at) - date_part('month', anchor_at))
                   / (every * CASE unit WHEN 'month' THEN 1 ELSE 12 END)) END::int8 AS last_no
-    FROM until ORDER BY subscription_id OFFSET 0
+    FROM until OFFSET 0
 ), due AS (
   SELECT subscription_id, currency, amount_minor, trial_periods, terms_from_no, next_period_no, is_behind,
          CASE WHEN at < anchor_at THEN 0
               WHEN period_start(anchor_at, unit, every, last_no) <= at THEN last_no + 1
               ELSE last_no END AS periods
-    FROM estimate ORDER BY subscription_id OFFSET 0
-), settled AS (
-  SELECT subscription_id, count(*) AS n, min(period_no) AS first_no, max(period_no) AS last_no,
-         count(*) FILTER (WHERE state = 'captured') AS charges,
-         count(*) FILTER (WHERE state = 'waived') AS waived, count(*) FILTER (WHERE state = 'skipped') AS skipped,
-         count(*) FILTER (WHERE state = 'written_off') AS written_off,
-         sum(amount_minor::int4) FILTER (WHERE state = 'captured' AND amount_minor BETWEEN -2147483648 AND 2147483647) AS minor,
-         sum(amount_minor) FILTER (WHERE state = 'captured' AND amount_minor NOT BETWEEN -2147483648 AND 2147483647) AS huge_minor
-    FROM open_charges WHERE state <> 'declined'
-   GROUP BY subscription_id
+    FROM estimate OFFSET 0
+), open AS (
+  SELECT currency, sum(periods) AS periods_due,
+         coalesce(sum(CASE WHEN terms_from_no IS NULL AND next_period_no >= trial_periods THEN (periods - next_period_no)::numeric * amount_minor
+                           ELSE cost_of_periods(subscription_id, next_period_no, periods - 1, trial_periods, terms_from_no, amount_minor) END)
+                    FILTER (WHERE is_behind AND periods > next_period_no), 0) AS declined_minor,
+         coalesce(sum(periods - next_period_no) FILTER (WHERE is_behind AND periods > next_period_no), 0) AS declined,
+         coalesce(sum(periods - next_period_no) FILTER (WHERE NOT is_behind AND periods > next_period_no), 0) AS still_to_do
+    FROM due GROUP BY currency
+), charge AS (
+  SELECT (SELECT currency FROM sole) AS currency, state, count(*) AS n,
+         sum(amount_minor::int4) FILTER (WHERE amount_minor BETWEEN -2147483648 AND 2147483647) AS minor,
+         sum(amount_minor) FILTER (WHERE amount_minor NOT BETWEEN -2147483648 AND 2147483647) AS huge_minor
+    FROM open_charges WHERE (SELECT currency FROM sole) IS NOT NULL AND state NOT IN ('declined', 'skipped') GROUP BY state
+  UNION ALL
+  SELECT s.currency, c.state, count(*),
+         sum(c.amount_minor::int4) FILTER (WHERE c.amount_minor BETWEEN -2147483648 AND 2147483647),
+         sum(c.amount_minor) FILTER (WHERE c.amount_minor NOT BETWEEN -2147483648 AND 2147483647)
+    FROM open_charges AS c JOIN subscriptions AS s USING (subscription_id)
+   WHERE (SELECT currency FROM sole) IS NULL AND c.state NOT IN ('declined', 'skipped') GROUP BY s.currency, c.state
+  UNION ALL
+  SELECT u.currency, 'skipped', count(*), 0, 0
+    FROM open_charges AS c JOIN until AS u USING (subscription_id)
+   WHERE c.state = 'skipped' AND c.period_start <= u.at GROUP BY u.currency
 ), sealed AS (
   SELECT table_name, kind, currency, sum(row_ct)::int8 AS n, sum(total) AS minor
     FROM seals WHERE table_name = 'charges' OR (table_name = 'ledger' AND kind LIKE 'charge %')
    GROUP BY table_name, kind, currency
-), begun AS ( -- periods before the first one of an open month belong to closed months
-  SELECT due.*, settled.*,
-         CASE WHEN EXISTS (SELECT FROM sealed) THEN coalesce(first_no, next_period_no) ELSE 0 END AS before
-    FROM due LEFT JOIN (SELECT subscription_id AS of_id, n, first_no, last_no, charges, waived, skipped, written_off, minor, huge_minor
-                          FROM settled OFFSET 0) AS settled ON of_id = subscription_id OFFSET 0
-), counted AS ( -- without those charged twice
-  SELECT *, before + coalesce(least(n, last_no - before + 1), 0) AS done FROM begun OFFSET 0
-), total AS (
-  SELECT subscription_id, currency, amount_minor, trial_periods, terms_from_no, next_period_no, periods, charges, minor, huge_minor, waived, written_off,
-         greatest(skipped - greatest(done - periods, 0), 0) AS skipped,
-         greatest(periods - done, 0) AS open, is_behind
-    FROM counted OFFSET 0
-), by_currency AS (
-  SELECT currency,
-         coalesce(sum(minor), 0) + coalesce(sum(huge_minor), 0) AS charged_minor,
-         coalesce(sum(CASE WHEN terms_from_no IS NULL AND next_period_no >= trial_periods THEN open::numeric * amount_minor
-                           ELSE cost_of_periods(subscription_id, next_period_no, next_period_no + open - 1,
-                                                trial_periods, terms_from_no, amount_minor) END) FILTER (WHERE is_behind), 0) AS declined_minor,
-         sum(periods) AS periods_due,
-         coalesce(sum(charges), 0) AS charged, coalesce(sum(waived), 0) AS waived, coalesce(sum(skipped), 0) AS skipped,
-         coalesce(sum(written_off), 0) AS written_off,
-         coalesce(sum(open) FILTER (WHERE is_behind), 0) AS declined,
-         coalesce(sum(open) FILTER (WHERE NOT is_behind), 0) AS still_to_do
-    FROM total GROUP BY currency
+), counted AS (
+  SELECT state, sum(n) AS n FROM (SELECT state, n FROM charge UNION ALL SELECT kind, n FROM sealed WHERE table_name = 'charges') AS all_months
+   GROUP BY state
 )
-SELECT currency, (charged_minor + coalesce((SELECT minor FROM sealed AS s WHERE s.currency = b.currency), 0))::text AS charged, declined_minor::text AS declined, 0::int8 AS periods_due,
+SELECT currency,
+       (coalesce((SELECT coalesce(sum(minor), 0) + coalesce(sum(huge_minor), 0) FROM charge AS c
+                   WHERE c.currency = o.currency AND c.state = 'captured'), 0)
+        + coalesce((SELECT minor FROM sealed AS s WHERE s.table_name = 'ledger' AND s.currency = o.currency), 0))::text AS charged,
+       declined_minor::text AS declined, 0::int8 AS periods_due,
        0::int8 AS charged, 0::int8 AS waived, 0::int8 AS skipped, 0::int8 AS written_off, 0::int8 AS declined, 0::int8 AS still_to_do
-  FROM by_currency AS b
+  FROM open AS o
 UNION ALL
-SELECT NULL, '0', '0', coalesce(sum(periods_due), 0)::int8, (coalesce(sum(charged), 0) + coalesce((SELECT n FROM sealed WHERE kind = 'captured'), 0))::int8,
-       (coalesce(sum(waived), 0) + coalesce((SELECT n FROM sealed WHERE kind = 'waived'), 0))::int8, (coalesce(sum(skipped), 0) + coalesce((SELECT n FROM sealed WHERE kind = 'skipped'), 0))::int8,
-       (coalesce(sum(written_off), 0) + coalesce((SELECT n FROM sealed WHERE kind = 'written_off'), 0))::int8,
+SELECT NULL, '0', '0', coalesce(sum(periods_due), 0)::int8, coalesce((SELECT n FROM counted WHERE state = 'captured'), 0)::int8,
+       coalesce((SELECT n FROM counted WHERE state = 'waived'), 0)::int8, coalesce((SELECT n FROM counted WHERE state = 'skipped'), 0)::int8,
+       coalesce((SELECT n FROM counted WHERE state = 'written_off'), 0)::int8,
        coalesce(sum(declined), 0)::int8, coalesce(sum(still_to_do), 0)::int8
-  FROM by_currency;
+  FROM open;

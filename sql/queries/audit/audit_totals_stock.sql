@@ -12,12 +12,13 @@ SELECT count(*)::text AS skus,
        coalesce(sum(greatest(coalesce(sold, 0) - initial_qty - coalesce(received + returned + adjusted, 0), -on_hand, 0)), 0)::text
          AS oversold
   FROM stock
-  LEFT JOIN (SELECT sku_id, sum(received) AS received, sum(returned) AS returned, sum(adjusted) AS adjusted,
-                    sum(sold) AS sold
-               FROM (SELECT sku_id, CASE kind WHEN 'delivery' THEN qty ELSE 0 END AS received,
-                            CASE kind WHEN 'return' THEN qty ELSE 0 END AS returned,
-                            CASE kind WHEN 'adjustment' THEN qty ELSE 0 END AS adjusted,
-                            CASE kind WHEN 'sale' THEN -qty ELSE 0 END AS sold
-                       FROM open_stock_ledger
-                      UNION ALL SELECT sku_id, received, returned, adjusted, sold FROM sealed_stock) AS all_months
+  LEFT JOIN (SELECT sku_id, coalesce(sum(qty) FILTER (WHERE kind = 'delivery'), 0) AS received,
+                    coalesce(sum(qty) FILTER (WHERE kind = 'return'), 0) AS returned,
+                    coalesce(sum(qty) FILTER (WHERE kind = 'adjustment'), 0) AS adjusted,
+                    coalesce(-sum(qty) FILTER (WHERE kind = 'sale'), 0) AS sold
+               FROM (SELECT sku_id, kind, sum(qty) AS qty FROM open_stock_ledger GROUP BY sku_id, kind
+                      UNION ALL
+                     SELECT sku_id, m.kind, m.qty
+                       FROM sealed_stock, LATERAL (VALUES ('delivery', received), ('return', returned), ('adjustment', adjusted), ('sale', -sold)) AS m (kind, qty)
+                    ) AS all_months
               GROUP BY sku_id) AS moved USING (sku_id);
