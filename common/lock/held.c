@@ -111,9 +111,12 @@ static bool is_same(const struct rlock_held *a, const struct rlock_held *b)
            (a->value_len == 0 || memcmp(a->value, b->value, a->value_len) == 0);
 }
 
-/* The holder that a majority of the nodes has, with the shortest of its times. */
-static bool find_holder(const struct rlock_round *r, struct rlock_described *found)
+/* The holder that a majority of the nodes has, with the shortest of its times. Returns
+ * on how many nodes it is, or, if none has a majority, the most that any has. */
+static size_t find_holder(const struct rlock_round *r, struct rlock_described *found)
 {
+    size_t most = 0;
+
     for (size_t i = 0; i < r->c->node_ct; i++) {
         struct rlock_described other;
         size_t nodes = 0;
@@ -129,10 +132,11 @@ static bool find_holder(const struct rlock_round *r, struct rlock_described *fou
                 least_ms = rlock_least(least_ms, other.held.left_ms);
         }
         found->held.left_ms = least_ms < INT64_MAX ? least_ms : -1;
+        most = nodes > most ? nodes : most;
         if (nodes >= rlock_majority(r->c))
-            return true;
+            return nodes;
     }
-    return false;
+    return most;
 }
 
 static int keep_looked(struct rlock_client *c,
@@ -164,7 +168,7 @@ static int look(struct rlock *l, const char *name, struct rlock_held *held)
     int64_t limit_ms = rlock_call_end(c);
     struct rlock_round r = rlock_round_of(c, l, LUA_LIST, limit_ms, fill, l);
     struct rlock_described found;
-    size_t answers = 0;
+    size_t answers = 0, nodes;
     int code = rlock_gather(c, true, limit_ms);
 
     if (code != RLOCK_OK)
@@ -175,10 +179,12 @@ static int look(struct rlock *l, const char *name, struct rlock_held *held)
                            rlock_answer(&r, i)->type == REDIS_REPLY_ARRAY
                        ? 1
                        : 0;
-    if (answers < rlock_majority(c))
-        code = rlock_too_few(&r);
-    else if (find_holder(&r, &found))
+    nodes = find_holder(&r, &found);
+    if (nodes >= rlock_majority(c))
         code = keep_looked(c, name, &found, held);
+    else if (answers < rlock_majority(c) ||
+             nodes + c->node_ct - answers >= rlock_majority(c))
+        code = rlock_too_few(&r); /* those that are silent may make it a majority */
     else
         code = rlock_fail(c, RLOCK_GONE, "nobody holds it");
     rlock_round_clear(&r);

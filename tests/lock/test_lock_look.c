@@ -21,6 +21,13 @@ PLAY_QUORUM(look_in_a_quorum_asks_the_majority,
             "b look k: gone; redis0 SET @k other; redis1 SET @k other; "
             "b look k text: other");
 
+/* Guarantee: A look at a quorum that does not hear enough nodes to know that nobody
+ * holds the key says so, and not that nobody does. */
+PLAY_QUORUM(
+    look_in_a_quorum_that_is_half_heard_does_not_know,
+    "a take k; redis0 DEL @k; p limits 300; proxy2 swallow; p look k: no_quorum; "
+    "redis1 DEL @k; p look k: gone");
+
 PLAY_FRESH(look_at_a_server_that_is_gone_is_unavailable,
            "a connect; server kill; a look k: unavailable");
 
