@@ -217,6 +217,17 @@ CASE(limits_tell_and_draw_how_far_its_rounds_lie_apart)
     fixture_assert_contains(printed, "line class=\"spread\"");
 }
 
+/* The pool runs again behind the limit, which waits for rows by functions of its own:
+ * those of the product are as they were, or no pool would start. */
+CASE(limits_of_orders_leave_the_product_as_it_is)
+{
+    fixture_exec(super, "GRANT pg_checkpoint TO ledgerlock_owner");
+    measure("limits",
+            "--only orders --rounds 1 --rows 500 --orders 500 --workers 1 --batch 50");
+    fixture_assert_contains(printed, "orders, the limit, shuffled");
+    fixture_assert_contains(printed, "orders as shipped, shuffled, against the limit");
+}
+
 /* The verdict is over as many connections as workers. */
 CASE(limits_judge_billing_by_as_many_connections)
 {

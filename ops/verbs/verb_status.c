@@ -44,9 +44,15 @@ static struct reading {
 
 /* ---- reading ---- */
 
+/* A counter that began anew has not grown. */
+static json_int_t per_second(json_int_t grown, int64_t passed_us)
+{
+    return grown > 0 ? (json_int_t)((double)grown * 1e6 / (double)passed_us) : 0;
+}
+
 /* Adds to each job its workers, its counters and their growth a second since the
- * reading before; a counter that began anew has not grown. With run --now the times in
- * the rows may be in the past, so a rate cannot be read from rows. */
+ * reading before. With run --now the times in the rows may be in the past, so a rate
+ * cannot be read from rows. */
 static int add_more(struct reading *r, json_t *doc, struct err *e)
 {
     json_t *working = json_object_get(doc, "working"), *counted, *job, *n;
@@ -65,9 +71,8 @@ static int add_more(struct reading *r, json_t *doc, struct err *e)
             json_int_t grown = json_integer_value(n) - doc_int(before, counter);
 
             if (code == 0)
-                code = doc_put(
-                    rates, counter,
-                    json_integer(grown > 0 ? grown * 1000000 / passed_us : 0), e);
+                code = doc_put(rates, counter,
+                               json_integer(per_second(grown, passed_us)), e);
         }
         if (code == 0)
             code = doc_put(job, "workers", json_integer(doc_int(working, name)), e);
