@@ -21,7 +21,7 @@ RUN cmake -S /src/labs -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF 
 FROM debian:trixie-slim
 RUN apt-get update -qq \
  && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
-      libconfig11 libhiredis1.1.0 libjansson4 libmicrohttpd12t64 libpq5 \
+      libconfig11 libcurl4t64 libhiredis1.1.0 libjansson4 libmicrohttpd12t64 libpq5 \
  && apt-get clean && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin ledgerlock
 COPY --from=builder /build/ledgerlock /build/ledgerlock-shop /usr/local/bin/

@@ -22,12 +22,12 @@ if(BUILD_TESTING)
     target_include_directories(${name} BEFORE PRIVATE ${PROJECT_BINARY_DIR}/${folder})
     target_compile_definitions(${name} PRIVATE LEDGERLOCK_VERSION="${PROJECT_VERSION}")
     target_link_libraries(${name} PRIVATE strict lock_inside PkgConfig::LIBPQ
-      PkgConfig::LIBCONFIG PkgConfig::JANSSON PkgConfig::MICROHTTPD PkgConfig::HIREDIS)
+      PkgConfig::CURL PkgConfig::LIBCONFIG PkgConfig::JANSSON PkgConfig::MICROHTTPD PkgConfig::HIREDIS)
     add_dependencies(${name} ledgerlock_core)
   endfunction()
   # With one job more: the registry with one line more, and a file.
   file(READ common/base/registry.h registry)
-  string(REGEX REPLACE "(X\\(orders, ORDERS, [0-9]+, [0-9]+, [0-9]+, [0-9]+\\))" "\\1 X(toy, TOY, 1, 256, 500, 250)" registry "${registry}")
+  string(REGEX REPLACE "(X\\(payments, PAYMENTS, [0-9]+, [0-9]+, [0-9]+, [0-9]+\\))" "\\1 X(toy, TOY, 1, 256, 500, 250)" registry "${registry}")
   file(CONFIGURE OUTPUT toy/common/base/registry.h CONTENT "${registry}" @ONLY)
   add_other_program(ledgerlock_toy toy tests/toy/toy.c ${core_generated})
   # A program to come: with one migration more.

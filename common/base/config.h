@@ -53,6 +53,18 @@ struct config {
                                "billing,orders"; flag --jobs */
     int64_t catch_up_max; /* billing.catch_up_max: 1 .. 1000000, default 1000: what has
                              more periods due is parked */
+    char gateway_url[CONFIG_TEXT];      /* gateway.url: without a path; "": none */
+    char gateway_kind[CONFIG_TEXT];     /* gateway.kind: "stripe" */
+    char gateway_key_file[CONFIG_TEXT]; /* gateway.key_file */
+    char gateway_tls_ca[CONFIG_TEXT];   /* gateway.tls_ca */
+    char gateway_live[CONFIG_TEXT]; /* gateway.live: "true": keys of the live mode, too
+                                     */
+    int64_t gateway_timeout_ms; /* gateway.timeout_ms: 100 .. 300000, default 30000: one
+                                   call */
+    int64_t gateway_calls; /* gateway.calls: 1 .. 10000, default 500: under way at once,
+                              of a worker */
+    int64_t gateway_rate;  /* gateway.rate: 0 .. 100000: calls a second of a worker; 0:
+                              any */
     char orders_order[CONFIG_TEXT]; /* pool.orders.order: "placed" (one worker of all
                                        pools serves) or "any" (all at once) */
     char currency[CONFIG_TEXT]; /* import.currency: ISO code of imported money, default

@@ -8,6 +8,7 @@
  * probe. */
 #define JOB_TYPES(X)                                                                   \
     X(billing, BILLING, 3, 256, 500, 1000)                                             \
-    X(orders, ORDERS, 1, 256, 1000, 40)
+    X(orders, ORDERS, 1, 256, 1000, 40)                                                \
+    X(payments, PAYMENTS, 1, 256, 200, 100)
 
 #endif

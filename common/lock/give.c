@@ -152,10 +152,13 @@ static void begin(struct rlock_giving *g)
 {
     struct rlock *l = g->l;
 
-    l->releasing = true;
+    l->releasing = g->some == 0;
     g->was_valid = rlock_was_valid(l);
-    g->span =
-        (struct rlock_span){.l = l, .index = l->table, .n = rlock_pick(l, l->table)};
+    g->span = (struct rlock_span){
+        .l = l,
+        .index = l->table,
+        .n = g->some > 0 ? g->some : rlock_pick(l, l->table),
+    };
     g->gather = (struct rlock_gather){.limit_ms = g->limit_ms};
     g->round = rlock_round_of(l->client, l, LUA_RELEASE, g->limit_ms, rlock_fill_give,
                               &g->span);
@@ -218,7 +221,7 @@ static int end_part(struct rlock_giving *g)
     bool was_uncertain = l->uncertain;
     int code = rlock_read_give(&g->round, &g->span, g->was_valid);
 
-    l->released = code >= 0 && g->rest == 0;
+    l->released = code >= 0 && g->rest == 0 && (g->some == 0 || l->granted == 0);
     l->uncertain = l->released ? l->uncertain : was_uncertain;
     g->code = code < 0 || code > g->code ? code : g->code;
     l->release_code = l->released ? g->code : RLOCK_OK;

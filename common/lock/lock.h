@@ -358,6 +358,14 @@ RLOCK_MUST_CHECK int rlock_verify(struct rlock *l, int64_t *left_ms);
  * on rlock_valid is false, and rlock_extend and rlock_verify return RLOCK_E_INVAL. */
 int rlock_release(struct rlock *l);
 
+/* Deletes some of the granted keys, by their places (each once), and goes on holding
+ * the others: extend, verify and a release are about those from now on. The codes are
+ * those of rlock_release for these keys, and rlock_key_code has the code of each. After
+ * a fault they are held no more here, and end with their lease if they are still there.
+ * RLOCK_E_INVAL: the lock is not held or is renewed, or a key of these is not granted.
+ */
+int rlock_release_some(struct rlock *l, const size_t *at, size_t n);
+
 /* Forgets the held keys without a command to the server: they end with their lease. */
 void rlock_abandon(struct rlock *l);
 

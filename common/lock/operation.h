@@ -19,6 +19,7 @@ struct rlock_giving {
     bool was_valid;
     struct rlock_gather gather;
     struct rlock_span span;
+    size_t some; /* keys of the table that are released; 0: all that are held */
     size_t rest; /* keys that are still to be released, one by one */
     int code;    /* of those before */
     struct rlock_round round;

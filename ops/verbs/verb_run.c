@@ -10,6 +10,7 @@
 #include "ops/cli/rights.h"
 #include "ops/http/companion_http.h"
 #include "worker/batch/batch.h"
+#include "worker/jobs/calls.h"
 #include "worker/pool/pool.h"
 
 #define JOB_WORD(name, ...) #name ", "
@@ -244,13 +245,41 @@ check_objects(const struct config *c, struct pool_order *order, struct err *e)
     return (int)e->code;
 }
 
-static int prepare(const struct config *c, struct pool_order *order, struct err *e)
+/* Payments run where a gateway is named, unless the settings name the jobs. */
+static void add_payments(struct config *c)
+{
+    size_t n = strlen(c->jobs);
+
+    for (size_t row = 0; row < config_option_ct; row++) {
+        if (strcmp(config_options[row].key, "pool.jobs") == 0 &&
+            c->origin[row] == ORIGIN_DEFAULT && c->gateway_url[0] != '\0')
+            (void)snprintf(c->jobs + n, sizeof c->jobs - n, ",%s", job_payments.name);
+    }
+}
+
+/* A gateway that cannot be called is said here, and not by every worker. */
+static int check_gateway(const struct config *c, struct err *e)
+{
+    struct calls *calls = NULL;
+    int code = calls_open(&calls, c, e);
+
+    calls_close(calls);
+    return code;
+}
+
+static int prepare(struct config *c, struct pool_order *order, struct err *e)
 {
     unsigned *jobs = &order->jobs;
     int64_t workers = 0;
 
+    add_payments(c);
     if (parse_jobs(c, jobs, e) != 0)
         return (int)e->code;
+    for (int job = 0; job < JOB_TYPE_CT; job++) {
+        if ((*jobs & 1u << job) != 0 && job_types[job]->calls != NULL &&
+            check_gateway(c, e) != 0)
+            return (int)e->code;
+    }
     for (int job = 0; job < JOB_TYPE_CT; job++)
         workers += (*jobs & 1u << job) != 0 ? pool_workers(c, job) : 0;
     if (workers == 0) {
@@ -303,7 +332,7 @@ const struct cli_verb verb_run = {
     .example = "ledgerlock run -w 4 --once",
     .flags = flag_rows,
     .values = &flags,
-    .settings = "pool. locks. billing. http.",
+    .settings = "pool. locks. billing. gateway. http.",
     .run = run,
     .who = "members of ledgerlock_worker",
 };

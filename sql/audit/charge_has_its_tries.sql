@@ -15,9 +15,9 @@ WITH try AS (
 SELECT format('subscription %s period %s', subscription_id, period_no) AS what,
        format('%s, tries %s; events: %s, tries %s', coalesce(c.state, 'no charge'), coalesce(c.tries, 0),
               coalesce(l.event, 'none'), coalesce(l.tries, 0)) AS detail
-  FROM (SELECT * FROM open_charges WHERE tries > 0 AND (state <> 'captured' OR tries > 1)) AS c
+  FROM (SELECT * FROM open_charges WHERE tries > 0 AND (state NOT IN ('captured', 'paid') OR tries > 1)) AS c
   FULL JOIN last AS l USING (subscription_id, period_no)
- WHERE (CASE WHEN c.state IN ('waived', 'written_off') THEN 'declined' ELSE c.state END, c.tries, c.tries::int8, c.user_id, c.amount_minor, c.fence)
+ WHERE (CASE WHEN c.state IN ('waived', 'written_off') THEN 'declined' WHEN c.state = 'paid' THEN 'captured' ELSE c.state END, c.tries, c.tries::int8, c.user_id, c.amount_minor, c.fence)
        IS DISTINCT FROM (l.event, l.try_no, l.tries, l.user_id, l.amount_minor, l.token)
     OR (c.state NOT IN ('waived', 'written_off') AND (c.worker, c.charged_at) IS DISTINCT FROM (l.worker, l.at))
  ORDER BY subscription_id, period_no;

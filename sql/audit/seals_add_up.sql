@@ -29,7 +29,7 @@ WITH month AS (
   SELECT 'charges of ' || month, CASE table_name WHEN 'charges' THEN total ELSE 0 END,
          CASE table_name WHEN 'charges' THEN 0 ELSE total END
     FROM seals
-   WHERE (table_name, kind) = ('charges', 'captured') OR (table_name = 'ledger' AND kind LIKE 'charge %')
+   WHERE (table_name = 'charges' AND kind IN ('captured', 'paid')) OR (table_name = 'ledger' AND (kind LIKE 'charge %' OR kind LIKE 'card %'))
 )
 SELECT to_char(month, 'YYYY-MM') AS what, CASE WHEN is_sealed THEN 'its seals differ from their sum' ELSE 'it is not sealed' END AS detail
   FROM month

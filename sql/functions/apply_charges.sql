@@ -8,6 +8,8 @@
 -- A subscription is read by its place (ctid) from the pull, which saves an index scan, and by its key: one that was written
 -- since the pull is not found there, and stays due for the next pull. A wallet is read at a fence that is not above the
 -- token. If fewer effects are written than decided, the function raises an error, and the batch is rolled back.
+-- A period of a user who pays by card is neither captured nor declined here: plan_payments writes the attempt that the job
+-- payments makes, and the subscription is paying until settle_payments knows the answer.
 -- The pauses after declines come from the newest row of retry_schedules, which no worker writes.
 -- Every decline, later try and cancellation is an event, and the transaction is a row of batches.
 -- The parameters and the columns are those of billing_apply_charges; effects are the rows that carry the token.
@@ -16,7 +18,7 @@
 CREATE OR REPLACE FUNCTION apply_charges(
   p_token bigint, p_worker text, p_now timestamptz, p_ids bigint[], p_places tid[], p_payers bigint[],
   p_catch_up_max bigint,
-  OUT captured bigint, OUT declined bigint, OUT cancelled bigint, OUT deferred bigint, OUT due_again bigint, OUT effects bigint)
+  OUT captured bigint, OUT declined bigint, OUT planned bigint, OUT cancelled bigint, OUT deferred bigint, OUT due_again bigint, OUT effects bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 #variable_conflict use_column
 DECLARE
@@ -35,7 +37,7 @@ WITH clock AS (
 ), due AS (
   SELECT asked.place, s.version, s.subscription_id, s.user_id, s.price_minor AS amount_minor,
          s.next_period_no AS period_no,
-         s.next_due_at, s.retries, w.wallet, w.balance_minor,
+         s.next_due_at, s.retries, w.wallet, w.balance_minor, w.by_card AND s.price_minor > 0 AS by_card,
          period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
          period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
          s.cancel_at
@@ -52,7 +54,7 @@ WITH clock AS (
                         WHERE subscription_id = asked.id AND user_id = asked.user_id
                           AND ctid = asked.place
                        OFFSET 0) AS s -- OFFSET 0: read by place, also in a plan that was made while the table was empty
-   CROSS JOIN LATERAL (SELECT ctid AS wallet, balance_minor FROM users
+   CROSS JOIN LATERAL (SELECT ctid AS wallet, balance_minor, card_customer IS NOT NULL AS by_card FROM users
                         WHERE user_id = asked.user_id AND fence <= $1
                        OFFSET 0) AS w
    WHERE s.state IN ('active', 'past_due')
@@ -61,17 +63,18 @@ WITH clock AS (
           OR check_catch_up(s.subscription_id, s.anchor_at, s.unit, s.every, s.next_period_no,
                                        least((SELECT now FROM clock), s.cancel_at), $7::bigint))
 ), judged AS (
-  SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over, amount_minor > balance_minor AS is_dear FROM due
+  SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over, amount_minor > balance_minor AND NOT by_card AS is_dear FROM due
 ), summed AS (
-  SELECT *, balance_minor - sum(CASE WHEN over OR is_dear THEN 0 ELSE amount_minor END)
+  SELECT *, balance_minor - sum(CASE WHEN over OR is_dear OR by_card THEN 0 ELSE amount_minor END)
                               OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
     FROM judged
 ), decided AS MATERIALIZED ( -- only the columns that the effects need: every row is copied
   SELECT place, version, subscription_id, user_id, wallet, balance_minor, amount_minor, period_no, retries,
          starts, ends, over,
-         NOT over AND NOT is_dear AND rest >= 0 AS captured,
-         NOT over AND (is_dear OR (rest < 0 AND rest + amount_minor >= 0)) AS declined,
-         over OR is_dear OR rest + amount_minor >= 0 AS is_decided
+         NOT over AND NOT is_dear AND NOT by_card AND rest >= 0 AS captured,
+         NOT over AND NOT by_card AND (is_dear OR (rest < 0 AND rest + amount_minor >= 0)) AS declined,
+         NOT over AND by_card AS planned,
+         over OR is_dear OR by_card OR rest + amount_minor >= 0 AS is_decided
     FROM summed
 ), first_try AS (
   INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
@@ -82,16 +85,24 @@ WITH clock AS (
    WHERE (captured OR declined) AND retries = 0
   RETURNING 1
 ), later_try AS (
-  SELECT charge_again(array_agg(subscription_id), array_agg(period_no), array_agg(starts), array_agg(captured),
+  SELECT charge_again(array_agg(subscription_id), array_agg(period_no), array_agg(starts),
+                                 array_agg(CASE WHEN captured THEN 'captured' ELSE 'declined' END),
                                  array_agg(retries + 1), $1, $2::text, (SELECT now FROM clock)) AS n
     FROM decided
    WHERE (captured OR declined) AND retries > 0
+  HAVING count(*) > 0
+), by_card AS (
+  SELECT plan_payments(array_agg(subscription_id), array_agg(period_no), array_agg(starts), array_agg(amount_minor),
+                       $1, $2::text, (SELECT now FROM clock)) AS n
+    FROM decided
+   WHERE planned
   HAVING count(*) > 0
 ), moved_on AS (
   UPDATE subscriptions AS s
      SET next_period_no = s.next_period_no + d.captured::int,
          state = CASE WHEN d.captured THEN 'active'
                       WHEN d.over THEN 'cancelled'
+                      WHEN d.planned THEN 'paying'
                       WHEN s.retries < cardinality(v_pauses) THEN 'past_due'
                       ELSE 'unpaid' END,
          next_due_at = CASE WHEN d.captured THEN d.ends
@@ -104,7 +115,7 @@ WITH clock AS (
      AND s.next_period_no = d.period_no AND s.retries = d.retries -- as it was read, also for a caller without the claim
      AND s.ctid = d.place AND s.xmin = d.version
   RETURNING s.subscription_id, s.user_id, s.state, s.next_period_no, s.retries, s.next_due_at, s.cancel_at, d.amount_minor,
-            d.captured, d.declined, d.retries AS declines
+            d.captured, d.declined, d.planned, d.retries AS declines
 ), journaled AS ( -- a period that is captured at its first try has no event
   INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at,
                       cancel_at, user_id, try_no, amount_minor, token, worker, at)
@@ -113,7 +124,7 @@ WITH clock AS (
          CASE WHEN captured OR declined THEN declines + 1 END, CASE WHEN captured OR declined THEN amount_minor END,
          $1, $2::text, (SELECT now FROM clock)
     FROM moved_on
-   WHERE NOT captured OR declines > 0
+   WHERE NOT planned AND (NOT captured OR declines > 0)
   RETURNING 1
 ), paid AS (
   UPDATE users AS u
@@ -133,19 +144,20 @@ WITH clock AS (
   HAVING count(*) > 0
   RETURNING 1
 ), written AS (
-  SELECT (SELECT count(*) FROM first_try) + (SELECT coalesce(sum(n), 0)::bigint FROM later_try) + (SELECT count(*) FROM moved_on)
+  SELECT (SELECT count(*) FROM first_try) + (SELECT coalesce(sum(n), 0)::bigint FROM later_try)
+       + (SELECT coalesce(sum(n), 0)::bigint FROM by_card) + (SELECT count(*) FROM moved_on)
        + (SELECT count(*) FROM paid) + (SELECT count(*) FROM journaled)
        + (SELECT count(*) FROM batch) AS n
 )
 SELECT count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
-       count(*) FILTER (WHERE over), count(*) FILTER (WHERE NOT is_decided),
+       count(*) FILTER (WHERE planned), count(*) FILTER (WHERE over), count(*) FILTER (WHERE NOT is_decided),
        count(*) FILTER (WHERE NOT is_decided OR (captured AND ends <= (SELECT now FROM clock))),
-       count(*) FILTER (WHERE captured OR declined),
-       count(*) FILTER (WHERE captured OR declined) + (count(*) FILTER (WHERE captured OR declined) > 0)::int + count(*) FILTER (WHERE is_decided)
+       count(*) FILTER (WHERE captured OR declined OR planned),
+       count(*) FILTER (WHERE captured OR declined OR planned) + (count(*) FILTER (WHERE captured OR declined) > 0)::int + count(*) FILTER (WHERE is_decided)
          + count(DISTINCT user_id) FILTER (WHERE captured)
-         + count(*) FILTER (WHERE is_decided AND NOT (captured AND retries = 0)),
+         + count(*) FILTER (WHERE is_decided AND NOT planned AND NOT (captured AND retries = 0)),
        (SELECT n FROM written)
-  INTO captured, declined, cancelled, deferred, due_again, effects, v_decided, v_written
+  INTO captured, declined, planned, cancelled, deferred, due_again, effects, v_decided, v_written
   FROM decided;
   IF v_decided <> v_written THEN
     RAISE EXCEPTION 'decided and written differ: % and %', v_decided, v_written USING ERRCODE = 'internal_error';

@@ -3,7 +3,8 @@
 -- are still charged, also those that no worker has charged yet; an `at` in the past gives up what began after it and is
 -- not captured yet. If an end is set already the earlier of the two counts; keep_subscription takes one back that has not come.
 -- now: the state is cancelled at once, and what is not captured is given up, also before an end that is still to come. Nothing that was
--- paid is given back here. A second call changes nothing.
+-- paid is given back here. While a card is asked for the next period, that one is charged or declined, and `now` is refused
+-- (SQLSTATE LL003). A second call changes nothing.
 CREATE OR REPLACE FUNCTION cancel_subscription(
   p_user_id bigint, p_subscription_id bigint, p_when text DEFAULT 'period_end', p_at timestamptz DEFAULT now())
 RETURNS timestamptz LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -22,7 +23,15 @@ BEGIN
   IF v_sub.state = 'cancelled' THEN
     RETURN v_sub.cancel_at;
   END IF;
-  v_no := v_sub.next_period_no;
+  IF v_sub.state = 'paying' AND p_when = 'now' THEN -- money may be on its way, unless nobody was asked for it yet
+    UPDATE payments SET state = 'void', reason = 'the subscription was cancelled', worker = session_user, at = now()
+     WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no AND state = 'planned';
+    IF NOT FOUND THEN
+      RAISE EXCEPTION 'a payment by card for period % of subscription % is not decided', v_sub.next_period_no, p_subscription_id
+        USING ERRCODE = 'LL003', HINT = 'End it at period_end, or now when the payment is decided: ledgerlock explain subscription:' || p_subscription_id;
+    END IF;
+  END IF;
+  v_no := v_sub.next_period_no + (v_sub.state = 'paying' AND p_when = 'period_end')::int;
   IF p_when = 'period_end' AND isfinite(p_at) THEN
     v_no := greatest(v_no, period_at(v_sub.anchor_at, v_sub.unit, v_sub.every, p_at) + 1);
     IF v_sub.cancel_at <= period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_no) THEN
@@ -46,6 +55,6 @@ BEGIN
   RETURN v_sub.cancel_at;
 END $$;
 COMMENT ON FUNCTION cancel_subscription IS
-  'Cancels now or at period end and returns from when nothing is charged. Errors: LL002 the user has no such subscription, or bad argument.';
+  'Cancels now or at period end and returns from when nothing is charged. Errors: LL002 the user has no such subscription, or bad argument; LL003 a payment by card is not decided.';
 REVOKE ALL ON FUNCTION cancel_subscription FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION cancel_subscription TO ledgerlock_shop, ledgerlock_support;

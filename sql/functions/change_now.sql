@@ -43,7 +43,7 @@ BEGIN
      AND period_start = period_start(v_sub.anchor_at, v_sub.unit, v_sub.every, v_sub.next_period_no - 1)
      AND p_at >= period_start AND p_at < period_end;
   IF NOT FOUND OR v_sub.state <> 'active' THEN
-    RAISE EXCEPTION 'subscription % is %, with no period that runs at % and is paid', p_subscription_id, v_sub.state, p_at
+    RAISE EXCEPTION 'subscription % is %, with no period that runs at % and was paid from the wallet', p_subscription_id, v_sub.state, p_at
       USING ERRCODE = 'LL003';
   END IF;
   SELECT * INTO v_old FROM wallet_entries

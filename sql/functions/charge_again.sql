@@ -1,8 +1,8 @@
--- charge_again(subscriptions, periods, starts, captured, tries, token, worker, now): later tries of declined periods, in
+-- charge_again(subscriptions, periods, starts, states, tries, token, worker, now): later tries of declined periods, in
 -- parallel arrays. Returns how many rows it wrote. For apply_charges, in which an UPDATE of charges would open the
--- partitions of all months at every batch; here one is planned for each month that has such a period.
+-- partitions of all months at every batch, and for settle_payments; here one is planned for each month that has such a period.
 CREATE OR REPLACE FUNCTION charge_again(
-  p_subscription_ids bigint[], p_period_nos bigint[], p_starts timestamptz[], p_captured boolean[], p_tries integer[],
+  p_subscription_ids bigint[], p_period_nos bigint[], p_starts timestamptz[], p_states text[], p_tries integer[],
   p_token bigint, p_worker text, p_now timestamptz)
 RETURNS bigint LANGUAGE plpgsql SET search_path FROM CURRENT SET plan_cache_mode = force_custom_plan AS $$
 DECLARE
@@ -14,9 +14,9 @@ BEGIN
   FOR v_from IN SELECT DISTINCT date_trunc('month', s, 'UTC') FROM unnest(p_starts) AS s LOOP
     v_to := (v_from AT TIME ZONE 'UTC' + interval '1 month') AT TIME ZONE 'UTC';
     UPDATE charges AS c
-       SET state = CASE WHEN d.captured THEN 'captured' ELSE 'declined' END, tries = d.tries,
+       SET state = d.state, tries = d.tries,
            fence = p_token, worker = p_worker, charged_at = p_now
-      FROM unnest(p_subscription_ids, p_period_nos, p_starts, p_captured, p_tries) AS d (id, no, starts, captured, tries)
+      FROM unnest(p_subscription_ids, p_period_nos, p_starts, p_states, p_tries) AS d (id, no, starts, state, tries)
      CROSS JOIN LATERAL (SELECT ctid AS place FROM charges
                           WHERE subscription_id = d.id AND period_no = d.no AND period_start = d.starts
                             AND period_start >= v_from AND period_start < v_to

@@ -36,7 +36,7 @@ BEGIN
   DELETE FROM sealed_batches WHERE at < v_end;
   INSERT INTO sealed_batches AS b (token, at, worker, done)
   SELECT fence, charged_at, worker, count(*) FROM charges
-   WHERE period_start >= v_start AND period_start < v_end AND state = 'captured' AND charged_at >= v_end
+   WHERE period_start >= v_start AND period_start < v_end AND state IN ('captured', 'paid') AND charged_at >= v_end
    GROUP BY fence, charged_at, worker
   ON CONFLICT (token, at, worker) DO UPDATE SET done = b.done + excluded.done;
   PERFORM set_config('ledgerlock.repair', 'off', true);

@@ -45,15 +45,15 @@ BEGIN
   LOOP
     v_after := CASE WHEN v_part.entry IS NULL AND v_part.feed_no = v_feed_no
                     THEN least(v_no, 0) + 1 + cardinality(v_part.ids) ELSE 0 END;
-    IF v_part.job = 'billing' THEN
+    IF v_part.job <> 'orders' AND v_part.job <> 'client' THEN
       RETURN QUERY
       SELECT format('%s.%s', v_part.feed_no, d.n - 1 - cardinality(v_part.ids)), 'charge.' || coalesce(j.event, 'captured'), s.user_id, NULL::bigint, NULL::text,
              d.id, d.period, coalesce(j.try_no, 1), coalesce(j.amount_minor, c.amount_minor), s.currency::text,
-             CASE j.event WHEN 'declined' THEN 'insufficient_funds' END, CASE j.state WHEN 'past_due' THEN j.next_due_at END,
+             CASE j.event WHEN 'declined' THEN coalesce(j.reason, 'insufficient_funds') END, CASE j.state WHEN 'past_due' THEN j.next_due_at END,
              v_part.at
         FROM unnest(v_part.ids, v_part.periods) WITH ORDINALITY AS d (id, period, n)
         JOIN subscriptions AS s ON s.subscription_id = d.id
-        LEFT JOIN LATERAL (SELECT event, try_no, amount_minor, state, next_due_at FROM events
+        LEFT JOIN LATERAL (SELECT event, try_no, amount_minor, state, next_due_at, reason FROM events
                             WHERE subscription_id = d.id AND token = v_part.token AND event IN ('declined', 'captured')
                               AND next_period_no - (event = 'captured')::int = d.period OFFSET 0) AS j ON true
         LEFT JOIN LATERAL (SELECT amount_minor FROM charges

@@ -1,5 +1,5 @@
--- life_of_subscription(subscription): its life in the order in which it was written: its events, charges that were captured at their
--- first try, prorations, what was given back, and the incidents that name it, its user, or a batch of its effects. Columns as of
+-- life_of_subscription(subscription): its life in the order in which it was written: its events, charges that were captured or paid at their
+-- first try, attempts to take money from a card, prorations, what was given back, and the incidents that name it, its user, or a batch of its effects. Columns as of
 -- life_of_order.
 CREATE OR REPLACE FUNCTION life_of_subscription(p_subscription_id bigint)
 RETURNS TABLE (at text, what text, detail text, amount_minor bigint, currency text, token bigint, worker text)
@@ -17,7 +17,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
   ), batch AS (
     SELECT token, worker, min(recorded_at) AS recorded_at
       FROM batches
-     WHERE job = 'billing' AND token IN (SELECT fence FROM charge)
+     WHERE job IN ('billing', 'payments') AND token IN (SELECT fence FROM charge)
      GROUP BY token, worker
   ), told (at, nth, what, detail, amount_minor, token, worker) AS (
     SELECT c.recorded_at, 0, 'made',
@@ -61,7 +61,12 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
            c.amount_minor, nullif(c.fence, 0), c.worker
       FROM charge AS c
       LEFT JOIN batch AS b ON b.token = c.fence AND b.worker = c.worker
-     WHERE c.state = 'captured' AND c.tries = 1
+     WHERE c.state IN ('captured', 'paid') AND c.tries = 1
+    UNION ALL
+    SELECT p.recorded_at, p.payment_id, 'card', format('period %s, attempt %s: %s after %s calls%s', p.period_no, p.attempt_no, p.state, p.calls,
+                                                     coalesce(', ' || p.reference, '') || coalesce(', ' || p.reason, '')),
+           p.amount_minor, nullif(p.fence, 0), p.worker
+      FROM payments AS p WHERE p.subscription_id = p_subscription_id
     UNION ALL
     SELECT w.recorded_at, w.entry_id, w.kind,
            format('period %s: plan %s, quantity %s, %s of %s days left', w.of_leg, t.plan, t.quantity,

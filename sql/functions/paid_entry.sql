@@ -18,7 +18,11 @@ BEGIN
   END IF;
   SELECT l.amount_minor INTO amount_minor FROM ledger AS l
    WHERE (l.source, l.leg, l.kind, l.source_at, l.user_id, l.debit) = (p_source, p_leg, p_kind, paid_entry.source_at, p_user_id, 'wallet');
-  IF NOT FOUND THEN
+  IF NOT FOUND AND p_kind = 'charge' AND EXISTS (SELECT FROM payments WHERE (subscription_id, period_no, user_id, state)
+                                                                              = (p_source, p_leg, p_user_id, 'captured')) THEN
+    RAISE EXCEPTION 'user % has paid period % of subscription % by card, which is given back at the gateway', p_user_id, p_leg, p_source
+      USING ERRCODE = 'LL003';
+  ELSIF NOT FOUND THEN
     RAISE EXCEPTION 'user % has paid no % %/%', p_user_id, p_kind, p_source, p_leg
       USING ERRCODE = 'LL002', HINT = 'charge: subscription and period; payment: order and 0; proration: its number and 0.';
   END IF;
@@ -28,5 +32,5 @@ BEGIN
   END IF;
   RETURN NEXT;
 END $$;
-COMMENT ON FUNCTION paid_entry IS 'The entry of ledger by which a user paid something, and what is still paid for its period. Errors: LL002 there is none.';
+COMMENT ON FUNCTION paid_entry IS 'The entry of ledger by which a user paid something, and what is still paid for its period. Errors: LL002 there is none, LL003 it was paid by card.';
 REVOKE ALL ON FUNCTION paid_entry FROM PUBLIC;

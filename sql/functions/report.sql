@@ -1,5 +1,5 @@
 -- report(now): what an accountant books, by currency and month in UTC; `now` counts as now (null: the clock). An array of currency,
--- month as YYYY-MM (null: the sums of the currency), then minor units as text, since 64 bits may not hold them: deposits,
+-- month as YYYY-MM (null: the sums of the currency), then minor units as text, since 64 bits may not hold them: deposits, by_card (captured),
 -- subscription_revenue (charges and prorations), order_revenue, refunds (and voids), withdrawals, wallets, owed, written_off,
 -- difference. wallets: at the end of the month, as the ledger says; in the row of sums what the wallets hold, and
 -- difference is how much more that is. owed: periods that began in the month, by now, of subscriptions that are past_due or
@@ -13,7 +13,8 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
     SELECT currency, date_trunc('month', moved_at, 'UTC') AS month,
            sum(amount_minor) FILTER (WHERE kind = 'deposit') AS deposits,
            sum(CASE credit WHEN 'wallet' THEN -amount_minor ELSE amount_minor END)
-             FILTER (WHERE kind IN ('charge', 'proration')) AS subscription_revenue,
+             FILTER (WHERE kind IN ('charge', 'card', 'proration')) AS subscription_revenue,
+           sum(amount_minor) FILTER (WHERE debit = 'gateway') AS by_card,
            sum(amount_minor) FILTER (WHERE kind = 'payment') AS order_revenue,
            sum(amount_minor) FILTER (WHERE kind IN ('refund', 'void')) AS refunds,
            sum(amount_minor) FILTER (WHERE kind = 'withdrawal') AS withdrawals,
@@ -43,7 +44,7 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
      GROUP BY 1, 2
   ), months AS (
     SELECT currency, month, coalesce(deposits, 0) AS deposits, coalesce(subscription_revenue, 0) AS subscription_revenue,
-           coalesce(order_revenue, 0) AS order_revenue, coalesce(refunds, 0) AS refunds, coalesce(withdrawals, 0) AS withdrawals,
+           coalesce(by_card, 0) AS by_card, coalesce(order_revenue, 0) AS order_revenue, coalesce(refunds, 0) AS refunds, coalesce(withdrawals, 0) AS withdrawals,
            coalesce(owed, 0) AS owed, coalesce(written_off, 0) AS written_off, coalesce(net, 0) AS net,
            sum(coalesce(net, 0)) OVER (PARTITION BY currency ORDER BY month) AS wallets
       FROM moved FULL JOIN owed USING (currency, month) FULL JOIN given_up USING (currency, month)
@@ -51,19 +52,19 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
     SELECT currency, sum(balance_minor) AS wallets FROM users GROUP BY currency
   ), summed AS (
     SELECT currency, coalesce(sum(deposits), 0) AS deposits, coalesce(sum(subscription_revenue), 0) AS subscription_revenue,
-           coalesce(sum(order_revenue), 0) AS order_revenue, coalesce(sum(refunds), 0) AS refunds,
+           coalesce(sum(by_card), 0) AS by_card, coalesce(sum(order_revenue), 0) AS order_revenue, coalesce(sum(refunds), 0) AS refunds,
            coalesce(sum(withdrawals), 0) AS withdrawals, coalesce(sum(owed), 0) AS owed, coalesce(sum(written_off), 0) AS written_off,
            coalesce(min(held.wallets), 0) AS wallets, coalesce(min(held.wallets), 0) - coalesce(sum(net), 0) AS difference
       FROM months FULL JOIN held USING (currency) GROUP BY currency
   ), line AS (
-    SELECT currency, to_char(month AT TIME ZONE 'UTC', 'YYYY-MM') AS month, deposits, subscription_revenue, order_revenue, refunds,
+    SELECT currency, to_char(month AT TIME ZONE 'UTC', 'YYYY-MM') AS month, deposits, by_card, subscription_revenue, order_revenue, refunds,
            withdrawals, wallets, owed, written_off, 0 AS difference
       FROM months
     UNION ALL
-    SELECT currency, NULL, deposits, subscription_revenue, order_revenue, refunds, withdrawals, wallets, owed, written_off, difference
+    SELECT currency, NULL, deposits, by_card, subscription_revenue, order_revenue, refunds, withdrawals, wallets, owed, written_off, difference
       FROM summed
   )
-  SELECT coalesce(jsonb_agg(jsonb_build_object('currency', currency, 'month', month, 'deposits', deposits::text,
+  SELECT coalesce(jsonb_agg(jsonb_build_object('currency', currency, 'month', month, 'deposits', deposits::text, 'by_card', by_card::text,
            'subscription_revenue', subscription_revenue::text, 'order_revenue', order_revenue::text, 'refunds', refunds::text,
            'withdrawals', withdrawals::text, 'wallets', wallets::text, 'owed', owed::text, 'written_off', written_off::text,
            'difference', difference::text) ORDER BY currency, month NULLS LAST), '[]')

@@ -23,7 +23,7 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'user % has no subscription %', p_user_id, p_subscription_id USING ERRCODE = 'LL002';
   END IF;
-  v_open := v_sub.next_period_no + (v_sub.retries > 0)::int;
+  v_open := v_sub.next_period_no + (v_sub.retries > 0 OR v_sub.state = 'paying')::int;
   v_from := coalesce(p_from_period, v_open);
   SELECT * INTO v_last FROM subscription_terms
    WHERE subscription_id = p_subscription_id AND from_period = v_from ORDER BY terms_id DESC LIMIT 1;

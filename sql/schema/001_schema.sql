@@ -42,6 +42,8 @@ CREATE TABLE users (
   currency      currency NOT NULL,
   fence         bigint NOT NULL DEFAULT 0,
   closed_at     timestamptz CONSTRAINT closed_account_is_empty CHECK (closed_at IS NULL OR balance_minor = 0),
+  card_customer text COLLATE "C",
+  card_method   text COLLATE "C" CONSTRAINT card_is_whole CHECK ((card_method IS NULL) = (card_customer IS NULL)),
   -- For the foreign keys that name a wallet and its currency. The currency is first, so that nothing else uses the index.
   CONSTRAINT wallet_of_user UNIQUE (currency, user_id)
 ) WITH (fillfactor = 45); -- leaves room for the next version of every row on its page: a HOT update writes no index
@@ -49,6 +51,8 @@ COMMENT ON TABLE users IS 'One wallet per user. The row lock of this table guard
 COMMENT ON COLUMN users.external_ref IS 'The name an importer knows the user by.';
 COMMENT ON COLUMN users.balance_minor IS 'Minor units; always the sum over ledger of the wallet.';
 COMMENT ON COLUMN users.closed_at IS 'Since then nothing is booked, ordered or subscribed; null: the account is open.';
+COMMENT ON COLUMN users.card_customer IS
+  'The gateway''s id of the customer, and card_method that of the card: periods of this user are paid by card (pay_with). null: from the wallet. No card number is ever here.';
 COMMENT ON COLUMN users.fence IS
   'Fencing token of the last batch that wrote money of this user; an older token changes nothing. Far below 2^53, where tokens end.';
 
@@ -63,7 +67,7 @@ CREATE TABLE subscriptions (
   unit            text COLLATE "C" NOT NULL CONSTRAINT unit_known CHECK (unit IN ('day', 'week', 'month', 'year')),
   every           integer NOT NULL DEFAULT 1 CONSTRAINT every_in_range CHECK (every BETWEEN 1 AND 1000),
   state           text COLLATE "C" NOT NULL DEFAULT 'active'
-                  CONSTRAINT subscription_state_known CHECK (state IN ('active', 'past_due', 'unpaid', 'cancelled', 'parked')),
+                  CONSTRAINT subscription_state_known CHECK (state IN ('active', 'past_due', 'paying', 'unpaid', 'cancelled', 'parked')),
   next_period_no  bigint NOT NULL DEFAULT 0 CONSTRAINT subscription_period_positive CHECK (next_period_no >= 0),
   next_due_at     timestamptz NOT NULL CONSTRAINT due_is_finite CHECK (isfinite(next_due_at)),
   cancel_at       timestamptz CONSTRAINT cancel_is_finite CHECK (isfinite(cancel_at)),
@@ -81,12 +85,12 @@ CREATE INDEX subscriptions_due ON subscriptions (shard, next_due_at, subscriptio
 CREATE INDEX subscriptions_past_due ON subscriptions (user_id) WHERE state = 'past_due';
 CREATE INDEX subscriptions_parked ON subscriptions (subscription_id) WHERE state = 'parked';
 COMMENT ON TABLE subscriptions IS 'The contracts: plan, amount and interval. A worker pulls the row when next_due_at has come.';
-COMMENT ON COLUMN subscriptions.next_period_no IS 'First period that is still open; periods 0 .. next_period_no - 1 have each one charge that is captured, waived, skipped or written off.';
+COMMENT ON COLUMN subscriptions.next_period_no IS 'First period that is still open; periods 0 .. next_period_no - 1 have each one charge that is captured, paid, waived, skipped or written off.';
 COMMENT ON COLUMN subscriptions.next_due_at IS 'active: start of next_period_no; past_due: time of the next try.';
 COMMENT ON COLUMN subscriptions.cancel_at IS 'No period that starts at or after this time is charged.';
 COMMENT ON COLUMN subscriptions.retries IS 'Declined tries of next_period_no so far.';
 COMMENT ON COLUMN subscriptions.state IS
-  'active; past_due: declined, retried on schedule; unpaid: schedule used up; cancelled; parked: it cannot be worked for a reason of its own; a person releases it.';
+  'active; past_due: declined, retried on schedule; paying: a row of payments asks the card for next_period_no; unpaid: schedule used up; cancelled; parked: it cannot be worked for a reason of its own; a person releases it.';
 COMMENT ON COLUMN subscriptions.shard IS
   'Runs of 32 neighbours share one, so that a batch finds its rows close together. Each worker goes through the shards from its own offset. A hint, never a guarantee.';
 
@@ -142,22 +146,22 @@ CREATE TABLE charges (
   period_end      timestamptz NOT NULL CONSTRAINT period_ends_after_start CHECK (period_end > period_start),
   amount_minor    bigint NOT NULL CONSTRAINT charge_amount_of_state CHECK (amount_minor > 0 OR (amount_minor = 0 AND state <> 'declined')),
   state           text COLLATE "C" NOT NULL
-                  CONSTRAINT charge_state_known CHECK (state IN ('captured', 'declined', 'waived', 'skipped', 'written_off')),
+                  CONSTRAINT charge_state_known CHECK (state IN ('captured', 'paid', 'declined', 'waived', 'skipped', 'written_off')),
   tries           integer NOT NULL CONSTRAINT charge_tries_of_state CHECK (tries > 0 OR (tries = 0 AND state IN ('waived', 'skipped'))),
   fence           bigint NOT NULL,
   worker          text COLLATE "C" NOT NULL,
   charged_at      timestamptz NOT NULL,
   CONSTRAINT charge_not_early CHECK (isfinite(charged_at) AND (charged_at >= period_start OR state = 'skipped')),
-  CONSTRAINT unserved_is_as_it_says CHECK (state IN ('captured', 'declined') OR (state = 'waived' AND charged_at >= period_end AND (tries > 0 OR fence = 0))
+  CONSTRAINT unserved_is_as_it_says CHECK (state IN ('captured', 'paid', 'declined') OR (state = 'waived' AND charged_at >= period_end AND (tries > 0 OR fence = 0))
                                            OR (state = 'skipped' AND tries = 0 AND fence = 0) OR (state = 'written_off' AND tries > 0)),
   CONSTRAINT one_charge_per_period PRIMARY KEY (subscription_id, period_no, period_start)
 ) PARTITION BY RANGE (period_start);
 COMMENT ON TABLE charges IS
-  'One row per subscription and period, for ever: this key is what makes a second charge impossible. declined rows become captured when a later try succeeds.';
+  'One row per subscription and period, for ever: this key is what makes a second charge impossible. declined rows become captured or paid when a later try succeeds.';
 COMMENT ON COLUMN charges.period_start IS
   'Part of the key, since it names the partition. Anchor and interval of a subscription never change, so period_no alone decides it.';
 COMMENT ON COLUMN charges.state IS
-  'captured: paid; declined: tried, and open; waived: over, not served and never to be paid; skipped: left out by a pause; written_off: declined, and given up by support.';
+  'captured: paid from the wallet; paid: by card, by its row of payments; declined: tried, and open; waived: over, not served and never to be paid; skipped: left out by a pause; written_off: declined, and given up by support.';
 COMMENT ON COLUMN charges.amount_minor IS 'What the period costs. Nothing moves for one that is waived, skipped or written off.';
 COMMENT ON COLUMN charges.fence IS 'Fencing token of the batch that tried it last; 0: none did.';
 COMMENT ON COLUMN charges.charged_at IS 'The time that the batch used as now: the database clock, or run --now.';
@@ -294,9 +298,67 @@ COMMENT ON COLUMN stock_entries.idempotency_key IS
   'Once per SKU and kind; of a return once per user. The entry of wallet_entries with its user, kind and key is the money that it gave back.';
 COMMENT ON COLUMN stock_entries.before_qty IS 'Units of this SKU of the order that came back earlier; sold_qty: all that were sold.';
 
+-- ---- payments: what is asked of a gateway, outside of this database ----
+--
+-- A period that is paid by card has a row for each attempt. The row is written before the gateway hears of it, with all that the
+-- request says, so that the same request can be made again. Which attempt may hold money is decided by an index, not by a worker.
+
+CREATE TABLE payments (
+  payment_id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  subscription_id bigint NOT NULL, -- made by apply_charges, which has just read the subscription
+  period_no       bigint NOT NULL CONSTRAINT payment_period_positive CHECK (period_no >= 0),
+  attempt_no      integer NOT NULL CONSTRAINT attempt_from_one CHECK (attempt_no > 0),
+  user_id         bigint NOT NULL,
+  period_start    timestamptz NOT NULL,
+  amount_minor    bigint NOT NULL CONSTRAINT payment_amount_positive CHECK (amount_minor > 0),
+  currency        currency NOT NULL,
+  customer        text COLLATE "C" NOT NULL,
+  method          text COLLATE "C" NOT NULL,
+  state           text COLLATE "C" NOT NULL DEFAULT 'planned'
+                  CONSTRAINT payment_state_known CHECK (state IN ('planned', 'sent', 'captured', 'declined', 'unknown', 'void', 'parked')),
+  calls           integer NOT NULL DEFAULT 0 CONSTRAINT calls_of_state CHECK (calls > 0 OR state IN ('planned', 'void', 'parked')),
+  first_sent_at   timestamptz CONSTRAINT sent_has_its_time CHECK ((first_sent_at IS NULL) = (calls = 0)),
+  due_at          timestamptz NOT NULL CONSTRAINT payment_due_is_finite CHECK (isfinite(due_at)),
+  reference       text COLLATE "C" CONSTRAINT captured_has_its_reference CHECK (reference IS NOT NULL OR state <> 'captured'),
+  reason          text,
+  planned_fence   bigint NOT NULL,
+  fence           bigint NOT NULL,
+  worker          text COLLATE "C" NOT NULL,
+  at              timestamptz NOT NULL CONSTRAINT payment_is_finite CHECK (isfinite(at)),
+  recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+  shard           smallint GENERATED ALWAYS AS ((user_id % 64)::smallint) STORED,
+  CONSTRAINT one_payment_per_attempt UNIQUE (subscription_id, period_no, attempt_no)
+) WITH (fillfactor = 45);
+CREATE UNIQUE INDEX one_payment_may_hold ON payments (subscription_id, period_no) WHERE state NOT IN ('declined', 'void');
+CREATE INDEX payments_due ON payments (shard, due_at, payment_id) WHERE state IN ('planned', 'sent', 'unknown');
+CREATE INDEX payments_parked ON payments (payment_id) WHERE state = 'parked';
+COMMENT ON TABLE payments IS
+  'Attempts to take money from cards, one row each: at most one attempt of a period may hold money (one_payment_may_hold). Card numbers never come here.';
+COMMENT ON COLUMN payments.attempt_no IS
+  'Number of the attempt for this period, from 1. The key that the gateway knows it by is made of subscription, period and this number.';
+COMMENT ON COLUMN payments.customer IS 'The gateway''s id of the customer; method: of the card. As they were when the attempt was planned.';
+COMMENT ON COLUMN payments.state IS
+  'planned: the gateway was not asked yet; sent: a call is under way, or its worker died; captured: the money is ours; declined: refused, final for this attempt; unknown: no answer that decides; void: the gateway has nothing of it, and it is not asked again; parked: the gateway refuses the request itself, and a person must decide.';
+COMMENT ON COLUMN payments.calls IS 'Calls to the gateway so far.';
+COMMENT ON COLUMN payments.due_at IS
+  'planned, unknown: when the gateway is asked next, by the clock of the database; sent: from when on the answer does not come any more.';
+COMMENT ON COLUMN payments.reference IS 'The gateway''s own id of the payment.';
+COMMENT ON COLUMN payments.reason IS 'declined: the code of the gateway; unknown, planned, parked: the last answer, or why there was none.';
+COMMENT ON COLUMN payments.planned_fence IS 'Fencing token of the batch of billing that planned the attempt.';
+COMMENT ON COLUMN payments.fence IS 'Fencing token of the batch that wrote the row last; an answer to a call of an older one changes nothing.';
+COMMENT ON COLUMN payments.at IS 'When the state was reached: the time that the worker used as now.';
+
+CREATE TABLE instance (
+  one         boolean PRIMARY KEY DEFAULT true CONSTRAINT one_instance CHECK (one),
+  instance_id uuid NOT NULL DEFAULT gen_random_uuid()
+);
+INSERT INTO instance DEFAULT VALUES;
+COMMENT ON TABLE instance IS
+  'Names this database to gateways, also after it was dumped and restored: a part of the key of every call. Two databases that both charge need two.';
+
 -- ---- the ledgers: every movement of money and of stock, read from the rows that are the movements ----
 --
--- A captured charge is its payment, a fulfilled order is its payment, and the lines of the order are its sales. No movement is
+-- A captured charge is its payment, a charge that was paid by card has it in payments, a fulfilled order is its payment, and the lines of the order are its sales. No movement is
 -- stored a second time. kind, source and leg name an entry; source_at is the time that its row has and keeps, by which it
 -- belongs to a month, and moved_at is when it was booked. token is that of the batch, 0 for what a client function booked.
 
@@ -305,6 +367,9 @@ CREATE VIEW ledger AS
          'wallet' AS debit, 'subscription_revenue' AS credit, c.amount_minor, s.currency::text, c.charged_at AS moved_at, c.fence AS token
     FROM charges AS c LEFT JOIN subscriptions AS s USING (subscription_id)
    WHERE c.state = 'captured' AND c.amount_minor > 0
+   UNION ALL
+  SELECT 'card', payment_id, 0::bigint, user_id, period_start, 'gateway', 'subscription_revenue', amount_minor, currency::text, at, fence
+    FROM payments WHERE state = 'captured'
    UNION ALL
   SELECT 'payment', order_id, 0::bigint, user_id, placed_at, 'wallet', 'order_revenue', total_minor, currency::text, decided_at, fence
     FROM orders WHERE state = 'fulfilled' AND total_minor > 0
@@ -321,10 +386,10 @@ CREATE VIEW ledger AS
    WHERE w.kind <> 'deposit' AND w.amount_minor <> 0;
 COMMENT ON VIEW ledger IS
   'Every movement of money: an entry is both sides, so every entry balances. The wallet side belongs to user_id.';
-COMMENT ON COLUMN ledger.source IS 'charge: subscription_id; payment: order_id; deposit: user_id; all others: entry_id of wallet_entries.';
+COMMENT ON COLUMN ledger.source IS 'charge: subscription_id; card: payment_id; payment: order_id; deposit: user_id; all others: entry_id of wallet_entries.';
 COMMENT ON COLUMN ledger.leg IS 'charge: period_no; deposit: entry_id of wallet_entries; all others: 0.';
 COMMENT ON COLUMN ledger.source_at IS
-  'charge: start of the period; payment: placed_at of the order; all others: the time of the entry. This time names the month.';
+  'charge, card: start of the period; payment: placed_at of the order; all others: the time of the entry. This time names the month.';
 
 CREATE VIEW stock_ledger AS
   SELECT l.sku_id, 'sale' AS kind, l.order_id AS source, -l.qty AS qty, o.fence AS token, o.decided_at AS moved_at, o.placed_at AS source_at
@@ -488,6 +553,7 @@ COMMENT ON TABLE paused_jobs IS
 ALTER TABLE subscriptions SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE users SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE orders SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE payments SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE stock SET (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_cost_delay = 0);
 
 -- ---- what changed: batches of workers and events; their rows are never changed ----
@@ -518,11 +584,11 @@ EXCEPTION WHEN feature_not_supported THEN -- a server that was built without lz4
 END $$;
 COMMENT ON TABLE batches IS 'One row for each transaction of a worker: its effects carry the same token and time.';
 COMMENT ON COLUMN batches.at IS 'The time that the batch used as now: the database clock, or run --now.';
-COMMENT ON COLUMN batches.done IS 'billing: periods captured; orders: fulfilled.';
-COMMENT ON COLUMN batches.refused IS 'billing: tries declined; orders: rejected.';
+COMMENT ON COLUMN batches.done IS 'billing: periods captured; orders: fulfilled; payments: captured by card.';
+COMMENT ON COLUMN batches.refused IS 'billing, payments: tries declined; orders: rejected.';
 COMMENT ON COLUMN batches.ids IS
-  'billing: the subscriptions that were tried; orders: the orders that were decided. Neither table has an index by token.';
-COMMENT ON COLUMN batches.periods IS 'billing: the period of each of ids.';
+  'billing, payments: the subscriptions that were tried; orders: the orders that were decided. Neither table has an index by token.';
+COMMENT ON COLUMN batches.periods IS 'billing, payments: the period of each of ids.';
 COMMENT ON COLUMN batches.feed_no IS 'The place of this transaction in the feed of decisions: decisions_since.';
 
 CREATE TABLE feed_base (
@@ -537,7 +603,7 @@ CREATE TABLE events (
   event_id        bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_event PRIMARY KEY,
   event           text COLLATE "C" NOT NULL CONSTRAINT event_known CHECK (event IN
                   ('subscribed', 'made', 'terms', 'cancel_set', 'cancelled', 'declined', 'captured', 'due', 'waived', 'skipped', 'written_off',
-                   'rejected', 'parked', 'released', 'price', 'closed', 'paused', 'resumed', 'repaired')),
+                   'rejected', 'parked', 'released', 'price', 'closed', 'pays_with', 'paused', 'resumed', 'repaired')),
   subscription_id bigint,
   order_id        bigint,
   sku_id          bigint,
@@ -560,7 +626,7 @@ CREATE TABLE events (
   feed_no         bigint,
   repair          jsonb,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT event_has_one_subject CHECK (num_nonnulls(subscription_id, order_id, sku_id, job, repair) = (event <> 'closed')::int),
+  CONSTRAINT event_has_one_subject CHECK (num_nonnulls(subscription_id, order_id, sku_id, job, repair) = (event NOT IN ('closed', 'pays_with'))::int),
   CONSTRAINT event_has_its_user CHECK (user_id IS NOT NULL OR num_nonnulls(sku_id, job, repair) = 1),
   CONSTRAINT event_has_its_state CHECK (subscription_id IS NULL OR num_nulls(state, next_period_no, retries, next_due_at) = 0),
   CONSTRAINT try_has_its_amount CHECK ((event IN ('declined', 'captured')) = (try_no IS NOT NULL)
@@ -582,7 +648,7 @@ CREATE UNIQUE INDEX one_closure_per_user ON events (user_id) WHERE event = 'clos
 COMMENT ON TABLE events IS
   'What changed a state otherwise than by a batch that captures at the first try or decides an order, by whom, when and why: of a subscription, an order, a SKU, an account, a job, or of a row that was repaired.';
 COMMENT ON COLUMN events.event IS
-  'subscribed: by a client; made: not active, or with an end, from its start; terms: a decision, a row of subscription_terms; due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up; rejected: when the order was placed; price: of a SKU; closed: the account; paused, resumed: the job.';
+  'subscribed: by a client; made: not active, or with an end, from its start; terms: a decision, a row of subscription_terms; due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up; rejected: when the order was placed; price: of a SKU; closed: the account; pays_with: the user pays by card from now on (reason names customer and card), or from the wallet (null); paused, resumed: the job.';
 COMMENT ON COLUMN events.state IS
   'state, next_period_no, retries, next_due_at and cancel_at are those of the subscription after the event; of an order its state.';
 COMMENT ON COLUMN events.idempotency_key IS 'subscribed: of this user; written_off: of this subscription.';
@@ -719,6 +785,17 @@ CREATE TRIGGER month_stays_closed AFTER UPDATE OR DELETE ON orders
 -- three lines a third slower to place.
 CREATE TRIGGER month_stays_closed BEFORE UPDATE OR DELETE ON order_lines
   FOR EACH ROW EXECUTE FUNCTION refuse_closed('line');
+CREATE TRIGGER payments_stay_as_planned BEFORE UPDATE OF payment_id, subscription_id, period_no, attempt_no, user_id, period_start, amount_minor,
+                                                          currency, customer, method, planned_fence, recorded_at ON payments
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER decided_payments_stay_so AFTER UPDATE ON payments
+  FOR EACH ROW WHEN (OLD.state IN ('captured', 'declined', 'void')) EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payments_are_never_deleted BEFORE DELETE ON payments
+  FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payments_are_never_emptied BEFORE TRUNCATE ON payments
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER instance_is_never_changed BEFORE UPDATE OR DELETE ON instance
+  FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER settled_charges_are_never_changed AFTER UPDATE ON charges
   FOR EACH ROW WHEN (OLD.state <> 'declined') EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER charges_are_never_deleted BEFORE DELETE ON charges

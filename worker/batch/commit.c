@@ -275,7 +275,7 @@ lock_and_work(struct session *s, const struct batch_order *order, struct err *e)
         return code;
     session_reach(s, HOOK_AFTER_LOCK);
     code = order->items != NULL ? transact_each(s, e) : transact_all(s, e);
-    if (code != ERR_UNKNOWN)
+    if (code != ERR_UNKNOWN && !(s->job->calls != NULL && flights_take(s)))
         batch_release(s);
     return code;
 }

@@ -31,8 +31,19 @@ size_t session_counter_names(const struct job_type *job,
 static int prepare_statements(struct session *s, struct err *e)
 {
     const struct job_type *job = s->job;
-    const struct sql_text *const of_job[] = {job->pull,    job->probe, job->pull_items,
-                                             job->effects, job->park,  job->apply};
+    const struct job_calls *calls = job->calls;
+    const struct sql_text *const of_job[] = {
+        job->pull,
+        job->probe,
+        job->pull_items,
+        job->effects,
+        job->park,
+        job->apply,
+        calls != NULL ? calls->requests : NULL,
+        calls != NULL ? calls->settle : NULL,
+        calls != NULL ? calls->take_over : NULL,
+        job->feeding,
+    };
 
     for (size_t i = 0; i < SQL_COUNT; i++) {
         if (strncmp(sql_texts[i].stem, "pool_", 5) == 0 &&
@@ -88,6 +99,7 @@ static void close_locks(struct session *s)
 {
     if (s->attempt.in_doubt && s->lock != NULL)
         rlock_abandon(s->lock); /* until it is known what became of the batch */
+    flights_forget_locks(s);
     rlock_free(s->serving);
     rlock_free(s->lock);
     rlock_close(s->locks);
@@ -153,6 +165,7 @@ void session_forget_secret(struct session *s)
 
 void session_close(struct session *s)
 {
+    flights_close(s);
     close_locks(s);
     pg_close(s->pg);
     busy_close(&s->busy);

@@ -8,6 +8,7 @@
 
 #include "common/base/histogram.h"
 #include "worker/batch/busy.h"
+#include "worker/batch/flights.h"
 #include "worker/batch/inflight.h"
 #include "worker/jobs/job.h"
 
@@ -89,13 +90,14 @@ struct session {
     int64_t secret;             /* stamp of Redis' password file when it was read */
     struct rlock *lock;
     struct batch *batch;
-    bool serves;           /* this worker serves the job (standby.c) */
-    bool holds;            /* and its connection holds the lock of that */
-    struct rlock *serving; /* its key behind a transaction pooler */
-    int64_t clocks_ms;     /* when clocks.c found the servers' right; 0: not yet */
-    int64_t months_ms;     /* when no month was missing (months.c); 0: to be seen; */
-    bool months_fail;      /* the last try to make some did */
-    struct busy busy;      /* keys that were busy, or are left out for a while */
+    bool serves;             /* this worker serves the job (standby.c) */
+    bool holds;              /* and its connection holds the lock of that */
+    struct rlock *serving;   /* its key behind a transaction pooler */
+    int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
+    int64_t months_ms;       /* when no month was missing (months.c); 0: to be seen; */
+    bool months_fail;        /* the last try to make some did */
+    struct busy busy;        /* keys that were busy, or are left out for a while */
+    struct flights *flights; /* calls of the job; NULL: it makes none */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started
                       too lately */

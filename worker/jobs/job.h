@@ -37,6 +37,20 @@ struct job_result {
     int64_t effects;              /* rows that carry the token, as `effects` counts */
 };
 
+/* Calls outside of the database, which a job makes after its COMMIT: `apply` wrote down
+ * that they are made, and no transaction is open meanwhile. */
+struct job_calls {
+    const struct sql_text *requests; /* $1 token, $2 items: a row for each call to be
+                                        made: the members of struct gateway_request */
+    const struct sql_text *settle; /* $1 worker, $2 now; in parallel $3 items, $4 tokens
+                                      of their batches, $5 outcomes (gateway_word), $6
+                                      references, $7 reasons, $8 milliseconds until the
+                                      next call. One row: items that are settled, then
+                                      the counters of answers from the second on */
+    const struct sql_text *take_over; /* $1 slot, $2 worker: the calls of those who died
+                                         in the slot are due */
+};
+
 /* A counter of items; the last one of a job is followed by one without a name. */
 struct job_counter {
     const char *name;
@@ -76,10 +90,17 @@ struct job_type {
     size_t apply_params;
     int64_t (*setting)(const struct config *c); /* may be NULL: 0 */
 
+    const struct job_calls *calls;  /* NULL: none */
     const struct sql_text *effects; /* $1 token, $2 items: how many carry the token */
     const struct sql_text
         *park; /* $1 the job, $2 items, $3 token, $4 worker, $5 why: never pulled again;
                   says so in the incident log; returns those that it parked */
+
+    const struct sql_text
+        *feeding; /* may be NULL. $1 now: how many rows, of this job and
+                     of the job fed_by, may make rows of this one due:
+                     run --once waits for them where it works both */
+    const char *fed_by;
 
     /* For the verbs status and parked. */
     const struct sql_text *backlog; /* $1 now: one row: due, age of the oldest that is

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "worker/batch/batch.h"
@@ -61,6 +62,41 @@ static bool is_done_standing_by(struct pool_progress *p,
     return true;
 }
 
+/* Rows of another job that may bring more of this one; 0: none, or this pool does not
+ * work that job. */
+static int64_t count_feeding(struct session *s)
+{
+    const struct pg_param now = pg_text(s->now);
+    struct err ignored = {0};
+    int64_t n = 0;
+
+    if (s->job->feeding == NULL || strstr(s->config->jobs, s->job->fed_by) == NULL ||
+        pg_ask(s->pg, s->job->feeding, &now, 1, &n, &ignored) != 0)
+        return 0;
+    return n;
+}
+
+/* Nothing is due; is anything to come? */
+static bool is_done_with_all(struct pool_progress *p,
+                             struct session *s,
+                             char left[POOL_PROGRESS_LEFT],
+                             enum exit_code *code)
+{
+    int64_t n = flights_under_way(s) > 0 ? 1 : count_feeding(s);
+
+    *code = EXIT_OK;
+    if (n == 0)
+        return true;
+    if (p->fed_ms == 0 || *s->commits != p->fed || flights_under_way(s) > 0) {
+        p->fed = *s->commits;
+        p->fed_ms = clk_ms();
+    }
+    if (clk_ms() - p->fed_ms < LEAVE_LEASES * s->config->lease_ms)
+        return false;
+    *code = leave_due(left, n, "a card is asked, and its answer decides nothing yet");
+    return true;
+}
+
 bool pool_progress_is_done(struct pool_progress *p,
                            struct session *s,
                            char left[POOL_PROGRESS_LEFT],
@@ -79,7 +115,7 @@ bool pool_progress_is_done(struct pool_progress *p,
                        s->job->name, s->job->name);
         *code = leave_due(left, batch_due(s), why);
     } else if (batch_found_nothing(out)) {
-        *code = EXIT_OK;
+        return is_done_with_all(p, s, left, code);
     } else if (!has_waited(p, s, LEAVE_LEASES)) {
         return false;
     } else if (busy_text(&s->busy, met_ms, left, POOL_PROGRESS_LEFT)[0] == '\0' &&

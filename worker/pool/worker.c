@@ -30,15 +30,35 @@ struct worker {
 
 /* ---- pauses ---- */
 
-/* Pauses, but not past a signal to stop, which no pause at all hears, too. */
-static void pause_ms(struct worker *w, int64_t least_ms)
+enum { FLIGHT_STEP_MS = 50 };
+
+static void wait_for_stop(struct worker *w, int64_t ms)
 {
-    int64_t ms = least_ms > 0 ? least_ms : 0;
     const struct timespec ts = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000L};
 
-    w->slot->back_ms = clk_ms() + ms;
     if (!w->stopping && sigtimedwait(&w->stops, NULL, &ts) > 0)
         w->stopping = true;
+}
+
+/* Pauses, but not past a signal to stop, which no pause at all hears, too. Calls that
+ * are under way go on meanwhile; where they left no room for more, the pause ends when
+ * there is some. */
+static void pause_ms(struct worker *w, int64_t least_ms)
+{
+    struct session *s = &w->session;
+    int64_t ms = least_ms > 0 ? least_ms : 0, end_ms = clk_ms() + ms;
+    bool was_full = flights_room(s) == 0;
+
+    w->slot->back_ms = end_ms;
+    while (flights_under_way(s) > 0 && !w->stopping) {
+        int64_t left_ms = end_ms - clk_ms();
+
+        flights_step(s, left_ms < FLIGHT_STEP_MS ? left_ms : FLIGHT_STEP_MS);
+        wait_for_stop(w, 0);
+        if (clk_ms() >= end_ms || (was_full && flights_room(s) > 0))
+            return;
+    }
+    wait_for_stop(w, end_ms - clk_ms() > 0 ? end_ms - clk_ms() : 0);
 }
 
 /* ---- servers ---- */
@@ -181,6 +201,18 @@ static void note_pause(struct worker *w, bool is_paused)
         log_info("pool.resumed", "note=\"%s is worked again\"", s->job->name);
 }
 
+/* No more rows than there may be calls for. */
+static int run_batch(struct worker *w, struct err *e)
+{
+    struct batch_order order = w->schedule.next;
+    size_t room = flights_room(&w->session);
+
+    if (room == 0)
+        return 0;
+    order.limit = order.limit < room ? order.limit : room;
+    return batch_run(&w->session, &order, e);
+}
+
 static int step(struct worker *w, struct err *e)
 {
     struct session *s = &w->session;
@@ -192,14 +224,14 @@ static int step(struct worker *w, struct err *e)
     s->is_early = false; /* each try finds out anew what Redis is */
     code = ready(w, e);
     *out = (struct batch_outcome){0};
-    if (code != 0 || clocks_tend(s, e) != 0)
+    if (code != 0 || flights_open(s, e) != 0 || clocks_tend(s, e) != 0)
         return (int)e->code;
     makes_months = months_tend(s);
     if (standby_check(s, e) != 0)
         return (int)e->code;
     out->is_standby = !s->serves;
     w->begun_ms = clk_ms();
-    if (s->serves && batch_run(s, &w->schedule.next, e) != 0)
+    if (s->serves && run_batch(w, e) != 0)
         return (int)e->code;
     out->makes_months = out->makes_months || makes_months;
     note_pause(w, out->is_paused);
@@ -274,11 +306,21 @@ static enum exit_code live(struct worker *w)
     return EXIT_OK;
 }
 
-/* A COMMIT in doubt is settled, what was counted is written down. */
+/* Calls that are under way are waited for, not quite as long as the supervisor lets
+ * this worker live. A COMMIT in doubt is settled, what was counted is written down. */
 static void finish(struct worker *w)
 {
     struct session *s = &w->session;
+    int64_t end_ms = clk_ms() + s->config->grace_ms * 3 / 4;
     struct err e = {0};
+
+    while (flights_under_way(s) > 0 && clk_ms() < end_ms) {
+        flights_step(s, FLIGHT_STEP_MS);
+        if (reconnect(s, &e) != 0)
+            clk_pause_ms(FLIGHT_STEP_MS);
+        e = (struct err){0};
+    }
+    flights_give_up(s);
 
     if (s->attempt.in_doubt && ready(w, &e) != 0)
         log_warn("commit.unsettled",

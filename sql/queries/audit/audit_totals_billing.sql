@@ -56,7 +56,7 @@ WITH sole AS (
    WHERE c.state = 'skipped' AND c.period_start <= u.at GROUP BY u.currency
 ), sealed AS (
   SELECT table_name, kind, currency, sum(row_ct)::int8 AS n, sum(total) AS minor
-    FROM seals WHERE table_name = 'charges' OR (table_name = 'ledger' AND kind LIKE 'charge %')
+    FROM seals WHERE table_name = 'charges' OR (table_name = 'ledger' AND (kind LIKE 'charge %' OR kind LIKE 'card %'))
    GROUP BY table_name, kind, currency
 ), counted AS (
   SELECT state, sum(n) AS n FROM (SELECT state, n FROM charge UNION ALL SELECT kind, n FROM sealed WHERE table_name = 'charges') AS all_months
@@ -64,13 +64,13 @@ WITH sole AS (
 )
 SELECT currency,
        (coalesce((SELECT coalesce(sum(minor), 0) + coalesce(sum(huge_minor), 0) FROM charge AS c
-                   WHERE c.currency = o.currency AND c.state = 'captured'), 0)
-        + coalesce((SELECT minor FROM sealed AS s WHERE s.table_name = 'ledger' AND s.currency = o.currency), 0))::text AS charged,
+                   WHERE c.currency = o.currency AND c.state IN ('captured', 'paid')), 0)
+        + coalesce((SELECT sum(minor) FROM sealed AS s WHERE s.table_name = 'ledger' AND s.currency = o.currency), 0))::text AS charged,
        declined_minor::text AS declined, 0::int8 AS periods_due,
        0::int8 AS charged, 0::int8 AS waived, 0::int8 AS skipped, 0::int8 AS written_off, 0::int8 AS declined, 0::int8 AS still_to_do
   FROM open AS o
 UNION ALL
-SELECT NULL, '0', '0', coalesce(sum(periods_due), 0)::int8, coalesce((SELECT n FROM counted WHERE state = 'captured'), 0)::int8,
+SELECT NULL, '0', '0', coalesce(sum(periods_due), 0)::int8, coalesce((SELECT sum(n) FROM counted WHERE state IN ('captured', 'paid')), 0)::int8,
        coalesce((SELECT n FROM counted WHERE state = 'waived'), 0)::int8, coalesce((SELECT n FROM counted WHERE state = 'skipped'), 0)::int8,
        coalesce((SELECT n FROM counted WHERE state = 'written_off'), 0)::int8,
        coalesce(sum(declined), 0)::int8, coalesce(sum(still_to_do), 0)::int8

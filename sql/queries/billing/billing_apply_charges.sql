@@ -5,7 +5,7 @@
 -- In parallel, for each subscription:
 -- $4 bigint[]: subscription ids. $5 tid[]: places, from the pull. $6 bigint[]: payers, the user ids.
 -- Then $7 bigint: the most periods that may be due of one subscription; one with more is refused (check_catch_up).
--- Columns: captured, declined, cancelled, deferred; how many of these subscriptions are due again at once; how many
+-- Columns: captured, declined, planned (by card), cancelled, deferred; how many of these subscriptions are due again at once; how many
 -- rows carry the token.
-SELECT captured, declined, cancelled, deferred, due_again, effects
+SELECT captured, declined, planned, cancelled, deferred, due_again, effects
   FROM apply_charges($1::bigint, $2::text, $3::timestamptz, $4::bigint[], $5::tid[], $6::bigint[], $7::bigint)

@@ -5,6 +5,8 @@ WITH parked AS (
   SELECT 'subscription' AS row, subscription_id AS id FROM subscriptions WHERE $1::text = 'billing' AND state = 'parked'
   UNION ALL
   SELECT 'order', order_id FROM orders WHERE $1::text = 'orders' AND state = 'parked'
+  UNION ALL
+  SELECT 'payment', payment_id FROM payments WHERE $1::text = 'payments' AND state = 'parked'
 )
 SELECT p.row, p.id, coalesce(to_char(i.at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), '') AS since, coalesce(i.detail, 'not in the journal') AS reason
   FROM parked AS p

@@ -1,0 +1,277 @@
+/* calls: libcurl's multi interface. */
+#include "worker/jobs/calls.h"
+
+#include <curl/curl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/secret.h"
+
+enum { CONNECT_PART = 3 /* of the time of a call at most */ };
+
+struct calls {
+    const struct config *config;
+    const struct gateway_form *form;
+    CURLM *multi;
+    struct call *first;
+    size_t under_way;
+    char url[CONFIG_TEXT + 64];
+    char bearer[SECRET_SIZE + 32]; /* the header with the key */
+};
+
+/* A call under way. Its easy handle points here. */
+struct call {
+    CURL *easy;
+    struct curl_slist *headers;
+    void *tag;
+    size_t n; /* bytes of the answer */
+    bool is_long;
+    char *answer; /* NULL: none yet */
+    struct call *next, **link;
+};
+
+static void free_call(struct call *call)
+{
+    curl_slist_free_all(call->headers);
+    curl_easy_cleanup(call->easy);
+    free(call->answer);
+    free(call);
+}
+
+/* Without TLS the key would be read by everybody on the way. */
+static bool is_near(const char *url)
+{
+    static const char *const hosts[] = {"localhost", "127.", "[::1]", "10.",
+                                        "192.168."};
+    size_t n = strcspn(url, ":/");
+
+    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
+        if (strncmp(url, hosts[i], strlen(hosts[i])) == 0)
+            return true;
+    }
+    return memchr(url, '.', n) == NULL && n > 0; /* the name of a container */
+}
+
+static int check_url(const struct config *c, struct err *e)
+{
+    const char *url = c->gateway_url;
+
+    if (url[0] == '\0')
+        (void)err_set(e, ERR_CONFIG,
+                      "LL-2019 payments need gateway.url, and gateway.key_file");
+    else if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
+        (void)err_set(e, ERR_CONFIG,
+                      "LL-2019 gateway.url must begin with https://, not \"%.60s\"",
+                      url);
+    else if (strncmp(url, "http://", 7) == 0 && !is_near(url + 7))
+        (void)err_set(
+            e, ERR_CONFIG,
+            "LL-2019 gateway.url is http://, which shows the key to all on the "
+            "way: use https:// but on this machine or a private network");
+    return e->code != 0 ? config_refuse(c, "gateway.url", e) : 0;
+}
+
+static int read_key(struct calls *calls, struct err *e)
+{
+    const struct config *c = calls->config;
+    char key[SECRET_SIZE];
+
+    if (c->gateway_key_file[0] == '\0')
+        (void)err_set(
+            e, ERR_CONFIG,
+            "LL-2019 payments need gateway.key_file: a file with the secret key");
+    else if (secret_check_mode(c->gateway_key_file, e) == 0 &&
+             secret_read(c->gateway_key_file, key, e) == 0) {
+        if (strncmp(key, "sk_live_", 8) == 0 && strcmp(c->gateway_live, "true") != 0)
+            (void)err_set(e, ERR_CONFIG,
+                          "LL-2019 the key in %s is of the live mode, which takes real "
+                          "money: set gateway.live = \"true\" if that is meant",
+                          c->gateway_key_file);
+        else
+            (void)snprintf(calls->bearer, sizeof calls->bearer,
+                           "Authorization: Bearer %s", key);
+        secret_wipe(key, sizeof key);
+    }
+    return e->code != 0 ? config_refuse(c, "gateway.key_file", e) : 0;
+}
+
+int calls_open(struct calls **out, const struct config *c, struct err *e)
+{
+    struct calls *calls = calloc(1, sizeof *calls);
+
+    *out = NULL;
+    if (calls == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0 ||
+        (calls->multi = curl_multi_init()) == NULL) {
+        free(calls);
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    }
+    calls->config = c;
+    calls->form = &gateway_stripe;
+    if (check_url(c, e) != 0 || read_key(calls, e) != 0) {
+        calls_close(calls);
+        return (int)e->code;
+    }
+    (void)snprintf(calls->url, sizeof calls->url, "%s%s", c->gateway_url,
+                   calls->form->path);
+    (void)curl_multi_setopt(calls->multi, CURLMOPT_MAXCONNECTS, (long)c->gateway_calls);
+    *out = calls;
+    return 0;
+}
+
+static void end_call(struct calls *calls, struct call *call)
+{
+    (void)curl_multi_remove_handle(calls->multi, call->easy);
+    *call->link = call->next;
+    if (call->next != NULL)
+        call->next->link = call->link;
+    calls->under_way--;
+    free_call(call);
+}
+
+void calls_close(struct calls *calls)
+{
+    if (calls == NULL)
+        return;
+    while (calls->first != NULL)
+        end_call(calls, calls->first);
+    secret_wipe(calls->bearer, sizeof calls->bearer);
+    (void)curl_multi_cleanup(calls->multi);
+    curl_global_cleanup();
+    free(calls);
+}
+
+size_t calls_under_way(const struct calls *calls)
+{
+    return calls->under_way;
+}
+
+/* An answer without an end is none. */
+static size_t keep(char *bytes, size_t size, size_t n, void *arg)
+{
+    struct call *call = arg;
+    char *answer;
+
+    n *= size;
+    call->is_long = call->n + n > GATEWAY_ANSWER;
+    answer = call->is_long ? NULL : realloc(call->answer, call->n + n + 1);
+    if (answer == NULL)
+        return 0; /* ends the call */
+    call->answer = answer;
+    memcpy(answer + call->n, bytes, n);
+    call->n += n;
+    return n;
+}
+
+static bool add_header(struct call *call, const char *line)
+{
+    struct curl_slist *all = curl_slist_append(call->headers, line);
+
+    if (all != NULL)
+        call->headers = all;
+    return all != NULL;
+}
+
+static bool fill(struct calls *calls, struct call *call, const char *body, size_t n)
+{
+    const struct config *c = calls->config;
+    long ms = (long)c->gateway_timeout_ms;
+    CURL *easy = call->easy;
+
+    return curl_easy_setopt(easy, CURLOPT_URL, calls->url) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)n) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PRIVATE, call) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, call) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, ms) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, ms / CONNECT_PART + 1) ==
+               CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
+           (c->gateway_tls_ca[0] == '\0' ||
+            curl_easy_setopt(easy, CURLOPT_CAINFO, c->gateway_tls_ca) == CURLE_OK);
+}
+
+int calls_begin(struct calls *calls,
+                const struct gateway_request *request,
+                void *tag,
+                struct err *e)
+{
+    char body[GATEWAY_BODY], key[GATEWAY_KEY + 32];
+    size_t n = calls->form->write_body(request, body);
+    struct call *call = calloc(1, sizeof *call);
+
+    (void)snprintf(key, sizeof key, "Idempotency-Key: %s", request->key);
+    if (call != NULL && n > 0 && (call->easy = curl_easy_init()) != NULL &&
+        add_header(call, calls->bearer) && add_header(call, key) &&
+        add_header(call, "Expect:") && fill(calls, call, body, n) &&
+        curl_multi_add_handle(calls->multi, call->easy) == CURLM_OK) {
+        call->tag = tag;
+        call->next = calls->first;
+        call->link = &calls->first;
+        if (call->next != NULL)
+            call->next->link = &call->next;
+        calls->first = call;
+        calls->under_way++;
+        return 0;
+    }
+    if (call != NULL)
+        free_call(call);
+    return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+}
+
+void calls_step(struct calls *calls, int64_t ms)
+{
+    int running = 0;
+
+    (void)curl_multi_perform(calls->multi, &running);
+    if ((size_t)running < calls->under_way || ms <= 0)
+        return;
+    (void)curl_multi_poll(calls->multi, NULL, 0, (int)ms, NULL);
+    (void)curl_multi_perform(calls->multi, &running);
+}
+
+/* Nothing was sent where there was no connection, so the gateway knows nothing of it.
+ */
+static void read_end(const struct calls *calls,
+                     const struct call *call,
+                     CURLcode code,
+                     struct gateway_answer *answer)
+{
+    curl_off_t connect_us = 0;
+    long status = 0;
+
+    if (code == CURLE_OK) {
+        (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+        calls->form->read_answer(status, call->answer != NULL ? call->answer : "",
+                                 call->n, answer);
+        return;
+    }
+    (void)curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connect_us);
+    *answer = (struct gateway_answer){.outcome = connect_us > 0 ? GATEWAY_UNKNOWN
+                                                                : GATEWAY_LATER};
+    (void)snprintf(answer->reason, sizeof answer->reason, "%s",
+                   call->is_long ? "an answer that is too long"
+                                 : curl_easy_strerror(code));
+}
+
+void *calls_take(struct calls *calls, struct gateway_answer *answer)
+{
+    CURLMsg *ended;
+    struct call *call = NULL;
+    void *tag;
+    int left;
+
+    while ((ended = curl_multi_info_read(calls->multi, &left)) != NULL &&
+           ended->msg != CURLMSG_DONE)
+        ;
+    if (ended == NULL)
+        return NULL;
+    (void)curl_easy_getinfo(ended->easy_handle, CURLINFO_PRIVATE, (char **)&call);
+    read_end(calls, call, ended->data.result, answer);
+    tag = call->tag;
+    end_call(calls, call);
+    return tag;
+}

@@ -1,0 +1,61 @@
+/* gateway: what a payment gateway is asked, and what its answer means. One file knows
+ * the form of one gateway; calls.h carries requests and answers. */
+#ifndef LEDGERLOCK_GATEWAY_H
+#define LEDGERLOCK_GATEWAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    GATEWAY_KEY = 72,
+    GATEWAY_ID = 256,
+    GATEWAY_BODY = 2048,     /* of a request */
+    GATEWAY_ANSWER = 1 << 18 /* bytes of an answer that are read; more is none */
+};
+
+/* An attempt to take money from a card, as its row of payments has it. */
+struct gateway_request {
+    int64_t payment, user;
+    char key[GATEWAY_KEY]; /* the gateway carries a key out once */
+    char paid[48];         /* what is paid: "subscription/period" */
+    int64_t amount_minor;
+    char currency[4];
+    char customer[GATEWAY_ID], method[GATEWAY_ID]; /* the gateway's ids */
+    int64_t calls;                                 /* with this one */
+    int64_t age_ms;                                /* since the first */
+};
+
+/* Only a refusal in words is a decline: without an answer nobody knows. */
+enum gateway_outcome {
+    GATEWAY_CAPTURED,
+    GATEWAY_DECLINED, /* final for this key */
+    GATEWAY_UNKNOWN,  /* it may have been carried out */
+    GATEWAY_LATER,    /* it was not, and may be later */
+    GATEWAY_REFUSED   /* the request itself is wrong: nothing was carried out */
+};
+
+/* The word of an outcome, as settle_payments reads it. */
+const char *gateway_word(enum gateway_outcome outcome);
+
+struct gateway_answer {
+    enum gateway_outcome outcome;
+    char reference[GATEWAY_ID]; /* the gateway's id of the payment; "": none */
+    char reason[160];           /* its code, or why there was no answer; printable */
+};
+
+/* The form of a gateway. */
+struct gateway_form {
+    const char *path; /* behind gateway.url */
+    /* The body of a request, of durable values alone: the same bytes each time. Returns
+     * its length; 0: it does not fit. */
+    size_t (*write_body)(const struct gateway_request *r, char body[GATEWAY_BODY]);
+    /* status: of HTTP. The body has n bytes. */
+    void (*read_answer)(long status,
+                        const char *body,
+                        size_t n,
+                        struct gateway_answer *answer);
+};
+
+extern const struct gateway_form gateway_stripe;
+
+#endif

@@ -1,0 +1,50 @@
+/* payments: attempts to take money from cards. A batch writes down that they are sent;
+ * then the gateway is called, and what it answers is settled. */
+#include "worker/jobs/gateway.h"
+#include "worker/jobs/job.h"
+
+enum { MARGIN_MS = 5000 /* between the end of a call and its next one */ };
+
+const char *gateway_word(enum gateway_outcome outcome)
+{
+    static const char *const words[] = {
+        [GATEWAY_CAPTURED] = "captured", [GATEWAY_DECLINED] = "declined",
+        [GATEWAY_UNKNOWN] = "unknown",   [GATEWAY_LATER] = "later",
+        [GATEWAY_REFUSED] = "refused",
+    };
+
+    return words[outcome];
+}
+
+static int64_t patience_ms(const struct config *c)
+{
+    return c->gateway_timeout_ms + MARGIN_MS;
+}
+
+static const struct job_calls calls = {
+    .requests = SQL_PAYMENTS_READ_REQUESTS,
+    .settle = SQL_PAYMENTS_SETTLE,
+    .take_over = SQL_PAYMENTS_TAKE_OVER,
+};
+
+const struct job_type job_payments = {
+    .name = "payments",
+    .item = "payment",
+    .shards = 64,
+    .kinds = RESOURCE_USER + 1,
+    .counters = {{"sent", false}, {"captured", false}, {"card_declined", false}},
+    .constraints = {"calls_of_state", "payment_state_known", "sent_has_its_time"},
+    .pull = SQL_PAYMENTS_PULL_DUE,
+    .pull_items = SQL_PAYMENTS_PULL_ITEMS,
+    .apply = SQL_PAYMENTS_SEND_DUE,
+    .apply_params = 7,
+    .setting = patience_ms,
+    .calls = &calls,
+    .feeding = SQL_PAYMENTS_COUNT_FEEDING,
+    .fed_by = "billing",
+    .effects = SQL_PAYMENTS_COUNT_EFFECTS,
+    .park = SQL_POOL_PARK_ROWS,
+    .backlog = SQL_PAYMENTS_COUNT_BACKLOG,
+    .list_parked = SQL_PARKED_LIST,
+    .release_parked = SQL_PARKED_RELEASE,
+};
