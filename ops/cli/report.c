@@ -83,7 +83,7 @@ static const struct row order_rows[] = {
     {"orders in", "in"}, {"fulfilled", "fulfilled"}, {"rejected", "rejected"}, {NULL, "rejected_by_reason"},
     {"cancelled", "cancelled"},     {"pending", "pending"}, {"parked", "parked"}, {0}};
 static const struct row money_rows[] = {
-    {"deposited", "deposited"}, {"paid out", "withdrawn"}, {"in wallets", "in_wallets"}, {"subscription revenue", "subscription_revenue"},
+    {"deposited", "deposited"}, {"captured from cards", "by_card"}, {"paid out", "withdrawn"}, {"in wallets", "in_wallets"}, {"subscription revenue", "subscription_revenue"},
     {"order revenue", "order_revenue"}, {"refunded", "refunded"}, {"difference", "difference"}, {0}};
 static const struct row lock_rows[] = {
     {"granted", "granted"}, {"met busy", "busy"}, {"rows locked", "row_locked"}, {"lost", "lost"}, {"fenced", "fenced"}, {"uncertain", "uncertain"},

@@ -23,7 +23,7 @@ enum {
     CURRENCY,
     MONTH,
     FIRST,
-    WALLETS = 7,
+    WALLETS = 8,
     OWED,
     WRITTEN_OFF,
     DIFFERENCE,
@@ -57,8 +57,9 @@ static void print_csv(const struct pg_result *res)
 {
     char buf[DIGITS];
 
-    (void)puts("month,currency,deposits,subscription_revenue,order_revenue,refunds,"
-               "withdrawals,wallets,owed,written_off");
+    (void)puts(
+        "month,currency,deposits,by_card,subscription_revenue,order_revenue,refunds,"
+        "withdrawals,wallets,owed,written_off");
     for (size_t row = 0; row < pg_rows(res); row++) {
         if (is_sums(res, row))
             continue;
@@ -75,6 +76,7 @@ static const struct {
     size_t width; /* of amounts that are not longer */
 } columns[] = {
     [FIRST] = {"deposits", 12},
+    {"by card", 11},
     {"subscribed", 12},
     {"orders", 12},
     {"refunds", 11},

@@ -4,6 +4,7 @@
 --   declined  final for this attempt: as a decline of the wallet, the pauses of retry_schedules count
 --   unknown   no answer that decides: the same call is made again after its pause (milliseconds)
 --   later     the call was not carried out: the same, and an attempt that was never unknown is planned again
+--   void      the gateway was asked, and has nothing of it: the period is due again, and billing plans another attempt
 --   refused   the request itself is wrong: parked, and a person must decide
 -- Users are locked in key order, but none that another session has: the attempts of those are not settled here, nor those of a user
 -- whose fence is above the token. Nor is an attempt that another batch has sent again: its answer is the same, since the key is.
@@ -45,6 +46,10 @@ BEGIN
     FROM unnest(p_ids, p_tokens) AS a (id, token) JOIN payments AS p ON p.payment_id = a.id JOIN subscriptions AS s USING (subscription_id)
    WHERE p.state IN ('captured', 'declined') AND p.fence = a.token
      AND s.state = 'paying' AND s.next_period_no = p.period_no;
+  UPDATE subscriptions AS s SET state = CASE WHEN retries > 0 THEN 'past_due' ELSE 'active' END
+    FROM unnest(p_ids, p_tokens) AS a (id, token) JOIN payments AS p ON p.payment_id = a.id
+   WHERE p.state = 'void' AND p.fence = a.token AND s.subscription_id = p.subscription_id AND s.state = 'paying'
+     AND s.next_period_no = p.period_no;
   IF v_ids IS NULL THEN
     RETURN;
   END IF;

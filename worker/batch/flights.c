@@ -17,8 +17,7 @@ enum {
     TROUBLE_CT = 10,  /* answers in a row that decide nothing: the gateway is sick, */
     PROBE_MS = 500,   /* and is asked so often */
     AGAIN_MS = 1000,  /* until the next call, doubled with each */
-    AGAIN_MOST_MS = 60000,
-    KEY_LASTS_H = 20 /* a gateway forgets keys after 24 hours */
+    AGAIN_MOST_MS = 60000
 };
 
 /* What one batch has sent. */
@@ -37,6 +36,7 @@ struct flown {
     int64_t payment;
     size_t key;     /* of its user, in the lock */
     int64_t calls;  /* with this one */
+    int64_t age_ms; /* since the first one */
     int64_t end_ms; /* from then on its row is due again, and the answer is nobody's */
     struct gateway_answer answer;
     struct flown *next;
@@ -130,6 +130,7 @@ read_request(const struct pg_result *res, size_t row, struct gateway_request *r)
     copy(r->method, sizeof r->method, pg_get_text(res, row, 7));
     r->calls = pg_get_int8(res, row, 8);
     r->age_ms = pg_get_int8(res, row, 9);
+    r->sent_s = pg_get_int8(res, row, 10);
 }
 
 static void note_answer(struct flights *f, struct flown *call)
@@ -157,17 +158,13 @@ begin(struct session *s, struct flight *flight, const struct gateway_request *r)
         .payment = r->payment,
         .key = (size_t)(key - s->batch->keys),
         .calls = r->calls,
+        .age_ms = r->age_ms,
         .end_ms = clk_ms() + s->job->setting(s->config),
     };
     flight->calls++;
     flight->of_key[call->key]++;
     f->under_way++;
-    if (r->age_ms > KEY_LASTS_H * 3600 * 1000LL) {
-        call->answer.outcome = GATEWAY_REFUSED;
-        copy(call->answer.reason, sizeof call->answer.reason,
-             "unknown for longer than the gateway remembers its key: look it up there");
-        note_answer(f, call);
-    } else if (calls_begin(f->calls, r, call, &e) != 0) {
+    if (calls_begin(f->calls, r, call, &e) != 0) {
         call->answer.outcome = GATEWAY_LATER;
         copy(call->answer.reason, sizeof call->answer.reason, err_words(&e));
         note_answer(f, call);
@@ -239,8 +236,9 @@ bool flights_take(struct session *s)
 
 /* ---- answers ---- */
 
-static void take_answers(struct flights *f)
+static void take_answers(struct session *s)
 {
+    struct flights *f = s->flights;
     struct gateway_answer answer;
     struct flown *call;
 
@@ -249,6 +247,9 @@ static void take_answers(struct flights *f)
             answer.outcome != GATEWAY_UNKNOWN && answer.outcome != GATEWAY_LATER;
 
         call->answer = answer;
+        if (answer.outcome == GATEWAY_NOTHING &&
+            call->age_ms < 2 * s->config->gateway_timeout_ms)
+            call->answer.outcome = GATEWAY_UNKNOWN; /* it may still be on its way */
         f->in_trouble = decides ? 0 : f->in_trouble + 1;
         if (f->in_trouble == TROUBLE_CT)
             log_warn("gateway.sick",
@@ -501,7 +502,7 @@ void flights_step(struct session *s, int64_t ms)
     if (f == NULL)
         return;
     calls_step(f->calls, f->answered_ct > 0 && ms > SETTLE_MS ? SETTLE_MS : ms);
-    take_answers(f);
+    take_answers(s);
     extend_locks(s);
     if (f->answered_ct >= SETTLE_MAX ||
         (f->answered_ct > 0 && clk_ms() - f->settled_ms >= SETTLE_MS))

@@ -28,6 +28,8 @@ struct call {
     size_t n; /* bytes of the answer */
     bool is_long;
     char *answer; /* NULL: none yet */
+    struct gateway_request request;
+    char after[GATEWAY_ID]; /* of a look-up: the end of the page before */
     struct call *next, **link;
 };
 
@@ -172,15 +174,32 @@ static bool add_header(struct call *call, const char *line)
     return all != NULL;
 }
 
-static bool fill(struct calls *calls, struct call *call, const char *body, size_t n)
+/* What is asked: for money, or for a page of the list. */
+static bool fill_request(struct calls *calls, struct call *call)
+{
+    char text[GATEWAY_BODY], url[sizeof calls->url + GATEWAY_BODY];
+    bool is_look = gateway_looks(&call->request);
+    size_t n = is_look ? calls->form->write_look(&call->request, call->after, text)
+                       : calls->form->write_body(&call->request, text);
+    CURL *easy = call->easy;
+
+    if (n == 0)
+        return false;
+    (void)snprintf(url, sizeof url, "%s%s%s", calls->url, is_look ? "?" : "",
+                   is_look ? text : "");
+    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
+           (is_look ||
+            (curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)n) == CURLE_OK &&
+             curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, text) == CURLE_OK));
+}
+
+static bool fill(struct calls *calls, struct call *call)
 {
     const struct config *c = calls->config;
     long ms = (long)c->gateway_timeout_ms;
     CURL *easy = call->easy;
 
-    return curl_easy_setopt(easy, CURLOPT_URL, calls->url) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)n) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, body) == CURLE_OK &&
+    return fill_request(calls, call) &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PRIVATE, call) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK &&
@@ -199,14 +218,16 @@ int calls_begin(struct calls *calls,
                 void *tag,
                 struct err *e)
 {
-    char body[GATEWAY_BODY], key[GATEWAY_KEY + 32];
-    size_t n = calls->form->write_body(request, body);
+    char key[GATEWAY_KEY + 32];
     struct call *call = calloc(1, sizeof *call);
 
     (void)snprintf(key, sizeof key, "Idempotency-Key: %s", request->key);
-    if (call != NULL && n > 0 && (call->easy = curl_easy_init()) != NULL &&
-        add_header(call, calls->bearer) && add_header(call, key) &&
-        add_header(call, "Expect:") && fill(calls, call, body, n) &&
+    if (call != NULL)
+        call->request = *request;
+    if (call != NULL && (call->easy = curl_easy_init()) != NULL &&
+        add_header(call, calls->bearer) &&
+        (gateway_looks(request) || add_header(call, key)) &&
+        add_header(call, "Expect:") && fill(calls, call) &&
         curl_multi_add_handle(calls->multi, call->easy) == CURLM_OK) {
         call->tag = tag;
         call->next = calls->first;
@@ -233,28 +254,48 @@ void calls_step(struct calls *calls, int64_t ms)
     (void)curl_multi_perform(calls->multi, &running);
 }
 
-/* Nothing was sent where there was no connection, so the gateway knows nothing of it.
- */
-static void read_end(const struct calls *calls,
-                     const struct call *call,
+/* False: it cannot be asked for, and the look-up has decided nothing. */
+static bool
+next_page(struct calls *calls, struct call *call, struct gateway_answer *answer)
+{
+    free(call->answer);
+    call->answer = NULL;
+    call->n = 0;
+    *answer = (struct gateway_answer){.outcome = GATEWAY_UNKNOWN};
+    return curl_multi_remove_handle(calls->multi, call->easy) == CURLM_OK &&
+           fill_request(calls, call) &&
+           curl_multi_add_handle(calls->multi, call->easy) == CURLM_OK;
+}
+
+/* Nothing was sent where there was no connection, so the gateway knows nothing of it;
+ * but a look-up is about what was sent before. False: a look-up goes on with its next
+ * page. */
+static bool read_end(struct calls *calls,
+                     struct call *call,
                      CURLcode code,
                      struct gateway_answer *answer)
 {
+    bool is_look = gateway_looks(&call->request);
+    const char *text = call->answer != NULL ? call->answer : "";
     curl_off_t connect_us = 0;
     long status = 0;
 
+    (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (code == CURLE_OK && is_look)
+        return calls->form->read_look(&call->request, status, text, call->n,
+                                      call->after, answer) ||
+               !next_page(calls, call, answer);
     if (code == CURLE_OK) {
-        (void)curl_easy_getinfo(call->easy, CURLINFO_RESPONSE_CODE, &status);
-        calls->form->read_answer(status, call->answer != NULL ? call->answer : "",
-                                 call->n, answer);
-        return;
+        calls->form->read_answer(status, text, call->n, answer);
+        return true;
     }
     (void)curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connect_us);
-    *answer = (struct gateway_answer){.outcome = connect_us > 0 ? GATEWAY_UNKNOWN
-                                                                : GATEWAY_LATER};
+    *answer = (struct gateway_answer){
+        .outcome = connect_us > 0 || is_look ? GATEWAY_UNKNOWN : GATEWAY_LATER};
     (void)snprintf(answer->reason, sizeof answer->reason, "%s",
                    call->is_long ? "an answer that is too long"
                                  : curl_easy_strerror(code));
+    return true;
 }
 
 void *calls_take(struct calls *calls, struct gateway_answer *answer)
@@ -264,13 +305,13 @@ void *calls_take(struct calls *calls, struct gateway_answer *answer)
     void *tag;
     int left;
 
-    while ((ended = curl_multi_info_read(calls->multi, &left)) != NULL &&
-           ended->msg != CURLMSG_DONE)
-        ;
-    if (ended == NULL)
-        return NULL;
-    (void)curl_easy_getinfo(ended->easy_handle, CURLINFO_PRIVATE, (char **)&call);
-    read_end(calls, call, ended->data.result, answer);
+    do {
+        ended = curl_multi_info_read(calls->multi, &left);
+        if (ended == NULL)
+            return NULL;
+        (void)curl_easy_getinfo(ended->easy_handle, CURLINFO_PRIVATE, (char **)&call);
+    } while (ended->msg != CURLMSG_DONE ||
+             !read_end(calls, call, ended->data.result, answer));
     tag = call->tag;
     end_call(calls, call);
     return tag;

@@ -3,6 +3,7 @@
 #ifndef LEDGERLOCK_GATEWAY_H
 #define LEDGERLOCK_GATEWAY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +24,7 @@ struct gateway_request {
     char customer[GATEWAY_ID], method[GATEWAY_ID]; /* the gateway's ids */
     int64_t calls;                                 /* with this one */
     int64_t age_ms;                                /* since the first */
+    int64_t sent_s; /* when the first one was made, in seconds since 1970 */
 };
 
 /* Only a refusal in words is a decline: without an answer nobody knows. */
@@ -31,6 +33,7 @@ enum gateway_outcome {
     GATEWAY_DECLINED, /* final for this key */
     GATEWAY_UNKNOWN,  /* it may have been carried out */
     GATEWAY_LATER,    /* it was not, and may be later */
+    GATEWAY_NOTHING,  /* looked up: the gateway has nothing of it */
     GATEWAY_REFUSED   /* the request itself is wrong: nothing was carried out */
 };
 
@@ -54,8 +57,24 @@ struct gateway_form {
                         const char *body,
                         size_t n,
                         struct gateway_answer *answer);
+    /* The query, behind the path, of the list in which a request is looked up: a page
+     * behind the payment `after` ("": the first). Returns its length; 0: no room. */
+    size_t (*write_look)(const struct gateway_request *r,
+                         const char *after,
+                         char query[GATEWAY_BODY]);
+    /* False: the request is not on this page, and `after` has the end of the page. */
+    bool (*read_look)(const struct gateway_request *r,
+                      long status,
+                      const char *body,
+                      size_t n,
+                      char after[GATEWAY_ID],
+                      struct gateway_answer *answer);
 };
 
 extern const struct gateway_form gateway_stripe;
+
+/* True if the payment is looked up and not asked for: its key was tried often enough,
+ * or is so old that the gateway may have forgotten it. */
+bool gateway_looks(const struct gateway_request *r);
 
 #endif

@@ -12,6 +12,8 @@
 
 #include "worker/jobs/gateway.h"
 
+enum { DAY_S = 86400 };
+
 /* Adds "name=value", percent-encoded; false: it does not fit. */
 static bool put(char *body, size_t *n, const char *name, const char *value)
 {
@@ -137,8 +139,66 @@ read_answer(long status, const char *body, size_t n, struct gateway_answer *answ
     json_decref(root);
 }
 
+/* The list tells of what was written a moment ago, which the search does not. A day is
+ * left for a clock that is wrong. */
+static size_t
+write_look(const struct gateway_request *r, const char *after, char query[GATEWAY_BODY])
+{
+    char since[24];
+    size_t n = 0;
+
+    (void)snprintf(since, sizeof since, "%" PRId64, r->sent_s - DAY_S);
+    return put(query, &n, "customer", r->customer) && put(query, &n, "limit", "100") &&
+                   put(query, &n, "created[gte]", since) &&
+                   (after[0] == '\0' || put(query, &n, "starting_after", after))
+               ? n
+               : 0;
+}
+
+static bool read_look(const struct gateway_request *r,
+                      long status,
+                      const char *body,
+                      size_t n,
+                      char after[GATEWAY_ID],
+                      struct gateway_answer *answer)
+{
+    json_error_t ignored;
+    json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, &ignored);
+    const json_t *list = json_object_get(root, "data");
+    const char *last = text_of(json_array_get(list, json_array_size(list) - 1), "id");
+    bool has_more = json_is_true(json_object_get(root, "has_more")) && last != NULL;
+    size_t i = 0;
+
+    *answer = (struct gateway_answer){.outcome = GATEWAY_UNKNOWN};
+    if (status != 200 || !json_is_array(list)) {
+        (void)snprintf(answer->reason, sizeof answer->reason, "look-up: HTTP %ld",
+                       status);
+        json_decref(root);
+        return true;
+    }
+    for (; i < json_array_size(list); i++) {
+        const json_t *intent = json_array_get(list, i);
+        const char *key = text_of(json_object_get(intent, "metadata"), "attempt_id");
+
+        if (key != NULL && strcmp(key, r->key) == 0) {
+            read_intent(intent, answer);
+            break;
+        }
+    }
+    if (i == json_array_size(list)) {
+        answer->outcome = GATEWAY_NOTHING;
+        copy(answer->reason, sizeof answer->reason, "the gateway has nothing of it");
+        copy(after, GATEWAY_ID, last);
+    }
+    has_more = has_more && i == json_array_size(list);
+    json_decref(root);
+    return !has_more;
+}
+
 const struct gateway_form gateway_stripe = {
     .path = "/v1/payment_intents",
     .write_body = write_body,
     .read_answer = read_answer,
+    .write_look = write_look,
+    .read_look = read_look,
 };

@@ -3,17 +3,26 @@
 #include "worker/jobs/gateway.h"
 #include "worker/jobs/job.h"
 
-enum { MARGIN_MS = 5000 /* between the end of a call and its next one */ };
+enum {
+    MARGIN_MS = 5000, /* between the end of a call and its next one */
+    SENDS_MOST = 3,   /* with one key: a gateway replays an error that it stored */
+    KEY_LASTS_H = 20  /* gateways forget keys after 24 hours */
+};
 
 const char *gateway_word(enum gateway_outcome outcome)
 {
     static const char *const words[] = {
         [GATEWAY_CAPTURED] = "captured", [GATEWAY_DECLINED] = "declined",
         [GATEWAY_UNKNOWN] = "unknown",   [GATEWAY_LATER] = "later",
-        [GATEWAY_REFUSED] = "refused",
+        [GATEWAY_REFUSED] = "refused",   [GATEWAY_NOTHING] = "void",
     };
 
     return words[outcome];
+}
+
+bool gateway_looks(const struct gateway_request *r)
+{
+    return r->calls > SENDS_MOST || r->age_ms > KEY_LASTS_H * 3600 * 1000LL;
 }
 
 static int64_t patience_ms(const struct config *c)
