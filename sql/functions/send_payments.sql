@@ -14,7 +14,8 @@ BEGIN
     RAISE EXCEPTION 'the patience is % ms, not 1 to 3600000', p_patience_ms USING ERRCODE = 'LL002';
   END IF;
   UPDATE payments AS p
-     SET state = 'sent', calls = calls + 1, first_sent_at = coalesce(first_sent_at, v_due), fence = p_token, worker = p_worker, at = v_now,
+     SET state = 'sent', calls = calls + 1, first_sent_at = coalesce(first_sent_at, v_due),
+         asked_at = CASE WHEN payment_looks(calls + 1, first_sent_at) THEN asked_at ELSE v_due END, fence = p_token, worker = p_worker, at = v_now,
          due_at = v_due + p_patience_ms * interval '1 millisecond'
     FROM users AS u
    WHERE p.payment_id = ANY (p_ids) AND p.state IN ('planned', 'sent', 'unknown') AND p.due_at <= v_due

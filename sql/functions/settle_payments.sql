@@ -32,6 +32,7 @@ BEGIN
                                 ELSE a.outcome END,
          calls = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN 0 ELSE p.calls END,
          first_sent_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.first_sent_at END,
+         asked_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.asked_at END,
          reference = coalesce(a.reference, p.reference), reason = a.reason, worker = p_worker, at = v_now,
          due_at = v_due + coalesce(a.pause_ms, 0) * interval '1 millisecond'
     FROM unnest(p_ids, p_tokens, p_outcomes, p_references, p_reasons, p_pauses_ms) AS a (id, token, outcome, reference, reason, pause_ms), users AS u

@@ -318,6 +318,7 @@ CREATE TABLE payments (
                   CONSTRAINT payment_state_known CHECK (state IN ('planned', 'sent', 'captured', 'declined', 'unknown', 'void', 'parked')),
   calls           integer NOT NULL DEFAULT 0 CONSTRAINT calls_of_state CHECK (calls > 0 OR state IN ('planned', 'void', 'parked')),
   first_sent_at   timestamptz CONSTRAINT sent_has_its_time CHECK ((first_sent_at IS NULL) = (calls = 0)),
+  asked_at        timestamptz,
   due_at          timestamptz NOT NULL CONSTRAINT payment_due_is_finite CHECK (isfinite(due_at)),
   reference       text COLLATE "C" CONSTRAINT captured_has_its_reference CHECK (reference IS NOT NULL OR state <> 'captured'),
   reason          text,
@@ -340,6 +341,7 @@ COMMENT ON COLUMN payments.customer IS 'The gateway''s id of the customer; metho
 COMMENT ON COLUMN payments.state IS
   'planned: the gateway was not asked yet; sent: a call is under way, or its worker died; captured: the money is ours; declined: refused, final for this attempt; unknown: no answer that decides; void: the gateway has nothing of it, and it is not asked again; parked: the gateway refuses the request itself, and a person must decide.';
 COMMENT ON COLUMN payments.calls IS 'Calls to the gateway so far.';
+COMMENT ON COLUMN payments.asked_at IS 'When the gateway was last asked for money; later calls look the payment up (payment_looks).';
 COMMENT ON COLUMN payments.due_at IS
   'planned, unknown: when the gateway is asked next, by the clock of the database; sent: from when on the answer does not come any more.';
 COMMENT ON COLUMN payments.reference IS 'The gateway''s own id of the payment.';

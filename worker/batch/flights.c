@@ -34,9 +34,9 @@ struct flight {
 struct flown {
     struct flight *flight;
     int64_t payment;
-    size_t key;     /* of its user, in the lock */
-    int64_t calls;  /* with this one */
-    int64_t age_ms; /* since the first one */
+    size_t key;       /* of its user, in the lock */
+    int64_t calls;    /* with this one */
+    int64_t asked_ms; /* before it began, money was last asked for */
     int64_t end_ms; /* from then on its row is due again, and the answer is nobody's */
     struct gateway_answer answer;
     struct flown *next;
@@ -129,8 +129,9 @@ read_request(const struct pg_result *res, size_t row, struct gateway_request *r)
     copy(r->customer, sizeof r->customer, pg_get_text(res, row, 6));
     copy(r->method, sizeof r->method, pg_get_text(res, row, 7));
     r->calls = pg_get_int8(res, row, 8);
-    r->age_ms = pg_get_int8(res, row, 9);
-    r->sent_s = pg_get_int8(res, row, 10);
+    r->is_look = pg_get_int8(res, row, 9) != 0;
+    r->asked_ms = pg_get_int8(res, row, 10);
+    r->sent_s = pg_get_int8(res, row, 11);
 }
 
 static void note_answer(struct flights *f, struct flown *call)
@@ -158,7 +159,7 @@ begin(struct session *s, struct flight *flight, const struct gateway_request *r)
         .payment = r->payment,
         .key = (size_t)(key - s->batch->keys),
         .calls = r->calls,
-        .age_ms = r->age_ms,
+        .asked_ms = r->asked_ms,
         .end_ms = clk_ms() + s->job->setting(s->config),
     };
     flight->calls++;
@@ -248,7 +249,7 @@ static void take_answers(struct session *s)
 
         call->answer = answer;
         if (answer.outcome == GATEWAY_NOTHING &&
-            call->age_ms < 2 * s->config->gateway_timeout_ms)
+            call->asked_ms < 2 * s->config->gateway_timeout_ms)
             call->answer.outcome = GATEWAY_UNKNOWN; /* it may still be on its way */
         f->in_trouble = decides ? 0 : f->in_trouble + 1;
         if (f->in_trouble == TROUBLE_CT)

@@ -178,7 +178,7 @@ static bool add_header(struct call *call, const char *line)
 static bool fill_request(struct calls *calls, struct call *call)
 {
     char text[GATEWAY_BODY], url[sizeof calls->url + GATEWAY_BODY];
-    bool is_look = gateway_looks(&call->request);
+    bool is_look = call->request.is_look;
     size_t n = is_look ? calls->form->write_look(&call->request, call->after, text)
                        : calls->form->write_body(&call->request, text);
     CURL *easy = call->easy;
@@ -226,8 +226,8 @@ int calls_begin(struct calls *calls,
         call->request = *request;
     if (call != NULL && (call->easy = curl_easy_init()) != NULL &&
         add_header(call, calls->bearer) &&
-        (gateway_looks(request) || add_header(call, key)) &&
-        add_header(call, "Expect:") && fill(calls, call) &&
+        (request->is_look || add_header(call, key)) && add_header(call, "Expect:") &&
+        fill(calls, call) &&
         curl_multi_add_handle(calls->multi, call->easy) == CURLM_OK) {
         call->tag = tag;
         call->next = calls->first;
@@ -275,7 +275,7 @@ static bool read_end(struct calls *calls,
                      CURLcode code,
                      struct gateway_answer *answer)
 {
-    bool is_look = gateway_looks(&call->request);
+    bool is_look = call->request.is_look;
     const char *text = call->answer != NULL ? call->answer : "";
     curl_off_t connect_us = 0;
     long status = 0;

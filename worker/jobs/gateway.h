@@ -23,8 +23,9 @@ struct gateway_request {
     char currency[4];
     char customer[GATEWAY_ID], method[GATEWAY_ID]; /* the gateway's ids */
     int64_t calls;                                 /* with this one */
-    int64_t age_ms;                                /* since the first */
-    int64_t sent_s; /* when the first one was made, in seconds since 1970 */
+    bool is_look;     /* it asks what became of it, and not for money */
+    int64_t asked_ms; /* since money was last asked for */
+    int64_t sent_s;   /* when the first one was made, in seconds since 1970 */
 };
 
 /* Only a refusal in words is a decline: without an answer nobody knows. */
@@ -72,9 +73,5 @@ struct gateway_form {
 };
 
 extern const struct gateway_form gateway_stripe;
-
-/* True if the payment is looked up and not asked for: its key was tried often enough,
- * or is so old that the gateway may have forgotten it. */
-bool gateway_looks(const struct gateway_request *r);
 
 #endif

@@ -3,11 +3,7 @@
 #include "worker/jobs/gateway.h"
 #include "worker/jobs/job.h"
 
-enum {
-    MARGIN_MS = 5000, /* between the end of a call and its next one */
-    SENDS_MOST = 3,   /* with one key: a gateway replays an error that it stored */
-    KEY_LASTS_H = 20  /* gateways forget keys after 24 hours */
-};
+enum { MARGIN_MS = 5000 /* between the end of a call and its next one */ };
 
 const char *gateway_word(enum gateway_outcome outcome)
 {
@@ -18,11 +14,6 @@ const char *gateway_word(enum gateway_outcome outcome)
     };
 
     return words[outcome];
-}
-
-bool gateway_looks(const struct gateway_request *r)
-{
-    return r->calls > SENDS_MOST || r->age_ms > KEY_LASTS_H * 3600 * 1000LL;
 }
 
 static int64_t patience_ms(const struct config *c)
