@@ -132,8 +132,9 @@ static const char *check_list(const struct call *c)
 }
 
 /* Newest first; one more than the limit tells that there are more. */
-static void list(struct call *c, enum kind kind)
+static void list(struct call *c)
 {
+    enum kind kind = strcmp(c->url, "/v1/refunds") == 0 ? REFUND : INTENT;
     const char *customer = call_text(c, "customer");
     const char *after = call_text(c, "starting_after");
     const char *intent = call_text(c, "payment_intent");
@@ -166,16 +167,6 @@ static void list(struct call *c, enum kind kind)
                           (int)number));
 }
 
-static void run_list(struct call *c)
-{
-    list(c, INTENT);
-}
-
-static void run_list_refunds(struct call *c)
-{
-    list(c, REFUND);
-}
-
 /* ---- paths ---- */
 
 /* clang-format off */
@@ -189,9 +180,9 @@ static const struct route {
     {true,  "/v1/payment_intents",  NULL,      payment_check, payment_create,       " amount currency customer payment_method confirm off_session description "},
     {true,  "/v1/payment_intents/", "/cancel", NULL,         payment_cancel,       " cancellation_reason "},
     {true,  "/v1/refunds",          NULL,      refund_check, refund_create,       " payment_intent amount reason "},
-    {false, "/v1/payment_intents",  NULL,      check_list,   run_list,         " customer created[gte] limit starting_after "},
+    {false, "/v1/payment_intents",  NULL,      check_list,   list,         " customer created[gte] limit starting_after "},
     {false, "/v1/payment_intents/", "",        NULL,         payment_get,          " "},
-    {false, "/v1/refunds",          NULL,      check_list,   run_list_refunds, " payment_intent limit starting_after "},
+    {false, "/v1/refunds",          NULL,      check_list,   list, " payment_intent limit starting_after "},
 };
 
 /* clang-format on */

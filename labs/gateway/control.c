@@ -115,7 +115,7 @@ static void run_behaviour(struct call *c)
 
 static void run_clock(struct call *c)
 {
-    c->record = record_of(CLOCK, 200, c);
+    c->record = store_record(CLOCK, 200, c);
     (void)json_object_set_new(c->record, "amount",
                               json_integer(call_number(c, "seconds")));
 }

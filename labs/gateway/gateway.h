@@ -88,6 +88,8 @@ struct entry {
     struct entry *before_of_customer, *before_of_charge;
 };
 
+struct call;
+
 struct store {
     struct entry **entries;             /* number n stands at n */
     int64_t ct, clock_s;                /* how far the simulated time is ahead */
@@ -98,6 +100,8 @@ struct store {
 extern struct store store;
 
 int64_t store_now(void); /* seconds of simulated time */
+/* All that the call asks for, to be written as a line. */
+json_t *store_record(enum kind kind, int status, const struct call *c);
 /* A line of the journal changes the store; NULL: the line makes no sense. */
 struct entry *store_apply(json_t *record, const char *line);
 struct entry *store_latest(const json_t *names, const char *name); /* NULL: none */
@@ -109,7 +113,6 @@ json_t *store_intent_now(const struct entry *e);
 
 /* ---- journal.c ---- */
 
-struct call;
 bool journal_open(const char *path, char *why);
 /* Writes the lines of all calls of the list, then one fsync; false: none is written. */
 bool journal_write(const struct call *first);
@@ -167,7 +170,6 @@ void payment_get(struct call *c);
 void payment_cancel(struct call *c);
 void refund_create(struct call *c);
 struct entry *payment_find(struct call *c, const char *id, enum kind kind);
-json_t *record_of(enum kind kind, int status, const struct call *c);
 
 /* ---- api.c, control.c: they answer the call, or say what runs it ---- */
 

@@ -1,53 +1,9 @@
 /* payment: payment intents and refunds, as records to be written. */
-#define _GNU_SOURCE /* strndup */
 #include "labs/gateway/gateway.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { DECLINES_FIRST = 2 };
-
-/* ---- records ---- */
-
-json_t *record_of(enum kind kind, int status, const struct call *c)
-{
-    static const char *const kinds[] = {"intent", "cancel", "refund", "nothing",
-                                        "clock"};
-
-    return json_pack("{s:s, s:I, s:i, s:s*, s:I}", "kind", kinds[kind], "at",
-                     (json_int_t)store_now(), "status", status, "key", c->key, "hash",
-                     (json_int_t)c->hash);
-}
-
-static void keep(struct call *c, const char *name, const char *value)
-{
-    if (value != NULL)
-        (void)json_object_set_new(c->record, name, json_string(value));
-}
-
-static void keep_number(struct call *c, const char *name, int64_t n)
-{
-    (void)json_object_set_new(c->record, name, json_integer(n));
-}
-
-static void keep_metadata(struct call *c)
-{
-    json_t *metadata = json_object(), *value;
-    const char *name;
-
-    json_object_foreach(c->form, name, value)
-    {
-        size_t n = strlen(name);
-
-        if (api_begins(name, "metadata[") && n > 10 && name[n - 1] == ']') {
-            char *inner = strndup(name + 9, n - 10);
-
-            (void)json_object_set(metadata, inner, value);
-            free(inner);
-        }
-    }
-    (void)json_object_set_new(c->record, "metadata", metadata);
-}
 
 /* ---- payment intents ---- */
 
@@ -105,7 +61,7 @@ static bool fails_before(struct call *c)
 {
     if (fault_draw(FAIL_BEFORE, FAIL_BEFORE) == NO_FAULT)
         return false;
-    c->record = record_of(NOTHING, 500, c);
+    c->record = store_record(NOTHING, 500, c);
     return true;
 }
 
@@ -116,19 +72,14 @@ static int status_after(void)
 
 void payment_create(struct call *c)
 {
-    static const char *const kept[] = {"currency", "customer", "payment_method",
-                                       "description"};
     const char *decline;
 
     if (fails_before(c))
         return;
     decline = decline_of(c);
-    c->record = record_of(INTENT, decline != NULL ? 402 : status_after(), c);
-    keep_number(c, "amount", call_number(c, "amount"));
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        keep(c, kept[i], call_text(c, kept[i]));
-    keep(c, "decline", decline);
-    keep_metadata(c);
+    c->record = store_record(INTENT, decline != NULL ? 402 : status_after(), c);
+    if (decline != NULL)
+        (void)json_object_set_new(c->record, "decline", json_string(decline));
 }
 
 /* The intent, or an answer. */
@@ -163,8 +114,8 @@ void payment_cancel(struct call *c)
     }
     e->is_busy = true;
     c->busy = e;
-    c->record = record_of(CANCEL, 200, c);
-    keep(c, "payment_intent", c->id);
+    (void)json_object_set_new(c->form, "payment_intent", json_string(c->id));
+    c->record = store_record(CANCEL, 200, c);
 }
 
 /* ---- refunds ---- */
@@ -194,8 +145,6 @@ void refund_create(struct call *c)
         return;
     e->is_busy = true;
     c->busy = e;
-    c->record = record_of(REFUND, status_after(), c);
-    keep_number(c, "amount", amount);
-    keep(c, "payment_intent", call_text(c, "payment_intent"));
-    keep_metadata(c);
+    c->record = store_record(REFUND, status_after(), c);
+    (void)json_object_set_new(c->record, "amount", json_integer(amount));
 }

@@ -72,6 +72,14 @@ static struct entry *chain(json_t **names, const char *name, const struct entry 
     return before;
 }
 
+json_t *store_record(enum kind kind, int status, const struct call *c)
+{
+    return json_pack("{s:s, s:I, s:i, s:s*, s:I, s:I, s:O}", "kind", kinds[kind], "at",
+                     (json_int_t)store_now(), "status", status, "key", c->key, "hash",
+                     (json_int_t)c->hash, "amount",
+                     (json_int_t)call_number(c, "amount"), "form", c->form);
+}
+
 struct entry *store_apply(json_t *record, const char *line)
 {
     struct entry *e = calloc(1, sizeof *e);
@@ -79,11 +87,12 @@ struct entry *store_apply(json_t *record, const char *line)
     const char *decline = NULL, *currency = "";
     json_int_t at = 0, amount = 0, hash = 0;
 
-    if (json_unpack(
-            record, "{s:s, s:I, s:i, s?s, s?I, s?I, s?s, s?s, s?s, s?s, s?{s?s}}",
-            "kind", &kind, "at", &at, "status", &e->status, "key", &key, "hash", &hash,
-            "amount", &amount, "payment_intent", &of, "decline", &decline, "currency",
-            &currency, "customer", &customer, "metadata", "charge_id", &charge) != 0)
+    if (json_unpack(record,
+                    "{s:s, s:I, s:i, s?s, s:I, s:I, s?s, s:{s?s, s?s, s?s, s?s}}",
+                    "kind", &kind, "at", &at, "status", &e->status, "key", &key, "hash",
+                    &hash, "amount", &amount, "decline", &decline, "form",
+                    "payment_intent", &of, "currency", &currency, "customer", &customer,
+                    "metadata[charge_id]", &charge) != 0)
         return NULL;
     while (e->kind < KIND_CT && strcmp(kinds[e->kind], kind) != 0)
         e->kind++;
@@ -114,28 +123,48 @@ struct entry *store_apply(json_t *record, const char *line)
 
 /* ---- documents ---- */
 
+static json_t *form_of(const struct entry *e)
+{
+    json_t *record = json_loads(e->line, 0, NULL);
+    json_t *form = json_incref(json_object_get(record, "form"));
+
+    json_decref(record);
+    return form;
+}
+
+static json_t *metadata_of(json_t *form)
+{
+    json_t *metadata = json_object(), *value;
+    const char *name;
+
+    json_object_foreach(form, name, value)
+    {
+        size_t n = strlen(name);
+
+        if (strncmp(name, "metadata[", 9) == 0 && n > 10 && name[n - 1] == ']')
+            (void)json_object_setn(metadata, name + 9, n - 10, value);
+    }
+    return metadata;
+}
+
 static json_t *intent_document(const struct entry *e, bool is_canceled)
 {
-    static const char *const kept[] = {"currency", "customer", "payment_method",
-                                       "description", "metadata"};
-    json_t *record = json_loads(e->line, 0, NULL), *document;
+    json_t *form = form_of(e), *document;
+    const char *status = is_canceled          ? "canceled"
+                         : e->decline != NULL ? "requires_payment_method"
+                                              : "succeeded";
     char id[ID_SIZE];
 
     store_id(id, INTENT, e->n);
     document = json_pack(
-        "{s:s, s:s, s:I, s:I, s:s, s:s+, s:I, s:b}", "id", id, "object",
-        "payment_intent", "amount", (json_int_t)e->amount, "amount_received",
-        (json_int_t)(e->decline == NULL ? e->amount : 0), "status",
-        is_canceled          ? "canceled"
-        : e->decline != NULL ? "requires_payment_method"
-                             : "succeeded",
-        "latest_charge", "ch_3", id + 4, "created", (json_int_t)e->at, "livemode", 0);
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) {
-        json_t *value = json_object_get(record, kept[i]);
-
-        (void)json_object_set(document, kept[i], value != NULL ? value : json_null());
-    }
-    json_decref(record);
+        "{s:s, s:s, s:I, s:I, s:s, s:s, s:s+, s:I, s:b, s:O?, s:O?, s:O?, s:o}", "id",
+        id, "object", "payment_intent", "amount", (json_int_t)e->amount,
+        "amount_received", (json_int_t)(e->decline == NULL ? e->amount : 0), "currency",
+        e->currency, "status", status, "latest_charge", "ch_3", id + 4, "created",
+        (json_int_t)e->at, "livemode", 0, "customer", json_object_get(form, "customer"),
+        "payment_method", json_object_get(form, "payment_method"), "description",
+        json_object_get(form, "description"), "metadata", metadata_of(form));
+    json_decref(form);
     return document;
 }
 
@@ -146,20 +175,17 @@ json_t *store_intent_now(const struct entry *e)
 
 static json_t *refund_document(const struct entry *e)
 {
-    json_t *record = json_loads(e->line, 0, NULL);
-    json_t *intent = json_loads(e->of->line, 0, NULL), *document;
+    json_t *form = form_of(e), *document;
     char id[ID_SIZE], of[ID_SIZE];
 
     store_id(id, REFUND, e->n);
     store_id(of, INTENT, e->of->n);
-    document =
-        json_pack("{s:s, s:s, s:I, s:O, s:s, s:s+, s:s, s:I, s:O}", "id", id, "object",
-                  "refund", "amount", (json_int_t)e->amount, "currency",
-                  json_object_get(intent, "currency"), "payment_intent", of, "charge",
-                  "ch_3", of + 4, "status", "succeeded", "created", (json_int_t)e->at,
-                  "metadata", json_object_get(record, "metadata"));
-    json_decref(record);
-    json_decref(intent);
+    document = json_pack("{s:s, s:s, s:I, s:s, s:s, s:s+, s:s, s:I, s:o}", "id", id,
+                         "object", "refund", "amount", (json_int_t)e->amount,
+                         "currency", e->of->currency, "payment_intent", of, "charge",
+                         "ch_3", of + 4, "status", "succeeded", "created",
+                         (json_int_t)e->at, "metadata", metadata_of(form));
+    json_decref(form);
     return document;
 }
 
