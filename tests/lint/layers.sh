@@ -30,11 +30,11 @@ hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^labs/bench/bare\.c$|^tests/testki
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
 jansson    ^ops/(cli|verbs|audit|http|doctor)/|^labs/
-microhttpd ^ops/http/|^labs/shop/page\.h$
+microhttpd ^ops/http/|^labs/shop/page\.h$|^labs/gateway/http\.c$
 VENDORS
 
 # Lines "file included": "<name" for a library's header, "path/name.h" or "name_gen.h" for one of ours.
-find common worker ops labs/lab labs/bench labs/shop tests/testkit -name '*.[ch]' -print0 |
+find common worker ops labs/gateway labs/lab labs/bench labs/shop tests/testkit -name '*.[ch]' -print0 |
   xargs -0 grep -HoE '^[[:space:]]*#[[:space:]]*include[[:space:]]*(<[^>]+|"[^"]+)' |
   sed -E 's/:[[:space:]]*#[[:space:]]*include[[:space:]]*"?/ /' >"$work/includes"
 [ "$(wc -l <"$work/includes")" -gt 200 ] || { echo "layers: the includes were not found" && exit 1; }
@@ -55,6 +55,7 @@ awk -v work="$work" '
     next
   }
   folder($2) == "" { if ($2 !~ /_gen\.h$/) print "layers: " $1 " includes " $2 ": a path is written from the root"; next }
+  $1 ~ /^labs\/gateway\// && folder($2) != "labs/gateway" { print "layers: the gateway shares nothing, and " $1 " includes " $2; next }
   $1 ~ /^(labs|tests)\// { next }
   {
     from = folder($1); to = folder($2)

@@ -1,0 +1,152 @@
+/* gateway: the stand-in payment gateway, started, and asked by curl. */
+#define _POSIX_C_SOURCE 200809L /* popen, mkdtemp */
+#include "labs/tests/lib/gateway.h"
+
+#include <time.h>
+
+static char dir[128];
+char printed[PRINTED];
+int ended;
+static pid_t gateway;
+static int port;
+
+/* ---- commands ---- */
+
+__attribute__((format(printf, 1, 2))) void run(const char *format, ...)
+{
+    char command[4096] = "set -o pipefail; cd $GATEWAY_DIR; ";
+    size_t at = strlen(command), n;
+    va_list ap;
+    FILE *pipe;
+
+    va_start(ap, format);
+    assert_in_range(vsnprintf(command + at, sizeof command - at, format, ap), 0,
+                    sizeof command - at - 1);
+    va_end(ap);
+    (void)setenv("COMMAND", command, 1);
+    pipe = popen("exec bash -c \"$COMMAND\"", "r");
+    assert_non_null(pipe);
+    n = fread(printed, 1, sizeof printed - 1, pipe);
+    printed[n] = '\0';
+    ended = WEXITSTATUS(pclose(pipe));
+}
+
+void shows(const char *part)
+{
+    if (strstr(printed, part) == NULL)
+        fail_msg("%s is not in: %s", part, printed);
+}
+
+void start(const char *options)
+{
+    char command[512], line[128] = "";
+    int fds[2];
+
+    (void)snprintf(
+        command, sizeof command,
+        "%s --journal $GATEWAY_DIR/journal --listen 127.0.0.1:0 %s 2>$GATEWAY_DIR/errors",
+        strncmp(options, "ulimit", 6) == 0 ? "" : "exec " GATEWAY_PROGRAM, options);
+    if (strncmp(options, "ulimit", 6) == 0)
+        (void)snprintf(
+            command, sizeof command,
+            "%s; exec " GATEWAY_PROGRAM
+            " --journal $GATEWAY_DIR/journal --listen 127.0.0.1:0 2>$GATEWAY_DIR/errors",
+            options);
+    assert_int_equal(pipe(fds), 0);
+    gateway = fork();
+    if (gateway == 0) {
+        (void)dup2(fds[1], 1);
+        (void)close(fds[0]);
+        (void)close(fds[1]);
+        (void)execl("/bin/bash", "bash", "-c", command, (char *)NULL);
+        _exit(127);
+    }
+    (void)close(fds[1]);
+    for (size_t n = 0; n < sizeof line - 1 && strchr(line, '\n') == NULL; n++)
+        assert_int_equal(read(fds[0], line + n, 1), 1);
+    (void)close(fds[0]);
+    assert_int_equal(sscanf(line, "listening on http://127.0.0.1:%d", &port), 1);
+    (void)snprintf(line, sizeof line, "http://127.0.0.1:%d", port);
+    (void)setenv("U", line, 1);
+}
+
+int stop(int signal_number)
+{
+    int status = 0;
+
+    if (gateway <= 0)
+        return -1;
+    (void)kill(gateway, signal_number);
+    assert_int_equal(waitpid(gateway, &status, 0), gateway);
+    gateway = 0;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+void open_gateway(void)
+{
+    const char *base = getenv("TMPDIR");
+
+    (void)snprintf(dir, sizeof dir, "%s/gateway-XXXXXX", base != NULL ? base : "/tmp");
+    assert_non_null(mkdtemp(dir));
+    (void)setenv("GATEWAY_DIR", dir, 1);
+    (void)setenv("FORM", "currency=usd&customer=cus_1&payment_method=pm_1&confirm=true",
+                 1);
+    (void)setenv("AUTH", "Authorization: Bearer sk_test_1", 1);
+    start("");
+}
+
+void close_gateway(void)
+{
+    (void)stop(SIGKILL);
+    run("rm -rf $GATEWAY_DIR");
+}
+
+/* ---- calls ---- */
+
+void pay(const char *key)
+{
+    run(PAY "| head -c 20000", key);
+}
+
+void get(const char *path)
+{
+    run("curl -sig -H \"$AUTH\" \"$U%s\"", path);
+}
+
+void post(const char *path, const char *form)
+{
+    run("curl -sig -H \"$AUTH\" \"$U%s\" -d \"%s\"", path, form);
+}
+
+void behaves(const char *form)
+{
+    post("/_/behaviour", form);
+    shows("200 OK");
+}
+
+long number(const char *path, const char *name)
+{
+    char between[64];
+    const char *at;
+
+    get(path);
+    (void)snprintf(between, sizeof between, "\"%s\":", name);
+    at = strstr(printed, between);
+    if (at == NULL)
+        fail_msg("%s is not in: %s", name, printed);
+    return strtol(at + strlen(between), NULL, 10);
+}
+
+long captures(void)
+{
+    return number("/_/witness", "captures");
+}
+
+void wait_for(const char *path, const char *name, long n)
+{
+    static const struct timespec pause = {0, 20000000};
+
+    for (int i = 0; i < 3000 && number(path, name) != n; i++)
+        (void)nanosleep(&pause, NULL);
+    assert_int_equal(number(path, name), n);
+}
