@@ -78,14 +78,21 @@ if(BUILD_TESTING)
     set_tests_properties(pool.test_${test}_full PROPERTIES LABELS later TIMEOUT 1800 SKIP_RETURN_CODE 77
       ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR};LL_TEST_SCALE=10")
   endforeach()
+  # And rows that vary what others show: those that .every leaves out.
+  foreach(test blame first_come liveness pool_quorum pool_refusals)
+    add_test(NAME pool.test_${test}_later COMMAND pool_tests test_${test})
+    set_tests_properties(pool.test_${test}_later PROPERTIES LABELS later TIMEOUT 900 SKIP_RETURN_CODE 77
+      ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR};LL_TEST_ROWS=later")
+  endforeach()
   # Run by --only threads as well. Children are killed and clocks are moved in others; these have threads of their own.
   foreach(test lock lock_batch lock_counter lock_loss lock_renew lock_signals lock_wait)
     set_property(TEST lock.test_${test} APPEND PROPERTY LABELS threads)
   endforeach()
-  # Minutes each: they begin first, so that none of them ends alone.
+  # The longest begin first, so that none of them ends alone.
   foreach(test chaos.test_redis_sick chaos.test_partition chaos.test_slow_ways chaos.test_collisions
-      chaos.test_swarm pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum model.quorum)
+      chaos.test_swarm pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum model.quorum
+      pool.test_blame pool.test_first_come pool.test_liveness pool.test_pgbouncer pool.test_pool_months pool.test_pool_refusals
+      verbs.test_hosts)
     set_property(TEST ${test} PROPERTY COST 100)
   endforeach()
 endif()
-

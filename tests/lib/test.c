@@ -58,6 +58,7 @@ void test_register_rows(const struct test_case *like,
         of_rows[i] = *like;
         of_rows[i].name = name;
         of_rows[i].row = row;
+        of_rows[i].is_later = like->every > 0 && i % like->every != 0;
         test_register(&of_rows[i]);
     }
 }
@@ -247,13 +248,23 @@ static bool choose(void)
     return cases != NULL || has_group;
 }
 
+/* A case that is named runs wherever it belongs. */
+static bool is_left_to_others(const struct test_case *c)
+{
+    const char *rows = getenv("LL_TEST_ROWS");
+
+    if (rows != NULL && strcmp(rows, "later") == 0)
+        return !c->is_later;
+    return c->is_later && getenv("LL_TEST_ONLY") == NULL;
+}
+
 static size_t collect(struct CMUnitTest *tests)
 {
     size_t n = 0;
 
     for (struct test_case *c = cases; c != NULL; c = c->next) {
         test_row = c->row;
-        if (c->when == NULL || c->when())
+        if (!is_left_to_others(c) && (c->when == NULL || c->when()))
             tests[n++] = (struct CMUnitTest){.name = c->name,
                                              .test_func = run_case,
                                              .setup_func = open_case,

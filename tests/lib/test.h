@@ -11,7 +11,8 @@
  *
  * The program ends with 77 when no case ran to its end: all were skipped. Without a
  * file it lists the cases of all files. LL_TEST_ONLY names the one that is to run (a
- * pattern with * and ?). */
+ * pattern with * and ?). With LL_TEST_ROWS=later the rows run that the gate leaves to
+ * scripts/test --all, and nothing else. */
 #ifndef LL_TEST_H
 #define LL_TEST_H
 
@@ -52,7 +53,9 @@ struct test_case {
     int line;
     bool alone; /* nothing is opened for it, whatever its group says */
     void (*run)(void);
-    const void *row;                /* of CASE_ROWS */
+    const void *row; /* of CASE_ROWS */
+    unsigned every;  /* of its rows the gate runs each so many-th; 0: all */
+    bool is_later;   /* the row is left to LL_TEST_ROWS=later */
     const struct test_group *group; /* NULL: the one that GROUP says */
     void (*open)(void);             /* instead of the group's */
     void (*close)(void);            /* instead of the group's */
@@ -141,7 +144,8 @@ void test_register_rows(const struct test_case *like,
  *   }
  *
  * registers refuses_a_lease_of_0 and refuses_a_lease_below_0; parts of struct test_case
- * may follow. CASE_ROWS_IN has the world as parameter w before the row. */
+ * may follow: `.every = 3` where rows vary what one of them shows, and take their time.
+ * CASE_ROWS_IN has the world as parameter w before the row. */
 #define CASE_ROWS(...) TEST_ROWS(__VA_ARGS__, .next = NULL)
 #define TEST_ROWS(name_, rows, ...)                                                    \
     static void name_(const __typeof__((rows)[0]) *row);                               \

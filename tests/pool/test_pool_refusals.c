@@ -161,7 +161,7 @@ static const struct fault refusals[] = {
 /* Guarantee: PostgreSQL refuses for a while the login, a right, a table, the schema or
  * the database, or Redis its password: the pool waits, says so once, reads the password
  * file at each try, and goes on by itself. */
-CASE_ROWS(pool_waits_while_it_is_refused, refusals)
+CASE_ROWS(pool_waits_while_it_is_refused, refusals, .every = 2)
 {
     world.has_no_clients = true;
     world.in_parts = strcmp(row->down, "event=pool.postgres_refuses") == 0;
