@@ -134,8 +134,9 @@ static const char *lacks(void)
                : "no data in LL_TEST_SHARED; docs/start.md says where it is published";
 }
 
-const struct world_plan world_plan = {.role = "ledgerlock_owner"};
-GROUP(.missing = lacks,
+static const struct world_plan world_plan = {.role = "ledgerlock_owner"};
+GROUP(.plan = &world_plan,
+      .missing = lacks,
       .start = convert_all,
       .stop = remove_all,
       .open = world_open,
