@@ -15,3 +15,16 @@ function(wrap_lock_calls name)
   list(TRANSFORM form PREPEND -Wl,--wrap=rlock_)
   target_link_options(${name} INTERFACE ${form} -u__wrap_rlock_release)
 endfunction()
+
+# A program of test files of a room; each file is a test of its own, labelled with the name of the room.
+function(add_room label program) # files...
+  get_filename_component(source ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/.. ABSOLUTE)
+  add_executable(${program} ${ARGN})
+  target_link_libraries(${program} PRIVATE testlib)
+  foreach(file IN LISTS ARGN)
+    get_filename_component(stem ${file} NAME_WE)
+    add_test(NAME ${label}.${stem} COMMAND ${program} ${stem})
+    set_tests_properties(${label}.${stem} PROPERTIES LABELS ${label} TIMEOUT 900
+      ENVIRONMENT "LL_TEST_SOURCE=${source}" SKIP_RETURN_CODE 77)
+  endforeach()
+endfunction()

@@ -1,4 +1,4 @@
-# The tests of the lock library: one program for each file of tests/lock, and the examples that they run.
+# The tests of the lock library: a program of the files of tests/lock, and the examples that they run.
 # The library's own build has a testlib of what needs no PostgreSQL; the program's build has one with all.
 if(NOT TARGET testlib)
   include(${CMAKE_CURRENT_LIST_DIR}/lock_testkit.cmake)
@@ -36,34 +36,36 @@ file(GLOB test_files CONFIGURE_DEPENDS ${flags_root}/tests/lock/test_*.c)
 if(NOT TARGET PkgConfig::LIBPQ)
   list(FILTER test_files EXCLUDE REGEX "/test_lock_counter\\.c$") # it counts in PostgreSQL
 endif()
-foreach(file IN LISTS test_files)
+# The limits have a program of their own: it has a poll, a read and a clock in place of those of the C library.
+set(counted ${flags_root}/tests/lock/test_lock_promise_limits.c)
+list(REMOVE_ITEM test_files ${counted})
+add_room(lock lock_tests ${test_files})
+add_room(lock lock_counted ${counted})
+target_link_libraries(lock_tests PRIVATE clock_shim) # tests move their own clocks too
+foreach(file IN LISTS test_files counted)
   get_filename_component(stem ${file} NAME_WE)
-  add_executable(lock_${stem} ${file})
-  target_link_libraries(lock_${stem} PRIVATE testlib clock_shim) # a test moves its own clocks too
-  list(APPEND lock_programs lock_${stem})
-  add_test(NAME lock.${stem} COMMAND lock_${stem})
-  set_tests_properties(lock.${stem} PROPERTIES LABELS lock TIMEOUT 900
-    ENVIRONMENT "LL_TEST_SOURCE=${flags_root}" SKIP_RETURN_CODE 77)
   if(NOT stem MATCHES "test_lock_(loop|examples)") # once more, with its calls in an event loop
     set(labels lock)
     if(NOT stem MATCHES "test_lock_(batch|quorum|sentinel|wait)$") # the others are left to scripts/test --all
       list(APPEND labels later)
     endif()
-    add_test(NAME lock.${stem}_in_loop COMMAND lock_${stem})
+    set(program lock_tests)
+    if(file STREQUAL counted)
+      set(program lock_counted)
+    endif()
+    add_test(NAME lock.${stem}_in_loop COMMAND ${program} ${stem})
     set_tests_properties(lock.${stem}_in_loop PROPERTIES LABELS "${labels}" TIMEOUT 900
       ENVIRONMENT "LL_TEST_SOURCE=${flags_root};LL_TEST_FORM=loop" SKIP_RETURN_CODE 77)
   endif()
 endforeach()
-add_custom_target(lock_tests DEPENDS ${lock_programs})
-add_dependencies(lock_test_lock_examples ${example_targets})
-target_compile_definitions(lock_test_lock_examples PRIVATE EXAMPLES_DIR="${PROJECT_BINARY_DIR}"
-  $<$<BOOL:${LIBEVENT_FOUND}>:HAVE_LIBEVENT>)
-set(failing malloc calloc realloc strdup strndup)
+add_dependencies(lock_tests ${example_targets})
+target_compile_definitions(lock_tests PRIVATE EXAMPLES_DIR="${PROJECT_BINARY_DIR}" $<$<BOOL:${LIBEVENT_FOUND}>:HAVE_LIBEVENT>)
+set(failing malloc calloc realloc strdup strndup) # test_lock_oom lets them fail
 list(TRANSFORM failing PREPEND -Wl,--wrap=)
-target_link_options(lock_test_lock_oom PRIVATE ${failing})
+target_link_options(lock_tests PRIVATE ${failing})
 if(HIREDIS_TLS_FOUND)
-  target_compile_definitions(lock_test_lock_promise_connect PRIVATE LEDGERLOCK_TLS)
-  target_link_libraries(lock_test_lock_promise_connect PRIVATE PkgConfig::HIREDIS_TLS)
+  target_compile_definitions(lock_tests PRIVATE LEDGERLOCK_TLS)
+  target_link_libraries(lock_tests PRIVATE PkgConfig::HIREDIS_TLS)
 endif()
 add_test(NAME lock.python COMMAND ${flags_root}/tests/python/run.sh ${PROJECT_BINARY_DIR})
 set_tests_properties(lock.python PROPERTIES LABELS lock TIMEOUT 900 SKIP_RETURN_CODE 77)

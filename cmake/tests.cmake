@@ -1,4 +1,4 @@
-# The tests: one program for each file, labelled with the name of its folder.
+# The tests: one program for each folder, whose files are tests labelled with its name.
 if(BUILD_TESTING)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
   file(GLOB testlib_sources CONFIGURE_DEPENDS tests/lib/*.c)
@@ -41,28 +41,11 @@ if(BUILD_TESTING)
   add_dependencies(testlib ledgerlock ledgerlock_points)
   foreach(label unit pool verbs chaos)
     file(GLOB test_files CONFIGURE_DEPENDS tests/${label}/test_*.c)
-    foreach(file IN LISTS test_files)
-      get_filename_component(stem ${file} NAME_WE)
-      add_executable(${label}_${stem} ${file})
-      target_link_libraries(${label}_${stem} PRIVATE testlib)
-      if(stem STREQUAL "test_toy_job")
-        add_dependencies(${label}_${stem} ledgerlock_toy)
-        target_compile_definitions(${label}_${stem} PRIVATE TOY_PROGRAM="$<TARGET_FILE:ledgerlock_toy>")
-      endif()
-      if(stem STREQUAL "test_pool_reload")
-        add_dependencies(${label}_${stem} ledgerlock_next)
-        target_compile_definitions(${label}_${stem} PRIVATE NEXT_PROGRAM="$<TARGET_FILE:ledgerlock_next>")
-      endif()
-      if(stem MATCHES "^test_pool_tokens") # the test moves its own clocks too
-        target_link_libraries(${label}_${stem} PRIVATE clock_shim)
-      endif()
-      list(APPEND ${label}_programs ${label}_${stem})
-      add_test(NAME ${label}.${stem} COMMAND ${label}_${stem})
-      set_tests_properties(${label}.${stem} PROPERTIES LABELS ${label} TIMEOUT 900
-        ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR}" SKIP_RETURN_CODE 77)
-    endforeach()
-    add_custom_target(${label}_tests DEPENDS ${${label}_programs})
+    add_room(${label} ${label}_tests ${test_files})
   endforeach()
+  target_compile_definitions(pool_tests PRIVATE TOY_PROGRAM="$<TARGET_FILE:ledgerlock_toy>" NEXT_PROGRAM="$<TARGET_FILE:ledgerlock_next>")
+  add_dependencies(pool_tests ledgerlock_toy ledgerlock_next)
+  target_link_libraries(pool_tests PRIVATE clock_shim) # test_pool_tokens moves its own clocks too
   include(cmake/lock_tests.cmake)
   foreach(test service completion man)
     add_test(NAME verbs.${test} COMMAND ${PROJECT_SOURCE_DIR}/tests/install/${test}.sh ${PROJECT_BINARY_DIR})
@@ -91,18 +74,25 @@ if(BUILD_TESTING)
   endforeach()
   # Also left to it: what has a size, ten times as large.
   foreach(test liveness_rate parked)
-    add_test(NAME pool.test_${test}_full COMMAND pool_test_${test})
+    add_test(NAME pool.test_${test}_full COMMAND pool_tests test_${test})
     set_tests_properties(pool.test_${test}_full PROPERTIES LABELS later TIMEOUT 1800 SKIP_RETURN_CODE 77
       ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR};LL_TEST_SCALE=10")
+  endforeach()
+  # And rows that vary what others show: those that .every leaves out.
+  foreach(test blame first_come liveness pool_quorum pool_refusals)
+    add_test(NAME pool.test_${test}_later COMMAND pool_tests test_${test})
+    set_tests_properties(pool.test_${test}_later PROPERTIES LABELS later TIMEOUT 900 SKIP_RETURN_CODE 77
+      ENVIRONMENT "LL_TEST_SOURCE=${PROJECT_SOURCE_DIR};LL_TEST_ROWS=later")
   endforeach()
   # Run by --only threads as well. Children are killed and clocks are moved in others; these have threads of their own.
   foreach(test lock lock_batch lock_counter lock_loss lock_renew lock_signals lock_wait)
     set_property(TEST lock.test_${test} APPEND PROPERTY LABELS threads)
   endforeach()
-  # Minutes each: they begin first, so that none of them ends alone.
+  # The longest begin first, so that none of them ends alone.
   foreach(test chaos.test_redis_sick chaos.test_partition chaos.test_slow_ways chaos.test_collisions
-      chaos.test_swarm pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum model.quorum)
+      chaos.test_swarm pool.test_orders_of_two pool.test_pool_outage pool.test_pool_quorum model.quorum
+      pool.test_blame pool.test_first_come pool.test_liveness pool.test_pgbouncer pool.test_pool_months pool.test_pool_refusals
+      verbs.test_hosts)
     set_property(TEST ${test} PROPERTY COST 100)
   endforeach()
 endif()
-

@@ -188,7 +188,7 @@ static const char *const lock_figures[] = {
 
 /* clang-format on */
 
-/* Every figure that docs/locks.md reports is there and was measured. */
+/* Every figure that docs/lock.md reports is there and was measured. */
 CASE(bench_locks_reports_every_figure)
 {
     const char *target = NULL;

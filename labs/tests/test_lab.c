@@ -212,8 +212,9 @@ static void close_postgres(void)
     private_pg_close(&postgres);
 }
 
-const struct world_plan world_plan = {.role = "ledgerlock_owner"};
-GROUP(.start = open_postgres,
+static const struct world_plan world_plan = {.role = "ledgerlock_owner"};
+GROUP(.plan = &world_plan,
+      .start = open_postgres,
       .stop = close_postgres,
       .open = open_marked,
       .close = world_close);

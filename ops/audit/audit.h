@@ -22,8 +22,8 @@ struct audit_order {
 /* Runs the audit in one snapshot, in a REPEATABLE READ, READ ONLY transaction of its
  * own, so it is right while workers run. *out, owned by the caller, is the document
  * that `audit
- * --json` prints; docs/audit.md describes it. *out is NULL on error; ERR_INVALID for a
- * bad now. */
+ * --json` prints; docs/promises.md describes it. *out is NULL on error; ERR_INVALID for
+ * a bad now. */
 MUST_CHECK int audit_gather(struct pg *pg,
                             const struct audit_order *order,
                             json_t **out,

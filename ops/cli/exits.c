@@ -1,5 +1,5 @@
-/* exits: what the exit codes mean, for the help and the manual page. README.md has the
- * same sentences. */
+/* exits: what the exit codes mean, for the help and the manual page. docs/operate.md
+ * has the same sentences. */
 #include "ops/cli/cli.h"
 
 /* clang-format off */

@@ -126,7 +126,7 @@ static void check_transport(struct doctor *d, struct finding *f)
     if (!has_locks(d, f))
         return;
     find(f, is_remote(d->config->redis_url) ? CHECK_WARN : CHECK_OK,
-         "use rediss:// (docs/security.md)", "%s",
+         "use rediss:// (docs/operate.md)", "%s",
          is_remote(d->config->redis_url) ? "a redis:// URL leads to another machine"
                                          : "TLS, or on this machine");
 }

@@ -215,7 +215,7 @@ ll_servers_stop() {
   exit "$status"
 }
 
-# As README.md tells: from here on nobody logs in as the owner, but as ledgerlock_migrate.
+# As docs/start.md tells: from here on nobody logs in as the owner, but as ledgerlock_migrate.
 ll_db_create() { # database
   ll_psql -d postgres -c "CREATE DATABASE \"$1\""
   ll_psql -d "$1" -f "$LL_ROOT/config/postgres/10-roles.sql"

@@ -10,7 +10,7 @@
 
 enum { CALM_RUNS = 3, STEP = 9, TRIES = 3 };
 
-const struct world_plan world_plan = {FAULT_PLAN};
+static const struct world_plan world_plan = {FAULT_PLAN};
 
 static struct call_table *table;
 static char table_file[96];
@@ -43,7 +43,7 @@ static void close_watched(void)
     world_close();
 }
 
-GROUP(.open = open_watched, .close = close_watched);
+GROUP(.plan = &world_plan, .open = open_watched, .close = close_watched);
 
 /* One period and one order of a user of its own. */
 static void put(int user)

@@ -9,7 +9,7 @@ enum { TIMES = 20 };
 
 static PGconn *rival;
 
-const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
+static const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
 static void open_beside_rival(void)
 {
@@ -24,7 +24,7 @@ static void close_both(void)
     world_close();
 }
 
-GROUP(.open = open_beside_rival, .close = close_both);
+GROUP(.plan = &world_plan, .open = open_beside_rival, .close = close_both);
 
 /* The pool met a transaction that failed so, said so, and no worker ended. */
 static void assert_collided(const char *words)

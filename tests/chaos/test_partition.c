@@ -74,7 +74,7 @@ static void build_bridge(enum link link, const char *behind)
     assert_true(enter(workers_net));
 }
 
-const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
+static const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
 static void open_bridged(void)
 {
@@ -196,7 +196,8 @@ static void close_networks(void)
     }
 }
 
-GROUP(.start = open_networks,
+GROUP(.plan = &world_plan,
+      .start = open_networks,
       .stop = close_networks,
       .open = open_bridged,
       .close = close_bridged);

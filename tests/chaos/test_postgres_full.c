@@ -14,7 +14,7 @@
 /* Ordinary users' connections: PostgreSQL keeps three for the superuser. */
 enum { HOGS = PRIVATE_PG_CONNECTIONS - 3 };
 
-const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
+static const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
 static PGconn *hogs[HOGS];
 static char disk[64];     /* the small file system; "" when there is none */
@@ -237,7 +237,8 @@ static void close_world(void)
     world_close();
 }
 
-GROUP(.start = open_servers,
+GROUP(.plan = &world_plan,
+      .start = open_servers,
       .stop = close_servers,
       .open = world_open,
       .close = close_world);

@@ -4,7 +4,7 @@
 #include "tests/lib/private_pg.h"
 #include "tests/lib/steps.h"
 
-const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
+static const struct world_plan world_plan = {FAULT_PLAN, .load = &fault_usual};
 
 static struct private_pg primary, standby;
 static char front[64]; /* a folder with a link to the socket of the one that counts */
@@ -97,7 +97,7 @@ static void close_all(void)
     close_servers();
 }
 
-GROUP(.open = open_all, .close = close_all);
+GROUP(.plan = &world_plan, .open = open_all, .close = close_all);
 
 static void promote_without_the_tail(void)
 {

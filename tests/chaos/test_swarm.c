@@ -5,7 +5,7 @@
 #include "tests/lib/private_pg.h"
 #include "tests/lib/swarm.h"
 
-const struct world_plan world_plan = {FAULT_PLAN};
+static const struct world_plan world_plan = {FAULT_PLAN};
 
 /* ---- a round ---- */
 
@@ -148,7 +148,8 @@ static void close_round(void)
     world_close();
 }
 
-GROUP(.start = private_pg_begin,
+GROUP(.plan = &world_plan,
+      .start = private_pg_begin,
       .stop = private_pg_end,
       .open = world_open,
       .close = close_round);

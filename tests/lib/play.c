@@ -219,8 +219,12 @@ const struct test_group play_on_fresh_quorum = {.open = open_fresh_three, .close
 
 /* clang-format on */
 
-void play_register(
-    struct test_case cases[3], const char *name, int line, int where, const char *steps)
+void play_register(struct test_case cases[3],
+                   const char *name,
+                   const char *file,
+                   int line,
+                   int where,
+                   const char *steps)
 {
     bool is_fresh = (where & PLAY_AT_FRESH) != 0;
 
@@ -242,8 +246,9 @@ void play_register(
         }
         (void)sprintf(full, "%s%s", name,
                       (where & 7) == places[i].place ? "" : places[i].suffix);
-        cases[i] = (struct test_case){full, .line = line, .run = play_row, .row = steps,
-                                      .group = places[i].group};
+        cases[i] = (struct test_case){full,         .file = file,
+                                      .line = line, .run = play_row,
+                                      .row = steps, .group = places[i].group};
         test_register(&cases[i]);
     }
 }

@@ -102,12 +102,13 @@ enum {
     {                                                                                  \
         static struct test_case cases[3];                                              \
                                                                                        \
-        play_register(cases, #name_, __LINE__, where, steps);                          \
+        play_register(cases, #name_, __FILE__, __LINE__, where, steps);                \
     }                                                                                  \
     struct play_needs_a_semicolon
 
 void play_register(struct test_case cases[3],
                    const char *name,
+                   const char *file,
                    int line,
                    int where,
                    const char *steps);

@@ -1,5 +1,6 @@
-/* test: cases that register themselves. A test program is one file of cases; its main
- * is in test.c, and it runs them through cmocka in the order of the file.
+/* test: cases that register themselves. A test program is made of all files of a
+ * room; its main is in test.c, and it runs the cases of one of these files through
+ * cmocka, in the order of the file: `pool_tests test_billing`.
  *
  *   GROUP(.open = open_shop, .close = close_shop);
  *
@@ -8,9 +9,10 @@
  *       assert_int_equal(...);
  *   }
  *
- * The program ends with 77 when no case ran to its end: all were skipped. With -l it
- * lists its cases. LL_TEST_ONLY names the one that is to run (a pattern with *
- * and ?). */
+ * The program ends with 77 when no case ran to its end: all were skipped. Without a
+ * file it lists the cases of all files. LL_TEST_ONLY names the one that is to run (a
+ * pattern with * and ?). With LL_TEST_ROWS=later the rows run that the gate leaves to
+ * scripts/test --all, and nothing else. */
 #ifndef LL_TEST_H
 #define LL_TEST_H
 
@@ -34,8 +36,9 @@
 
 /* The ground of a case; any part may be missing. */
 struct test_group {
+    const struct world_plan *plan; /* of world.h; GROUP's only */
     void (*start)(void); /* once, before its first case; GROUP's: before any */
-    void (*stop)(void);  /* once, after all cases of the program */
+    void (*stop)(void);  /* once, after all cases of the file */
     void (*open)(void);  /* before each case */
     void (*end)(void);   /* after each case that came to its end */
     void (*close)(void); /* after each case, however it ended */
@@ -46,10 +49,13 @@ struct test_group {
 struct test_case {
     const char *name;
     const char *promise; /* the sentence of the documents that it guards */
+    const char *file;
     int line;
     bool alone; /* nothing is opened for it, whatever its group says */
     void (*run)(void);
-    const void *row;                /* of CASE_ROWS */
+    const void *row; /* of CASE_ROWS */
+    unsigned every;  /* of its rows the gate runs each so many-th; 0: all */
+    bool is_later;   /* the row is left to LL_TEST_ROWS=later */
     const struct test_group *group; /* NULL: the one that GROUP says */
     void (*open)(void);             /* instead of the group's */
     void (*close)(void);            /* instead of the group's */
@@ -57,9 +63,28 @@ struct test_case {
     struct test_case *next;
 };
 
-/* The group of all cases of a program that name no other. */
-extern const struct test_group test_group;
-#define GROUP(...) const struct test_group test_group = {__VA_ARGS__}
+/* The group of all cases of a file that name no other. */
+#define GROUP(...)                                                                     \
+    static const struct test_group test_group = {__VA_ARGS__};                         \
+    static void __attribute__((constructor)) test_group_registers(void)                \
+    {                                                                                  \
+        static struct test_ground registered = {.file = __FILE__,                      \
+                                                .group = &test_group};                 \
+                                                                                       \
+        test_register_group(&registered);                                              \
+    }                                                                                  \
+    struct test_needs_a_semicolon
+
+struct test_ground {
+    const char *file;
+    const struct test_group *group;
+    struct test_ground *next;
+};
+
+void test_register_group(struct test_ground *g);
+
+/* That of the file that runs; an empty one where it says none. */
+extern const struct test_group *test_file_group;
 
 /* The value that `open` leaves for the case and for `close`. */
 extern void *test_state;
@@ -81,7 +106,7 @@ void test_register_rows(const struct test_case *like,
     static void __attribute__((constructor)) name_##_registers(void)                   \
     {                                                                                  \
         static struct test_case registered = {                                         \
-            .name = #name_, .line = __LINE__, __VA_ARGS__};                            \
+            .name = #name_, .file = __FILE__, .line = __LINE__, __VA_ARGS__};          \
                                                                                        \
         test_register(&registered);                                                    \
     }
@@ -119,7 +144,8 @@ void test_register_rows(const struct test_case *like,
  *   }
  *
  * registers refuses_a_lease_of_0 and refuses_a_lease_below_0; parts of struct test_case
- * may follow. CASE_ROWS_IN has the world as parameter w before the row. */
+ * may follow: `.every = 3` where rows vary what one of them shows, and take their time.
+ * CASE_ROWS_IN has the world as parameter w before the row. */
 #define CASE_ROWS(...) TEST_ROWS(__VA_ARGS__, .next = NULL)
 #define TEST_ROWS(name_, rows, ...)                                                    \
     static void name_(const __typeof__((rows)[0]) *row);                               \
@@ -146,8 +172,11 @@ void test_register_rows(const struct test_case *like,
     static void __attribute__((constructor)) name_##_registers(void)                   \
     {                                                                                  \
         static struct test_case cases[sizeof(rows) / sizeof(rows)[0]];                 \
-        const struct test_case like = {                                                \
-            .name = #name_, .line = __LINE__, .run = name_##_runs, __VA_ARGS__};       \
+        const struct test_case like = {.name = #name_,                                 \
+                                       .file = __FILE__,                               \
+                                       .line = __LINE__,                               \
+                                       .run = name_##_runs,                            \
+                                       __VA_ARGS__};                                   \
                                                                                        \
         test_register_rows(&like, cases, rows, sizeof(rows)[0],                        \
                            sizeof cases / sizeof cases[0]);                            \

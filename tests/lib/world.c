@@ -8,8 +8,6 @@
 
 struct world world;
 
-__attribute__((weak)) const struct world_plan world_plan = {.role = NULL};
-
 static void set_number(const char *name, int value)
 {
     char text[16];
@@ -78,7 +76,9 @@ void world_open_as(const struct world_plan *plan)
 
 void world_open(void)
 {
-    world_open_as(&world_plan);
+    static const struct world_plan as_shipped;
+
+    world_open_as(test_file_group->plan != NULL ? test_file_group->plan : &as_shipped);
 }
 
 void world_kill(struct fixture_child *child)

@@ -52,17 +52,16 @@ struct world_plan {
     void (*undo)(void); /* undoes that, when the pool is gone */
 };
 
-/* The world of all cases of a program; GROUP_OF_WORLD may be given other parts. */
+/* The world of all cases of a file; GROUP_OF_WORLD may be given other parts. */
 #define WORLD(...)                                                                     \
-    const struct world_plan world_plan = {__VA_ARGS__};                                \
-    GROUP(GROUP_OF_WORLD)
+    static const struct world_plan world_plan = {__VA_ARGS__};                         \
+    GROUP(.plan = &world_plan, GROUP_OF_WORLD)
 #define GROUP_OF_WORLD .open = world_open, .end = world_end, .close = world_close
-extern const struct world_plan world_plan;
 
 /* A pool that still runs at the end of a case is told to stop, and must exit with 0. */
 void world_end(void);
 
-/* A fresh world as WORLD says, or as the plan says; and its end. */
+/* A fresh world as the plan of the file says, or as this one says; and its end. */
 void world_open(void);
 void world_open_as(const struct world_plan *plan);
 void world_close(void);

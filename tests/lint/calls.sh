@@ -1,5 +1,5 @@
 #!/bin/bash
-# Files and folders call each other in one direction, and docs/architecture.md lists every function that a due row
+# Files and folders call each other in one direction, and worker/README.md lists every function that a due row
 # passes: from batch_run on, each function of the three folders of the pool that a listed one calls is listed itself, or
 # is named there as one that such a row does not come to. A call through a job's pointer counts, too.
 set -euo pipefail
@@ -56,10 +56,10 @@ for module in used:
             found.append(f"a circle: {module} and {to} ({why})")
 
 # ---- the way of a due row ----
-page = re.sub(r"\s+", " ", open("docs/architecture.md", encoding="utf-8").read())
+page = re.sub(r"\s+", " ", open("worker/README.md", encoding="utf-8").read())
 stated = re.search(r"On this way a due row passes (\d+) functions of `worker/` in (\d+) files: (.*?)\. The row does not come to: (.*?)\.", page)
 if stated is None:
-    sys.exit("calls: docs/architecture.md does not say which functions a due row passes")
+    sys.exit("calls: worker/README.md does not say which functions a due row passes")
 listed, apart = (re.findall(r"`(\w+)`", stated[n]) for n in (3, 4))
 seen, waiting, files = set(), [(shared["batch_run"], "batch_run")], set()
 while waiting:
@@ -69,9 +69,9 @@ while waiting:
     seen.add(name)
     files.add(path[:-2])
     waiting += calls(path, name)
-found += [f"docs/architecture.md does not list {name}" for name in sorted(seen - set(listed))]
-found += [f"docs/architecture.md lists {name}, which such a row does not come to" for name in sorted(set(listed) - seen)]
-found += [f"docs/architecture.md: {name} is no function" for name in apart if not any(name == f for _, f in functions)]
+found += [f"worker/README.md does not list {name}" for name in sorted(seen - set(listed))]
+found += [f"worker/README.md lists {name}, which such a row does not come to" for name in sorted(set(listed) - seen)]
+found += [f"worker/README.md: {name} is no function" for name in apart if not any(name == f for _, f in functions)]
 if (int(stated[1]), int(stated[2])) != (len(seen), len(files)):
     found.append(f"a due row passes {len(seen)} functions in {len(files)} files, the page says {stated[1]} in {stated[2]}")
 if len(seen) > MOST_FUNCTIONS or len(files) > MOST_FILES:

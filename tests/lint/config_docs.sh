@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every option of the table stands in the sample file, and the sample holds nothing else; README.md tells the exit codes.
+# Every option of the table stands in the sample file, and the sample holds nothing else; docs/operate.md tells the exit codes.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -27,8 +27,8 @@ done
 # Bounds stand in the table alone, from which `config sample` prints them.
 grep -nE '[0-9]+ to [0-9]+' config/ledgerlock.cfg && echo "config_docs: config/ledgerlock.cfg has bounds of its own" && bad=1
 
-# The README has the exit codes as the program prints them.
+# The page has the exit codes as the program prints them.
 codes=$(sed -n 's/^    {EXIT_[A-Z]*, *"\(.*\)"},$/\1/p' ops/cli/exits.c)
-readme=$(sed -n 's/^| [0-9]* | \(.*\) |$/\1/p' README.md)
-[ "$codes" = "$readme" ] || { echo "config_docs: the exit codes of README.md and ops/cli/exits.c differ" && bad=1; }
+readme=$(sed -n 's/^| [0-9]* | \(.*\) |$/\1/p' docs/operate.md)
+[ "$codes" = "$readme" ] || { echo "config_docs: the exit codes of docs/operate.md and ops/cli/exits.c differ" && bad=1; }
 exit $bad

@@ -35,7 +35,7 @@ int getaddrinfo(const char *host,
 {
     int code;
 
-    if (strcmp(host, "several") != 0)
+    if (host == NULL || strcmp(host, "several") != 0)
         return look_up(host, port, hints, all);
     resolved++;
     code = look_up(addresses[0], port, hints, all);

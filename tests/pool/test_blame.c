@@ -93,7 +93,7 @@ static void assert_has_ended(const char *says)
 
 /* Guarantee: An error that is no row's own parks nothing, is said once, and ends the
  * pool with exit code 9 when it lets nothing be committed for pool.give_up_ms. */
-CASE_ROWS(pool_ends_over_every_row_with, faults)
+CASE_ROWS(pool_ends_over_every_row_with, faults, .every = 3)
 {
     plant("> 0", row->body, row->statements);
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
@@ -116,7 +116,7 @@ static const struct {
 /* Not with --once, which may leave the rows before. */
 /* Guarantee: Collisions and timeouts that let nothing be committed end the pool like
  * any other error, which names the statement that met them. */
-CASE_ROWS(pool_ends_over_nothing_but, collisions)
+CASE_ROWS(pool_ends_over_nothing_but, collisions, .every = 2)
 {
     plant_triggers("> 0", row->body);
     fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "1000");
@@ -149,7 +149,7 @@ static const struct {
 };
 
 /* Guarantee: An error over one user's rows parks nothing and holds up nobody else. */
-CASE_ROWS(others_flow_while_one_user_meets, refusals)
+CASE_ROWS(others_flow_while_one_user_meets, refusals, .every = 3)
 {
     shop_subscribe(SHOP_TROUBLE, MORE, 1);
     shop_order(SHOP_TROUBLE, SHOP_SKU, MORE);
@@ -183,6 +183,8 @@ CASE(orders_flow_behind_those_of_1500_users_that_meet_an_error)
 {
     fixture_env("LEDGERLOCK_POOL_ORDERS_ORDER", "placed");
     fixture_env("LEDGERLOCK_POOL_BATCH", "1000");
+    fixture_env("LEDGERLOCK_LOCKS_LEASE_MS", "10000"); /* 1500 are tried one by one */
+    fixture_env("LEDGERLOCK_POOL_GIVE_UP_MS", "600000");
     world_do(INTO_USERS
              "SELECT u, 'USD' FROM generate_series(1001, 2500) AS u; " INTO_ORDERS
              "SELECT user_id, user_id, '1', '', 0, 'USD', " SHOP_FIRST

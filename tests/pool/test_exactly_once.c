@@ -69,10 +69,10 @@ static const char *rare_kind(void)
 
 static void work_with(const struct load_size *size)
 {
-    struct world_plan plan = {.lease_ms = 1500, .load = size, .any = true};
+    static struct world_plan plan = {.lease_ms = 1500, .any = true};
 
+    plan.load = size;
     world_open_as(&plan);
-    world.plan = &world_plan;
     pool_start("run -w 4 --batch 20");
     load_clients_start(CLIENTS_MS);
     kill_again_and_again();

@@ -21,8 +21,12 @@ static void prepare(void)
 
 /* A server of its own: a transaction that is open in another database holds up the
  * feed. */
-const struct world_plan world_plan = {.lease_ms = 1500, .any = true, .also = prepare};
-GROUP(GROUP_OF_WORLD, .start = private_pg_begin, .stop = private_pg_end);
+static const struct world_plan world_plan = {
+    .lease_ms = 1500, .any = true, .also = prepare};
+GROUP(.plan = &world_plan,
+      GROUP_OF_WORLD,
+      .start = private_pg_begin,
+      .stop = private_pg_end);
 
 /* One transaction of a consumer, which ends without COMMIT when it is cut. Returns how
  * many decisions it was given. */

@@ -67,7 +67,7 @@ static const struct {
 
 /* Guarantee: A pool serves orders as if one after the other, in the order in which they
  * were placed. */
-CASE_ROWS(orders_are_served_as_placed_in_batches_of, batches)
+CASE_ROWS(orders_are_served_as_placed_in_batches_of, batches, .every = 2)
 {
     fixture_env("LEDGERLOCK_POOL_BATCH", row->batch);
     fill(row->orders, row->orders);

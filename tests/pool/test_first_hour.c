@@ -13,8 +13,8 @@ static void begin(void)
 
 /* A server of its own: a transaction that is open in another database holds up the
  * feed. */
-const struct world_plan world_plan = {.poll_ms = 100};
-GROUP(GROUP_OF_WORLD, .start = begin, .stop = private_pg_end);
+static const struct world_plan world_plan = {.poll_ms = 100};
+GROUP(.plan = &world_plan, GROUP_OF_WORLD, .start = begin, .stop = private_pg_end);
 
 /* Runs a command of the shell, in `dir`, with the sources as $S and the database as
  * $URL; false: it ended with 77. */

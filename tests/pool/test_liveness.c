@@ -113,7 +113,7 @@ CASE_ROWS(others_flow, outcomes)
 
 /* Guarantee: Four workers that serve orders in any order, and meet where no key is
  * held, pass over all of these as one worker does. */
-CASE_ROWS(others_flow_among_four_workers, outcomes)
+CASE_ROWS(others_flow_among_four_workers, outcomes, .every = 3)
 {
     shop_plant(&row->trouble, 1);
     (void)(row->trouble.key != NULL ? shop_run_any() : shop_run_met());

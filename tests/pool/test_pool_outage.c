@@ -12,8 +12,11 @@ static void undo(void)
 
 static const struct load_size size = {
     .users = 120, .subscriptions = 160, .orders = 150, .periods = 12};
-const struct world_plan world_plan = {FAULT_PLAN, .load = &size, .undo = undo};
-GROUP(.start = private_pg_begin, .stop = private_pg_end, GROUP_OF_WORLD);
+static const struct world_plan world_plan = {FAULT_PLAN, .load = &size, .undo = undo};
+GROUP(.plan = &world_plan,
+      .start = private_pg_begin,
+      .stop = private_pg_end,
+      GROUP_OF_WORLD);
 
 /* ---- faults ---- */
 

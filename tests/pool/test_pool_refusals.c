@@ -34,8 +34,12 @@ static void restore_hba(void)
 
 static const struct load_size size = {
     .users = 120, .subscriptions = 160, .orders = 150, .periods = 12};
-const struct world_plan world_plan = {FAULT_PLAN, .load = &size, .undo = restore_hba};
-GROUP(.start = private_pg_begin, .stop = private_pg_end, GROUP_OF_WORLD);
+static const struct world_plan world_plan = {FAULT_PLAN, .load = &size,
+                                             .undo = restore_hba};
+GROUP(.plan = &world_plan,
+      .start = private_pg_begin,
+      .stop = private_pg_end,
+      GROUP_OF_WORLD);
 
 /* ---- refusals ---- */
 
@@ -157,7 +161,7 @@ static const struct fault refusals[] = {
 /* Guarantee: PostgreSQL refuses for a while the login, a right, a table, the schema or
  * the database, or Redis its password: the pool waits, says so once, reads the password
  * file at each try, and goes on by itself. */
-CASE_ROWS(pool_waits_while_it_is_refused, refusals)
+CASE_ROWS(pool_waits_while_it_is_refused, refusals, .every = 2)
 {
     world.has_no_clients = true;
     world.in_parts = strcmp(row->down, "event=pool.postgres_refuses") == 0;

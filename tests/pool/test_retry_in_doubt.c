@@ -5,7 +5,7 @@
 #include "tests/lib/steps.h"
 #include "worker/batch/batch.h"
 
-const struct world_plan world_plan = {.proxies = true};
+static const struct world_plan world_plan = {.proxies = true};
 
 static void open_declined(void)
 {
@@ -16,7 +16,10 @@ static void open_declined(void)
     world_expect("past_due 1", "SELECT state || ' ' || retries FROM subscriptions");
 }
 
-GROUP(.open = open_declined, .end = world_end, .close = world_close);
+GROUP(.plan = &world_plan,
+      .open = open_declined,
+      .end = world_end,
+      .close = world_close);
 
 /* Runs once, far enough behind the first try; COMMIT is done, its answer is lost. */
 static void run_and_lose_the_answer(void)

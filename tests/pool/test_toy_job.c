@@ -26,10 +26,10 @@ static void begin(void)
     (void)setenv("LL_TEST_BIN", TOY_PROGRAM, 1);
 }
 
-const struct world_plan world_plan = {
+static const struct world_plan world_plan = {
     .lease_ms = 2000, .batch = 20, .proxies = true, .also = prepare};
 
-GROUP(.start = begin, GROUP_OF_WORLD);
+GROUP(.plan = &world_plan, .start = begin, GROUP_OF_WORLD);
 
 static void assert_all_given_once(void)
 {

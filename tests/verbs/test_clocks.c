@@ -10,8 +10,8 @@ static void begin(void)
     fixture_movable_clocks = true;
 }
 
-const struct world_plan world_plan = {.redis = true};
-GROUP(.start = begin, .open = world_open, .close = world_close);
+static const struct world_plan world_plan = {.redis = true};
+GROUP(.plan = &world_plan, .start = begin, .open = world_open, .close = world_close);
 
 /* Guarantee: The pool does not start while the clock of PostgreSQL or of Redis is more
  * than a minute from ours. */

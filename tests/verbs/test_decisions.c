@@ -18,8 +18,11 @@ static void prepare(void)
 
 /* A server of its own: a transaction that is open in another database holds up the
  * feed. */
-const struct world_plan world_plan = {.also = prepare};
-GROUP(GROUP_OF_WORLD, .start = private_pg_begin, .stop = private_pg_end);
+static const struct world_plan world_plan = {.also = prepare};
+GROUP(.plan = &world_plan,
+      GROUP_OF_WORLD,
+      .start = private_pg_begin,
+      .stop = private_pg_end);
 
 #define ORDER(user, key, sku)                                                          \
     "SELECT place_order(" user ", '" key "', '[{\"sku\": \"" sku "\", \"qty\": 1}]')"

@@ -1,4 +1,4 @@
-/* logins: a PostgreSQL as docs/security.md advises: the roles of config/postgres, no
+/* logins: a PostgreSQL as docs/operate.md advises: the roles of config/postgres, no
  * way in but TLS and scram-sha-256, and clients that verify the server. */
 #include "tests/lib/private_pg.h"
 #include "tests/lib/runs.h"

@@ -131,11 +131,12 @@ static const char *lacks(void)
     return is_there("online-retail-2010-12.csv", retail) &&
                    is_there("telco-customer-churn.csv", telco)
                ? NULL
-               : "no data in LL_TEST_SHARED; docs/import.md says where it is published";
+               : "no data in LL_TEST_SHARED; docs/start.md says where it is published";
 }
 
-const struct world_plan world_plan = {.role = "ledgerlock_owner"};
-GROUP(.missing = lacks,
+static const struct world_plan world_plan = {.role = "ledgerlock_owner"};
+GROUP(.plan = &world_plan,
+      .missing = lacks,
       .start = convert_all,
       .stop = remove_all,
       .open = world_open,

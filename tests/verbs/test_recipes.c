@@ -1,11 +1,11 @@
-/* recipes: what README.md tells about the roles and docs/backup.md about backups, typed
- * as it stands there, on servers that nobody has touched before. */
+/* recipes: what docs/start.md tells about the roles and docs/operate.md about backups,
+ * typed as it stands there, on servers that nobody has touched before. */
 #include "tests/lib/private_pg.h"
 #include "tests/lib/runs.h"
 #include "tests/lib/typed.h"
 
-#define README "README.md"
-#define BACKUP "docs/backup.md"
+#define START "docs/start.md"
+#define OPERATE "docs/operate.md"
 
 /* first: has database ledgerlock, filled, and keeps its WAL. other: of one case. */
 static struct private_pg first, other;
@@ -86,7 +86,7 @@ static void start_first(void)
                    PRIVATE_PG_INIT "; mkdir wal; { echo archive_mode = on; sed \"s|"
                                    "/srv/wal|$PWD/wal|g\" <<'CONF'\n%sCONF\n} "
                                    ">>data/postgresql.conf",
-                   typed_block(BACKUP, "archive_command"));
+                   typed_block(OPERATE, "archive_command"));
     private_pg_fill(&first, commands);
 }
 
@@ -100,7 +100,7 @@ static void open_all(void)
           "%s/config config",
           dir, fixture_program(), getenv("LL_TEST_SOURCE"));
     start_first();
-    type(&first, README, "10-roles.sql", "");
+    type(&first, START, "10-roles.sql", "");
     as_owner(&first);
     fixture_exec(f.url,
                  "SET search_path = ledgerlock; SELECT create_user('ann', 'USD');"
@@ -127,11 +127,11 @@ GROUP(.start = open_all, .stop = close_all, .close = close_other);
 
 /* ---- roles ---- */
 
-/* Guarantee: The recipe for the roles, typed as README.md has it, works for each
+/* Guarantee: The recipe for the roles, typed as docs/start.md has it, works for each
  * database of a server, and the ones before it go on. */
 CASE(recipe_for_the_roles_works_for_two_databases_of_a_server)
 {
-    type(&first, README, "10-roles.sql",
+    type(&first, START, "10-roles.sql",
          "-e 's|UTF8 ledgerlock|UTF8 second|; s|-d ledgerlock|-d second|;"
          " s|\\(@[^/ ]*\\)/ledgerlock|\\1/second|'");
     become(&first, "ledgerlock_migrate", "second");
@@ -148,7 +148,7 @@ CASE(recipe_for_the_roles_works_without_a_superuser)
     other.port = fixture_free_port();
     private_pg_fill(&other, PRIVATE_PG_INIT);
     fixture_exec(other.url, "CREATE ROLE hoster LOGIN CREATEDB CREATEROLE");
-    type(&other, README, "10-roles.sql", "-e '1i export PGUSER=hoster'");
+    type(&other, START, "10-roles.sql", "-e '1i export PGUSER=hoster'");
     assert_works(&other);
 }
 
@@ -158,21 +158,21 @@ static void dump_and_restore(void)
 {
     other.port = fixture_free_port();
     private_pg_fill(&other, PRIVATE_PG_INIT);
-    type(&first, BACKUP, "CREATE ROLE backup", "");
-    type(&first, BACKUP, "pg_dump -Fc", "-e '1i export PGUSER=backup'");
-    type(&other, BACKUP, "pg_restore --exit-on-error", "");
-    type(&other, BACKUP, "ledgerlock audit --sealed", "");
+    type(&first, OPERATE, "CREATE ROLE backup", "");
+    type(&first, OPERATE, "pg_dump -Fc", "-e '1i export PGUSER=backup'");
+    type(&other, OPERATE, "pg_restore --exit-on-error", "");
+    type(&other, OPERATE, "ledgerlock audit --sealed", "");
 }
 
 /* Guarantee: A shop that is dumped and restored on another server, typed as
- * docs/backup.md has it, is audited and runs; numbers that are skipped are not given
+ * docs/operate.md has it, is audited and runs; numbers that are skipped are not given
  * again. */
 CASE(dump_is_restored_on_another_server)
 {
     dump_and_restore();
     as_owner(&other);
     assert_int_equal(ask("SELECT count(*) FROM ledgerlock.charges"), 1);
-    type(&other, BACKUP, "FROM pg_sequences", "");
+    type(&other, OPERATE, "FROM pg_sequences", "");
     assert_true(ask("SELECT ledgerlock.create_user('bob', 'USD')") > 1000000);
     assert_works(&other);
 }
@@ -202,19 +202,19 @@ static void archive(void)
                   segment);
 }
 
-/* Guarantee: A shop returns to a moment, typed as docs/backup.md has it: what was
+/* Guarantee: A shop returns to a moment, typed as docs/operate.md has it: what was
  * committed before is there, what came later is not, and it runs. */
 CASE(shop_returns_to_a_point_in_time)
 {
     char moment[64], more[160], commands[160];
 
-    type(&first, BACKUP, "-D base -X stream", "");
+    type(&first, OPERATE, "-D base -X stream", "");
     deposit("before");
     fixture_query_text(first.url, "SELECT now()::text", moment, sizeof moment);
     deposit("after");
     archive();
     (void)snprintf(more, sizeof more, "-e \"s|2026-11-26 12:00:00+00|%s|\"", moment);
-    type(&first, BACKUP, "base/recovery.signal", more);
+    type(&first, OPERATE, "base/recovery.signal", more);
     typed("chown -R --reference=%s %s/base", first.dir, dir);
     typed("mv %s/base %s", dir, first.dir);
     other.port = fixture_free_port();
@@ -222,7 +222,7 @@ CASE(shop_returns_to_a_point_in_time)
     private_pg_fill(&other, commands);
     FIXTURE_AWAIT(fixture_query_int8(other.url, "SELECT NOT pg_is_in_recovery()") != 0,
                   "it is not promoted");
-    type(&other, BACKUP, "RESET recovery_target_time", "");
+    type(&other, OPERATE, "RESET recovery_target_time", "");
     assert_int_equal(fixture_query_int8(other.url,
                                         "SELECT count(*) FROM pg_file_settings WHERE "
                                         "name ~ 'recovery_target|restore_command'"),
@@ -236,7 +236,7 @@ CASE(shop_returns_to_a_point_in_time)
 }
 
 /* Guarantee: A standby is audited, and refuses `migrate`; promoted, typed as
- * docs/backup.md has it, it has the shop, which pools find by a URL of both. */
+ * docs/operate.md has it, it has the shop, which pools find by a URL of both. */
 CASE(standby_is_promoted_and_has_the_shop)
 {
     char commands[TYPED_LINE];
@@ -244,7 +244,7 @@ CASE(standby_is_promoted_and_has_the_shop)
     (void)snprintf(commands, sizeof commands,
                    "export PGPORT=%d PGUSER=postgres; sed 's|db.example|127.0.0.1|' "
                    "<<'TYPED' | sh -e\n%sTYPED\n",
-                   first.port, typed_block(BACKUP, "-D data -R"));
+                   first.port, typed_block(OPERATE, "-D data -R"));
     other.port = fixture_free_port();
     private_pg_fill(&other, commands);
     as_worker(&other);
@@ -253,7 +253,7 @@ CASE(standby_is_promoted_and_has_the_shop)
     as_owner(&other);
     says(&f, 6, "LL-3111", "migrate");
     private_pg_kill(&first);
-    type(&other, BACKUP, "pg_promote", "");
+    type(&other, OPERATE, "pg_promote", "");
     (void)snprintf(f.url, sizeof f.url,
                    "postgresql://ledgerlock_worker@127.0.0.1:%d,127.0.0.1:%d/"
                    "ledgerlock?target_session_attrs=read-write",

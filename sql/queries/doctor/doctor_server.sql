@@ -32,7 +32,7 @@ SELECT 'postgres_connections', CASE WHEN free < $1::bigint THEN 2 WHEN free < 2 
 UNION ALL
 SELECT 'postgres_transport', CASE WHEN has_tls OR NOT is_remote THEN 0 ELSE 1 END,
        CASE WHEN has_tls THEN 'TLS' WHEN is_remote THEN 'money travels unencrypted between two machines'
-            ELSE 'on this machine, without TLS' END, 'use sslmode=verify-full (docs/security.md)'
+            ELSE 'on this machine, without TLS' END, 'use sslmode=verify-full (docs/operate.md)'
   FROM s
 UNION ALL
 SELECT 'postgres_clock', CASE WHEN $4::bigint > 0 AND apart_ms > $4::bigint THEN 2 WHEN apart_ms > 1000 THEN 1 ELSE 0 END,
