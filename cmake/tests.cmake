@@ -2,13 +2,14 @@
 if(BUILD_TESTING)
   pkg_check_modules(CMOCKA REQUIRED IMPORTED_TARGET cmocka)
   file(GLOB testlib_sources CONFIGURE_DEPENDS tests/lib/*.c)
+  add_subdirectory(labs/gateway) # a program of its own, which stands in for the other side of a payment
   include(cmake/lock_testkit.cmake)
   add_shim(call_shim)
   target_link_libraries(call_shim PRIVATE PkgConfig::HIREDIS PkgConfig::LIBPQ ${CMAKE_DL_LIBS})
   add_library(testlib STATIC ${testlib_sources})
   target_compile_definitions(testlib PRIVATE CLOCK_SHIM="$<TARGET_FILE:clock_shim>"
-    CALL_SHIM="$<TARGET_FILE:call_shim>")
-  add_dependencies(testlib clock_shim call_shim)
+    CALL_SHIM="$<TARGET_FILE:call_shim>" GATEWAY_PROGRAM="$<TARGET_FILE:ledgerlock_gateway>")
+  add_dependencies(testlib clock_shim call_shim ledgerlock_gateway)
   target_link_libraries(testlib PUBLIC flags ledgerlock_core ledgerlock_testkit PkgConfig::CMOCKA PkgConfig::HIREDIS)
   wrap_lock_calls(testlib)
   # The program with the hook of the tests set: failpoints and a trace.

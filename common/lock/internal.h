@@ -1,8 +1,8 @@
 /* internal: the upper half of the lock library, not installed. The layers from the
  * bottom: those of connection.h and lock (the object, its names), round (one script on
  * all nodes), answer, grant, heal, keep, heap, due, renew, give, write_back, vote,
- * take, ears (wake-ups), wait, loop, begin (event loops), held, operators, client,
- * renewer. A file calls only files of lower layers. */
+ * take, ears (wake-ups), wait, loop, begin (event loops), some, held, operators,
+ * client, renewer. A file calls only files of lower layers. */
 #ifndef LEDGERLOCK_LOCK_INTERNAL_H
 #define LEDGERLOCK_LOCK_INTERNAL_H
 

@@ -364,7 +364,7 @@ int rlock_release(struct rlock *l);
  * a fault they are held no more here, and end with their lease if they are still there.
  * RLOCK_E_INVAL: the lock is not held or is renewed, or a key of these is not granted.
  */
-int rlock_release_some(struct rlock *l, const size_t *at, size_t n);
+RLOCK_MUST_CHECK int rlock_release_some(struct rlock *l, const size_t *at, size_t n);
 
 /* Forgets the held keys without a command to the server: they end with their lease. */
 void rlock_abandon(struct rlock *l);

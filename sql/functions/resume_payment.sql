@@ -11,4 +11,3 @@ BEGIN
 END $$;
 COMMENT ON FUNCTION resume_payment IS 'A parked payment is asked for again. Returns true if it was parked. Errors: none of its own.';
 REVOKE ALL ON FUNCTION resume_payment FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION resume_payment TO ledgerlock_support;

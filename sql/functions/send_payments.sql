@@ -1,22 +1,22 @@
--- send_payments(token, worker, now, ids, patience): the attempts of a batch whose users the transaction has claimed become sent, before
+-- send_payments(token, worker, now, ids, limit): the attempts of a batch whose users the transaction has claimed become sent, before
 -- anybody is called: due are those that are planned or unknown, and those that were sent so long ago that no answer comes any more.
--- From patience milliseconds on from now this call counts as one without an answer. When they are due is told by the clock of the
+-- From so many milliseconds on (limit) this call counts as one without an answer. When they are due is told by the clock of the
 -- database; `now` (null: that clock) dates the row. An attempt of a user with a newer fence is left out.
 CREATE OR REPLACE FUNCTION send_payments(
-  p_token bigint, p_worker text, p_now timestamptz, p_ids bigint[], p_patience_ms bigint, OUT sent bigint, OUT captured bigint, OUT declined bigint, OUT due_again bigint, OUT effects bigint)
+  p_token bigint, p_worker text, p_now timestamptz, p_ids bigint[], p_limit_ms bigint, OUT sent bigint, OUT captured bigint, OUT declined bigint, OUT due_again bigint, OUT effects bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_now timestamptz := coalesce(p_now, now());
   v_due timestamptz := now();
 BEGIN
   PERFORM check_batch(p_token, p_now);
-  IF (p_patience_ms BETWEEN 1 AND 3600000) IS NOT TRUE THEN
-    RAISE EXCEPTION 'the patience is % ms, not 1 to 3600000', p_patience_ms USING ERRCODE = 'LL002';
+  IF (p_limit_ms BETWEEN 1 AND 3600000) IS NOT TRUE THEN
+    RAISE EXCEPTION 'the limit is % ms, not 1 to 3600000', p_limit_ms USING ERRCODE = 'LL002';
   END IF;
   UPDATE payments AS p
      SET state = 'sent', calls = calls + 1, first_sent_at = coalesce(first_sent_at, v_due),
          asked_at = CASE WHEN payment_looks(calls + 1, first_sent_at) THEN asked_at ELSE v_due END, fence = p_token, worker = p_worker, at = v_now,
-         due_at = v_due + p_patience_ms * interval '1 millisecond'
+         due_at = v_due + p_limit_ms * interval '1 millisecond'
     FROM users AS u
    WHERE p.payment_id = ANY (p_ids) AND p.state IN ('planned', 'sent', 'unknown') AND p.due_at <= v_due
      AND u.user_id = p.user_id AND u.fence <= p_token AND p.fence < p_token;

@@ -8,7 +8,7 @@
 --   refused   the request itself is wrong: parked, and a person must decide
 -- Users are locked in key order, but none that another session has: the attempts of those are not settled here, nor those of a user
 -- whose fence is above the token. Nor is an attempt that another batch has sent again: its answer is the same, since the key is.
--- Returns the ids that are settled now, or were already, and how many captured and declined.
+-- Returns the ids that are settled, now or before, or that another batch has, and how many captured and declined.
 CREATE OR REPLACE FUNCTION settle_payments(
   p_worker text, p_now timestamptz, p_ids bigint[], p_tokens bigint[], p_outcomes text[], p_references text[], p_reasons text[],
   p_pauses_ms bigint[], OUT settled bigint[], OUT captured bigint, OUT declined bigint)
@@ -27,17 +27,22 @@ BEGIN
     FROM (SELECT user_id FROM users
            WHERE user_id IN (SELECT user_id FROM payments WHERE payment_id = ANY (p_ids))
            ORDER BY user_id FOR NO KEY UPDATE SKIP LOCKED) AS locked;
-  UPDATE payments AS p
-     SET state = CASE a.outcome WHEN 'refused' THEN 'parked' WHEN 'later' THEN CASE p.calls WHEN 1 THEN 'planned' ELSE 'unknown' END
-                                ELSE a.outcome END,
-         calls = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN 0 ELSE p.calls END,
-         first_sent_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.first_sent_at END,
-         asked_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.asked_at END,
-         reference = coalesce(a.reference, p.reference), reason = a.reason, worker = p_worker, at = v_now,
-         due_at = v_due + coalesce(a.pause_ms, 0) * interval '1 millisecond'
-    FROM unnest(p_ids, p_tokens, p_outcomes, p_references, p_reasons, p_pauses_ms) AS a (id, token, outcome, reference, reason, pause_ms), users AS u
-   WHERE p.payment_id = a.id AND p.user_id = ANY (v_users) AND p.state = 'sent' AND p.fence = a.token
-     AND u.user_id = p.user_id AND u.fence <= a.token;
+  WITH answered AS (
+    UPDATE payments AS p
+       SET state = CASE a.outcome WHEN 'refused' THEN 'parked' WHEN 'later' THEN CASE p.calls WHEN 1 THEN 'planned' ELSE 'unknown' END
+                                  ELSE a.outcome END,
+           calls = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN 0 ELSE p.calls END,
+           first_sent_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.first_sent_at END,
+           asked_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.asked_at END,
+           reference = coalesce(a.reference, p.reference), reason = a.reason, worker = p_worker, at = v_now,
+           due_at = v_due + coalesce(a.pause_ms, 0) * interval '1 millisecond'
+      FROM unnest(p_ids, p_tokens, p_outcomes, p_references, p_reasons, p_pauses_ms) AS a (id, token, outcome, reference, reason, pause_ms), users AS u
+     WHERE p.payment_id = a.id AND p.user_id = ANY (v_users) AND p.state = 'sent' AND p.fence = a.token
+       AND u.user_id = p.user_id AND u.fence <= a.token
+    RETURNING p.payment_id, p.state, p.fence, p.reason
+  )
+  INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
+  SELECT 'payment:' || payment_id, fence, p_worker, 'parked', 'settle', coalesce(reason, '') FROM answered WHERE state = 'parked';
   SELECT array_agg(p.payment_id) INTO settled
     FROM unnest(p_ids, p_tokens) AS a (id, token) JOIN payments AS p ON p.payment_id = a.id
    WHERE NOT (p.state = 'sent' AND p.fence = a.token);

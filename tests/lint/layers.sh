@@ -29,7 +29,8 @@ postgres   ^common/pg/
 hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^labs/bench/bare\.c$|^tests/testkit/
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
-jansson    ^ops/(cli|verbs|audit|http|doctor)/|^labs/
+curl/      ^worker/jobs/calls\.c$
+jansson    ^ops/(cli|verbs|audit|http|doctor)/|^worker/jobs/gateway_stripe\.c$|^labs/
 microhttpd ^ops/http/|^labs/shop/page\.h$|^labs/gateway/http\.c$
 VENDORS
 

@@ -22,7 +22,7 @@ join "$work/defined" "$work/used" | awk '$2 != $3 { print $3, $2, $1 }' >"$work/
 [ "$(wc -l <"$work/calls")" -gt 100 ] || { echo "lock_layers: too few calls were found" && exit 1; }
 
 # The layers from the bottom, as the heads of connection.h and internal.h name them; tell is a part of the program.
-order="portable base text link tls url info handshake socket end node drive locate gather lock answer round grant heal keep heap due renew give write_back vote take ears wait loop begin held operators client renewer tell"
+order="portable base text link tls url info handshake socket end node drive locate gather lock answer round grant heal keep heap due renew give write_back vote take ears wait loop begin some held operators client renewer tell"
 if ! awk -v order="$order" '
   BEGIN { for (n = split(order, name, " "); n > 0; n--) layer["lock/" name[n] ".c"] = n }
   { for (i = 1; i <= 2; i++) if ($i ~ /^lock\// && !($i in layer)) { print "lock_layers: " $i " has no layer"; bad = 1 } }

@@ -153,7 +153,7 @@ BEGIN
     v_token := t.new_batch();
     PERFORM claim_users(v_token, v_due.users);
     v_batch := apply_charges(v_token, 'w', p_now, v_due.ids, v_due.places, v_due.users, 1000);
-    EXIT WHEN v_batch.captured + v_batch.declined + v_batch.cancelled = 0;
+    EXIT WHEN v_batch.captured + v_batch.declined + v_batch.planned + v_batch.cancelled = 0;
     v_captured := v_captured + v_batch.captured;
     v_declined := v_declined + v_batch.declined;
   END LOOP;
@@ -171,6 +171,29 @@ BEGIN
   PERFORM claim_stock(v_token, ARRAY(SELECT sku_id FROM order_lines WHERE order_id = ANY (v_ids)));
   v_batch := apply_orders(v_token, p_now, v_ids, 'w');
   RETURN format('%s fulfilled, %s rejected', v_batch.fulfilled, v_batch.rejected);
+END $$;
+
+-- Sends all attempts that are due under one token, which is told.
+CREATE FUNCTION t.send(p_now timestamptz DEFAULT now()) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+  v_token bigint := t.new_batch();
+BEGIN
+  PERFORM claim_users(v_token, ARRAY(SELECT user_id FROM payments));
+  PERFORM send_payments(v_token, 'w', p_now, ARRAY(SELECT payment_id FROM payments), 30000);
+  RETURN v_token;
+END $$;
+
+-- The gateway answers so to what was sent under a token. The next call may follow at once.
+CREATE FUNCTION t.answer(p_token bigint, p_outcome text, p_now timestamptz DEFAULT now(), p_reason text DEFAULT NULL) RETURNS text
+LANGUAGE plpgsql AS $$
+DECLARE
+  v_ids bigint[] := ARRAY(SELECT payment_id FROM payments WHERE fence = p_token OR state = 'sent' ORDER BY payment_id);
+  v_is  record;
+BEGIN
+  UPDATE feed_base SET base = base + 1;
+  SELECT * INTO v_is FROM settle_payments('w', p_now, v_ids, ARRAY(SELECT p_token FROM unnest(v_ids)), ARRAY(SELECT p_outcome FROM unnest(v_ids)),
+    ARRAY(SELECT 'pi_' || id FROM unnest(v_ids) AS id), ARRAY(SELECT p_reason FROM unnest(v_ids)), ARRAY(SELECT 0::bigint FROM unnest(v_ids)));
+  RETURN format('%s settled, %s captured, %s declined', coalesce(cardinality(v_is.settled), 0), v_is.captured, v_is.declined);
 END $$;
 
 -- ---- the audit ----

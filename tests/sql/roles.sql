@@ -11,16 +11,16 @@ CREATE FUNCTION pg_temp.each_table(p_template text) RETURNS text[] LANGUAGE sql 
 CREATE TEMP TABLE people (who text, reads boolean, functions text);
 INSERT INTO people VALUES
   ('shop', false, 'balance cancel_order cancel_subscription charges_of create_user decisions_from decisions_since keep_subscription order_by_key order_status
-    orders_of pause_subscription place_order subscribe subscriptions_of'),
+    orders_of pause_subscription pay_with place_order subscribe subscriptions_of'),
   ('cashier', false, 'deposit withdraw'),
   ('warehouse', false, 'adjust_stock receive_stock'),
   ('support', true, 'balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units
     create_sku create_user decisions_from decisions_since doctor explain first_open keep_subscription life_of_order
     life_of_subscription month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job pause_subscription
-    period_start prorated refund release_rows report resume_job resume_order resume_subscription return_units set_price
+    pay_with payment_looks period_start prorated refund release_rows report resume_job resume_order resume_subscription return_units set_price
     set_sku_price set_terms status subscribe subscriptions_of terms_of void_entry waits_of_order waits_of_subscription write_off'),
   ('reader', true, 'check_newest cost_of_periods cost_of_units doctor explain first_open life_of_order life_of_subscription month_sums
-    newest_sales paid_for_period period_start prorated report status terms_of waits_of_order waits_of_subscription'),
+    newest_sales paid_for_period payment_looks period_start prorated report status terms_of waits_of_order waits_of_subscription'),
   ('worker', true, 'apply_charges apply_orders check_newest claim_stock claim_users cost_of_periods cost_of_units doctor explain first_open
     forget_workers keep_months life_of_order life_of_subscription log_incident month_sums newest_sales next_token paid_for_period
     park_rows period_start prorated report report_audit report_worker status terms_of waits_of_order waits_of_subscription');

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
+#include "worker/batch/flights.h"
 
 enum {
     FAILURES_MAX = 20, /* in a row, one by one: then nothing will do */

@@ -8,48 +8,12 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "worker/batch/batch.h"
-#include "worker/jobs/calls.h"
+#include "worker/batch/flights_inside.h"
 
 enum {
-    SETTLE_MAX = 500, /* answers of one transaction */
-    SETTLE_MS = 20,   /* between two transactions that are not full */
-    TROUBLE_CT = 10,  /* answers in a row that decide nothing: the gateway is sick, */
-    PROBE_MS = 500,   /* and is asked so often */
-    AGAIN_MS = 1000,  /* until the next call, doubled with each */
-    AGAIN_MOST_MS = 60000
-};
-
-/* What one batch has sent. */
-struct flight {
-    struct rlock *lock; /* NULL: without locks */
-    int64_t token;
-    int64_t extend_ms; /* when its lock is extended next; 0: it is lost */
-    size_t calls;      /* that are not settled */
-    unsigned short of_key[RLOCK_KEYS_MAX]; /* of these, by the keys of the lock */
-    struct flight *next;
-};
-
-/* A call, until its answer is settled. */
-struct flown {
-    struct flight *flight;
-    int64_t payment;
-    size_t key;       /* of its user, in the lock */
-    int64_t calls;    /* with this one */
-    int64_t asked_ms; /* before it began, money was last asked for */
-    int64_t end_ms; /* from then on its row is due again, and the answer is nobody's */
-    struct gateway_answer answer;
-    struct flown *next;
-};
-
-struct flights {
-    struct calls *calls;
-    struct flight *first;
-    struct flown *answered; /* the newest first */
-    size_t under_way, answered_ct;
-    int64_t settled_ms, sent_ms;
-    unsigned in_trouble; /* answers in a row that decide nothing */
-    bool is_told;        /* a failure to settle was */
+    TROUBLE_CT = 10, /* answers in a row that decide nothing: the gateway is sick, */
+    PROBE_MS = 500,  /* and is asked so often */
+    SECOND_MS = 1000
 };
 
 /* The calls of the workers of this slot, but for one, are due. */
@@ -98,16 +62,30 @@ size_t flights_under_way(const struct session *s)
     return s->flights != NULL ? s->flights->under_way : 0;
 }
 
+/* How many more may begin in this second. */
+static size_t rate_room(const struct session *s)
+{
+    const struct flights *f = s->flights;
+    size_t rate = (size_t)s->config->gateway_rate;
+    size_t begun = clk_ms() - f->second_ms < SECOND_MS ? f->in_second : 0;
+
+    if (rate == 0)
+        return BATCH_MAX;
+    return begun < rate ? rate - begun : 0;
+}
+
 size_t flights_room(const struct session *s)
 {
     const struct flights *f = s->flights;
-    size_t most = (size_t)s->config->gateway_calls;
+    size_t most = (size_t)s->config->gateway_calls, room, rate;
 
     if (f == NULL)
         return s->job->calls == NULL ? BATCH_MAX : 0;
     if (f->in_trouble >= TROUBLE_CT)
         return f->under_way == 0 && clk_ms() - f->sent_ms >= PROBE_MS ? 1 : 0;
-    return f->under_way < most ? most - f->under_way : 0;
+    room = f->under_way < most ? most - f->under_way : 0;
+    rate = rate_room(s);
+    return room < rate ? room : rate;
 }
 
 /* ---- a batch becomes a flight ---- */
@@ -232,6 +210,11 @@ bool flights_take(struct session *s)
     flight->next = f->first;
     f->first = flight;
     f->sent_ms = clk_ms();
+    if (f->sent_ms - f->second_ms >= SECOND_MS) {
+        f->second_ms = f->sent_ms;
+        f->in_second = 0;
+    }
+    f->in_second += flight->calls;
     return true;
 }
 
@@ -254,7 +237,7 @@ static void take_answers(struct session *s)
         f->in_trouble = decides ? 0 : f->in_trouble + 1;
         if (f->in_trouble == TROUBLE_CT)
             log_warn("gateway.sick",
-                     "code=LL-7001 answers=%u last=\"%s\" note=\"payments wait; it is "
+                     "code=LL-6101 answers=%u last=%s note=\"payments wait; it is "
                      "asked twice a second\"",
                      f->in_trouble, LOG_TEXT(answer.reason));
         note_answer(f, call);
@@ -287,213 +270,9 @@ static void extend_locks(struct session *s)
     if (lost > 0)
         log_warn(
             "gateway.lock_lost",
-            "code=LL-7002 locks=%zu calls=%zu note=\"their answers are settled all "
+            "code=LL-6102 locks=%zu calls=%zu note=\"their answers are settled all "
             "the same\"",
             lost, calls);
-}
-
-static void remove_flight(struct flights *f, struct flight *flight)
-{
-    struct flight **link = &f->first;
-
-    while (*link != flight)
-        link = &(*link)->next;
-    *link = flight->next;
-    rlock_free(flight->lock); /* releases what is left */
-    free(flight);
-}
-
-/* Calls that are settled, or nobody's: their users are free where no other call of the
- * flight is under way. All are of one flight. */
-static void
-give_back(struct session *s, struct flight *flight, const size_t *keys, size_t n)
-{
-    size_t at[SETTLE_MAX], freed = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        flight->calls--;
-        if (--flight->of_key[keys[i]] == 0 && flight->lock != NULL &&
-            rlock_key_code(flight->lock, keys[i]) == RLOCK_OK)
-            at[freed++] = keys[i];
-    }
-    s->flights->under_way -= n;
-    if (flight->calls == 0)
-        remove_flight(s->flights, flight);
-    else if (freed > 0 && rlock_release_some(flight->lock, at, freed) < 0)
-        log_debug("lock.left_to_lease", "err=%s", LOG_TEXT(rlock_error(s->locks)));
-}
-
-/* Frees the calls of a list, flight by flight. */
-static void end_calls(struct session *s, struct flown *list)
-{
-    while (list != NULL) {
-        struct flight *flight = list->flight;
-        struct flown **link = &list;
-        size_t keys[SETTLE_MAX], n = 0;
-
-        while (*link != NULL) {
-            struct flown *call = *link;
-
-            if (call->flight != flight || n == SETTLE_MAX) {
-                link = &call->next;
-                continue;
-            }
-            keys[n++] = call->key;
-            *link = call->next;
-            free(call);
-        }
-        give_back(s, flight, keys, n);
-    }
-}
-
-static int64_t pause_ms(const struct flown *call)
-{
-    unsigned n = call->calls > 1 ? (unsigned)(call->calls - 1) : 0;
-
-    return clk_backoff_ms(n < 10 ? n : 10, AGAIN_MS, AGAIN_MOST_MS);
-}
-
-/* The n-th element of the text of an array of texts, which are printable; "" is null.
- * Returns its end. */
-static char *put_text(char *at, size_t n, const char *text)
-{
-    *at++ = n == 0 ? '{' : ',';
-    if (text[0] == '\0')
-        return stpcpy(at, "NULL");
-    *at++ = '"';
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\')
-            *at++ = '\\';
-        *at++ = *text;
-    }
-    *at++ = '"';
-    return at;
-}
-
-struct settling {
-    int64_t ids[SETTLE_MAX], tokens[SETTLE_MAX], pauses[SETTLE_MAX];
-    char outcomes[SETTLE_MAX * 16];
-    char references[SETTLE_MAX * (2 * GATEWAY_ID + 4)];
-    char reasons[SETTLE_MAX * (2 * 160 + 4)];
-};
-
-static size_t fill(struct settling *t, const struct flown *list, size_t most)
-{
-    char *outcome = t->outcomes, *reference = t->references, *reason = t->reasons;
-    size_t n = 0;
-
-    for (; list != NULL && n < most; list = list->next, n++) {
-        t->ids[n] = list->payment;
-        t->tokens[n] = list->flight->token;
-        t->pauses[n] = pause_ms(list);
-        outcome = put_text(outcome, n, gateway_word(list->answer.outcome));
-        reference = put_text(reference, n, list->answer.reference);
-        reason = put_text(reason, n, list->answer.reason);
-    }
-    memcpy(outcome, "}", 2);
-    memcpy(reference, "}", 2);
-    memcpy(reason, "}", 2);
-    return n;
-}
-
-/* The answers of the first `most` calls of the list; *settled: their ids that are. */
-static int settle(struct session *s,
-                  const struct flown *list,
-                  size_t most,
-                  struct pg_result **res,
-                  struct err *e)
-{
-    static struct settling t;
-    size_t n = fill(&t, list, most);
-    const struct pg_param params[] = {
-        pg_text(s->name),        pg_text(s->now),
-        pg_int8_array(t.ids, n), pg_int8_array(t.tokens, n),
-        pg_text(t.outcomes),     pg_text(t.references),
-        pg_text(t.reasons),      pg_int8_array(t.pauses, n),
-    };
-
-    if (pg_exec(s->pg, s->job->calls->settle, params, 8, res, e) != 0)
-        return (int)e->code;
-    for (size_t i = 1; s->job->counters[i].name != NULL; i++)
-        s->counters->value[COUNT_JOB + i] += pg_get_int8(*res, 0, i);
-    atomic_fetch_add(s->commits, 1);
-    return 0;
-}
-
-static bool is_among(const struct pg_array *ids, int64_t id)
-{
-    for (size_t i = 0; i < ids->n; i++) {
-        if (pg_int8_at(ids, i) == id)
-            return true;
-    }
-    return false;
-}
-
-/* Moves those of the first `most` calls that are settled, or too old, to `ended`. */
-static void sort_out(struct flights *f,
-                     size_t most,
-                     const struct pg_result *res,
-                     struct flown **ended)
-{
-    struct pg_array ids = {0};
-    int64_t now_ms = clk_ms();
-    struct flown **link = &f->answered;
-
-    if (res != NULL)
-        ids = pg_get_int8s(res, 0, 0);
-    for (size_t i = 0; i < most && *link != NULL; i++) {
-        struct flown *call = *link;
-
-        if (!is_among(&ids, call->payment) && now_ms < call->end_ms) {
-            link = &call->next;
-            continue;
-        }
-        *link = call->next;
-        f->answered_ct--;
-        call->next = *ended;
-        *ended = call;
-    }
-}
-
-/* All at once, or, after an error that one of them may have caused, one by one. */
-static void settle_answers(struct session *s)
-{
-    struct flights *f = s->flights;
-    struct flown *ended = NULL;
-    struct pg_result *res = NULL;
-    struct err e = {0};
-    size_t most = SETTLE_MAX;
-
-    f->settled_ms = clk_ms();
-    if (!pg_is_usable(s->pg))
-        return;
-    if (settle(s, f->answered, most, &res, &e) != 0) {
-        if (months_is_missing(&e))
-            (void)!months_make(s, &(struct err){0});
-        if (!f->is_told)
-            log_warn("gateway.not_settled", "code=LL-7003 err=%s note=\"tried again\"",
-                     LOG_TEXT(e.msg));
-        f->is_told = true;
-        most = 1;
-        res = NULL;
-        if (pg_is_usable(s->pg) && settle(s, f->answered, most, &res, &e) != 0)
-            res = NULL;
-    } else {
-        f->is_told = false;
-    }
-    sort_out(f, most, res, &ended);
-    if (res != NULL)
-        pg_result_free(res);
-    end_calls(s, ended);
-    if (most == 1 && f->answered != NULL && f->answered->next != NULL) {
-        struct flown *first = f->answered, **link = &f->answered; /* others first */
-
-        f->answered = first->next;
-        while (*link != NULL)
-            link = &(*link)->next;
-        first->next = NULL;
-        *link = first;
-    }
 }
 
 void flights_step(struct session *s, int64_t ms)
@@ -507,7 +286,7 @@ void flights_step(struct session *s, int64_t ms)
     extend_locks(s);
     if (f->answered_ct >= SETTLE_MAX ||
         (f->answered_ct > 0 && clk_ms() - f->settled_ms >= SETTLE_MS))
-        settle_answers(s);
+        flights_settle(s);
 }
 
 void flights_forget_locks(struct session *s)
@@ -521,7 +300,7 @@ void flights_forget_locks(struct session *s)
     }
 }
 
-/* What was sent stays so: its rows are due when no answer comes any more. */
+/* Rows that were sent stay so: they are due when no answer comes any more. */
 void flights_close(struct session *s)
 {
     struct flights *f = s->flights;

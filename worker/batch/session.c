@@ -99,7 +99,6 @@ static void close_locks(struct session *s)
 {
     if (s->attempt.in_doubt && s->lock != NULL)
         rlock_abandon(s->lock); /* until it is known what became of the batch */
-    flights_forget_locks(s);
     rlock_free(s->serving);
     rlock_free(s->lock);
     rlock_close(s->locks);
@@ -157,15 +156,20 @@ int session_open_locks(struct session *s, struct err *e)
     return 0;
 }
 
+bool session_secret_is_new(const struct session *s)
+{
+    return s->locks != NULL &&
+           secret_stamp(s->config->redis_password_file) != s->secret;
+}
+
 void session_forget_secret(struct session *s)
 {
-    if (s->locks != NULL && secret_stamp(s->config->redis_password_file) != s->secret)
+    if (session_secret_is_new(s))
         close_locks(s);
 }
 
 void session_close(struct session *s)
 {
-    flights_close(s);
     close_locks(s);
     pg_close(s->pg);
     busy_close(&s->busy);

@@ -8,7 +8,6 @@
 
 #include "common/base/histogram.h"
 #include "worker/batch/busy.h"
-#include "worker/batch/flights.h"
 #include "worker/batch/inflight.h"
 #include "worker/jobs/job.h"
 
@@ -77,6 +76,8 @@ struct incident {
     int64_t at_ms;
 };
 
+struct flights;
+
 struct session {
     const struct config *config;
     const struct job_type *job;
@@ -132,8 +133,10 @@ MUST_CHECK int session_open_locks(struct session *s, struct err *e);
  * refuses is said: its rows wait. */
 void session_raise_floor(struct session *s);
 
-/* After a failure of Redis: if its password file is another one by now, the client is
- * closed, so that the next session_open_locks reads the file. */
+/* After a failure of Redis: true if its password file is another one by now; then the
+ * client is closed by session_forget_secret, so that the next session_open_locks reads
+ * the file. Other locks of the client must be freed before. */
+bool session_secret_is_new(const struct session *s);
 void session_forget_secret(struct session *s);
 
 /* Closes the connections. */

@@ -174,7 +174,7 @@ static bool add_header(struct call *call, const char *line)
     return all != NULL;
 }
 
-/* What is asked: for money, or for a page of the list. */
+/* Asks for money, or for a page of the list. */
 static bool fill_request(struct calls *calls, struct call *call)
 {
     char text[GATEWAY_BODY], url[sizeof calls->url + GATEWAY_BODY];

@@ -16,7 +16,7 @@ const char *gateway_word(enum gateway_outcome outcome)
     return words[outcome];
 }
 
-static int64_t patience_ms(const struct config *c)
+static int64_t answer_limit_ms(const struct config *c)
 {
     return c->gateway_timeout_ms + MARGIN_MS;
 }
@@ -38,7 +38,7 @@ const struct job_type job_payments = {
     .pull_items = SQL_PAYMENTS_PULL_ITEMS,
     .apply = SQL_PAYMENTS_SEND_DUE,
     .apply_params = 7,
-    .setting = patience_ms,
+    .setting = answer_limit_ms,
     .calls = &calls,
     .feeding = SQL_PAYMENTS_COUNT_FEEDING,
     .fed_by = "billing",

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "worker/batch/batch.h"
+#include "worker/batch/flights.h"
 
 enum { LEAVE_LEASES = 3 };
 

@@ -10,23 +10,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
-#include "worker/pool/progress.h"
-#include "worker/pool/schedule.h"
+#include "worker/batch/flights.h"
+#include "worker/pool/worker_inside.h"
 
 enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500 };
-
-struct worker {
-    struct session session;
-    struct schedule schedule;
-    struct heartbeat heartbeat;
-    struct slot *slot;
-    sigset_t stops;
-    bool stopping;
-    bool is_paused;   /* the job was, when its rows were last asked for */
-    int64_t begun_ms; /* of the last step, and then of its batch */
-    int64_t well_ms;  /* when it last could work, or had nothing to do */
-    struct pool_progress progress;
-};
 
 /* ---- pauses ---- */
 
@@ -62,13 +49,6 @@ static void pause_ms(struct worker *w, int64_t least_ms)
 }
 
 /* ---- servers ---- */
-
-static void note_trouble(struct worker *w, enum slot_state state, const char *why)
-{
-    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.699s", why);
-    w->slot->trouble_ms = clk_ms();
-    w->slot->state = state;
-}
 
 /* A fault is not over while nothing can be worked. A worker that finds nothing due asks
  * for no lock: it asks Redis whether it is back. */
@@ -136,52 +116,23 @@ static int ready(struct worker *w, struct err *e)
     return s->attempt.in_doubt ? in_doubt_settle(s, e) : 0;
 }
 
-/* A server that is full or sick answers with an error: it is no outage. A password file
- * that cannot be read now, or a pooler that was put before the server, is waited for.
- */
-static bool is_outage(const struct worker *w, const struct err *e)
-{
-    if (pg_is_usable(w->session.pg))
-        return false;
-    if (e->code == ERR_TIMEOUT || e->code == ERR_CONFIG)
-        return true;
-    return e->code == ERR_CONN && strncmp(e->sqlstate, "58", 2) != 0 &&
-           (strncmp(e->sqlstate, "53", 2) != 0 || strcmp(e->sqlstate, "53300") == 0);
-}
-
-/* A collision or a timeout is none, unless they let nothing be committed for a lease.
- */
-static bool is_fault(struct worker *w, const struct err *e)
-{
-    if (e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_UNKNOWN)
-        return true;
-    session_count(&w->session, COUNT_conflicts, 1);
-    pool_progress_note(&w->progress, &w->session, false);
-    return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
-}
-
-/* Rights and tables were there when the pool started: they may come back, as after a
- * restore. */
-static bool is_refusal(const struct err *e)
-{
-    return e->code == ERR_DENIED || e->code == ERR_SCHEMA;
-}
-
 /* After an error: tells the supervisor what it is, and pauses. */
 static void survive(struct worker *w, const struct err *e, unsigned failures)
 {
     log_debug("worker.retry", "failures=%u err=%s", failures, LOG_TEXT(e->msg));
     if (e->code == ERR_REDIS) {
         w->session.clocks_ms = 0;
-        note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
-                     e->msg);
+        worker_note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
+                            e->msg);
+        if (session_secret_is_new(&w->session))
+            flights_forget_locks(&w->session);
         session_forget_secret(&w->session);
-    } else if (is_outage(w, e))
-        note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
-    else if (is_refusal(e))
-        note_trouble(w, SLOT_REFUSED, e->msg);
-    else if (is_fault(w, e))
-        note_trouble(w, SLOT_FAULT, e->msg);
+    } else if (worker_is_outage(w, e))
+        worker_note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
+    else if (worker_is_refusal(e))
+        worker_note_trouble(w, SLOT_REFUSED, e->msg);
+    else if (worker_is_fault(w, e))
+        worker_note_trouble(w, SLOT_FAULT, e->msg);
     pause_ms(w, clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
 }
 
@@ -258,8 +209,8 @@ static void beat(struct worker *w)
 {
     struct err e = {0};
 
-    if (heartbeat(&w->heartbeat, &w->session, &e) != 0 && is_outage(w, &e))
-        note_trouble(w, SLOT_POSTGRES_DOWN, e.msg);
+    if (heartbeat(&w->heartbeat, &w->session, &e) != 0 && worker_is_outage(w, &e))
+        worker_note_trouble(w, SLOT_POSTGRES_DOWN, e.msg);
 }
 
 /* Until the next pull, or until the server is away; a long one is no silence. */
@@ -385,6 +336,7 @@ enum exit_code worker_run(
     begin(&w, shared, once);
     code = live(&w);
     finish(&w);
+    flights_close(&w.session);
     session_close(&w.session);
     return code;
 }

@@ -1,4 +1,4 @@
--- What the gateway is to be asked, after the COMMIT of payments_send_due and outside of any transaction.
+-- The requests to the gateway, after the COMMIT of payments_send_due and outside of any transaction.
 -- $1 bigint: token of the batch. $2 bigint[]: payment ids.
 -- Columns: payment_id; user_id; the key that the gateway knows the attempt by, of durable ids alone; what is paid, as
 -- 'subscription/period'; amount in minor units; currency; customer; card; calls so far, with this one; true if it looks the payment up;

@@ -1,4 +1,4 @@
--- What the gateway answered, by settle_payments, in a transaction of its own.
+-- Answers of the gateway, written down by settle_payments, in a transaction of its own.
 -- $1 text: worker. $2 timestamptz: now (null: the database's clock). In parallel, for each attempt: $3 bigint[]: payment ids. $4 bigint[]:
 -- tokens that they were sent with. $5 text: outcomes, $6 text: references, $7 text: reasons, each the text of an array. $8 bigint[]:
 -- milliseconds until the next call.

@@ -1,18 +1,18 @@
 /* gateway: the stand-in payment gateway, started, and asked by curl. */
 #define _POSIX_C_SOURCE 200809L /* popen, mkdtemp */
-#include "labs/tests/lib/gateway.h"
+#include "tests/lib/gateway.h"
 
 #include <time.h>
 
 static char dir[128];
-char printed[PRINTED];
-int ended;
+char gateway_said[GATEWAY_SAID];
+int gateway_code;
 static pid_t gateway;
 static int port;
 
 /* ---- commands ---- */
 
-__attribute__((format(printf, 1, 2))) void run(const char *format, ...)
+__attribute__((format(printf, 1, 2))) void gateway_run(const char *format, ...)
 {
     char command[4096] = "set -o pipefail; cd $GATEWAY_DIR; ";
     size_t at = strlen(command), n;
@@ -26,18 +26,18 @@ __attribute__((format(printf, 1, 2))) void run(const char *format, ...)
     (void)setenv("COMMAND", command, 1);
     pipe = popen("exec bash -c \"$COMMAND\"", "r");
     assert_non_null(pipe);
-    n = fread(printed, 1, sizeof printed - 1, pipe);
-    printed[n] = '\0';
-    ended = WEXITSTATUS(pclose(pipe));
+    n = fread(gateway_said, 1, sizeof gateway_said - 1, pipe);
+    gateway_said[n] = '\0';
+    gateway_code = WEXITSTATUS(pclose(pipe));
 }
 
-void shows(const char *part)
+void gateway_shows(const char *part)
 {
-    if (strstr(printed, part) == NULL)
-        fail_msg("%s is not in: %s", part, printed);
+    if (strstr(gateway_said, part) == NULL)
+        fail_msg("%s is not in: %s", part, gateway_said);
 }
 
-void start(const char *options)
+void gateway_start(const char *options)
 {
     char command[512], line[128] = "";
     int fds[2];
@@ -70,7 +70,7 @@ void start(const char *options)
     (void)setenv("U", line, 1);
 }
 
-int stop(int signal_number)
+int gateway_stop(int signal_number)
 {
     int status = 0;
 
@@ -82,7 +82,7 @@ int stop(int signal_number)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void open_gateway(void)
+void gateway_open(void)
 {
     const char *base = getenv("TMPDIR");
 
@@ -92,61 +92,61 @@ void open_gateway(void)
     (void)setenv("FORM", "currency=usd&customer=cus_1&payment_method=pm_1&confirm=true",
                  1);
     (void)setenv("AUTH", "Authorization: Bearer sk_test_1", 1);
-    start("");
+    gateway_start("");
 }
 
-void close_gateway(void)
+void gateway_close(void)
 {
-    (void)stop(SIGKILL);
-    run("rm -rf $GATEWAY_DIR");
+    (void)gateway_stop(SIGKILL);
+    gateway_run("rm -rf $GATEWAY_DIR");
 }
 
 /* ---- calls ---- */
 
-void pay(const char *key)
+void gateway_pay(const char *key)
 {
-    run(PAY "| head -c 20000", key);
+    gateway_run(GATEWAY_PAY "| head -c 20000", key);
 }
 
-void get(const char *path)
+void gateway_get(const char *path)
 {
-    run("curl -sig -H \"$AUTH\" \"$U%s\"", path);
+    gateway_run("curl -sig -H \"$AUTH\" \"$U%s\"", path);
 }
 
-void post(const char *path, const char *form)
+void gateway_post(const char *path, const char *form)
 {
-    run("curl -sig -H \"$AUTH\" \"$U%s\" -d \"%s\"", path, form);
+    gateway_run("curl -sig -H \"$AUTH\" \"$U%s\" -d \"%s\"", path, form);
 }
 
-void behaves(const char *form)
+void gateway_behaves(const char *form)
 {
-    post("/_/behaviour", form);
-    shows("200 OK");
+    gateway_post("/_/behaviour", form);
+    gateway_shows("200 OK");
 }
 
-long number(const char *path, const char *name)
+long gateway_number(const char *path, const char *name)
 {
     char between[64];
     const char *at;
 
-    get(path);
+    gateway_get(path);
     (void)snprintf(between, sizeof between, "\"%s\":", name);
-    at = strstr(printed, between);
+    at = strstr(gateway_said, between);
     if (at == NULL)
-        fail_msg("%s is not in: %s", name, printed);
+        fail_msg("%s is not in: %s", name, gateway_said);
     return strtol(at + strlen(between), NULL, 10);
 }
 
-long captures(void)
+long gateway_captures(void)
 {
-    return number("/_/witness", "captures");
+    return gateway_number("/_/witness", "captures");
 }
 
-void wait_for(const char *path, const char *name, long n)
+void gateway_wait(const char *path, const char *name, long n)
 {
     static const struct timespec pause = {0, 20000000};
 
-    for (int i = 0; i < 3000 && number(path, name) != n; i++)
+    for (int i = 0; i < 3000 && gateway_number(path, name) != n; i++)
         (void)nanosleep(&pause, NULL);
-    assert_int_equal(number(path, name), n);
+    assert_int_equal(gateway_number(path, name), n);
 }

@@ -1,0 +1,38 @@
+/* gateway: the stand-in payment gateway, started, and asked by curl. In commands $U is
+ * its address, $AUTH a header with a key, and $FORM a payment without an amount. */
+#ifndef LEDGERLOCK_TESTS_GATEWAY_H
+#define LEDGERLOCK_TESTS_GATEWAY_H
+
+#include "tests/lib/test.h"
+
+enum { GATEWAY_SAID = 1 << 18 };
+
+extern char gateway_said[GATEWAY_SAID]; /* by the last command */
+extern int gateway_code;                /* its exit code */
+
+/* A command of bash, in the folder of the journal. */
+__attribute__((format(printf, 1, 2))) void gateway_run(const char *format, ...);
+void gateway_shows(const char *part);
+
+/* Options are words for a shell; the journal stays from one start to the next. */
+void gateway_start(const char *options);
+/* The exit code, or -1 after a signal. */
+int gateway_stop(int signal_number);
+void gateway_open(void);
+void gateway_close(void);
+
+/* A payment for charge c1 of 100 with this key; at most 20,000 bytes of the answer. */
+#define GATEWAY_PAY                                                                    \
+    "curl -sig -m 60 -H \"$AUTH\" -H 'Idempotency-Key: %s' $U/v1/payment_intents -d "  \
+    "\"$FORM&amount=100&metadata[charge_id]=c1\" "
+
+void gateway_pay(const char *key);
+void gateway_get(const char *path);
+void gateway_post(const char *path, const char *form);
+void gateway_behaves(const char *form);
+/* A number that follows a name in what a path answers. */
+long gateway_number(const char *path, const char *name);
+long gateway_captures(void);
+void gateway_wait(const char *path, const char *name, long n);
+
+#endif

@@ -1,0 +1,246 @@
+/* payments: cards that the job charges at a stand-in of a gateway (labs/gateway). The
+ * stand-in shares nothing with the program, and counts what it captured for each
+ * period, whatever the keys were. The rules of each answer are told in tests/sql. */
+#include "tests/lib/gateway.h"
+#include "tests/lib/steps.h"
+
+static char key_file[256];
+
+static void open_gateway_and_world(void)
+{
+    gateway_open();
+    world_open();
+    fixture_file(key_file, sizeof key_file, "sk_test_1\n", 0600);
+    fixture_env("LEDGERLOCK_GATEWAY_URL", getenv("U"));
+    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", key_file);
+    fixture_env("LEDGERLOCK_GATEWAY_TIMEOUT_MS", "2000");
+}
+
+static void close_gateway_and_world(void)
+{
+    world_close();
+    gateway_close();
+}
+
+static const struct world_plan world_plan = {.lease_ms = 1000};
+
+GROUP(.plan = &world_plan,
+      .open = open_gateway_and_world,
+      .end = world_end,
+      .close = close_gateway_and_world);
+
+/* n users, each with a period of 1.00 that is due; the first `cards` of them pay by
+ * card, the others from wallets that hold 5.00. */
+static void fill(int n, int cards)
+{
+    world_do(INTO_USERS "SELECT u, 'USD' FROM generate_series(1, %d) AS u", n);
+    world_do("SELECT deposit(u, 'USD', 500, 'k') FROM generate_series(%d, %d) AS u",
+             cards + 1, n);
+    world_do("SELECT pay_with(u, 'card', 'cus_' || u, 'pm_' || u) FROM"
+             " generate_series(1, %d) AS u",
+             cards);
+    world_do(INTO_ANY_SUBSCRIPTIONS
+             "SELECT u, 'p', 100, 'USD', at, 'month', at FROM generate_series(1, %d) AS"
+             " u, (SELECT now() - interval '5 days') AS t (at)",
+             n);
+}
+
+static void all_decided(void)
+{
+    world_wait(
+        "SELECT NOT EXISTS (SELECT FROM ledgerlock.payments WHERE state IN"
+        " ('planned', 'sent', 'unknown')) AND NOT EXISTS (SELECT FROM"
+        " ledgerlock.subscriptions WHERE state = 'paying' OR (state IN ('active',"
+        " 'past_due') AND next_due_at <= now()))");
+}
+
+/* The gateway and the tables say the same, to the last cent, and no period was captured
+ * twice. */
+static void agree(long captures)
+{
+    promise_int_equal(gateway_captures(), captures);
+    gateway_get("/_/witness");
+    gateway_shows("\"duplicates\":{}");
+    promise_int_equal(
+        world_ask("SELECT count(*) FROM payments WHERE state = 'captured'"), captures);
+    if (captures > 0)
+        promise_int_equal(
+            gateway_number("/_/witness", "usd"),
+            world_ask("SELECT sum(amount_minor)::bigint FROM ledger WHERE debit ="
+                      " 'gateway'"));
+    world_runs(0, "audit");
+}
+
+/* Guarantee: Billing by card takes each period once from the gateway, and nothing from
+ * the wallet. */
+CASE(cards_and_wallets_are_billed_in_one_run)
+{
+    fill(60, 40);
+    world_says(0, "40 sent, 40 captured", "run --once");
+    world_is(40, "SELECT count(*) FROM charges WHERE state = 'paid'");
+    world_is(20, "SELECT count(*) FROM charges WHERE state = 'captured'");
+    world_is(20 * 400, "SELECT sum(balance_minor)::bigint FROM users");
+    agree(40);
+    world_says(0, "0 sent", "run --once");
+    agree(40);
+}
+
+/* Guarantee: run --once works periods that only become due when a card has paid the one
+ * before. */
+CASE(run_once_catches_up_by_card)
+{
+    fill(3, 3);
+    world_do("UPDATE subscriptions SET next_due_at = next_due_at");
+    world_do(
+        "SELECT subscribe(1, 'days', 7, 'USD', 'day', 1, now() - interval '4 days',"
+        " 0, 'k')");
+    world_says(0, "8 captured", "run --once");
+    agree(8);
+}
+
+static const struct {
+    const char *name, *faults;
+} sick[] = {
+    {"drops_the_answer", "drop_after=next:10"},
+    {"stores_an_error_after_the_charge", "fail_after=next:10"},
+    {"stores_an_error_before_the_charge", "fail_before=next:10"},
+    {"sends_half", "half=next:10"},
+    {"never_answers", "hang=next:10"},
+    {"answers_html", "html=next:10"},
+    {"answers_without_end", "no_end=next:10"},
+    {"redirects", "redirect=next:10"},
+    {"is_unavailable", "unavailable=next:10"},
+    {"limits_the_rate", "rate_limit=next:10"},
+    {"says_that_the_key_is_in_use", "conflict=next:10"},
+    {"drops_the_call", "drop_before=next:10"},
+    {"is_slow", "slow=next:10&slow_ms=3000"},
+    {"has_a_clock_a_day_off", "date_off=1"},
+};
+
+/* Guarantee: Each period is captured once, whatever the gateway answers or does not. */
+CASE_ROWS(each_period_is_captured_once_by_a_gateway_that, sick, .every = 5)
+{
+    fixture_env("LEDGERLOCK_GATEWAY_TIMEOUT_MS", "1000");
+    gateway_behaves(row->faults);
+    fill(20, 20);
+    pool_start("run --payments 2");
+    all_decided();
+    agree(20);
+    world_is(20, "SELECT count(*) FROM charges WHERE state = 'paid'");
+}
+
+/* Guarantee: A declined card is tried again on the schedule, and nothing is captured.
+ */
+CASE(declined_cards_are_past_due)
+{
+    fill(2, 2);
+    world_do("SELECT pay_with(1, 'card', 'cus_declines_hard', 'pm_1')");
+    world_says(0, "1 card_declined", "run --once");
+    world_is(1, "SELECT count(*) FROM subscriptions WHERE state = 'past_due'");
+    world_is(1, "SELECT count(*) FROM payments WHERE state = 'declined' AND reason ="
+                " 'stolen_card'");
+    agree(1);
+}
+
+/* Guarantee: Workers that are killed while their calls are under way capture nothing
+ * twice and lose nothing. */
+CASE(killed_workers_capture_once)
+{
+    fixture_env("LEDGERLOCK_GATEWAY_TIMEOUT_MS", "5000");
+    gateway_behaves("latency_ms=1000");
+    fill(50, 50);
+    pool_start("run --payments 1");
+    for (int kills = 0; kills < 3; kills++) {
+        pid_t pid;
+
+        gateway_behaves("reset=1&latency_ms=1000");
+        world_wait(
+            "SELECT EXISTS (SELECT FROM ledgerlock.payments WHERE state = 'sent')"
+            " OR NOT EXISTS (SELECT FROM ledgerlock.payments WHERE state <>"
+            " 'captured')");
+        pid = pool_child(world.pool.pid, "payments:0");
+        if (kills == 0) /* the calls of the first are under way */
+            gateway_wait("/_/calls", "in_flight", 50);
+        if (pid != 0)
+            (void)kill(pid, SIGKILL);
+    }
+    gateway_behaves("latency_ms=0");
+    all_decided();
+    agree(50);
+    pool_logged(1, "payments.taken_over");
+}
+
+/* Guarantee: While the gateway is away nothing is lost, wallets are charged, and a
+ * restart of it brings all of it. */
+CASE(gateway_that_is_away_keeps_no_wallet_waiting)
+{
+    char listen[64];
+
+    (void)snprintf(listen, sizeof listen, "--listen %s",
+                   getenv("U") + strlen("http://"));
+    assert_int_not_equal(gateway_stop(SIGKILL), 0);
+    fill(40, 30);
+    pool_start("run");
+    world_wait("SELECT count(*) = 10 FROM ledgerlock.charges WHERE state = 'captured'");
+    world_wait("SELECT count(*) = 30 FROM ledgerlock.payments WHERE reason LIKE"
+               " '%%connect%%' OR state = 'planned'");
+    gateway_start(listen);
+    all_decided();
+    agree(30);
+}
+
+/* ---- what is refused ---- */
+
+static const struct {
+    const char *name, *variable, *value, *says;
+} settings[] = {
+    {"that_has_no_url", "LEDGERLOCK_GATEWAY_URL", "", "gateway.url"},
+    {"in_the_open", "LEDGERLOCK_GATEWAY_URL", "http://api.example.com", "https://"},
+    {"of_another_scheme", "LEDGERLOCK_GATEWAY_URL", "ftp://127.0.0.1", "https://"},
+    {"without_a_key", "LEDGERLOCK_GATEWAY_KEY_FILE", "", "gateway.key_file"},
+    {"whose_key_is_missing", "LEDGERLOCK_GATEWAY_KEY_FILE", "/nowhere/key",
+     "/nowhere/key"},
+};
+
+/* Guarantee: A gateway that cannot be used as it is set is named before the pool
+ * starts.
+ */
+CASE_ROWS(pool_refuses_a_gateway, settings)
+{
+    fixture_env(row->variable, row->value);
+    world_says(3, row->says, "run --once --jobs billing,payments");
+}
+
+/* Guarantee: A key that others may read, or one of the live mode, is used only where
+ * the settings say so. */
+CASE(keys_that_must_not_be_used)
+{
+    fill(1, 1);
+    fixture_file(key_file, sizeof key_file, "sk_test_1\n", 0644);
+    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", key_file);
+    world_says(3, key_file, "run --once");
+    fixture_file(key_file, sizeof key_file, "sk_live_1\n", 0600);
+    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", key_file);
+    world_says(3, "live mode", "run --once");
+    agree(0);
+}
+
+/* Guarantee: A request that the gateway refuses is parked, its pool says so, and a
+ * person gives it back. */
+CASE(refused_request_is_parked)
+{
+    char key[128];
+
+    fill(2, 2);
+    (void)snprintf(
+        key, sizeof key, "%s",
+        world_text("SELECT 'll_' || encode(sha256(convert_to(instance_id ||"
+                   " '/subscription/1/0/1', 'UTF8')), 'hex') FROM instance"));
+    gateway_pay(key); /* another request under its key */
+    world_says(8, "1 captured", "run --once");
+    world_says(0, "HTTP 400 idempotency_error", "parked");
+    world_is(1, "SELECT count(*) FROM subscriptions WHERE state = 'paying'");
+    world_says(0, "payment:", "parked release payment:%" PRId64,
+               world_ask("SELECT payment_id FROM payments WHERE state = 'parked'"));
+    world_is(1, "SELECT count(*) FROM payments WHERE state = 'unknown'");
+}

@@ -1,0 +1,216 @@
+/* settle: what the answers to calls bring about, in transactions of their own. */
+#define _GNU_SOURCE /* stpcpy */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "worker/batch/flights_inside.h"
+
+enum {
+    AGAIN_MS = 1000, /* until the next call, doubled with each */
+    AGAIN_MOST_MS = 60000
+};
+
+static void remove_flight(struct flights *f, struct flight *flight)
+{
+    struct flight **link = &f->first;
+
+    while (*link != flight)
+        link = &(*link)->next;
+    *link = flight->next;
+    rlock_free(flight->lock); /* releases what is left */
+    free(flight);
+}
+
+/* Calls that are settled, or nobody's: their users are free where no other call of the
+ * flight is under way. All are of one flight. */
+static void
+give_back(struct session *s, struct flight *flight, const size_t *keys, size_t n)
+{
+    size_t at[SETTLE_MAX], freed = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        flight->calls--;
+        if (--flight->of_key[keys[i]] == 0 && flight->lock != NULL &&
+            rlock_key_code(flight->lock, keys[i]) == RLOCK_OK)
+            at[freed++] = keys[i];
+    }
+    s->flights->under_way -= n;
+    if (flight->calls == 0)
+        remove_flight(s->flights, flight);
+    else if (freed > 0 && rlock_release_some(flight->lock, at, freed) < 0)
+        log_debug("lock.left_to_lease", "err=%s", LOG_TEXT(rlock_error(s->locks)));
+}
+
+/* Frees the calls of a list, flight by flight. */
+static void end_calls(struct session *s, struct flown *list)
+{
+    while (list != NULL) {
+        struct flight *flight = list->flight;
+        struct flown **link = &list;
+        size_t keys[SETTLE_MAX], n = 0;
+
+        while (*link != NULL) {
+            struct flown *call = *link;
+
+            if (call->flight != flight || n == SETTLE_MAX) {
+                link = &call->next;
+                continue;
+            }
+            keys[n++] = call->key;
+            *link = call->next;
+            free(call);
+        }
+        give_back(s, flight, keys, n);
+    }
+}
+
+static int64_t pause_ms(const struct flown *call)
+{
+    unsigned n = call->calls > 1 ? (unsigned)(call->calls - 1) : 0;
+
+    return clk_backoff_ms(n < 10 ? n : 10, AGAIN_MS, AGAIN_MOST_MS);
+}
+
+/* The n-th element of the text of an array of texts, which are printable; "" is null.
+ * Returns its end. */
+static char *put_text(char *at, size_t n, const char *text)
+{
+    *at++ = n == 0 ? '{' : ',';
+    if (text[0] == '\0')
+        return stpcpy(at, "NULL");
+    *at++ = '"';
+    for (; *text != '\0'; text++) {
+        if (*text == '"' || *text == '\\')
+            *at++ = '\\';
+        *at++ = *text;
+    }
+    *at++ = '"';
+    return at;
+}
+
+struct settling {
+    int64_t ids[SETTLE_MAX], tokens[SETTLE_MAX], pauses[SETTLE_MAX];
+    char outcomes[SETTLE_MAX * 16];
+    char references[SETTLE_MAX * (2 * GATEWAY_ID + 4)];
+    char reasons[SETTLE_MAX * (2 * 160 + 4)];
+};
+
+static size_t fill(struct settling *t, const struct flown *list, size_t most)
+{
+    char *outcome = t->outcomes, *reference = t->references, *reason = t->reasons;
+    size_t n = 0;
+
+    for (; list != NULL && n < most; list = list->next, n++) {
+        t->ids[n] = list->payment;
+        t->tokens[n] = list->flight->token;
+        t->pauses[n] = pause_ms(list);
+        outcome = put_text(outcome, n, gateway_word(list->answer.outcome));
+        reference = put_text(reference, n, list->answer.reference);
+        reason = put_text(reason, n, list->answer.reason);
+    }
+    memcpy(outcome, "}", 2);
+    memcpy(reference, "}", 2);
+    memcpy(reason, "}", 2);
+    return n;
+}
+
+/* The answers of the first `most` calls of the list; *settled: their ids that are. */
+static int settle(struct session *s,
+                  const struct flown *list,
+                  size_t most,
+                  struct pg_result **res,
+                  struct err *e)
+{
+    static struct settling t;
+    size_t n = fill(&t, list, most);
+    const struct pg_param params[] = {
+        pg_text(s->name),        pg_text(s->now),
+        pg_int8_array(t.ids, n), pg_int8_array(t.tokens, n),
+        pg_text(t.outcomes),     pg_text(t.references),
+        pg_text(t.reasons),      pg_int8_array(t.pauses, n),
+    };
+
+    if (pg_exec(s->pg, s->job->calls->settle, params, 8, res, e) != 0)
+        return (int)e->code;
+    for (size_t i = 1; s->job->counters[i].name != NULL; i++)
+        s->counters->value[COUNT_JOB + i] += pg_get_int8(*res, 0, i);
+    atomic_fetch_add(s->commits, 1);
+    return 0;
+}
+
+static bool is_among(const struct pg_array *ids, int64_t id)
+{
+    for (size_t i = 0; i < ids->n; i++) {
+        if (pg_int8_at(ids, i) == id)
+            return true;
+    }
+    return false;
+}
+
+/* Moves those of the first `most` calls that are settled, or too old, to `ended`. */
+static void sort_out(struct flights *f,
+                     size_t most,
+                     const struct pg_result *res,
+                     struct flown **ended)
+{
+    struct pg_array ids = {0};
+    int64_t now_ms = clk_ms();
+    struct flown **link = &f->answered;
+
+    if (res != NULL)
+        ids = pg_get_int8s(res, 0, 0);
+    for (size_t i = 0; i < most && *link != NULL; i++) {
+        struct flown *call = *link;
+
+        if (!is_among(&ids, call->payment) && now_ms < call->end_ms) {
+            link = &call->next;
+            continue;
+        }
+        *link = call->next;
+        f->answered_ct--;
+        call->next = *ended;
+        *ended = call;
+    }
+}
+
+void flights_settle(struct session *s)
+{
+    struct flights *f = s->flights;
+    struct flown *ended = NULL;
+    struct pg_result *res = NULL;
+    struct err e = {0};
+    size_t most = SETTLE_MAX;
+
+    f->settled_ms = clk_ms();
+    if (!pg_is_usable(s->pg))
+        return;
+    if (settle(s, f->answered, most, &res, &e) != 0) {
+        if (months_is_missing(&e))
+            (void)!months_make(s, &(struct err){0});
+        if (!f->is_told)
+            log_warn("gateway.not_settled", "code=LL-6103 err=%s note=\"tried again\"",
+                     LOG_TEXT(e.msg));
+        f->is_told = true;
+        most = 1;
+        res = NULL;
+        if (pg_is_usable(s->pg) && settle(s, f->answered, most, &res, &e) != 0)
+            res = NULL;
+    } else {
+        f->is_told = false;
+    }
+    sort_out(f, most, res, &ended);
+    if (res != NULL)
+        pg_result_free(res);
+    end_calls(s, ended);
+    if (most == 1 && f->answered != NULL && f->answered->next != NULL) {
+        struct flown *first = f->answered, **link = &f->answered; /* others first */
+
+        f->answered = first->next;
+        while (*link != NULL)
+            link = &(*link)->next;
+        first->next = NULL;
+        *link = first;
+    }
+}
