@@ -3,5 +3,5 @@ SELECT format('user %s', user_id) AS what, format('%s %s; last event: %s', card_
   FROM (SELECT user_id, card_customer, card_method FROM users WHERE card_customer IS NOT NULL OR card_method IS NOT NULL) AS u
   FULL JOIN (SELECT DISTINCT ON (user_id) user_id, reason FROM events WHERE event = 'pays_with'
               ORDER BY user_id, event_id DESC) AS e USING (user_id)
- WHERE card_customer || ' ' || card_method IS DISTINCT FROM e.reason
+ WHERE nullif(concat_ws(' ', card_customer, card_method), '') IS DISTINCT FROM e.reason
  ORDER BY user_id;

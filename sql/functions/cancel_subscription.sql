@@ -24,7 +24,7 @@ BEGIN
     RETURN v_sub.cancel_at;
   END IF;
   IF v_sub.state = 'paying' AND p_when = 'now' THEN -- money may be on its way, unless nobody was asked for it yet
-    UPDATE payments SET state = 'void', reason = 'the subscription was cancelled', worker = session_user, at = now()
+    UPDATE payments SET state = 'void', reason = 'the subscription was cancelled', worker = session_user
      WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no AND state = 'planned';
     IF NOT FOUND THEN
       RAISE EXCEPTION 'a payment by card for period % of subscription % is not decided', v_sub.next_period_no, p_subscription_id

@@ -6,4 +6,4 @@ RETURNS boolean LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
 $$;
 COMMENT ON FUNCTION payment_looks IS 'True if a call of this number looks a payment up, and does not ask for money.';
 REVOKE ALL ON FUNCTION payment_looks FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION payment_looks TO ledgerlock_worker, ledgerlock_support, ledgerlock_reader;
+GRANT EXECUTE ON FUNCTION payment_looks TO ledgerlock_worker;

@@ -14,6 +14,10 @@ BEGIN
   PERFORM t.order(1, 'A1 B2', 'k1', now()), t.order(1, 'A1', 'k2', now());
   PERFORM receive_stock('A', '7', 5), deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');
   PERFORM pause_job('billing'), report_audit(1, 66, '[]');
+  INSERT INTO payments (subscription_id, period_no, attempt_no, user_id, period_start, amount_minor, currency, customer, method, state, calls, first_sent_at,
+                        due_at, reference, planned_fence, fence, worker, at)
+  SELECT i, 0, i, i, date '2024-01-31' + i, 100 + i, CASE i WHEN 1 THEN 'USD' ELSE 'EUR' END, 'c' || i, 'm' || i, CASE i WHEN 1 THEN 'unknown' ELSE 'captured' END, i, now() - i * interval '1 s',
+         now() + i * interval '1 s', 'pi' || i, i, i, 'w' || i, now() - i * interval '1 s' FROM generate_series(1, 2) AS i;
   INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');
   INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, counters)
   SELECT 'p', i, 'billing', 'h', i, now(), now() + i * interval '1 s', '{}' FROM generate_series(1, 2) AS i;
@@ -76,9 +80,29 @@ CREATE FUNCTION pg_temp.event(p_event text, p_but text) RETURNS text LANGUAGE sq
   format('INSERT INTO events OVERRIDING SYSTEM VALUE SELECT (jsonb_populate_record(e, %L)).* FROM events AS e WHERE event = %L',
          '{"event_id": 999}'::jsonb || p_but::jsonb, p_event);
 
+-- The first payment once more, but for what the JSON says.
+CREATE FUNCTION pg_temp.payment(p_but text) RETURNS text LANGUAGE sql RETURN
+  format('INSERT INTO payments (%1$s) OVERRIDING SYSTEM VALUE SELECT %1$s FROM (SELECT (jsonb_populate_record(p, %2$L)).* FROM payments AS p ORDER BY payment_id LIMIT 1) AS p',
+         $$payment_id, subscription_id, period_no, attempt_no, user_id, period_start, amount_minor, currency, customer, method, state, calls, first_sent_at, due_at, reference, planned_fence, fence, worker, at$$, p_but);
+
 -- A guard, and a statement that it alone refuses, also to a person who repairs by hand.
 CREATE TEMP TABLE refusals (guard text, statement text);
 INSERT INTO refusals VALUES
+  ('users.card_is_whole', $$UPDATE users SET card_customer = 'c' WHERE user_id = 1$$),
+  ('payments.payments_pkey', pg_temp.payment('{"period_no": 7, "attempt_no": 7}')),
+  ('payments.one_payment_per_attempt', pg_temp.payment('{"payment_id": 99, "state": "void"}')),
+  ('payments.one_payment_may_hold', pg_temp.payment('{"payment_id": 99, "attempt_no": 9}')),
+  ('payments.payment_period_positive', 'UPDATE payments SET period_no = -1 WHERE user_id = 1'),
+  ('payments.attempt_from_one', 'UPDATE payments SET attempt_no = 0 WHERE user_id = 1'),
+  ('payments.payment_amount_positive', 'UPDATE payments SET amount_minor = 0 WHERE user_id = 1'),
+  ('payments.payment_state_known', $$UPDATE payments SET state = 'asleep' WHERE user_id = 1$$),
+  ('payments.calls_of_state', 'UPDATE payments SET calls = 0, first_sent_at = NULL WHERE user_id = 1'),
+  ('payments.sent_has_its_time', 'UPDATE payments SET first_sent_at = NULL WHERE user_id = 1'),
+  ('payments.payment_due_is_finite', $$UPDATE payments SET due_at = 'infinity' WHERE user_id = 1$$),
+  ('payments.captured_has_its_reference', $$UPDATE payments SET state = 'captured', reference = NULL WHERE user_id = 1$$),
+  ('payments.payment_is_finite', $$UPDATE payments SET at = 'infinity' WHERE user_id = 1$$),
+  ('instance.one_instance', 'INSERT INTO instance (one) VALUES (false)'),
+  ('instance.instance_pkey', 'INSERT INTO instance (one) VALUES (true)'),
   ('currency.currency_is_iso', $$UPDATE users SET currency = 'usd' WHERE user_id = 1$$),
   ('users.user_id_positive', 'UPDATE users SET user_id = 0 WHERE user_id = 1'),
   ('users.users_pkey', 'UPDATE users SET user_id = 1 WHERE user_id = 2'),
@@ -234,6 +258,11 @@ INSERT INTO refusals VALUES
 -- These refuse everybody but a person who repairs.
 CREATE TEMP TABLE unless_repaired (guard text, statement text);
 INSERT INTO unless_repaired VALUES
+  ('payments.payments_stay_as_planned()', 'UPDATE payments SET amount_minor = 1 WHERE user_id = 1'),
+  ('payments.decided_payments_stay_so()', $$UPDATE payments SET state = 'declined' WHERE user_id = 2$$),
+  ('payments.payments_are_never_deleted()', 'DELETE FROM payments'),
+  ('payments.payments_are_never_emptied()', 'TRUNCATE payments'),
+  ('instance.instance_is_never_changed()', 'DELETE FROM instance'),
   ('subscription_terms.subscription_terms_are_never_changed()', 'DELETE FROM subscription_terms'),
   ('wallet_entries.wallet_entries_are_never_changed()', 'DELETE FROM wallet_entries'),
   ('stock_entries.stock_entries_are_never_changed()', 'DELETE FROM stock_entries'),
@@ -368,4 +397,4 @@ SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALU
   FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
 ROLLBACK;
 
-SELECT t.done(234);
+SELECT t.done(254);

@@ -120,9 +120,10 @@ SET LOCAL ledgerlock.repair = on;
 CREATE TEMP TABLE told AS SELECT * FROM jsonb_to_recordset(report('2024-04-10Z')) AS r (currency text, month text, deposits bigint, subscription_revenue bigint,
   order_revenue bigint, refunds bigint, withdrawals bigint, wallets bigint, owed bigint, written_off bigint, difference bigint);
 CREATE TEMP VIEW moved AS SELECT currency, to_char(moved_at, 'YYYY-MM') AS month, kind, amount_minor AS minor,
-  CASE debit WHEN 'wallet' THEN amount_minor ELSE -amount_minor END AS spent, CASE credit WHEN 'wallet' THEN amount_minor ELSE -amount_minor END AS got FROM ledger;
+  CASE WHEN debit IN ('wallet', 'gateway') THEN amount_minor ELSE -amount_minor END AS spent,
+  CASE 'wallet' WHEN credit THEN amount_minor WHEN debit THEN -amount_minor ELSE 0 END AS got FROM ledger;
 SELECT is(ARRAY[deposits, subscription_revenue, order_revenue, refunds, withdrawals, wallets], (SELECT ARRAY[
-  coalesce(sum(minor) FILTER (WHERE kind = 'deposit' AND m.month = t.month), 0), coalesce(sum(spent) FILTER (WHERE kind IN ('charge', 'proration') AND m.month = t.month), 0),
+  coalesce(sum(minor) FILTER (WHERE kind = 'deposit' AND m.month = t.month), 0), coalesce(sum(spent) FILTER (WHERE kind IN ('charge', 'card', 'proration') AND m.month = t.month), 0),
   coalesce(sum(minor) FILTER (WHERE kind = 'payment' AND m.month = t.month), 0), coalesce(sum(minor) FILTER (WHERE kind IN ('refund', 'void') AND m.month = t.month), 0),
   coalesce(sum(minor) FILTER (WHERE kind = 'withdrawal' AND m.month = t.month), 0), coalesce(sum(got) FILTER (WHERE m.month <= t.month), 0)]::bigint[]
   FROM moved AS m WHERE m.currency = t.currency), currency || ' ' || month) FROM told AS t WHERE month IS NOT NULL;
@@ -160,9 +161,9 @@ SELECT matches(pg_temp.finds('lease_length'), '^2 3000 ms; of the last batches 9
 ROLLBACK;
 
 BEGIN; SELECT t.test('rows_of_no_job_are_neither_parked_nor_released');
-SELECT t.says('LL002', $$park_rows('payments', '{1}', 9, 'w', 'why')$$, 'parked', 'ledgerlock_worker');
+SELECT t.says('LL002', $$park_rows('shipments', '{1}', 9, 'w', 'why')$$, 'parked', 'ledgerlock_worker');
 SELECT t.says('LL002', $$park_rows(NULL, '{1}', 9, 'w', 'why')$$, 'no name', 'ledgerlock_worker');
-SELECT t.says('LL002', $$release_rows('payments', '{1}')$$, 'released', 'ledgerlock_support');
+SELECT t.says('LL002', $$release_rows('shipments', '{1}')$$, 'released', 'ledgerlock_support');
 ROLLBACK;
 
 -- ---- if a guard had failed ----

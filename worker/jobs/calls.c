@@ -83,8 +83,8 @@ static int read_key(struct calls *calls, struct err *e)
         (void)err_set(
             e, ERR_CONFIG,
             "LL-2019 payments need gateway.key_file: a file with the secret key");
-    else if (secret_check_mode(c->gateway_key_file, e) == 0 &&
-             secret_read(c->gateway_key_file, key, e) == 0) {
+    else if (secret_read(c->gateway_key_file, key, e) == 0 &&
+             secret_check_mode(c->gateway_key_file, e) == 0) {
         if (strncmp(key, "sk_live_", 8) == 0 && strcmp(c->gateway_live, "true") != 0)
             (void)err_set(e, ERR_CONFIG,
                           "LL-2019 the key in %s is of the live mode, which takes real "

@@ -11,9 +11,24 @@
 #include "common/base/log.h"
 #include "worker/batch/batch.h"
 #include "worker/batch/flights.h"
-#include "worker/pool/worker_inside.h"
+#include "worker/pool/progress.h"
+#include "worker/pool/schedule.h"
+#include "worker/pool/servers.h"
 
 enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500 };
+
+struct worker {
+    struct session session;
+    struct schedule schedule;
+    struct heartbeat heartbeat;
+    struct slot *slot;
+    sigset_t stops;
+    bool stopping;
+    bool is_paused;   /* the job was, when its rows were last asked for */
+    int64_t begun_ms; /* of the last step, and then of its batch */
+    int64_t well_ms;  /* when it last could work, or had nothing to do */
+    struct pool_progress progress;
+};
 
 /* ---- pauses ---- */
 
@@ -50,6 +65,13 @@ static void pause_ms(struct worker *w, int64_t least_ms)
 
 /* ---- servers ---- */
 
+static void note_trouble(struct worker *w, enum slot_state state, const char *why)
+{
+    (void)snprintf(w->slot->trouble, sizeof w->slot->trouble, "%.699s", why);
+    w->slot->trouble_ms = clk_ms();
+    w->slot->state = state;
+}
+
 /* A fault is not over while nothing can be worked. A worker that finds nothing due asks
  * for no lock: it asks Redis whether it is back. */
 static void note_success(struct worker *w, const struct batch_outcome *out)
@@ -64,25 +86,6 @@ static void note_success(struct worker *w, const struct batch_outcome *out)
     if (w->slot->state != SLOT_WORKS)
         w->slot->works_ms = clk_ms();
     w->slot->state = SLOT_WORKS;
-}
-
-static int reconnect(struct session *s, struct err *e)
-{
-    if (pg_is_usable(s->pg))
-        return 0;
-    pg_close(s->pg);
-    s->pg = NULL;
-    return session_connect(s, e);
-}
-
-/* A password file that cannot be read now is as good as a Redis that refuses. */
-static int reopen_locks(struct session *s, struct err *e)
-{
-    int code = session_open_locks(s, e);
-
-    if (code == ERR_CONFIG || code == ERR_INVALID) /* the latter of a flag */
-        e->code = ERR_REDIS;
-    return (int)e->code;
 }
 
 /* A worker that finds nothing due writes nothing else: a server that takes no writes is
@@ -102,18 +105,29 @@ static int ready(struct worker *w, struct err *e)
 {
     struct session *s = &w->session;
 
-    if (reconnect(s, e) != 0)
+    if (servers_reconnect(s, e) != 0)
         return (int)e->code;
     if (w->slot->state < SLOT_CONNECTED) {
         if (prove_writes(w, e) != 0)
             return (int)e->code;
         w->slot->state = SLOT_CONNECTED;
     }
-    if (reopen_locks(s, e) != 0)
+    if (servers_reopen_locks(s, e) != 0)
         return (int)e->code;
     if (incidents_write(s, e) != 0 || crash_recover(s, e) != 0)
         return (int)e->code;
     return s->attempt.in_doubt ? in_doubt_settle(s, e) : 0;
+}
+
+/* A collision or a timeout is none, unless they let nothing be committed for a lease.
+ */
+static bool is_fault(struct worker *w, const struct err *e)
+{
+    if (e->code != ERR_CONFLICT && e->code != ERR_TIMEOUT && e->code != ERR_UNKNOWN)
+        return true;
+    session_count(&w->session, COUNT_conflicts, 1);
+    pool_progress_note(&w->progress, &w->session, false);
+    return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
 }
 
 /* After an error: tells the supervisor what it is, and pauses. */
@@ -122,17 +136,17 @@ static void survive(struct worker *w, const struct err *e, unsigned failures)
     log_debug("worker.retry", "failures=%u err=%s", failures, LOG_TEXT(e->msg));
     if (e->code == ERR_REDIS) {
         w->session.clocks_ms = 0;
-        worker_note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
-                            e->msg);
+        note_trouble(w, w->session.is_early ? SLOT_REDIS_WAITS : SLOT_REDIS_DOWN,
+                     e->msg);
         if (session_secret_is_new(&w->session))
             flights_forget_locks(&w->session);
         session_forget_secret(&w->session);
-    } else if (worker_is_outage(w, e))
-        worker_note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
-    else if (worker_is_refusal(e))
-        worker_note_trouble(w, SLOT_REFUSED, e->msg);
-    else if (worker_is_fault(w, e))
-        worker_note_trouble(w, SLOT_FAULT, e->msg);
+    } else if (servers_are_away(&w->session, e))
+        note_trouble(w, SLOT_POSTGRES_DOWN, e->msg);
+    else if (servers_refuse(e))
+        note_trouble(w, SLOT_REFUSED, e->msg);
+    else if (is_fault(w, e))
+        note_trouble(w, SLOT_FAULT, e->msg);
     pause_ms(w, clk_backoff_ms(failures, RETRY_BASE_MS, RETRY_CAP_MS));
 }
 
@@ -152,22 +166,12 @@ static void note_pause(struct worker *w, bool is_paused)
         log_info("pool.resumed", "note=\"%s is worked again\"", s->job->name);
 }
 
-/* No more rows than there may be calls for. */
-static int run_batch(struct worker *w, struct err *e)
-{
-    struct batch_order order = w->schedule.next;
-    size_t room = flights_room(&w->session);
-
-    if (room == 0)
-        return 0;
-    order.limit = order.limit < room ? order.limit : room;
-    return batch_run(&w->session, &order, e);
-}
-
 static int step(struct worker *w, struct err *e)
 {
     struct session *s = &w->session;
     struct batch_outcome *out = &s->batch->out;
+    struct batch_order order = w->schedule.next;
+    size_t room;
     bool makes_months;
     int code;
 
@@ -182,7 +186,9 @@ static int step(struct worker *w, struct err *e)
         return (int)e->code;
     out->is_standby = !s->serves;
     w->begun_ms = clk_ms();
-    if (s->serves && run_batch(w, e) != 0)
+    room = flights_room(s); /* no more rows than there may be calls for */
+    order.limit = order.limit < room ? order.limit : room;
+    if (s->serves && room > 0 && batch_run(s, &order, e) != 0)
         return (int)e->code;
     out->makes_months = out->makes_months || makes_months;
     note_pause(w, out->is_paused);
@@ -209,8 +215,9 @@ static void beat(struct worker *w)
 {
     struct err e = {0};
 
-    if (heartbeat(&w->heartbeat, &w->session, &e) != 0 && worker_is_outage(w, &e))
-        worker_note_trouble(w, SLOT_POSTGRES_DOWN, e.msg);
+    if (heartbeat(&w->heartbeat, &w->session, &e) != 0 &&
+        servers_are_away(&w->session, &e))
+        note_trouble(w, SLOT_POSTGRES_DOWN, e.msg);
 }
 
 /* Until the next pull, or until the server is away; a long one is no silence. */
@@ -267,7 +274,7 @@ static void finish(struct worker *w)
 
     while (flights_under_way(s) > 0 && clk_ms() < end_ms) {
         flights_step(s, FLIGHT_STEP_MS);
-        if (reconnect(s, &e) != 0)
+        if (servers_reconnect(s, &e) != 0)
             clk_pause_ms(FLIGHT_STEP_MS);
         e = (struct err){0};
     }
@@ -277,7 +284,7 @@ static void finish(struct worker *w)
         log_warn("commit.unsettled",
                  "code=LL-3008 job=%s token=%" PRId64 " xid=%" PRId64, s->job->name,
                  s->attempt.token, s->attempt.xid);
-    if (reconnect(s, &e) == 0) {
+    if (servers_reconnect(s, &e) == 0) {
         (void)!incidents_write(s, &e);
         parked_count(s);
         (void)!heartbeat_now(&w->heartbeat, s, &e);

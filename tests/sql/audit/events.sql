@@ -22,11 +22,14 @@ INSERT INTO events (event, subscription_id, state, next_period_no, retries, next
 INSERT INTO events (event, order_id, state, reason, user_id, token, worker, at)
        SELECT state, order_id, state, reason, user_id, fence, 'pool-0', coalesce(decided_at, placed_at)
        FROM orders WHERE state IN ('parked', 'cancelled') OR (state = 'rejected' AND fence = 0);
+INSERT INTO events (event, user_id, reason) SELECT 'pays_with', user_id, card_customer || ' ' || card_method FROM users WHERE card_customer IS NOT NULL;
 INSERT INTO events (event, user_id, at) SELECT 'closed', user_id, closed_at FROM users WHERE closed_at IS NOT NULL;
 INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no) SELECT *, row_number() OVER ()
        FROM ( SELECT 'billing', fence, worker, charged_at, count(*), 0, array_agg(subscription_id), array_agg(period_no)
        FROM charges WHERE state = 'captured' GROUP BY 2, 3, 4 UNION ALL
        SELECT 'billing', token, worker, at, 0, count(*), array_agg(subscription_id), array_agg(next_period_no)
        FROM events WHERE event = 'declined' GROUP BY 2, 3, 4 UNION ALL
+       SELECT 'payments', fence, worker, charged_at, count(*), 0, array_agg(subscription_id), array_agg(period_no)
+       FROM charges WHERE state = 'paid' GROUP BY 2, 3, 4 UNION ALL
        SELECT 'orders', fence, 'pool-0', decided_at, count(*) FILTER (WHERE state = 'fulfilled'), count(*) FILTER (WHERE state = 'rejected'),
        array_agg(order_id), NULL FROM orders WHERE state IN ('fulfilled', 'rejected') AND fence <> 0 GROUP BY 2, 4) AS made;
