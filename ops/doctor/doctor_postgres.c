@@ -37,8 +37,11 @@ static void check_reachable(struct doctor *d, struct finding *f)
     struct timespec now;
     struct err e = {0};
 
-    for (int i = 0; i < JOB_TYPE_CT; i++)
-        params[0].int8 += pool_workers(d->config, i);
+    for (int i = 0; i < JOB_TYPE_CT; i++) /* no calls are made without a gateway */
+        params[0].int8 +=
+            job_types[i]->calls == NULL || d->config->gateway_url[0] != '\0'
+                ? pool_workers(d->config, i)
+                : 0;
     if (cli_connect(d->config, "doctor", &d->pg, &e) == 0 &&
         pg_prepare(d->pg, SQL_DOCTOR_SERVER, &e) == 0) { /* before the clock is read */
         (void)clock_gettime(CLOCK_REALTIME, &now);

@@ -23,9 +23,10 @@ enum {
     CURRENCY,
     MONTH,
     FIRST,
-    WALLETS = 8,
+    WALLETS = 7,
     OWED,
     WRITTEN_OFF,
+    BY_CARD,
     DIFFERENCE,
     DIGITS = 64
 };
@@ -57,15 +58,14 @@ static void print_csv(const struct pg_result *res)
 {
     char buf[DIGITS];
 
-    (void)puts(
-        "month,currency,deposits,by_card,subscription_revenue,order_revenue,refunds,"
-        "withdrawals,wallets,owed,written_off");
+    (void)puts("month,currency,deposits,subscription_revenue,order_revenue,refunds,"
+               "withdrawals,wallets,owed,written_off,by_card");
     for (size_t row = 0; row < pg_rows(res); row++) {
         if (is_sums(res, row))
             continue;
         (void)printf("%s,%s", pg_get_text(res, row, MONTH),
                      pg_get_text(res, row, CURRENCY));
-        for (size_t column = FIRST; column <= WRITTEN_OFF; column++)
+        for (size_t column = FIRST; column <= BY_CARD; column++)
             (void)printf(",%s", amount(res, row, column, buf));
         (void)putchar('\n');
     }
@@ -76,7 +76,6 @@ static const struct {
     size_t width; /* of amounts that are not longer */
 } columns[] = {
     [FIRST] = {"deposits", 12},
-    {"by card", 11},
     {"subscribed", 12},
     {"orders", 12},
     {"refunds", 11},
@@ -84,6 +83,7 @@ static const struct {
     [WALLETS] = {"in wallets", 14},
     [OWED] = {"owed", 12},
     [WRITTEN_OFF] = {"written off", 14},
+    [BY_CARD] = {"by card", 14},
 };
 
 /* A blank stands between the amounts of two columns, however long they are. */
@@ -139,9 +139,9 @@ static void print_text(const struct pg_result *res)
         (void)snprintf(text, sizeof text, "MONTHS in %s", currency);
         report_heading(text);
         print_block(res, from, to, FIRST, WALLETS);
-        (void)snprintf(text, sizeof text, "OWED in %s", currency);
+        (void)snprintf(text, sizeof text, "OWED, AND TAKEN FROM CARDS in %s", currency);
         report_heading(text);
-        print_block(res, from, to, OWED, WRITTEN_OFF);
+        print_block(res, from, to, OWED, BY_CARD);
     }
     if (pg_rows(res) == 0)
         (void)puts("nothing has been booked");

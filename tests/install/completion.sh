@@ -37,7 +37,7 @@ wants "$verbs codes settings" help ""
 wants "check show sample" config ""
 wants "show sample" config s
 wants "" config show s
-wants "billing orders" pause ""
+wants "billing orders payments" pause ""
 wants "debug info warn error" run --log-level ""
 wants "debug" run --log-level d
 wants "debug info warn error" run --log-level =

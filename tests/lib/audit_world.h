@@ -16,14 +16,14 @@
 /* clang-format off */
 static const char *const audit_world_totals =
 "{\"billing\": {\"periods_due\": 18, \"charged\": 9, \"waived\": 3, \"skipped\": 1, \"written_off\": 1, \"declined\": 3, \"still_to_do\": 1, \"charged_twice\": 0,"
-"  \"subscriptions\": {\"active\": 6, \"past_due\": 1, \"unpaid\": 1, \"cancelled\": 1, \"parked\": 0}},"
+"  \"subscriptions\": {\"active\": 6, \"past_due\": 1, \"paying\": 0, \"unpaid\": 1, \"cancelled\": 1, \"parked\": 0}},"
 " \"stock\": {\"skus\": 4, \"initial\": 20, \"received\": 5, \"returned\": 1, \"adjusted\": -1, \"before\": 25, \"sold\": 8, \"left\": 17, \"oversold\": 0},"
 " \"orders\": {\"in\": 8, \"fulfilled\": 3, \"rejected\": 3, \"cancelled\": 1, \"pending\": 1, \"parked\": 0, \"rejected_by_reason\":"
 "  {\"out_of_stock\": 1, \"insufficient_funds\": 1, \"unknown_sku\": 1}},"
 " \"money\": {"
-"  \"EUR\": {\"deposited\": 10000, \"withdrawn\": 0, \"in_wallets\": 4010, \"subscription_revenue\": 5600, \"order_revenue\": 390, \"refunded\": 0,"
+"  \"EUR\": {\"deposited\": 10000, \"by_card\": 0, \"withdrawn\": 0, \"in_wallets\": 4010, \"subscription_revenue\": 5600, \"order_revenue\": 390, \"refunded\": 0,"
 "           \"difference\": 0, \"charged\": 5600, \"declined\": 0},"
-"  \"USD\": {\"deposited\": 11500, \"withdrawn\": 900, \"in_wallets\": 6200, \"subscription_revenue\": 4400, \"order_revenue\": 900, \"refunded\": 900,"
+"  \"USD\": {\"deposited\": 11500, \"by_card\": 0, \"withdrawn\": 900, \"in_wallets\": 6200, \"subscription_revenue\": 4400, \"order_revenue\": 900, \"refunded\": 900,"
 "           \"difference\": 0, \"charged\": 4400, \"declined\": 19000}},"
 " \"locks\": {\"granted\": 11, \"busy\": 2, \"row_locked\": 0, \"lost\": 0, \"fenced\": 0, \"uncertain\": 0, \"commit_unknown\": 0,"
 "  \"batches\": 3, \"restarts\": 1},"
@@ -49,7 +49,7 @@ static const char audit_world_huge[] =
 " SELECT g, g, 9000000000000000000, 9000000000000000000, 1, 'BHD' FROM generate_series(90, 91) AS g";
 
 static const char audit_world_huge_money[] =
-"{\"deposited\": \"36000000000000000000\", \"withdrawn\": 0, \"in_wallets\": \"18000000000000000000\","
+"{\"deposited\": \"36000000000000000000\", \"by_card\": 0, \"withdrawn\": 0, \"in_wallets\": \"18000000000000000000\","
 " \"subscription_revenue\": \"18000000000000000000\", \"order_revenue\": 0, \"refunded\": 0, \"difference\": 0,"
 " \"charged\": \"18000000000000000000\", \"declined\": \"27000000000000000000\"}";
 

@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+#include "tests/lib/fixture.h"
+
 static char dir[128];
 char gateway_said[GATEWAY_SAID];
 int gateway_code;
@@ -99,6 +101,15 @@ void gateway_close(void)
 {
     (void)gateway_stop(SIGKILL);
     gateway_run("rm -rf $GATEWAY_DIR");
+}
+
+void gateway_use(void)
+{
+    static char key_file[256];
+
+    fixture_file(key_file, sizeof key_file, "sk_test_1\n", 0600);
+    fixture_env("LEDGERLOCK_GATEWAY_URL", getenv("U"));
+    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", key_file);
 }
 
 /* ---- calls ---- */

@@ -87,9 +87,9 @@ def check_figures(page):
     seen = page.wait("it is never live with a good verdict",
                      lambda s: s["live"] == "live" and s["verdict"] == "good" and "no promise is broken" in s["audit"])
     check((seen["twice"], seen["oversold"], seen["wrong"]) == ("0", "0", "0"), "something was charged twice or oversold", seen)
-    check([row[0] for row in seen["jobs"]] == ["billing", "orders"], "the jobs are not there", seen)
+    check([row[0] for row in seen["jobs"]] == ["billing", "orders", "payments"], "the jobs are not there", seen)
     check(seen["bars"] == len(seen["worker-rows"]) > 1, "a worker has no bar for its lease", seen)
-    check(seen["lines"] == 2, "the rate has not a line for each job", seen)
+    check(seen["lines"] == 3, "the rate has not a line for each job", seen)
 
 
 def check_killed_worker(page):

@@ -250,6 +250,7 @@ INSERT INTO facts VALUES
 BEGIN; SELECT t.test('every_plant_breaks_its_invariant_alone');
 SET LOCAL ledgerlock.repair = on;
 \ir audit/rows.sql
+\ir audit/cards.sql
 \ir audit/events.sql
 \ir audit/corrections.sql
 SELECT is(t.broken('2024-04-10Z', '1 hour'), '{}', 'without a plant all holds');
@@ -307,6 +308,7 @@ END $$;
 BEGIN; SELECT t.test('each_change_is_found_or_refused');
 SET LOCAL ledgerlock.repair = on;
 \ir audit/rows.sql
+\ir audit/cards.sql
 \ir audit/events.sql
 \ir audit/corrections.sql
 RESET ledgerlock.repair;

@@ -6,7 +6,7 @@
 #include "ops/http/http.h"
 #include "tests/lib/test.h"
 
-enum { WORKERS = 3, LEASE_MS = 2000, LONG_MS = 100000 };
+enum { WORKERS = 4, LEASE_MS = 2000, LONG_MS = 100000 };
 
 static struct config config = {.lease_ms = LEASE_MS};
 static struct shared *shared;
@@ -143,7 +143,7 @@ static const struct {
 } faults[] = {
     {"supervisor_that_stands_still", stop_supervisor,      "the supervisor has not gone round for 11 s\n"},
     {"worker_that_does_not_run",     kill_worker,          "worker 1 of orders: gone\n"},
-    {"worker_that_stands_still",     freeze_last_worker,   "worker 2 of billing: silent\n"},
+    {"worker_that_stands_still",     freeze_last_worker,   "worker 3 of billing: silent\n"},
     {"worker_without_redis",         lose_redis_of_worker, "worker 1 of orders: redis_down: LL-4008\n"},
     {"redis_that_is_gone",           lose_redis,           "Redis grants no lock: refused\n"},
     {"redis_that_hangs",             hang_asking_redis,    "Redis has not answered for 12 s\n"},

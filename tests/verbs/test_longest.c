@@ -7,7 +7,7 @@
 #include "tests/lib/private_pg.h"
 #include "tests/lib/runs.h"
 
-enum { SETTINGS_MAX = 40 };
+enum { SETTINGS_MAX = 64 };
 
 static struct private_pg postgres;
 static struct fixture_redis redis;

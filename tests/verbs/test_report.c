@@ -15,14 +15,14 @@ CASE(text_has_months_and_sums_in_80_columns)
 {
     says(&f, 0,
          "month,currency,deposits,subscription_revenue,order_revenue,refunds,"
-         "withdrawals,wallets,owed,written_off\n2023-04,EUR,",
+         "withdrawals,wallets,owed,written_off,by_card\n2023-04,EUR,",
          "report --csv --now " AUDIT_NOW);
     runs(&f, 0, "report --now " AUDIT_NOW);
     shows("\nMONTHS in EUR\n");
     shows("\nMONTHS in USD\n");
     shows("total        115.00       44.00        9.00       9.00       9.00"
           "         62.00\n");
-    shows("total        190.00          1.00\n");
+    shows("total        190.00          1.00          0.00\n");
     fits_80_columns();
 }
 
