@@ -10,10 +10,4 @@ extern char client[FIXTURE_URL];
 
 void client_open(void);
 
-/* The number that the client is answered; false is 0. */
-int64_t ask(const char *sql);
-
-/* Asserts that the client is refused with this SQLSTATE. */
-void refused(const char *expected, const char *sql);
-
 #endif

@@ -36,21 +36,12 @@ static const char forged_rows[] =
 #define FORGED_CHARGE                                                                  \
     "ALTER TABLE charges DROP CONSTRAINT one_charge_per_period; "                      \
     "INSERT INTO charges SELECT * FROM charges WHERE subscription_id = 1; "
-/* The same charge, paid by the wallet both times. */
-#define FORGED_CHARGE_PAID                                                             \
-    FORGED_CHARGE                                                                      \
-    "UPDATE users SET balance_minor = balance_minor - 100 WHERE user_id = 1; "
-/* Order 1 once more, from the wallet or from the shelf. */
-#define FORGED_PAYMENT                                                                 \
-    "UPDATE users SET balance_minor = balance_minor - 250 WHERE user_id = 1; "
-#define FORGED_SALE "UPDATE stock SET on_hand = on_hand - 1; "
 #define FORGED_UNIT                                                                    \
     "ALTER TABLE stock DROP CONSTRAINT on_hand_never_negative; "                       \
     "INSERT INTO orders (order_id, user_id, idempotency_key, request_hash, state, "    \
     "total_minor, currency, placed_at, decided_at, fence) VALUES (99, 1, '99', '', "   \
     "'fulfilled', 0, 'USD', now(), now(), 5); INSERT INTO order_lines SELECT 99, "     \
     "sku_id, 0, on_hand + 1 FROM stock; UPDATE stock SET on_hand = -1; "
-#define FORGED_SHELF "UPDATE stock SET on_hand = on_hand + 1; "
 #define FORGED_WALLET                                                                  \
     "UPDATE users SET balance_minor = balance_minor + 1 WHERE user_id = 1; "
 

@@ -3,7 +3,6 @@
 
 #include "tests/lib/pool_world.h"
 #include "tests/lib/secrets.h"
-#include "worker/batch/batch.h"
 
 void hand_world(void)
 {
@@ -65,87 +64,4 @@ void hand_close(struct hand *h)
     free(h->s.batch);
     h->s.batch = NULL;
     session_close(&h->s);
-}
-
-void hand_pull(struct hand *h)
-{
-    h->pulled.n = 5;
-    for (size_t i = 0; i < h->pulled.n; i++) {
-        unsigned block, offset;
-
-        h->pulled.items[i] = (int64_t)i + 1;
-        h->pulled.owners[i] = 64 * h->pulled.items[i];
-        assert_int_equal(sscanf(world_text("SELECT ctid FROM subscriptions WHERE "
-                                           "subscription_id = %zu",
-                                           i + 1),
-                                "(%u,%u)", &block, &offset),
-                         2);
-        h->pulled.places[i] = (struct pg_tid){block, (uint16_t)offset};
-    }
-}
-
-static void take(struct hand *h, const struct pg_result *res)
-{
-    const struct pg_array users = pg_get_int8s(res, 0, 1);
-    struct job_rows *to = &h->claimed;
-
-    for (to->n = 0; to->n < users.n; to->n++) {
-        size_t from = (size_t)(pg_int8_at(&users, to->n) / 64 - 1);
-
-        to->items[to->n] = h->pulled.items[from];
-        to->places[to->n] = h->pulled.places[from];
-        to->owners[to->n] = h->pulled.owners[from];
-    }
-}
-
-int hand_claim(struct hand *h, int64_t token)
-{
-    const struct pg_param params[] = {pg_int8(token),
-                                      pg_int8_array(h->pulled.owners, h->pulled.n)};
-    struct pg_result *res;
-    struct err e = {0};
-
-    h->claimed.n = 0;
-    if (pg_begin(h->s.pg, &e) != 0 ||
-        pg_exec(h->s.pg, SQL_POOL_CLAIM_USERS, params, 2, &res, &e) != 0) {
-        pg_rollback(h->s.pg);
-        return (int)e.code;
-    }
-    take(h, res);
-    pg_result_free(res);
-    return 0;
-}
-
-int hand_effects(struct hand *h,
-                 const struct job_type *job,
-                 int64_t token,
-                 const char *now,
-                 struct job_result *done)
-{
-    struct err e = {0};
-
-    h->s.job = job;
-    h->s.now = now;
-    h->s.attempt.token = token;
-    h->s.attempt.rows = h->claimed;
-    h->s.attempt.done = *done;
-    if (batch_apply(&h->s, &e) == 0 && pg_commit(h->s.pg, &e) == 0) {
-        *done = h->s.attempt.done;
-        return 0;
-    }
-    pg_rollback(h->s.pg);
-    return (int)e.code;
-}
-
-int hand_apply(struct hand *h,
-               const struct job_type *job,
-               int64_t token,
-               const char *now,
-               struct job_result *done)
-{
-    int code;
-
-    hand_pull(h);
-    code = hand_claim(h, token);
-    return code != 0 ? code : hand_effects(h, job, token, now, done);
 }

@@ -15,8 +15,6 @@ struct hand {
     struct death_counts deaths;
     atomic_llong commits;
     struct session s;
-    struct job_rows pulled; /* items 1 to 5: ids 64 times theirs are the users */
-    struct job_rows claimed;
 };
 
 /* Setup of cmocka: users 64, 128 ... 320 with a wallet of 10.00, and for each a due
@@ -34,27 +32,5 @@ void hand_settle_in(void);
 void hand_open(struct hand *h, int64_t lease_ms);
 void hand_close(struct hand *h);
 #define HAND struct hand OWNED(hand_close)
-
-/* Looks where the subscriptions 1 to 5 stand, due or not, into `pulled`. */
-void hand_pull(struct hand *h);
-
-/* Begins, claims the users of what was pulled, and leaves in `claimed` the items whose
- * user was given, with wallet and balance. Returns 0, or the error's code. */
-int hand_claim(struct hand *h, int64_t token);
-
-/* Applies what was claimed and commits. Returns 0, or the error's code after a
- * rollback. */
-int hand_effects(struct hand *h,
-                 const struct job_type *job,
-                 int64_t token,
-                 const char *now,
-                 struct job_result *done);
-
-/* The three, one after the other. */
-int hand_apply(struct hand *h,
-               const struct job_type *job,
-               int64_t token,
-               const char *now,
-               struct job_result *done);
 
 #endif

@@ -234,14 +234,6 @@ void world_subscription(int64_t id, int64_t user, int64_t amount, const char *an
              id, user, id, amount, anchor, anchor);
 }
 
-void world_decline(const char *schedule)
-{
-    world_do("INSERT INTO retry_schedules (pauses_s) VALUES ('{%s}')", schedule);
-    world_user(1, 99);
-    world_subscription(1, 1, 100, "2024-01-01 08:00:00Z");
-    world_run("2024-01-01T09:00:00Z");
-}
-
 void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_minor)
 {
     world_do(INTO_STOCK "VALUES (%" PRId64 ", '%s', %" PRId64 ", %" PRId64 ", %" PRId64
@@ -260,11 +252,6 @@ int64_t world_order(int64_t user, const char *key, const char *lines)
 void world_run_pool(const char *workers, const char *now)
 {
     runs(&world.f, 0, "run -w %s --once --now %s", workers, now);
-}
-
-void world_run_and_park(const char *now)
-{
-    runs(&world.f, 8, "run -w 1 --once --now %s", now);
 }
 
 void world_run(const char *now)

@@ -120,10 +120,6 @@ void world_deposit(int64_t user, int64_t number, int64_t amount_minor);
 /* A monthly subscription that starts at its anchor ("2024-01-31Z"). */
 void world_subscription(int64_t id, int64_t user, int64_t amount, const char *anchor);
 
-/* User 1 has 0.99, and a subscription of 1.00 a month, declined at 09:00 on 1 January;
- * with these pauses until later tries. */
-void world_decline(const char *schedule);
-
 void world_sku(int64_t id, const char *sku, int64_t qty, int64_t unit_price_minor);
 
 /* place_order on 1 January 2024 with lines as JSON; returns the order. */
@@ -134,10 +130,7 @@ int64_t world_order(int64_t user, const char *key, const char *lines);
 /* `run --once --now NOW` with one worker of each job; asserts exit 0. */
 void world_run(const char *now);
 
-/* The same; asserts exit 8, which says that something was parked. */
-void world_run_and_park(const char *now);
-
-/* The first with so many workers of each job. */
+/* The same with so many workers of each job. */
 void world_run_pool(const char *workers, const char *now);
 
 /* The first, and world_audit. */

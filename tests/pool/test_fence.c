@@ -146,28 +146,6 @@ CASE(database_only_passes_a_fence_ahead_of_the_clock)
     world_audit(now, NULL);
 }
 
-/* ---- apply, called by hand ----------------------------------------------- */
-
-/* Decided, but not all written: nothing of it is. */
-static void assert_is_a_bug(const struct job_type *job)
-{
-    struct job_result counted = {.effects = 0};
-    char before[1024];
-    HAND h;
-
-    hand_open(&h, 10000);
-    (void)snprintf(before, sizeof before, "%s", world_totals());
-    assert_int_equal(hand_apply(&h, job, 99, now, &counted), ERR_BUG);
-    promise_string_equal(world_totals(), before);
-}
-
-/* An order is never paid whose stock did not move. */
-CASE(apply_of_orders_on_fenced_stock_is_a_bug_and_is_rolled_back)
-{
-    world_do("UPDATE stock SET fence = 100");
-    assert_is_a_bug(&job_orders);
-}
-
 /* place_order holds key shares of its user and its SKUs until its client commits. */
 /* Guarantee: A client that sits idle after `place_order` holds nobody back. */
 CASE(client_idle_after_place_order_holds_nobody_back, .close = shop_close)

@@ -129,20 +129,6 @@ CASE(readiness_notices_that_the_reading_of_the_tables_hangs)
     PAGE_AWAIT("/state", "\"verdict\":\"good\"");
 }
 
-/* Guarantee: The process that serves the page may die: workers go on, and it comes
- * back. */
-CASE(page_that_is_killed_comes_back_and_costs_no_work)
-{
-    pid_t first = pool_page();
-
-    assert_true(first > 0);
-    assert_int_equal(kill(first, SIGKILL), 0);
-    pool_log_wait(&world.pool, "event=pool.http_died");
-    page_await(200, "/livez", "");
-    assert_int_not_equal(pool_page(), first);
-    pool_logged(0, "event=pool.worker_died");
-}
-
 /* Guarantee: No answer of the page has a password. */
 CASE(answers_have_no_password)
 {

@@ -109,18 +109,6 @@ CASE(once_after_the_named_command_ends_with_all_done, .open = open_due)
     pool_work_assert_exact();
 }
 
-/* Not for three leases, but for nearly all of them. */
-CASE(once_waits_for_a_key_that_will_end, .open = open_due)
-{
-    int64_t since_ms = fixture_now_ms();
-
-    (void)shop_key("SET", "user:3", "other PX 2500");
-    world_runs(0, "run --once -w 3 --now %s", pool_work_now());
-    assert_true(fixture_now_ms() - since_ms >= 2000);
-    assert_null(strstr(said.err, "lock.no_ttl"));
-    pool_work_assert_exact();
-}
-
 /* Guarantee: Each worker names such a key once, however long it stays, and the rows are
  * worked when it is gone. */
 CASE(worker_says_it_once_and_the_rows_are_worked_when_it_is_gone, .open = open_due)

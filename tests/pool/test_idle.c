@@ -31,47 +31,6 @@ CASE(rows_that_become_due_are_worked_within_a_poll)
     stop_pool();
 }
 
-/* From the COMMIT of the client on. */
-CASE(orders_of_clients_are_worked_within_a_poll)
-{
-    start_pool("4");
-    fixture_pause_ms(500);
-    for (int i = 1; i <= 5; i++) {
-        world_do("SELECT place_order(%d, 'now', '[{\"sku\": \"hot\", \"qty\": 1}]')",
-                 i);
-        world_wait(
-            "SELECT count(*) = 0 FROM ledgerlock.orders WHERE state = 'pending'");
-        fixture_pause_ms(437);
-    }
-    assert_soon("decided_at", "placed_at", "orders");
-    stop_pool();
-}
-
-CASE(row_that_is_never_due_is_no_error)
-{
-    world_do(INTO_ANY_SUBSCRIPTIONS "VALUES (1, 'never', 1, 'USD', '9999-01-01Z',"
-                                    " 'day', '9999-01-01Z')");
-    world_runs(0, "run --once");
-}
-
-#define FOUR_SESSIONS                                                                   \
-    "SELECT count(*) = 4 FROM pg_stat_activity WHERE usename = 'ledgerlock_worker' AND" \
-    " datname = current_database()"
-
-CASE(worker_whose_session_ends_in_its_sleep_opens_another)
-{
-    char since[64];
-
-    start_pool("3");
-    world_wait(FOUR_SESSIONS);
-    (void)snprintf(since, sizeof since, "%s", world_text("SELECT clock_timestamp()"));
-    (void)super_ask(
-        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE"
-        " usename = 'ledgerlock_worker' AND datname = current_database()");
-    world_wait(FOUR_SESSIONS " AND backend_start > '%s'", since);
-    stop_pool();
-}
-
 /* ---- what it costs ---- */
 
 /* With a fixed now no time comes: a row just ahead must not be waited for. */

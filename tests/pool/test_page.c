@@ -162,50 +162,6 @@ static void open_forged(void)
     super_do("%s", forged_rows);
 }
 
-#define VERDICT                                                                        \
-    "SELECT concat_ws(' ', charges, wallets, skus, charged_twice, oversold, "          \
-    "wrong_totals) FROM check_newest(NULL, 20)"
-
-#define OLDER                                                                          \
-    "UPDATE charges SET charged_at = now() - interval '6 minutes', period_start ="     \
-    " period_start - interval '1 second'; "
-
-/* clang-format off */
-static const struct {
-    const char *name, *forged, *verdict;
-} guards[] = {
-    {"all_hold",             "",             "4 2 1 0 0 0"},
-    {"charge_of_a_period",   FORGED_CHARGE,  "5 2 1 1 0 1"},
-    {"charge_paid_twice",    FORGED_CHARGE_PAID, "5 2 1 1 0 0"},
-    {"order_paid_twice",     FORGED_PAYMENT, "4 2 1 0 0 1"},
-    {"order_sold_twice",     FORGED_SALE,    "4 2 1 0 0 1"},
-    {"stock_below_nothing",  FORGED_UNIT,    "4 2 1 0 1 0"},
-    {"stock_without_source", FORGED_SHELF,   "4 2 1 0 0 1"},
-    {"money_without_source", FORGED_WALLET,  "4 2 1 0 0 1"},
-    {"what_is_older",        OLDER,          "0 0 1 0 0 0"},
-    {"wallet_of_an_order",   OLDER FORGED_PAYMENT
-     "INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no) VALUES ('orders', 5, 'w', now(), 1, 0, '{1}', 1)",
-                                             "0 1 1 0 0 1"},
-};
-
-/* clang-format on */
-
-/* Guarantee: If a guard failed, the verdict counts it at once, by rows alone: a
- * period charged twice, an order paid or sold twice, units that were never there, and
- * a wallet or a SKU that is not the sum of its rows. */
-CASE_ROWS(failure_is_counted, guards, .open = open_forged)
-{
-    super_do(FORGED_BY_HAND "%s", row->forged);
-    world_expect(row->verdict, VERDICT);
-}
-
-/* Guarantee: SKUs and sales that are too many to be counted are told as such. */
-CASE(too_many_skus_are_not_counted, .open = open_forged)
-{
-    world_is(-1, "SELECT oversold FROM check_newest(NULL, 0)");
-    world_is(0, "SELECT skus FROM check_newest(NULL, 0)");
-}
-
 /* Guarantee: The page says 0 charged twice, 0 oversold and 0 totals wrong, and 1, 1 and
  * 1 as soon as one of each is there. */
 CASE(page_says_so_in_red, .open = open_forged)

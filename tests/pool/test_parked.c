@@ -54,6 +54,25 @@ CASE_ROWS(row_is_parked_for_a, own)
     assert_null(strstr(said.err, "pool.fault"));
 }
 
+/* place_order takes no more than 999 SKUs: the thousandth is put by hand. */
+/* Guarantee: An order with more keys than a batch can lock is parked, and the rest
+ * flows. */
+CASE(order_with_too_many_keys_is_parked_and_the_rest_flows)
+{
+    world_do(INTO_STOCK "SELECT 1000 + n, 'N' || n, 9, 9, 0, 'USD' FROM"
+                        " generate_series(1, 1000) AS n; SELECT place_order(u, 'many',"
+                        " (SELECT jsonb_agg(jsonb_build_object('sku', 'N' || n, 'qty',"
+                        " 1)) FROM generate_series(1, 999) AS n), " SHOP_FIRST
+                        ") FROM generate_series(1, 2) AS u; INSERT INTO order_lines"
+                        " SELECT max(order_id), 2000, 0, 1 FROM orders");
+    world_runs(8, "run --once -w 1 --jobs orders --now " SHOP_NOW);
+    shows("201 fulfilled, 0 rejected, 1 parked, nothing left");
+    world_expect("order:2 it needs more keys than one lock call takes",
+                 "SELECT replace(resource, max(o.order_id)::text, '2') || ' ' || detail"
+                 " FROM lock_incidents, orders AS o WHERE kind = 'parked' GROUP BY"
+                 " resource, detail");
+}
+
 /* Guarantee: `run --once` that parked a row and left another ends with exit code 8. */
 CASE(row_that_is_parked_beside_one_that_is_left_is_told)
 {

@@ -184,31 +184,6 @@ CASE(worker_killed_is_replaced_within_a_second)
     assert_int_equal(pool_counter("restarts"), 4);
 }
 
-/* Two, so that the first of them is behind it. */
-static void wait_for_charges_of(int incarnation)
-{
-    world_wait(
-        "SELECT count(*) >= 2 FROM ledgerlock.charges WHERE worker LIKE '%%.0.%d'",
-        incarnation);
-}
-
-/* More deaths than a pool allows a worker that gets nowhere: this one gets somewhere.
- */
-CASE(worker_killed_whenever_it_charged_is_never_given_up)
-{
-    fixture_env("LEDGERLOCK_POOL_BATCH", "1");
-    pool_work_put(&large);
-    pool_start("run -w 1 --jobs billing --now %s", pool_work_now());
-    for (int i = 1; i <= 12; i++) {
-        wait_for_charges_of(i);
-        (void)kill(pool_workers(1), SIGKILL);
-    }
-    wait_for_charges_of(13);
-    pool_logged(12, " signal=9 restart_in_ms=0");
-    pool_stop();
-    finish_exactly();
-}
-
 /* Guarantee: A killed supervisor takes its workers with it, and
  * the next pool does the rest once. */
 CASE(supervisor_killed_takes_its_workers_with_it)
@@ -304,6 +279,17 @@ CASE(pool_as_process_1_reaps_orphans_and_obeys_term)
 }
 
 /* ---- once ---- */
+
+CASE(once_with_nothing_due_ends_without_a_pause)
+{
+    fixture_env("LEDGERLOCK_POOL_BILLING_POLL_MS", "60000");
+    world_user(1, 100);
+    world_subscription(1, 1, 100, "2024-01-01Z");
+    world_run_pool("4", "2023-12-31T00:00:00Z");
+    world_expect("active 0 0",
+                 "SELECT concat_ws(' ', state, next_period_no, fence) FROM"
+                 " subscriptions JOIN users USING (user_id)");
+}
 
 CASE(once_waits_for_what_others_hold_and_then_returns)
 {

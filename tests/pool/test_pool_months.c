@@ -57,16 +57,6 @@ static void wait_for_charge(int subscription)
                subscription);
 }
 
-/* No insert of a subscription makes a month. */
-CASE(month_of_an_old_row_is_made_when_it_is_needed, .open = open_months)
-{
-    start("-w 1 --jobs billing");
-    world_subscription(3, 2, 100, "2019-01-31Z");
-    wait_for_charge(3);
-    pool_log_wait(&world.pool, "event=pool.months_made");
-    promise_int_equal(world_parked(), 0);
-}
-
 /* Guarantee: A pool whose rows all lack their partition parks nothing, says so once and
  * ends with exit code 9. */
 CASE(pool_whose_partitions_are_gone_ends_and_parks_nothing, .open = open_months)

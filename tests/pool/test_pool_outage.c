@@ -127,33 +127,6 @@ CASE(redis_restart_empty_pool_resumes_with_higher_tokens)
     fault_end();
 }
 
-/* By one worker at a time, so that no two have one key. */
-static void work_without_locks(const char *job)
-{
-    world_runs(0, "run --once -w 1 --jobs %s --lock-mode database-only --batch 500",
-               job);
-}
-
-/* Idle workers ask for no lock, so they must look by themselves. */
-CASE(redis_back_while_nothing_is_due_is_said)
-{
-    world.has_no_clients = true;
-    fault_start_midway();
-    fixture_redis_kill(&world.redis);
-    pool_log_wait(&world.pool, "event=pool.redis_down");
-    gate_open();
-    checker_mark("forgot", 0, 0); /* those that follow hold none of its keys */
-    while (load_left() > 0) {     /* what is declined is tried again in a second */
-        work_without_locks("billing");
-        work_without_locks("orders");
-    }
-    fault_redis_start(NULL, NULL);
-    pool_log_wait(&world.pool, "event=pool.redis_up");
-    world.has_no_clients = false;
-    fault_recovers();
-    fault_end();
-}
-
 /* Guarantee: A pool that starts without Redis says so and exits 5. */
 CASE(fail_closed_redis_down_at_start_says_so_and_exits_5)
 {

@@ -74,6 +74,8 @@ SELECT is(count(*), 1::bigint, 'an event says so') FROM users JOIN events USING 
 SELECT t.sound();
 ROLLBACK;
 
+-- Guarantee: An account is not closed over an order that was placed while close_account waited: it refuses every isolation level that would not see
+-- it.
 BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT t.test('account_is_closed_at_read_committed_alone');
 :people
 SELECT t.says('LL002', 'close_account(1)', 'repeatable read may miss what was written meanwhile');

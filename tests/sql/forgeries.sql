@@ -119,6 +119,9 @@ UPDATE subscriptions SET state = 'unpaid', retries = 1 WHERE subscription_id = 4
 UPDATE orders SET state = 'parked' WHERE order_id = 3;
 SELECT pg_temp.lies('nothing changes', pg_temp.charge(4, 1), 'a subscription that is unpaid by now');
 SELECT pg_temp.lies('nothing changes', $$apply_orders(9, NULL, '{3}', 'w')$$, 'an order that is parked by now');
+SELECT ctid AS place FROM subscriptions WHERE subscription_id = 6 \gset
+UPDATE subscriptions SET retries = 0 WHERE subscription_id = 6;
+SELECT pg_temp.lies('nothing changes', format('apply_charges(9, ''w'', NULL, ''{6}'', ARRAY[%L::tid], ''{1}'', 1000)', :'place'), 'a subscription that moved since its pull');
 SELECT pg_temp.lies('nothing changes', pg_temp.charge(6, 1, p_now => 'now() - interval ''4 days'''), 'a subscription that is not due then');
 ROLLBACK;
 
@@ -142,4 +145,4 @@ SELECT pg_temp.kept(name, event, pg_temp.charge(4, 1)) FROM (VALUES ('subscripti
 SELECT pg_temp.kept('events', 'INSERT', pg_temp.charge(7, 2));
 ROLLBACK;
 
-SELECT t.done(70);
+SELECT t.done(71);

@@ -95,7 +95,33 @@ SELECT ok(pg_temp.is_refused(statement, 'ledgerlock.repair', 'on'), 'to repair: 
 SELECT ok(pg_temp.is_refused(statement, 'session_replication_role', 'replica'), 'without triggers: ' || statement) FROM writes WHERE by_check;
 ROLLBACK;
 
+-- Guarantee: Nobody orders, subscribes, or books money or units in a closed month.
+BEGIN; SELECT t.test('closed_month_takes_no');
+:shop
+ALTER TABLE subscriptions ALTER subscription_id RESTART WITH 100;
+SELECT t.subscription(3, 1, 100, '2024-01-06Z', 'year'), t.bill('2024-02-20Z');
+:closed
+SELECT t.would(state, call, NULL, 'postgres') FROM (VALUES
+  ('LL004', $$place_order(1, 'late', t.lines('A1'), '2024-01-20Z')$$), ('LL004', $$subscribe(1, 'late', 5, 'USD', 'month', 1, '2024-01-20Z', 0, 'late')$$),
+  ('23001', $$deposit(1, 'USD', 5, 'late', '2024-01-20Z')$$), ('23001', $$refund(1, 'charge', 1, 1, 5, 'late', 'late', '2024-01-20Z')$$),
+  ('23001', $$withdraw(1, 'USD', 5, 'late', 'late', '2024-01-20Z')$$), ('23001', $$change_now(1, 3, 'max', 1, 200, 'late', '2024-01-20Z')$$),
+  ('23001', $$receive_stock('A', 'late', 5, '2024-01-20Z')$$), ('23001', $$adjust_stock('A', -1, 'late', 'late', '2024-01-20Z')$$),
+  ('23001', $$return_units(1, 1, 'A', 1, 'late', 'late', '2024-01-20Z')$$)) AS v (state, call);
+ROLLBACK;
+
 -- ---- what is before the first closed month ----
+
+-- Guarantee: A deposit, an order and a delivery need no month: none is made for them, and the first month that is closed seals what is before it.
+BEGIN; SELECT t.test('what_needs_no_month_makes_none');
+:shop
+CREATE TEMP TABLE before AS SELECT count(*) AS n, min(month) AS first FROM months;
+SELECT deposit(1, 'USD', 500, 'old', '2010-02-05Z'), receive_stock('A', 'old', 2, '2010-03-05Z'), t.order(1, 'A1', 'old', '2010-04-05Z');
+SELECT is(t.serve('2024-02-20Z'), '1 fulfilled, 0 rejected', 'the order is served');
+SELECT is((SELECT (count(*), min(month)) FROM months), (n, first), 'no month was made') FROM before;
+SELECT is(close_month('2023-12-01'), 8::bigint, 'December, and the four entries of 2010');
+SELECT t.sound('2024-02-20Z');
+SELECT t.would('23001', $$deposit(1, 'USD', 5, 'older', '2010-02-06Z')$$, 'what is before it is closed, too', 'postgres');
+ROLLBACK;
 
 -- Money and stock moved in months that have no row of months: before June 2022, and between it and December 2023, which are both closed.
 -- Guarantee: The first month that is closed seals all before it, and each one after it what lies between.
@@ -160,4 +186,4 @@ SELECT is(pg_temp.finds(invariant, change), true, invariant || ': ' || change) F
   ('charge_matches_subscription', $$INSERT INTO charges SELECT subscription_id, 0, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at FROM charges WHERE (subscription_id, period_no) = (1, 2)$$)) AS v (invariant, change);
 ROLLBACK;
 
-SELECT t.done(124);
+SELECT t.done(138);

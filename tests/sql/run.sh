@@ -58,6 +58,7 @@ PGOPTIONS='-c client_min_messages=warning' ll_db_create sql
 LEDGERLOCK_POSTGRES_URL=$(ll_pg_url sql ledgerlock_migrate)
 export LEDGERLOCK_POSTGRES_URL
 ll_run "$program" migrate >/dev/null
-{ cat "$LL_ROOT/tests/sql/fixture.sql" && texts invariants "$LL_ROOT/sql/audit" && texts texts "$LL_ROOT/tests/sql/audit"; } | ll_psql -d sql >/dev/null
+{ cat "$LL_ROOT/tests/sql/fixture.sql" && texts invariants "$LL_ROOT/sql/audit" && texts texts "$LL_ROOT/tests/sql/audit" &&
+  printf "INSERT INTO t.texts VALUES ('objects', \$q\$%s\$q\$);\n" "$(cat "$LL_ROOT/sql/schema/objects.txt")"; } | ll_psql -d sql >/dev/null
 ll_run pg_prove --verbose --merge --nocolor --norc --pset fieldsep=' ' --psql-bin "$LL_PG_BIN/psql" --host "$LL_PG_DIR" --username postgres --dbname sql \
   "${files[@]}"

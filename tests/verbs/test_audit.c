@@ -31,22 +31,6 @@ static void audit(const struct fixture *f, int code)
     assert_int_equal(json_is_true(json_object_get(doc, "ok")), code == 0);
 }
 
-/* The constraints of the copy are gone: see test_drift. */
-static void assert_only_broken(const char *invariant, const char *sql)
-{
-    bool found = false;
-    char names[4096];
-
-    (void)snprintf(names, sizeof names, "%s", said_broken());
-    for (char *name = strtok(names, " "); name != NULL; name = strtok(NULL, " ")) {
-        found = found || strcmp(name, invariant) == 0;
-        if (strcmp(name, invariant) != 0 && strcmp(name, "schema_as_built") != 0)
-            fail_msg("%s broke %s too: %s", sql, name, said.out);
-    }
-    if (!found)
-        fail_msg("%s did not break %s", sql, invariant);
-}
-
 static void open_worlds(void)
 {
     fixture_open_migrated(&world);
@@ -75,27 +59,6 @@ CASE(audit_of_sound_world_holds_with_totals_as_counted)
         fail_msg("totals are %s", said.out);
     assert_int_equal(json_array_size(json_object_get(doc, "invariants")), AUDIT_COUNT);
     json_decref(expected);
-}
-
-/* A line whose product passes 2^63 is a broken order, not the end of the audit. */
-CASE(order_line_beyond_64_bits_breaks_its_order)
-{
-    fixture_copy(
-        &copy, &loose,
-        "UPDATE order_lines SET qty = 4000000000, unit_price_minor = 4000000000"
-        " WHERE order_id = 2");
-    audit(&copy, 1);
-    assert_only_broken("order_total_is_its_lines", "a huge line");
-}
-
-/* The keys of the charges alone clear a declined one. */
-CASE(next_period_behind_a_declined_charge_is_found)
-{
-    fixture_copy(
-        &copy, &world,
-        "UPDATE subscriptions SET next_period_no = 2 WHERE subscription_id = 3");
-    says(&copy, 1, "next_period_right                     BROKEN 1",
-         "audit --now " AUDIT_NOW);
 }
 
 #define CHARGES_TWICE(which)                                                           \

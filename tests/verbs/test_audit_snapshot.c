@@ -184,18 +184,20 @@ fails_at_a_lock(const char *then, const char *sqlstate, const char *statement)
     PQfinish(holder);
 }
 
-CASE(connection_lost_on_the_way_ends_the_audit)
-{
-    fails_at_a_lock("SELECT pg_terminate_backend(pid)" THE_AUDIT, "SQLSTATE 57P01",
-                    "audit/");
-}
+static const struct {
+    const char *name, *and;
+} lost[] = {{"first_connection", ""}, {"second_connection", " beside"}};
 
-CASE(second_connection_lost_on_the_way_ends_the_audit)
+CASE_ROWS(audit_ends_when_it_loses_its, lost)
 {
-    fails_at_a_lock("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE"
-                    " datname = current_database() AND application_name = 'ledgerlock"
-                    " audit beside'",
-                    "SQLSTATE 57P01", "audit/");
+    char sql[240];
+
+    (void)snprintf(
+        sql, sizeof sql,
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname"
+        " = current_database() AND application_name = 'ledgerlock audit%s'",
+        row->and);
+    fails_at_a_lock(sql, "SQLSTATE 57P01", "audit/");
 }
 
 /* That of the two connections which comes to the locked table first has it. */
@@ -223,15 +225,6 @@ CASE(statement_that_was_cancelled_is_named)
 }
 
 /* ---- other servers ---- */
-
-CASE(empty_database_holds, .alone = true)
-{
-    struct fixture empty;
-
-    fixture_open_migrated(&empty);
-    says(&empty, 0, "audit: 43 of 43 invariants hold", "audit");
-    fixture_close(&empty);
-}
 
 CASE(pooler_of_transactions_may_have_one_session)
 {

@@ -9,7 +9,7 @@ static char client[FIXTURE_URL];
 
 /* User 1 has 690, has paid 100 for a period of ten days that is running, and 210 for
  * three units of A; order 2 is pending. User 2 cannot pay 50. Subscription 3 of user 3
- * is parked. User 4 has nothing. */
+ * is parked. User 4 has nothing. Subscription 4 of user 1 is due. */
 static void open_shop(void)
 {
     fixture_open_migrated(&shop);
@@ -29,7 +29,9 @@ static void open_shop(void)
     fixture_exec(
         shop.url,
         "SET search_path = ledgerlock; SELECT place_order(1, 'l', '[{\"sku\": \"A\", \"qty\": 1}]');"
-        "UPDATE subscriptions SET state = 'parked' WHERE subscription_id = 3");
+        "UPDATE subscriptions SET state = 'parked' WHERE subscription_id = 3;"
+        "INSERT INTO subscriptions (subscription_id, user_id, plan, amount_minor, currency, anchor_at, unit, next_due_at)"
+        " SELECT 4, 1, 'due', 10, 'USD', at, 'month', at FROM CAST(now() - interval '1 hour' AS timestamptz) AS at");
 }
 
 static void close_shop(void)
@@ -152,11 +154,13 @@ CASE_ROWS(row_is_locked_first_by, locks)
     "subscribe(" user ", 'n', 1, 'USD', 'day', 1, date_trunc('day', now()), 0, 'x')"
 
 /* clang-format off */
-static const struct {
+struct pair {
     const char *name, *first, *second;
     const char *answer; /* to the second: SQLSTATE or value; SAME: that of the first */
     const char *then;   /* true afterwards */
-} pairs[] = {
+};
+
+static const struct pair pairs[] = {
     {"withdrawals",              "withdraw(1, 'USD', 600, 'r', 'a')", "withdraw(1, 'USD', 600, 'r', 'b')", "LL003", "(SELECT balance_minor = 90 FROM users WHERE user_id = 1)"},
     {"withdrawal_again",         "withdraw(1, 'USD', 600, 'r', 'a')", "withdraw(1, 'USD', 600, 'r', 'a')", SAME, "(SELECT balance_minor = 90 FROM users WHERE user_id = 1)"},
     {"deposit_again",            "deposit(1, 'USD', 100, 'a')", "deposit(1, 'USD', 100, 'a')", SAME, "(SELECT balance_minor = 790 FROM users WHERE user_id = 1)"},
@@ -184,7 +188,7 @@ static const struct {
     {"price_that_was_changed",   "set_sku_price('A', 80, 70)", "set_sku_price('A', 90, 70)", "LL003", "(SELECT unit_price_minor = 80 FROM stock)"},
     {"sku_again",                "create_sku('B', 70, 'USD')", "create_sku('B', 70, 'USD')", SAME, "(SELECT count(*) = 2 FROM stock)"},
     {"user_again",               "create_user('ann', 'USD')", "create_user('ann', 'USD')", SAME, "(SELECT count(*) = 5 FROM users)"},
-    {"subscription_again",       SUBSCRIBE("4"), SUBSCRIBE("4"), SAME, "(SELECT count(*) = 4 FROM subscriptions)"},
+    {"subscription_again",       SUBSCRIBE("4"), SUBSCRIBE("4"), SAME, "(SELECT count(*) = 5 FROM subscriptions)"},
     {"order_of_a_closed_account", "close_account(4)", ORDER("4"), "LL003", "NOT EXISTS (SELECT FROM orders WHERE user_id = 4)"},
     {"deposit_of_a_closed_account", "close_account(4)", "deposit(4, 'USD', 1, 'x')", "LL003", "NOT EXISTS (SELECT FROM wallet_entries WHERE user_id = 4)"},
     {"subscription_of_a_closed_account", "close_account(4)", SUBSCRIBE("4"), "LL003", "NOT EXISTS (SELECT FROM subscriptions WHERE user_id = 4)"},
@@ -195,37 +199,81 @@ static const struct {
 
 /* clang-format on */
 
-/* Guarantee: Of two client functions that two sessions call at once, the second answers
- * by what the first wrote: as at first if it is the same call, and it gives, takes and
- * ends nothing twice. */
-CASE_ROWS(second_of_two_sessions_knows_of_the, pairs)
+/* The first session ends its transaction so while the second waits for it. */
+static void follows(const char *url, const struct pair *p, const char *ends)
 {
-    PGconn *a = session_open(client), *b = session_open(client);
-    char first[200], second[200];
+    PGconn *a = session_open(url), *b = session_open(url);
+    char first[200], second[300], then[200];
     PGresult *told, *res;
 
-    (void)snprintf(first, sizeof first, "SELECT %s", row->first);
-    (void)snprintf(second, sizeof second, "SELECT %s", row->second);
+    (void)snprintf(first, sizeof first, "SELECT %s", p->first);
+    (void)snprintf(second, sizeof second, "SELECT %s", p->second);
     session_do(a, "BEGIN");
     session_do(b, BEGIN);
     told = session_ask(a, first);
     session_sticks(b, second, f.url);
-    session_do(a, "COMMIT");
-    if (row->answer != SAME && strncmp(row->answer, "LL", 2) == 0) {
-        session_refused(row->answer, PQgetResult(b));
+    session_do(a, ends);
+    if (p->answer != SAME && strcspn(p->answer, "0123456789") == 2) {
+        session_refused(p->answer, PQgetResult(b));
     } else {
         res = answer(b, second);
-        assert_string_equal(session_text(res, 0, 0), row->answer != SAME
-                                                         ? row->answer
-                                                         : session_text(told, 0, 0));
+        assert_string_equal(session_text(res, 0, 0),
+                            p->answer != SAME ? p->answer : session_text(told, 0, 0));
         PQclear(res);
         session_do(b, "COMMIT");
     }
     PQclear(told);
     PQfinish(a);
     PQfinish(b);
-    (void)snprintf(first, sizeof first, "SELECT (%s)::int", row->then);
-    holds(&f, 1, first);
+    (void)snprintf(then, sizeof then, "SELECT (%s)::int", p->then);
+    holds(&f, 1, then);
+}
+
+/* Guarantee: Of two client functions that two sessions call at once, the second answers
+ * by what the first wrote: as at first if it is the same call, and it gives, takes and
+ * ends nothing twice. */
+CASE_ROWS(second_of_two_sessions_knows_of_the, pairs)
+{
+    follows(client, row, "COMMIT");
+}
+
+CASE(order_behind_one_that_is_rolled_back_is_placed)
+{
+    static const struct pair twice = {NULL, ORDER("1"), ORDER("1"), "4",
+                                      "(SELECT count(*) = 3 FROM orders)"};
+
+    follows(client, &twice, "ROLLBACK");
+}
+
+/* ---- beside a worker ---- */
+
+#define CHARGE                                                                         \
+    "apply_charges((SELECT fence + 1 FROM users WHERE user_id = 1), 'w', NULL, '{4}'," \
+    " ARRAY[(SELECT ctid FROM subscriptions WHERE subscription_id = 4)], '{1}', 1000)"
+
+/* The worker has claimed nothing; a client writes the rows that it reads. */
+static const struct pair unclaimed[] = {
+    {"deposit", "deposit(1, 'USD', 50, 'k')", CHARGE, "XX000",
+     "NOT EXISTS (SELECT FROM charges WHERE subscription_id = 4)"},
+    {"cancellation", "cancel_subscription(1, 4)", CHARGE, "XX000",
+     "NOT EXISTS (SELECT FROM charges WHERE subscription_id = 4)"},
+};
+
+CASE_ROWS(apply_without_a_claim_writes_nothing_beside_a, unclaimed)
+{
+    follows(f.url, row, "COMMIT");
+}
+
+/* Guarantee: A subscription that a worker parks while its period is written off stays
+ * parked. */
+CASE(period_is_not_written_off_while_a_worker_parks_its_subscription)
+{
+    static const struct pair parked = {
+        NULL, "park_rows('billing', '{2}', 9, 'w', 'why')",
+        "write_off(2, 2, 0, 'gone', 'k')", "LL003",
+        "(SELECT state = 'parked' FROM subscriptions WHERE subscription_id = 2)"};
+
+    follows(f.url, &parked, "COMMIT");
 }
 
 /* ---- others ---- */

@@ -1,4 +1,5 @@
-/* decisions: the feed of what was decided, read beside those who decide. */
+/* decisions: the feed of what was decided, read beside those who decide. Its
+ * decisions are told in tests/sql/feed.sql. */
 #include "tests/lib/client.h"
 #include "tests/lib/private_pg.h"
 #include "tests/lib/runs.h"
@@ -63,100 +64,6 @@ static const char *reads(int limit)
 
     PQfinish(reader);
     return text;
-}
-
-/* The same until nothing more comes; the texts one after the other. */
-static const char *reads_all(int limit)
-{
-    static char all[4096];
-    const char *part;
-
-    cursor[0] = all[0] = '\0';
-    while ((part = reads(limit))[0] != '\0')
-        (void)snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s",
-                       all[0] != '\0' ? ", " : "", part);
-    return all;
-}
-
-/* ---- what is in it ---- */
-
-/* Three units are for four orders; user 3 can pay on the third try. */
-static void decide_everything(void)
-{
-    world_do(ORDER("1", "rejected-at-once", "Z"));
-    world_do(ORDER("1", "cancelled", "A"));
-    world_do("SELECT cancel_order(1, max(order_id)) FROM orders");
-    world_do(ORDER("1", "a", "A") ";" ORDER("2", "b", "A") ";" ORDER(
-        "1", "c", "A") ";" ORDER("2", "d",
-                                 "A") ";" SUBSCRIBE("1", "gold") ";" SUBSCRIBE("3",
-                                                                               "lead"));
-    world_runs(0, "run --once --jobs orders");
-    world_runs(0, "run --once --jobs billing");
-    for (int amount = 1; amount <= 300; amount += 299) {
-        world_do(
-            "UPDATE subscriptions SET next_due_at = now() WHERE state = 'past_due';"
-            "SELECT deposit(3, 'USD', %d, '%d')",
-            amount, amount);
-        world_runs(0, "run --once --jobs billing");
-    }
-}
-
-/* Guarantee: The feed has every order that is fulfilled, rejected or cancelled and
- * every charge that is captured or declined, once, however many are read at a time. */
-CASE(feed_has_each_decision_once)
-{
-    char all[4096];
-
-    decide_everything();
-    (void)snprintf(all, sizeof all, "%s", reads_all(1000));
-    assert_string_equal(
-        all,
-        "order.rejected rejected-at-once, order.cancelled cancelled, "
-        "order.fulfilled a, order.fulfilled b, order.fulfilled c, order.rejected d, "
-        "charge.captured 1/0/1, charge.declined 2/0/1, charge.declined 2/0/2, "
-        "charge.captured 2/0/3");
-    for (int limit = 1; limit <= 4; limit++)
-        promise_string_equal(reads_all(limit), all);
-}
-
-/* The rest of the columns. */
-CASE(decision_says_what_a_mail_needs)
-{
-    decide_everything();
-    world_expect(
-        "order.rejected 1  0 USD unknown_sku;order.cancelled 1  100 USD ;"
-        "order.fulfilled 1  100 USD ;order.fulfilled 2  100 USD ;order.fulfilled 1  100 USD ;"
-        "order.rejected 2  100 USD out_of_stock;charge.captured 1  300 USD ;"
-        "charge.declined 3 1 300 USD insufficient_funds;charge.declined 3 3 300 USD insufficient_funds;"
-        "charge.captured 3  300 USD ",
-        "SELECT string_agg(format('%s %s %s %s %s %s', decision, user_id,"
-        " extract(day FROM next_try_at - at), amount_minor, currency, reason), ';') FROM decisions_since()");
-    world_expect(
-        "t", "SELECT bool_and(at BETWEEN now() - interval '1 hour' AND now()"
-             " AND num_nulls(order_id, subscription_id) = 1) FROM decisions_since()");
-}
-
-CASE(decline_without_a_further_try_says_so)
-{
-    world_do(
-        "INSERT INTO retry_schedules (pauses_s) VALUES ('{1}');" SUBSCRIBE("3", "p"));
-    world_runs(0, "run --once");
-    world_do("UPDATE subscriptions SET next_due_at = now()");
-    world_runs(0, "run --once");
-    world_expect(
-        "f t",
-        "SELECT string_agg((next_try_at IS NULL)::text::char, ' ') FROM decisions_since()");
-}
-
-/* A parked order is not decided; released and served it comes once. */
-CASE(parked_order_comes_when_it_is_decided)
-{
-    world_do(ORDER("1", "k", "A") ";SELECT park_rows('orders', '{1}', 5, 'w', 'why')");
-    assert_string_equal(reads(9), "");
-    world_do("SELECT resume_order(1, 1)");
-    world_runs(0, "run --once");
-    assert_string_equal(reads(9), "order.fulfilled k");
-    assert_string_equal(reads(9), "");
 }
 
 /* ---- beside those who decide ---- */
@@ -252,9 +159,7 @@ CASE_ROWS(reader_that_decides_itself_misses_nothing_at, levels)
     PQfinish(reader);
 }
 
-/* ---- cursors ---- */
-
-CASE(cursor_of_a_time_gives_what_was_decided_since)
+CASE(cursor_of_a_time_stands_before_what_is_open)
 {
     PGconn *first = session_open(world.owner);
 
@@ -263,12 +168,6 @@ CASE(cursor_of_a_time_gives_what_was_decided_since)
     (void)snprintf(cursor, sizeof cursor, "%s", world_text("SELECT decisions_from()"));
     world_do(ORDER("1", "behind", "Z"));
     session_do(first, "COMMIT");
-    assert_string_equal(
-        reads(9), "order.rejected open, order.rejected before, order.rejected behind");
-    (void)snprintf(cursor, sizeof cursor, "%s", world_text("SELECT decisions_from()"));
-    assert_string_equal(reads(9), "");
-    (void)snprintf(cursor, sizeof cursor, "%s",
-                   world_text("SELECT decisions_from('2020-01-01Z')"));
     assert_string_equal(
         reads(9), "order.rejected open, order.rejected before, order.rejected behind");
     PQfinish(first);

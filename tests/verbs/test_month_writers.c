@@ -211,44 +211,6 @@ CASE(old_entry_waits_for_the_month_that_is_being_closed)
     runs(&f, 0, "audit --sealed --lag 36500d");
 }
 
-/* ---- afterwards ---- */
-
-/* As close-month does for the month of two days ago. */
-#define SEAL                                                                           \
-    "INSERT INTO seals (month, table_name, kind, currency, row_ct, total, checksum)"   \
-    " SELECT date_trunc('month', now() - interval '2 days', 'UTC'), 'charges', '', '', 0, 0, 0"
-
-#define ORDER(key)                                                                     \
-    "SELECT place_order(1, '" key "', '[{\"sku\": \"A\", \"qty\": 1}]', at)"
-#define LATE(sql) "WITH t AS (SELECT now() - interval '2 days' AS at) " sql " FROM t"
-
-/* clang-format off */
-static const struct {
-    const char *name, *state, *sql;
-} late[] = {
-    {"order", "LL004", LATE(ORDER("late"))},
-    {"subscription", "LL004", LATE("SELECT subscribe(1, 'late', 5, 'USD', 'month', 1, at, 0, 'late')")},
-    {"deposit", "23001", LATE("SELECT deposit(1, 'USD', 5, 'late', at)")},
-    {"refund", "23001", LATE("SELECT refund(1, 'charge', 1, 0, 5, 'late', 'late', at)")},
-    {"withdrawal", "23001", LATE("SELECT withdraw(1, 'USD', 5, 'late', 'late', at)")},
-    {"proration", "23001", "SELECT change_now(1, 1, 'max', 1, 1302, 'late', '2024-04-09 20:00Z')"},
-    {"delivery", "23001", LATE("SELECT receive_stock('A', 'late', 5, at)")},
-    {"adjustment", "23001", LATE("SELECT adjust_stock('A', -1, 'late', 'late', at)")},
-    {"return", "23001", LATE("SELECT return_units(1, 7, 'D', 1, 'late', 'late', at)")},
-};
-
-/* clang-format on */
-
-/* Guarantee: Nobody orders, subscribes, or books money or units in a closed month. */
-CASE_ROWS(closed_month_takes_no, late)
-{
-    PGconn *client = session_open(f.url);
-
-    session_do(client, SEAL);
-    session_refused(row->state, PQexec(client, row->sql));
-    PQfinish(client);
-}
-
 /* ---- months that are made ---- */
 
 /* Guarantee: A reader keeps nobody from making a month, whatever locks it takes. */
@@ -266,33 +228,4 @@ CASE(month_is_made_beside_a_reader_with_every_lock_it_can_take)
                     PQexec(reader, "LOCK TABLE months IN SHARE ROW EXCLUSIVE MODE"));
     PQfinish(reader);
     PQfinish(writer);
-}
-
-/* Guarantee: A deposit, an order and a delivery need no month: none is made for them,
- * and the first month that is closed seals what is before it. */
-CASE(what_needs_no_month_makes_none)
-{
-    static const char all[] =
-        "SELECT concat_ws(' ', count(*), min(month)) FROM ledgerlock.months";
-    char months[64], then[64];
-
-    fixture_query_text(f.url, all, months, sizeof months);
-    fixture_exec(f.url,
-                 "SET search_path = ledgerlock;"
-                 "SELECT deposit(3, 'EUR', 500, 'old', '2010-02-05'), receive_stock("
-                 "'C', 'old', 2, '2010-03-05'), place_order(3, 'old', '[{\"sku\":"
-                 " \"C\", \"qty\": 3}]', '2010-04-05')");
-    fixture_query_text(f.url, all, then, sizeof then);
-    promise_string_equal(then, months);
-    runs(&f, 0, "run --once -w 1 --jobs orders --now " AUDIT_NOW);
-    holds(&f, 1,
-          "SELECT count(*) FROM orders WHERE placed_at < '2011-01-01' AND state ="
-          " 'fulfilled'");
-    holds(&f, 0, "SELECT count(*) FROM months WHERE month < '2023-01-01'");
-    runs(&f, 0, "audit --lag 36500d --now " AUDIT_NOW);
-    says(&f, 0, "closed 2023-04: 6 rows are proved and sealed", "close-month 2023-04");
-    runs(&f, 0, "audit --sealed --lag 36500d --now " AUDIT_NOW);
-    (void)fixture_sqlstate(
-        f.url, "SELECT ledgerlock.deposit(3, 'EUR', 5, 'older', '2010-02-06')", then);
-    promise_string_equal(then, "23001");
 }

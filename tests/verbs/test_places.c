@@ -1,4 +1,5 @@
-/* places: rows that somebody writes between the pull, the claim and the apply. */
+/* places: a wallet that somebody writes between the snapshot of a claim and its lock. A
+ * subscription that moved since its pull is told in tests/sql/forgeries.sql. */
 #include <libpq-fe.h>
 #include <signal.h>
 
@@ -6,52 +7,7 @@
 
 static const char now[] = "2024-01-05T00:00:00Z";
 
-static const char states[] =
-    "SELECT string_agg(state || next_period_no, ' ' ORDER BY subscription_id) FROM subscriptions";
-
-/* ---- the subscription ---- */
-
 GROUP(.open = hand_world, .close = world_close);
-
-CASE(subscription_that_moved_since_its_pull_waits_for_the_next)
-{
-    struct job_result counted = {.effects = 0};
-    struct hand h;
-
-    hand_open(&h, 10000);
-    hand_pull(&h);
-    world_do("UPDATE subscriptions SET plan = 'moved' WHERE subscription_id = 3");
-    assert_int_equal(hand_claim(&h, 5), 0);
-    assert_int_equal(hand_effects(&h, &job_billing, 5, now, &counted), 0);
-    assert_int_equal(counted.counts[0], 4);
-    world_expect("active1 active1 active0 active1 active1", states);
-    assert_int_equal(hand_apply(&h, &job_billing, 6, now, &counted), 0);
-    world_expect("active1 active1 active1 active1 active1", states);
-    session_close(&h.s);
-}
-
-/* Of the same user, so nothing but its key tells the two rows apart. */
-CASE(place_that_another_subscription_has_charges_neither)
-{
-    struct job_result counted = {.effects = 0};
-    unsigned block, offset;
-    struct hand h;
-
-    hand_open(&h, 10000);
-    world_subscription(6, 64, 100, "2024-01-01Z");
-    hand_pull(&h);
-    assert_int_equal(
-        sscanf(world_text("SELECT ctid FROM subscriptions WHERE subscription_id = 6"),
-               "(%u,%u)", &block, &offset),
-        2);
-    h.pulled.places[0] = (struct pg_tid){block, (uint16_t)offset};
-    assert_int_equal(hand_claim(&h, 5), 0);
-    assert_int_equal(hand_effects(&h, &job_billing, 5, now, &counted), 0);
-    world_expect("active0 active1 active1 active1 active1 active0", states);
-    session_close(&h.s);
-}
-
-/* ---- the wallet ---- */
 
 /* The claim asks the policy while it reads: it has its snapshot then, and no lock. */
 static PGconn *stand_in_the_claim(void)

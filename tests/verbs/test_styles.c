@@ -3,7 +3,7 @@
  * in functions that a client calls in its own. */
 #include "tests/lib/private_pg.h"
 #include "tests/lib/session.h"
-#include "tests/lib/world.h"
+#include "tests/lib/steps.h"
 
 /* clang-format off */
 static const char *const styles[] = {
@@ -22,14 +22,8 @@ static const char *const styles_of_role[] = {
 
 static void set_all(const char *whose, const char *const *settings, size_t n)
 {
-    char url[FIXTURE_URL], sql[256];
-
-    fixture_url_as(&world.f, "postgres", url, sizeof url);
-    for (size_t i = 0; i < n; i++) {
-        (void)snprintf(sql, sizeof sql, "ALTER %s %s SET %s", whose, world.f.database,
-                       settings[i]);
-        fixture_exec(url, sql);
-    }
+    for (size_t i = 0; i < n; i++)
+        super_do("ALTER %s %s SET %s", whose, world.f.database, settings[i]);
 }
 
 #define SET_ALL(whose, settings)                                                       \
