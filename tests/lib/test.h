@@ -1,6 +1,6 @@
 /* test: cases that register themselves. A test program is made of all files of a
  * room; its main is in test.c, and it runs the cases of one of these files through
- * cmocka, in the order of the file: `pool_tests test_billing`.
+ * cmocka, in the order of the file: `pool_tests test_pool`.
  *
  *   GROUP(.open = open_shop, .close = close_shop);
  *
