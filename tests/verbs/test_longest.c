@@ -69,6 +69,9 @@ static void fill_all(const char *role)
     for (int i = 0; i < 32; i++)
         (void)strcpy(&values[row_of("pool.jobs")][i * 8],
                      i < 31 ? "billing," : "billing");
+    (void)fill("gateway.url", "https://", 'g', "");
+    write_text(fill("gateway.key_file", begin, 'k', ""), secret);
+    (void)fill("gateway.tls_ca", begin, 'g', "");
     (void)fill("import.currency", "USD", ' ', "");
     (void)fill("http.hosts", "shop.example,", 'h', "");
     (void)fill("http.listen", "127.0.0.1:", '0', "");
