@@ -1,6 +1,7 @@
-/* gateway: what the files of the stand-in payment gateway share. One thread runs all of
- * it: a call arrives, waits for a share of its latency, is run, is written to the
- * journal together with others, changes the store, waits for the rest, and is answered.
+/* gateway: what the files of the stand-in payment gateway share. A single thread runs
+ * all of it: a call arrives, waits for a share of its latency, is run, is written to
+ * the journal together with others, changes the store, waits for the rest, and is
+ * answered.
  */
 #ifndef LABS_GATEWAY_H
 #define LABS_GATEWAY_H

@@ -103,13 +103,14 @@ void gateway_close(void)
     gateway_run("rm -rf $GATEWAY_DIR");
 }
 
-void gateway_use(void)
+const char *gateway_use(void)
 {
     static char key_file[256];
 
     fixture_file(key_file, sizeof key_file, "sk_test_1\n", 0600);
     fixture_env("LEDGERLOCK_GATEWAY_URL", getenv("U"));
     fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", key_file);
+    return key_file;
 }
 
 /* ---- calls ---- */

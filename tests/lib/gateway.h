@@ -20,8 +20,8 @@ void gateway_start(const char *options);
 int gateway_stop(int signal_number);
 void gateway_open(void);
 void gateway_close(void);
-/* Settings of the runs that follow name it, and a key. */
-void gateway_use(void);
+/* Settings of the runs that follow name it, and a file with a key, which is told. */
+const char *gateway_use(void);
 
 /* A payment for charge c1 of 100 with this key; at most 20,000 bytes of the answer. */
 #define GATEWAY_PAY                                                                    \

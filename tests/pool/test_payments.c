@@ -4,11 +4,13 @@
 #include "tests/lib/gateway.h"
 #include "tests/lib/steps.h"
 
+static const char *key_file;
+
 static void open_gateway_and_world(void)
 {
     gateway_open();
     world_open();
-    gateway_use();
+    key_file = gateway_use();
     fixture_env("LEDGERLOCK_GATEWAY_TIMEOUT_MS", "2000");
 }
 
@@ -181,6 +183,30 @@ CASE(gateway_that_is_away_keeps_no_wallet_waiting)
     agree(30);
 }
 
+/* Guarantee: A key that is changed at the gateway is read again from its file, and the
+ * payments that it refused meanwhile are made. */
+CASE(rotated_key_is_read_again)
+{
+    char options[96];
+    FILE *file;
+
+    (void)snprintf(options, sizeof options, "--listen %s --api-key sk_test_2",
+                   getenv("U") + strlen("http://"));
+    (void)gateway_stop(SIGKILL);
+    gateway_start(options);
+    fill(5, 5);
+    pool_start("run");
+    world_wait("SELECT count(*) = 5 FROM ledgerlock.payments WHERE reason LIKE 'HTTP"
+               " 401%%'");
+    file = fopen(key_file, "w");
+    assert_non_null(file);
+    assert_true(fputs("sk_test_2\n", file) >= 0);
+    assert_int_equal(fclose(file), 0);
+    all_decided();
+    promise_int_equal(
+        world_ask("SELECT count(*) FROM payments WHERE state = 'captured'"), 5);
+}
+
 /* ---- what is refused ---- */
 
 static const struct {
@@ -207,14 +233,14 @@ CASE_ROWS(pool_refuses_a_gateway, settings)
  * the settings say so. */
 CASE(keys_that_must_not_be_used)
 {
-    char key_file[256];
+    char path[256];
 
     fill(1, 1);
-    fixture_file(key_file, sizeof key_file, "sk_test_1\n", 0644);
-    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", key_file);
-    world_says(3, key_file, "run --once");
-    fixture_file(key_file, sizeof key_file, "sk_live_1\n", 0600);
-    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", key_file);
+    fixture_file(path, sizeof path, "sk_test_1\n", 0644);
+    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", path);
+    world_says(3, path, "run --once");
+    fixture_file(path, sizeof path, "sk_live_1\n", 0600);
+    fixture_env("LEDGERLOCK_GATEWAY_KEY_FILE", path);
     world_says(3, "live mode", "run --once");
     promise_int_equal(gateway_captures(), 0);
 }

@@ -119,7 +119,7 @@ static void note_answer(struct flights *f, struct flown *call)
     f->answered_ct++;
 }
 
-/* A call that cannot be made, or not any more under its key, has an answer at once. */
+/* A call that cannot be made has an answer at once. */
 static bool
 begin(struct session *s, struct flight *flight, const struct gateway_request *r)
 {

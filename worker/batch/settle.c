@@ -116,7 +116,8 @@ static size_t fill(struct settling *t, const struct flown *list, size_t most)
     return n;
 }
 
-/* The answers of the first `most` calls of the list; *settled: their ids that are. */
+/* Writes down the answers of the first `most` calls of the list; *res: the ids of those
+ * that are settled. */
 static int settle(struct session *s,
                   const struct flown *list,
                   size_t most,

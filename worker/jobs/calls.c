@@ -17,7 +17,8 @@ struct calls {
     struct call *first;
     size_t under_way;
     char url[CONFIG_TEXT + 64];
-    char bearer[SECRET_SIZE + 32]; /* the header with the key */
+    char bearer[SECRET_SIZE + 32]; /* the header with the key, */
+    int64_t key_stamp;             /* and the file that it is of */
 };
 
 /* A call under way. Its easy handle points here. */
@@ -77,6 +78,7 @@ static int check_url(const struct config *c, struct err *e)
 static int read_key(struct calls *calls, struct err *e)
 {
     const struct config *c = calls->config;
+    int64_t stamp = secret_stamp(c->gateway_key_file); /* before it is read */
     char key[SECRET_SIZE];
 
     if (c->gateway_key_file[0] == '\0')
@@ -93,9 +95,21 @@ static int read_key(struct calls *calls, struct err *e)
         else
             (void)snprintf(calls->bearer, sizeof calls->bearer,
                            "Authorization: Bearer %s", key);
+        calls->key_stamp = stamp;
         secret_wipe(key, sizeof key);
     }
     return e->code != 0 ? config_refuse(c, "gateway.key_file", e) : 0;
+}
+
+/* A key that was changed counts from the next call on. The one before stays where the
+ * file cannot be read now, or holds a key that may not be used. */
+static void renew_key(struct calls *calls)
+{
+    struct err ignored = {0};
+    int64_t stamp = secret_stamp(calls->config->gateway_key_file);
+
+    if (stamp != 0 && stamp != calls->key_stamp)
+        (void)!read_key(calls, &ignored);
 }
 
 int calls_open(struct calls **out, const struct config *c, struct err *e)
@@ -221,6 +235,7 @@ int calls_begin(struct calls *calls,
     char key[GATEWAY_KEY + 32];
     struct call *call = calloc(1, sizeof *call);
 
+    renew_key(calls);
     (void)snprintf(key, sizeof key, "Idempotency-Key: %s", request->key);
     if (call != NULL)
         call->request = *request;

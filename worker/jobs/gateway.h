@@ -1,5 +1,5 @@
-/* gateway: what a payment gateway is asked, and what its answer means. One file knows
- * the form of one gateway; calls.h carries requests and answers. */
+/* gateway: what a payment gateway is asked, and what its answer means. Each file
+ * gateway_*.c knows the form of a gateway; calls.h carries requests and answers. */
 #ifndef LEDGERLOCK_GATEWAY_H
 #define LEDGERLOCK_GATEWAY_H
 
