@@ -6,7 +6,7 @@
 #include "tests/lib/steps.h"
 
 #define BILLED(charged, parked)                                                        \
-    "billing: " charged " charged, 0 declined, 0 cancelled, " parked                   \
+    "billing: " charged " charged, 0 declined, 0 planned, 0 cancelled, " parked        \
     " parked, nothing left; "
 #define SERVED(fulfilled, parked)                                                      \
     "orders: " fulfilled " fulfilled, 0 rejected, " parked " parked, nothing left\n"
@@ -172,8 +172,9 @@ CASE(rows_of_the_only_worker_are_worked_before_the_row_that_kills)
     fixture_env("LL_TEST_POISON", "billing:25");
     world_runs(8, "run --once -w 1 --jobs billing --now " SHOP_NOW);
     fixture_env("LL_TEST_POISON", NULL);
-    assert_string_equal(said.out, "billing: 199 charged, 0 declined, 0 cancelled, 1"
-                                  " parked, nothing left\n");
+    assert_string_equal(said.out,
+                        "billing: 199 charged, 0 declined, 0 planned, 0 cancelled, 1"
+                        " parked, nothing left\n");
     /* The 49 others of the batch, by their fences: microseconds of the server's clock.
      */
     world_is(49,

@@ -14,13 +14,15 @@ struct outcome {
 };
 
 #define MUCH .subscriptions = 1000, .orders = 200
-#define BILLED "200 charged, 0 declined, 0 cancelled, 0 parked, nothing left"
+#define BILLED "200 charged, 0 declined, 0 planned, 0 cancelled, 0 parked, nothing left"
 #define SERVED "200 fulfilled, 0 rejected, 0 parked, "
 #define ENDS(code_, billing_, orders_)                                                 \
     .code = (code_), .billing = (billing_), .orders = (orders_)
 #define LEFT_7(why)                                                                    \
-    ENDS(7, "199 charged, 0 declined, 0 cancelled, 0 parked, left: user:7" why,        \
-         "199 fulfilled, 0 rejected, 0 parked, left: user:7" why)
+    ENDS(                                                                              \
+        7,                                                                             \
+        "199 charged, 0 declined, 0 planned, 0 cancelled, 0 parked, left: user:7" why, \
+        "199 fulfilled, 0 rejected, 0 parked, left: user:7" why)
 #define LEFT_SKU(why) ENDS(7, BILLED, SERVED "left: sku:4" why)
 #define BY_ROW " (its row is locked by another session)"
 #define BY_KEY " (its lock is held in Redis)"
@@ -78,7 +80,7 @@ static const struct outcome outcomes[] = {
     {"beside_an_absent_user",
      {.subscriptions = 100, .orders = 100, SHOP_NO_USER},
      ENDS(8,
-          "199 charged, 0 declined, 0 cancelled, 101 parked, nothing left",
+          "199 charged, 0 declined, 0 planned, 0 cancelled, 101 parked, nothing left",
           "199 fulfilled, 0 rejected, 101 parked, nothing left")},
     {"beside_an_absent_sku",
      {.orders = 100, SHOP_NO_SKU},
@@ -90,12 +92,12 @@ static const struct outcome outcomes[] = {
     {"beside_a_user_who_cannot_pay_200_subscriptions_and_100_orders",
      {.subscriptions = 200, .orders = 100, SHOP_NO_MONEY},
      ENDS(0,
-          "199 charged, 201 declined, 0 cancelled, 0 parked, nothing left",
+          "199 charged, 201 declined, 0 planned, 0 cancelled, 0 parked, nothing left",
           "199 fulfilled, 101 rejected, 0 parked, nothing left")},
     {"beside_a_subscription_30_periods_behind",
      {.periods = 30},
      ENDS(0,
-          "229 charged, 0 declined, 0 cancelled, 0 parked, nothing left",
+          "229 charged, 0 declined, 0 planned, 0 cancelled, 0 parked, nothing left",
           SERVED "nothing left")},
 };
 

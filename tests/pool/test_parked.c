@@ -43,10 +43,11 @@ CASE_ROWS(row_is_parked_for_a, own)
 
     world_do("%s", row->sql);
     (void)shop_run();
-    (void)snprintf(line, sizeof line,
-                   "billing: %d charged, 0 declined, 0 cancelled, %d parked, nothing "
-                   "left; orders: %d fulfilled, 0 rejected, %d parked, nothing left\n",
-                   200 - is_billing, is_billing, 199 + is_billing, 1 - is_billing);
+    (void)snprintf(
+        line, sizeof line,
+        "billing: %d charged, 0 declined, 0 planned, 0 cancelled, %d parked, nothing "
+        "left; orders: %d fulfilled, 0 rejected, %d parked, nothing left\n",
+        200 - is_billing, is_billing, 199 + is_billing, 1 - is_billing);
     assert_string_equal(said.out, line);
     assert_int_equal(said.code, 8);
     assert_int_equal(world_parked(), 2); /* the row, and the incident log says so */

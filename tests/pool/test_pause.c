@@ -101,7 +101,7 @@ CASE(run_once_over_a_paused_job_names_the_pause_and_what_is_left)
     world_says(7, "", "run --once -w %d --now %s", WORKERS, pool_work_now());
     fixture_assert_contains(
         said.out,
-        "billing: 0 charged, 0 declined, 0 cancelled, 0 parked, left: 400 due"
+        "billing: 0 charged, 0 declined, 0 planned, 0 cancelled, 0 parked, left: 400 due"
         " (billing is paused: ledgerlock resume billing); orders: 60 fulfilled,");
     world_runs(0, "status");
     fixture_assert_contains(said.out, "by ledgerlock_support\n  because: first\n");
