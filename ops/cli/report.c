@@ -78,10 +78,10 @@ static const struct row billing_rows[] = {
     {"waived", "waived"}, {"skipped", "skipped"}, {"written off", "written_off"}, {"declined, owed", "declined"},
     {"still to do", "still_to_do"}, {"charged twice", "charged_twice"}, {0}};
 static const struct row stock_rows[] = {
-    {"SKUs", "skus"}, {"units before", "before"}, {"returned", "returned"}, {"adjusted", "adjusted"}, {"sold", "sold"}, {"left", "left"}, {"oversold", "oversold"}, {0}};
+    {"SKUs", "skus"}, {"units before", "before"}, {"returned", "returned"}, {"adjusted", "adjusted"}, {"sold", "sold"}, {"left", "left"}, {"held for cards", "held"}, {"oversold", "oversold"}, {0}};
 static const struct row order_rows[] = {
     {"orders in", "in"}, {"fulfilled", "fulfilled"}, {"rejected", "rejected"}, {NULL, "rejected_by_reason"},
-    {"cancelled", "cancelled"},     {"pending", "pending"}, {"parked", "parked"}, {0}};
+    {"cancelled", "cancelled"}, {"pending", "pending"}, {"card is asked", "paying"}, {"parked", "parked"}, {0}};
 static const struct row money_rows[] = {
     {"deposited", "deposited"}, {"captured from cards", "by_card"}, {"paid out", "withdrawn"}, {"in wallets", "in_wallets"}, {"subscription revenue", "subscription_revenue"},
     {"order revenue", "order_revenue"}, {"refunded", "refunded"}, {"difference", "difference"}, {0}};

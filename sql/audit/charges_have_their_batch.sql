@@ -11,7 +11,7 @@ WITH effect AS (
   SELECT token, at, worker, done, 0 FROM sealed_batches
    UNION ALL
   SELECT token, at, worker, -done, -refused FROM batches
-   WHERE job IN ('billing', 'payments') AND at >= (SELECT first_open())
+   WHERE job IN ('billing', 'payments') AND periods IS NOT NULL AND at >= (SELECT first_open())
 )
 SELECT format('batch %s of %s at %s', token, worker, at) AS what,
        format('%s captured and %s declined more than the batch counted', sum(done), sum(refused)) AS detail

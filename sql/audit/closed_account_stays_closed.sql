@@ -16,5 +16,5 @@ SELECT format('user %s', user_id), format('closed, and subscription %s is %s', s
   FROM closed JOIN subscriptions USING (user_id) WHERE state <> 'cancelled'
  UNION ALL
 SELECT format('user %s', user_id), format('closed, and order %s is %s', order_id, state)
-  FROM closed JOIN orders USING (user_id) WHERE state IN ('pending', 'parked')
+  FROM closed JOIN orders USING (user_id) WHERE state IN ('pending', 'paying', 'parked')
  ORDER BY what;

@@ -20,7 +20,7 @@ SELECT format('%s %s', r.kind, r.entry_id) AS what,
               r.of_source, r.of_leg, coalesce(t.amount_minor::text, 'nothing'), t.user_id, r.before) AS detail
   FROM recent AS r
   LEFT JOIN LATERAL (SELECT amount_minor, user_id FROM ledger
-                      WHERE (kind, source, leg, source_at) = (r.of_kind, r.of_source, r.of_leg, r.of_at) AND debit = 'wallet'
+                      WHERE (kind, source, leg, source_at) = (r.of_kind, r.of_source, r.of_leg, r.of_at) AND debit IN ('wallet', 'gateway')
                      OFFSET 0) AS t ON true -- a look-up each, in one partition: they are few
  WHERE (t.amount_minor, t.user_id, r.before) IS DISTINCT FROM (r.of_minor, r.user_id, r.before_minor::numeric)
     OR r.before_minor + r.amount_minor::numeric > r.of_minor

@@ -15,7 +15,7 @@ SELECT format('order %s', o.order_id), 'placed ' || o.placed_at
   FROM orders AS o
  WHERE o.state = 'pending' AND o.placed_at <= (SELECT before_at FROM due)
  UNION ALL
-SELECT format('payment %s', payment_id), format('%s since %s', state, coalesce(first_sent_at, recorded_at))
+SELECT format('payment %s', payment_id), format('%s %s/%s is %s since %s', kind, source, leg, state, coalesce(first_sent_at, recorded_at))
   FROM payments
  WHERE state IN ('planned', 'sent', 'unknown')
    AND coalesce(first_sent_at, recorded_at) <= now() - coalesce(nullif(current_setting('ledgerlock.lag', true), '')::interval, interval '1 hour')

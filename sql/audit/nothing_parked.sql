@@ -8,7 +8,7 @@ SELECT format('order %s', order_id), 'placed ' || placed_at
   FROM orders
  WHERE state = 'parked'
  UNION ALL
-SELECT format('payment %s', payment_id), format('period %s of subscription %s', period_no, subscription_id)
+SELECT format('payment %s', payment_id), format('%s %s/%s', kind, source, leg)
   FROM payments
  WHERE state = 'parked'
  ORDER BY what;

@@ -11,5 +11,5 @@ SELECT format('order %s', order_id) AS what,
  WHERE o.state IS NULL OR o.user_id <> l.user_id
     OR (l.event IS NULL AND (o.state IN ('parked', 'cancelled') OR (o.state = 'rejected' AND o.fence = 0)))
     OR (l.event IN ('parked', 'cancelled', 'rejected') AND (o.state, o.reason) IS DISTINCT FROM (l.state, l.reason))
-    OR (l.event = 'released' AND (o.state NOT IN ('pending', 'fulfilled', 'rejected') OR (o.state = 'rejected' AND o.fence = 0)))
+    OR (l.event = 'released' AND (o.state NOT IN ('pending', 'paying', 'fulfilled', 'rejected') OR (o.state = 'rejected' AND o.fence = 0)))
  ORDER BY order_id;

@@ -1,6 +1,9 @@
 -- Every return is of units that its user's fulfilled order sold, and gave back under its key their price, or what was left of the payment.
 -- An entry of the wallet of that kind has its return.
-WITH chain AS (
+WITH given AS ( -- for an order, into the wallet or to the card that paid it
+  SELECT w.*, CASE of_kind WHEN 'payment' THEN of_source ELSE (SELECT source FROM payments WHERE payment_id = of_source AND kind = 'payment') END AS of_order
+    FROM wallet_entries AS w WHERE of_kind IN ('payment', 'card')
+), chain AS (
   SELECT r.*, coalesce(sum(qty) OVER (PARTITION BY order_id, sku_id ORDER BY entry_id
                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
     FROM stock_entries AS r WHERE kind = 'return'
@@ -17,13 +20,12 @@ SELECT format('return %s', r.entry_id) AS what,
     OR r.before_qty + r.qty > r.sold_qty
  UNION ALL
 SELECT format('return "%s" of user %s', idempotency_key, user_id),
-       format('units of order %s for %s; given back: %s of order %s', r.order_id, r.cost_minor, coalesce(w.amount_minor, 0), w.of_source)
+       format('units of order %s for %s; given back: %s of order %s', r.order_id, r.cost_minor, coalesce(w.amount_minor, 0), w.of_order)
   FROM recent AS r
-  FULL JOIN (SELECT * FROM wallet_entries WHERE kind = 'return' AND at >= (SELECT first_open())) AS w USING (user_id, idempotency_key)
+  FULL JOIN (SELECT * FROM given WHERE kind = 'return' AND at >= (SELECT first_open())) AS w USING (user_id, idempotency_key)
  WHERE CASE WHEN w.entry_id IS NULL -- nothing was left to give back, and nothing is
             THEN r.cost_minor > 0 AND (SELECT total_minor FROM orders WHERE order_id = r.order_id)
-                                      > (SELECT coalesce(sum(amount_minor), 0) FROM wallet_entries
-                                          WHERE (of_kind, of_source, of_leg) = ('payment', r.order_id, 0))
+                                      > (SELECT coalesce(sum(amount_minor), 0) FROM given WHERE of_order = r.order_id)
             ELSE (r.order_id, r.at, r.reason, least(r.cost_minor, w.of_minor - w.before_minor))
-                 IS DISTINCT FROM (w.of_source, w.at, w.reason, w.amount_minor) END
+                 IS DISTINCT FROM (w.of_order, w.at, w.reason, w.amount_minor) END
  ORDER BY what;

@@ -6,7 +6,7 @@ WITH behind AS MATERIALIZED (
    UNION ALL
   SELECT user_id, u.fence, e.fence
     FROM users AS u JOIN open_orders AS e USING (user_id)
-   WHERE e.state = 'fulfilled' AND u.fence < e.fence)
+   WHERE e.state = 'fulfilled' AND NOT e.by_card AND u.fence < e.fence)
 SELECT format('user %s', user_id) AS what,
        format('fence %s, effect %s', fence, max(effect)) AS detail
   FROM behind

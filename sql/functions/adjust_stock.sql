@@ -1,5 +1,5 @@
 -- adjust_stock(sku, qty, reason, key, at): counts units in or out that no order and no delivery moved: damaged, lost, found. Once
--- per (SKU, key); below zero takes units away, never more than are on hand. `at` is at most a day before now() and not
+-- per (SKU, key); below zero takes units away, never more than are on hand and not held. `at` is at most a day before now() and not
 -- after it. Returns the quantity on hand afterwards. The same key with another quantity is an error (SQLSTATE LL001).
 CREATE OR REPLACE FUNCTION adjust_stock(
   p_sku text, p_qty bigint, p_reason text, p_idempotency_key text, p_at timestamptz DEFAULT now())
@@ -26,8 +26,8 @@ BEGIN
     RETURN v_stock.on_hand;
   END IF;
   PERFORM check_time('the time of an adjustment', p_at, interval '24 hours', interval '0');
-  IF p_qty < 0 AND v_stock.on_hand + p_qty < 0 THEN
-    RAISE EXCEPTION 'SKU "%" has % units on hand', p_sku, v_stock.on_hand USING ERRCODE = 'LL003';
+  IF p_qty < 0 AND v_stock.on_hand - v_stock.held + p_qty < 0 THEN
+    RAISE EXCEPTION 'SKU "%" has % units on hand, of which % are held', p_sku, v_stock.on_hand, v_stock.held USING ERRCODE = 'LL003';
   ELSIF p_qty > 9223372036854775807 - v_stock.on_hand THEN
     RAISE EXCEPTION 'the quantity on hand would not fit into 64 bits' USING ERRCODE = 'LL002';
   END IF;

@@ -9,7 +9,7 @@
 -- since the pull is not found there, and stays due for the next pull. A wallet is read at a fence that is not above the
 -- token. If fewer effects are written than decided, the function raises an error, and the batch is rolled back.
 -- A period of a user who pays by card is neither captured nor declined here: plan_payments writes the attempt that the job
--- payments makes, and the subscription is paying until settle_payments knows the answer.
+-- payments makes, and the subscription is paying until settle_charges knows the answer.
 -- The pauses after declines come from the newest row of retry_schedules, which no worker writes.
 -- Every decline, later try and cancellation is an event, and the transaction is a row of batches.
 -- The parameters and the columns are those of billing_apply_charges; effects are the rows that carry the token.
@@ -92,7 +92,7 @@ WITH clock AS (
    WHERE (captured OR declined) AND retries > 0
   HAVING count(*) > 0
 ), by_card AS (
-  SELECT plan_payments(array_agg(subscription_id), array_agg(period_no), array_agg(starts), array_agg(amount_minor),
+  SELECT plan_payments('charge', array_agg(subscription_id), array_agg(period_no), array_agg(starts), array_agg(amount_minor),
                        $1, $2::text, (SELECT now FROM clock)) AS n
     FROM decided
    WHERE planned

@@ -25,7 +25,7 @@ BEGIN
   END IF;
   IF v_sub.state = 'paying' AND p_when = 'now' THEN -- money may be on its way, unless nobody was asked for it yet
     UPDATE payments SET state = 'void', reason = 'the subscription was cancelled', worker = session_user
-     WHERE subscription_id = p_subscription_id AND period_no = v_sub.next_period_no AND state = 'planned';
+     WHERE (source, kind, leg) = (p_subscription_id, 'charge', v_sub.next_period_no) AND state = 'planned';
     IF NOT FOUND THEN
       RAISE EXCEPTION 'a payment by card for period % of subscription % is not decided', v_sub.next_period_no, p_subscription_id
         USING ERRCODE = 'LL003', HINT = 'End it at period_end, or now when the payment is decided: ledgerlock explain subscription:' || p_subscription_id;

@@ -27,7 +27,7 @@ BEGIN
   SELECT count(*) INTO v_subs FROM subscriptions
    WHERE state <> 'cancelled' AND (state <> 'active' OR next_due_at < v_end)
      AND period_start(anchor_at, unit, every, next_period_no) < least(v_end, cancel_at);
-  SELECT count(*) INTO v_orders FROM orders WHERE state IN ('pending', 'parked') AND placed_at < v_end;
+  SELECT count(*) INTO v_orders FROM orders WHERE state IN ('pending', 'paying', 'parked') AND placed_at < v_end;
   IF v_subs + v_orders > 0 THEN
     RAISE EXCEPTION 'the month % has % subscriptions with a period that is not settled, and % orders that are not decided',
       v_name, v_subs, v_orders

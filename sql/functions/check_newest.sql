@@ -21,8 +21,8 @@ DECLARE
 BEGIN
   charges := 0; skus := 0; oversold := -1; charged_twice := 0;
   SELECT coalesce(array_agg(o.user_id), '{}') INTO v_payers
-    FROM (SELECT unnest(ids[1:20]) AS order_id FROM (SELECT ids, job, at FROM batches ORDER BY batch_id DESC LIMIT p_pages) AS last
-           WHERE job = 'orders' AND at > v_since LIMIT 20) AS decided
+    FROM (SELECT unnest(ids[1:20]) AS order_id FROM (SELECT ids, periods, at FROM batches ORDER BY batch_id DESC LIMIT p_pages) AS last
+           WHERE periods IS NULL AND at > v_since LIMIT 20) AS decided
     JOIN orders AS o USING (order_id);
   FOR v_part IN
     SELECT c.oid::regclass AS part, pg_relation_size(c.oid) / v_page AS pages
@@ -50,8 +50,8 @@ BEGIN
    CROSS JOIN LATERAL (SELECT first_open() AS at OFFSET 0) AS f
    CROSS JOIN LATERAL (
      SELECT coalesce((SELECT net_minor FROM sealed_wallets WHERE user_id = u.user_id), 0)
-            + coalesce((SELECT sum(amount_minor) FROM wallet_entries WHERE user_id = u.user_id AND at >= f.at), 0)
-            - coalesce((SELECT sum(total_minor) FROM orders WHERE user_id = u.user_id AND state = 'fulfilled' AND placed_at >= f.at), 0)
+            + coalesce((SELECT sum(amount_minor) FROM wallet_entries WHERE user_id = u.user_id AND at >= f.at AND of_kind IS DISTINCT FROM 'card'), 0)
+            - coalesce((SELECT sum(total_minor) FROM orders WHERE user_id = u.user_id AND state = 'fulfilled' AND NOT by_card AND placed_at >= f.at), 0)
             - coalesce((SELECT sum(c.amount_minor) FROM contracts AS k
                          CROSS JOIN LATERAL (SELECT amount_minor, state FROM open_charges
                                               WHERE subscription_id = k.subscription_id OFFSET 0) AS c

@@ -24,7 +24,7 @@ BEGIN
   IF FOUND THEN
     RAISE EXCEPTION 'subscription % of user % is not cancelled', v_id, p_user_id USING ERRCODE = 'LL003';
   END IF;
-  SELECT order_id INTO v_id FROM orders WHERE user_id = p_user_id AND state IN ('pending', 'parked') LIMIT 1;
+  SELECT order_id INTO v_id FROM orders WHERE user_id = p_user_id AND state IN ('pending', 'paying', 'parked') LIMIT 1;
   IF FOUND THEN
     RAISE EXCEPTION 'order % of user % is not decided', v_id, p_user_id USING ERRCODE = 'LL003';
   END IF;

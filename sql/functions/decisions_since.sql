@@ -45,7 +45,7 @@ BEGIN
   LOOP
     v_after := CASE WHEN v_part.entry IS NULL AND v_part.feed_no = v_feed_no
                     THEN least(v_no, 0) + 1 + cardinality(v_part.ids) ELSE 0 END;
-    IF v_part.job <> 'orders' AND v_part.job <> 'client' THEN
+    IF v_part.periods IS NOT NULL THEN
       RETURN QUERY
       SELECT format('%s.%s', v_part.feed_no, d.n - 1 - cardinality(v_part.ids)), 'charge.' || coalesce(j.event, 'captured'), s.user_id, NULL::bigint, NULL::text,
              d.id, d.period, coalesce(j.try_no, 1), coalesce(j.amount_minor, c.amount_minor), s.currency::text,

@@ -1,4 +1,4 @@
--- life_of_order(order): its life in the order in which it was written: placing, lines, decision, sales, payment, its events, returns,
+-- life_of_order(order): its life in the order in which it was written: placing, lines, decision, sales, payment, attempts to ask a card, its events, returns,
 -- what was given back, and the incidents that name it, its user or a SKU of it while it was pending, or its batch. amount_minor and
 -- currency are null without money, token without a batch; worker is a role where a person acted.
 CREATE OR REPLACE FUNCTION life_of_order(p_order_id bigint)
@@ -14,7 +14,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
     SELECT coalesce(b.recorded_at, o.decided_at) AS at, b.worker
       FROM o
       LEFT JOIN LATERAL (SELECT recorded_at, worker FROM batches
-                          WHERE job = 'orders' AND token = o.fence AND o.fence > 0
+                          WHERE job IN ('orders', 'payments') AND periods IS NULL AND token = o.fence AND o.fence > 0
                           ORDER BY abs(extract(epoch FROM at - o.decided_at)), batch_id LIMIT 1) AS b ON true
      WHERE o.decided_at IS NOT NULL
   ), told (at, nth, what, detail, amount_minor, token, worker) AS (
@@ -37,7 +37,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
      WHERE o.state = 'fulfilled'
      GROUP BY d.at, l.sku, l.sku_id, o.fence, d.worker
     UNION ALL
-    SELECT d.at, 4, 'paid', 'from the wallet of user ' || o.user_id, o.total_minor, o.fence, d.worker
+    SELECT d.at, 4, 'paid', format('from the %s of user %s', CASE WHEN o.by_card THEN 'card' ELSE 'wallet' END, o.user_id), o.total_minor, o.fence, d.worker
       FROM o, decided AS d
      WHERE o.state = 'fulfilled' AND o.total_minor > 0
     UNION ALL
@@ -59,7 +59,11 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
      WHERE r.order_id = p_order_id AND r.kind = 'return'
     UNION ALL
     SELECT recorded_at, entry_id, kind, reason, amount_minor, NULL, worker
-      FROM wallet_entries WHERE of_kind = 'payment' AND of_source = p_order_id AND kind <> 'return'
+      FROM wallet_entries
+     WHERE kind <> 'return' AND ((of_kind = 'payment' AND of_source = p_order_id)
+                                OR (of_kind = 'card' AND of_source IN (SELECT payment_id FROM payments WHERE (source, kind) = (p_order_id, 'payment'))))
+    UNION ALL
+    SELECT at, payment_id, 'card', detail, amount_minor, token, worker FROM attempts_of('payment', p_order_id)
     UNION ALL
     SELECT i.at, i.incident_id, 'incident', format('%s, %s, %s: %s', replace(i.kind, '_', ' '), i.resource, i.phase, i.detail),
            NULL, nullif(i.token, 0), i.worker

@@ -63,10 +63,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
       LEFT JOIN batch AS b ON b.token = c.fence AND b.worker = c.worker
      WHERE c.state IN ('captured', 'paid') AND c.tries = 1
     UNION ALL
-    SELECT p.recorded_at, p.payment_id, 'card', format('period %s, attempt %s: %s after %s calls%s', p.period_no, p.attempt_no, p.state, p.calls,
-                                                     coalesce(', ' || p.reference, '') || coalesce(', ' || p.reason, '')),
-           p.amount_minor, nullif(p.fence, 0), p.worker
-      FROM payments AS p WHERE p.subscription_id = p_subscription_id
+    SELECT at, payment_id, 'card', detail, amount_minor, token, worker FROM attempts_of('charge', p_subscription_id)
     UNION ALL
     SELECT w.recorded_at, w.entry_id, w.kind,
            format('period %s: plan %s, quantity %s, %s of %s days left', w.of_leg, t.plan, t.quantity,
@@ -81,7 +78,10 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
            amount_minor, NULL, worker
       FROM (SELECT * FROM wallet_entries WHERE of_kind = 'charge' AND of_source = p_subscription_id AND kind <> 'proration'
              UNION ALL
-            SELECT r.* FROM change AS p JOIN wallet_entries AS r ON (r.of_kind, r.of_source, r.of_leg) = ('proration', p.entry_id, 0)) AS back
+            SELECT r.* FROM change AS p JOIN wallet_entries AS r ON (r.of_kind, r.of_source, r.of_leg) = ('proration', p.entry_id, 0)
+             UNION ALL
+            SELECT r.* FROM payments AS p JOIN wallet_entries AS r ON (r.of_kind, r.of_source, r.of_leg) = ('card', p.payment_id, 0)
+             WHERE (p.source, p.kind) = (p_subscription_id, 'charge')) AS back
     UNION ALL
     SELECT i.at, i.incident_id, 'incident', format('%s, %s, %s: %s', replace(i.kind, '_', ' '), i.resource, i.phase, i.detail),
            NULL, nullif(i.token, 0), i.worker

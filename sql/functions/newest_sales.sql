@@ -4,8 +4,8 @@ CREATE OR REPLACE FUNCTION newest_sales(p_now timestamptz, p_batches integer)
 RETURNS TABLE (sku text, sold bigint, on_hand bigint, initial_qty bigint)
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
   WITH newest AS MATERIALIZED (
-    SELECT ids, at FROM (SELECT ids, at, job FROM batches ORDER BY batch_id DESC LIMIT p_batches) AS last
-     WHERE job = 'orders' AND at > coalesce(p_now, now()) - interval '5 minutes'
+    SELECT ids, at FROM (SELECT ids, at, periods FROM batches ORDER BY batch_id DESC LIMIT p_batches) AS last
+     WHERE periods IS NULL AND at > coalesce(p_now, now()) - interval '5 minutes'
   ), sold AS (
     SELECT l.sku_id, sum(l.qty)::bigint AS sold
       FROM (SELECT DISTINCT unnest(ids) AS order_id FROM newest) AS decided

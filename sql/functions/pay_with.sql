@@ -1,6 +1,5 @@
--- pay_with(user, method, customer, card): from now on the periods of the user are paid by 'card', by the gateway's ids of customer and
--- card, or from the 'wallet' (both ids null), as for a user of whom nothing was said. Orders are paid from the wallet. An attempt that
--- was planned before keeps its card; the next one has the new. The same again changes nothing. Returns true if something changed.
+-- pay_with(user, method, customer, card): from now on periods and orders of the user are paid by 'card', by the gateway's ids of customer
+-- and card, or from the 'wallet' (both ids null), as for a user of whom nothing was said. An attempt that was planned before keeps its card; the next one has the new. The same again changes nothing. Returns true if something changed.
 CREATE OR REPLACE FUNCTION pay_with(
   p_user_id bigint, p_method text, p_customer text DEFAULT NULL, p_card text DEFAULT NULL)
 RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
@@ -30,6 +29,6 @@ BEGIN
   RETURN true;
 END $$;
 COMMENT ON FUNCTION pay_with IS
-  'Pays the periods of a user by card, or from the wallet again. Errors: LL002 bad argument or no such user, LL003 the account is closed.';
+  'Pays periods and orders of a user by card, or from the wallet again. Errors: LL002 bad argument or no such user, LL003 the account is closed.';
 REVOKE ALL ON FUNCTION pay_with FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION pay_with TO ledgerlock_shop, ledgerlock_support;

@@ -1,6 +1,6 @@
 -- report(now): what an accountant books, by currency and month in UTC; `now` counts as now (null: the clock). An array of currency,
--- month as YYYY-MM (null: the sums of the currency), then minor units as text, since 64 bits may not hold them: deposits, by_card (captured),
--- subscription_revenue (charges and prorations), order_revenue, refunds (and voids), withdrawals, wallets, owed, written_off,
+-- month as YYYY-MM (null: the sums of the currency), then minor units as text, since 64 bits may not hold them: deposits, by_card (captured,
+-- less what went back), subscription_revenue (charges and prorations), order_revenue, refunds (and voids), withdrawals, wallets, owed, written_off,
 -- difference. wallets: at the end of the month, as the ledger says; in the row of sums what the wallets hold, and
 -- difference is how much more that is. owed: periods that began in the month, by now, of subscriptions that are past_due or
 -- unpaid, or were so when they were parked: retries counts the declined tries of the open period. written_off: periods that began in
@@ -13,9 +13,9 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT AS $$
     SELECT currency, date_trunc('month', moved_at, 'UTC') AS month,
            sum(amount_minor) FILTER (WHERE kind = 'deposit') AS deposits,
            sum(CASE credit WHEN 'wallet' THEN -amount_minor ELSE amount_minor END)
-             FILTER (WHERE kind IN ('charge', 'card', 'proration')) AS subscription_revenue,
-           sum(amount_minor) FILTER (WHERE debit = 'gateway') AS by_card,
-           sum(amount_minor) FILTER (WHERE kind = 'payment') AS order_revenue,
+             FILTER (WHERE kind IN ('charge', 'card', 'proration') AND credit <> 'order_revenue') AS subscription_revenue,
+           sum(CASE WHEN debit = 'gateway' THEN amount_minor ELSE -amount_minor END) FILTER (WHERE 'gateway' IN (debit, credit)) AS by_card,
+           sum(amount_minor) FILTER (WHERE credit = 'order_revenue') AS order_revenue,
            sum(amount_minor) FILTER (WHERE kind IN ('refund', 'void')) AS refunds,
            sum(amount_minor) FILTER (WHERE kind = 'withdrawal') AS withdrawals,
            sum(CASE WHEN credit = 'wallet' THEN amount_minor ELSE 0 END - CASE WHEN debit = 'wallet' THEN amount_minor ELSE 0 END) AS net

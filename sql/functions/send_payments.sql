@@ -3,7 +3,7 @@
 -- From so many milliseconds on (limit) this call counts as one without an answer. When they are due is told by the clock of the
 -- database; `now` (null: that clock) dates the row. An attempt of a user with a newer fence is left out.
 CREATE OR REPLACE FUNCTION send_payments(
-  p_token bigint, p_worker text, p_now timestamptz, p_ids bigint[], p_limit_ms bigint, OUT sent bigint, OUT captured bigint, OUT declined bigint, OUT due_again bigint, OUT effects bigint)
+  p_token bigint, p_worker text, p_now timestamptz, p_ids bigint[], p_limit_ms bigint, OUT sent bigint, OUT captured bigint, OUT declined bigint, OUT refunded bigint, OUT due_again bigint, OUT effects bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_now timestamptz := coalesce(p_now, now());
@@ -23,6 +23,7 @@ BEGIN
   GET DIAGNOSTICS sent = ROW_COUNT;
   captured := 0; -- the answers come later
   declined := 0;
+  refunded := 0;
   due_again := 0;
   effects := sent;
 END $$;

@@ -14,12 +14,13 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
      WHERE o.is_due
        AND EXISTS (SELECT FROM order_lines AS l WHERE l.order_id = before.order_id AND l.sku_id IN (SELECT sku_id FROM line))
   )
-  SELECT CASE WHEN is_due THEN 'a worker' WHEN state = 'pending' THEN 'its time' WHEN state = 'parked' THEN 'a person' ELSE 'nothing' END AS for,
+  SELECT CASE WHEN is_due THEN 'a worker' WHEN state = 'pending' THEN 'its time' WHEN state = 'parked' THEN 'a person' WHEN state = 'paying' THEN 'a card' ELSE 'nothing' END AS for,
          CASE WHEN state = 'pending' THEN format('due %s %s', CASE WHEN is_due THEN 'since' ELSE 'at' END, due_text)
               WHEN state = 'parked' THEN format('parked: %s; ledgerlock parked release order:%s',
                                                 coalesce((SELECT detail FROM lock_incidents
                                                            WHERE kind = 'parked' AND resource = 'order:' || o.order_id
                                                            ORDER BY incident_id DESC LIMIT 1), 'not in the journal'), order_id)
+              WHEN state = 'paying' THEN wait_of_payment('payment', order_id, 0)
               ELSE format('it is %s', state) END AS detail
     FROM o
   UNION ALL

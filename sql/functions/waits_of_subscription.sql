@@ -20,13 +20,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
                                      coalesce((SELECT detail FROM lock_incidents
                                                 WHERE kind = 'parked' AND resource = 'subscription:' || s.subscription_id
                                                 ORDER BY incident_id DESC LIMIT 1), 'not in the journal'), subscription_id)
-           WHEN 'paying' THEN (SELECT format('paying: attempt %s of period %s is %s%s%s', p.attempt_no, p.period_no, p.state,
-                                             coalesce(' since ' || to_char(p.first_sent_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), ''),
-                                             CASE p.state WHEN 'planned' THEN '' WHEN 'sent' THEN format(', call %s is under way', p.calls)
-                                               WHEN 'parked' THEN format(' (%s); ledgerlock parked release payment:%s', p.reason, p.payment_id)
-                                               ELSE format(' (%s), asked again at %s', p.reason, to_char(p.due_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) END)
-                                 FROM payments AS p WHERE p.subscription_id = s.subscription_id AND p.period_no = s.next_period_no
-                                  AND p.state NOT IN ('declined', 'void') LIMIT 1)
+           WHEN 'paying' THEN wait_of_payment('charge', subscription_id, next_period_no)
            WHEN 'past_due' THEN format('past due: period %s was declined, try %s is due %s %s', next_period_no, retries + 1,
                                        CASE WHEN is_due THEN 'since' ELSE 'at' END, due_text)
            ELSE format('%speriod %s is due %s %s',

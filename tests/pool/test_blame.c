@@ -162,7 +162,8 @@ CASE_ROWS(others_flow_while_one_user_meets, refusals, .every = 3)
         said.out, "billing: 199 charged, 0 declined, 0 planned, 0 cancelled, 0 parked,"
                   " left: user:7 (");
     fixture_assert_contains(
-        said.out, "orders: 199 fulfilled, 0 rejected, 0 parked, left: user:7 (");
+        said.out,
+        "orders: 199 fulfilled, 0 rejected, 0 planned, 0 parked, left: user:7 (");
     promise_int_equal(world_parked(), 0);
 }
 

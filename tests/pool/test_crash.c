@@ -9,7 +9,8 @@
     "billing: " charged " charged, 0 declined, 0 planned, 0 cancelled, " parked        \
     " parked, nothing left; "
 #define SERVED(fulfilled, parked)                                                      \
-    "orders: " fulfilled " fulfilled, 0 rejected, " parked " parked, nothing left\n"
+    "orders: " fulfilled " fulfilled, 0 rejected, 0 planned, " parked                  \
+    " parked, nothing left\n"
 
 static char once[256]; /* the file that only one worker can make */
 

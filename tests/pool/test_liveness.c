@@ -15,14 +15,14 @@ struct outcome {
 
 #define MUCH .subscriptions = 1000, .orders = 200
 #define BILLED "200 charged, 0 declined, 0 planned, 0 cancelled, 0 parked, nothing left"
-#define SERVED "200 fulfilled, 0 rejected, 0 parked, "
+#define SERVED "200 fulfilled, 0 rejected, 0 planned, 0 parked, "
 #define ENDS(code_, billing_, orders_)                                                 \
     .code = (code_), .billing = (billing_), .orders = (orders_)
 #define LEFT_7(why)                                                                    \
     ENDS(                                                                              \
         7,                                                                             \
         "199 charged, 0 declined, 0 planned, 0 cancelled, 0 parked, left: user:7" why, \
-        "199 fulfilled, 0 rejected, 0 parked, left: user:7" why)
+        "199 fulfilled, 0 rejected, 0 planned, 0 parked, left: user:7" why)
 #define LEFT_SKU(why) ENDS(7, BILLED, SERVED "left: sku:4" why)
 #define BY_ROW " (its row is locked by another session)"
 #define BY_KEY " (its lock is held in Redis)"
@@ -81,10 +81,10 @@ static const struct outcome outcomes[] = {
      {.subscriptions = 100, .orders = 100, SHOP_NO_USER},
      ENDS(8,
           "199 charged, 0 declined, 0 planned, 0 cancelled, 101 parked, nothing left",
-          "199 fulfilled, 0 rejected, 101 parked, nothing left")},
+          "199 fulfilled, 0 rejected, 0 planned, 101 parked, nothing left")},
     {"beside_an_absent_sku",
      {.orders = 100, SHOP_NO_SKU},
-     ENDS(8, BILLED, "200 fulfilled, 0 rejected, 100 parked, nothing left")},
+     ENDS(8, BILLED, "200 fulfilled, 0 rejected, 0 planned, 100 parked, nothing left")},
     {"beside_nothing_else", {.name = NULL}, ENDS(0, BILLED, SERVED "nothing left")},
     {"beside_orders_of_the_future",
      {.orders = 200, SHOP_FUTURE},
@@ -93,7 +93,7 @@ static const struct outcome outcomes[] = {
      {.subscriptions = 200, .orders = 100, SHOP_NO_MONEY},
      ENDS(0,
           "199 charged, 201 declined, 0 planned, 0 cancelled, 0 parked, nothing left",
-          "199 fulfilled, 101 rejected, 0 parked, nothing left")},
+          "199 fulfilled, 101 rejected, 0 planned, 0 parked, nothing left")},
     {"beside_a_subscription_30_periods_behind",
      {.periods = 30},
      ENDS(0,

@@ -46,7 +46,7 @@ CASE_ROWS(row_is_parked_for_a, own)
     (void)snprintf(
         line, sizeof line,
         "billing: %d charged, 0 declined, 0 planned, 0 cancelled, %d parked, nothing "
-        "left; orders: %d fulfilled, 0 rejected, %d parked, nothing left\n",
+        "left; orders: %d fulfilled, 0 rejected, 0 planned, %d parked, nothing left\n",
         200 - is_billing, is_billing, 199 + is_billing, 1 - is_billing);
     assert_string_equal(said.out, line);
     assert_int_equal(said.code, 8);
@@ -67,7 +67,7 @@ CASE(order_with_too_many_keys_is_parked_and_the_rest_flows)
                         ") FROM generate_series(1, 2) AS u; INSERT INTO order_lines"
                         " SELECT max(order_id), 2000, 0, 1 FROM orders");
     world_runs(8, "run --once -w 1 --jobs orders --now " SHOP_NOW);
-    shows("201 fulfilled, 0 rejected, 1 parked, nothing left");
+    shows("201 fulfilled, 0 rejected, 0 planned, 1 parked, nothing left");
     world_expect("order:2 it needs more keys than one lock call takes",
                  "SELECT replace(resource, max(o.order_id)::text, '2') || ' ' || detail"
                  " FROM lock_incidents, orders AS o WHERE kind = 'parked' GROUP BY"

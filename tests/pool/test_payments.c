@@ -1,72 +1,14 @@
 /* payments: cards that the job charges at a stand-in of a gateway (labs/gateway). The
  * stand-in shares nothing with the program, and counts what it captured for each
  * period, whatever the keys were. The rules of each answer are told in tests/sql. */
-#include "tests/lib/gateway.h"
-#include "tests/lib/steps.h"
+#include "tests/lib/cards.h"
 
-static const char *key_file;
+CARDS_GROUP();
 
-static void open_gateway_and_world(void)
-{
-    gateway_open();
-    world_open();
-    key_file = gateway_use();
-    fixture_env("LEDGERLOCK_GATEWAY_TIMEOUT_MS", "2000");
-}
-
-static void close_gateway_and_world(void)
-{
-    world_close();
-    gateway_close();
-}
-
-static const struct world_plan world_plan = {.lease_ms = 1000};
-
-GROUP(.plan = &world_plan,
-      .open = open_gateway_and_world,
-      .end = world_end,
-      .close = close_gateway_and_world);
-
-/* n users, each with a period of 1.00 that is due; the first `cards` of them pay by
- * card, the others from wallets that hold 5.00. */
 static void fill(int n, int cards)
 {
-    world_do(INTO_USERS "SELECT u, 'USD' FROM generate_series(1, %d) AS u", n);
-    world_do("SELECT deposit(u, 'USD', 500, 'k') FROM generate_series(%d, %d) AS u",
-             cards + 1, n);
-    world_do("SELECT pay_with(u, 'card', 'cus_' || u, 'pm_' || u) FROM"
-             " generate_series(1, %d) AS u",
-             cards);
-    world_do(INTO_ANY_SUBSCRIPTIONS
-             "SELECT u, 'p', 100, 'USD', at, 'month', at FROM generate_series(1, %d) AS"
-             " u, (SELECT now() - interval '5 days') AS t (at)",
-             n);
-}
-
-static void all_decided(void)
-{
-    world_wait(
-        "SELECT NOT EXISTS (SELECT FROM ledgerlock.payments WHERE state IN"
-        " ('planned', 'sent', 'unknown')) AND NOT EXISTS (SELECT FROM"
-        " ledgerlock.subscriptions WHERE state = 'paying' OR (state IN ('active',"
-        " 'past_due') AND next_due_at <= now()))");
-}
-
-/* The gateway and the tables say the same, to the last cent, and no period was captured
- * twice. */
-static void agree(long captures)
-{
-    promise_int_equal(gateway_captures(), captures);
-    gateway_get("/_/witness");
-    gateway_shows("\"duplicates\":{}");
-    promise_int_equal(
-        world_ask("SELECT count(*) FROM payments WHERE state = 'captured'"), captures);
-    if (captures > 0)
-        promise_int_equal(
-            gateway_number("/_/witness", "usd"),
-            world_ask("SELECT sum(amount_minor)::bigint FROM ledger WHERE debit ="
-                      " 'gateway'"));
-    world_runs(0, "audit");
+    cards_users(n, cards);
+    cards_periods(n);
 }
 
 /* Guarantee: Billing by card takes each period once from the gateway, and nothing from
@@ -78,9 +20,9 @@ CASE(cards_and_wallets_are_billed_in_one_run)
     world_is(40, "SELECT count(*) FROM charges WHERE state = 'paid'");
     world_is(20, "SELECT count(*) FROM charges WHERE state = 'captured'");
     world_is(20 * 400, "SELECT sum(balance_minor)::bigint FROM users");
-    agree(40);
+    cards_agree(40, 0);
     world_says(0, "0 sent", "run --once");
-    agree(40);
+    cards_agree(40, 0);
 }
 
 /* Guarantee: run --once works periods that only become due when a card has paid the one
@@ -93,7 +35,7 @@ CASE(run_once_catches_up_by_card)
         "SELECT subscribe(1, 'days', 7, 'USD', 'day', 1, now() - interval '4 days',"
         " 0, 'k')");
     world_says(0, "8 captured", "run --once");
-    agree(8);
+    cards_agree(8, 0);
 }
 
 static const struct {
@@ -122,8 +64,8 @@ CASE_ROWS(each_period_is_captured_once_by_a_gateway_that, sick, .every = 5)
     gateway_behaves(row->faults);
     fill(20, 20);
     pool_start("run --payments 2");
-    all_decided();
-    agree(20);
+    cards_decided();
+    cards_agree(20, 0);
     world_is(20, "SELECT count(*) FROM charges WHERE state = 'paid'");
 }
 
@@ -137,7 +79,7 @@ CASE(declined_cards_are_past_due)
     world_is(1, "SELECT count(*) FROM subscriptions WHERE state = 'past_due'");
     world_is(1, "SELECT count(*) FROM payments WHERE state = 'declined' AND reason ="
                 " 'stolen_card'");
-    agree(1);
+    cards_agree(1, 0);
 }
 
 /* Guarantee: Workers that are killed while their calls are under way capture nothing
@@ -159,8 +101,8 @@ CASE(killed_workers_capture_once)
         (void)kill(pid, SIGKILL);
     }
     gateway_behaves("latency_ms=0");
-    all_decided();
-    agree(50);
+    cards_decided();
+    cards_agree(50, 0);
     pool_logged(3, "payments.taken_over");
 }
 
@@ -179,8 +121,8 @@ CASE(gateway_that_is_away_keeps_no_wallet_waiting)
     world_wait("SELECT count(*) = 30 FROM ledgerlock.payments WHERE reason LIKE"
                " '%%connect%%' OR state = 'planned'");
     gateway_start(listen);
-    all_decided();
-    agree(30);
+    cards_decided();
+    cards_agree(30, 0);
 }
 
 /* Guarantee: A key that is changed at the gateway is read again from its file, and the
@@ -198,11 +140,11 @@ CASE(rotated_key_is_read_again)
     pool_start("run");
     world_wait("SELECT count(*) = 5 FROM ledgerlock.payments WHERE reason LIKE 'HTTP"
                " 401%%'");
-    file = fopen(key_file, "w");
+    file = fopen(cards_key_file, "w");
     assert_non_null(file);
     assert_true(fputs("sk_test_2\n", file) >= 0);
     assert_int_equal(fclose(file), 0);
-    all_decided();
+    cards_decided();
     promise_int_equal(
         world_ask("SELECT count(*) FROM payments WHERE state = 'captured'"), 5);
 }
@@ -252,10 +194,9 @@ CASE(refused_request_is_parked)
     char key[128];
 
     fill(2, 2);
-    (void)snprintf(
-        key, sizeof key, "%s",
-        world_text("SELECT 'll_' || encode(sha256(convert_to(instance_id ||"
-                   " '/subscription/1/0/1', 'UTF8')), 'hex') FROM instance"));
+    (void)snprintf(key, sizeof key, "%s",
+                   world_text("SELECT 'll_' || encode(sha256(convert_to(instance_id ||"
+                              " '/charge/1/0/1', 'UTF8')), 'hex') FROM instance"));
     gateway_pay(key); /* another request under its key */
     world_says(8, "1 captured", "run --once");
     world_says(0, "HTTP 400 idempotency_error", "parked");

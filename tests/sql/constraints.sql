@@ -14,9 +14,9 @@ BEGIN
   PERFORM t.order(1, 'A1 B2', 'k1', now()), t.order(1, 'A1', 'k2', now());
   PERFORM receive_stock('A', '7', 5), deposit(1, 'USD', 100, 'a'), deposit(1, 'USD', 200, 'b', now() - interval '1 s');
   PERFORM pause_job('billing'), report_audit(1, 66, '[]');
-  INSERT INTO payments (subscription_id, period_no, attempt_no, user_id, period_start, amount_minor, currency, customer, method, state, calls, first_sent_at,
+  INSERT INTO payments (kind, source, leg, attempt_no, user_id, source_at, amount_minor, currency, customer, method, state, calls, first_sent_at,
                         due_at, reference, planned_fence, fence, worker, at)
-  SELECT i, 0, i, i, date '2024-01-31' + i, 100 + i, CASE i WHEN 1 THEN 'USD' ELSE 'EUR' END, 'c' || i, 'm' || i, CASE i WHEN 1 THEN 'unknown' ELSE 'captured' END, i, now() - i * interval '1 s',
+  SELECT 'charge', i, i, i, i, date '2024-01-31' + i, 100 + i, CASE i WHEN 1 THEN 'USD' ELSE 'EUR' END, 'c' || i, 'm' || i, CASE i WHEN 1 THEN 'unknown' ELSE 'captured' END, i, now() - i * interval '1 s',
          now() + i * interval '1 s', 'pi' || i, i, i, 'w' || i, now() - i * interval '1 s' FROM generate_series(1, 2) AS i;
   INSERT INTO lock_incidents (resource, token, worker, kind, phase) VALUES ('user:1', 1, 'w', 'lost', 'x');
   INSERT INTO workers (pool, slot, job, host, pid, started_at, seen_at, counters)
@@ -83,16 +83,18 @@ CREATE FUNCTION pg_temp.event(p_event text, p_but text) RETURNS text LANGUAGE sq
 -- The first payment once more, but for what the JSON says.
 CREATE FUNCTION pg_temp.payment(p_but text) RETURNS text LANGUAGE sql RETURN
   format('INSERT INTO payments (%1$s) OVERRIDING SYSTEM VALUE SELECT %1$s FROM (SELECT (jsonb_populate_record(p, %2$L)).* FROM payments AS p ORDER BY payment_id LIMIT 1) AS p',
-         $$payment_id, subscription_id, period_no, attempt_no, user_id, period_start, amount_minor, currency, customer, method, state, calls, first_sent_at, due_at, reference, planned_fence, fence, worker, at$$, p_but);
+         $$payment_id, kind, source, leg, attempt_no, user_id, source_at, amount_minor, currency, customer, method, state, calls, first_sent_at, due_at, reference, planned_fence, fence, worker, at$$, p_but);
 
 -- A guard, and a statement that it alone refuses, also to a person who repairs by hand.
 CREATE TEMP TABLE refusals (guard text, statement text);
 INSERT INTO refusals VALUES
   ('users.card_is_whole', $$UPDATE users SET card_customer = 'c' WHERE user_id = 1$$),
-  ('payments.payments_pkey', pg_temp.payment('{"period_no": 7, "attempt_no": 7}')),
+  ('payments.payments_pkey', pg_temp.payment('{"leg": 7, "attempt_no": 7}')),
   ('payments.one_payment_per_attempt', pg_temp.payment('{"payment_id": 99, "state": "void"}')),
   ('payments.one_payment_may_hold', pg_temp.payment('{"payment_id": 99, "attempt_no": 9}')),
-  ('payments.payment_period_positive', 'UPDATE payments SET period_no = -1 WHERE user_id = 1'),
+  ('payments.payment_kind_known', $$UPDATE payments SET kind = 'gift', leg = 0 WHERE user_id = 1$$),
+  ('payments.payment_leg_of_kind', 'UPDATE payments SET leg = -1 WHERE user_id = 1'),
+  ('payments.payment_leg_of_kind', $$UPDATE payments SET kind = 'refund' WHERE user_id = 1$$),
   ('payments.attempt_from_one', 'UPDATE payments SET attempt_no = 0 WHERE user_id = 1'),
   ('payments.payment_amount_positive', 'UPDATE payments SET amount_minor = 0 WHERE user_id = 1'),
   ('payments.payment_state_known', $$UPDATE payments SET state = 'asleep' WHERE user_id = 1$$),
@@ -113,6 +115,8 @@ INSERT INTO refusals VALUES
   ('stock.stock_sku_key', $$UPDATE stock SET sku = 'A' WHERE sku_id = 2$$),
   ('stock.initial_qty_not_negative', 'UPDATE stock SET initial_qty = -1 WHERE sku_id = 1'),
   ('stock.on_hand_never_negative', 'UPDATE stock SET on_hand = -1 WHERE sku_id = 1'),
+  ('stock.held_is_on_hand', 'UPDATE stock SET held = -1 WHERE sku_id = 1'),
+  ('stock.held_is_on_hand', 'UPDATE stock SET held = on_hand + 1 WHERE sku_id = 1'),
   ('stock.stock_price_not_negative', 'UPDATE stock SET unit_price_minor = -1 WHERE sku_id = 1'),
   ('subscriptions.subscription_id_positive', 'UPDATE subscriptions SET subscription_id = 0 WHERE subscription_id = 1'),
   ('subscriptions.subscriptions_pkey', 'UPDATE subscriptions SET subscription_id = 1 WHERE subscription_id = 2'),
@@ -200,6 +204,8 @@ INSERT INTO refusals VALUES
   ('orders.orders_user_id_idempotency_key_key', $$UPDATE orders SET idempotency_key = 'k1' WHERE idempotency_key = 'k2'$$),
   ('orders.order_state_known', $$UPDATE orders SET state = 'lost'$$),
   ('orders.order_reason_known', $$UPDATE orders SET state = 'rejected', decided_at = now(), fence = 1, reason = 'mood', skus = '{A}'$$),
+  ('orders.paying_is_by_card', $$UPDATE orders SET state = 'paying' WHERE idempotency_key = 'k2'$$),
+  ('orders.paying_is_by_card', $$UPDATE orders SET state = 'rejected', decided_at = now(), fence = 1, reason = 'card_declined' WHERE idempotency_key = 'k2'$$),
   ('orders.rejected_has_reason', $$UPDATE orders SET state = 'rejected', decided_at = now(), fence = 1$$),
   ('orders.shortage_names_skus', $$UPDATE orders SET state = 'rejected', decided_at = now(), fence = 1, reason = 'out_of_stock', skus = '{}'$$),
   ('orders.order_total_not_negative', 'UPDATE orders SET total_minor = -1'),
@@ -397,4 +403,4 @@ SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALU
   FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
 ROLLBACK;
 
-SELECT t.done(254);
+SELECT t.done(260);

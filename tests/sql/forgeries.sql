@@ -83,7 +83,7 @@ SELECT t.says('(1,0,0,0,0,0,1)', pg_temp.charge(4, 1), 'a period is captured', '
 SELECT t.new_batch() > 0;
 SELECT t.says('(0,1,0,0,0,0,1)', pg_temp.charge(7, 2), 'and another one declined', 'ledgerlock_worker');
 SELECT t.new_batch() > 0;
-SELECT t.says('(1,0,0,1)', $$apply_orders(9, NULL, '{3}', 'w')$$, 'an order is served', 'ledgerlock_worker');
+SELECT t.says('(1,0,0,0,1)', $$apply_orders(9, NULL, '{3}', 'w')$$, 'an order is served', 'ledgerlock_worker');
 SELECT is(balance_minor, 300::bigint, 'the wallet has paid') FROM users WHERE user_id = 1;
 SELECT is(on_hand, 8::bigint, 'the unit is gone') FROM stock;
 SELECT t.says(id, call, NULL, 'ledgerlock_worker') FROM (VALUES

@@ -40,15 +40,23 @@ CREATE TEMP TABLE anew AS SELECT sql FROM t.texts WHERE name = 'events';
 -- The first payment once more, but for what the JSON says.
 CREATE FUNCTION pg_temp.payment(p_but text) RETURNS text LANGUAGE sql RETURN
   format('INSERT INTO payments (%1$s) OVERRIDING SYSTEM VALUE SELECT %1$s FROM (SELECT (jsonb_populate_record(p, %2$L)).* FROM payments AS p ORDER BY payment_id LIMIT 1) AS p',
-         $$payment_id, subscription_id, period_no, attempt_no, user_id, period_start, amount_minor, currency, customer, method, state, calls, first_sent_at, due_at, reference, planned_fence, fence, worker, at$$, p_but);
+         $$payment_id, kind, source, leg, attempt_no, user_id, source_at, amount_minor, currency, customer, method, state, calls, first_sent_at, due_at, reference, planned_fence, fence, worker, at$$, p_but);
 CREATE TEMP TABLE plants (invariant text, plant text);
 INSERT INTO plants VALUES
-  ('payment_matches_its_period', 'DELETE FROM payments'),
-  ('payment_matches_its_period', pg_temp.payment('{}')),
-  ('payment_matches_its_period', 'UPDATE payments SET amount_minor = amount_minor + 1'),
-  ('payment_matches_its_period', $$UPDATE payments SET state = 'unknown'$$),
-  ('payment_matches_its_period', $$UPDATE subscriptions SET state = 'paying' WHERE subscription_id = 29$$),
-  ('payment_matches_its_period', pg_temp.payment('{"payment_id": 99, "period_no": 1, "state": "unknown"}')),
+  ('payment_matches_its_source', 'DELETE FROM payments WHERE source = 29'),
+  ('payment_matches_its_source', 'DELETE FROM payments WHERE source = 91'),
+  ('payment_matches_its_source', 'DELETE FROM payments WHERE source = 92'),
+  ('payment_matches_its_source', pg_temp.payment('{}')),
+  ('payment_matches_its_source', 'UPDATE payments SET amount_minor = amount_minor + 1 WHERE source = 29'),
+  ('payment_matches_its_source', 'UPDATE payments SET amount_minor = amount_minor + 1 WHERE source = 91'),
+  ('payment_matches_its_source', $$UPDATE payments SET state = 'unknown' WHERE source = 29$$),
+  ('payment_matches_its_source', $$UPDATE payments SET state = 'captured' WHERE source = 92$$),
+  ('payment_matches_its_source', $$UPDATE payments SET state = 'declined' WHERE source = 92$$),
+  ('payment_matches_its_source', $$UPDATE subscriptions SET state = 'paying' WHERE subscription_id = 29$$),
+  ('payment_matches_its_source', pg_temp.payment('{"payment_id": 99, "leg": 1, "state": "unknown"}')),
+  ('payment_matches_its_source', pg_temp.payment('{"payment_id": 99, "kind": "refund", "source": 1000}')),
+  ('held_is_sum_of_holds', 'UPDATE stock SET held = held - 1 WHERE sku_id = 90'),
+  ('held_is_sum_of_holds', 'UPDATE stock SET held = 1 WHERE sku_id = 1'),
   ('one_charge_per_period', 'INSERT INTO charges SELECT * FROM charges WHERE (subscription_id, period_no) = (1, 0); UPDATE users SET balance_minor = balance_minor - 1000 WHERE user_id = 1'),
   ('periods_contiguous', $$DELETE FROM charges WHERE (subscription_id, period_no) = (1, 1); UPDATE users SET balance_minor = balance_minor + 1000 WHERE user_id = 1$$),
   ('next_period_right', $$UPDATE subscriptions SET next_period_no = 4, next_due_at = '2024-05-31 00:00Z' WHERE subscription_id = 1$$),
@@ -328,4 +336,4 @@ SELECT is(string_agg(substr(what, length(of) + 2), ' ' ORDER BY what), words, 'r
 SELECT ok(count(*) > 180, 'each column of each table was changed') FROM found;
 ROLLBACK;
 
-SELECT t.done(207);
+SELECT t.done(215);

@@ -110,6 +110,9 @@ read_request(const struct pg_result *res, size_t row, struct gateway_request *r)
     r->is_look = pg_get_int8(res, row, 9) != 0;
     r->asked_ms = pg_get_int8(res, row, 10);
     r->sent_s = pg_get_int8(res, row, 11);
+    r->is_charge = pg_get_int8(res, row, 12) != 0;
+    copy(r->of, sizeof r->of,
+         pg_is_null(res, row, 13) ? "" : pg_get_text(res, row, 13));
 }
 
 static void note_answer(struct flights *f, struct flown *call)
@@ -136,6 +139,7 @@ begin(struct session *s, struct flight *flight, const struct gateway_request *r)
         .flight = flight,
         .payment = r->payment,
         .key = (size_t)(key - s->batch->keys),
+        .is_charge = r->is_charge,
         .calls = r->calls,
         .asked_ms = r->asked_ms,
         .end_ms = clk_ms() + s->job->setting(s->config),

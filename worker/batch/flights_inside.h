@@ -25,6 +25,7 @@ struct flown {
     struct flight *flight;
     int64_t payment;
     size_t key;       /* of its user, in the lock */
+    bool is_charge;   /* is settled in a transaction without others */
     int64_t calls;    /* with this one */
     int64_t asked_ms; /* before it began, money was last asked for */
     int64_t end_ms; /* from then on its row is due again, and the answer is nobody's */

@@ -97,18 +97,22 @@ struct settling {
     char reasons[SETTLE_MAX * (2 * 160 + 4)];
 };
 
-static size_t fill(struct settling *t, const struct flown *list, size_t most)
+static size_t
+fill(struct settling *t, const struct flown *list, bool charges, size_t most)
 {
     char *outcome = t->outcomes, *reference = t->references, *reason = t->reasons;
     size_t n = 0;
 
-    for (; list != NULL && n < most; list = list->next, n++) {
+    for (; list != NULL && n < most; list = list->next) {
+        if (list->is_charge != charges)
+            continue;
         t->ids[n] = list->payment;
         t->tokens[n] = list->flight->token;
         t->pauses[n] = pause_ms(list);
         outcome = put_text(outcome, n, gateway_word(list->answer.outcome));
         reference = put_text(reference, n, list->answer.reference);
         reason = put_text(reason, n, list->answer.reason);
+        n++;
     }
     memcpy(outcome, "}", 2);
     memcpy(reference, "}", 2);
@@ -116,16 +120,17 @@ static size_t fill(struct settling *t, const struct flown *list, size_t most)
     return n;
 }
 
-/* Writes down the answers of the first `most` calls of the list; *res: the ids of those
- * that are settled. */
+/* Writes down the answers of the first `most` calls of the list, those for charges or
+ * all others; *res: the ids of those that are settled. NULL: there are none. */
 static int settle(struct session *s,
                   const struct flown *list,
+                  bool charges,
                   size_t most,
                   struct pg_result **res,
                   struct err *e)
 {
     static struct settling t;
-    size_t n = fill(&t, list, most);
+    size_t n = fill(&t, list, charges, most);
     const struct pg_param params[] = {
         pg_text(s->name),        pg_text(s->now),
         pg_int8_array(t.ids, n), pg_int8_array(t.tokens, n),
@@ -133,6 +138,9 @@ static int settle(struct session *s,
         pg_text(t.reasons),      pg_int8_array(t.pauses, n),
     };
 
+    *res = NULL;
+    if (n == 0)
+        return 0;
     if (pg_exec(s->pg, s->job->calls->settle, params, 8, res, e) != 0)
         return (int)e->code;
     for (size_t i = 1; s->job->counters[i].name != NULL; i++)
@@ -152,6 +160,7 @@ static bool is_among(const struct pg_array *ids, int64_t id)
 
 /* Moves those of the first `most` calls that are settled, or too old, to `ended`. */
 static void sort_out(struct flights *f,
+                     bool charges,
                      size_t most,
                      const struct pg_result *res,
                      struct flown **ended)
@@ -162,10 +171,12 @@ static void sort_out(struct flights *f,
 
     if (res != NULL)
         ids = pg_get_int8s(res, 0, 0);
-    for (size_t i = 0; i < most && *link != NULL; i++) {
+    for (size_t i = 0; i < most && *link != NULL;) {
         struct flown *call = *link;
 
-        if (!is_among(&ids, call->payment) && now_ms < call->end_ms) {
+        i += call->is_charge == charges ? 1 : 0;
+        if (call->is_charge != charges ||
+            (!is_among(&ids, call->payment) && now_ms < call->end_ms)) {
             link = &call->next;
             continue;
         }
@@ -176,7 +187,24 @@ static void sort_out(struct flights *f,
     }
 }
 
-void flights_settle(struct session *s)
+/* The first call, for a charge or not, becomes the last one. */
+static void postpone_first(struct flights *f, bool charges)
+{
+    struct flown **first = &f->answered, **last, *call;
+
+    while (*first != NULL && (*first)->is_charge != charges)
+        first = &(*first)->next;
+    call = *first;
+    if (call == NULL)
+        return;
+    *first = call->next;
+    for (last = first; *last != NULL;)
+        last = &(*last)->next;
+    call->next = NULL;
+    *last = call;
+}
+
+static void settle_some(struct session *s, bool charges)
 {
     struct flights *f = s->flights;
     struct flown *ended = NULL;
@@ -184,10 +212,7 @@ void flights_settle(struct session *s)
     struct err e = {0};
     size_t most = SETTLE_MAX;
 
-    f->settled_ms = clk_ms();
-    if (!pg_is_usable(s->pg))
-        return;
-    if (settle(s, f->answered, most, &res, &e) != 0) {
+    if (settle(s, f->answered, charges, most, &res, &e) != 0) {
         if (months_is_missing(&e))
             (void)!months_make(s, &(struct err){0});
         if (!f->is_told)
@@ -195,23 +220,24 @@ void flights_settle(struct session *s)
                      LOG_TEXT(e.msg));
         f->is_told = true;
         most = 1;
-        res = NULL;
-        if (pg_is_usable(s->pg) && settle(s, f->answered, most, &res, &e) != 0)
+        if (pg_is_usable(s->pg) && settle(s, f->answered, charges, most, &res, &e) != 0)
             res = NULL;
-    } else {
+    } else if (res != NULL) {
         f->is_told = false;
     }
-    sort_out(f, most, res, &ended);
+    sort_out(f, charges, most, res, &ended);
     if (res != NULL)
         pg_result_free(res);
     end_calls(s, ended);
-    if (most == 1 && f->answered != NULL && f->answered->next != NULL) {
-        struct flown *first = f->answered, **link = &f->answered; /* others first */
+    if (most == 1)
+        postpone_first(f, charges);
+}
 
-        f->answered = first->next;
-        while (*link != NULL)
-            link = &(*link)->next;
-        first->next = NULL;
-        *link = first;
-    }
+void flights_settle(struct session *s)
+{
+    s->flights->settled_ms = clk_ms();
+    if (pg_is_usable(s->pg))
+        settle_some(s, true);
+    if (pg_is_usable(s->pg))
+        settle_some(s, false);
 }

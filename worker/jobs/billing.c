@@ -29,7 +29,6 @@ const struct job_type job_billing = {
     .apply_params = 7,
     .setting = catch_up_max,
     .feeding = SQL_BILLING_COUNT_FEEDING,
-    .fed_by = "payments",
     .effects = SQL_BILLING_COUNT_EFFECTS,
     .park = SQL_POOL_PARK_ROWS,
     .backlog = SQL_BILLING_COUNT_BACKLOG,

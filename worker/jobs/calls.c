@@ -16,7 +16,6 @@ struct calls {
     CURLM *multi;
     struct call *first;
     size_t under_way;
-    char url[CONFIG_TEXT + 64];
     char bearer[SECRET_SIZE + 32]; /* the header with the key, */
     int64_t key_stamp;             /* and the file that it is of */
 };
@@ -128,8 +127,6 @@ int calls_open(struct calls **out, const struct config *c, struct err *e)
         calls_close(calls);
         return (int)e->code;
     }
-    (void)snprintf(calls->url, sizeof calls->url, "%s%s", c->gateway_url,
-                   calls->form->path);
     (void)curl_multi_setopt(calls->multi, CURLMOPT_MAXCONNECTS, (long)c->gateway_calls);
     *out = calls;
     return 0;
@@ -188,10 +185,10 @@ static bool add_header(struct call *call, const char *line)
     return all != NULL;
 }
 
-/* Asks for money, or for a page of the list. */
+/* Asks to carry it out, or for a page of the list. */
 static bool fill_request(struct calls *calls, struct call *call)
 {
-    char text[GATEWAY_BODY], url[sizeof calls->url + GATEWAY_BODY];
+    char text[GATEWAY_BODY], url[CONFIG_TEXT + 64 + GATEWAY_BODY];
     bool is_look = call->request.is_look;
     size_t n = is_look ? calls->form->write_look(&call->request, call->after, text)
                        : calls->form->write_body(&call->request, text);
@@ -199,7 +196,8 @@ static bool fill_request(struct calls *calls, struct call *call)
 
     if (n == 0)
         return false;
-    (void)snprintf(url, sizeof url, "%s%s%s", calls->url, is_look ? "?" : "",
+    (void)snprintf(url, sizeof url, "%s%s%s%s", calls->config->gateway_url,
+                   calls->form->path(&call->request), is_look ? "?" : "",
                    is_look ? text : "");
     return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
            (is_look ||
@@ -301,7 +299,7 @@ static bool read_end(struct calls *calls,
                                       call->after, answer) ||
                !next_page(calls, call, answer);
     if (code == CURLE_OK) {
-        calls->form->read_answer(status, text, call->n, answer);
+        calls->form->read_answer(&call->request, status, text, call->n, answer);
         return true;
     }
     (void)curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connect_us);

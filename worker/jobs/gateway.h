@@ -14,11 +14,14 @@ enum {
     GATEWAY_ANSWER = 1 << 18 /* bytes of an answer that are read; more is none */
 };
 
-/* An attempt to take money from a card, as its row of payments has it. */
+/* An attempt to take money from a card, or to give it back, as its row of payments has
+ * it. */
 struct gateway_request {
     int64_t payment, user;
     char key[GATEWAY_KEY]; /* the gateway carries a key out once */
-    char paid[48];         /* what is paid: "subscription/period" */
+    char paid[64];         /* what is paid or given back: "kind/source/leg" */
+    char
+        of[GATEWAY_ID]; /* the gateway's id of what is given back; "": it takes money */
     int64_t amount_minor;
     char currency[4];
     char customer[GATEWAY_ID], method[GATEWAY_ID]; /* the gateway's ids */
@@ -26,6 +29,7 @@ struct gateway_request {
     bool is_look;     /* it asks what became of it, and not for money */
     int64_t asked_ms; /* since money was last asked for */
     int64_t sent_s;   /* when the first one was made, in seconds since 1970 */
+    bool is_charge;   /* settled apart from all others (settle_payments) */
 };
 
 /* Only a refusal in words is a decline: without an answer nobody knows. */
@@ -49,12 +53,14 @@ struct gateway_answer {
 
 /* The form of a gateway. */
 struct gateway_form {
-    const char *path; /* behind gateway.url */
+    /* Behind gateway.url. */
+    const char *(*path)(const struct gateway_request *r);
     /* The body of a request, of durable values alone: the same bytes each time. Returns
      * its length; 0: it does not fit. */
     size_t (*write_body)(const struct gateway_request *r, char body[GATEWAY_BODY]);
     /* status: of HTTP. The body has n bytes. */
-    void (*read_answer)(long status,
+    void (*read_answer)(const struct gateway_request *r,
+                        long status,
                         const char *body,
                         size_t n,
                         struct gateway_answer *answer);

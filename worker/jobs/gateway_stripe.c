@@ -1,5 +1,7 @@
-/* gateway_stripe: PaymentIntents of Stripe's API v1, confirmed at once and off session.
- * https://docs.stripe.com/api/payment_intents, /error-handling, /idempotent_requests
+/* gateway_stripe: PaymentIntents of Stripe's API v1, confirmed at once and off session,
+ * and their refunds.
+ * https://docs.stripe.com/api/payment_intents, /api/refunds, /error-handling,
+ * /idempotent_requests
  *
  * 402 declines. 400 and 404 say that the request is wrong, 401 and 403 that the key is:
  * they, 409 (a call with this key is under way) and 429 were not carried out. A 5xx may
@@ -41,21 +43,36 @@ static bool put(char *body, size_t *n, const char *name, const char *value)
     return true;
 }
 
+static const char *path(const struct gateway_request *r)
+{
+    return r->of[0] != '\0' ? "/v1/refunds" : "/v1/payment_intents";
+}
+
+/* What every request says of itself. */
+static bool put_names(char *body, size_t *n, const struct gateway_request *r)
+{
+    return put(body, n, "metadata[charge_id]", r->paid) &&
+           put(body, n, "metadata[attempt_id]", r->key);
+}
+
 static size_t write_body(const struct gateway_request *r, char body[GATEWAY_BODY])
 {
     char amount[24], currency[4];
     size_t n = 0;
 
     (void)snprintf(amount, sizeof amount, "%" PRId64, r->amount_minor);
+    if (r->of[0] != '\0')
+        return put(body, &n, "payment_intent", r->of) &&
+                       put(body, &n, "amount", amount) && put_names(body, &n, r)
+                   ? n
+                   : 0;
     for (size_t i = 0; i < sizeof currency; i++) /* capital ASCII letters */
         currency[i] = r->currency[i] != '\0' ? (char)(r->currency[i] | 0x20) : '\0';
     return put(body, &n, "amount", amount) && put(body, &n, "currency", currency) &&
                    put(body, &n, "customer", r->customer) &&
                    put(body, &n, "payment_method", r->method) &&
                    put(body, &n, "confirm", "true") &&
-                   put(body, &n, "off_session", "true") &&
-                   put(body, &n, "metadata[charge_id]", r->paid) &&
-                   put(body, &n, "metadata[attempt_id]", r->key)
+                   put(body, &n, "off_session", "true") && put_names(body, &n, r)
                ? n
                : 0;
 }
@@ -106,8 +123,40 @@ static void read_intent(const json_t *intent, struct gateway_answer *answer)
     }
 }
 
-static void
-read_answer(long status, const char *body, size_t n, struct gateway_answer *answer)
+/* A refund that is pending is on its way, and listed. */
+static void read_refund(const json_t *refund, struct gateway_answer *answer)
+{
+    const char *state = text_of(refund, "status"), *id = text_of(refund, "id");
+
+    if (state == NULL || id == NULL) {
+        (void)snprintf(answer->reason, sizeof answer->reason,
+                       "an answer that makes no sense");
+        return;
+    }
+    copy(answer->reference, sizeof answer->reference, id);
+    if (strcmp(state, "succeeded") == 0 || strcmp(state, "pending") == 0) {
+        answer->outcome = GATEWAY_CAPTURED;
+    } else {
+        answer->outcome = GATEWAY_REFUSED;
+        copy(answer->reason, sizeof answer->reason, state);
+    }
+}
+
+static void read_object(const struct gateway_request *r,
+                        const json_t *object,
+                        struct gateway_answer *answer)
+{
+    if (r->of[0] != '\0')
+        read_refund(object, answer);
+    else
+        read_intent(object, answer);
+}
+
+static void read_answer(const struct gateway_request *r,
+                        long status,
+                        const char *body,
+                        size_t n,
+                        struct gateway_answer *answer)
 {
     json_error_t ignored;
     json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, &ignored);
@@ -115,9 +164,9 @@ read_answer(long status, const char *body, size_t n, struct gateway_answer *answ
 
     *answer = (struct gateway_answer){.outcome = GATEWAY_UNKNOWN};
     if (status == 200) {
-        read_intent(root, answer);
+        read_object(r, root, answer);
     } else if (status == 402 && error != NULL) {
-        answer->outcome = GATEWAY_DECLINED;
+        answer->outcome = r->of[0] != '\0' ? GATEWAY_REFUSED : GATEWAY_DECLINED;
         copy(answer->reference, sizeof answer->reference,
              text_of(json_object_get(error, "payment_intent"), "id"));
         copy(answer->reason, sizeof answer->reason, code_of(error));
@@ -147,6 +196,12 @@ write_look(const struct gateway_request *r, const char *after, char query[GATEWA
     char since[24];
     size_t n = 0;
 
+    if (r->of[0] != '\0')
+        return put(query, &n, "payment_intent", r->of) &&
+                       put(query, &n, "limit", "100") &&
+                       (after[0] == '\0' || put(query, &n, "starting_after", after))
+                   ? n
+                   : 0;
     (void)snprintf(since, sizeof since, "%" PRId64, r->sent_s - DAY_S);
     return put(query, &n, "customer", r->customer) && put(query, &n, "limit", "100") &&
                    put(query, &n, "created[gte]", since) &&
@@ -177,11 +232,11 @@ static bool read_look(const struct gateway_request *r,
         return true;
     }
     for (; i < json_array_size(list); i++) {
-        const json_t *intent = json_array_get(list, i);
-        const char *key = text_of(json_object_get(intent, "metadata"), "attempt_id");
+        const json_t *object = json_array_get(list, i);
+        const char *key = text_of(json_object_get(object, "metadata"), "attempt_id");
 
         if (key != NULL && strcmp(key, r->key) == 0) {
-            read_intent(intent, answer);
+            read_object(r, object, answer);
             break;
         }
     }
@@ -196,7 +251,7 @@ static bool read_look(const struct gateway_request *r,
 }
 
 const struct gateway_form gateway_stripe = {
-    .path = "/v1/payment_intents",
+    .path = path,
     .write_body = write_body,
     .read_answer = read_answer,
     .write_look = write_look,

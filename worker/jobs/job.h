@@ -97,10 +97,9 @@ struct job_type {
                   says so in the incident log; returns those that it parked */
 
     const struct sql_text
-        *feeding; /* may be NULL. $1 now: how many rows, of this job and
-                     of the job fed_by, may make rows of this one due:
-                     run --once waits for them where it works both */
-    const char *fed_by;
+        *feeding; /* may be NULL. $1 now, $2 the jobs of the pool: how many rows,
+                     of this one and of others, may make rows of this one due:
+                     run --once waits for them */
 
     /* For the verbs status and parked. */
     const struct sql_text *backlog; /* $1 now: one row: due, age of the oldest that is

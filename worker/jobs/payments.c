@@ -1,5 +1,5 @@
-/* payments: attempts to take money from cards. A batch writes down that they are sent;
- * then the gateway is called, and what it answers is settled. */
+/* payments: attempts to take money from cards, and to give it back. A batch writes down
+ * that they are sent; then the gateway is called, and what it answers is settled. */
 #include "worker/jobs/gateway.h"
 #include "worker/jobs/job.h"
 
@@ -32,7 +32,10 @@ const struct job_type job_payments = {
     .item = "payment",
     .shards = 64,
     .kinds = RESOURCE_USER + 1,
-    .counters = {{"sent", false}, {"captured", false}, {"card_declined", false}},
+    .counters = {{"sent", false},
+                 {"captured", false},
+                 {"card_declined", false},
+                 {"refunded", false}},
     .constraints = {"calls_of_state", "payment_state_known", "sent_has_its_time"},
     .pull = SQL_PAYMENTS_PULL_DUE,
     .pull_items = SQL_PAYMENTS_PULL_ITEMS,
@@ -41,7 +44,6 @@ const struct job_type job_payments = {
     .setting = answer_limit_ms,
     .calls = &calls,
     .feeding = SQL_PAYMENTS_COUNT_FEEDING,
-    .fed_by = "billing",
     .effects = SQL_PAYMENTS_COUNT_EFFECTS,
     .park = SQL_POOL_PARK_ROWS,
     .backlog = SQL_PAYMENTS_COUNT_BACKLOG,

@@ -63,16 +63,15 @@ static bool is_done_standing_by(struct pool_progress *p,
     return true;
 }
 
-/* Rows of another job that may bring more of this one; 0: none, or this pool does not
- * work that job. */
+/* Rows that may bring more of this job, as far as this pool works theirs. */
 static int64_t count_feeding(struct session *s)
 {
-    const struct pg_param now = pg_text(s->now);
+    const struct pg_param params[] = {pg_text(s->now), pg_text(s->config->jobs)};
     struct err ignored = {0};
     int64_t n = 0;
 
-    if (s->job->feeding == NULL || strstr(s->config->jobs, s->job->fed_by) == NULL ||
-        pg_ask(s->pg, s->job->feeding, &now, 1, &n, &ignored) != 0)
+    if (s->job->feeding == NULL ||
+        pg_ask(s->pg, s->job->feeding, params, 2, &n, &ignored) != 0)
         return 0;
     return n;
 }

@@ -1,6 +1,6 @@
 -- audit_totals_money: where the money went, one row per currency. Locks: none.
--- Columns: currency, deposited, by_card (captured by the gateway), withdrawn, in_wallets, subscription_revenue (charges and prorations), order_revenue, refunded (refunds
--- and voids), difference (0 when none is lost or made). Sums as text: 64 bits may not hold them.
+-- Columns: currency, deposited, by_card (captured by the gateway, less what went back to cards), withdrawn, in_wallets, subscription_revenue
+-- (charges and prorations), order_revenue, refunded (refunds and voids), difference (0 when none is lost or made). Sums as text: 64 bits may not hold them.
 -- While all wallets have one currency, the entries are read without their own: PostgreSQL then leaves out the joins of the view.
 WITH sole AS (
   SELECT CASE WHEN min(currency) = max(currency) THEN min(currency) END AS currency FROM users
@@ -23,10 +23,10 @@ SELECT currency,
   FROM (SELECT currency, sum(balance_minor) AS in_wallets FROM users GROUP BY currency) AS wallet
   FULL JOIN (SELECT currency,
                     sum(amount_minor) FILTER (WHERE debit = 'cash') AS deposited,
-                    sum(amount_minor) FILTER (WHERE debit = 'gateway') AS by_card,
+                    sum(CASE WHEN debit = 'gateway' THEN amount_minor ELSE -amount_minor END) FILTER (WHERE 'gateway' IN (debit, credit)) AS by_card,
                     sum(amount_minor) FILTER (WHERE credit = 'cash') AS withdrawn,
                     sum(CASE credit WHEN 'wallet' THEN -amount_minor ELSE amount_minor END)
-                      FILTER (WHERE kind IN ('charge', 'card', 'proration')) AS subscription_revenue,
+                      FILTER (WHERE kind IN ('charge', 'card', 'proration') AND credit <> 'order_revenue') AS subscription_revenue,
                     sum(amount_minor) FILTER (WHERE kind IN ('refund', 'void')) AS refunded,
                     sum(amount_minor) FILTER (WHERE credit = 'order_revenue') AS order_revenue
                FROM (TABLE entry

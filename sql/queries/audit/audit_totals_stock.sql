@@ -1,4 +1,4 @@
--- audit_totals_stock: units before and after. Columns: skus, initial, received, returned, adjusted, before, sold, left, oversold.
+-- audit_totals_stock: units before and after. Columns: skus, initial, received, returned, adjusted, before, sold, left, held, oversold.
 -- oversold counts the units below zero of each SKU, by its movements or by its row, whichever is worse: it does
 -- not rely on the CHECK of on_hand. Sums as text: 64 bits may not hold them. Locks: none.
 SELECT count(*)::text AS skus,
@@ -9,6 +9,7 @@ SELECT count(*)::text AS skus,
        coalesce(sum(initial_qty + coalesce(received + returned + adjusted, 0)), 0)::text AS before,
        coalesce(sum(sold), 0)::text AS sold,
        coalesce(sum(on_hand), 0)::text AS "left",
+       coalesce(sum(held), 0)::text AS held,
        coalesce(sum(greatest(coalesce(sold, 0) - initial_qty - coalesce(received + returned + adjusted, 0), -on_hand, 0)), 0)::text
          AS oversold
   FROM stock

@@ -1,5 +1,5 @@
 -- audit_wait_left: how much is left to do; cheap, since audit --wait polls it.
--- $1 text: now, null for the database's clock. Columns: now as text, due subscriptions and those whose card is asked, pending orders.
+-- $1 text: now, null for the database's clock. Columns: now as text, due subscriptions and attempts to ask a card, pending orders.
 -- Both are read through the partial indexes that workers use. Locks: none.
 SELECT wanted.at::text AS now,
        (SELECT count(*) FROM subscriptions AS s

@@ -1,0 +1,73 @@
+#include "tests/lib/cards.h"
+
+const char *cards_key_file;
+
+void cards_open(void)
+{
+    gateway_open();
+    world_open();
+    cards_key_file = gateway_use();
+    fixture_env("LEDGERLOCK_GATEWAY_TIMEOUT_MS", "2000");
+}
+
+void cards_close(void)
+{
+    world_close();
+    gateway_close();
+}
+
+void cards_users(int n, int cards)
+{
+    world_do(INTO_USERS "SELECT u, 'USD' FROM generate_series(1, %d) AS u", n);
+    world_do("SELECT deposit(u, 'USD', 500, 'k') FROM generate_series(%d, %d) AS u",
+             cards + 1, n);
+    world_do("SELECT pay_with(u, 'card', 'cus_' || u, 'pm_' || u) FROM"
+             " generate_series(1, %d) AS u",
+             cards);
+}
+
+void cards_periods(int n)
+{
+    world_do(INTO_ANY_SUBSCRIPTIONS
+             "SELECT u, 'p', 100, 'USD', at, 'month', at FROM generate_series(1, %d) AS"
+             " u, (SELECT now() - interval '5 days') AS t (at)",
+             n);
+}
+
+void cards_orders(int n, int qty, int there)
+{
+    world_do(INTO_STOCK "VALUES (1, 'A', %d, %d, 100, 'USD')", there, there);
+    world_do("SELECT place_order(u, 'k', '[{\"sku\": \"A\", \"qty\": %d}]', now()) FROM"
+             " generate_series(1, %d) AS u",
+             qty, n);
+}
+
+void cards_decided(void)
+{
+    world_wait(
+        "SELECT NOT EXISTS (SELECT FROM ledgerlock.payments WHERE state IN"
+        " ('planned', 'sent', 'unknown')) AND NOT EXISTS (SELECT FROM"
+        " ledgerlock.subscriptions WHERE state = 'paying' OR (state IN ('active',"
+        " 'past_due') AND next_due_at <= now())) AND NOT EXISTS (SELECT FROM"
+        " ledgerlock.orders WHERE state IN ('pending', 'paying'))");
+}
+
+void cards_agree(long captures, long refunds)
+{
+    promise_int_equal(gateway_captures(), captures);
+    gateway_get("/_/witness");
+    gateway_shows("\"duplicates\":{}");
+    promise_int_equal(gateway_number("/_/witness", "refunds"), refunds);
+    promise_int_equal(world_ask("SELECT count(*) FROM payments WHERE state = 'captured'"
+                                " AND kind <> 'refund'"),
+                      captures);
+    promise_int_equal(world_ask("SELECT count(*) FROM payments WHERE state = 'captured'"
+                                " AND kind = 'refund'"),
+                      refunds);
+    if (captures > 0)
+        promise_int_equal(
+            gateway_number("/_/witness", "usd"),
+            world_ask("SELECT sum(amount_minor)::bigint FROM ledger WHERE debit ="
+                      " 'gateway'"));
+    world_runs(0, "audit");
+}
