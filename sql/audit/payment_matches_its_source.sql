@@ -1,5 +1,5 @@
--- What was paid by card has the captured payment of its user and amount, and every captured payment is of such a charge or order. What
--- is given back to a card has its payment, which is not void. A subscription or an order that is paying has the one payment that is
+-- A charge or order that was paid by card has the captured payment of its user and amount, and every captured payment is of such one.
+-- Money that is given back to a card has its payment, which is not void. A subscription or an order that is paying has the one payment that is
 -- not decided, and no other has one.
 WITH wanted AS (
   SELECT 'charge' AS kind, subscription_id AS source, period_no AS leg, user_id, amount_minor, period_start AS at, 'captured' AS state

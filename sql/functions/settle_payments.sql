@@ -51,15 +51,15 @@ BEGIN
        AND u.user_id = p.user_id AND u.fence <= a.token
        AND (p.kind <> 'payment' OR a.outcome NOT IN ('captured', 'declined', 'void')
             OR NOT EXISTS (SELECT FROM order_lines WHERE order_id = p.source AND sku_id <> ALL (v_skus)))
-    RETURNING p.payment_id, p.kind, p.state, p.fence, p.reason
-  ), told AS (
-    INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
-    SELECT 'payment:' || payment_id, fence, p_worker, 'parked', 'settle', coalesce(reason, '') FROM answered WHERE state = 'parked'
+    RETURNING p.payment_id, p.kind, p.state
   )
   SELECT array_agg(payment_id ORDER BY payment_id), count(*) FILTER (WHERE state = 'captured' AND kind <> 'refund'),
          count(*) FILTER (WHERE state = 'declined'), count(*) FILTER (WHERE state = 'captured' AND kind = 'refund')
     INTO v_ids, captured, declined, refunded
     FROM answered;
+  INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
+  SELECT 'payment:' || payment_id, fence, p_worker, 'parked', 'settle', coalesce(reason, '')
+    FROM payments WHERE payment_id = ANY (v_ids) AND state = 'parked';
   SELECT array_agg(p.payment_id) INTO settled
     FROM unnest(p_ids, p_tokens) AS a (id, token) JOIN payments AS p ON p.payment_id = a.id
    WHERE NOT (p.state = 'sent' AND p.fence = a.token);

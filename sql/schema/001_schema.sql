@@ -304,7 +304,7 @@ COMMENT ON COLUMN stock_entries.before_qty IS 'Units of this SKU of the order th
 
 -- ---- payments: what is asked of a gateway, outside of this database ----
 --
--- What is paid by card, or given back to one, has a row for each attempt. The row is written before the gateway hears of it, with all
+-- Each attempt to take money from a card, or to give it back, has a row. The row is written before the gateway hears of it, with all
 -- that the request says, so that the same request can be made again. Which attempt may hold money is decided by an index, not by a worker.
 
 CREATE TABLE payments (

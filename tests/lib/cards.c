@@ -1,3 +1,4 @@
+/* cards: fills worlds whose users pay by card, and compares them with the gateway. */
 #include "tests/lib/cards.h"
 
 const char *cards_key_file;

@@ -108,8 +108,8 @@ CASE(killed_workers_sell_once)
     world_is(0, "SELECT on_hand + held FROM stock");
 }
 
-/* Guarantee: What was paid by card is given back to the card once, whatever the gateway
- * answers or does not. */
+/* Guarantee: Money that a card has paid is given back to the card once, whatever the
+ * gateway answers or does not. */
 CASE_ROWS(refund_is_made_once_by_a_gateway_that, sick, .every = 4)
 {
     cards_users(5, 5);

@@ -65,11 +65,11 @@ enum { OUTCOMES = 5 };
 
 /* By the counters of each job, in their order. */
 static const double outcomes[JOB_TYPE_CT][OUTCOMES] = {
-    {61, 3, 2, 1, 1}, {10, 20}, {2, 1, 1}};
+    {61, 3, 2, 1, 1}, {10, 20, 1}, {4, 2, 1, 1}};
 
 /* Users 21, who cannot pay, 22, whose subscription is over, and 23, who can pay for one
  * of three: the last is put off to the next batch, which declines it. Of the cards of
- * users 24 and 25 one is declined. */
+ * users 24 and 25 one is declined; the other pays for an order, too. */
 static void add_outcomes(void)
 {
     for (int64_t user = 21; user <= 25; user++)
@@ -79,6 +79,8 @@ static void add_outcomes(void)
     world_do("UPDATE subscriptions SET cancel_at = anchor_at WHERE user_id = 22");
     world_do("SELECT pay_with(24, 'card', 'cus_1', 'pm_1'), pay_with(25, 'card',"
              " 'cus_declines_hard', 'pm_2')");
+    world_sku(1000, "Z", 1, 40);
+    (void)world_order(24, "card", "[{\"sku\": \"Z\", \"qty\": 1}]");
     gateway_open();
     (void)gateway_use();
 }
@@ -148,6 +150,9 @@ CASE(metrics_of_work_are_what_was_done, .close = close_with_gateway)
     proxy_delay(&world.to_postgres, DELAY_MS);
     proxy_delay(&world.to_redis, DELAY_MS);
     start("--http-audit-every-s 1");
+    world_wait("SELECT count(*) = 2 FROM ledgerlock.payments WHERE state = 'captured'");
+    world_do("SELECT refund(24, 'payment', source, 0, 10, 'late', 'k') FROM payments"
+             " WHERE kind = 'payment'");
     for (int j = 0; j < JOB_TYPE_CT; j++)
         assert_outcomes(job_types[j], outcomes[j]);
     for (int j = 0; j < JOB_TYPE_CT; j++) {

@@ -129,7 +129,7 @@ ROLLBACK;
 -- An order of 7.50 that was paid by card.
 \set paid 'SELECT t.order(1, ''A7 B5'', ''k1''), t.serve(''2024-01-02Z''), t.answer(t.send(), ''captured'', ''2024-01-02Z'');'
 
--- Guarantee: What was paid by card goes back to the card, by an attempt of its own, and no wallet moves.
+-- Guarantee: Money that a card has paid goes back to the card, by an attempt of its own, and no wallet moves.
 BEGIN; SELECT t.test('refund_goes_back_to_the_card');
 :shop
 :paid

@@ -48,7 +48,7 @@ static const char *path(const struct gateway_request *r)
     return r->of[0] != '\0' ? "/v1/refunds" : "/v1/payment_intents";
 }
 
-/* What every request says of itself. */
+/* The names that every request carries. */
 static bool put_names(char *body, size_t *n, const struct gateway_request *r)
 {
     return put(body, n, "metadata[charge_id]", r->paid) &&
