@@ -17,8 +17,8 @@
 static const char *const audit_world_totals =
 "{\"billing\": {\"periods_due\": 18, \"charged\": 9, \"waived\": 3, \"skipped\": 1, \"written_off\": 1, \"declined\": 3, \"still_to_do\": 1, \"charged_twice\": 0,"
 "  \"subscriptions\": {\"active\": 6, \"past_due\": 1, \"paying\": 0, \"unpaid\": 1, \"cancelled\": 1, \"parked\": 0}},"
-" \"stock\": {\"skus\": 4, \"initial\": 20, \"received\": 5, \"returned\": 1, \"adjusted\": -1, \"before\": 25, \"sold\": 8, \"left\": 17, \"oversold\": 0},"
-" \"orders\": {\"in\": 8, \"fulfilled\": 3, \"rejected\": 3, \"cancelled\": 1, \"pending\": 1, \"parked\": 0, \"rejected_by_reason\":"
+" \"stock\": {\"skus\": 4, \"initial\": 20, \"received\": 5, \"returned\": 1, \"adjusted\": -1, \"before\": 25, \"sold\": 8, \"left\": 17, \"held\": 0, \"oversold\": 0},"
+" \"orders\": {\"in\": 8, \"fulfilled\": 3, \"rejected\": 3, \"cancelled\": 1, \"pending\": 1, \"paying\": 0, \"parked\": 0, \"rejected_by_reason\":"
 "  {\"out_of_stock\": 1, \"insufficient_funds\": 1, \"unknown_sku\": 1}},"
 " \"money\": {"
 "  \"EUR\": {\"deposited\": 10000, \"by_card\": 0, \"withdrawn\": 0, \"in_wallets\": 4010, \"subscription_revenue\": 5600, \"order_revenue\": 390, \"refunded\": 0,"
