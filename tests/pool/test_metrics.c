@@ -4,7 +4,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "tests/lib/gateway.h"
+#include "tests/lib/cards.h"
 #include "tests/lib/page.h"
 #include "tests/lib/session.h"
 #include "worker/jobs/job.h"
@@ -129,15 +129,9 @@ static void assert_is_now(const char *name)
 
 #define BUSY "{job=\"billing\",result=\"busy\"}"
 
-static void close_with_gateway(void)
-{
-    world_close();
-    gateway_close();
-}
-
 /* Guarantee: /metrics counts rows by outcome, batches, lock keys and times as they
  * were, and what a whole audit found. */
-CASE(metrics_of_work_are_what_was_done, .close = close_with_gateway)
+CASE(metrics_of_work_are_what_was_done, .close = cards_close)
 {
     PGconn *client = session_open(world.owner);
     double busy;
