@@ -1,5 +1,6 @@
 /* main: the program ledgerlock-shop, which runs until it is told to stop. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include <curl/curl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,7 @@ struct times {
 static struct shop_flags flags = {.orders = 15,
                                   .periods = 20,
                                   .users = 300,
+                                  .cards = 5,
                                   .skus = 12,
                                   .plain = 8,
                                   .gateway_ms = 100,
@@ -41,6 +43,7 @@ static const struct cli_flag rows[] = {
     {"orders",     CLI_INT, offsetof(struct shop_flags, orders),     0, 1000,    "orders placed each second (default 15)"},
     {"periods",    CLI_INT, offsetof(struct shop_flags, periods),    0, 1000,    "periods that fall due each second (default 20)"},
     {"users",      CLI_INT, offsetof(struct shop_flags, users),      1, 100000,  "customers (default 300)"},
+    {"cards",      CLI_INT, offsetof(struct shop_flags, cards),      0, 100,     "of a hundred customers so many pay by card, if gateway.url names the stand-in gateway (default 5)"},
     {"skus",       CLI_INT, offsetof(struct shop_flags, skus),       1, 1000,    "SKUs (default 12)"},
     {"plain",      CLI_INT, offsetof(struct shop_flags, plain),      1, PLAIN_MAX, "workers under the plain lock (default 8)"},
     {"gateway-ms", CLI_INT, offsetof(struct shop_flags, gateway_ms), 0, 10000,   "what such a worker takes between reading and writing (default 100)"},
@@ -247,5 +250,6 @@ static const struct cli_program program = {
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     return (int)cli_main(&program, argc, argv);
 }
