@@ -122,10 +122,11 @@ watch() {
   [[ $(get "$port" /) == *"<title>ledgerlock: break it</title>"* ]] || die "there is no page at port $port"
   for ((i = 0; i < 2400; i++)); do
     state=$(get "$port" /state)
-    [[ $state != *'"plain":{'* || $state != *'"name":"freeze-worker"'* ]] || break
+    [[ $state != *'"plain":{'* || $state != *'"name":"lose-answers"'* || $state != *'"cards":{"captures":'[1-9]* ]] || break
     sleep 0.05
   done
-  [[ $state == *'"plain":{'* && $state == *'"name":"freeze-worker"'* ]] || die "the page has no other side, or no buttons: $state"
+  [[ $state == *'"plain":{'* && $state == *'"name":"lose-answers"'* ]] || die "the page has no other side, or no buttons: $state"
+  [[ $state == *'"cards":{"captures":'[1-9]* ]] || die "no card is charged: $state"
   kill -INT "$demo"
   ends_with 130 "the page was open"
   grep -q '^==> Stopping' "$base.out" || die "nothing was said at once when it was interrupted"
