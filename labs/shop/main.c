@@ -1,6 +1,5 @@
 /* main: the program ledgerlock-shop, which runs until it is told to stop. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
-#include <curl/curl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -250,6 +249,5 @@ static const struct cli_program program = {
 int main(int argc, char **argv)
 {
     (void)signal(SIGPIPE, SIG_IGN);
-    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
     return (int)cli_main(&program, argc, argv);
 }

@@ -308,7 +308,7 @@ void page_run(const struct config *c, int fd)
     sigset_t stops;
 
     page.config = c;
-    cards = cards_open(c);
+    cards = cards_open(c); /* the first use of libcurl, before there are threads */
     (void)sigemptyset(&stops);
     (void)sigaddset(&stops, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &stops, NULL);
