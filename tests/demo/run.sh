@@ -139,7 +139,7 @@ charge_behind_it() {
   cp "$program" "$base.bin/ledgerlock"
   cat >"$base.bin/ledgerlock_gateway" <<GATEWAY
 #!/bin/bash
-coproc "$(dirname "$program")/ledgerlock_gateway" "\${@:1:4}" # its journal and its address, and no faults
+coproc setpriv --pdeathsig TERM -- "$(dirname "$program")/ledgerlock_gateway" "\${@:1:4}" # its journal and its address, and no faults
 read -r -u "\${COPROC[0]}" _ _ url
 for key in a b; do
   curl -sfo /dev/null -H 'Authorization: Bearer sk_test_1' -H "Idempotency-Key: \$key" \\
