@@ -1,4 +1,4 @@
-# The program, the shop of the demonstration, and the shared libraries it needs; built from the list of packages that scripts/setup owns.
+# The program, the shop of the demonstration with its stand-in of a payment gateway, and the shared libraries it needs; built from the list of packages that scripts/setup owns.
 FROM debian:trixie-slim AS builder
 COPY scripts/setup /src/scripts/setup
 RUN apt-get update -qq \
@@ -15,8 +15,8 @@ COPY ops /src/ops
 COPY labs /src/labs
 COPY tests/testkit /src/tests/testkit
 RUN cmake -S /src/labs -B /build -DCMAKE_BUILD_TYPE=Release -DBUILD_TESTING=OFF \
- && cmake --build /build --target ledgerlock ledgerlock-shop --parallel "$(nproc)" \
- && strip /build/ledgerlock /build/ledgerlock-shop
+ && cmake --build /build --target ledgerlock ledgerlock-shop ledgerlock_gateway --parallel "$(nproc)" \
+ && strip /build/ledgerlock /build/ledgerlock-shop /build/ledgerlock_gateway
 
 FROM debian:trixie-slim
 RUN apt-get update -qq \
@@ -24,7 +24,7 @@ RUN apt-get update -qq \
       libconfig11 libcurl4t64 libhiredis1.1.0 libjansson4 libmicrohttpd12t64 libpq5 \
  && apt-get clean && rm -rf /var/lib/apt/lists/* \
  && useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin ledgerlock
-COPY --from=builder /build/ledgerlock /build/ledgerlock-shop /usr/local/bin/
+COPY --from=builder /build/ledgerlock /build/ledgerlock-shop /build/ledgerlock_gateway /usr/local/bin/
 USER ledgerlock
 ENTRYPOINT ["ledgerlock"]
 CMD ["help"]

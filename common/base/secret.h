@@ -19,7 +19,8 @@ MUST_CHECK int secret_read(const char *path, char buf[SECRET_SIZE], struct err *
  */
 int64_t secret_stamp(const char *path);
 
-/* ERR_CONFIG when group or others have any right on a file that holds a password. */
+/* ERR_CONFIG when group or others have any right on a file that holds a password,
+ * unless it was handed in by a container's engine or systemd. */
 MUST_CHECK int secret_check_mode(const char *path, struct err *e);
 
 /* Overwrites the buffer; the compiler cannot remove the call. */

@@ -28,10 +28,12 @@ static json_t *captures_of(const struct entry *e)
     return captures;
 }
 
+/* brief=1: what was charged once is neither listed nor counted by its id. */
 static void run_witness(struct call *c)
 {
     json_t *captured = json_object(), *refunded = json_object(), *latest;
     json_t *by_charge = json_object(), *duplicates = json_object();
+    bool is_brief = call_text(c, "brief") != NULL;
     int64_t ct[KIND_CT] = {0};
     const char *name;
 
@@ -47,7 +49,8 @@ static void run_witness(struct call *c)
     {
         json_t *captures = captures_of(store.entries[json_integer_value(latest)]);
 
-        add(by_charge, name, (int64_t)json_array_size(captures));
+        if (!is_brief)
+            add(by_charge, name, (int64_t)json_array_size(captures));
         if (json_array_size(captures) > 1)
             (void)json_object_set(duplicates, name, captures);
         json_decref(captures);

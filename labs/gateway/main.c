@@ -30,7 +30,7 @@ static const char help[] =
     "cus_declines_twice_then_pays (twice for each metadata[charge_id]).\n"
     "\n"
     "Control: POST /_/behaviour (NAME=VALUE&..., reset=1), /_/clock (seconds=N: moves the simulated\n"
-    "time); GET /_/witness, /_/journal, /_/calls.\n"
+    "time); GET /_/witness (brief=1), /_/journal, /_/calls.\n"
     "\n"
     "Faults:\n";
 

@@ -17,11 +17,14 @@ void chaos_document(const struct page *p, json_t *doc)
 {
     json_t *buttons = json_array(), *faults = json_array();
 
-    for (size_t i = 0; i < action_ct; i++)
-        (void)json_array_append_new(
-            buttons, json_pack("{s:s,s:s,s:s,s:b}", "name", actions[i].name, "title",
-                               actions[i].title, "sentence", actions[i].sentence,
-                               "breaks_plain", (int)actions[i].breaks_plain));
+    for (size_t i = 0; i < action_ct; i++) {
+        if (!actions[i].of_gateway || p->config->gateway_url[0] != '\0')
+            (void)json_array_append_new(
+                buttons,
+                json_pack("{s:s,s:s,s:s,s:b}", "name", actions[i].name, "title",
+                          actions[i].title, "sentence", actions[i].sentence,
+                          "breaks_plain", (int)actions[i].breaks_plain));
+    }
     for (size_t i = 0; i < FAULTS_KEPT; i++) {
         const struct fault *f =
             &p->faults[(p->next + FAULTS_KEPT - 1 - i) % FAULTS_KEPT];
@@ -170,6 +173,7 @@ static void *live(void *arg)
         e = (struct err){0};
         clk_pause_ms(AGAIN_MS);
     }
+    hits_answer(&(struct hit){.config = p->config});
     (void)pthread_mutex_lock(&p->mutex);
     for (;;) {
         while (p->wanted == NULL)

@@ -6,6 +6,7 @@
 
 #include "common/base/clock.h"
 #include "labs/bench/bare.h"
+#include "labs/shop/cards.h"
 #include "labs/shop/page.h"
 
 enum { CHOICE_MS = 3000, PAUSE_MS = 5, SERVERS_MAX = 5 };
@@ -250,13 +251,31 @@ static void let_row_go(struct hit *h)
     pg_rollback(h->pg);
 }
 
+/* ---- the gateway ---- */
+
+static int lose_answers(struct hit *h, struct pg *pg, struct err *e)
+{
+    (void)pg;
+    h->lasts_ms = beyond_lease(h);
+    (void)snprintf(h->what, sizeof h->what, "cards are charged, and no answer says so");
+    return cards_behave(h->config, "drop_after=1")
+               ? 0
+               : err_set(e, ERR_CONN, "the gateway does not answer");
+}
+
+void hits_answer(struct hit *h)
+{
+    (void)cards_behave(h->config, "drop_after=0");
+}
+
 /* clang-format off */
 const struct action actions[] = {
-    {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",                  true,  freeze_worker, hits_thaw},
-    {"wipe-redis",    "Wipe Redis",      "FLUSHALL: every lock is forgotten",                          true,  wipe_redis,    NULL},
-    {"hold-row",      "Hold a row",      "a session holds a subscriber's row for longer than a lease",   true,  hold_row,      let_row_go},
-    {"kill-worker",   "Kill a worker",   "kill -9, while it holds locks",                              false, kill_worker,   NULL},
-    {"cut-redis",     "Cut Redis off",   "no lock can be had for longer than a lease",                 false, cut_redis,     NULL},
+    {"freeze-worker", "Freeze a worker", "it stands still for longer than its lease",                  true,  false, freeze_worker, hits_thaw},
+    {"wipe-redis",    "Wipe Redis",      "FLUSHALL: every lock is forgotten",                          true,  false, wipe_redis,    NULL},
+    {"hold-row",      "Hold a row",      "a session holds a subscriber's row for longer than a lease",   true,  false, hold_row,      let_row_go},
+    {"lose-answers",  "Lose answers",    "the payment gateway charges cards, and its answers are lost for longer than a lease", true, true, lose_answers, hits_answer},
+    {"kill-worker",   "Kill a worker",   "kill -9, while it holds locks",                              false, false, kill_worker,   NULL},
+    {"cut-redis",     "Cut Redis off",   "no lock can be had for longer than a lease",                 false, false, cut_redis,     NULL},
 };
 /* clang-format on */
 const size_t action_ct = sizeof actions / sizeof actions[0];

@@ -34,11 +34,13 @@ static int read_bools(struct shop *s, bool *is_marked, bool *is_made, struct err
 
 static int open_shelves(struct shop *s, struct err *e)
 {
-    const struct pg_param users = pg_int8(s->flags->users);
+    bool has_gateway = s->config->gateway_url[0] != '\0';
+    const struct pg_param users[] = {pg_int8(s->flags->users),
+                                     pg_int8(has_gateway ? s->flags->cards : 0)};
     const struct pg_param stock[] = {pg_int8(s->flags->skus),
                                      pg_int8(s->flags->orders)};
 
-    if (do_sql(s, SQL_SHOP_OPEN_USERS, &users, 1, e) != 0)
+    if (do_sql(s, SQL_SHOP_OPEN_USERS, users, 2, e) != 0)
         return (int)e->code;
     return do_sql(s, SQL_SHOP_OPEN_STOCK, stock, 2, e);
 }

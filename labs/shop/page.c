@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "labs/shop/cards.h"
 #include "ops/cli/json.h"
 #include "ops/cli/view.h"
 #include "ops/http/http.h"
@@ -264,7 +265,7 @@ static enum MHD_Result answer_press(void *cls,
 /* ---- the process ---- */
 
 /* Both sides. Returns how long to leave the tables alone. */
-static int64_t read_sides(struct page *p, struct pg **pg)
+static int64_t read_sides(struct page *p, struct pg **pg, struct cards *cards)
 {
     bool is_first = !pg_is_usable(*pg);
     int64_t begun_ms = clk_ms();
@@ -274,6 +275,8 @@ static int64_t read_sides(struct page *p, struct pg **pg)
     if (view_connect(p->config, "shop page", pg, &e) == 0 &&
         view_read_tables(*pg, NULL, &tables, &e) == 0)
         (void)!doc_first(tables, "plain", *pg, SQL_SHOP_READ_PLAIN, NULL, 0, &e);
+    if (cards != NULL && tables != NULL)
+        (void)json_object_set_new(tables, "cards", cards_count(cards));
     (void)pthread_mutex_lock(&p->mutex);
     (void)snprintf(p->trouble, sizeof p->trouble, "%.299s", e.code == 0 ? "" : e.msg);
     if (e.code == 0) {
@@ -299,11 +302,13 @@ void page_run(const struct config *c, int fd)
 {
     static struct page page = {.mutex = PTHREAD_MUTEX_INITIALIZER};
     struct timespec pause;
+    struct cards *cards;
     struct pg *pg = NULL;
     struct err e = {0};
     sigset_t stops;
 
     page.config = c;
+    cards = cards_open(c); /* the first use of libcurl, before there are threads */
     (void)sigemptyset(&stops);
     (void)sigaddset(&stops, SIGTERM);
     (void)sigprocmask(SIG_BLOCK, &stops, NULL);
@@ -320,7 +325,7 @@ void page_run(const struct config *c, int fd)
     }
     log_info("shop.page", "at=%s", c->http_listen);
     do {
-        int64_t ms = read_sides(&page, &pg);
+        int64_t ms = read_sides(&page, &pg, cards);
 
         pause = (struct timespec){ms / 1000, ms % 1000 * 1000000};
     } while (sigtimedwait(&stops, NULL, &pause) < 0);

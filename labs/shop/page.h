@@ -35,6 +35,7 @@ struct hit {
 struct action {
     const char *name, *title, *sentence;
     bool breaks_plain; /* workers under a plain lock charge twice after it */
+    bool of_gateway;   /* it is there if a gateway is set */
     int (*begin)(struct hit *h, struct pg *pg, struct err *e);
     void (*end)(struct hit *h);
 };
@@ -60,7 +61,8 @@ struct page {
     struct hit *hit;             /* of a fault that lasts; NULL: none does */
     struct fault faults[FAULTS_KEPT];
     size_t next;       /* in faults, which is a ring */
-    json_t *tables;    /* as view_read_tables has them, and "plain"; NULL: never read */
+    json_t *tables;    /* as view_read_tables has them, "plain", and "cards" as
+                          cards_count has them; NULL: never read */
     int64_t tables_ms; /* when that was (clk_ms) */
     char trouble[300]; /* why they were not read again; "" */
 };
@@ -88,5 +90,8 @@ void hits_thaw(struct hit *h);
 
 /* Workers that a process of the page before left standing still go on. */
 MUST_CHECK int hits_wake(struct pg *pg, struct err *e);
+
+/* The gateway answers. */
+void hits_answer(struct hit *h);
 
 #endif

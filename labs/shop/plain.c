@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/secret.h"
 #include "labs/bench/bare.h"
+#include "labs/shop/cards.h"
 #include "labs/shop/shop.h"
 
 enum { IDLE_MS = 20, TROUBLE_MS = 500 };
@@ -20,6 +21,7 @@ struct plain {
     struct plain_slot *slot;
     struct pg *pg;
     struct bare *redis;
+    struct cards *cards; /* NULL: no gateway is set */
     char value[48], lease[24];
     uint64_t taken; /* locks so far */
 };
@@ -102,6 +104,26 @@ static void give(struct plain *p, const char *key)
 
 /* ---- one item ---- */
 
+/* Of a card by a call, whose retry has a new key; else the pause of one. */
+static int take_money(struct plain *p,
+                      const struct item *it,
+                      const struct pg_result *read,
+                      struct err *e)
+{
+    bool is_by_card = p->cards != NULL && pg_get_int8(read, 0, 4) != 0;
+    char what[64];
+
+    if (!is_by_card) {
+        clk_pause_ms(p->gateway_ms);
+        return 0;
+    }
+    (void)snprintf(what, sizeof what, CARDS_PLAIN "%" PRId64 "/%" PRId64, it->id,
+                   pg_get_int8(read, 0, 0));
+    return cards_charge(p->cards, what, pg_get_int8(read, 0, 2))
+               ? 0
+               : err_set(e, ERR_CONN, "no answer of the gateway to %s", what);
+}
+
 static int write_item(struct plain *p,
                       const struct item *it,
                       const struct pg_result *read,
@@ -119,9 +141,10 @@ static int write_item(struct plain *p,
     if (is_order && on_hand < qty)
         return pg_exec(p->pg, SQL_PLAIN_REJECT, &params[1], 1, NULL, e);
     p->slot->is_selling = is_order;
-    clk_pause_ms(p->gateway_ms);
+    (void)!take_money(p, it, read, e);
     p->slot->is_selling = false;
-    return pg_exec(p->pg, SQL_PLAIN_WRITE, params, 8, NULL, e);
+    return e->code != 0 ? (int)e->code
+                        : pg_exec(p->pg, SQL_PLAIN_WRITE, params, 8, NULL, e);
 }
 
 static int work(struct plain *p, const struct item *it, struct err *e)
@@ -181,6 +204,7 @@ void plain_run(const struct config *c, int64_t gateway_ms, struct plain_slot *sl
 
     (void)snprintf(p.lease, sizeof p.lease, "%" PRId64, c->lease_ms);
     slot->is_selling = false;
+    p.cards = cards_open(c);
     for (;;) {
         struct err e = {0};
 

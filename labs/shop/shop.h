@@ -21,6 +21,7 @@ enum { PLAIN_MAX = 32, SHOP_PERIODS = 5 };
 struct shop_flags {
     int64_t orders, periods; /* a second */
     int64_t users, skus;
+    int64_t cards; /* of a hundred users, if a gateway is set */
     int64_t plain; /* workers under the plain lock */
     int64_t gateway_ms;
     int64_t keep_mb; /* rows of a season */

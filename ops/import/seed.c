@@ -9,7 +9,7 @@
 #include "ops/cli/cli.h"
 
 static struct {
-    int64_t users, subscriptions, skus, orders, seed;
+    int64_t users, cards, subscriptions, skus, orders, seed;
     const char *now;
     bool if_empty;
 } flags = {
@@ -21,7 +21,7 @@ struct seed {
     struct pg *pg;
     const char *currency;
     int64_t now;
-    int64_t period_ct, unit_ct, sent_twice_ct;
+    int64_t card_ct, period_ct, unit_ct, sent_twice_ct;
     bool was_filled; /* with --if-empty this is no error */
 };
 
@@ -65,7 +65,7 @@ static int make_up(struct seed *s, struct err *e)
     const struct pg_param of[] = {pg_int8(flags.seed),  pg_int8(s->now),
                                   pg_int8(flags.users), pg_int8(flags.subscriptions),
                                   pg_int8(flags.skus),  pg_int8(flags.orders),
-                                  pg_text(s->currency)};
+                                  pg_text(s->currency), pg_int8(flags.cards)};
 
     if (run(s, SQL_SEED_CREATE, e) != 0 ||
         pg_exec(s->pg, SQL_SEED_SET, of, sizeof of / sizeof of[0], NULL, e) != 0 ||
@@ -88,6 +88,8 @@ static int store(struct seed *s, struct err *e)
 
     if (make_up(s, e) != 0 ||
         in_parts(s, SQL_SEED_PUT_USERS, flags.users, NULL, "users", e) != 0 ||
+        (flags.cards > 0 &&
+         in_parts(s, SQL_SEED_PUT_CARDS, flags.users, &s->card_ct, "cards", e) != 0) ||
         in_parts(s, SQL_SEED_PUT_SUBSCRIPTIONS, flags.subscriptions, NULL,
                  "subscriptions", e) != 0 ||
         in_parts(s, SQL_SEED_PUT_ORDERS, flags.orders, NULL, "orders", e) != 0 ||
@@ -159,12 +161,15 @@ static void print_summary(const struct seed *s, int64_t started_ms)
         puts("the database already holds data; nothing was seeded");
         return;
     }
-    printf("seeded %" PRId64 " users, %" PRId64 " subscriptions with %" PRId64
+    printf("seeded %" PRId64 " users", flags.users);
+    if (s->card_ct > 0)
+        printf(" (%" PRId64 " pay by card)", s->card_ct);
+    printf(", %" PRId64 " subscriptions with %" PRId64
            " periods due at %.19s UTC, %" PRId64 " SKUs with %" PRId64
            " units, %" PRId64 " orders (%" PRId64 " sent twice) in %.1f s\n",
-           flags.users, flags.subscriptions, s->period_ct,
-           timestamp_format(s->now, now, sizeof now), flags.skus, s->unit_ct,
-           flags.orders, s->sent_twice_ct, (double)(clk_ms() - started_ms) / 1000);
+           flags.subscriptions, s->period_ct, timestamp_format(s->now, now, sizeof now),
+           flags.skus, s->unit_ct, flags.orders, s->sent_twice_ct,
+           (double)(clk_ms() - started_ms) / 1000);
 }
 
 static enum exit_code run_verb(const struct config *c, int argc, char **argv)
@@ -188,6 +193,7 @@ static enum exit_code run_verb(const struct config *c, int argc, char **argv)
 /* clang-format off */
 static const struct cli_flag flag_table[] = {
     {"users",         CLI_INT,  FLAG(users),         1, 50000000,  "how many users"},
+    {"cards",         CLI_INT,  FLAG(cards),         0, 100,       "how many of a hundred users pay by card, by customers of the stand-in gateway in labs/gateway"},
     {"subscriptions", CLI_INT,  FLAG(subscriptions), 0, 500000000, "how many subscriptions"},
     {"skus",          CLI_INT,  FLAG(skus),          0, 5000000,   "how many SKUs"},
     {"orders",        CLI_INT,  FLAG(orders),        0, 100000000, "how many orders"},

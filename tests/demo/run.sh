@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# scripts/demo, once to its end and interrupted at three moments, all at once: run.sh PROGRAM BUILD-FOLDER; or, behind that,
+# scripts/demo, once to its end, once at a gateway that charges twice, and interrupted at three moments, all at once: run.sh PROGRAM BUILD-FOLDER; or, behind that,
 # "watch": with its page.
 # However it ends, no process and no folder of it may be left.
 set -euo pipefail
@@ -14,12 +14,12 @@ fi
 
 if [ $# = 2 ]; then
   pids=() code=0
-  for moment in end "0.5 Starting a private PostgreSQL" "0.1 Migrating and seeding" "0.1 Running a pool"; do
+  for moment in end twice "0.5 Starting a private PostgreSQL" "0.1 Migrating and seeding" "0.1 Running a pool"; do
     "$0" "$@" "$moment" &
     pids+=($!)
   done
   for pid in "${pids[@]}"; do wait "$pid" || code=1; done
-  [ "$code" != 0 ] || echo "demo: ran, and left nothing behind when interrupted at three moments"
+  [ "$code" != 0 ] || echo "demo: ran, saw a gateway that charges twice, and left nothing behind when interrupted at three moments"
   exit "$code"
 fi
 
@@ -37,7 +37,7 @@ chmod 711 "$base"
 demo=""
 finish() {
   [ -z "$demo" ] || kill -KILL "$demo" 2>/dev/null || true
-  rm -rf "$base" "$base.out" "$pattern"
+  rm -rf "$base" "$base.out" "$base.bin" "$pattern"
 }
 trap finish EXIT
 
@@ -122,14 +122,34 @@ watch() {
   [[ $(get "$port" /) == *"<title>ledgerlock: break it</title>"* ]] || die "there is no page at port $port"
   for ((i = 0; i < 2400; i++)); do
     state=$(get "$port" /state)
-    [[ $state != *'"plain":{'* || $state != *'"name":"freeze-worker"'* ]] || break
+    [[ $state != *'"plain":{'* || $state != *'"name":"lose-answers"'* || $state != *'"cards":{"captures":'[1-9]* ]] || break
     sleep 0.05
   done
-  [[ $state == *'"plain":{'* && $state == *'"name":"freeze-worker"'* ]] || die "the page has no other side, or no buttons: $state"
+  [[ $state == *'"plain":{'* && $state == *'"name":"lose-answers"'* ]] || die "the page has no other side, or no buttons: $state"
+  [[ $state == *'"cards":{"captures":'[1-9]* ]] || die "no card is charged: $state"
   kill -INT "$demo"
   ends_with 130 "the page was open"
   grep -q '^==> Stopping' "$base.out" || die "nothing was said at once when it was interrupted"
   ! { get "$port" / || get "$pool" /; } >/dev/null || die "somebody still listens at port $port or $pool"
+}
+
+# A gateway whose journal has two captures of one period already, which the pool knows nothing of, under two keys.
+charge_behind_it() {
+  mkdir "$base.bin"
+  cp "$program" "$base.bin/ledgerlock"
+  cat >"$base.bin/ledgerlock_gateway" <<GATEWAY
+#!/bin/bash
+coproc setpriv --pdeathsig TERM -- "$(dirname "$program")/ledgerlock_gateway" "\${@:1:4}" # its journal and its address, and no faults
+read -r -u "\${COPROC[0]}" _ _ url
+for key in a b; do
+  curl -sfo /dev/null -H 'Authorization: Bearer sk_test_1' -H "Idempotency-Key: \$key" \\
+    -d 'amount=100&currency=usd&customer=cus_1&payment_method=pm_1&confirm=true&metadata[charge_id]=0/0' "\$url/v1/payment_intents"
+done
+kill "\$COPROC_PID" && wait
+exec "$(dirname "$program")/ledgerlock_gateway" "\$@"
+GATEWAY
+  chmod 755 "$base.bin" "$base.bin/ledgerlock_gateway"
+  program=$base.bin/ledgerlock
 }
 
 if [ "$3" = watch ]; then
@@ -139,6 +159,16 @@ elif [ "$3" = end ]; then
   ends_with 0 "run to its end"
   grep -qF "killed worker" "$base.out" || die "no worker was killed"
   grep -Eq "^audit: ([0-9]+) of \1 invariants hold$" "$base.out" || die "no audit that holds"
+  grep -Eqx "    calls met [1-9][0-9]* answers lost, [1-9][0-9]* failures after a charge, [1-9].*; [1-9][0-9]* cards declined" "$base.out" ||
+    die "the gateway had no faults"
+  grep -Eqx "  captures +[1-9][0-9,]* +[0-9,.]+ USD" "$base.out" || die "no card was charged"
+  grep -qx "  captured twice  *0" "$base.out" || die "the gateway does not say that nothing was captured twice"
+elif [ "$3" = twice ]; then
+  charge_behind_it
+  start --quick
+  ends_with 1 "at a gateway that charged a period twice"
+  grep -qx "  captured twice  *1" "$base.out" || die "what was captured twice is not counted"
+  grep -qF "The gateway captured something twice. The gateway and the audit do not agree." "$base.out" || die "the gateway was believed"
 else
   interrupt "${3%% *}" "${3#* }"
 fi

@@ -235,6 +235,7 @@ CASE(secret_file_that_systemd_hands_in_is_read)
     assert_int_equal(chmod(path, 0440), 0);
     assert_int_equal(secret_read(path, password, &e), 0);
     assert_string_equal(password, "s3cret");
+    assert_int_equal(secret_check_mode(path, &e), 0);
     (void)unlink(path);
     (void)rmdir(folder);
     (void)rmdir("/run/credentials"); /* unless somebody else uses it */

@@ -18,20 +18,21 @@ function button(action) {
   return b;
 }
 
-const figures = (of) => number(of.charged_twice) + " charged twice, " + (of.oversold < 0 ? "–" : number(of.oversold)) + " oversold, " + number(of.wrong_totals) + " totals wrong";
-const isBroken = (of) => of.charged_twice > 0 || of.oversold > 0 || of.wrong_totals > 0;
+// The gateway counts cards by itself.
+const figures = (of, cards) => number(of.charged_twice) + " charged twice, " + (of.oversold < 0 ? "–" : number(of.oversold)) + " oversold, " + number(of.wrong_totals) + " totals wrong" + (cards === undefined ? "" : ", " + number(cards) + " charged to a card twice");
+const isBroken = (of, cards) => of.charged_twice > 0 || of.oversold > 0 || of.wrong_totals > 0 || cards > 0;
 
-function showOurs(of) {
-  $("verdict").dataset.state = isBroken(of) ? "bad" : "good";
-  $("verdict-text").textContent = figures(of);
-  say("word", isBroken(of) ? "BROKEN" : "no promise is broken");
+function showOurs(of, cards) {
+  $("verdict").dataset.state = isBroken(of, cards) ? "bad" : "good";
+  $("verdict-text").textContent = figures(of, cards);
+  say("word", isBroken(of, cards) ? "BROKEN" : "no promise is broken");
   $("verdict-of").textContent = "Among the newest " + number(of.charges) + " charges, " + number(of.wallets) + " wallets and " + number(of.skus) + " SKUs.";
 }
 
-function showPlain(of) {
-  $("plain").dataset.state = isBroken(of) ? "bad" : "good";
-  $("plain-verdict").textContent = figures(of);
-  say("plain-word", isBroken(of) ? "it has failed" : "nothing has failed yet; press a button");
+function showPlain(of, cards) {
+  $("plain").dataset.state = isBroken(of, cards) ? "bad" : "good";
+  $("plain-verdict").textContent = figures(of, cards);
+  say("plain-word", isBroken(of, cards) ? "it has failed" : "nothing has failed yet; press a button");
   $("plain-of").textContent = "The same orders and periods, the same faults, under the plain lock (SET NX PX, delete by compare) over tables without guards: " +
     number(of.charges) + " charges since " + new Date(of.since_ms).toLocaleTimeString() + ".";
 }
@@ -55,8 +56,8 @@ function show(doc) {
     $(action.name).setAttribute("aria-disabled", doc.is_busy);
   }
   fill("faults", doc.faults.map((f) => [new Date(f.at_ms).toLocaleTimeString(), f.fault, f.what, recovery(f)]), "none was started yet: press a button");
-  if (doc.tables && doc.tables.newest[0]) showOurs(doc.tables.newest[0]);
-  if (doc.tables && doc.tables.plain) showPlain(doc.tables.plain);
+  if (doc.tables && doc.tables.newest[0]) showOurs(doc.tables.newest[0], doc.tables.cards?.twice);
+  if (doc.tables && doc.tables.plain) showPlain(doc.tables.plain, doc.tables.cards?.plain_twice);
   if (doc.trouble || doc.tables_age_ms > SILENT_MS) forget();
 }
 

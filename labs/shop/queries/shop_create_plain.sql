@@ -8,7 +8,7 @@
 --   items.done      periods that are charged; of an order 1 when it is decided
 -- Columns: none. Locks: ACCESS EXCLUSIVE on the new tables.
 CREATE SCHEMA ledgerlock_plain
-  CREATE TABLE wallets (user_id bigint PRIMARY KEY, balance_minor bigint NOT NULL, charges bigint NOT NULL DEFAULT 0)
+  CREATE TABLE wallets (user_id bigint PRIMARY KEY, balance_minor bigint NOT NULL, by_card boolean NOT NULL, charges bigint NOT NULL DEFAULT 0)
   CREATE TABLE stock (sku_id bigint PRIMARY KEY, on_hand bigint NOT NULL, received bigint NOT NULL, oversold bigint NOT NULL,
                       portion bigint NOT NULL, sold bigint NOT NULL DEFAULT 0, out_at timestamptz)
   CREATE TABLE items (kind text NOT NULL, item_id bigint NOT NULL, user_id bigint NOT NULL, sku_id bigint NOT NULL, qty bigint NOT NULL,
