@@ -1,6 +1,6 @@
 /* calls: requests to the gateway that are under way at once, each with a limit of time.
- * The only user of libcurl. No redirect is followed, the certificate is checked, and
- * connections are kept. */
+ * The only user of libcurl in the product. No redirect is followed, the certificate is
+ * checked, and connections are kept. */
 #ifndef LEDGERLOCK_CALLS_H
 #define LEDGERLOCK_CALLS_H
 
