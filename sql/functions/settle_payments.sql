@@ -3,6 +3,7 @@
 --   captured  the gateway has carried it out: the period is paid, the order is fulfilled, or the money is back on the card
 --   declined  final for this attempt: the pauses of retry_schedules count as after a decline of the wallet, an order is rejected
 --   unknown   no answer that decides: the same call is made again after its pause (milliseconds)
+--   stored    the same, and the gateway says that it will answer so again: the next call looks it up
 --   later     the call was not carried out: the same, and an attempt that was never unknown is planned again
 --   void      the gateway was asked, and has nothing of it: period or order are due again, and their job plans another attempt
 --   refused   the request itself is wrong: parked, and a person must decide
@@ -39,9 +40,9 @@ BEGIN
            ORDER BY sku_id FOR NO KEY UPDATE SKIP LOCKED) AS locked;
   WITH answered AS (
     UPDATE payments AS p
-       SET state = CASE a.outcome WHEN 'refused' THEN 'parked' WHEN 'later' THEN CASE p.calls WHEN 1 THEN 'planned' ELSE 'unknown' END
+       SET state = CASE a.outcome WHEN 'refused' THEN 'parked' WHEN 'stored' THEN 'unknown' WHEN 'later' THEN CASE p.calls WHEN 1 THEN 'planned' ELSE 'unknown' END
                                   ELSE a.outcome END,
-           calls = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN 0 ELSE p.calls END,
+           calls = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN 0 WHEN a.outcome = 'stored' THEN greatest(p.calls, 3) ELSE p.calls END,
            first_sent_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.first_sent_at END,
            asked_at = CASE WHEN a.outcome = 'later' AND p.calls = 1 THEN NULL ELSE p.asked_at END,
            reference = coalesce(a.reference, p.reference), reason = a.reason, worker = p_worker, at = v_now,

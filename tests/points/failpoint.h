@@ -13,7 +13,8 @@
 #include "worker/jobs/job.h"
 
 /* In the order of a batch: before_lock, after_lock, before_begin, after_claim,
- * before_commit, after_commit, before_release. */
+ * before_commit, after_commit, before_release; then before_settle and after_settle, of
+ * the answers of a gateway. */
 void failpoint_reach(const char *worker, const char *place);
 
 /* LL_TEST_POISON is a list "JOB:ITEM,JOB:ITEM": a worker that has claimed the

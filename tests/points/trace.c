@@ -129,6 +129,8 @@ void testkit_hook(const struct session *s, enum hook_point point)
         [HOOK_BEFORE_RELEASE] = "before_release",
         [HOOK_ENDED] = NULL,
         [HOOK_SETTLED] = NULL,
+        [HOOK_BEFORE_SETTLE] = "before_settle",
+        [HOOK_AFTER_SETTLE] = "after_settle",
     };
 
     trace(s, point);

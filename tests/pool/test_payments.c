@@ -69,6 +69,29 @@ CASE_ROWS(each_period_is_captured_once_by_a_gateway_that, sick, .every = 5)
     world_is(20, "SELECT count(*) FROM charges WHERE state = 'paid'");
 }
 
+/* Guarantee: An error that the gateway says it has stored is not asked for again: the
+ * payment is looked up. */
+CASE(stored_error_is_looked_up_at_once)
+{
+    fill(5, 5);
+    gateway_behaves("fail_after=next:5");
+    world_says(0, "10 sent, 5 captured", "run --once --payments 1");
+    promise_int_equal(gateway_number("/_/calls", "replayed"), 0);
+    cards_agree(5, 0);
+}
+
+/* Guarantee: A gateway that asks for a pause (Retry-After) is asked again after it. */
+CASE(pause_that_the_gateway_asks_for_is_kept)
+{
+    fill(1, 1);
+    gateway_behaves("rate_limit=next:1&retry_after_s=4");
+    pool_start("run");
+    world_wait("SELECT EXISTS (SELECT FROM ledgerlock.payments WHERE reason LIKE 'HTTP"
+               " 429%%' AND due_at - at > interval '3900 ms')");
+    cards_decided();
+    cards_agree(1, 0);
+}
+
 /* Guarantee: A declined card is tried again on the schedule, and nothing is captured.
  */
 CASE(declined_cards_are_past_due)
@@ -104,6 +127,43 @@ CASE(killed_workers_capture_once)
     cards_decided();
     cards_agree(50, 0);
     pool_logged(3, "payments.taken_over");
+}
+
+static const struct {
+    const char *name, *place;
+    bool is_planned; /* before the worker that is killed comes there */
+} places[] = {
+    {"before_the_plan_is_committed", "before_commit", false},
+    {"between_plan_and_call", "before_lock", true},
+    {"before_it_is_sent", "before_commit", true},
+    {"after_it_is_sent", "after_commit", true},
+    {"after_the_answer", "before_settle", true},
+    {"after_it_is_settled", "after_settle", true},
+};
+
+/* Guarantee: A worker that is killed at any point around the call captures nothing
+ * twice and loses nothing, also while the gateway loses answers. */
+CASE_ROWS(payments_are_made_once_after_a_kill, places)
+{
+    char once[256], order[64];
+
+    fill(20, 20);
+    cards_orders(20, 2, 40);
+    gateway_behaves("drop_after=0.2&fail_after=0.1&fail_before=0.1&half=0.1&conflict="
+                    "0.1&rate_limit=0.1");
+    if (row->is_planned)
+        world_runs(0, "run --once --jobs billing,orders");
+    fixture_temporary(once, sizeof once, "once");
+    (void)unlink(once);
+    (void)snprintf(order, sizeof order, "%s=kill", row->place);
+    fixture_env("LL_TEST_POINT", order);
+    fixture_env("LL_TEST_POINT_ONCE", once);
+    pool_start("run --billing 1 --orders 1 --payments 1");
+    cards_decided();
+    pool_logged(1, "event=pool.worker_died");
+    cards_agree(40, 0);
+    world_is(0, "SELECT on_hand + held FROM stock");
+    (void)unlink(once);
 }
 
 /* Guarantee: While the gateway is away nothing is lost, wallets are charged, and a

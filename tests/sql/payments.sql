@@ -110,6 +110,14 @@ SELECT t.answer(t.send(), 'captured', '2024-01-01 09:00Z');
 SELECT is(concat_ws('; ', :stands, :attempts), 'active 1 0; 0 1 captured 4', 'until an answer decides');
 ROLLBACK;
 
+-- Guarantee: A payment of which the gateway says that it would answer the same again is looked up by the next call.
+BEGIN; SELECT t.test('stored_answer_is_looked_up');
+:card
+SELECT t.answer(t.send(), 'stored', '2024-01-01 09:00Z', 'HTTP 500');
+SELECT is(:attempts, '0 1 unknown 3', 'as after three calls');
+SELECT ok(payment_looks(calls + 1, first_sent_at), 'the next one looks it up') FROM payments;
+ROLLBACK;
+
 -- A call that was not carried out leaves the attempt as it was planned.
 BEGIN; SELECT t.test('later_is_planned_again');
 :card
@@ -217,4 +225,4 @@ SELECT is(amount_minor, 300::bigint, 'of the next') FROM payments WHERE leg = 1;
 SELECT t.sound('2024-02-01Z');
 ROLLBACK;
 
-SELECT t.done(85);
+SELECT t.done(87);

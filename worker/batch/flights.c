@@ -231,8 +231,9 @@ static void take_answers(struct session *s)
     struct flown *call;
 
     while ((call = calls_take(f->calls, &answer)) != NULL) {
-        bool decides =
-            answer.outcome != GATEWAY_UNKNOWN && answer.outcome != GATEWAY_LATER;
+        bool decides = answer.outcome != GATEWAY_UNKNOWN &&
+                       answer.outcome != GATEWAY_STORED &&
+                       answer.outcome != GATEWAY_LATER;
 
         call->answer = answer;
         if (answer.outcome == GATEWAY_NOTHING &&

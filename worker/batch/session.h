@@ -154,7 +154,9 @@ enum hook_point {
     HOOK_AFTER_COMMIT,
     HOOK_ENDED, /* the transaction: attempt.code */
     HOOK_BEFORE_RELEASE,
-    HOOK_SETTLED /* an attempt that was in doubt: attempt.code */
+    HOOK_SETTLED,       /* an attempt that was in doubt: attempt.code */
+    HOOK_BEFORE_SETTLE, /* answers of a gateway are written down */
+    HOOK_AFTER_SETTLE
 };
 
 /* Called at each place by a worker; NULL but in a test program. */

@@ -70,7 +70,9 @@ static int64_t pause_ms(const struct flown *call)
 {
     unsigned n = call->calls > 1 ? (unsigned)(call->calls - 1) : 0;
 
-    return clk_backoff_ms(n < 10 ? n : 10, AGAIN_MS, AGAIN_MOST_MS);
+    int64_t ms = clk_backoff_ms(n < 10 ? n : 10, AGAIN_MS, AGAIN_MOST_MS);
+
+    return ms > call->answer.wait_ms ? ms : call->answer.wait_ms;
 }
 
 /* The n-th element of the text of an array of texts, which are printable; "" is null.
@@ -141,8 +143,10 @@ static int settle(struct session *s,
     *res = NULL;
     if (n == 0)
         return 0;
+    session_reach(s, HOOK_BEFORE_SETTLE);
     if (pg_exec(s->pg, s->job->calls->settle, params, 8, res, e) != 0)
         return (int)e->code;
+    session_reach(s, HOOK_AFTER_SETTLE);
     for (size_t i = 1; s->job->counters[i].name != NULL; i++)
         s->counters->value[COUNT_JOB + i] += pg_get_int8(*res, 0, i);
     atomic_fetch_add(s->commits, 1);

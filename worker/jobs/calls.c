@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/secret.h"
+#include "worker/jobs/gateway_key.h"
 
-enum { CONNECT_PART = 3 /* of the time of a call at most */ };
+enum {
+    CONNECT_PART = 3,  /* of the time of a call at most */
+    WAIT_MOST_S = 3600 /* that an answer may ask for */
+};
 
 struct calls {
     const struct config *config;
@@ -16,8 +19,7 @@ struct calls {
     CURLM *multi;
     struct call *first;
     size_t under_way;
-    char bearer[SECRET_SIZE + 32]; /* the header with the key, */
-    int64_t key_stamp;             /* and the file that it is of */
+    struct gateway_key key;
 };
 
 /* A call under way. Its easy handle points here. */
@@ -41,76 +43,6 @@ static void free_call(struct call *call)
     free(call);
 }
 
-/* Without TLS the key would be read by everybody on the way. */
-static bool is_near(const char *url)
-{
-    static const char *const hosts[] = {"localhost", "127.", "[::1]", "10.",
-                                        "192.168."};
-    size_t n = strcspn(url, ":/");
-
-    for (size_t i = 0; i < sizeof hosts / sizeof hosts[0]; i++) {
-        if (strncmp(url, hosts[i], strlen(hosts[i])) == 0)
-            return true;
-    }
-    return memchr(url, '.', n) == NULL && n > 0; /* the name of a container */
-}
-
-static int check_url(const struct config *c, struct err *e)
-{
-    const char *url = c->gateway_url;
-
-    if (url[0] == '\0')
-        (void)err_set(e, ERR_CONFIG,
-                      "LL-2019 payments need gateway.url, and gateway.key_file");
-    else if (strncmp(url, "https://", 8) != 0 && strncmp(url, "http://", 7) != 0)
-        (void)err_set(e, ERR_CONFIG,
-                      "LL-2019 gateway.url must begin with https://, not \"%.60s\"",
-                      url);
-    else if (strncmp(url, "http://", 7) == 0 && !is_near(url + 7))
-        (void)err_set(
-            e, ERR_CONFIG,
-            "LL-2019 gateway.url is http://, which shows the key to all on the "
-            "way: use https:// but on this machine or a private network");
-    return e->code != 0 ? config_refuse(c, "gateway.url", e) : 0;
-}
-
-static int read_key(struct calls *calls, struct err *e)
-{
-    const struct config *c = calls->config;
-    int64_t stamp = secret_stamp(c->gateway_key_file); /* before it is read */
-    char key[SECRET_SIZE];
-
-    if (c->gateway_key_file[0] == '\0')
-        (void)err_set(
-            e, ERR_CONFIG,
-            "LL-2019 payments need gateway.key_file: a file with the secret key");
-    else if (secret_read(c->gateway_key_file, key, e) == 0 &&
-             secret_check_mode(c->gateway_key_file, e) == 0) {
-        if (strncmp(key, "sk_live_", 8) == 0 && strcmp(c->gateway_live, "true") != 0)
-            (void)err_set(e, ERR_CONFIG,
-                          "LL-2019 the key in %s is of the live mode, which takes real "
-                          "money: set gateway.live = \"true\" if that is meant",
-                          c->gateway_key_file);
-        else
-            (void)snprintf(calls->bearer, sizeof calls->bearer,
-                           "Authorization: Bearer %s", key);
-        calls->key_stamp = stamp;
-        secret_wipe(key, sizeof key);
-    }
-    return e->code != 0 ? config_refuse(c, "gateway.key_file", e) : 0;
-}
-
-/* A key that was changed counts from the next call on. The one before stays where the
- * file cannot be read now, or holds a key that may not be used. */
-static void renew_key(struct calls *calls)
-{
-    struct err ignored = {0};
-    int64_t stamp = secret_stamp(calls->config->gateway_key_file);
-
-    if (stamp != 0 && stamp != calls->key_stamp)
-        (void)!read_key(calls, &ignored);
-}
-
 int calls_open(struct calls **out, const struct config *c, struct err *e)
 {
     struct calls *calls = calloc(1, sizeof *calls);
@@ -123,7 +55,7 @@ int calls_open(struct calls **out, const struct config *c, struct err *e)
     }
     calls->config = c;
     calls->form = &gateway_stripe;
-    if (check_url(c, e) != 0 || read_key(calls, e) != 0) {
+    if (gateway_key_open(&calls->key, c, e) != 0) {
         calls_close(calls);
         return (int)e->code;
     }
@@ -148,7 +80,7 @@ void calls_close(struct calls *calls)
         return;
     while (calls->first != NULL)
         end_call(calls, calls->first);
-    secret_wipe(calls->bearer, sizeof calls->bearer);
+    gateway_key_wipe(&calls->key);
     (void)curl_multi_cleanup(calls->multi);
     curl_global_cleanup();
     free(calls);
@@ -233,12 +165,12 @@ int calls_begin(struct calls *calls,
     char key[GATEWAY_KEY + 32];
     struct call *call = calloc(1, sizeof *call);
 
-    renew_key(calls);
+    gateway_key_renew(&calls->key, calls->config);
     (void)snprintf(key, sizeof key, "Idempotency-Key: %s", request->key);
     if (call != NULL)
         call->request = *request;
     if (call != NULL && (call->easy = curl_easy_init()) != NULL &&
-        add_header(call, calls->bearer) &&
+        add_header(call, calls->key.header) &&
         (request->is_look || add_header(call, key)) && add_header(call, "Expect:") &&
         fill(calls, call) &&
         curl_multi_add_handle(calls->multi, call->easy) == CURLM_OK) {
@@ -280,6 +212,27 @@ next_page(struct calls *calls, struct call *call, struct gateway_answer *answer)
            curl_multi_add_handle(calls->multi, call->easy) == CURLM_OK;
 }
 
+/* Headers of an answer about the next call. */
+static void read_headers(const struct calls *calls,
+                         const struct call *call,
+                         struct gateway_answer *answer)
+{
+    struct curl_header *header;
+
+    if (curl_easy_header(call->easy, "Retry-After", 0, CURLH_HEADER, -1, &header) ==
+        CURLHE_OK) {
+        long wait_s = strtol(header->value, NULL, 10); /* 0: a date, or nonsense */
+
+        if (wait_s > 0)
+            answer->wait_ms = (wait_s < WAIT_MOST_S ? wait_s : WAIT_MOST_S) * 1000;
+    }
+    if (answer->outcome == GATEWAY_UNKNOWN && !call->request.is_look &&
+        curl_easy_header(call->easy, calls->form->retry_header, 0, CURLH_HEADER, -1,
+                         &header) == CURLHE_OK &&
+        strcmp(header->value, "false") == 0)
+        answer->outcome = GATEWAY_STORED;
+}
+
 /* Nothing was sent where there was no connection, so the gateway knows nothing of it;
  * but a look-up is about what was sent before. False: a look-up goes on with its next
  * page. */
@@ -300,6 +253,7 @@ static bool read_end(struct calls *calls,
                !next_page(calls, call, answer);
     if (code == CURLE_OK) {
         calls->form->read_answer(&call->request, status, text, call->n, answer);
+        read_headers(calls, call, answer);
         return true;
     }
     (void)curl_easy_getinfo(call->easy, CURLINFO_PRETRANSFER_TIME_T, &connect_us);

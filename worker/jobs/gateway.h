@@ -37,6 +37,7 @@ enum gateway_outcome {
     GATEWAY_CAPTURED,
     GATEWAY_DECLINED, /* final for this key */
     GATEWAY_UNKNOWN,  /* it may have been carried out */
+    GATEWAY_STORED,   /* the same, and it will be said again: only a look-up decides */
     GATEWAY_LATER,    /* it was not, and may be later */
     GATEWAY_NOTHING,  /* looked up: the gateway has nothing of it */
     GATEWAY_REFUSED   /* the request itself is wrong: nothing was carried out */
@@ -49,10 +50,12 @@ struct gateway_answer {
     enum gateway_outcome outcome;
     char reference[GATEWAY_ID]; /* the gateway's id of the payment; "": none */
     char reason[160];           /* its code, or why there was no answer; printable */
+    int64_t wait_ms; /* before the next call, as it asks for; 0: it does not */
 };
 
 /* The form of a gateway. */
 struct gateway_form {
+    const char *retry_header; /* of an answer; "false": the next one is the same */
     /* Behind gateway.url. */
     const char *(*path)(const struct gateway_request *r);
     /* The body of a request, of durable values alone: the same bytes each time. Returns

@@ -251,6 +251,7 @@ static bool read_look(const struct gateway_request *r,
 }
 
 const struct gateway_form gateway_stripe = {
+    .retry_header = "Stripe-Should-Retry",
     .path = path,
     .write_body = write_body,
     .read_answer = read_answer,

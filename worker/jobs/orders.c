@@ -16,7 +16,7 @@ const struct job_type job_orders = {
     .constraints = {"balance_never_negative", "decided_after_placed",
                     "decided_has_its_time", "decision_has_its_token", "held_is_on_hand",
                     "on_hand_never_negative", "order_reason_known", "order_state_known",
-                    "rejected_has_reason", "shortage_names_skus"},
+                    "paying_is_by_card", "rejected_has_reason", "shortage_names_skus"},
     .pull = SQL_ORDERS_PULL_PENDING,
     .probe = SQL_ORDERS_PROBE_PENDING,
     .pull_items = SQL_ORDERS_PULL_ITEMS,

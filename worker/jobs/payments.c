@@ -11,6 +11,7 @@ const char *gateway_word(enum gateway_outcome outcome)
         [GATEWAY_CAPTURED] = "captured", [GATEWAY_DECLINED] = "declined",
         [GATEWAY_UNKNOWN] = "unknown",   [GATEWAY_LATER] = "later",
         [GATEWAY_REFUSED] = "refused",   [GATEWAY_NOTHING] = "void",
+        [GATEWAY_STORED] = "stored",
     };
 
     return words[outcome];
