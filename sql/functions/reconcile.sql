@@ -14,7 +14,7 @@
 --   refund_one_sided  money went back by one side alone
 -- loose_minor is what of an orphan or a duplicate is to be given back at the gateway. Where neither side has money there is no row.
 -- An entry is the attempt with its reference, or one without a reference that has its key. A key of an attempt whose row is lost is found
--- among the first 32 of what it pays. The planner takes a list for a hundred rows: without enable_nestloop it compares no list with another
+-- among the first 16 of what it pays. The planner takes a list for a hundred rows: without enable_nestloop it compares no list with another
 -- row by row.
 CREATE OR REPLACE FUNCTION reconcile(p_since timestamptz, p_asked_before timestamptz, p_listed json)
 RETURNS TABLE (class text, kind text, paid text, attempt_no integer, reference text, here text, there text, currency text,
@@ -41,10 +41,11 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_nestloop = off AS $$
     SELECT l.reference, l.kind, l.of_reference, l.there, l.there_minor, l.is_there, p.payment_id, p.here, p.here_minor, p.attempt_no,
            coalesce(p.is_open, false) AS is_open, coalesce(p.paid, l.paid) AS paid, coalesce(p.currency, l.currency) AS currency,
            l.is_there AND (p.here_minor, p.currency) = (l.there_minor, l.currency) AS is_equal,
-           (p.payment_id IS NOT NULL OR (l.paid, l.customer) IN (SELECT o.paid, o.customer FROM own AS o)
+           (p.payment_id IS NOT NULL OR k.paid IS NOT NULL
             OR (left(l.key, 3) = 'll_'
-                AND l.key IN (SELECT payment_key(i.instance_id, l.paid, n) FROM instance AS i, generate_series(1, 32) AS n))) IS TRUE AS is_ours
+                AND l.key IN (SELECT payment_key(i.instance_id, l.paid, n) FROM instance AS i, generate_series(1, 16) AS n))) IS TRUE AS is_ours
       FROM listed AS l LEFT JOIN pairs AS p USING (reference)
+      LEFT JOIN (SELECT DISTINCT o.paid, o.customer FROM own AS o) AS k ON (k.paid, k.customer) = (l.paid, l.customer)
   ), taken AS MATERIALIZED (
     SELECT b.*, coalesce(g.minor, 0) AS back_minor, r.reference IS NOT NULL AS is_returned,
            count(*) FILTER (WHERE b.is_there AND b.is_ours AND r.reference IS NULL) OVER (PARTITION BY b.paid) > 1 AS is_again

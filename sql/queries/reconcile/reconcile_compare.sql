@@ -13,5 +13,5 @@ SELECT count(*) AS n, fault, class, kind, NULL AS paid, NULL::integer AS attempt
   FROM entries GROUP BY fault, class, kind, currency
  UNION ALL
 SELECT NULL, fault, class, kind, paid, attempt_no, reference, here, there, currency, loose_minor, here_minor::text, there_minor::text
-  FROM entries WHERE fault OR $4::bigint = 1
+  FROM entries WHERE fault = 1 OR $4::bigint = 1
  ORDER BY n NULLS LAST, fault, class, kind, currency, paid, attempt_no, reference
