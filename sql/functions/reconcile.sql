@@ -32,8 +32,8 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_nestloop = off AS $$
      WHERE p.first_sent_at >= p_since - interval '3 days' OR p.state IN ('planned', 'sent', 'unknown', 'parked')
   ), pairs AS MATERIALIZED (
     SELECT DISTINCT ON (n.reference) n.reference, o.payment_id, o.here, o.is_open, o.paid, o.attempt_no, o.here_minor, o.currency
-      FROM (SELECT reference, reference AS name, 1 AS nth FROM listed UNION ALL SELECT reference, key, 2 FROM listed) AS n
-      JOIN own AS o USING (name)
+      FROM (SELECT kind, reference, reference AS name, 1 AS nth FROM listed UNION ALL SELECT kind, reference, key, 2 FROM listed) AS n
+      JOIN own AS o USING (kind, name)
      ORDER BY n.reference, n.nth
   ), returned AS MATERIALIZED (
     SELECT idempotency_key AS reference FROM events WHERE event = 'orphan_refunded'

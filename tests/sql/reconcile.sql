@@ -102,7 +102,7 @@ UPDATE payments SET asked_at = now() - interval '1 hour', reference = 're_1' WHE
 \set back 't.entry(''kind'', ''refund'', ''reference'', ''re_1'', ''of_reference'', ''pi_1'', ''there_minor'', ''40'')'
 SELECT is(t.classes(t.entry(), :back), 'matched payment pi_1, matched refund re_1', 'on both');
 SELECT is(t.classes(t.entry()), 'matched payment pi_1, refund_one_sided refund re_1', 'here alone');
-SELECT is(t.classes(t.entry(), :back || '{"there_minor": 50}'), 'matched payment pi_1, differs refund re_1', 'of another amount');
+SELECT is(t.classes(t.entry(), :back || '{"there_minor": 50}'), 'differs refund re_1, matched payment pi_1', 'of another amount');
 UPDATE payments SET state = 'void', reference = NULL WHERE kind = 'refund';
 SELECT is(t.classes(t.entry(), :back), 'matched payment pi_1, refund_one_sided refund re_1', 'there alone');
 SELECT is(t.classes(:back), 'here_only payment pi_1, refund_one_sided refund re_1', 'of a payment that is not in the list');
