@@ -113,7 +113,7 @@ static int make_document(const struct work *w,
         if (json_object_update_existing(row, minors) != 0)
             code = err_set(e, ERR_NOMEM, "LL-9001 out of memory");
         json_decref(minors);
-        code = doc_append(is_sum ? sums : entries, row, e);
+        code = doc_append(is_sum ? sums : entries, row, e) != 0 ? (int)e->code : code;
     }
     if (doc_put(doc, "sums", sums, e) != 0 || doc_put(doc, "entries", entries, e) != 0)
         code = (int)e->code;
@@ -238,11 +238,15 @@ static int refund(struct pg *pg,
     (void)snprintf(r.of, sizeof r.of, "%s", values.refund);
     (void)snprintf(r.paid, sizeof r.paid, "%s", paid);
     pg_result_free(key);
-    if (r.amount_minor > 0 && asks_once(calls, &r, tell, &answer, e) != 0)
-        return err_wrap(e,
-                        "LL-6203 it is not known if %.100s was given back; run it "
-                        "again, it is given back once",
-                        values.refund);
+    if (r.amount_minor > 0) {
+        if (asks_once(calls, &r, tell, &answer, e) != 0)
+            return (int)e->code;
+        if (answer.outcome != GATEWAY_CAPTURED)
+            return err_set(e, ERR_GATEWAY,
+                           "LL-6203 it is not known if %.100s was given back: %s; run "
+                           "it again, it is given back once",
+                           values.refund, answer.reason);
+    }
     cli_progress_end();
     (void)printf("given back %s %s of %s %s\n",
                  money_format(r.amount_minor, currency, money, sizeof money), currency,

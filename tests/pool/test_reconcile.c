@@ -110,8 +110,8 @@ CASE(orphan_is_given_back_once)
     world_runs(0, "audit");
 }
 
-/* Guarantee: What is captured here, and what is not in the list, is not given back as
- * an orphan. */
+/* Guarantee: A payment that is captured here, or that is not in the list, is not given
+ * back as an orphan. */
 CASE(matched_payment_is_not_given_back)
 {
     fill();

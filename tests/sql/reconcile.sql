@@ -16,7 +16,7 @@ CREATE FUNCTION t.classes(VARIADIC p_entries jsonb[] DEFAULT '{}') RETURNS text 
     FROM reconcile(now() - interval '30 days', now() - interval '5 minutes', to_json(p_entries))
 $$;
 
--- Guarantee: What both sides have alike is matched, by the key of the attempt or by the gateway's reference.
+-- Guarantee: A payment that both sides have alike is matched, by the key of the attempt or by the gateway's reference.
 BEGIN; SELECT t.test('both_sides_alike_are_matched');
 :card :captured
 SELECT is(t.classes(t.entry()), 'matched payment pi_1', 'by its reference');
@@ -44,7 +44,7 @@ SELECT is(t.classes(t.entry(VARIADIC other)), 'differs payment pi_1', array_to_s
   FROM (VALUES ('{there_minor,99}'::text[]), ('{currency,EUR}'), ('{there,canceled}')) AS v (other);
 ROLLBACK;
 
--- Guarantee: What the gateway captured for an attempt that is void, declined or lost here is an orphan.
+-- Guarantee: A capture of the gateway for an attempt that is void, declined or lost here is an orphan.
 BEGIN; SELECT t.test('capture_without_an_attempt_is_an_orphan');
 :card
 SELECT t.send() AS token \gset
@@ -72,7 +72,7 @@ SELECT is(t.classes(t.entry(), t.entry('kind', 'refund', 'reference', 're_2', 'o
           'foreign refund re_2, matched payment pi_1', 'and so are their refunds');
 ROLLBACK;
 
--- Guarantee: What is captured here and absent at the gateway is told, unless the list may be older than the call.
+-- Guarantee: A payment that is captured here and absent at the gateway is told, unless the list may be older than the call.
 BEGIN; SELECT t.test('capture_that_is_absent_there');
 :card :captured
 SELECT is(t.classes(), 'here_only payment pi_1', 'absent');
@@ -82,7 +82,7 @@ UPDATE payments SET asked_at = now() - interval '40 days', first_sent_at = now()
 SELECT is(t.classes(), NULL, 'before the time that is compared');
 ROLLBACK;
 
--- Guarantee: What was captured more than once for one charge is a duplicate, whatever the keys were.
+-- Guarantee: A second capture for one charge is a duplicate, whatever the keys were.
 BEGIN; SELECT t.test('second_capture_is_a_duplicate');
 :card :captured
 SELECT is(t.classes(t.entry(), t.entry('reference', 'pi_2')), 'duplicate payment pi_2 100, matched payment pi_1', 'under the same key');

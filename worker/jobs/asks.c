@@ -18,9 +18,7 @@ int asks_once(struct calls *calls,
         if (r->list != NULL)
             tell(r->list->ct);
     }
-    return answer->outcome == GATEWAY_CAPTURED
-               ? 0
-               : err_set(e, ERR_GATEWAY, "%s", answer->reason);
+    return 0;
 }
 
 /* A page that came begins the count of tries again. */
@@ -34,17 +32,17 @@ static int read_list(struct calls *calls,
     int64_t ct = list->ct;
     int tries = 0;
 
-    while (asks_once(calls, &r, tell, &answer, e) != 0) {
+    while (asks_once(calls, &r, tell, &answer, e) == 0 &&
+           answer.outcome != GATEWAY_CAPTURED) {
         tries = list->ct > ct ? 1 : tries + 1;
         ct = list->ct;
-        if (e->code != ERR_GATEWAY)
-            return (int)e->code;
         if (tries == TRIES)
-            return err_wrap(e, "LL-6201 the payment gateway does not list what it has");
-        *e = (struct err){0};
+            return err_set(e, ERR_GATEWAY,
+                           "LL-6201 the payment gateway does not list what it has: %s",
+                           answer.reason);
         clk_pause_ms(PAUSE_MS);
     }
-    return 0;
+    return (int)e->code;
 }
 
 int asks_all(struct calls *calls,

@@ -7,8 +7,7 @@
 /* Called now and then with the entries so far. */
 typedef void asks_tell_fn(int64_t ct);
 
-/* One request to its end. ERR_GATEWAY: nobody knows what became of it, or it was not
- * carried out; the answer says which. ERR_NOMEM: it was not sent. */
+/* One request to its answer. ERR_NOMEM: it was not sent. */
 MUST_CHECK int asks_once(struct calls *calls,
                          const struct gateway_request *r,
                          asks_tell_fn *tell,

@@ -15,7 +15,7 @@ enum {
     GATEWAY_PAGE = 1 << 20    /* and of a page of a list */
 };
 
-/* What a gateway has made since a time: payments, or refunds. */
+/* The payments, or refunds, that a gateway has made since a time. */
 struct gateway_list {
     bool is_refunds;
     int64_t since_s;        /* seconds since 1970 */

@@ -214,7 +214,7 @@ write_look(const struct gateway_request *r, const char *after, char query[GATEWA
                : 0;
 }
 
-/* The names are those of function reconcile. What strangers gave is cut to what can be
+/* The names are those of function reconcile. Texts of strangers are cut to what can be
  * ours. */
 static json_t *entry_of(const struct gateway_request *r, const json_t *object)
 {

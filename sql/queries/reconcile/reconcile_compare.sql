@@ -1,4 +1,4 @@
--- What the function reconcile says, first its sums and then its entries, the worse classes first.
+-- The answer of function reconcile: first its sums, and then its entries.
 -- $1 text: since. $2 text: attempts that were asked for at this time or later are not judged. $3 text: what the gateway lists, objects with a
 -- comma between. $4 bigint: 1 if all
 -- entries are wanted, 0 for those that are a fault alone. Locks: none.
