@@ -120,6 +120,12 @@ static int make_document(const struct work *w,
     return code;
 }
 
+/* The state of an entry on one side. */
+static const char *state(const json_t *row, const char *side)
+{
+    return json_object_get(row, side) != NULL ? doc_text(row, side) : "nothing";
+}
+
 /* "12.00 USD"; "-" where that side has nothing. */
 static const char *amount(const json_t *row, const char *side, char buf[DIGITS])
 {
@@ -158,8 +164,8 @@ static void print_text(const json_t *doc)
             break;
         (void)printf("%s%s: %s, %s\n    here %s %s; there %s %s\n", i == 0 ? "\n" : "",
                      doc_text(row, "class"), doc_text(row, "paid"),
-                     doc_text(row, "reference"), doc_text(row, "here"),
-                     amount(row, "here_minor", here), doc_text(row, "there"),
+                     doc_text(row, "reference"), state(row, "here"),
+                     amount(row, "here_minor", here), state(row, "there"),
                      amount(row, "there_minor", there));
     }
     if (json_array_size(entries) > ENTRIES_SHOWN)
