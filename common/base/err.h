@@ -12,6 +12,7 @@ enum err_code {
     ERR_CONFIG,     /* wrong settings */
     ERR_CONN,       /* PostgreSQL is unreachable, refused the login, or is lost */
     ERR_REDIS,      /* Redis is unreachable or unusable */
+    ERR_GATEWAY,    /* the payment gateway gives no answer, or refuses */
     ERR_TIMEOUT,    /* a deadline passed */
     ERR_CONFLICT,   /* concurrent transactions collided */
     ERR_CONSTRAINT, /* a database constraint refused the effect */
@@ -35,6 +36,7 @@ enum exit_code {
     EXIT_LEFT = 7,   /* run --once left due rows: their keys stayed busy */
     EXIT_PARKED = 8, /* run parked rows: a person must decide */
     EXIT_STUCK = 9,  /* an error let no commit through for pool.give_up_ms */
+    EXIT_GATEWAY = 10,
     EXIT_BUG = 70,
 };
 

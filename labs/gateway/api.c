@@ -182,7 +182,7 @@ static const struct route {
     {true,  "/v1/refunds",          NULL,      refund_check, refund_create,       " payment_intent amount reason "},
     {false, "/v1/payment_intents",  NULL,      check_list,   list,         " customer created[gte] limit starting_after "},
     {false, "/v1/payment_intents/", "",        NULL,         payment_get,          " "},
-    {false, "/v1/refunds",          NULL,      check_list,   list, " payment_intent limit starting_after "},
+    {false, "/v1/refunds",          NULL,      check_list,   list, " payment_intent created[gte] limit starting_after "},
 };
 
 /* clang-format on */

@@ -61,6 +61,7 @@ static const struct ending endings[] = {
     {ERR_CONFLICT, EXIT_POSTGRES, "; try again"},
     {ERR_UNKNOWN,  EXIT_POSTGRES, "; whether it was stored is unknown: run it again, that is safe"},
     {ERR_REDIS,    EXIT_REDIS,    ""},
+    {ERR_GATEWAY,  EXIT_GATEWAY,  ""},
     {ERR_REFUSED,  EXIT_REFUSED,  ""},
     {ERR_SCHEMA,   EXIT_REFUSED,  ""},
     {ERR_INVALID,  EXIT_USAGE,    ""},

@@ -617,7 +617,7 @@ CREATE TABLE events (
   event_id        bigint GENERATED ALWAYS AS IDENTITY CONSTRAINT one_event PRIMARY KEY,
   event           text COLLATE "C" NOT NULL CONSTRAINT event_known CHECK (event IN
                   ('subscribed', 'made', 'terms', 'cancel_set', 'cancelled', 'declined', 'captured', 'due', 'waived', 'skipped', 'written_off',
-                   'rejected', 'parked', 'released', 'price', 'closed', 'pays_with', 'paused', 'resumed', 'repaired')),
+                   'rejected', 'parked', 'released', 'price', 'closed', 'pays_with', 'orphan_refunded', 'paused', 'resumed', 'repaired')),
   subscription_id bigint,
   order_id        bigint,
   sku_id          bigint,
@@ -640,13 +640,13 @@ CREATE TABLE events (
   feed_no         bigint,
   repair          jsonb,
   recorded_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
-  CONSTRAINT event_has_one_subject CHECK (num_nonnulls(subscription_id, order_id, sku_id, job, repair) = (event NOT IN ('closed', 'pays_with'))::int),
-  CONSTRAINT event_has_its_user CHECK (user_id IS NOT NULL OR num_nonnulls(sku_id, job, repair) = 1),
+  CONSTRAINT event_has_one_subject CHECK (num_nonnulls(subscription_id, order_id, sku_id, job, repair) = (event NOT IN ('closed', 'pays_with', 'orphan_refunded'))::int),
+  CONSTRAINT event_has_its_user CHECK (user_id IS NOT NULL OR num_nonnulls(sku_id, job, repair) = 1 OR event = 'orphan_refunded'),
   CONSTRAINT event_has_its_state CHECK (subscription_id IS NULL OR num_nulls(state, next_period_no, retries, next_due_at) = 0),
   CONSTRAINT try_has_its_amount CHECK ((event IN ('declined', 'captured')) = (try_no IS NOT NULL)
                                        AND (try_no IS NULL OR amount_minor IS NOT NULL)),
   CONSTRAINT periods_are_named CHECK ((event IN ('terms', 'waived', 'skipped', 'written_off')) = (from_period IS NOT NULL)),
-  CONSTRAINT event_has_its_key CHECK ((event IN ('subscribed', 'written_off')) = (idempotency_key IS NOT NULL)),
+  CONSTRAINT event_has_its_key CHECK ((event IN ('subscribed', 'written_off', 'orphan_refunded')) = (idempotency_key IS NOT NULL)),
   CONSTRAINT write_off_has_its_reason CHECK (event <> 'written_off' OR (reason IS NOT NULL AND reason ~ '[^[:space:]]'
                                                                         AND amount_minor IS NOT NULL AND amount_minor > 0)),
   CONSTRAINT event_not_ahead CHECK (event NOT IN ('closed', 'written_off') OR at <= recorded_at + interval '1 minute')
@@ -658,14 +658,15 @@ CREATE INDEX events_feed ON events (feed_no) WHERE feed_no IS NOT NULL;
 CREATE UNIQUE INDEX one_subscription_per_key ON events (user_id, idempotency_key) WHERE event = 'subscribed';
 CREATE UNIQUE INDEX one_write_off_per_key ON events (subscription_id, idempotency_key) WHERE event = 'written_off';
 CREATE UNIQUE INDEX one_write_off_per_period ON events (subscription_id, from_period) WHERE event = 'written_off';
+CREATE UNIQUE INDEX one_refund_per_orphan ON events (idempotency_key) WHERE event = 'orphan_refunded';
 CREATE UNIQUE INDEX one_closure_per_user ON events (user_id) WHERE event = 'closed';
 COMMENT ON TABLE events IS
   'What changed a state otherwise than by a batch that captures at the first try or decides an order, by whom, when and why: of a subscription, an order, a SKU, an account, a job, or of a row that was repaired.';
 COMMENT ON COLUMN events.event IS
-  'subscribed: by a client; made: not active, or with an end, from its start; terms: a decision, a row of subscription_terms; due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up; rejected: when the order was placed; price: of a SKU; closed: the account; pays_with: the user pays by card from now on (reason names customer and card), or from the wallet (null); paused, resumed: the job.';
+  'subscribed: by a client; made: not active, or with an end, from its start; terms: a decision, a row of subscription_terms; due: a deposit made the next try due; waived: resumed, and the periods that were over forgiven; skipped: paused; written_off: the declined period was given up; rejected: when the order was placed; price: of a SKU; closed: the account; pays_with: the user pays by card from now on (reason names customer and card), or from the wallet (null); orphan_refunded: money that the gateway took and no row here has is given back there (reason: for what it was taken, amount and currency); paused, resumed: the job.';
 COMMENT ON COLUMN events.state IS
   'state, next_period_no, retries, next_due_at and cancel_at are those of the subscription after the event; of an order its state.';
-COMMENT ON COLUMN events.idempotency_key IS 'subscribed: of this user; written_off: of this subscription.';
+COMMENT ON COLUMN events.idempotency_key IS 'subscribed: of this user; written_off: of this subscription; orphan_refunded: the gateway''s id of the payment.';
 COMMENT ON COLUMN events.try_no IS
   'declined, captured: the number of the try, from 1. The period is next_period_no, and one less when captured.';
 COMMENT ON COLUMN events.from_period IS 'waived, skipped, written_off: the first of the periods, which end before next_period_no; terms: the first period that the decision is for.';

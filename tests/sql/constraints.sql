@@ -157,6 +157,7 @@ INSERT INTO refusals VALUES
   ('events.write_off_has_its_reason', pg_temp.event('written_off', '{"reason": " "}')),
   ('events.write_off_has_its_reason', pg_temp.event('written_off', '{"reason": null}')),
   ('events.one_closure_per_user', $$INSERT INTO events (event, user_id) VALUES ('closed', 1)$$),
+  ('events.one_refund_per_orphan', $$INSERT INTO events (event, idempotency_key) VALUES ('orphan_refunded', 'pi_1'), ('orphan_refunded', 'pi_1')$$),
   ('events.one_event', $$INSERT INTO events OVERRIDING SYSTEM VALUE SELECT * FROM events WHERE event = 'declined'$$),
   ('wallet_entries.one_wallet_entry_per_key', pg_temp.again('wallet_entries', '{"entry_id": 99, "before_minor": 10}')),
   ('wallet_entries.one_wallet_entry_per_number', pg_temp.again('wallet_entries', '{"idempotency_key": "k3", "before_minor": 10}')),
@@ -403,4 +404,4 @@ SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALU
   FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
 ROLLBACK;
 
-SELECT t.done(260);
+SELECT t.done(261);

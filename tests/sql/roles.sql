@@ -17,13 +17,13 @@ INSERT INTO people VALUES
   ('support', true, 'attempts_of balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units
     create_sku create_user decisions_from decisions_since doctor explain first_open keep_subscription life_of_order
     life_of_subscription month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job pause_subscription
-    pay_with period_start prorated refund release_rows report resume_job resume_order resume_subscription return_units set_price
+    pay_with payment_key period_start prorated reconcile refund refund_orphan release_rows report resume_job resume_order resume_subscription return_units set_price
     set_sku_price set_terms status subscribe subscriptions_of terms_of void_entry wait_of_payment waits_of_order waits_of_subscription write_off'),
   ('reader', true, 'attempts_of check_newest cost_of_periods cost_of_units doctor explain first_open life_of_order life_of_subscription month_sums
-    newest_sales paid_for_period period_start prorated report status terms_of wait_of_payment waits_of_order waits_of_subscription'),
+    newest_sales paid_for_period payment_key period_start prorated reconcile report status terms_of wait_of_payment waits_of_order waits_of_subscription'),
   ('worker', true, 'apply_charges apply_orders attempts_of check_newest claim_stock claim_users cost_of_periods cost_of_units doctor explain first_open
     forget_workers keep_months life_of_order life_of_subscription log_incident month_sums newest_sales next_token paid_for_period
-    park_rows payment_looks period_start prorated report report_audit report_worker send_payments settle_payments status take_over_payments terms_of wait_of_payment waits_of_order waits_of_subscription');
+    park_rows payment_key payment_looks period_start prorated reconcile report report_audit report_worker send_payments settle_payments status take_over_payments terms_of wait_of_payment waits_of_order waits_of_subscription');
 
 -- Guarantee: Each role can use the functions of its own work alone: shop, cashier, warehouse, support, reader and worker.
 BEGIN; SELECT t.test('role_can_use_its_own_functions');

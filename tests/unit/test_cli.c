@@ -4,8 +4,8 @@
 
 static const struct {
     const char *name;
-} verbs[] = {{"migrate"}, {"seed"},   {"import"},  {"run"}, {"audit"},
-             {"status"},  {"config"}, {"version"}, {"help"}};
+} verbs[] = {{"migrate"},   {"seed"},   {"import"}, {"run"},     {"audit"},
+             {"reconcile"}, {"status"}, {"config"}, {"version"}, {"help"}};
 
 CASE(no_words_print_help_that_lists_every_verb)
 {

@@ -98,7 +98,8 @@ static size_t keep(char *bytes, size_t size, size_t n, void *arg)
     char *answer;
 
     n *= size;
-    call->is_long = call->n + n > GATEWAY_ANSWER;
+    call->is_long =
+        call->n + n > (call->request.is_look ? GATEWAY_PAGE : GATEWAY_ANSWER);
     answer = call->is_long ? NULL : realloc(call->answer, call->n + n + 1);
     if (answer == NULL)
         return 0; /* ends the call */
@@ -169,6 +170,8 @@ int calls_begin(struct calls *calls,
     (void)snprintf(key, sizeof key, "Idempotency-Key: %s", request->key);
     if (call != NULL)
         call->request = *request;
+    if (call != NULL && request->list != NULL)
+        memcpy(call->after, request->list->after, sizeof call->after);
     if (call != NULL && (call->easy = curl_easy_init()) != NULL &&
         add_header(call, calls->key.header) &&
         (request->is_look || add_header(call, key)) && add_header(call, "Expect:") &&

@@ -10,8 +10,20 @@
 enum {
     GATEWAY_KEY = 72,
     GATEWAY_ID = 256,
-    GATEWAY_BODY = 2048,     /* of a request */
-    GATEWAY_ANSWER = 1 << 18 /* bytes of an answer that are read; more is none */
+    GATEWAY_BODY = 2048,      /* of a request */
+    GATEWAY_ANSWER = 1 << 18, /* bytes of an answer that are read; more is none */
+    GATEWAY_PAGE = 1 << 20    /* and of a page of a list */
+};
+
+/* The payments, or refunds, that a gateway has made since a time. */
+struct gateway_list {
+    bool is_refunds;
+    int64_t since_s;        /* seconds since 1970 */
+    char after[GATEWAY_ID]; /* the last of the pages that were read; "": none was */
+    int64_t ct;
+    char *text; /* an object each, as function reconcile reads them, with a comma
+                   between; owned by whoever has the list; NULL: none */
+    size_t n;
 };
 
 /* An attempt to take money from a card, or to give it back, as its row of payments has
@@ -26,10 +38,11 @@ struct gateway_request {
     char currency[4];
     char customer[GATEWAY_ID], method[GATEWAY_ID]; /* the gateway's ids */
     int64_t calls;                                 /* with this one */
-    bool is_look;     /* it asks what became of it, and not for money */
-    int64_t asked_ms; /* since money was last asked for */
-    int64_t sent_s;   /* when the first one was made, in seconds since 1970 */
-    bool is_charge;   /* settled apart from all others (settle_payments) */
+    bool is_look;              /* it asks what became of it, and not for money */
+    int64_t asked_ms;          /* since money was last asked for */
+    int64_t sent_s;            /* when the first one was made, in seconds since 1970 */
+    bool is_charge;            /* settled apart from all others (settle_payments) */
+    struct gateway_list *list; /* with is_look: all is asked for, and added here */
 };
 
 /* Only a refusal in words is a decline: without an answer nobody knows. */
@@ -72,7 +85,8 @@ struct gateway_form {
     size_t (*write_look)(const struct gateway_request *r,
                          const char *after,
                          char query[GATEWAY_BODY]);
-    /* False: the request is not on this page, and `after` has the end of the page. */
+    /* False: the request is not on this page, or a list goes on, and `after` has the
+     * end of the page. GATEWAY_CAPTURED: a list is complete. */
     bool (*read_look)(const struct gateway_request *r,
                       long status,
                       const char *body,

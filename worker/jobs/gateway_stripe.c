@@ -10,6 +10,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "worker/jobs/gateway.h"
@@ -43,9 +44,14 @@ static bool put(char *body, size_t *n, const char *name, const char *value)
     return true;
 }
 
+static bool is_of_refunds(const struct gateway_request *r)
+{
+    return r->list != NULL ? r->list->is_refunds : r->of[0] != '\0';
+}
+
 static const char *path(const struct gateway_request *r)
 {
-    return r->of[0] != '\0' ? "/v1/refunds" : "/v1/payment_intents";
+    return is_of_refunds(r) ? "/v1/refunds" : "/v1/payment_intents";
 }
 
 /* The names that every request carries. */
@@ -146,7 +152,7 @@ static void read_object(const struct gateway_request *r,
                         const json_t *object,
                         struct gateway_answer *answer)
 {
-    if (r->of[0] != '\0')
+    if (is_of_refunds(r))
         read_refund(object, answer);
     else
         read_intent(object, answer);
@@ -193,21 +199,105 @@ static void read_answer(const struct gateway_request *r,
 static size_t
 write_look(const struct gateway_request *r, const char *after, char query[GATEWAY_BODY])
 {
+    int64_t since_s = r->list != NULL ? r->list->since_s : r->sent_s - DAY_S;
     char since[24];
     size_t n = 0;
 
-    if (r->of[0] != '\0')
-        return put(query, &n, "payment_intent", r->of) &&
-                       put(query, &n, "limit", "100") &&
-                       (after[0] == '\0' || put(query, &n, "starting_after", after))
-                   ? n
-                   : 0;
-    (void)snprintf(since, sizeof since, "%" PRId64, r->sent_s - DAY_S);
-    return put(query, &n, "customer", r->customer) && put(query, &n, "limit", "100") &&
-                   put(query, &n, "created[gte]", since) &&
+    (void)snprintf(since, sizeof since, "%" PRId64, since_s);
+    return (r->of[0] != '\0'
+                ? put(query, &n, "payment_intent", r->of)
+                : put(query, &n, "created[gte]", since) &&
+                      (r->list != NULL || put(query, &n, "customer", r->customer))) &&
+                   put(query, &n, "limit", "100") &&
                    (after[0] == '\0' || put(query, &n, "starting_after", after))
                ? n
                : 0;
+}
+
+/* The names are those of function reconcile. Texts of strangers are cut to what can be
+ * ours. */
+static json_t *entry_of(const struct gateway_request *r, const json_t *object)
+{
+    const json_t *metadata = json_object_get(object, "metadata");
+    struct gateway_answer answer = {.outcome = GATEWAY_UNKNOWN};
+    char of[GATEWAY_ID], key[GATEWAY_KEY], paid[64], customer[GATEWAY_ID], state[40],
+        currency[4];
+
+    read_object(r, object, &answer);
+    copy(of, sizeof of, text_of(object, "payment_intent"));
+    copy(key, sizeof key, text_of(metadata, "attempt_id"));
+    copy(paid, sizeof paid, text_of(metadata, "charge_id"));
+    copy(customer, sizeof customer, text_of(object, "customer"));
+    copy(state, sizeof state,
+         answer.outcome == GATEWAY_CAPTURED ? "captured" : text_of(object, "status"));
+    copy(currency, sizeof currency, text_of(object, "currency"));
+    for (char *p = currency; *p != '\0'; p++)
+        *p = (char)(*p >= 'a' && *p <= 'z' ? *p - 'a' + 'A' : *p);
+    copy(answer.reference, sizeof answer.reference, text_of(object, "id"));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s}", "kind",
+                     is_of_refunds(r) ? "refund" : "payment", "reference",
+                     answer.reference, "of_reference", of, "key", key, "paid", paid,
+                     "customer", customer, "there", state, "there_minor",
+                     json_integer_value(json_object_get(object, "amount")), "currency",
+                     currency);
+}
+
+static bool add_entry(const struct gateway_request *r, const json_t *object)
+{
+    struct gateway_list *list = r->list;
+    json_t *entry = entry_of(r, object);
+    char *text = json_dumps(entry, JSON_COMPACT), *more = NULL;
+    size_t n = text != NULL ? strlen(text) : 0;
+
+    if (n > 0)
+        more = realloc(list->text, list->n + n + 2);
+    if (more != NULL) {
+        if (list->n > 0)
+            more[list->n++] = ',';
+        memcpy(more + list->n, text, n + 1);
+        list->text = more;
+        list->n += n;
+        list->ct++;
+    }
+    free(text);
+    json_decref(entry);
+    return more != NULL;
+}
+
+/* Adds a page to the list. False: it goes on. */
+static bool read_page(const struct gateway_request *r,
+                      const json_t *page,
+                      bool has_more,
+                      struct gateway_answer *answer)
+{
+    size_t i;
+    const json_t *object;
+
+    json_array_foreach(page, i, object)
+    {
+        if (text_of(object, "id") == NULL || !add_entry(r, object)) {
+            copy(answer->reason, sizeof answer->reason, "a list that cannot be read");
+            return true;
+        }
+        copy(r->list->after, GATEWAY_ID, text_of(object, "id"));
+    }
+    answer->outcome = GATEWAY_CAPTURED;
+    return !has_more;
+}
+
+/* The place of a request on a page; its length: it is not there. */
+static size_t find(const struct gateway_request *r, const json_t *page)
+{
+    size_t i = 0;
+
+    for (; i < json_array_size(page); i++) {
+        const char *key =
+            text_of(json_object_get(json_array_get(page, i), "metadata"), "attempt_id");
+
+        if (key != NULL && strcmp(key, r->key) == 0)
+            break;
+    }
+    return i;
 }
 
 static bool read_look(const struct gateway_request *r,
@@ -219,35 +309,29 @@ static bool read_look(const struct gateway_request *r,
 {
     json_error_t ignored;
     json_t *root = json_loadb(body, n, JSON_REJECT_DUPLICATES, &ignored);
-    const json_t *list = json_object_get(root, "data");
-    const char *last = text_of(json_array_get(list, json_array_size(list) - 1), "id");
+    const json_t *page = json_object_get(root, "data");
+    size_t ct = json_array_size(page), at = 0;
+    const char *last = text_of(json_array_get(page, ct - 1), "id");
     bool has_more = json_is_true(json_object_get(root, "has_more")) && last != NULL;
-    size_t i = 0;
+    bool is_end = true;
 
     *answer = (struct gateway_answer){.outcome = GATEWAY_UNKNOWN};
-    if (status != 200 || !json_is_array(list)) {
+    if (status != 200 || !json_is_array(page)) {
         (void)snprintf(answer->reason, sizeof answer->reason, "look-up: HTTP %ld",
                        status);
-        json_decref(root);
-        return true;
-    }
-    for (; i < json_array_size(list); i++) {
-        const json_t *object = json_array_get(list, i);
-        const char *key = text_of(json_object_get(object, "metadata"), "attempt_id");
-
-        if (key != NULL && strcmp(key, r->key) == 0) {
-            read_object(r, object, answer);
-            break;
-        }
-    }
-    if (i == json_array_size(list)) {
+    } else if (r->list != NULL) {
+        is_end = read_page(r, page, has_more, answer);
+    } else if ((at = find(r, page)) < ct) {
+        read_object(r, json_array_get(page, at), answer);
+    } else {
         answer->outcome = GATEWAY_NOTHING;
         copy(answer->reason, sizeof answer->reason, "the gateway has nothing of it");
-        copy(after, GATEWAY_ID, last);
+        is_end = !has_more;
     }
-    has_more = has_more && i == json_array_size(list);
+    if (!is_end)
+        copy(after, GATEWAY_ID, last);
     json_decref(root);
-    return !has_more;
+    return is_end;
 }
 
 const struct gateway_form gateway_stripe = {

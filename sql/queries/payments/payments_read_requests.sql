@@ -6,8 +6,7 @@
 -- back (null: it takes money).
 -- Locks: none.
 SELECT p.payment_id, p.user_id,
-       'll_' || encode(sha256(convert_to(format('%s/%s/%s/%s/%s', i.instance_id, p.kind, p.source, p.leg, p.attempt_no),
-                                         'UTF8')), 'hex') AS key,
+       payment_key(i.instance_id, format('%s/%s/%s', p.kind, p.source, p.leg), p.attempt_no) AS key,
        format('%s/%s/%s', p.kind, p.source, p.leg) AS paid, p.amount_minor, p.currency::text, p.customer, p.method, p.calls::bigint,
        payment_looks(p.calls, p.first_sent_at) AS is_look, (extract(epoch FROM now() - p.asked_at) * 1000)::bigint AS asked_ms, extract(epoch FROM p.first_sent_at)::bigint AS sent_s, p.kind = 'charge' AS is_charge,
        CASE p.kind WHEN 'refund' THEN (SELECT q.reference FROM wallet_entries AS w JOIN payments AS q ON q.payment_id = w.of_source
