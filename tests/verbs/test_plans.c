@@ -148,7 +148,10 @@ static void fill(void)
         "INSERT INTO orders (order_id, user_id, idempotency_key, request_hash, "
         "total_minor, currency, placed_at) SELECT g, 1 + g % 20000, g::text, "
         "'', 5, 'USD', now() FROM generate_series(1, 100000) AS g;"
-        "INSERT INTO order_lines SELECT g, 1 + g % 10000, 5, 1 FROM generate_series(1, 100000) AS g; ANALYZE");
+        "INSERT INTO order_lines SELECT g, 1 + g % 10000, 5, 1 FROM generate_series(1, 100000) AS g;"
+        "INSERT INTO payments (kind, source, leg, attempt_no, user_id, source_at, amount_minor, currency, customer, "
+        "method, due_at, planned_fence, fence, worker, at) SELECT 'payment', order_id, 0, 1, user_id, placed_at, 5, "
+        "'USD', 'c', 'm', now(), 1, 1, '', now() FROM orders WHERE order_id % 5 = 0; ANALYZE");
 }
 
 CASE(plans_over_many_rows_use_the_indexes)
