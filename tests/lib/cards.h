@@ -12,7 +12,7 @@ void cards_open(void);
 void cards_close(void);
 
 #define CARDS_GROUP()                                                                  \
-    static const struct world_plan world_plan = {.lease_ms = 1000, .points = true};    \
+    static const struct world_plan world_plan = {.lease_ms = 3000, .points = true};    \
                                                                                        \
     GROUP(.plan = &world_plan, .open = cards_open, .end = world_end,                   \
           .close = cards_close)
