@@ -348,7 +348,8 @@ COMMENT ON COLUMN payments.attempt_no IS
 COMMENT ON COLUMN payments.customer IS 'The gateway''s id of the customer; method: of the card. As they were when the attempt was planned.';
 COMMENT ON COLUMN payments.state IS
   'planned: the gateway was not asked yet; sent: a call is under way, or its worker died; captured: the gateway has carried it out; declined: refused, final for this attempt; unknown: no answer that decides; void: the gateway has nothing of it, and it is not asked again; parked: the gateway refuses the request itself, and a person must decide.';
-COMMENT ON COLUMN payments.calls IS 'Calls to the gateway so far.';
+COMMENT ON COLUMN payments.calls IS
+  'Number of the last call. Above 3 they are look-ups (payment_looks); an attempt that only a look-up can decide is set to 3.';
 COMMENT ON COLUMN payments.asked_at IS 'When the gateway was last asked to carry it out; later calls look it up (payment_looks).';
 COMMENT ON COLUMN payments.due_at IS
   'planned, unknown: when the gateway is asked next, by the clock of the database; sent: from when on the answer does not come any more.';

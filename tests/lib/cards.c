@@ -3,6 +3,23 @@
 
 const char *cards_key_file;
 
+const struct cards_fault cards_faults[CARDS_FAULT_CT] = {
+    {"drops_the_answer", "drop_after=next:10"},
+    {"stores_an_error_after_the_charge", "fail_after=next:10"},
+    {"stores_an_error_before_the_charge", "fail_before=next:10"},
+    {"sends_half", "half=next:10"},
+    {"never_answers", "hang=next:10"},
+    {"answers_html", "html=next:10"},
+    {"answers_without_end", "no_end=next:10"},
+    {"redirects", "redirect=next:10"},
+    {"is_unavailable", "unavailable=next:10"},
+    {"limits_the_rate", "rate_limit=next:10"},
+    {"says_that_the_key_is_in_use", "conflict=next:10"},
+    {"drops_the_call", "drop_before=next:10"},
+    {"is_slow", "slow=next:10&slow_ms=3000"},
+    {"has_a_clock_a_day_off", "date_off=1"},
+};
+
 void cards_open(void)
 {
     gateway_open();

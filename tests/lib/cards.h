@@ -17,6 +17,15 @@ void cards_close(void);
     GROUP(.plan = &world_plan, .open = cards_open, .end = world_end,                   \
           .close = cards_close)
 
+/* Each fault, in the words of the stand-in (/_/behaviour). */
+struct cards_fault {
+    const char *name, *faults;
+};
+
+enum { CARDS_FAULT_CT = 14 };
+
+extern const struct cards_fault cards_faults[CARDS_FAULT_CT];
+
 /* n users; the first `cards` of them pay by card, the others from wallets that hold
  * 5.00. */
 void cards_users(int n, int cards);

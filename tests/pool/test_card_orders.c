@@ -34,22 +34,9 @@ CASE(units_of_a_declined_card_are_sold_to_others)
     cards_agree(1, 0);
 }
 
-static const struct {
-    const char *name, *faults;
-} sick[] = {
-    {"drops_the_answer", "drop_after=next:10"},
-    {"stores_an_error_before_the_charge", "fail_before=next:10"},
-    {"stores_an_error_after_the_charge", "fail_after=next:10"},
-    {"sends_half", "half=next:10"},
-    {"never_answers", "hang=next:10"},
-    {"drops_the_call", "drop_before=next:10"},
-    {"limits_the_rate", "rate_limit=next:10"},
-    {"is_slow", "slow=next:10&slow_ms=3000"},
-};
-
 /* Guarantee: Each order is captured once and its units are sold once, whatever the
  * gateway answers or does not, while periods are captured beside it. */
-CASE_ROWS(each_order_is_captured_once_by_a_gateway_that, sick, .every = 4)
+CASE_ROWS(each_order_is_captured_once_by_a_gateway_that, cards_faults, .every = 7)
 {
     fixture_env("LEDGERLOCK_GATEWAY_TIMEOUT_MS", "1000");
     gateway_behaves(row->faults);
@@ -112,7 +99,7 @@ CASE(killed_workers_sell_once)
 
 /* Guarantee: Money that a card has paid is given back to the card once, whatever the
  * gateway answers or does not. */
-CASE_ROWS(refund_is_made_once_by_a_gateway_that, sick, .every = 4)
+CASE_ROWS(refund_is_made_once_by_a_gateway_that, cards_faults, .every = 7)
 {
     cards_users(5, 5);
     cards_periods(5);

@@ -10,7 +10,7 @@ GROUP(.open = one_open, .close = one_close);
 
 /* ---- which world ---- */
 
-/* One md5 over every row of every table that seed fills, without cards. */
+/* An md5 over every row of every table that seed fills, without cards. */
 static void fingerprint(const struct fixture *where, char buf[64])
 {
     fixture_query_text(

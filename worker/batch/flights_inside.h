@@ -36,7 +36,7 @@ struct flown {
 struct flights {
     struct calls *calls;
     struct flight *first;
-    struct flown *answered; /* the newest first */
+    struct flown *answered; /* the newest first; last those that could not be settled */
     size_t under_way, answered_ct;
     int64_t settled_ms, sent_ms;
     int64_t second_ms;   /* begin of the second in which so many calls */

@@ -162,7 +162,8 @@ static bool is_among(const struct pg_array *ids, int64_t id)
     return false;
 }
 
-/* Moves those of the first `most` calls that are settled, or too old, to `ended`. */
+/* Of the first `most` calls, for charges or not, those that are settled, or too old, go
+ * to `ended`; the others wait behind all that were not tried. */
 static void sort_out(struct flights *f,
                      bool charges,
                      size_t most,
@@ -171,41 +172,32 @@ static void sort_out(struct flights *f,
 {
     struct pg_array ids = {0};
     int64_t now_ms = clk_ms();
-    struct flown **link = &f->answered;
+    struct flown **link = &f->answered, *waiting = NULL, **last = &waiting;
 
     if (res != NULL)
         ids = pg_get_int8s(res, 0, 0);
     for (size_t i = 0; i < most && *link != NULL;) {
         struct flown *call = *link;
 
-        i += call->is_charge == charges ? 1 : 0;
-        if (call->is_charge != charges ||
-            (!is_among(&ids, call->payment) && now_ms < call->end_ms)) {
+        if (call->is_charge != charges) {
             link = &call->next;
             continue;
         }
+        i++;
         *link = call->next;
-        f->answered_ct--;
-        call->next = *ended;
-        *ended = call;
+        if (is_among(&ids, call->payment) || now_ms >= call->end_ms) {
+            f->answered_ct--;
+            call->next = *ended;
+            *ended = call;
+        } else {
+            call->next = NULL;
+            *last = call;
+            last = &call->next;
+        }
     }
-}
-
-/* The first call, for a charge or not, becomes the last one. */
-static void postpone_first(struct flights *f, bool charges)
-{
-    struct flown **first = &f->answered, **last, *call;
-
-    while (*first != NULL && (*first)->is_charge != charges)
-        first = &(*first)->next;
-    call = *first;
-    if (call == NULL)
-        return;
-    *first = call->next;
-    for (last = first; *last != NULL;)
-        last = &(*last)->next;
-    call->next = NULL;
-    *last = call;
+    while (*link != NULL)
+        link = &(*link)->next;
+    *link = waiting;
 }
 
 static void settle_some(struct session *s, bool charges)
@@ -233,8 +225,6 @@ static void settle_some(struct session *s, bool charges)
     if (res != NULL)
         pg_result_free(res);
     end_calls(s, ended);
-    if (most == 1)
-        postpone_first(f, charges);
 }
 
 void flights_settle(struct session *s)

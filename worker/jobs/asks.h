@@ -7,7 +7,7 @@
 /* Called now and then with the entries so far. */
 typedef void asks_tell_fn(int64_t ct);
 
-/* One request to its answer. ERR_NOMEM: it was not sent. */
+/* Brings a request to its answer. ERR_NOMEM: it was not sent. */
 MUST_CHECK int asks_once(struct calls *calls,
                          const struct gateway_request *r,
                          asks_tell_fn *tell,

@@ -45,8 +45,8 @@ struct job_calls {
     const struct sql_text *settle; /* $1 worker, $2 now; in parallel $3 items, $4 tokens
                                       of their batches, $5 outcomes (gateway_word), $6
                                       references, $7 reasons, $8 milliseconds until the
-                                      next call. One row: items that are settled, then
-                                      the counters of answers from the second on */
+                                      next call. The row has items that are settled,
+                                      then the counters of answers from the second on */
     const struct sql_text *take_over; /* $1 slot, $2 worker: the calls of those who died
                                          in the slot are due */
 };

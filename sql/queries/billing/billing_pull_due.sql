@@ -3,7 +3,7 @@
 -- $1 bigint: the shard to begin with. $2 timestamptz: now (null: the database's clock). $3 bigint: limit.
 -- $4 timestamptz: a time. $5 bigint: an id; in that shard, only subscriptions behind the one that is due then and has it are
 -- read.
--- One row of arrays, in parallel: subscription_ids, resource kinds (null: all 0, users), user_ids, places, times at which
+-- The row has arrays, in parallel: subscription_ids, resource kinds (null: all 0, users), user_ids, places, times at which
 -- they are due; then the shard of the last row, and true if the job is paused. Arrays null: nothing is due, or the job is
 -- paused. Locks: none.
 -- (SELECT $n) hides the values from the planner: it then keeps one generic plan, and does not plan every execution.

@@ -1,6 +1,6 @@
 -- The subscriptions of a list that are still due, in the form of billing_pull_due.
 -- $1 bigint[]: subscription ids. $2 timestamptz: now (null: the database's clock).
--- One row of arrays, in parallel: subscription_ids, resource kinds (null: all 0, users), user_ids, places. Arrays null:
+-- The row has arrays, in parallel: subscription_ids, resource kinds (null: all 0, users), user_ids, places. Arrays null:
 -- none is due, or the job is paused. Locks: none.
 SELECT array_agg(subscription_id), NULL::bigint[], array_agg(user_id), array_agg(place), NULL::timestamptz[]
   FROM (SELECT s.subscription_id, s.user_id, s.place

@@ -1,6 +1,6 @@
 -- The orders of a list that are still pending, in the form of orders_pull_pending.
 -- $1 bigint[]: order ids. $2 timestamptz: now (null: the database's clock).
--- One row of arrays, in parallel: order_ids, resource kinds (0 user, 1 SKU), ids, places (null). Arrays null: none is
+-- The row has arrays, in parallel: order_ids, resource kinds (0 user, 1 SKU), ids, places (null). Arrays null: none is
 -- due, or the job is paused. Locks: none.
 WITH head AS MATERIALIZED (
   SELECT o.order_id, o.user_id, asked.nth

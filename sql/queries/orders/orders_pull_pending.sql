@@ -4,7 +4,7 @@
 -- $1 bigint: so many of the oldest are passed over, which other workers serve. $2 timestamptz: now (null: the database's
 -- clock). $3 bigint: limit. $4 timestamptz and $5 bigint: only orders behind the one that was placed then and has this id
 -- are read.
--- One row of arrays, in parallel: order_ids, resource kinds (0 user, 1 SKU), ids, places (null), times of placing; keys
+-- The row has arrays, in parallel: order_ids, resource kinds (0 user, 1 SKU), ids, places (null), times of placing; keys
 -- of one order stand together, its user first. Then null, and true if the job is paused. Arrays null: nothing is due, or
 -- the job is paused. Locks: none.
 WITH job AS MATERIALIZED (

@@ -2,7 +2,7 @@
 -- shard until the limit is reached. Read without a lock: payments_send_due reads them again under the claim.
 -- $1 bigint: the shard to begin with. $2 timestamptz: now, which is not read: the gateway's time is that of the clock. $3 bigint: limit.
 -- $4 timestamptz: a time. $5 bigint: an id; in that shard, only attempts behind the one that is due then and has it are read.
--- One row of arrays, in parallel: payment_ids, resource kinds (null: all 0, users), user_ids, places (null), times at which they are
+-- The row has arrays, in parallel: payment_ids, resource kinds (null: all 0, users), user_ids, places (null), times at which they are
 -- due; then the shard of the last row, and true if the job is paused. Arrays null: nothing is due, or the job is paused. Locks: none.
 WITH job AS MATERIALIZED (SELECT EXISTS (SELECT FROM paused_jobs WHERE job = 'payments') AS is_paused)
 SELECT array_agg(payment_id), NULL::bigint[], array_agg(user_id), NULL::tid[], array_agg(due_at), max(n) % 64, (SELECT is_paused FROM job)
