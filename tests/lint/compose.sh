@@ -1,7 +1,7 @@
 #!/bin/bash
 # Each service of docker-compose.yml is confined: no root, no capability, no writable root, limits, a network without a way out. A
 # pool with a page serves orders by four workers at once; `once` has no page, no button and no shop; the last words are an address. The image of
-# the program is built once, and a pool waits for the seed.
+# the program is built once, with every folder that its build reads, and a pool waits for the seed.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python3 -c 'import yaml' 2>/dev/null || { echo "skipped: python3-yaml is not installed" && exit 77; }
@@ -75,6 +75,10 @@ for name, service in compose["services"].items():
          "its image may not be built yet: it waits neither for migrate nor for seed")
     must(name, command_of(service)[:1] != ["run"] or "seed" in waits, "a pool that does not wait for the seed meets it month by month")
 must("services", len(compose["services"]) > 0, "there is none")
+taken = open(".dockerignore").read().split()
+made = open("labs/CMakeLists.txt").read()
+for folder in re.findall(r"add_subdirectory\((\w+)\)", made) + re.findall(r"(\w+)/\*\.c", made):
+    must("the image", f"!labs/{folder}" in taken or folder == "tests", f"it is built from labs/{folder}, which .dockerignore leaves out")
 for line in bad:
     print("compose:", line)
 sys.exit(bool(bad))
