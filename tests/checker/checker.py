@@ -11,6 +11,7 @@ import subprocess
 import sys
 import types
 
+import cards
 import history
 from say import FOREVER, SHOWN, broken, counts, die
 
@@ -76,6 +77,9 @@ def nothing_is_missed(t):
     for order in t.orders:
         if order.state == OPEN:
             broken("nothing_missed", f"order {order.id} is pending")
+    for p in t.payments:
+        if not p.decided:
+            broken("nothing_missed", f"payment {p.id} is not decided")
 
 
 def charges_are_right(t):
@@ -128,6 +132,7 @@ def parse():
     p = argparse.ArgumentParser(description="Compares the final tables with the lines that workers of a test build wrote.")
     p.add_argument("--postgres", required=True, metavar="URL")
     p.add_argument("--history", metavar="FOLDER", help="of the lines (LL_TEST_HISTORY)")
+    p.add_argument("--gateway", metavar="FILE", help="its journal")
     p.add_argument("--now", default="now", metavar="TIME", help="the instant that the pool was given as --now")
     p.add_argument("--bound-ms", type=int, default=0, metavar="MS", help="longest time until work is taken up again")
     p.add_argument("--set-aside", type=int, default=0, metavar="N", help="rows that may be parked")
@@ -148,6 +153,8 @@ def main():
     t = read_tables(order.postgres, order.now, order.first)
     rules_of_tables(t, order.set_aside)
     print(f"tables: {len(t.charges)} charges, {len(t.orders)} orders, {len(t.subs)} subscriptions")
+    if order.gateway is not None:
+        cards.check(t, order.gateway)
     if order.history is not None:
         history.check(t, order)
     for rule, n in counts.items():

@@ -6,6 +6,7 @@ import types
 
 from say import FOREVER, broken, die
 
+PLANNERS = {"c": "billing", "p": "orders"}  # the job that planned an attempt, by its kind
 MARKS = ("killed", "healed", "lost", "forgot")  # done to the pool: a process killed or stopped, no fault left, rows of a
 #                                                 server that had not got the last of them, keys lost by Redis or about to be
 
@@ -86,8 +87,9 @@ Write = collections.namedtuple("Write", "key at value xid order")
 
 def writes_of(rows, h):
     """By key, then by time; at one time what is more is first. A write that nobody tells of was there before the workers
-    were: time 0."""
-    writes = [Write(w.key, h.commit_of(w.xid), w.value, w.xid, w.order) for w in rows]
+    were: time 0. Units that a card pays for may be taken at any time before their sale: a refusal may count them as taken,
+    and the sum has them at the end."""
+    writes = [Write(w.key, h.commit_of(w.xid) if w.xid >= 0 else FOREVER, w.value, w.xid, w.order) for w in rows]
     return sorted(writes, key=lambda w: (w.key, w.at, -w.value))
 
 
@@ -117,7 +119,7 @@ def refusals_are_true(refused, writes, h, rule, what):
     for row in refused:
         at = h.commit_of(row.xid)
         was = sum(w.value for w in of_key[row.key]
-                  if (w.order < row.id or w.order == 0 if w.xid == row.xid else w.at < at))
+                  if (w.order < row.id or w.order == 0 if w.xid == row.xid else w.at < at or w.at == FOREVER))
         if at == 0:
             unasked(what, row.id, row.xid)
         elif was >= row.wanted:
@@ -163,13 +165,20 @@ def rules_of_keys(h, lease_us):
 
 
 def effects_of(t):
-    """The rows that batches left, by token: job, item, and whether a later batch may write over it."""
+    """The rows that batches left, by token: job, item, and whether a later batch may write over it. Effects that cards pay for
+    come later than the batch: a row of payments tells who planned it, and who asked last."""
     effects = collections.defaultdict(list)
     for c in t.charges:
-        effects[c.fence].append(("billing", c.sub, not c.captured))
+        if not c.by_card:
+            effects[c.fence].append(("billing", c.sub, not c.captured))
     for o in t.orders:
-        if o.state in (1, 2):  # fulfilled or rejected
+        if o.state in (1, 2) and not o.by_card:  # fulfilled or rejected
             effects[o.fence].append(("orders", o.id, False))
+    for p in t.payments:
+        if chr(p.kind) in PLANNERS:
+            effects[p.planned].append((PLANNERS[chr(p.kind)], p.source, True))
+        if p.fence != p.planned:
+            effects[p.fence].append(("payments", p.id, True))
     return effects
 
 

@@ -120,14 +120,17 @@ static bool is_called(int64_t user_id)
     return false;
 }
 
-/* Rich users whom no client waits for: the work of a third of all, and more. */
+/* Users with money for all, whom no client waits for: the work of a third of all, and
+ * more. */
 void fault_hold_back(int portions)
 {
     char ids[1 << 12] = "user_id IN (0";
     size_t n = strlen(ids);
 
     for (size_t i = 0; i < world.load.size.users; i++)
-        if (world.load.users[i].kind == LOAD_RICH && !is_called((int64_t)i + 1))
+        if ((world.load.users[i].kind == LOAD_RICH ||
+             world.load.users[i].kind == LOAD_CARD) &&
+            !is_called((int64_t)i + 1))
             n += (size_t)snprintf(ids + n, sizeof ids - n, ",%zu", i + 1);
     assert_in_range(n, 1, sizeof ids - 2);
     (void)strcpy(ids + n, ")");
@@ -309,8 +312,9 @@ void fault_check_rows(const char *now)
 {
     char options[96];
 
-    (void)snprintf(options, sizeof options, "--bound-ms %d --lease-ms %d%s%s",
+    (void)snprintf(options, sizeof options, "--bound-ms %d --lease-ms %d%s%s%s",
                    world.bound_ms, world.lease_ms,
+                   world.load.size.cards ? " --gateway $GATEWAY_DIR/journal" : "",
                    strchr(world.f.redis_url, ',') != NULL ? " --quorum" : "",
                    world.in_parts ? " --in-parts" : "");
     checker_assert_holds(now, options);

@@ -72,6 +72,14 @@ void gateway_start(const char *options)
     (void)setenv("U", line, 1);
 }
 
+void gateway_again(const char *options)
+{
+    char more[512];
+
+    (void)snprintf(more, sizeof more, "--listen 127.0.0.1:%d %s", port, options);
+    gateway_start(more);
+}
+
 int gateway_stop(int signal_number)
 {
     int status = 0;

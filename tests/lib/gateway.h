@@ -16,6 +16,8 @@ void gateway_shows(const char *part);
 
 /* Options are words for a shell; the journal stays from one start to the next. */
 void gateway_start(const char *options);
+/* The same where the last one listened. */
+void gateway_again(const char *options);
 /* The exit code, or -1 after a signal. */
 int gateway_stop(int signal_number);
 void gateway_open(void);

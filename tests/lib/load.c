@@ -52,7 +52,8 @@ static void make_subscription(struct load *l, uint64_t *rng, size_t i)
     struct load_user *u = &l->users[i % l->size.users];
     bool is_first = i < l->size.users;
 
-    if (u->kind == LOAD_THRIFTY || (!is_first && u->kind != LOAD_RICH))
+    if (u->kind == LOAD_THRIFTY ||
+        (!is_first && u->kind != LOAD_RICH && u->kind != LOAD_CARD))
         return;
     do
         draw_plan(s, rng, l->now, l->size.periods);
@@ -110,7 +111,8 @@ static void make_order(struct load *l, uint64_t *rng, size_t i)
     do {
         o->user_id = 1 + draw_below(rng, (int64_t)l->size.users);
     } while (l->users[o->user_id - 1].kind != LOAD_RICH &&
-             l->users[o->user_id - 1].kind != LOAD_LEAVING);
+             l->users[o->user_id - 1].kind != LOAD_LEAVING &&
+             l->users[o->user_id - 1].kind != LOAD_CARD);
     o->is_late = draw_below(rng, 4) == 0;
     if (draw_below(rng, 3) > 0) {
         o->hot_sku_id = sku_for(o->user_id, draw_below(rng, HOT / 2), true);
@@ -195,10 +197,13 @@ static void make_calls(struct load *l, uint64_t *rng)
 
 /* ---- all of it ---- */
 
-/* Ten users: one is poor, one saved, one thrifty, one leaves, six are rich. */
-static enum load_kind kind_of(size_t user)
+/* Ten users: one is poor, one saved, one thrifty, one leaves, one has a card, if there
+ * are any; the others are rich. */
+static enum load_kind kind_of(size_t user, bool cards)
 {
-    return user % 10 < LOAD_KINDS ? (enum load_kind)(user % 10) : LOAD_RICH;
+    enum load_kind kind = (enum load_kind)(user % 10);
+
+    return kind < LOAD_CARD || (kind == LOAD_CARD && cards) ? kind : LOAD_RICH;
 }
 
 void load_make(uint64_t seed, struct load_size size)
@@ -216,10 +221,13 @@ void load_make(uint64_t seed, struct load_size size)
         l->skus[i].is_hot = i < HOT;
     }
     for (size_t i = 0; i < size.users; i++)
-        l->users[i].kind = kind_of(i);
+        l->users[i].kind = kind_of(i, size.cards);
     for (size_t i = 0; i < size.subscriptions; i++)
         make_subscription(l, &rng, i);
     make_orders(l, &rng);
+    for (size_t i = 0; i < size.users; i++)
+        if (l->users[i].kind == LOAD_CARD)
+            l->users[i].balance_minor = 0;
     make_calls(l, &rng);
 }
 

@@ -3,9 +3,9 @@
  *
  * Users with money for everything, users with money for some periods, users that get
  * the rest while the pool runs, users with money for one of two orders, users that
- * leave; plans by day, week, month and year, one to three units at a time; two
- * currencies; orders of one to three lines. Clients deposit, place orders, bring stock,
- * cancel, resume and change plans meanwhile (load_clients.c).
+ * leave, users that pay by card; plans by day, week, month and year, one to three units
+ * at a time; two currencies; orders of one to three lines. Clients deposit, place
+ * orders, bring stock, cancel, resume and change plans meanwhile (load_clients.c).
  *
  * The load is made so that the result does not depend on the order in which rows are
  * worked: a user can pay everything, or has one thing to pay; an order wants at most
@@ -35,6 +35,7 @@ enum load_kind {
     LOAD_SAVED,   /* the same, until a client deposits the rest */
     LOAD_THRIFTY, /* no subscription, money for one of two orders */
     LOAD_LEAVING, /* rich, and one subscription ends at a boundary in the past */
+    LOAD_CARD,    /* pays everything by card, see load_size */
     LOAD_KINDS
 };
 
@@ -86,6 +87,7 @@ struct load_call {
 struct load_size {
     size_t users, subscriptions, orders;
     int64_t periods; /* of a subscription, on average */
+    bool cards;      /* a tenth of the users pay by card: the world has a gateway */
 };
 
 struct load {

@@ -114,8 +114,8 @@ const char *load_wrong_charges(PGconn *conn)
         "SELECT subscription_id, " CANCEL_AT
         ", '', coalesce(c.n, 0), coalesce(c.sum, 0), coalesce(c.last, -1) FROM"
         " subscriptions LEFT JOIN (SELECT subscription_id, count(*) AS n,"
-        " sum(amount_minor), max(period_no) AS last FROM charges WHERE state = 'captured'"
-        " GROUP BY 1) AS c USING (subscription_id)");
+        " sum(amount_minor), max(period_no) AS last FROM charges WHERE state IN"
+        " ('captured', 'paid') GROUP BY 1) AS c USING (subscription_id)");
 }
 
 static bool is_poor(const struct load_subscription *s)
@@ -269,9 +269,10 @@ static struct want expect_wallet(int64_t id, int64_t about)
 {
     const struct load_user *u = &world.load.users[id - 1];
     int64_t paid_in = u->balance_minor + u->deposit_minor;
+    int64_t spent = u->kind == LOAD_CARD ? 0 : fulfilled.spent[id];
 
     (void)about;
-    return (struct want){"", {paid_in - fulfilled.spent[id], paid_in}};
+    return (struct want){"", {paid_in - spent, paid_in}};
 }
 
 const char *load_wrong_wallets(PGconn *conn)

@@ -70,6 +70,10 @@ static void write_users(FILE *out, const struct load *l)
         "INSERT INTO wallet_entries (user_id, kind, idempotency_key, amount_minor, at) SELECT"
         " user_id, 'deposit', '', balance_minor, now() FROM users WHERE balance_minor > 0;",
         out);
+    for (size_t i = 0; i < l->size.users; i++)
+        if (l->users[i].kind == LOAD_CARD)
+            fprintf(out, "SELECT pay_with(%zu, 'card', 'cus_%zu', 'pm_%zu');", i + 1,
+                    i + 1, i + 1);
 }
 
 static void write_subscriptions(FILE *out, const struct load *l)
@@ -271,9 +275,9 @@ static void end_clients(void)
 int64_t load_left(void)
 {
     return world_ask(
-        "SELECT (SELECT count(*) FROM subscriptions WHERE state = 'past_due'"
+        "SELECT (SELECT count(*) FROM subscriptions WHERE state IN ('past_due', 'paying')"
         " OR (state = 'active' AND next_due_at <= now())) + (SELECT count(*)"
-        " FROM orders WHERE state = 'pending')");
+        " FROM orders WHERE state IN ('pending', 'paying'))");
 }
 
 /* A user who was saved after the last try is resumed once more. */

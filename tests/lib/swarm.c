@@ -2,6 +2,7 @@
  * are, and proxies. */
 #include "tests/lib/swarm.h"
 
+#include "tests/lib/cards.h"
 #include "tests/lib/draw.h"
 #include "tests/lib/fault.h"
 #include "tests/lib/private_pg.h"
@@ -148,6 +149,16 @@ static void jitter_redis(bool on)
     proxy_jitter(&world.to_redis, 0, on ? 300 : 0);
 }
 
+/* On the same port. */
+static void kill_gateway(bool on)
+{
+    if (on)
+        (void)gateway_stop(SIGKILL);
+    else
+        gateway_again("");
+    swarm_seen += on;
+}
+
 #define BY_POSTGRES &world.to_postgres
 #define BY_REDIS &world.to_redis
 
@@ -174,6 +185,12 @@ const struct swarm_fault swarm_faults[SWARM_FAULTS] = {
      .way = proxy_refuse},
     {"jitter_redis", WAY_TO_REDIS, .set = jitter_redis, .by = BY_REDIS,
      .count = PROXY_DELAYED},
+    {"kill_gateway", GATEWAY, .set = kill_gateway},
+    {"lose_answers", GATEWAY, .counted = "drop_after", .on = "drop_after=0.5",
+     .off = "drop_after=0"},
+    {"store_errors", GATEWAY, .counted = "fail_after",
+     .on = "fail_after=0.4&fail_before=0.2", .off = "fail_after=0&fail_before=0"},
+    {"hang_gateway", GATEWAY, .counted = "hang", .on = "hang=0.3", .off = "hang=0"},
     {"cut_before_commit", CUT, .cut = proxy_cut_before, .by = BY_POSTGRES,
      .count = PROXY_CUTS_BEFORE},
     {"cut_after_commit", CUT, .cut = proxy_cut_after, .by = BY_POSTGRES,
@@ -191,16 +208,25 @@ void swarm_throw(size_t fault, bool on)
         f->way(f->by, on);
     if (f->cut != NULL)
         f->cut(f->by, PROXY_AT_COMMIT, on ? 3 : 0);
-    if (command != NULL)
+    if (command != NULL && f->group == GATEWAY)
+        gateway_behaves(command);
+    else if (command != NULL)
         fault_redis_ok(command);
     swarm_seen += on && f->on != NULL;
 }
 
+bool swarm_is_counted(size_t fault)
+{
+    return swarm_faults[fault].by != NULL || swarm_faults[fault].counted != NULL;
+}
+
 unsigned swarm_met(size_t fault)
 {
-    return swarm_faults[fault].by != NULL
-               ? proxy_count(swarm_faults[fault].by, swarm_faults[fault].count)
-               : swarm_seen;
+    const struct swarm_fault *f = &swarm_faults[fault];
+
+    if (f->counted != NULL)
+        return (unsigned)gateway_number("/_/calls", f->counted);
+    return f->by != NULL ? proxy_count(f->by, f->count) : swarm_seen;
 }
 
 void swarm_end_faults(void)

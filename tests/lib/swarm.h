@@ -1,12 +1,12 @@
 /* swarm: a mixture of faults for a world of FAULT_PLAN, drawn from a seed: which ones
  * take part, when each begins and how long it lasts. The same seed and length give the
- * same schedule. */
+ * same schedule. Some are of the gateway, which the world needs, too (cards.h). */
 #ifndef LEDGERLOCK_SWARM_H
 #define LEDGERLOCK_SWARM_H
 
 #include "tests/lib/world.h"
 
-enum { SWARM_EVENTS = 512, SWARM_MIXED = 6, SWARM_FAULTS = 17 };
+enum { SWARM_EVENTS = 512, SWARM_MIXED = 6, SWARM_FAULTS = 21 };
 
 struct swarm_event {
     int64_t at_ms;
@@ -38,6 +38,7 @@ enum swarm_group {
     POSTGRES,
     WAY_TO_REDIS,
     WAY_TO_POSTGRES,
+    GATEWAY,
     CUT
 };
 
@@ -46,7 +47,8 @@ struct swarm_fault {
     enum swarm_group group;
     void (*set)(bool on);
     const char *on, *off; /* or these commands to Redis */
-    struct proxy *by;     /* counts how often it met something; NULL: seen */
+    const char *counted;  /* the gateway counts how often it met something, or */
+    struct proxy *by;     /* this one does; both NULL: seen */
     enum proxy_count count;
     void (*way)(struct proxy *, bool on); /* that proxy does so, or cuts COMMIT */
     void (*cut)(struct proxy *, const char *bytes, size_t size, unsigned times);
@@ -54,7 +56,7 @@ struct swarm_fault {
 
 extern const struct swarm_fault swarm_faults[SWARM_FAULTS];
 
-/* How often a fault without a proxy has met something since the test set it to 0. */
+/* How often a fault that nobody counts has met something since the test set it to 0. */
 extern unsigned swarm_seen;
 
 /* Lets a fault begin, or end. */
@@ -62,6 +64,7 @@ void swarm_throw(size_t fault, bool on);
 
 /* How often it has met something: since the world was opened, or swarm_seen. */
 unsigned swarm_met(size_t fault);
+bool swarm_is_counted(size_t fault);
 
 /* Ends what a test that failed has left behind. */
 void swarm_end_faults(void);

@@ -1,28 +1,30 @@
 /* checker: it agrees with true runs (test_crash: also when workers are killed at every
  * named point), and it finds each kind of lie that is planted in the rows or in the
  * histories. */
+#include "tests/lib/cards.h"
 #include "tests/lib/meet.h"
 #include "tests/lib/steps.h"
 
 static const struct load_size size = {
-    .users = 30, .subscriptions = 40, .orders = 80, .periods = 3};
+    .users = 30, .subscriptions = 40, .orders = 80, .periods = 3, .cards = true};
 
 static const struct world_plan world_plan = {
-    .any = true, .points = true, .checker = true, .load = &size};
+    .any = true, .points = true, .checker = true};
 
 /* ---- lies ---- */
 
 /* A world that was worked, and true: for all lies, each of which is undone. */
 static void open_worked(void)
 {
-    world_open();
+    cards_open();
+    world_fill(&size);
     meet_begin();
     pool_start("run -w 4");
     load_clients_start(500);
     load_clients_finish();
     pool_end(&world.pool);
     meet_assert_both();
-    checker_assert_holds("now", "--bound-ms 60000");
+    checker_assert_holds("now", "--bound-ms 60000 --gateway $GATEWAY_DIR/journal");
 }
 
 /* NULL: none is broken. */
@@ -69,7 +71,7 @@ static void unplant(void)
 }
 
 /* Cases on one world, which each leaves as it was. */
-GROUP(.plan = &world_plan, .start = open_worked, .stop = world_close, .close = unplant);
+GROUP(.plan = &world_plan, .start = open_worked, .stop = cards_close, .close = unplant);
 
 /* ---- lies in the rows ---- */
 
@@ -165,6 +167,38 @@ CASE(what_is_no_lie_is_not_found)
     assert_says(NULL);
     (void)setenv("CHECKER_FIRST", PARKED, 1);
     assert_finds(NULL, "--set-aside 1 --first \"$CHECKER_FIRST\"");
+}
+
+/* ---- lies of the gateway, and about it ---- */
+
+/* Commands of sed that tell the journal otherwise, and statements that spoil the rows. */
+static const struct {
+    const char *rule, *journal, *spoil;
+} card_lies[] = {
+    {"captured_once", "/\"intent\"/{p;p}", ""},
+    {"paid_is_captured", "/\"intent\"/!p", ""},
+    {"paid_is_captured", "s/\"amount\":/&9/p", ""},
+    {"captured_is_paid", "s/\"amount\":/&9/p", ""},
+    {"captured_is_paid", "s/cus_/&9/p", ""},
+    {"captured_is_paid", "p", "DELETE FROM payments WHERE state = 'captured'"},
+    {"served_is_paid", "p", "DELETE FROM payments WHERE state = 'captured'"},
+    {"paid_is_served", "p", "DELETE FROM charges WHERE state = 'paid'"},
+    {"paid_is_served", "p",
+     "UPDATE orders SET by_card = false WHERE by_card AND state = 'fulfilled'"},
+    {"nothing_missed", "p", "UPDATE payments SET state = 'unknown'"},
+    {"nothing_unasked", "p", "UPDATE payments SET fence = fence + 1000000"},
+};
+
+/* Guarantee: The checker compares the gateway's own journal with the rows, and finds
+ * each lie in it and about it. */
+CASE(lie_about_cards_is_found)
+{
+    for (size_t i = 0; i < sizeof card_lies / sizeof card_lies[0]; i++) {
+        gateway_run("sed -n '%s' journal >told", card_lies[i].journal);
+        (void)setenv("CHECKER_FIRST", card_lies[i].spoil, 1);
+        assert_finds(card_lies[i].rule,
+                     "--gateway $GATEWAY_DIR/told --first \"$CHECKER_FIRST\"");
+    }
 }
 
 /* ---- lies in the histories ---- */

@@ -152,17 +152,13 @@ CASE_ROWS(payments_are_made_once_after_a_kill, places)
  * restart of it brings all of it. */
 CASE(gateway_that_is_away_keeps_no_wallet_waiting)
 {
-    char listen[64];
-
-    (void)snprintf(listen, sizeof listen, "--listen %s",
-                   getenv("U") + strlen("http://"));
     assert_int_not_equal(gateway_stop(SIGKILL), 0);
     fill(40, 30);
     pool_start("run");
     world_wait("SELECT count(*) = 10 FROM ledgerlock.charges WHERE state = 'captured'");
     world_wait("SELECT count(*) = 30 FROM ledgerlock.payments WHERE reason LIKE"
                " '%%connect%%' OR state = 'planned'");
-    gateway_start(listen);
+    gateway_again("");
     cards_decided();
     cards_agree(30, 0);
 }
@@ -171,13 +167,10 @@ CASE(gateway_that_is_away_keeps_no_wallet_waiting)
  * payments that it refused meanwhile are made. */
 CASE(rotated_key_is_read_again)
 {
-    char options[96];
     FILE *file;
 
-    (void)snprintf(options, sizeof options, "--listen %s --api-key sk_test_2",
-                   getenv("U") + strlen("http://"));
     (void)gateway_stop(SIGKILL);
-    gateway_start(options);
+    gateway_again("--api-key sk_test_2");
     fill(5, 5);
     pool_start("run");
     world_wait("SELECT count(*) = 5 FROM ledgerlock.payments WHERE reason LIKE 'HTTP"
