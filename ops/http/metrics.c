@@ -210,6 +210,24 @@ static void put_backlog(FILE *f,
     }
 }
 
+/* Attempts at the gateway that are not decided. */
+static void put_payments(FILE *f, const struct http *h, double read_at)
+{
+    static const char *const states[] = {"planned", "sent", "unknown", "parked"};
+    json_t *payments = json_object_get(json_object_get(h->tables, "jobs"), "payments");
+
+    head(f, "ledgerlock_payments", "gauge",
+         "Attempts at the payment gateway that are not decided, by state.");
+    for (size_t i = 0; payments != NULL && i < sizeof states / sizeof states[0]; i++)
+        (void)fprintf(f, "ledgerlock_payments{state=\"%s\"} %lld\n", states[i],
+                      doc_int(payments, states[i]));
+    gauge(f, "ledgerlock_payment_unknown_since_timestamp_seconds",
+          "First call of the oldest attempt that is unknown; while none is, when the "
+          "tables were read.",
+          payments != NULL, 3,
+          read_at - (double)doc_int(payments, "unknown_ms") / 1000);
+}
+
 static void put_tables(FILE *f, const struct http *h)
 {
     double now = (double)time(NULL);
@@ -227,6 +245,7 @@ static void put_tables(FILE *f, const struct http *h)
         "When the oldest row fell due that still is; while none is due, when the tables "
         "were read.",
         "oldest_due_ms", read_at);
+    put_payments(f, h, read_at);
     gauge(
         f, "ledgerlock_audit_broken_invariants",
         "Invariants that the last whole audit found broken; work that is left breaks none.",

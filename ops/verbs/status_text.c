@@ -110,6 +110,21 @@ static void put_counters(struct text *t, const json_t *job)
         sheet_put(&t->sheet, "%s", line);
 }
 
+/* Attempts that are not decided, of the job that has any. */
+static void put_attempts(struct text *t, json_t *job)
+{
+    char since[AGE_TEXT], next[AGE_TEXT], unknown[64] = "";
+
+    if (doc_int(job, "unknown") > 0)
+        (void)snprintf(unknown, sizeof unknown, ", since %s; asked again in %s",
+                       age_text(doc_int(job, "unknown_ms"), since),
+                       age_text(doc_int(job, "next_ms"), next));
+    if (doc_int(job, "planned") + doc_int(job, "sent") + doc_int(job, "unknown") > 0)
+        sheet_put(&t->sheet, "  attempts: %lld planned, %lld sent, %lld unknown%s",
+                  doc_int(job, "planned"), doc_int(job, "sent"),
+                  doc_int(job, "unknown"), unknown);
+}
+
 static void put_job(struct text *t, const char *name, json_t *job)
 {
     const json_t *pause = pause_of(t, name);
@@ -122,6 +137,7 @@ static void put_job(struct text *t, const char *name, json_t *job)
     sheet_put(&t->sheet, "%-10.10s %9lld %11s %9lld %8lld %9lld %13s", name,
               doc_int(job, "due"), oldest, doc_int(job, "future"),
               doc_int(job, "parked"), doc_int(job, "workers"), done);
+    put_attempts(t, job);
     if (pause != NULL)
         sheet_put(&t->sheet, "  paused since %s by %.20s", doc_text(pause, "since"),
                   doc_text(pause, "by"));

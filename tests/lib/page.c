@@ -49,3 +49,28 @@ double page_metric(const char *sample)
     at = strstr(page.body, line);
     return at != NULL ? strtod(at + strlen(line), NULL) : NAN;
 }
+
+static char asserted[1 << 12] = " "; /* the names of all values that were read */
+
+bool page_is_asserted(const char *name, size_t length, const char *end)
+{
+    char word[96];
+
+    (void)snprintf(word, sizeof word, " %.*s%s ", (int)length, name, end);
+    return strstr(asserted, word) != NULL;
+}
+
+double page_value(const char *name, const char *labels, ...)
+{
+    size_t n = strlen(asserted);
+    char sample[160];
+    va_list ap;
+
+    if (!page_is_asserted(name, strlen(name), ""))
+        (void)snprintf(asserted + n, sizeof asserted - n, "%s ", name);
+    n = (size_t)snprintf(sample, sizeof sample, "ledgerlock_%s", name);
+    va_start(ap, labels);
+    (void)vsnprintf(sample + n, sizeof sample - n, labels, ap);
+    va_end(ap);
+    return page_metric(sample);
+}

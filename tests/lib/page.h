@@ -29,4 +29,9 @@ bool page_has(const char *path, const char *const *texts);
 /* The number behind a sample of the last answer; NAN: it has none. */
 double page_metric(const char *sample);
 
+/* The same of ledgerlock_NAME with these labels. True if it was asked for, of a name
+ * with this end. */
+double page_value(const char *name, const char *labels, ...) STEPS_TAKE(2);
+bool page_is_asserted(const char *name, size_t length, const char *end);
+
 #endif

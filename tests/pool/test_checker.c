@@ -171,7 +171,8 @@ CASE(what_is_no_lie_is_not_found)
 
 /* ---- lies of the gateway, and about it ---- */
 
-/* Commands of sed that tell the journal otherwise, and statements that spoil the rows. */
+/* Commands of sed that tell the journal otherwise, and statements that spoil the rows.
+ */
 static const struct {
     const char *rule, *journal, *spoil;
 } card_lies[] = {

@@ -20,41 +20,10 @@ WORLD(.poll_ms = 100,
       .redis = true,
       .proxies = true);
 
-static char asserted[1 << 12] = " "; /* the names of all values that were read */
-
 static void start(const char *words)
 {
     page_start("run -w 1 --now %s %s", pool_work_now(), words);
     page_await(200, "/metrics", "");
-}
-
-static bool is_asserted(const char *name, size_t length, const char *end)
-{
-    char word[96];
-
-    (void)snprintf(word, sizeof word, " %.*s%s ", (int)length, name, end);
-    return strstr(asserted, word) != NULL;
-}
-
-/* The value of ledgerlock_NAME and its labels. */
-STEPS_TAKE(2) static double value(const char *name, const char *labels, ...)
-{
-    size_t n = strlen(asserted);
-    char sample[160];
-    va_list ap;
-
-    if (!is_asserted(name, strlen(name), ""))
-        (void)snprintf(asserted + n, sizeof asserted - n, "%s ", name);
-    n = (size_t)snprintf(sample, sizeof sample, "ledgerlock_%s", name);
-    va_start(ap, labels);
-    (void)vsnprintf(sample + n, sizeof sample - n, labels, ap);
-    va_end(ap);
-    return page_metric(sample);
-}
-
-static double plain_value(const char *name)
-{
-    return value(name, "%s", "");
 }
 
 #define AWAIT_METRIC(condition)                                                        \
@@ -89,8 +58,8 @@ static void assert_outcomes(const struct job_type *job, const double *expected)
 {
     for (int k = 0; job->counters[k].name != NULL; k++) {
         assert_true(k < OUTCOMES && expected[k] > 0); /* each one happens */
-        AWAIT_METRIC(value("rows_total", "{job=\"%s\",outcome=\"%s\"}", job->name,
-                           job->counters[k].name) == expected[k]);
+        AWAIT_METRIC(page_value("rows_total", "{job=\"%s\",outcome=\"%s\"}", job->name,
+                                job->counters[k].name) == expected[k]);
     }
 }
 
@@ -101,14 +70,15 @@ static void assert_times(const char *of, const char *job, double least)
     double n;
 
     (void)snprintf(name, sizeof name, "%s_seconds_count", of);
-    AWAIT_METRIC(value(name, "{job=\"%s\"}", job) >= least); /* noted after COMMIT */
-    n = value(name, "{job=\"%s\"}", job);
+    AWAIT_METRIC(page_value(name, "{job=\"%s\"}", job) >=
+                 least); /* noted after COMMIT */
+    n = page_value(name, "{job=\"%s\"}", job);
     assert_true(n >= least); /* some met nothing to do */
     (void)snprintf(name, sizeof name, "%s_seconds_sum", of);
-    assert_true(value(name, "{job=\"%s\"}", job) >= n * DELAY_MS / 1000);
+    assert_true(page_value(name, "{job=\"%s\"}", job) >= n * DELAY_MS / 1000);
     (void)snprintf(name, sizeof name, "%s_seconds_bucket", of);
-    assert_true(value(name, "{job=\"%s\",le=\"+Inf\"}", job) == n);
-    assert_true(value(name, "{job=\"%s\",le=\"0.025\"}", job) == 0);
+    assert_true(page_value(name, "{job=\"%s\",le=\"+Inf\"}", job) == n);
+    assert_true(page_value(name, "{job=\"%s\",le=\"0.025\"}", job) == 0);
 }
 
 static void assert_batches(const char *job)
@@ -117,14 +87,14 @@ static void assert_batches(const char *job)
         (double)world_ask("SELECT count(*) FROM batches WHERE job = '%s'", job);
 
     assert_true(batches > 0);
-    assert_true(value("batches_total", "{job=\"%s\"}", job) == batches);
+    assert_true(page_value("batches_total", "{job=\"%s\"}", job) == batches);
     assert_times("transaction", job, batches);
     assert_times("lock_acquire", job, batches);
 }
 
 static void assert_is_now(const char *name)
 {
-    assert_true(fabs(plain_value(name) - (double)time(NULL)) < 600);
+    assert_true(fabs(page_value(name, "%s", "") - (double)time(NULL)) < 600);
 }
 
 #define BUSY "{job=\"billing\",result=\"busy\"}"
@@ -153,25 +123,26 @@ CASE(metrics_of_work_are_what_was_done, .close = cards_close)
         if (job_types[j]->calls == NULL) /* answers are settled apart from batches */
             assert_batches(job_types[j]->name);
     }
-    assert_true(value("lock_keys_total", "{job=\"billing\",result=\"granted\"}") >= 64);
-    busy = value("lock_keys_total", BUSY); /* those that the other job had */
+    assert_true(page_value("lock_keys_total", "{job=\"billing\",result=\"granted\"}") >=
+                64);
+    busy = page_value("lock_keys_total", BUSY); /* those that the other job had */
     (void)redis_do("SET %suser:21 somebody PX 600000", world.f.prefix);
     world_subscription(36, 21, 100, "2024-01-02Z");
-    AWAIT_METRIC(value("lock_keys_total", BUSY) > busy);
-    assert_true(value("rows_locked_total", "{job=\"billing\"}") == 0);
+    AWAIT_METRIC(page_value("lock_keys_total", BUSY) > busy);
+    assert_true(page_value("rows_locked_total", "{job=\"billing\"}") == 0);
     session_do(client, "BEGIN; SELECT FROM users WHERE user_id = 22 FOR NO "
                        "KEY UPDATE");
     world_subscription(37, 22, 100, "2024-01-02Z");
-    AWAIT_METRIC(value("rows_locked_total", "{job=\"billing\"}") > 0);
+    AWAIT_METRIC(page_value("rows_locked_total", "{job=\"billing\"}") > 0);
     PQfinish(client);
-    assert_true(value("build_info", "{version=\"" LEDGERLOCK_VERSION "\"}") == 1);
+    assert_true(page_value("build_info", "{version=\"" LEDGERLOCK_VERSION "\"}") == 1);
     proxy_pass(&world.to_postgres);
-    AWAIT_METRIC(plain_value("audit_broken_invariants") > 0);
-    assert_true(plain_value("audit_broken_invariants") ==
+    AWAIT_METRIC(page_value("audit_broken_invariants", "%s", "") > 0);
+    assert_true(page_value("audit_broken_invariants", "%s", "") ==
                 (double)world_ask("SELECT cardinality(broken) FROM audits ORDER BY "
                                   "audit_id DESC LIMIT 1"));
     assert_is_now("audit_timestamp_seconds");
-    assert_true(plain_value("audit_seconds") * 1000 ==
+    assert_true(page_value("audit_seconds", "%s", "") * 1000 ==
                 (double)world_ask("SELECT took_ms FROM audits ORDER BY audit_id DESC "
                                   "LIMIT 1"));
     assert_is_now("tables_read_timestamp_seconds");
@@ -187,13 +158,29 @@ CASE(metrics_of_rows_that_wait_and_rows_that_are_parked)
     super_do("SET session_replication_role = replica; DELETE FROM ledgerlock.users "
              "WHERE user_id = 7");
     start("");
-    AWAIT_METRIC(value("rows_parked_total", "{job=\"orders\"}") == 2);
-    AWAIT_METRIC(value("parked_rows", "{job=\"orders\"}") == 2);
-    assert_true(value("backlog_rows", "{job=\"billing\"}") == small.users);
-    assert_true(
-        fabs(value("oldest_due_timestamp_seconds", "{job=\"billing\"}") - since) < 120);
+    AWAIT_METRIC(page_value("rows_parked_total", "{job=\"orders\"}") == 2);
+    AWAIT_METRIC(page_value("parked_rows", "{job=\"orders\"}") == 2);
+    assert_true(page_value("backlog_rows", "{job=\"billing\"}") == small.users);
+    assert_true(fabs(page_value("oldest_due_timestamp_seconds", "{job=\"billing\"}") -
+                     since) < 120);
     (void)kill(world.pool.pid, SIGTERM);
     pool_assert_ends(&world.pool, 8); /* rows were parked */
+}
+
+/* Guarantee: /metrics counts attempts at the payment gateway that are not decided, and
+ * tells since when the oldest is unknown. */
+CASE(metrics_of_attempts_that_are_not_decided)
+{
+    double since = (double)time(NULL) - 3600;
+
+    cards_attempts();
+    start("");
+    AWAIT_METRIC(page_value("payments", "{state=\"parked\"}") == 4);
+    assert_true(page_value("payments", "{state=\"planned\"}") == 1);
+    assert_true(page_value("payments", "{state=\"sent\"}") == 2);
+    assert_true(page_value("payments", "{state=\"unknown\"}") == 3);
+    assert_true(fabs(page_value("payment_unknown_since_timestamp_seconds", "%s", "") -
+                     since) < 60);
 }
 
 /* ---- faults ---- */
@@ -216,15 +203,15 @@ CASE(metrics_of_a_worker_that_stands_still_and_dies)
     assert_int_equal(kill(pid, SIGSTOP), 0);
     proxy_let_go(&world.to_postgres);
     page_await(200, "/metrics", "");
-    assert_true(value("workers", "{job=\"billing\",state=\"connected\"}") == 1);
+    assert_true(page_value("workers", "{job=\"billing\",state=\"connected\"}") == 1);
     fixture_pause_ms(LEASE_MS + 1000);
     assert_int_equal(kill(pid, SIGCONT), 0);
-    AWAIT_METRIC(value("leases_lost_total", BILLING) == 1);
-    AWAIT_METRIC(value("workers", WORKS) == 1);
-    assert_true(value("worker_restarts_total", BILLING) == 0);
+    AWAIT_METRIC(page_value("leases_lost_total", BILLING) == 1);
+    AWAIT_METRIC(page_value("workers", WORKS) == 1);
+    assert_true(page_value("worker_restarts_total", BILLING) == 0);
     assert_int_equal(kill(pool_child(world.pool.pid, "billing:0"), SIGKILL), 0);
-    AWAIT_METRIC(value("worker_restarts_total", BILLING) == 1);
-    AWAIT_METRIC(value("workers", WORKS) == 1);
+    AWAIT_METRIC(page_value("worker_restarts_total", BILLING) == 1);
+    AWAIT_METRIC(page_value("workers", WORKS) == 1);
 }
 
 /* Guarantee: /metrics says which server is down, and that it is up again. */
@@ -232,18 +219,19 @@ CASE(metrics_of_servers_that_are_down)
 {
     start("");
     pool_work_wait(pool_work_all());
-    AWAIT_METRIC(plain_value("redis_up") == 1 && plain_value("pg_up") == 1);
+    AWAIT_METRIC(page_value("redis_up", "%s", "") == 1 && page_value("pg_up", "") == 1);
     fixture_redis_kill(&world.redis);
-    AWAIT_METRIC(plain_value("redis_up") == 0);
-    assert_true(plain_value("pg_up") == 1);
+    AWAIT_METRIC(page_value("redis_up", "%s", "") == 0);
+    assert_true(page_value("pg_up", "%s", "") == 1);
     pool_redis_start(&world.redis);
-    AWAIT_METRIC(plain_value("redis_up") == 1);
+    AWAIT_METRIC(page_value("redis_up", "%s", "") == 1);
     proxy_refuse(&world.to_postgres, true);
-    AWAIT_METRIC(plain_value("pg_up") == 0);
-    AWAIT_METRIC(value("workers", "{job=\"billing\",state=\"postgres_down\"}") == 1);
-    assert_true(plain_value("redis_up") == 1);
+    AWAIT_METRIC(page_value("pg_up", "%s", "") == 0);
+    AWAIT_METRIC(page_value("workers", "{job=\"billing\",state=\"postgres_down\"}") ==
+                 1);
+    assert_true(page_value("redis_up", "%s", "") == 1);
     proxy_refuse(&world.to_postgres, false);
-    AWAIT_METRIC(plain_value("pg_up") == 1);
+    AWAIT_METRIC(page_value("pg_up", "%s", "") == 1);
 }
 
 /* Guarantee: /metrics counts rows that another had worked before we had their locks,
@@ -256,20 +244,21 @@ CASE(metrics_of_duplicates_that_were_prevented)
     world_do("UPDATE subscriptions SET next_due_at = '2030-01-01Z' WHERE "
              "subscription_id <= 5");
     proxy_let_go(&world.to_postgres);
-    AWAIT_METRIC(
-        value("duplicates_prevented_total", "{job=\"billing\",guard=\"reread\"}") == 5);
-    assert_true(
-        value("duplicates_prevented_total", "{job=\"billing\",guard=\"fence\"}") == 0);
+    AWAIT_METRIC(page_value("duplicates_prevented_total",
+                            "{job=\"billing\",guard=\"reread\"}") == 5);
+    assert_true(page_value("duplicates_prevented_total",
+                           "{job=\"billing\",guard=\"fence\"}") == 0);
     world_user(21, 1000);
     world_do("UPDATE users SET fence = ((extract(epoch FROM clock_timestamp()) + 3600) "
              "* 1000000)::bigint WHERE user_id = 21");
     world_subscription(21, 21, 100, "2024-01-02Z");
-    AWAIT_METRIC(
-        value("duplicates_prevented_total", "{job=\"billing\",guard=\"fence\"}") == 1);
+    AWAIT_METRIC(page_value("duplicates_prevented_total",
+                            "{job=\"billing\",guard=\"fence\"}") == 1);
 }
 
 #define DOUBT(resolution)                                                              \
-    value("commits_in_doubt_total", "{job=\"billing\",resolution=\"" resolution "\"}")
+    page_value("commits_in_doubt_total",                                               \
+               "{job=\"billing\",resolution=\"" resolution "\"}")
 
 static void give_work(int64_t user)
 {
@@ -277,7 +266,7 @@ static void give_work(int64_t user)
     world_subscription(user, user, 100, "2024-01-02Z");
 }
 
-#define LOST_COMMITS value("commit_answers_lost_total", BILLING)
+#define LOST_COMMITS page_value("commit_answers_lost_total", BILLING)
 
 /* Guarantee: /metrics counts COMMITs whose answer was lost, and what became of them. */
 CASE(metrics_of_commits_in_doubt)
@@ -305,7 +294,7 @@ CASE(metrics_of_a_lock_answer_that_is_lost)
 {
     proxy_swallow_after(&world.to_redis, user_key, strlen(user_key));
     start("--jobs billing");
-    AWAIT_METRIC(value("lock_answers_lost_total", BILLING) == 1);
+    AWAIT_METRIC(page_value("lock_answers_lost_total", BILLING) == 1);
     proxy_pass(&world.to_redis);
     pool_work_wait((int64_t)small.users * small.periods);
 }
@@ -323,7 +312,7 @@ CASE(metrics_of_collisions)
     super_do("%s", collide);
     start("--jobs billing");
     pool_work_wait((int64_t)small.users * small.periods);
-    AWAIT_METRIC(value("conflicts_total", BILLING) == 3);
+    AWAIT_METRIC(page_value("conflicts_total", BILLING) == 3);
 }
 
 static bool is_whole(void)
@@ -341,7 +330,7 @@ CASE(each_metric_has_a_test_of_its_value, .when = is_whole)
     for (const char *p = page.body; (p = strstr(p, head)) != NULL; n++) {
         size_t length = strcspn(p += sizeof head - 1, " ");
 
-        if (!is_asserted(p, length, "") && !is_asserted(p, length, "_sum"))
+        if (!page_is_asserted(p, length, "") && !page_is_asserted(p, length, "_sum"))
             fail_msg("no case asserts the value of %.*s", (int)length, p);
     }
     assert_true(n > 20);

@@ -3,6 +3,7 @@
 
 #include "sql_gen.h"
 #include "tests/lib/audit_world.h"
+#include "tests/lib/cards.h"
 
 static char owner[FIXTURE_URL];
 
@@ -74,6 +75,23 @@ CASE(what_is_parked_or_lies_in_the_future_is_not_due)
     runs(&f, 0, STATUS);
     said_are("due=5, future=1, parked=1", "jobs/billing");
     said_are("due=0, oldest_due_ms=0, parked=1", "jobs/orders");
+}
+
+/* Guarantee: `status` tells of attempts at the payment gateway that are planned, sent
+ * and unknown, since when, and when the next is asked again. */
+CASE(status_tells_of_attempts_that_are_not_decided)
+{
+    memcpy(world.owner, owner, sizeof owner);
+    cards_attempts();
+    runs(&f, 0, STATUS);
+    said_are("future=6, parked=4, planned=1, sent=2, unknown=3, unknown_ms>3599999,"
+             " next_ms>500000",
+             "jobs/payments");
+    says(&f, 0, "  attempts: 1 planned, 2 sent, 3 unknown, since 1 h; asked again in",
+         "status");
+    fixture_exec(owner, "DELETE FROM ledgerlock.payments");
+    runs(&f, 0, STATUS);
+    said_are("planned=0, unknown_ms=0, next_ms=0", "jobs/payments");
 }
 
 static void keep_counting(const char *url)

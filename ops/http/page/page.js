@@ -35,7 +35,7 @@ function chart(id, name, lines) {
   node.replaceChildren(label, ...made);
 }
 
-const DONE = { billing: ["charged", "declined", "cancelled"], orders: ["fulfilled", "rejected"] };
+const DONE = { billing: ["charged", "declined", "cancelled"], orders: ["fulfilled", "rejected"], payments: ["captured", "card_declined", "refunded"] };
 const done = (doc, job) => Object.entries(doc.counters[job] || {})
   .reduce((sum, [name, n]) => sum + ((DONE[job] || []).includes(name) ? n : 0), 0);
 
@@ -83,9 +83,13 @@ function showJobs(doc, entry) {
     (p.reason ? ": " + p.reason : "") + ")").join("");
   fill("jobs", jobs.map(([name, job]) => [name + paused(name), [number(job.due), "n"], [job.due ? age(job.oldest_due_ms) : "–", "n"],
     [number(Math.round(entry.rate[name] || 0)), "n"], [number(job.parked), job.parked ? "n bad" : "n"]]), doc.trouble || "not read yet");
-  const kinds = ["a", "b"], names = Object.keys(doc.counters);
-  chart("rate", "Rows a second, last two minutes", names.map((name, i) => ({ name, kind: kinds[i % 2], values: history.map((e) => e.rate[name] || 0) })));
-  chart("backlog", "Backlog, last two minutes", names.map((name, i) => ({ name, kind: kinds[i % 2], values: history.map((e) => e.due[name] || 0) })));
+  const cards = doc.tables ? doc.tables.jobs.payments : null;
+  say("attempts", !cards || cards.planned + cards.sent + cards.unknown === 0 ? "" : "Attempts at the gateway: " + number(cards.planned) + " planned, " +
+    number(cards.sent) + " sent, " + number(cards.unknown) + " unknown" + (cards.unknown ? ", the oldest since " + age(cards.unknown_ms) +
+    "; asked again in " + age(cards.next_ms) : "") + ".");
+  const kinds = ["a", "b", "c"], names = Object.keys(doc.counters);
+  chart("rate", "Rows a second, last two minutes", names.map((name, i) => ({ name, kind: kinds[i % 3], values: history.map((e) => e.rate[name] || 0) })));
+  chart("backlog", "Backlog, last two minutes", names.map((name, i) => ({ name, kind: kinds[i % 3], values: history.map((e) => e.due[name] || 0) })));
 }
 
 function showWorkers(doc) {
