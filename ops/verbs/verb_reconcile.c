@@ -10,11 +10,12 @@
 #include "common/base/replace.h"
 #include "ops/cli/cli.h"
 #include "ops/cli/json.h"
+#include "ops/verbs/orphans.h"
 #include "worker/jobs/asks.h"
 
 static struct values {
     bool json;
-    const char *since, *export, *refund;
+    const char *since, *export, *adopt, *refund;
 } values;
 
 static const struct cli_flag flags[] = {
@@ -22,6 +23,8 @@ static const struct cli_flag flags[] = {
      "compare what was asked for since then (default: 30 days ago)"},
     {"export", CLI_FILE, offsetof(struct values, export), 0, 0,
      "write all entries with their classes into this file, as CSV"},
+    {"adopt", CLI_TEXT, offsetof(struct values, adopt), 0, 0,
+     "let an orphan pay the period that it was taken for, by its reference there"},
     {"refund", CLI_TEXT, offsetof(struct values, refund), 0, 0,
      "give an orphan or a duplicate back at the gateway, by its reference there"},
     {"json", CLI_BOOL, offsetof(struct values, json), 0, 0,
@@ -29,20 +32,7 @@ static const struct cli_flag flags[] = {
     {0},
 };
 
-enum { ENTRIES_SHOWN = 100, DIGITS = 64 };
-
-/* Columns of reconcile_compare. */
-enum {
-    COUNT,
-    FAULT,
-    CLASS,
-    PAID = 4,
-    REFERENCE = 6,
-    CURRENCY = 9,
-    LOOSE_MINOR,
-    HERE_MINOR,
-    COLUMNS = 13
-};
+enum { ENTRIES_SHOWN = 100 };
 
 struct work {
     struct calls *calls;
@@ -53,11 +43,6 @@ struct work {
 };
 
 /* ---- a list of both sides ---- */
-
-static void tell(int64_t ct)
-{
-    cli_progress_of(ct, 0);
-}
 
 static int gather(struct pg *pg, struct work *w, struct pg_result **res, struct err *e)
 {
@@ -76,11 +61,12 @@ static int gather(struct pg *pg, struct work *w, struct pg_result **res, struct 
     pg_result_free(*res);
     *res = NULL;
     cli_progress("reading what the gateway has, entries");
-    if (asks_all(w->calls, &w->list, tell, e) == 0) {
+    if (asks_all(w->calls, &w->list, orphan_tell, e) == 0) {
         const struct pg_param params[] = {
             pg_text(w->since), pg_text(asked_before),
             pg_text(w->list.text != NULL ? w->list.text : ""),
-            pg_int8(values.export != NULL || values.refund != NULL)};
+            pg_int8(values.export != NULL || values.refund != NULL ||
+                    values.adopt != NULL)};
 
         cli_progress("comparing");
         (void)!pg_exec(pg, SQL_RECONCILE_COMPARE, params, 4, res, e);
@@ -206,80 +192,6 @@ export_entries(struct replace *file, const struct pg_result *res, struct err *e)
     return replace_write(file, e) != 0 ? (int)e->code : replace_publish(file, e);
 }
 
-/* ---- refund ---- */
-
-static size_t find(const struct pg_result *res)
-{
-    size_t i = 0;
-
-    while (i < pg_rows(res) &&
-           (!pg_is_null(res, i, COUNT) ||
-            strcmp(pg_get_text(res, i, REFERENCE), values.refund) != 0))
-        i++;
-    return i;
-}
-
-/* Written down, and then asked for: under the same key each time. */
-static int refund(struct pg *pg,
-                  struct calls *calls,
-                  const struct pg_result *res,
-                  size_t row,
-                  struct err *e)
-{
-    struct gateway_request r = {.amount_minor = pg_get_int8(res, row, LOOSE_MINOR)};
-    const char *paid = pg_get_text(res, row, PAID);
-    const char *currency = pg_get_text(res, row, CURRENCY);
-    const struct pg_param params[] = {pg_text(values.refund), pg_text(paid),
-                                      pg_int8(r.amount_minor), pg_text(currency)};
-    struct gateway_answer answer = {.reference = ""};
-    struct pg_result *key;
-    char money[DIGITS];
-
-    if (pg_exec(pg, SQL_RECONCILE_REFUND_ORPHAN, params, 4, &key, e) != 0) {
-        if (strncmp(e->sqlstate, "LL", 2) == 0)
-            e->code = ERR_INVALID;
-        return (int)e->code;
-    }
-    (void)snprintf(r.key, sizeof r.key, "%s", pg_get_text(key, 0, 0));
-    (void)snprintf(r.of, sizeof r.of, "%s", values.refund);
-    (void)snprintf(r.paid, sizeof r.paid, "%s", paid);
-    pg_result_free(key);
-    if (r.amount_minor > 0) {
-        if (asks_once(calls, &r, tell, &answer, e) != 0)
-            return (int)e->code;
-        if (answer.outcome != GATEWAY_CAPTURED)
-            return err_set(e, ERR_GATEWAY,
-                           "LL-6203 it is not known if %.100s was given back: %s; run "
-                           "it again, it is given back once",
-                           values.refund, answer.reason);
-    }
-    cli_progress_end();
-    (void)printf("given back %s %s of %s %s\n",
-                 money_format(r.amount_minor, currency, money, sizeof money), currency,
-                 values.refund, answer.reference);
-    return 0;
-}
-
-static int try_refund(struct pg *pg,
-                      const struct work *w,
-                      const struct pg_result *res,
-                      struct err *e)
-{
-    size_t row = find(res);
-
-    if (row < pg_rows(res) && !pg_is_null(res, row, LOOSE_MINOR))
-        return refund(pg, w->calls, res, row, e);
-    if (row == pg_rows(res) || strcmp(pg_get_text(res, row, CLASS), "returned") != 0)
-        return err_set(
-            e, ERR_INVALID,
-            "LL-6202 %.100s is %s: only what is taken twice or for nothing is given back",
-            values.refund,
-            row == pg_rows(res) ? "not in the list" : pg_get_text(res, row, CLASS));
-    cli_progress_end();
-    (void)printf("%s was given back before\n", values.refund);
-    return 0;
-}
-
 /* ---- the verb ---- */
 
 static int reconcile(struct pg *pg, void *arg, struct err *e)
@@ -292,9 +204,11 @@ static int reconcile(struct pg *pg, void *arg, struct err *e)
         return (int)e->code;
     for (size_t i = 0; i < pg_rows(res); i++)
         w->is_faulty = w->is_faulty || pg_get_int8(res, i, FAULT) != 0;
-    if (values.refund != NULL) {
+    if (values.refund != NULL || values.adopt != NULL) {
         w->is_faulty = false;
-        (void)!try_refund(pg, w, res, e);
+        (void)!(values.adopt != NULL
+                    ? orphan_adopt(pg, res, values.adopt, e)
+                    : orphan_refund(pg, w->calls, res, values.refund, e));
     } else if (w->file.file == NULL || export_entries(&w->file, res, e) == 0) {
         doc = json_object();
         if (make_document(w, res, doc, e) == 0)
@@ -313,8 +227,11 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
     (void)argc;
     (void)argv;
-    if (values.refund != NULL && (values.json || values.export != NULL))
-        return cli_usage("reconcile", "LL-1022 --refund goes with --since alone");
+    if ((values.refund != NULL || values.adopt != NULL) &&
+        (values.json || values.export != NULL ||
+         (values.refund != NULL && values.adopt != NULL)))
+        return cli_usage("reconcile",
+                         "LL-1022 --adopt and --refund go with --since alone");
     if (calls_open(&w.calls, c, &e) != 0 ||
         (values.export != NULL &&
          replace_open(&w.file, "the export", values.export, &e) != 0))
@@ -329,7 +246,7 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 const struct cli_verb verb_reconcile = {
     .name = "reconcile",
-    .who = "members of ledgerlock_reader; --refund: of ledgerlock_support",
+    .who = "members of ledgerlock_reader; --adopt, --refund: of ledgerlock_support",
     .sentence = "compares payments by card with what the payment gateway has",
     .example = "ledgerlock reconcile --since 2026-11-01 --export november.csv",
     .settings = "gateway.",

@@ -6,8 +6,10 @@ RETURNS text LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $
 BEGIN
   IF p_reference IS NULL OR p_reference !~ '^[A-Za-z0-9_-]{1,255}$' OR p_amount_minor IS NULL OR p_amount_minor < 0 THEN
     RAISE EXCEPTION 'an orphan has a reference of letters, digits, _ and -, and an amount' USING ERRCODE = 'LL002';
-  ELSIF EXISTS (SELECT FROM payments WHERE reference = p_reference AND kind <> 'refund' AND state = 'captured') THEN
-    RAISE EXCEPTION 'the payment % is captured here, and is no orphan', p_reference
+  END IF;
+  PERFORM pg_advisory_xact_lock(hashtextextended('orphan ' || p_reference, 0)); -- adopt_orphan takes it, too
+  IF EXISTS (SELECT FROM payments WHERE reference = p_reference AND kind <> 'refund' AND state NOT IN ('declined', 'void')) THEN
+    RAISE EXCEPTION 'the payment % is captured or adopted here, and is no orphan', p_reference
       USING ERRCODE = 'LL003', HINT = 'Give it back by refund, void_entry or return_units.';
   END IF;
   INSERT INTO events (event, idempotency_key, amount_minor, reason)

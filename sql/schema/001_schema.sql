@@ -805,7 +805,8 @@ CREATE TRIGGER payments_stay_as_planned BEFORE UPDATE OF payment_id, kind, sourc
                                                           currency, customer, method, planned_fence, recorded_at ON payments
   EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER decided_payments_stay_so AFTER UPDATE ON payments
-  FOR EACH ROW WHEN (OLD.state IN ('captured', 'declined', 'void')) EXECUTE FUNCTION refuse_change();
+  FOR EACH ROW WHEN (OLD.state IN ('captured', 'declined') OR (OLD.state = 'void' AND NEW.state <> 'unknown')) -- adopt_orphan
+  EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER payments_are_never_deleted BEFORE DELETE ON payments
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER payments_are_never_emptied BEFORE TRUNCATE ON payments

@@ -219,7 +219,8 @@ CASE(metrics_of_servers_that_are_down)
 {
     start("");
     pool_work_wait(pool_work_all());
-    AWAIT_METRIC(page_value("redis_up", "%s", "") == 1 && page_value("pg_up", "") == 1);
+    AWAIT_METRIC(page_value("redis_up", "%s", "") == 1 &&
+                 page_value("pg_up", "%s", "") == 1);
     fixture_redis_kill(&world.redis);
     AWAIT_METRIC(page_value("redis_up", "%s", "") == 0);
     assert_true(page_value("pg_up", "%s", "") == 1);

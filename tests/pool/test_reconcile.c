@@ -110,6 +110,36 @@ CASE(orphan_is_given_back_once)
     world_runs(0, "audit");
 }
 
+/* Guarantee: An orphan that is adopted pays its period, and the gateway is asked for no
+ * other money. */
+CASE(orphan_that_is_adopted_pays_its_period)
+{
+    char id[64];
+
+    fill();
+    (void)snprintf(id, sizeof id, "%s",
+                   world_text("SELECT reference FROM payments WHERE source = 1"));
+    super_do("SET session_replication_role = replica; SET search_path = ledgerlock;"
+             " UPDATE payments SET state = 'void', reference = NULL WHERE source = 1;"
+             " DELETE FROM charges WHERE subscription_id = 1; DELETE FROM batches WHERE"
+             " job = 'payments'; UPDATE subscriptions SET next_period_no = 0,"
+             " next_due_at = anchor_at WHERE subscription_id = 1");
+    world_says(1, "orphan            payment         1", "reconcile");
+    as_support();
+    world_says(2, "is not in the list: only an orphan", "reconcile --adopt pi_none");
+    world_says(0, "pays charge/1/0: the job payments", "reconcile --adopt %s", id);
+    world_says(2, "is open: only an orphan", "reconcile --adopt %s", id);
+    world_says(2, "LL-1022", "reconcile --adopt %s --refund %s", id, id);
+    fixture_become(&world.f, "ledgerlock_worker");
+    pool_start("run --jobs payments");
+    cards_decided();
+    world_is(1, "SELECT count(*) FROM charges WHERE subscription_id = 1 AND state ="
+                " 'paid'");
+    world_says(0, "gateway and tables agree", "reconcile");
+    gateway_get("/_/witness");
+    gateway_shows("\"duplicates\":{}");
+}
+
 /* Guarantee: A payment that is captured here, or that is not in the list, is not given
  * back as an orphan. */
 CASE(matched_payment_is_not_given_back)

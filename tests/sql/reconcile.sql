@@ -1,4 +1,4 @@
--- reconcile: what the gateway lists against payments, class by class; and refund_orphan.
+-- reconcile: what the gateway lists against payments, class by class; refund_orphan and adopt_orphan.
 -- User 1 pays by card 1.00 a month from 1 January. t.listed is what the gateway has of the first period: the payment pi_1.
 \set card 'SELECT t.user(1, 500), pay_with(1, ''card'', ''cus_1'', ''pm_1''), t.subscription(1, 1, 100, ''2024-01-01Z''); SELECT t.bill(''2024-01-01 09:00Z'');'
 \set captured 'SELECT t.answer(t.send(), ''captured'', ''2024-01-01 10:00Z''); ALTER TABLE payments DISABLE TRIGGER USER; UPDATE payments SET asked_at = now() - interval ''1 hour'';'
@@ -124,6 +124,46 @@ SELECT is(t.classes(t.entry(), :back, t.entry('reference', 'pi_2')), 'orphan pay
 SELECT t.sound('2024-01-01 10:00Z');
 ROLLBACK;
 
+-- Guarantee: An orphan that is adopted is looked up by the job payments, and pays its period once.
+BEGIN; SELECT t.test('adopted_orphan_pays_its_period');
+:card
+SELECT t.answer(t.send(), 'void', '2024-01-01 10:00Z');
+SELECT t.says('true', 'adopt_orphan(''pi_1'', ''charge/1/0'', 1)');
+SELECT t.says('false', 'adopt_orphan(''pi_1'', ''charge/1/0'', 1)');
+SELECT is(concat_ws(' ', p.state, p.calls, payment_looks(p.calls + 1, p.first_sent_at), s.state), 'unknown 3 t paying', 'looked up next') FROM payments AS p, subscriptions AS s;
+SELECT is(t.classes(t.entry()), 'open payment pi_1', 'not decided');
+SELECT t.says('LL003', 'refund_orphan(''pi_1'', ''charge/1/0'', 100, ''USD'')');
+SELECT t.sound('2024-01-01 10:00Z');
+SELECT t.answer(t.send(), 'captured', '2024-01-01 11:00Z');
+SELECT is(concat_ws(' ', state, next_period_no), 'active 1', 'paid') FROM subscriptions;
+SELECT t.says('false', 'adopt_orphan(''pi_1'', ''charge/1/0'', 1)');
+SELECT t.sound('2024-01-01 11:00Z');
+ROLLBACK;
+
+-- Guarantee: An orphan pays only a period that waits for a payment, and only if its money does not go back.
+BEGIN; SELECT t.test('orphan_that_pays_nothing');
+:card
+SELECT t.send() AS token \gset
+SAVEPOINT sent;
+SELECT t.says('LL003', 'adopt_orphan(''pi_1'', ''charge/1/0'', 1)');
+SELECT t.answer(:token, outcome, '2024-01-01 10:00Z') FROM (VALUES ('declined')) AS v (outcome);
+SELECT t.says('LL003', 'adopt_orphan(''pi_2'', ''charge/1/0'', 1)');
+ROLLBACK TO sent;
+SELECT t.answer(:token, 'captured', '2024-01-01 10:00Z');
+SELECT t.says('LL003', 'adopt_orphan(''pi_2'', ''charge/1/0'', 1)');
+ROLLBACK TO sent;
+SELECT t.answer(:token, 'void', '2024-01-01 10:00Z');
+SELECT t.says(answer, call) FROM (VALUES ('LL003', 'adopt_orphan(''pi_1'', ''charge/1/0'', 2)'), ('LL003', 'adopt_orphan(''pi_1'', ''charge/2/0'', 1)'),
+  ('LL002', 'adopt_orphan(''pi 1'', ''charge/1/0'', 1)'), ('LL002', 'adopt_orphan(NULL, ''charge/1/0'', 1)'), ('LL002', 'adopt_orphan(''pi_1'', ''payment/1/0'', 1)'),
+  ('LL002', 'adopt_orphan(''pi_1'', ''charge/1/0'', 0)')) AS v (answer, call);
+SAVEPOINT void;
+SELECT refund_orphan('pi_1', 'charge/1/0', 100, 'USD');
+SELECT t.says('LL003', 'adopt_orphan(''pi_1'', ''charge/1/0'', 1)');
+ROLLBACK TO void;
+SELECT t.bill('2024-01-01 12:00Z'); -- plans another attempt
+SELECT t.says('LL003', 'adopt_orphan(''pi_1'', ''charge/1/0'', 1)');
+ROLLBACK;
+
 -- Guarantee: A payment that is captured here is not given back as an orphan.
 BEGIN; SELECT t.test('captured_payment_is_no_orphan');
 :card :captured
@@ -145,4 +185,4 @@ SELECT is(string_agg(concat_ws(' ', class, n), ', ' ORDER BY class), 'foreign 10
          GROUP BY class) AS c;
 ROLLBACK;
 
-SELECT t.done(48);
+SELECT t.done(68);

@@ -14,7 +14,7 @@ INSERT INTO people VALUES
     orders_of pause_subscription pay_with place_order subscribe subscriptions_of'),
   ('cashier', false, 'deposit withdraw'),
   ('warehouse', false, 'adjust_stock receive_stock'),
-  ('support', true, 'attempts_of balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units
+  ('support', true, 'adopt_orphan attempts_of balance cancel_order cancel_subscription change_now charges_of check_newest close_account cost_of_periods cost_of_units
     create_sku create_user decisions_from decisions_since doctor explain first_open keep_subscription life_of_order
     life_of_subscription month_sums newest_sales order_by_key order_status orders_of paid_for_period pause_job pause_subscription
     pay_with payment_key period_start prorated reconcile refund refund_orphan release_rows report resume_job resume_order resume_subscription return_units set_price
