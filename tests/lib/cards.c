@@ -60,19 +60,6 @@ void cards_orders(int n, int qty, int there)
              qty, n);
 }
 
-void cards_attempts(void)
-{
-    world_do(
-        "INSERT INTO payments (kind, source, leg, attempt_no, user_id, source_at,"
-        " amount_minor, currency, customer, method, state, calls, first_sent_at,"
-        " asked_at, due_at, planned_fence, fence, worker, at) SELECT 'charge', 1000 +"
-        " row_number() OVER (), 0, 1, 1, now(), 100, 'USD', 'cus_1', 'pm_1', state,"
-        " (state <> 'planned')::int, CASE WHEN state <> 'planned' THEN now() - interval"
-        " '1 hour' END, now(), now() + interval '10 min', 1, 1, 'w', now() FROM (VALUES"
-        " ('planned', 1), ('sent', 2), ('unknown', 3), ('parked', 4)) AS v (state, n),"
-        " generate_series(1, n)");
-}
-
 void cards_decided(void)
 {
     world_wait(

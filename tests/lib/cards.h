@@ -37,10 +37,6 @@ void cards_periods(int n);
  * user. */
 void cards_orders(int n, int qty, int there);
 
-/* Attempts that are there without a pool: 1 is planned, 2 are sent, 3 are unknown,
- * first asked an hour ago, and 4 are parked. */
-void cards_attempts(void);
-
 /* Until no attempt is open, and nothing is due. */
 void cards_decided(void);
 

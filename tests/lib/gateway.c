@@ -121,6 +121,20 @@ const char *gateway_use(void)
     return key_file;
 }
 
+void gateway_attempts(const char *url)
+{
+    fixture_exec(
+        url,
+        "INSERT INTO ledgerlock.payments (kind, source, leg, attempt_no, user_id, source_at,"
+        " amount_minor, currency, customer, method, state, calls, first_sent_at,"
+        " asked_at, due_at, planned_fence, fence, worker, at) SELECT 'charge', 1000 +"
+        " row_number() OVER (), 0, 1, 1, now(), 100, 'USD', 'cus_1', 'pm_1', state,"
+        " (state <> 'planned')::int, CASE WHEN state <> 'planned' THEN now() - interval"
+        " '1 hour' END, now(), now() + interval '10 min', 1, 1, 'w', now() FROM (VALUES"
+        " ('planned', 1), ('sent', 2), ('unknown', 3), ('parked', 4)) AS v (state, n),"
+        " generate_series(1, n)");
+}
+
 /* ---- calls ---- */
 
 void gateway_pay(const char *key)

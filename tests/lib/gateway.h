@@ -25,6 +25,10 @@ void gateway_close(void);
 /* Settings of the runs that follow name it, and a file with a key, which is told. */
 const char *gateway_use(void);
 
+/* Attempts of a database that no pool works: 1 is planned, 2 are sent, 3 are unknown,
+ * first asked an hour ago, and 4 are parked. */
+void gateway_attempts(const char *url);
+
 /* A payment for charge c1 of 100 with this key; at most 20,000 bytes of the answer. */
 #define GATEWAY_PAY                                                                    \
     "curl -sig -m 60 -H \"$AUTH\" -H 'Idempotency-Key: %s' $U/v1/payment_intents -d "  \

@@ -173,7 +173,7 @@ CASE(metrics_of_attempts_that_are_not_decided)
 {
     double since = (double)time(NULL) - 3600;
 
-    cards_attempts();
+    gateway_attempts(world.owner);
     start("");
     AWAIT_METRIC(page_value("payments", "{state=\"parked\"}") == 4);
     assert_true(page_value("payments", "{state=\"planned\"}") == 1);

@@ -3,7 +3,7 @@
 
 #include "sql_gen.h"
 #include "tests/lib/audit_world.h"
-#include "tests/lib/cards.h"
+#include "tests/lib/gateway.h"
 
 static char owner[FIXTURE_URL];
 
@@ -81,8 +81,7 @@ CASE(what_is_parked_or_lies_in_the_future_is_not_due)
  * and unknown, since when, and when the next is asked again. */
 CASE(status_tells_of_attempts_that_are_not_decided)
 {
-    memcpy(world.owner, owner, sizeof owner);
-    cards_attempts();
+    gateway_attempts(owner);
     runs(&f, 0, STATUS);
     said_are("future=6, parked=4, planned=1, sent=2, unknown=3, unknown_ms>3599999,"
              " next_ms>500000",
