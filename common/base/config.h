@@ -54,7 +54,7 @@ struct config {
     int64_t catch_up_max; /* billing.catch_up_max: 1 .. 1000000, default 1000: what has
                              more periods due is parked */
     char gateway_url[CONFIG_TEXT];      /* gateway.url: without a path; "": none */
-    char gateway_kind[CONFIG_TEXT];     /* gateway.kind: "stripe" */
+    char gateway_kind[CONFIG_TEXT];     /* gateway.kind, of gateway_forms */
     char gateway_key_file[CONFIG_TEXT]; /* gateway.key_file */
     char gateway_tls_ca[CONFIG_TEXT];   /* gateway.tls_ca */
     char gateway_live[CONFIG_TEXT]; /* gateway.live: "true": keys of the live mode, too

@@ -190,7 +190,7 @@ CASE(journal_with_a_bad_line_or_of_another_is_refused)
 CASE(full_disk_fails_before_the_charge)
 {
     (void)gateway_stop(SIGTERM);
-    gateway_start("ulimit -f 1"); /* 1,024 bytes */
+    gateway_start("ulimit -f 1;"); /* 1,024 bytes */
     gateway_run(
         "curl -s -H \"$AUTH\" \"$U/v1/payment_intents?[1-9]\" -d \"$FORM&amount=5\" -o /dev/null -w '%%{http_code} '");
     gateway_shows("200 ");

@@ -41,19 +41,22 @@ void gateway_shows(const char *part)
 
 void gateway_start(const char *options)
 {
-    char command[512], line[128] = "";
-    int fds[2];
+    bool is_limited = strncmp(options, "ulimit", 6) == 0;
+    char command[512];
 
     (void)snprintf(
         command, sizeof command,
-        "%s --journal $GATEWAY_DIR/journal --listen 127.0.0.1:0 %s 2>$GATEWAY_DIR/errors",
-        strncmp(options, "ulimit", 6) == 0 ? "" : "exec " GATEWAY_PROGRAM, options);
-    if (strncmp(options, "ulimit", 6) == 0)
-        (void)snprintf(
-            command, sizeof command,
-            "%s; exec " GATEWAY_PROGRAM
-            " --journal $GATEWAY_DIR/journal --listen 127.0.0.1:0 2>$GATEWAY_DIR/errors",
-            options);
+        "%s exec " GATEWAY_PROGRAM
+        " --journal $GATEWAY_DIR/journal --listen 127.0.0.1:0 %s 2>$GATEWAY_DIR/errors",
+        is_limited ? options : "", is_limited ? "" : options);
+    gateway_start_as(command);
+}
+
+void gateway_start_as(const char *command)
+{
+    char line[128] = "";
+    int fds[2];
+
     assert_int_equal(pipe(fds), 0);
     gateway = fork();
     if (gateway == 0) {
@@ -92,17 +95,28 @@ int gateway_stop(int signal_number)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void gateway_open(void)
+static void open_folder(void)
 {
     const char *base = getenv("TMPDIR");
 
     (void)snprintf(dir, sizeof dir, "%s/gateway-XXXXXX", base != NULL ? base : "/tmp");
     assert_non_null(mkdtemp(dir));
     (void)setenv("GATEWAY_DIR", dir, 1);
+    (void)setenv("AUTH", "Authorization: Bearer sk_test_1", 1);
+}
+
+void gateway_open(void)
+{
+    open_folder();
     (void)setenv("FORM", "currency=usd&customer=cus_1&payment_method=pm_1&confirm=true",
                  1);
-    (void)setenv("AUTH", "Authorization: Bearer sk_test_1", 1);
     gateway_start("");
+}
+
+void gateway_open_as(const char *command)
+{
+    open_folder();
+    gateway_start_as(command);
 }
 
 void gateway_close(void)

@@ -18,9 +18,12 @@ void gateway_shows(const char *part);
 void gateway_start(const char *options);
 /* The same where the last one listened. */
 void gateway_again(const char *options);
+/* A command for a shell: its first line is "listening on http://127.0.0.1:PORT". */
+void gateway_start_as(const char *command);
 /* The exit code, or -1 after a signal. */
 int gateway_stop(int signal_number);
 void gateway_open(void);
+void gateway_open_as(const char *command);
 void gateway_close(void);
 /* Settings of the runs that follow name it, and a file with a key, which is told. */
 const char *gateway_use(void);

@@ -30,7 +30,7 @@ hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^labs/bench/bare\.c$|^tests/testki
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
 curl/      ^worker/jobs/calls\.c$|^labs/shop/cards\.c$
-jansson    ^ops/(cli|verbs|audit|http|doctor)/|^worker/jobs/gateway_stripe\.c$|^labs/
+jansson    ^ops/(cli|verbs|audit|http|doctor)/|^worker/jobs/(gateway_stripe\.c|stripe_object\.[ch])$|^labs/
 microhttpd ^ops/http/|^labs/shop/page\.h$|^labs/gateway/http\.c$
 VENDORS
 

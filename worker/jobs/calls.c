@@ -54,7 +54,10 @@ int calls_open(struct calls **out, const struct config *c, struct err *e)
         return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     }
     calls->config = c;
-    calls->form = &gateway_stripe;
+    for (size_t i = 0; i < GATEWAY_FORM_CT; i++) {
+        if (strcmp(gateway_forms[i].kind, c->gateway_kind) == 0)
+            calls->form = &gateway_forms[i];
+    }
     if (gateway_key_open(&calls->key, c, e) != 0) {
         calls_close(calls);
         return (int)e->code;
@@ -168,8 +171,10 @@ int calls_begin(struct calls *calls,
 
     gateway_key_renew(&calls->key, calls->config);
     (void)snprintf(key, sizeof key, "Idempotency-Key: %s", request->key);
-    if (call != NULL)
+    if (call != NULL) {
         call->request = *request;
+        call->request.names = calls->form->names;
+    }
     if (call != NULL && request->list != NULL)
         memcpy(call->after, request->list->after, sizeof call->after);
     if (call != NULL && (call->easy = curl_easy_init()) != NULL &&

@@ -12,7 +12,8 @@ enum {
     GATEWAY_ID = 256,
     GATEWAY_BODY = 2048,      /* of a request */
     GATEWAY_ANSWER = 1 << 18, /* bytes of an answer that are read; more is none */
-    GATEWAY_PAGE = 1 << 20    /* and of a page of a list */
+    GATEWAY_PAGE = 1 << 20,   /* and of a page of a list */
+    GATEWAY_FORM_CT = 2
 };
 
 /* The payments, or refunds, that a gateway has made since a time. */
@@ -25,6 +26,8 @@ struct gateway_list {
                    between; owned by whoever has the list; NULL: none */
     size_t n;
 };
+
+struct gateway_names; /* what differs between forms that are read alike */
 
 /* An attempt to take money from a card, or to give it back, as its row of payments has
  * it. */
@@ -43,6 +46,7 @@ struct gateway_request {
     int64_t sent_s;            /* when the first one was made, in seconds since 1970 */
     bool is_charge;            /* settled apart from all others (settle_payments) */
     struct gateway_list *list; /* with is_look: all is asked for, and added here */
+    const struct gateway_names *names; /* of the form; calls_begin sets them */
 };
 
 /* Only a refusal in words is a decline: without an answer nobody knows. */
@@ -68,6 +72,8 @@ struct gateway_answer {
 
 /* The form of a gateway. */
 struct gateway_form {
+    const char *kind; /* gateway.kind */
+    const struct gateway_names *names;
     const char *retry_header; /* of an answer; "false": the next one is the same */
     /* Behind gateway.url. */
     const char *(*path)(const struct gateway_request *r);
@@ -95,6 +101,6 @@ struct gateway_form {
                       struct gateway_answer *answer);
 };
 
-extern const struct gateway_form gateway_stripe;
+extern const struct gateway_form gateway_forms[GATEWAY_FORM_CT];
 
 #endif
