@@ -40,14 +40,14 @@ static void restart_gateway(void)
 
 static const struct world_plan world_plan = {.lease_ms = 2000, .redis = true};
 
-static void open(void)
+static void open_all(void)
 {
     gateway_open();
     world_open();
     (void)gateway_use();
 }
 
-static void close(void)
+static void close_all(void)
 {
     if (frozen > 0)
         (void)kill(frozen, SIGCONT);
@@ -58,9 +58,9 @@ static void close(void)
 GROUP(.plan = &world_plan,
       .start = private_pg_begin,
       .stop = private_pg_end,
-      .open = open,
+      .open = open_all,
       .end = world_end,
-      .close = close);
+      .close = close_all);
 
 /* The call is longer than the lease; run_at: the part of its latency, in percent, after
  * which money is taken. The other pool asks again (`asks`) where no answer can come in
