@@ -154,16 +154,17 @@ static void ask(int code, const char *gateway, const char *strategy, const char 
     runs(&world.f, code, CARDS, redis_server(), gateway, strategy, fault);
 }
 
-/* A gateway with a fault of its own from the start. */
-static const char *gateway_with(const char *fault)
+/* At a gateway with a fault of its own from the start. */
+static void ask_with(const char *gateway_fault, int code)
 {
-    static char path[256];
-    char text[512];
+    char path[256], text[512];
 
     (void)snprintf(text, sizeof text,
-                   "#!/bin/sh\nexec " GATEWAY_PROGRAM " \"$@\" --fault %s\n", fault);
+                   "#!/bin/sh\nexec " GATEWAY_PROGRAM " \"$@\" --fault %s\n",
+                   gateway_fault);
     fixture_file(path, sizeof path, text, 0700);
-    return path;
+    ask(code, path, "key-charge", "lost");
+    (void)unlink(path);
 }
 
 /* clang-format off */
@@ -204,13 +205,13 @@ CASE_ROWS(cards, asked)
  * fails. */
 CASE(cards_at_a_gateway_that_forgets_keys_are_reported)
 {
-    ask(1, gateway_with("key_retention_s=1"), "key-charge", "lost");
+    ask_with("key_retention_s=1", 1);
     shows("!  key-charge, lock, lost: must be .2 and is X2");
 }
 
 CASE(cards_need_the_fault_that_was_meant)
 {
-    ask(70, gateway_with("rate_limit=1"), "key-charge", "lost");
+    ask_with("rate_limit=1", 70);
     shows("drop_after was to be met once, and was 0 times");
 }
 
