@@ -24,7 +24,7 @@ enum {
 
 static struct lab *playing; /* its servers are up */
 
-static void take_down(void)
+void lab_close_cell(void)
 {
     struct lab *l = playing;
 
@@ -50,7 +50,7 @@ void lab_fail_of(const struct err *e)
         (void)err_wrap(&told, "%s, %s", playing->strategy->name, playing->fault->name);
     }
     cli_progress_end();
-    take_down();
+    lab_close_cell();
     exit((int)cli_fail(&told));
 }
 
@@ -273,6 +273,15 @@ static bool is_possible(const struct lab *l)
     return l->fault->play != lab_scene_postgres || l->flags->postgres_pidfile != NULL;
 }
 
+void lab_open_cell(struct lab *l, const struct lab_needs *needs)
+{
+    memset(l->met, 0, sizeof l->met);
+    memset(l->seats, 0, LAB_SEATS * sizeof *l->seats);
+    playing = l;
+    proxy_open_pg(&l->to_postgres, l->postgres_url);
+    lab_servers_open(&l->servers, needs);
+}
+
 void lab_play(struct lab *l)
 {
     struct lab_result *r = l->result;
@@ -289,15 +298,11 @@ void lab_play(struct lab *l)
     if (r->is_skipped)
         return;
     l->lease_ms = l->fault->lease_ms;
-    memset(l->met, 0, sizeof l->met);
-    memset(l->seats, 0, LAB_SEATS * sizeof *l->seats);
-    playing = l;
-    proxy_open_pg(&l->to_postgres, l->postgres_url);
-    lab_servers_open(&l->servers, &needs);
+    lab_open_cell(l, &needs);
     if (lab_is(l->strategy, LAB_SHIPPED))
         lab_pool_play(l);
     else
         play_actors(l);
-    take_down();
+    lab_close_cell();
     lab_judge(r);
 }

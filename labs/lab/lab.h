@@ -38,6 +38,8 @@ enum lab_point {
     LAB_MID_UNLOCK,    /* between two commands of one unlock */
     LAB_BEFORE_REPEAT, /* the answer to an unlock was lost, and it is about to be
                           repeated */
+    LAB_BEFORE_CALL,   /* of a payment gateway */
+    LAB_AFTER_CALL,    /* and before anything of it is written */
 };
 
 /* The counters of an actor. */
@@ -51,6 +53,7 @@ enum lab_count {
     LAB_DEAD,       /* killed with its work done and not committed */
     LAB_LATE,       /* found its item worked by another since it was pulled */
     LAB_WAITED_US,  /* in calls of the lock, and in pauses after them */
+    LAB_CALLS,      /* of a payment gateway: for money, and look-ups */
     LAB_COUNTS
 };
 
@@ -115,8 +118,9 @@ struct lab_flags {
     const char *program; /* `ledgerlock`; NULL: beside this one */
     const char *clock_shim;
     const char *postgres_pidfile;
+    const char *gateway; /* `ledgerlock_gateway`; NULL: beside this one */
     int64_t seed;
-    bool json;
+    bool json, cards;
 };
 
 /* All of the director. */
@@ -196,6 +200,13 @@ static inline bool lab_is(const struct lab_strategy *s, enum lab_trait trait)
 
 /* Plays one cell on fresh servers and tables and fills *l->result. */
 void lab_play(struct lab *l);
+
+/* The servers of a cell, and their end; lab_fail ends them, too. */
+void lab_open_cell(struct lab *l, const struct lab_needs *needs);
+void lab_close_cell(void);
+
+/* The program that was named, or the one of this name beside this program. */
+void lab_find_program(const char *named, const char *name, char *path, size_t size);
 
 /* The part of it that is the shipped pool's: work, schedule, free run, figures. */
 void lab_pool_play(struct lab *l);

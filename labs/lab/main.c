@@ -1,7 +1,7 @@
 /* main: the program ledgerlock-lab: refuses what is no laboratory, plays every cell
  * that was asked for, prints the tables, fails where something came out that must not.
  */
-#include "labs/lab/lab.h"
+#include "labs/lab/cards.h"
 #include "labs_sql_gen.h"
 
 #include <signal.h>
@@ -23,6 +23,8 @@ static const struct cli_flag rows[] = {
     {"redis-server",     CLI_FILE, offsetof(struct lab_flags, redis_server),     0, 0, "program that is started as Redis, again and again"},
     {"clock-shim",       CLI_FILE, offsetof(struct lab_flags, clock_shim),       0, 0, "library that moves its clock; none: that fault, and the quorum, are skipped"},
     {"postgres-pidfile", CLI_FILE, offsetof(struct lab_flags, postgres_pidfile), 0, 0, "postmaster.pid of a server that may be crashed and is started again by its keeper; none: that fault is skipped"},
+    {"gateway",          CLI_FILE, offsetof(struct lab_flags, gateway),          0, 0, "`ledgerlock_gateway`; else the one beside this program"},
+    {"cards",            CLI_BOOL, offsetof(struct lab_flags, cards),            0, 0, "instead: ways to ask a payment gateway for money; --strategy and --fault name these"},
     {"json",             CLI_BOOL, offsetof(struct lab_flags, json),             0, 0, "print one JSON document instead of the table"},
     {NULL,               CLI_BOOL, 0, 0, 0, NULL},
 };
@@ -147,16 +149,29 @@ static size_t play_all(struct lab *l, struct lab_result *results)
     return n;
 }
 
+static int check_names(struct err *e)
+{
+    if (flags.cards && flags.json)
+        return err_set(e, ERR_INVALID, "--cards prints no --json");
+    if (flags.cards) {
+        if (check_name("strategy", flags.strategy, lab_way_name, LAB_WAYS, e) == 0)
+            (void)!check_name("fault", flags.fault, lab_behaviour_name, LAB_BEHAVIOURS,
+                              e);
+    } else if (check_name("strategy", flags.strategy, strategy_name, LAB_STRATEGIES,
+                          e) == 0) {
+        (void)!check_name("fault", flags.fault, fault_name, LAB_FAULTS, e);
+    }
+    return (int)e->code;
+}
+
 static int open_lab(struct lab *l, const struct config *c, struct err *e)
 {
     size_t size = LAB_SEATS * sizeof *l->seats + sizeof *l->progress;
 
     l->flags = &flags;
     (void)snprintf(l->postgres_url, sizeof l->postgres_url, "%s", c->postgres_url);
-    if (check_name("strategy", flags.strategy, strategy_name, LAB_STRATEGIES, e) != 0 ||
-        check_name("fault", flags.fault, fault_name, LAB_FAULTS, e) != 0 ||
-        migrate_check(lab_connect(l), e) != 0 || check_mark(l, e) != 0 ||
-        check_place(l->pg, e) != 0)
+    if (check_names(e) != 0 || migrate_check(lab_connect(l), e) != 0 ||
+        check_mark(l, e) != 0 || check_place(l->pg, e) != 0)
         return (int)e->code;
     name_postgres(l);
     l->seats = kit_share(size);
@@ -187,8 +202,12 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
     (void)argc;
     (void)argv;
-    code = open_lab(&lab, c, &e) != 0 ? cli_fail(&e)
-                                      : print_all(results, play_all(&lab, results), &e);
+    if (open_lab(&lab, c, &e) != 0)
+        code = cli_fail(&e);
+    else if (flags.cards)
+        code = lab_cards(&lab);
+    else
+        code = print_all(results, play_all(&lab, results), &e);
     pg_close(lab.pg);
     return code;
 }

@@ -45,18 +45,17 @@ void lab_pool_put(struct lab *l, int64_t subscribers)
 
 /* ---- processes ---- */
 
-/* `ledgerlock` beside this program, unless it was named. */
-static void find_program(const struct lab *l, char *path, size_t size)
+void lab_find_program(const char *named, const char *name, char *path, size_t size)
 {
     ssize_t n = readlink("/proc/self/exe", path, size - 1);
     char *slash;
 
     path[n > 0 ? n : 0] = '\0';
     slash = strrchr(path, '/');
-    if (l->flags->program != NULL)
-        (void)snprintf(path, size, "%s", l->flags->program);
+    if (named != NULL)
+        (void)snprintf(path, size, "%s", named);
     else if (slash != NULL)
-        (void)snprintf(slash, size - (size_t)(slash - path), "/ledgerlock");
+        (void)snprintf(slash + 1, size - (size_t)(slash + 1 - path), "%s", name);
 }
 
 /* Becomes the program; its output and its log go to a file. Its settings come from the
@@ -66,7 +65,7 @@ static void become(const struct lab *l, const char *const words[])
     char path[512], log[2 * LAB_PATH];
     int fd;
 
-    find_program(l, path, sizeof path);
+    lab_find_program(l->flags->program, "ledgerlock", path, sizeof path);
     (void)snprintf(log, sizeof log, "%s/pool.log", l->servers.dir);
     fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     (void)dup2(fd, STDOUT_FILENO);

@@ -20,7 +20,7 @@ static bool has_stopped(struct lab *l, int seat)
     return atomic_load(&l->seats[seat].at) != LAB_NOWHERE || lab_is_over(l, seat);
 }
 
-static void until_stopped(struct lab *l, int seat)
+void lab_until_stopped(struct lab *l, int seat)
 {
     LAB_UNTIL(has_stopped(l, seat), "an actor neither stops nor ends");
 }
@@ -46,12 +46,12 @@ static void send_to(struct lab *l, int seat, int64_t item, enum lab_point point)
 static void bring(struct lab *l, int seat, int64_t item, enum lab_point point)
 {
     send_to(l, seat, item, point);
-    until_stopped(l, seat);
+    lab_until_stopped(l, seat);
     if (seat == A && atomic_load(&l->seats[A].at) != (int)point)
         lab_fail("A did not come to its point in item %lld", (long long)item);
 }
 
-static void let_go(struct lab *l, int seat, enum lab_point next)
+void lab_let_go(struct lab *l, int seat, enum lab_point next)
 {
     struct lab_seat *s = &l->seats[seat];
 
@@ -62,9 +62,9 @@ static void let_go(struct lab *l, int seat, enum lab_point next)
     atomic_store(&s->go, 1);
 }
 
-static void finish(struct lab *l, int seat)
+void lab_finish(struct lab *l, int seat)
 {
-    let_go(l, seat, LAB_NOWHERE);
+    lab_let_go(l, seat, LAB_NOWHERE);
     lab_until_over(l, seat);
 }
 
@@ -91,7 +91,7 @@ static void visit(struct lab *l, int seat, int64_t item)
 static void finish_all(struct lab *l)
 {
     for (int seat = 0; seat < LAB_SEATS; seat++)
-        finish(l, seat);
+        lab_finish(l, seat);
 }
 
 static void end_holder(struct lab *l)
@@ -100,9 +100,7 @@ static void end_holder(struct lab *l)
     kit_kill(&l->seats[A].pid);
 }
 
-/* Until the lease of an item has run out by itself; a key that is renewed is given
- * twice its lease, one without end none. */
-static void outwait(struct lab *l, int64_t item)
+void lab_outwait(struct lab *l, int64_t item)
 {
     int64_t until = clk_ms() + 2 * l->lease_ms;
     char key[32];
@@ -154,7 +152,7 @@ static void write_late(struct lab *l, int64_t item)
 {
     bring(l, A, item, LAB_BEFORE_WRITE);
     (void)kill(l->seats[A].pid, SIGSTOP);
-    outwait(l, item);
+    lab_outwait(l, item);
     visit(l, B, item);
     (void)kill(l->seats[A].pid, SIGCONT);
     finish_all(l);
@@ -168,11 +166,11 @@ static void unlock_late(struct lab *l, int64_t item)
 
     bring(l, A, item, two ? LAB_MID_UNLOCK : LAB_BEFORE_UNLOCK);
     (void)kill(l->seats[A].pid, SIGSTOP);
-    outwait(l, item);
+    lab_outwait(l, item);
     l->lease_ms = LAB_LONG_MS; /* B's lock ends when A or B ends it */
     bring(l, B, item, LAB_BEFORE_WRITE);
     (void)kill(l->seats[A].pid, SIGCONT);
-    finish(l, A);
+    lab_finish(l, A);
     visit(l, C, item);
     finish_all(l);
 }
@@ -222,11 +220,11 @@ void lab_scene_replies(struct lab *l)
     l->lease_ms = LAB_LONG_MS; /* from here on no lock ends by itself */
     bring(l, A, 2, LAB_BEFORE_UNLOCK);
     lose(l, l->strategy->unlock_word);
-    let_go(l, A, LAB_BEFORE_REPEAT);
-    until_stopped(l, A);
+    lab_let_go(l, A, LAB_BEFORE_REPEAT);
+    lab_until_stopped(l, A);
     check_lost(l, 2);
     bring(l, B, 2, LAB_BEFORE_WRITE);
-    finish(l, A);
+    lab_finish(l, A);
     visit(l, C, 2);
     finish_all(l);
 }
@@ -237,7 +235,7 @@ void lab_scene_postgres(struct lab *l)
 {
     bring(l, A, 1, LAB_BEFORE_WRITE);
     lab_crash(l);
-    outwait(l, 1);
+    lab_outwait(l, 1);
     visit(l, B, 1);
     finish_all(l);
 }
@@ -246,7 +244,7 @@ void lab_scene_commit(struct lab *l)
 {
     bring(l, A, 1, LAB_BEFORE_COMMIT);
     proxy_cut_after(&l->to_postgres, PROXY_COMMIT, PROXY_COMMIT_SIZE, 1);
-    finish(l, A);
+    lab_finish(l, A);
     if (proxy_count(&l->to_postgres, PROXY_CUTS_AFTER) != 1)
         lab_fail("the answer to COMMIT was to be lost and was not");
 }

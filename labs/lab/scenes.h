@@ -13,6 +13,16 @@ enum { LAB_FREE_FIRST = 11, LAB_FREE_LAST = 50, LAB_PERIODS = 3 };
 bool lab_is_over(struct lab *l, int seat);
 void lab_until_over(struct lab *l, int seat);
 
+/* Waits until the actor of a seat stands at its point, or has ended; lets it go on to
+ * the next one; lets it go on to its end. */
+void lab_until_stopped(struct lab *l, int seat);
+void lab_let_go(struct lab *l, int seat, enum lab_point next);
+void lab_finish(struct lab *l, int seat);
+
+/* Until the lease of an item has run out by itself; a key that is renewed is given
+ * twice its lease, one without end none. */
+void lab_outwait(struct lab *l, int64_t item);
+
 /* By actors, and by the shipped pool. */
 typedef void lab_scene(struct lab *l);
 

@@ -158,6 +158,7 @@ void lab_servers_open(struct lab_servers *s, const struct lab_needs *needs)
 
 void lab_servers_close(struct lab_servers *s)
 {
+    static const char *const files[] = {"dump.rdb", "pool.log", "journal"};
     char path[2 * LAB_PATH];
 
     proxy_close(&s->to_struck);
@@ -167,10 +168,10 @@ void lab_servers_close(struct lab_servers *s)
         lab_redis_stop(&s->redis[i]);
     lab_redis_stop(&s->replica);
     if (s->dir[0] != '\0') {
-        (void)snprintf(path, sizeof path, "%s/dump.rdb", s->dir);
-        (void)unlink(path);
-        (void)snprintf(path, sizeof path, "%s/pool.log", s->dir);
-        (void)unlink(path);
+        for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+            (void)snprintf(path, sizeof path, "%s/%s", s->dir, files[i]);
+            (void)unlink(path);
+        }
         (void)rmdir(s->dir);
     }
     s->dir[0] = '\0';

@@ -145,6 +145,76 @@ CASE_ROWS(lab, cells)
         assert_true(number_in(NULL, "periods_missed") == 0);
 }
 
+/* ---- ways to ask a gateway for money ---- */
+
+#define CARDS "lab --cards --redis-server %s --gateway %s --strategy %s --fault %s"
+
+static void ask(int code, const char *gateway, const char *strategy, const char *fault)
+{
+    runs(&world.f, code, CARDS, redis_server(), gateway, strategy, fault);
+}
+
+/* At a gateway with a fault of its own from the start. */
+static void ask_with(const char *gateway_fault, int code)
+{
+    char path[256], text[512];
+
+    (void)snprintf(text, sizeof text,
+                   "#!/bin/sh\nexec " GATEWAY_PROGRAM " \"$@\" --fault %s\n",
+                   gateway_fault);
+    fixture_file(path, sizeof path, text, 0700);
+    ask(code, path, "key-charge", "lost");
+    (void)unlink(path);
+}
+
+/* clang-format off */
+static const struct {
+    const char *name, *strategy, *fault;
+    const char *title, *alone, *locked; /* as they are printed */
+} asked[] = {
+    {"lock_keeps_the_second_call_away",           "no-key",     "calm",  "no key",                 "X 2",  ". 1"},
+    {"no_lock_helps_where_an_answer_is_lost",     "key-try",    "lost",  "a key for each try",     "X 2",  "X 2"},
+    {"durable_key_is_replayed",                   "key-charge", "slow",  "a key for the charge",   ". 3",  ". 2"},
+    {"durable_key_does_not_end_a_stored_error",   "key-charge", "after", "a key for the charge",   "X 11", "X 10"},
+    {"written_attempt_keeps_its_amount",          "written",    "half",  "attempt written before", ". 2",  ". 2"},
+    {"look_up_finds_what_the_key_does_not",       "looked-up",  "after", "attempt, looked up",     ". 4",  ". 4"},
+};
+
+/* clang-format on */
+
+/* The only cell of a row of the table. */
+static void row_is(const char *title, const char *cell)
+{
+    const char *at = strstr(said.out, title);
+
+    assert_non_null(at);
+    at += strlen(title);
+    at += strspn(at, " ");
+    if (strncmp(at, cell, strlen(cell)) != 0 || at[strlen(cell)] > ' ')
+        fail_msg("%s is not \"%s\": %s", title, cell, said.out);
+}
+
+CASE_ROWS(cards, asked)
+{
+    ask(0, GATEWAY_PROGRAM, row->strategy, row->fault);
+    row_is(row->title, row->alone);
+    row_is("  with a lock", row->locked);
+}
+
+/* Guarantee: The laboratory reports a payment that ends otherwise than it must, and
+ * fails. */
+CASE(cards_at_a_gateway_that_forgets_keys_are_reported)
+{
+    ask_with("key_retention_s=1", 1);
+    shows("!  key-charge, lock, lost: must be .2 and is X2");
+}
+
+CASE(cards_need_the_fault_that_was_meant)
+{
+    ask_with("rate_limit=1", 70);
+    shows("drop_after was to be met once, and was 0 times");
+}
+
 CASE(lab_says_what_it_skips)
 {
     says(&world.f, 0, "skipped: not given the means", PLAY " --seed=2", redis_server(),

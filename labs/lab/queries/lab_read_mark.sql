@@ -4,6 +4,6 @@
 SELECT to_regnamespace('ledgerlock_lab') IS NOT NULL,
        (SELECT min(relname)::text FROM pg_catalog.pg_class
          WHERE relnamespace = to_regnamespace('ledgerlock_lab') AND relkind IN ('r', 'p', 'v', 'm', 'f')
-           AND relname NOT IN ('lab_items', 'lab_charges', 'lab_sales')),
+           AND relname NOT IN ('lab_items', 'lab_charges', 'lab_sales', 'lab_card_charges', 'lab_card_attempts')),
        EXISTS (SELECT FROM users WHERE external_ref IS DISTINCT FROM 'lab-' || user_id)
          OR EXISTS (SELECT FROM stock WHERE sku <> 'lab-' || sku_id)
