@@ -16,6 +16,8 @@ RATE_TARGET, LIMIT_TARGET, MEMORY_TARGET_MIB, RESOLVED_TARGET_S = 2000, 0.7, 64,
 KEY_FILE = os.path.join(tools.FOLDER, "tmp", "gateway_key")
 SYNCHRONOUS_CALLS = 10
 LOOK_S = 0.1
+LONG_MS = 300000  # longer than a call may take here
+AWAY_S = 5  # the gateway is, for the pool that then finds it again
 PATIENCE_S = 300
 POOL, LIBCURL, SINGLE, NODE = "the pool", "libcurl alone", "one call at a time", "node"
 OPEN = "SELECT count(*) FROM payments WHERE state IN ('planned', 'sent', 'unknown')"
@@ -43,22 +45,30 @@ class Gateway:
     """The stand-in with a journal of its own, ended with the block. Programs find it by their settings."""
 
     def __init__(self, **behaviour):
-        self.journal = os.path.join(tools.FOLDER, "tmp", "gateway_journal")
+        self.journal, self.address = os.path.join(tools.FOLDER, "tmp", "gateway_journal"), "127.0.0.1:0"
+        self.behaviour = behaviour
+
+    def start(self, **behaviour):
+        """At the address that it had before, with what it has captured."""
         words = [word for name, value in behaviour.items() for word in ("--fault", f"{name}={value}")]
-        self.words = [os.path.join(os.path.dirname(tools.PROGRAM), "ledgerlock_gateway"), "--journal", self.journal, "--listen",
-                      "127.0.0.1:0", *words]
+        self.process = subprocess.Popen([os.path.join(os.path.dirname(tools.PROGRAM), "ledgerlock_gateway"), "--journal", self.journal,
+                                         "--listen", self.address, *words], stdout=subprocess.PIPE, text=True)
+        self.url = self.process.stdout.readline().split()[-1]
+        self.address = self.url.removeprefix("http://")
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.words, stdout=subprocess.PIPE, text=True)
-        self.url = self.process.stdout.readline().split()[-1]
+        self.start(**self.behaviour)
         with open(os.open(KEY_FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
             file.write("sk_test_bench\n")
         os.environ.update(LEDGERLOCK_GATEWAY_URL=self.url, LEDGERLOCK_GATEWAY_KEY_FILE=KEY_FILE)
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        self.kill()
         os.unlink(self.journal)
 
     def ask(self, path, form=None):
@@ -115,8 +125,8 @@ def captured(gateway, rows):
     return float(seconds)
 
 
-def pool_of(a, calls):
-    return tools.Pool("--jobs", "payments", "--payments", a.workers, "--gateway-calls", calls)
+def pool_of(a, calls, *flags):
+    return tools.Pool("--jobs", "payments", "--payments", a.workers, "--gateway-calls", calls, *flags)
 
 
 # ---- captures a second -------------------------------------------------------------------------------------------------
@@ -195,7 +205,7 @@ def part_memory(a, judge):
     most = {"calls": 0, "mib": 0}
     tools.progress(f"{a.many_calls} calls under way in a worker")
     load(3 * all_calls)
-    with Gateway(latency_ms=10 * a.latency_ms) as gateway, pool_of(a, a.many_calls) as pool:
+    with Gateway(latency_ms=30 * a.latency_ms) as gateway, pool_of(a, a.many_calls) as pool:
         def look():
             most["calls"] = max(most["calls"], gateway.ask("calls")["in_flight"] - 1)
             most["mib"] = max([most["mib"], *peaks_mib(pool)])
@@ -235,16 +245,18 @@ def part_buyers(a, judge):
 # ---- unknown ---------------------------------------------------------------------------------------------------------------
 
 def part_unknowns(a, judge):
-    """The gateway captures each payment and loses the answer. A pool as it is shipped finds it so; then it is well."""
+    """The gateway captures each payment at once, and dies before it answers. Then it is back, for a pool as it is shipped."""
     tools.progress(f"{a.unknowns} answers are lost")
     load(a.unknowns)
-    with Gateway(latency_ms=30 * a.latency_ms, drop_after=1) as gateway:
-        with pool_of(a, a.unknowns // a.workers + 1) as pool:
+    with Gateway(latency_ms=LONG_MS, run_at=0) as gateway:
+        with pool_of(a, a.unknowns // a.workers + 1, "--gateway-timeout-ms", LONG_MS) as pool:
+            await_count(pool, "SELECT count(*) FROM payments WHERE state = 'sent'", a.unknowns)
+            gateway.check(a.unknowns)
+            gateway.kill()
             await_count(pool, "SELECT count(*) FROM payments WHERE state = 'unknown'", a.unknowns)
-        gateway.ask("behaviour", f"latency_ms={a.latency_ms}&drop_after=1")
         with pool_of(a, a.calls) as pool:
-            time.sleep(10 * a.latency_ms / 1000)
-            gateway.ask("behaviour", f"latency_ms={a.latency_ms}&drop_after=0")
+            time.sleep(AWAY_S)
+            gateway.start(latency_ms=a.latency_ms)
             begun = time.monotonic()
             await_count(pool, OPEN, 0)
             seconds = time.monotonic() - begun
