@@ -14,6 +14,8 @@ struct bench_flags {
     int64_t seconds;     /* of each timed part; the longest of a burn-down */
     int64_t repetitions; /* `locks`: medians are over these */
     int64_t rows;        /* subscriptions, orders or buyers that are made */
+    int64_t calls;       /* `calls`: so many are made, */
+    int64_t in_flight;   /* of which so many are under way at once */
     const char *quorum;  /* `locks`: three URLs: also measure a quorum */
     bool shuffled;       /* rows lie in no order of their ids */
     bool steady;         /* always more due than can be done, for so many seconds */
@@ -25,6 +27,12 @@ struct bench_flags {
 
 /* Mode `locks`: the lock library beside plain hiredis, all in one run. Fills `doc`. */
 MUST_CHECK int bench_locks(const struct config *c,
+                           const struct bench_flags *f,
+                           json_t *doc,
+                           struct err *e);
+
+/* Mode `calls`: libcurl alone at the gateway of the settings. Fills `doc`. */
+MUST_CHECK int bench_calls(const struct config *c,
                            const struct bench_flags *f,
                            json_t *doc,
                            struct err *e);

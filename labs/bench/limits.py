@@ -184,6 +184,15 @@ def judge(contest, a):
     return court.rows
 
 
+def print_verdicts(verdicts):
+    print(f"\n{'':<8}{'median':>9}{'lowest':>10}{'highest':>10}   target")
+    for row in verdicts:
+        text, lowest, highest = row["text"]
+        verdict = "" if row["target"] is None else "met" if row["met"] else "MISSED"
+        print(f"{verdict:<6}  {text:>9}{lowest:>10}{highest:>10}   {row['wanted']:<10}  "
+              f"{row['what']}")
+
+
 def print_report(contest, verdicts, about, a):
     shown = {**about["versions"], **about["settings"], "workers": ", ".join(map(str, a.workers)),
              "cores": about["machine"]["cores"], "rounds": a.rounds, "filesystem": os.environ["BENCH_FILESYSTEM"]}
@@ -192,12 +201,7 @@ def print_report(contest, verdicts, about, a):
     for name, rates in contest.rates.items():
         cost = tools.cost_text(contest.documents[name]) if name in contest.documents else ""
         print(f"{name:<42}{contest.median(name):>10,.0f}{min(rates):>10,.0f}{max(rates):>10,.0f}   {cost}")
-    print(f"\n{'':<8}{'median':>9}{'lowest':>10}{'highest':>10}   target")
-    for row in verdicts:
-        text, lowest, highest = row["text"]
-        verdict = "" if row["target"] is None else "met" if row["met"] else "MISSED"
-        print(f"{verdict:<6}  {text:>9}{lowest:>10}{highest:>10}   {row['wanted']:<10}  "
-              f"{row['what']}")
+    print_verdicts(verdicts)
 
 
 def touch_memory(a):

@@ -9,7 +9,7 @@
 
 enum { LOCKS_SECONDS = 3 };
 
-static struct bench_flags flags = {.repetitions = 5};
+static struct bench_flags flags = {.repetitions = 5, .calls = 1000, .in_flight = 1};
 
 /* clang-format off */
 static const struct cli_flag rows[] = {
@@ -22,6 +22,8 @@ static const struct cli_flag rows[] = {
     {"no-audit",    CLI_BOOL, offsetof(struct bench_flags, no_audit),    0, 0,   "leave out the proof at the end"},
     {"repetitions", CLI_INT,  offsetof(struct bench_flags, repetitions), 1, 99,  "locks: medians are over this many"},
     {"quorum",      CLI_TEXT, offsetof(struct bench_flags, quorum),      0, 0,   "locks: three Redis URLs, by commas: also measure a quorum"},
+    {"calls",       CLI_INT,  offsetof(struct bench_flags, calls),       1, 100000000, "calls: so many are made (default 1000)"},
+    {"in-flight",   CLI_INT,  offsetof(struct bench_flags, in_flight),   1, 10000, "calls: so many are under way at once (default 1)"},
     {"json",        CLI_BOOL, offsetof(struct bench_flags, json),        0, 0,   "print one JSON document instead of the report"},
     {NULL,          CLI_BOOL, 0, 0, 0, NULL},
 };
@@ -84,8 +86,9 @@ static enum exit_code wrong_flags(const struct bench_mode *mode)
 {
     if (mode == NULL &&
         (flags.rows != 0 || flags.steady || flags.load_only || flags.shuffled))
-        return cli_usage("bench",
-                         "locks takes no --rows, --shuffled, --steady or --load-only");
+        return cli_usage(
+            "bench",
+            "locks and calls take no --rows, --shuffled, --steady or --load-only");
     if (mode != NULL && flags.steady && strcmp(mode->job, "billing") != 0)
         return cli_usage("bench", "--steady is for billing: an order is served once");
     if (flags.keep &&
@@ -98,13 +101,14 @@ static enum exit_code wrong_flags(const struct bench_mode *mode)
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
     const struct bench_mode *mode = argc == 1 ? bench_find(argv[0]) : NULL;
+    bool is_calls = argc == 1 && strcmp(argv[0], "calls") == 0;
     enum exit_code code = EXIT_OK;
     struct err e = {0};
     json_t *doc;
 
-    if (mode == NULL && (argc != 1 || strcmp(argv[0], "locks") != 0))
+    if (mode == NULL && !is_calls && (argc != 1 || strcmp(argv[0], "locks") != 0))
         return cli_usage("bench",
-                         "say what to measure: billing, orders, hot-sku, locks");
+                         "say what to measure: billing, orders, hot-sku, locks, calls");
     if (wrong_flags(mode) != EXIT_OK)
         return EXIT_USAGE;
     if (mode == NULL && flags.seconds == 0)
@@ -114,6 +118,8 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         (void)err_set(&e, ERR_NOMEM, "out of memory");
     else if (mode != NULL)
         (void)!bench_pool(c, &flags, mode, doc, &code, &e);
+    else if (is_calls)
+        (void)!bench_calls(c, &flags, doc, &e);
     else if (bench_describe(NULL, c, doc, &e) == 0)
         (void)!bench_locks(c, &flags, doc, &e);
     if (e.code == ERR_OK)
@@ -128,9 +134,9 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
 static const struct cli_verb verb_bench = {
     .name = "bench",
-    .use = "billing|orders|hot-sku|locks",
+    .use = "billing|orders|hot-sku|locks|calls",
     .sentence =
-        "measures, in a database marked for it: billing, orders, hot-sku, locks",
+        "measures, in a database marked for it: billing, orders, hot-sku; without one: locks, calls",
     .example = "ledgerlock-bench billing --workers 4 --batch 500 --rows 200000",
     .flags = rows,
     .values = &flags,

@@ -103,6 +103,23 @@ CASE(page_measures_the_pool_that_is_watched)
              "%s", "");
 }
 
+/* Captures that are measured are those that the gateway has seen, each once,
+ * and of buyers by card as many pay as there are units. */
+CASE(cards_are_measured_by_the_tables_and_the_gateway)
+{
+    measure("cards", "--rows 200 --rounds 1 --calls 50 --latency-ms 20 --many-calls 20 "
+                     "--buyers 100 --units 10 --unknowns 100");
+    said_are("the pool/0>0, libcurl alone/0>0, one call at a time/0>0",
+             "captures/rates");
+    said_are("pool>0, postgres>0, gateway>0", "captures/cpu_us_per_capture/0");
+    said_are("memory/calls>0, memory/mib>1, buyers/seconds>0, unknowns/seconds>0, "
+             "unknowns/calls_of_a_payment>1",
+             "%s", "");
+    promise_int_equal((int)said_number("buyers/paid"), 10);
+    promise_int_equal((int)said_number("buyers/refused"), 90);
+    promise_int_equal((int)said_number("buyers/held"), 0);
+}
+
 static const struct {
     const char *name, *scene;
 } pressure[] = {

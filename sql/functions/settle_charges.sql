@@ -5,12 +5,16 @@ RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
   v_pauses bigint[];
   v_ids    bigint[]; -- captured or declined
+  v_void   boolean;
+  v_first  bigint;   -- of them: first tries
 BEGIN
-  UPDATE subscriptions AS s SET state = CASE WHEN retries > 0 THEN 'past_due' ELSE 'active' END
-    FROM payments AS p
-   WHERE p.payment_id = ANY (p_ids) AND p.kind = 'charge' AND p.state = 'void' AND s.subscription_id = p.source AND s.state = 'paying';
-  SELECT array_agg(payment_id) INTO v_ids
-    FROM payments WHERE payment_id = ANY (p_ids) AND kind = 'charge' AND state IN ('captured', 'declined');
+  SELECT array_agg(payment_id) FILTER (WHERE state IN ('captured', 'declined')), bool_or(state = 'void') INTO v_ids, v_void
+    FROM payments WHERE payment_id = ANY (p_ids) AND kind = 'charge';
+  IF v_void THEN
+    UPDATE subscriptions AS s SET state = CASE WHEN retries > 0 THEN 'past_due' ELSE 'active' END
+      FROM payments AS p
+     WHERE p.payment_id = ANY (p_ids) AND p.kind = 'charge' AND p.state = 'void' AND s.subscription_id = p.source AND s.state = 'paying';
+  END IF;
   IF v_ids IS NULL THEN
     RETURN;
   END IF;
@@ -20,11 +24,13 @@ BEGIN
          p.amount_minor, CASE p.state WHEN 'captured' THEN 'paid' ELSE 'declined' END, 1, p_token, p_worker, p_now
     FROM payments AS p JOIN subscriptions AS s ON s.subscription_id = p.source
    WHERE p.payment_id = ANY (v_ids) AND s.retries = 0;
-  PERFORM charge_again(array_agg(p.source), array_agg(p.leg), array_agg(p.source_at),
-                       array_agg(CASE p.state WHEN 'captured' THEN 'paid' ELSE 'declined' END), array_agg(s.retries + 1), p_token, p_worker, p_now)
-    FROM payments AS p JOIN subscriptions AS s ON s.subscription_id = p.source
-   WHERE p.payment_id = ANY (v_ids) AND s.retries > 0
-  HAVING count(*) > 0;
+  GET DIAGNOSTICS v_first = ROW_COUNT;
+  IF v_first < cardinality(v_ids) THEN
+    PERFORM charge_again(array_agg(p.source), array_agg(p.leg), array_agg(p.source_at),
+                         array_agg(CASE p.state WHEN 'captured' THEN 'paid' ELSE 'declined' END), array_agg(s.retries + 1), p_token, p_worker, p_now)
+      FROM payments AS p JOIN subscriptions AS s ON s.subscription_id = p.source
+     WHERE p.payment_id = ANY (v_ids) AND s.retries > 0;
+  END IF;
   WITH moved_on AS (
     UPDATE subscriptions AS s
        SET next_period_no = s.next_period_no + (p.state = 'captured')::int,

@@ -22,6 +22,9 @@ DECLARE
   v_users bigint[];
   v_skus  bigint[];
   v_ids   bigint[]; -- whose state this call changes
+  v_parks boolean;  -- some of them are parked, for charges, for others
+  v_charges boolean;
+  v_others boolean;
 BEGIN
   PERFORM check_batch(v_token, p_now);
   SELECT greatest(coalesce(p_now, now()), max(source_at)) INTO v_now -- a worker with another --now planned it
@@ -55,17 +58,25 @@ BEGIN
     RETURNING p.payment_id, p.kind, p.state
   )
   SELECT array_agg(payment_id ORDER BY payment_id), count(*) FILTER (WHERE state = 'captured' AND kind <> 'refund'),
-         count(*) FILTER (WHERE state = 'declined'), count(*) FILTER (WHERE state = 'captured' AND kind = 'refund')
-    INTO v_ids, captured, declined, refunded
+         count(*) FILTER (WHERE state = 'declined'), count(*) FILTER (WHERE state = 'captured' AND kind = 'refund'),
+         bool_or(state = 'parked'), bool_or(kind = 'charge'), bool_or(kind <> 'charge')
+    INTO v_ids, captured, declined, refunded, v_parks, v_charges, v_others
     FROM answered;
-  INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
-  SELECT 'payment:' || payment_id, fence, p_worker, 'parked', 'settle', coalesce(reason, '')
-    FROM payments WHERE payment_id = ANY (v_ids) AND state = 'parked';
+  IF v_parks THEN
+    INSERT INTO lock_incidents (resource, token, worker, kind, phase, detail)
+    SELECT 'payment:' || payment_id, fence, p_worker, 'parked', 'settle', coalesce(reason, '')
+      FROM payments WHERE payment_id = ANY (v_ids) AND state = 'parked';
+  END IF;
   SELECT array_agg(p.payment_id) INTO settled
     FROM unnest(p_ids, p_tokens) AS a (id, token) JOIN payments AS p ON p.payment_id = a.id
    WHERE NOT (p.state = 'sent' AND p.fence = a.token);
-  PERFORM settle_charges(v_ids, v_token, p_worker, v_now), settle_orders(v_ids, v_token, p_worker, v_now);
-  PERFORM plan_refund(source, attempt_no + 1) FROM payments WHERE payment_id = ANY (v_ids) AND kind = 'refund' AND state = 'void';
+  IF v_charges THEN
+    PERFORM settle_charges(v_ids, v_token, p_worker, v_now);
+  END IF;
+  IF v_others THEN
+    PERFORM settle_orders(v_ids, v_token, p_worker, v_now);
+    PERFORM plan_refund(source, attempt_no + 1) FROM payments WHERE payment_id = ANY (v_ids) AND kind = 'refund' AND state = 'void';
+  END IF;
 END $$;
 COMMENT ON FUNCTION settle_payments IS
   'Writes down what the gateway answered, and what follows for charges, orders and refunds. Returns the attempts that are settled. Errors: LL002 bad argument, 23505 attempts for charges and others together.';

@@ -29,7 +29,7 @@ postgres   ^common/pg/
 hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^labs/bench/bare\.c$|^tests/testkit/
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
-curl/      ^worker/jobs/calls\.c$|^labs/shop/cards\.c$|^labs/lab/cards_gateway\.c$
+curl/      ^worker/jobs/calls\.c$|^labs/(shop/cards|bench/calls|lab/cards_gateway)\.c$
 jansson    ^ops/(cli|verbs|audit|http|doctor)/|^worker/jobs/(gateway_stripe\.c|stripe_object\.[ch])$|^labs/
 microhttpd ^ops/http/|^labs/shop/page\.h$|^labs/gateway/http\.c$
 VENDORS

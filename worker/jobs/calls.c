@@ -9,8 +9,10 @@
 #include "worker/jobs/gateway_key.h"
 
 enum {
-    CONNECT_PART = 3,  /* of the time of a call at most */
-    WAIT_MOST_S = 3600 /* that an answer may ask for */
+    CONNECT_PART = 3, /* of the time of a call at most */
+    BUFFER = 4096, /* libcurl's own, for each call: an answer has about 2,000 bytes */
+    UPLOAD_BUFFER = 16384, /* the least */
+    WAIT_MOST_S = 3600     /* that an answer may ask for */
 };
 
 struct calls {
@@ -18,6 +20,7 @@ struct calls {
     const struct gateway_form *form;
     CURLM *multi;
     struct call *first;
+    struct call *idle; /* have ended; the next calls use their easy handles */
     size_t under_way;
     struct gateway_key key;
 };
@@ -37,10 +40,18 @@ struct call {
 
 static void free_call(struct call *call)
 {
-    curl_slist_free_all(call->headers);
     curl_easy_cleanup(call->easy);
-    free(call->answer);
     free(call);
+}
+
+static void put_idle(struct calls *calls, struct call *call)
+{
+    curl_slist_free_all(call->headers);
+    free(call->answer);
+    call->headers = NULL;
+    call->answer = NULL;
+    call->next = calls->idle;
+    calls->idle = call;
 }
 
 int calls_open(struct calls **out, const struct config *c, struct err *e)
@@ -74,7 +85,7 @@ static void end_call(struct calls *calls, struct call *call)
     if (call->next != NULL)
         call->next->link = call->link;
     calls->under_way--;
-    free_call(call);
+    put_idle(calls, call);
 }
 
 void calls_close(struct calls *calls)
@@ -83,6 +94,12 @@ void calls_close(struct calls *calls)
         return;
     while (calls->first != NULL)
         end_call(calls, calls->first);
+    while (calls->idle != NULL) {
+        struct call *call = calls->idle;
+
+        calls->idle = call->next;
+        free_call(call);
+    }
     gateway_key_wipe(&calls->key);
     (void)curl_multi_cleanup(calls->multi);
     curl_global_cleanup();
@@ -136,29 +153,58 @@ static bool fill_request(struct calls *calls, struct call *call)
                    calls->form->path(&call->request), is_look ? "?" : "",
                    is_look ? text : "");
     return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK &&
-           (is_look ||
-            (curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)n) == CURLE_OK &&
-             curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, text) == CURLE_OK));
+           (is_look
+                ? curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L) == CURLE_OK
+                : (curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)n) == CURLE_OK &&
+                   curl_easy_setopt(easy, CURLOPT_COPYPOSTFIELDS, text) == CURLE_OK));
 }
 
 static bool fill(struct calls *calls, struct call *call)
 {
-    const struct config *c = calls->config;
-    long ms = (long)c->gateway_timeout_ms;
+    long ms = (long)calls->config->gateway_timeout_ms;
     CURL *easy = call->easy;
 
     return fill_request(calls, call) &&
            curl_easy_setopt(easy, CURLOPT_HTTPHEADER, call->headers) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PRIVATE, call) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_WRITEDATA, call) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, ms) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, ms / CONNECT_PART + 1) ==
+               CURLE_OK;
+}
+
+/* The options that all calls have. */
+static bool fill_new(const struct config *c, struct call *call)
+{
+    CURL *easy = call->easy;
+
+    return curl_easy_setopt(easy, CURLOPT_PRIVATE, call) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, keep) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_WRITEDATA, call) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)BUFFER) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BUFFER) ==
                CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            (c->gateway_tls_ca[0] == '\0' ||
             curl_easy_setopt(easy, CURLOPT_CAINFO, c->gateway_tls_ca) == CURLE_OK);
+}
+
+/* An idle call, or a new one; NULL: out of memory. */
+static struct call *take_idle(struct calls *calls)
+{
+    struct call *call = calls->idle;
+
+    if (call != NULL) {
+        calls->idle = call->next;
+        return call;
+    }
+    call = calloc(1, sizeof *call);
+    if (call == NULL)
+        return NULL;
+    call->easy = curl_easy_init();
+    if (call->easy != NULL && fill_new(calls->config, call))
+        return call;
+    free_call(call);
+    return NULL;
 }
 
 int calls_begin(struct calls *calls,
@@ -167,33 +213,30 @@ int calls_begin(struct calls *calls,
                 struct err *e)
 {
     char key[GATEWAY_KEY + 32];
-    struct call *call = calloc(1, sizeof *call);
+    struct call *call = take_idle(calls);
 
+    if (call == NULL)
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     gateway_key_renew(&calls->key, calls->config);
     (void)snprintf(key, sizeof key, "Idempotency-Key: %s", request->key);
-    if (call != NULL) {
-        call->request = *request;
-        call->request.names = calls->form->names;
-    }
-    if (call != NULL && request->list != NULL)
+    *call = (struct call){.easy = call->easy, .tag = tag, .request = *request};
+    call->request.names = calls->form->names;
+    if (request->list != NULL)
         memcpy(call->after, request->list->after, sizeof call->after);
-    if (call != NULL && (call->easy = curl_easy_init()) != NULL &&
-        add_header(call, calls->key.header) &&
-        (request->is_look || add_header(call, key)) && add_header(call, "Expect:") &&
-        fill(calls, call) &&
-        curl_multi_add_handle(calls->multi, call->easy) == CURLM_OK) {
-        call->tag = tag;
-        call->next = calls->first;
-        call->link = &calls->first;
-        if (call->next != NULL)
-            call->next->link = &call->next;
-        calls->first = call;
-        calls->under_way++;
-        return 0;
+    if (!add_header(call, calls->key.header) ||
+        (!request->is_look && !add_header(call, key)) || !add_header(call, "Expect:") ||
+        !fill(calls, call) ||
+        curl_multi_add_handle(calls->multi, call->easy) != CURLM_OK) {
+        put_idle(calls, call);
+        return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     }
-    if (call != NULL)
-        free_call(call);
-    return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
+    call->next = calls->first;
+    call->link = &calls->first;
+    if (call->next != NULL)
+        call->next->link = &call->next;
+    calls->first = call;
+    calls->under_way++;
+    return 0;
 }
 
 void calls_step(struct calls *calls, int64_t ms)
