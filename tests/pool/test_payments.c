@@ -163,6 +163,23 @@ CASE(gateway_that_is_away_keeps_no_wallet_waiting)
     cards_agree(30, 0);
 }
 
+/* Guarantee: What is unknown when a gateway is sick is asked for again within two
+ * seconds of its recovery, however often it was asked before. */
+CASE(unknown_payments_wait_for_seconds_alone_when_the_gateway_is_back)
+{
+    (void)gateway_stop(SIGKILL);
+    fill(40, 40);
+    world_says(0, "planned", "run --once --jobs billing");
+    super_do("UPDATE ledgerlock.payments SET state = 'unknown', calls = 8,"
+             " first_sent_at = now(), asked_at = now() - interval '1 hour'");
+    pool_start("run --jobs payments --payments 1");
+    world_wait(
+        "SELECT count(*) >= 5 FROM ledgerlock.payments WHERE calls > 8 AND reason"
+        " LIKE '%%connect%%' AND due_at - at <= interval '2 s'");
+    gateway_again("");
+    world_wait("SELECT count(*) >= 5 FROM ledgerlock.payments WHERE state = 'void'");
+}
+
 /* Guarantee: A key that is changed at the gateway is read again from its file, and the
  * payments that it refused meanwhile are made. */
 CASE(rotated_key_is_read_again)

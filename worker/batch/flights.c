@@ -74,6 +74,11 @@ static size_t rate_room(const struct session *s)
     return begun < rate ? rate - begun : 0;
 }
 
+bool flights_is_sick(const struct flights *f)
+{
+    return f->in_trouble >= TROUBLE_CT;
+}
+
 size_t flights_room(const struct session *s)
 {
     const struct flights *f = s->flights;
@@ -81,7 +86,7 @@ size_t flights_room(const struct session *s)
 
     if (f == NULL)
         return s->job->calls == NULL ? BATCH_MAX : 0;
-    if (f->in_trouble >= TROUBLE_CT)
+    if (flights_is_sick(f))
         return f->under_way == 0 && clk_ms() - f->sent_ms >= PROBE_MS ? 1 : 0;
     room = f->under_way < most ? most - f->under_way : 0;
     rate = rate_room(s);

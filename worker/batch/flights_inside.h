@@ -45,6 +45,9 @@ struct flights {
     bool is_told;        /* a failure to settle was */
 };
 
+/* True if its last answers decided nothing: the gateway is spared. */
+bool flights_is_sick(const struct flights *f);
+
 /* Settles what was answered, and gives back the users of the calls that are settled, or
  * whose rows are due again. After an error that one of them may have caused, one alone:
  * the others come next. */

@@ -9,7 +9,8 @@
 
 enum {
     AGAIN_MS = 1000, /* until the next call, doubled with each */
-    AGAIN_MOST_MS = 60000
+    AGAIN_MOST_MS = 60000,
+    AGAIN_SICK_MS = 2000 /* at most, of a sick gateway: flights_room spares it */
 };
 
 static void remove_flight(struct flights *f, struct flight *flight)
@@ -66,11 +67,12 @@ static void end_calls(struct session *s, struct flown *list)
     }
 }
 
-static int64_t pause_ms(const struct flown *call)
+/* When a sick gateway is well, all that it left undecided is asked for soon. */
+static int64_t pause_ms(const struct flights *f, const struct flown *call)
 {
     unsigned n = call->calls > 1 ? (unsigned)(call->calls - 1) : 0;
-
-    int64_t ms = clk_backoff_ms(n < 10 ? n : 10, AGAIN_MS, AGAIN_MOST_MS);
+    int64_t most_ms = flights_is_sick(f) ? AGAIN_SICK_MS : AGAIN_MOST_MS;
+    int64_t ms = clk_backoff_ms(n < 10 ? n : 10, AGAIN_MS, most_ms);
 
     return ms > call->answer.wait_ms ? ms : call->answer.wait_ms;
 }
@@ -100,8 +102,9 @@ struct settling {
 };
 
 static size_t
-fill(struct settling *t, const struct flown *list, bool charges, size_t most)
+fill(struct settling *t, const struct flights *f, bool charges, size_t most)
 {
+    const struct flown *list = f->answered;
     char *outcome = t->outcomes, *reference = t->references, *reason = t->reasons;
     size_t n = 0;
 
@@ -110,7 +113,7 @@ fill(struct settling *t, const struct flown *list, bool charges, size_t most)
             continue;
         t->ids[n] = list->payment;
         t->tokens[n] = list->flight->token;
-        t->pauses[n] = pause_ms(list);
+        t->pauses[n] = pause_ms(f, list);
         outcome = put_text(outcome, n, gateway_word(list->answer.outcome));
         reference = put_text(reference, n, list->answer.reference);
         reason = put_text(reason, n, list->answer.reason);
@@ -122,17 +125,13 @@ fill(struct settling *t, const struct flown *list, bool charges, size_t most)
     return n;
 }
 
-/* Writes down the answers of the first `most` calls of the list, those for charges or
- * all others; *res: the ids of those that are settled. NULL: there are none. */
-static int settle(struct session *s,
-                  const struct flown *list,
-                  bool charges,
-                  size_t most,
-                  struct pg_result **res,
-                  struct err *e)
+/* Writes down the answers of the first `most` calls, those for charges or all others;
+ * *res: the ids of those that are settled. NULL: there are none. */
+static int settle(
+    struct session *s, bool charges, size_t most, struct pg_result **res, struct err *e)
 {
     static struct settling t;
-    size_t n = fill(&t, list, charges, most);
+    size_t n = fill(&t, s->flights, charges, most);
     const struct pg_param params[] = {
         pg_text(s->name),        pg_text(s->now),
         pg_int8_array(t.ids, n), pg_int8_array(t.tokens, n),
@@ -208,7 +207,7 @@ static void settle_some(struct session *s, bool charges)
     struct err e = {0};
     size_t most = SETTLE_MAX;
 
-    if (settle(s, f->answered, charges, most, &res, &e) != 0) {
+    if (settle(s, charges, most, &res, &e) != 0) {
         if (months_is_missing(&e))
             (void)!months_make(s, &(struct err){0});
         if (!f->is_told)
@@ -216,7 +215,7 @@ static void settle_some(struct session *s, bool charges)
                      LOG_TEXT(e.msg));
         f->is_told = true;
         most = 1;
-        if (pg_is_usable(s->pg) && settle(s, f->answered, charges, most, &res, &e) != 0)
+        if (pg_is_usable(s->pg) && settle(s, charges, most, &res, &e) != 0)
             res = NULL;
     } else if (res != NULL) {
         f->is_told = false;
