@@ -11,8 +11,7 @@
 #include "worker/batch/flights_inside.h"
 
 enum {
-    TROUBLE_CT = 10, /* answers in a row that decide nothing: the gateway is sick, */
-    PROBE_MS = 500,  /* and is asked so often */
+    PROBE_MS = 500, /* between calls to a gateway that is sick */
     SECOND_MS = 1000
 };
 
@@ -72,11 +71,6 @@ static size_t rate_room(const struct session *s)
     if (rate == 0)
         return BATCH_MAX;
     return begun < rate ? rate - begun : 0;
-}
-
-bool flights_is_sick(const struct flights *f)
-{
-    return f->in_trouble >= TROUBLE_CT;
 }
 
 size_t flights_room(const struct session *s)

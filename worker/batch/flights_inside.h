@@ -7,7 +7,8 @@
 
 enum {
     SETTLE_MAX = 500, /* answers of one transaction */
-    SETTLE_MS = 20    /* between two transactions that are not full */
+    SETTLE_MS = 20,   /* between two transactions that are not full */
+    TROUBLE_CT = 10   /* answers in a row that decide nothing: the gateway is sick */
 };
 
 /* The calls that one batch has sent. */
@@ -45,8 +46,11 @@ struct flights {
     bool is_told;        /* a failure to settle was */
 };
 
-/* True if its last answers decided nothing: the gateway is spared. */
-bool flights_is_sick(const struct flights *f);
+/* Then the gateway is spared. */
+static inline bool flights_is_sick(const struct flights *f)
+{
+    return f->in_trouble >= TROUBLE_CT;
+}
 
 /* Settles what was answered, and gives back the users of the calls that are settled, or
  * whose rows are due again. After an error that one of them may have caused, one alone:
