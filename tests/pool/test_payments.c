@@ -163,8 +163,8 @@ CASE(gateway_that_is_away_keeps_no_wallet_waiting)
     cards_agree(30, 0);
 }
 
-/* Guarantee: What is unknown when a gateway is sick is asked for again within two
- * seconds of its recovery, however often it was asked before. */
+/* Guarantee: Payments that a sick gateway left unknown are asked for again within two
+ * seconds of its recovery, however often they were asked for before. */
 CASE(unknown_payments_wait_for_seconds_alone_when_the_gateway_is_back)
 {
     (void)gateway_stop(SIGKILL);
