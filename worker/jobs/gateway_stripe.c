@@ -233,13 +233,14 @@ static bool read_look(const struct gateway_request *r,
     const json_t *page = json_object_get(root, "data");
     size_t ct = json_array_size(page), at = 0;
     const char *last = stripe_text(json_array_get(page, ct - 1), "id");
-    bool has_more = json_is_true(json_object_get(root, "has_more")) && last != NULL;
-    bool is_end = true;
+    const json_t *more = json_object_get(root, "has_more");
+    bool has_more = json_is_true(more), is_end = true;
 
     *answer = (struct gateway_answer){.outcome = GATEWAY_UNKNOWN};
-    if (status != 200 || !json_is_array(page)) {
-        (void)snprintf(answer->reason, sizeof answer->reason, "look-up: HTTP %ld",
-                       status);
+    if (status != 200 || !json_is_array(page) || !json_is_boolean(more) ||
+        (has_more && last == NULL)) {
+        (void)snprintf(answer->reason, sizeof answer->reason,
+                       "look-up: HTTP %ld and no list", status);
     } else if (r->list != NULL) {
         is_end = read_page(r, page, has_more, answer);
     } else if ((at = find(r, page)) < ct) {
