@@ -185,6 +185,20 @@ SELECT is(:periods, '0 paid 1 100', 'once');
 SELECT t.sound('2024-01-01 09:00Z');
 ROLLBACK;
 
+-- Guarantee: An answer that was written down already is passed over beside one that was not.
+BEGIN; SELECT t.test('settled_one_beside_a_new_one');
+:card
+SELECT t.user(2), pay_with(2, 'card', 'cus_2', 'pm_2'), t.subscription(2, 2, 100, '2024-01-01Z');
+SELECT t.bill('2024-01-01 09:00Z'), t.send() AS token \gset
+SELECT is(captured, 1::bigint, 'the first is captured')
+  FROM settle_payments('w', '2024-01-01 09:00Z', ARRAY(SELECT payment_id FROM payments WHERE user_id = 1), ARRAY[:token], '{captured}', '{pi_1}', '{NULL}', '{0}');
+UPDATE feed_base SET base = base + 1;
+SELECT is(t.answer(:token, 'captured', '2024-01-01 09:00Z'), '2 settled, 1 captured, 0 declined', 'then the other');
+SELECT is(:periods, '0 paid 1 100', 'the first once');
+SELECT is(count(*), 2::bigint, 'a charge each') FROM charges;
+SELECT t.sound('2024-01-01 09:00Z');
+ROLLBACK;
+
 -- Guarantee: A batch whose users carry a newer fence sends nothing and settles nothing.
 BEGIN; SELECT t.test('newer_fence_keeps_an_older_batch_out');
 :card
@@ -225,4 +239,4 @@ SELECT is(amount_minor, 300::bigint, 'of the next') FROM payments WHERE leg = 1;
 SELECT t.sound('2024-02-01Z');
 ROLLBACK;
 
-SELECT t.done(87);
+SELECT t.done(92);
