@@ -48,6 +48,12 @@ const struct config_option config_options[] = {
     {"postgres.durability", ROW_CHOICE(postgres_durability), "required", 0, 0, "required|any",
      "LEDGERLOCK_POSTGRES_DURABILITY", "postgres-durability", 0, 0,
      "any: run also where fsync, full_page_writes or synchronous_commit is off"},
+    {"cells.urls", ROW_TEXT(cells_urls), "", 0, 1023, NULL,
+     "LEDGERLOCK_CELLS_URLS", "cells-urls", 0, OPTION_SECRET,
+     "databases that are worked as one, as \"1=URL 2=URL\": cells and their numbers; empty: postgres.url alone"},
+    {"cells.only", ROW_TEXT(cells_only), "all", 1, 255, NULL,
+     "LEDGERLOCK_CELLS_ONLY", "cells", 0, 0,
+     "cells of cells.urls that this call is about, as 1,3; all: each of them"},
     {"redis.url", ROW_TEXT(redis_url), "redis://127.0.0.1:6379", 1, 1023, NULL,
      "LEDGERLOCK_REDIS_URL", "redis-url", 0, OPTION_SECRET,
      "Redis: redis://[user[:password]@]host[:port][/db], rediss://, unix:///path, "
@@ -258,6 +264,7 @@ void config_defaults(struct config *c)
     struct err e = {0};
 
     memset(c, 0, sizeof *c);
+    c->cell = CELL_NONE;
     for (size_t row = 0; row < config_option_ct; row++) {
         int code = config_set(c, row, config_options[row].fallback, ORIGIN_DEFAULT,
                               "default", &e);

@@ -11,7 +11,7 @@
 
 #include "common/base/err.h"
 
-enum { CONFIG_TEXT = 1024, CONFIG_JOBS = 8 };
+enum { CONFIG_TEXT = 1024, CONFIG_JOBS = 8, CELL_NONE = -1 };
 
 /* Effective values. Text is owned by the struct; times are milliseconds unless named.
  */
@@ -24,6 +24,8 @@ struct config {
     char postgres_pooling[CONFIG_TEXT];       /* postgres.pooling: "session" or
                                                  "transaction" */
     char postgres_durability[CONFIG_TEXT];    /* "required" or "any" */
+    char cells_urls[CONFIG_TEXT];             /* cells.urls: "1=URL 2=URL"; "": none */
+    char cells_only[CONFIG_TEXT];             /* cells.only: "all" or "1,3" */
     char redis_url[CONFIG_TEXT];              /* redis.url:
                                                  redis://[user[:password]@]host[:port][/db],
                                                  unix:///path, or several */
@@ -76,6 +78,8 @@ struct config {
     int64_t http_audit_every_s;    /* http.audit_every_s: 0 .. 86400, default 600 */
     char log_level[CONFIG_TEXT];   /* log.level: debug, info, warn, error */
     char log_format[CONFIG_TEXT];  /* log.format: auto, logfmt, human */
+
+    int64_t cell; /* whose settings these are (cells_enter); CELL_NONE: of no cell */
 
     /* derived by config_check, not options of their own */
     bool is_quorum;           /* redis.url names several servers */
@@ -151,9 +155,9 @@ const char *config_text(const struct config *c, size_t row, char *buf, size_t si
 
 /* Copies a URL or connection string with its password replaced by ***, fit for
  * messages; returns buf. */
-const char *config_mask(const char *url, char *buf, size_t size);
+const char *config_mask(const char *urls, char *buf, size_t size);
 
-/* True if there is a password in it, a URL or a list of those of servers. */
+/* True if there is a password in it, a URL or a list of those of servers or cells. */
 bool config_has_secret(const char *urls);
 
 /* Guesses the word behind a misspelt one: the nearest of ct candidates (the i-th comes

@@ -171,13 +171,35 @@ static bool is_secret(const char *url, const char *at)
     return start != NULL && at >= start;
 }
 
-const char *config_mask(const char *url, char *buf, size_t size)
+/* As in "12=postgresql://host": no URL and no word of libpq begins so. */
+static bool is_cell(const char *p)
+{
+    size_t digits = strspn(p, "0123456789");
+
+    return digits > 0 && p[digits] == '=';
+}
+
+/* Of a list of URLs, the comma behind the first one, or its end; of cells, a blank. */
+static const char *end_of_url(const char *p)
+{
+    static const char *const next[] = {",redis://", ",rediss://", ",unix://"};
+
+    if (is_cell(p))
+        return p + strcspn(p, BLANKS);
+    for (; *p != '\0'; p++) {
+        for (size_t i = 0; i < sizeof next / sizeof next[0]; i++) {
+            if (strncmp(p, next[i], strlen(next[i])) == 0)
+                return p;
+        }
+    }
+    return p;
+}
+
+/* One URL, behind what buf holds already; returns how much that is now. */
+static size_t mask_one(const char *url, char *buf, size_t n, size_t size)
 {
     bool was_secret = false;
-    size_t n = 0;
 
-    if (size == 0)
-        return "";
     for (const char *p = url; *p != '\0'; p++) {
         bool hide = is_secret(url, p);
 
@@ -187,22 +209,26 @@ const char *config_mask(const char *url, char *buf, size_t size)
             buf[n++] = *p;
         was_secret = hide;
     }
-    buf[n] = '\0';
-    return buf;
+    return n;
 }
 
-/* Of a list of URLs, the comma behind the first one, or its end. */
-static const char *end_of_url(const char *p)
+const char *config_mask(const char *urls, char *buf, size_t size)
 {
-    static const char *const next[] = {",redis://", ",rediss://", ",unix://"};
+    char url[CONFIG_TEXT];
+    const char *p = urls, *end;
+    size_t n = 0;
 
-    for (; *p != '\0'; p++) {
-        for (size_t i = 0; i < sizeof next / sizeof next[0]; i++) {
-            if (strncmp(p, next[i], strlen(next[i])) == 0)
-                return p;
-        }
+    if (size == 0)
+        return "";
+    for (; is_cell(p); p = end + strspn(end, BLANKS)) {
+        end = end_of_url(p);
+        (void)snprintf(url, sizeof url, "%s%.*s", p > urls ? " " : "", (int)(end - p),
+                       p);
+        n = mask_one(url, buf, n, size);
     }
-    return p;
+    n = mask_one(p, buf, n, size);
+    buf[n] = '\0';
+    return buf;
 }
 
 bool config_has_secret(const char *urls)

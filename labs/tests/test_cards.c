@@ -63,7 +63,9 @@ CASE(lost_answers_charge_cards_twice_under_the_plain_lock_alone)
     runs(&demo_owner, 0, "audit --lag 30d --wait 60s");
     pool_stop();
     promise_int_equal(
-        super_ask("SELECT count(*) FROM ledgerlock.payments WHERE state = 'captured'"),
+        super_ask(
+            "SELECT count(*) FROM ledgerlock.payments WHERE kind = 'charge' AND state ="
+            " 'captured'"),
         super_ask("SELECT count(*) FROM ledgerlock.charges WHERE state = 'paid'"));
 }
 

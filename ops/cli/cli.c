@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "ops/cli/migrate.h"
+#include "worker/batch/session.h"
 
 enum { URL_SHOWN = 280 };
 
@@ -196,7 +197,7 @@ int cli_open(const struct config *c, const char *verb, struct pg **out, struct e
     if (cli_connect(c, verb, out, e) != 0)
         return (int)e->code;
     cli_progress("checking the schema");
-    return migrate_check(*out, e);
+    return migrate_check(*out, e) != 0 ? (int)e->code : session_check_cell(c, *out, e);
 }
 
 /* PostgreSQL names the right, but not who has it. */

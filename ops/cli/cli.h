@@ -41,6 +41,7 @@ struct cli_verb {
     int max_words;     /* most words that are not flags */
     const char *words; /* what the first of them may be, for completion; or NULL */
     bool without_config; /* runs on defaults, without file and environment */
+    bool all_cells; /* reads the list of cells itself; false: is about one database */
 };
 
 /* A program: its verbs in the order of the help. A program with a single verb does not

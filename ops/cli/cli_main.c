@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
+#include "common/base/cells.h"
 #include "common/base/log.h"
 #include "ops/cli/cli_flags.h"
 
@@ -35,6 +36,20 @@ static const char *path_of(const struct cli_parsed *p)
     return path != NULL && path[0] != '\0' ? path : NULL;
 }
 
+/* A verb that is about one database gets the settings of the cell that is named. */
+static int load_cells(const struct cli_parsed *p, struct config *c, struct err *e)
+{
+    static struct cells cells;
+
+    if (cells_read(c, &cells, e) != 0)
+        return (int)e->code;
+    for (size_t i = 0; i < cells.n; i++) {
+        if (pg_check_url(cells.of[i].url, e) != 0)
+            return config_refuse(c, "cells.urls", e);
+    }
+    return p->verb->all_cells ? 0 : cells_enter_one(c, e);
+}
+
 static int load(const struct cli_parsed *p, struct config *c, struct err *e)
 {
     config_defaults(c);
@@ -46,8 +61,9 @@ static int load(const struct cli_parsed *p, struct config *c, struct err *e)
         return (int)e->code;
     if (config_check(c, e) != 0)
         return (int)e->code;
-    return pg_check_url(c->postgres_url, e) != 0 ? config_refuse(c, "postgres.url", e)
-                                                 : 0;
+    if (pg_check_url(c->postgres_url, e) != 0)
+        return config_refuse(c, "postgres.url", e);
+    return load_cells(p, c, e);
 }
 
 static void start_log(const struct config *c)

@@ -15,6 +15,7 @@ const struct cli_verb verb_config = {
     .run = run,
     .max_words = 1,
     .words = "check show sample",
+    .all_cells = true,
 };
 
 /* ---- sample ---- */

@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "common/base/age.h"
+#include "common/base/cells.h"
 #include "common/base/clock.h"
 #include "function_gen.h"
 #include "migration_gen.h"
+#include "ops/cells/cells_each.h"
 #include "ops/cli/cli.h"
-
-enum { NO_CELL = -1 };
 
 static struct values {
     bool dry_run, verbose;
     int64_t cell;
-} values = {.cell = NO_CELL};
+} values = {.cell = CELL_NONE};
 
 /* The result of a call. */
 struct done {
@@ -235,37 +235,59 @@ static void say(const struct done *done)
                      age_text(clk_ms() - done->begun_ms, took));
 }
 
-static int migrate(struct pg *pg, struct done *done, struct err *e)
+/* With a cell: its number, or what --cell says; the same database again needs neither.
+ */
+static int64_t cell_of(const struct config *c)
+{
+    return c->cell != CELL_NONE ? c->cell : values.cell;
+}
+
+static int
+migrate(const struct config *c, struct pg *pg, struct done *done, struct err *e)
 {
     if (migrate_check_database(pg, false, e) != 0 || migrate_check_prefix(pg, e) != 0 ||
         migrate_all(pg, done, e) != 0)
         return (int)e->code;
     if (values.dry_run)
         return 0;
-    if (values.cell != NO_CELL && start_identities(pg, values.cell, e) != 0)
+    if (cell_of(c) != CELL_NONE && start_identities(pg, cell_of(c), e) != 0)
         return (int)e->code;
     if (done->newer[0] == '\0' && mend(pg, done, e) != 0)
         return (int)e->code;
     return make_months(pg, &done->months, e);
 }
 
-static enum exit_code run(const struct config *c, int argc, char **argv)
+static int migrate_one(const struct config *c, struct err *e)
 {
     struct done done = {.begun_ms = clk_ms()};
-    struct err e = {0};
     struct pg *pg;
+
+    if (cli_connect(c, "migrate", &pg, e) == 0)
+        (void)!migrate(c, pg, &done, e);
+    cli_progress_end();
+    pg_close(pg);
+    cli_name_role(c, "migrate", e);
+    if (e->code == 0)
+        say(&done);
+    return (int)e->code;
+}
+
+static enum exit_code run(const struct config *c, int argc, char **argv)
+{
+    struct err e = {0};
+    int code;
 
     (void)argc;
     (void)argv;
-    if (cli_connect(c, "migrate", &pg, &e) == 0)
-        (void)!migrate(pg, &done, &e);
-    cli_progress_end();
-    pg_close(pg);
-    cli_name_role(c, "migrate", &e);
-    if (e.code != 0)
-        return cli_fail(&e);
-    say(&done);
-    return EXIT_OK;
+    if (c->cells_urls[0] == '\0')
+        code = migrate_one(c, &e);
+    else if (values.cell != CELL_NONE)
+        code = err_set(&e, ERR_INVALID,
+                       "LL-1023 cells.urls says which cell a database is: leave out "
+                       "--cell, or name one by --cells");
+    else
+        code = cells_each(c, migrate_one, &e);
+    return code == 0 ? EXIT_OK : cli_fail(&e);
 }
 
 const struct cli_verb verb_migrate = {
@@ -277,4 +299,5 @@ const struct cli_verb verb_migrate = {
     .flags = flags,
     .values = &values,
     .run = run,
+    .all_cells = true,
 };

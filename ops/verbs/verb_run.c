@@ -1,14 +1,16 @@
 /* run: the verb that starts the pool, after both servers were checked once. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/cells.h"
 #include "common/base/log.h"
 #include "common/base/registry.h"
 #include "common/base/timestamp.h"
 #include "ops/cli/cli.h"
 #include "ops/cli/migrate.h"
-#include "ops/cli/rights.h"
 #include "ops/http/companion_http.h"
+#include "ops/verbs/run_checks.h"
 #include "worker/batch/batch.h"
 #include "worker/jobs/calls.h"
 #include "worker/pool/pool.h"
@@ -18,7 +20,6 @@
 static struct {
     bool once;
     const char *now;
-    int64_t now_us; /* --now as a number */
 } flags;
 
 static const struct cli_flag flag_rows[] = {
@@ -30,150 +31,18 @@ static const struct cli_flag flag_rows[] = {
 };
 
 /* Fixed once, so that every statement of the run counts the same time as now. */
-static int fix_now(struct err *e)
+static int fix_now(struct pool_order *order, struct err *e)
 {
     static char fixed[TIMESTAMP_TEXT];
 
     if (flags.now == NULL)
         return 0;
-    if (!timestamp_parse(flags.now, &flags.now_us))
+    if (!timestamp_parse(flags.now, &order->now_us))
         return err_set(e, ERR_INVALID,
                        "LL-1002 --now %s is no time; write 2026-01-31T00:00:00Z",
                        flags.now);
-    flags.now = timestamp_format(flags.now_us, fixed, sizeof fixed);
+    order->now = timestamp_format(order->now_us, fixed, sizeof fixed);
     return 0;
-}
-
-/* ---- servers ---- */
-
-/* PostgreSQL's clock against ours, and --now against it: a wrong year would be charged.
- */
-static int check_postgres_clock(const struct session *s, struct err *e)
-{
-    int64_t server_us;
-
-    if (clocks_check_postgres(s, &server_us, e) != 0)
-        return (int)e->code;
-    return flags.now != NULL ? cli_check_now(flags.now, flags.now_us, server_us, e) : 0;
-}
-
-static int check_redis(struct session *s, struct err *e)
-{
-    int code;
-
-    cli_progress("connecting to Redis");
-    if (session_open_locks(s, e) != 0)
-        return (int)e->code;
-    if (s->locks == NULL)
-        return 0;
-    code = rlock_connect(s->locks);
-    if (code == RLOCK_E_EVICTING || code == RLOCK_E_CLUSTER || code == RLOCK_E_VERSION)
-        return err_set(e, ERR_REFUSED, "LL-4007 %s", rlock_error(s->locks));
-    if (code != RLOCK_OK)
-        return err_set(e, ERR_REDIS,
-                       "LL-4008 %s; see redis.url in `ledgerlock config show`",
-                       rlock_error(s->locks));
-    code = batch_try_lock(s, e);
-    if (code != 0 && code != RLOCK_E_UNCERTAIN && !s->is_early)
-        return (int)e->code; /* an answer that was lost refuses nothing */
-    *e = (struct err){0};
-    return clocks_check_redis(s, e);
-}
-
-/* A server that may lose commits in a crash would break every promise. */
-static int check_durability(const struct config *c, struct pg *pg, struct err *e)
-{
-    struct pg_result *res;
-    char off[160];
-
-    if (strcmp(c->postgres_durability, "any") == 0)
-        return 0;
-    if (pg_exec(pg, SQL_RUN_READ_DURABILITY, NULL, 0, &res, e) != 0)
-        return (int)e->code;
-    (void)snprintf(off, sizeof off, "%s", pg_get_text(res, 0, 0));
-    pg_result_free(res);
-    if (off[0] == '\0')
-        return 0;
-    return err_set(
-        e, ERR_REFUSED,
-        "LL-3007 PostgreSQL has %s: a crash of the server would lose what was "
-        "committed; turn it on, or say postgres.durability = \"any\"",
-        off);
-}
-
-/* Removes counters of old pools. Its failure is no error: old rows do no harm, and the
- * next start removes them. */
-static void forget_workers(struct pg *pg)
-{
-    struct err ignored = {0};
-
-    (void)!pg_exec(pg, SQL_POOL_FORGET_WORKERS, NULL, 0, NULL, &ignored);
-}
-
-/* Before a worker needs them; the first worker goes on, beside its batches. A failure
- * is no error: the server may be read-only now, and a worker makes what it needs. */
-static void make_months(const struct config *c)
-{
-    struct err e = {0};
-    struct pg *pg;
-
-    if (cli_connect(c, "run", &pg, &e) == 0) {
-        cli_progress("making the months of what is due");
-        (void)!months_begin(pg, flags.now, &e);
-    }
-    if (e.code != 0)
-        log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
-    pg_close(pg);
-}
-
-/* A statement could not be prepared: reports a role without rights, or a schema that is
- * missing, older or of other roles. */
-static void explain(const struct config *c, struct err *e)
-{
-    struct err why = {0};
-    struct pg *pg;
-
-    if (cli_connect(c, "run", &pg, &why) == 0 &&
-        (migrate_check_prefix(pg, &why) != 0 || rights_check(pg, &why) != 0 ||
-         migrate_check(pg, &why) != 0))
-        *e = why;
-    pg_close(pg);
-}
-
-/* Checks both servers once, so that what is wrong is said here and not by every
- * worker. */
-static int preflight(const struct config *c, const struct job_type *job, struct err *e)
-{
-    struct session s = {.config = c, .job = job, .name = "preflight"};
-    int code;
-
-    cli_progress("connecting to PostgreSQL");
-    code = session_connect(&s, e);
-    if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
-        return cli_name_server(c, e);
-    if (code == ERR_SCHEMA)
-        explain(c, e);
-    code = (int)e->code;
-    if (code == 0)
-        code = migrate_check_prefix(s.pg, e);
-    if (code == 0)
-        code = migrate_check_database(s.pg, true, e);
-    if (code == 0)
-        code = rights_check(s.pg, e);
-    if (code == 0)
-        code = migrate_check(s.pg, e);
-    if (code == 0)
-        code = check_durability(c, s.pg, e);
-    if (code == 0)
-        code = check_postgres_clock(&s, e);
-    if (code == 0)
-        make_months(c);
-    if (code == 0)
-        forget_workers(s.pg);
-    if (code == 0)
-        code = check_redis(&s, e);
-    session_close(&s);
-    return code;
 }
 
 /* The job types named in a comma list, as bits of the registry. */
@@ -204,47 +73,6 @@ static int parse_jobs(const struct config *c, unsigned *bits, struct err *e)
     return config_refuse(c, "pool.jobs", e);
 }
 
-static int count_to_do(struct pg *pg, struct pool_order *order, struct err *e)
-{
-    int code = 0;
-
-    cli_progress("counting what is due");
-    for (int job = 0; code == 0 && order->once && job < JOB_TYPE_CT; job++) {
-        if ((order->jobs & 1u << job) != 0)
-            code = job_to_do(job_types[job], pg, flags.now, &order->to_do[job], e);
-    }
-    return code;
-}
-
-/* The bodies that a newer program gave to functions cannot be compared: the log says
- * so.
- */
-static void tell_newer(struct pg *pg)
-{
-    char newer[MIGRATE_NAME];
-    struct err e = {0};
-
-    if (migrate_read_newer(pg, newer, &e) == 0 && newer[0] != '\0')
-        log_warn("pool.schema_newer", "code=LL-3115 expansion=%s", LOG_TEXT(newer));
-}
-
-/* On a connection whose statements may take longer than those of a batch. */
-static int
-check_objects(const struct config *c, struct pool_order *order, struct err *e)
-{
-    struct pg *pg;
-
-    if (cli_connect(c, "run", &pg, e) == 0) {
-        cli_progress("comparing the schema with that of the program");
-        if (migrate_check_objects(pg, e) == 0) {
-            tell_newer(pg);
-            (void)!count_to_do(pg, order, e);
-        }
-    }
-    pg_close(pg);
-    return (int)e->code;
-}
-
 /* Payments run where a gateway is named, unless the settings name the jobs. */
 static void add_payments(struct config *c)
 {
@@ -267,7 +95,8 @@ static int check_gateway(const struct config *c, struct err *e)
     return code;
 }
 
-static int prepare(struct config *c, struct pool_order *order, struct err *e)
+/* Settings of which no server knows. */
+static int check_settings(struct config *c, struct pool_order *order, struct err *e)
 {
     unsigned *jobs = &order->jobs;
     int64_t workers = 0;
@@ -287,20 +116,129 @@ static int prepare(struct config *c, struct pool_order *order, struct err *e)
                       c->jobs);
         return config_refuse(c, "pool.jobs", e);
     }
-    for (int job = 0; job < JOB_TYPE_CT; job++) {
-        if ((*jobs & 1u << job) != 0 && preflight(c, job_types[job], e) != 0)
+    return 0;
+}
+
+/* ---- one database ---- */
+
+/* A pool of the one cell that is named is a pool of its database. */
+static int reload_one(struct config *fresh, struct err *e)
+{
+    return cli_reload(fresh, e) != 0 ? (int)e->code : cells_enter_one(fresh, e);
+}
+
+static enum exit_code run_one(struct pool_order *order, struct config *c)
+{
+    struct err e = {0};
+
+    order->config = c;
+    if (run_check_database(c, order, &e) != 0 ||
+        order->companion->open(c, &order->companion_fd, &e) != 0)
+        return cli_fail(&e);
+    cli_progress_end();
+    return pool_run(order);
+}
+
+/* ---- cells ---- */
+
+static const struct pool_order *run_of; /* for check_cell, which workers call */
+
+/* By the worker that comes first to a cell which could not be reached at the start. */
+static int check_cell(const struct config *c, struct err *e)
+{
+    struct pool_order order = {
+        .jobs = run_of->jobs, .now = run_of->now, .now_us = run_of->now_us};
+    int code = run_check_database(c, &order, e);
+
+    cli_progress_end();
+    return code;
+}
+
+/* A server that is away stops its own cell alone; what a person has to mend stops the
+ * start. */
+static int check_cells(const struct config *c, struct pool_order *order, struct err *e)
+{
+    static struct config of_cell;
+    const struct cells *cells = order->cells.list;
+    size_t away = 0;
+
+    for (size_t i = 0; i < cells->n; i++) {
+        cells_enter(c, &cells->of[i], &of_cell);
+        *e = (struct err){0};
+        order->cells.of[i].is_checked = check_cell(&of_cell, e) == 0;
+        if (e->code != 0)
+            (void)err_wrap(e, "cell %" PRId64, cells->of[i].number);
+        if (e->code == ERR_CONN || e->code == ERR_TIMEOUT) {
+            log_warn("pool.cell_away", "code=LL-5106 cell=%" PRId64 " err=%s",
+                     cells->of[i].number, LOG_TEXT(e->msg));
+            away++;
+        } else if (e->code != 0) {
             return (int)e->code;
+        }
     }
-    return check_objects(c, order, e);
+    return away < cells->n ? 0 : (int)e->code;
+}
+
+/* Work until nothing is due: each cell has the whole pool. What failed in a cell counts
+ * before what was left or parked in another. */
+static enum exit_code run_each(struct pool_order *order, const struct config *c)
+{
+    static const struct cells none;
+    static struct config of_cell;
+    const struct cells *cells = order->cells.list;
+    enum exit_code worst = EXIT_OK, code;
+    bool was_told = false, is_failure, was_failure = false;
+
+    order->reload = NULL; /* the next cell begins with what the call said */
+    order->was_told = &was_told;
+    for (size_t i = 0; i < cells->n && !was_told; i++) {
+
+        cells_enter(c, &cells->of[i], &of_cell);
+        order->cells.list = &none;
+        (void)printf("cell %" PRId64 ": ", cells->of[i].number);
+        (void)fflush(stdout);
+        code = run_one(order, &of_cell);
+        is_failure = code != EXIT_OK && code != EXIT_LEFT && code != EXIT_PARKED;
+        if (is_failure ? !was_failure : !was_failure && code > worst)
+            worst = code;
+        was_failure = was_failure || is_failure;
+    }
+    return worst;
+}
+
+static enum exit_code
+run_cells(struct pool_order *order, struct config *c, const struct cells *cells)
+{
+    struct err e = {0};
+
+    if (c->http_listen[0] != '\0') {
+        (void)err_set(&e, ERR_CONFIG,
+                      "LL-2026 http.listen: a page shows one database; give it to a "
+                      "pool of one cell (--cells %" PRId64 ")",
+                      cells->of[0].number);
+        (void)config_refuse(c, "http.listen", &e);
+        return cli_fail(&e);
+    }
+    order->cells.list = cells;
+    if (order->once)
+        return run_each(order, c);
+    order->reload = cli_reload;
+    run_of = order;
+    order->cells.check = check_cell;
+    if (check_cells(c, order, &e) != 0)
+        return cli_fail(&e);
+    cli_progress_end();
+    return pool_run(order);
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    struct config own = *c;
+    static struct cells cells;
+    struct config own = *c, base = *c;
     struct pool_order order = {.config = &own,
-                               .now = flags.now,
+                               .cells.list = &cells,
                                .once = flags.once,
-                               .reload = cli_reload,
+                               .reload = reload_one,
                                .companion = &companion_http,
                                .companion_fd = -1};
     struct err e = {0};
@@ -311,18 +249,21 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
                       "LL-1018 run takes flags only; see ledgerlock run -h");
         return cli_fail(&e);
     }
-    if (fix_now(&e) != 0 || prepare(&own, &order, &e) != 0)
-        return cli_fail(&e);
-    order.now = flags.now;
-    if (order.companion->open(&own, &order.companion_fd, &e) != 0)
+    if (fix_now(&order, &e) != 0 || check_settings(&own, &order, &e) != 0 ||
+        cells_read(&own, &cells, &e) != 0)
         return cli_fail(&e);
     if (strcmp(own.lock_mode, "database-only") == 0)
         log_warn(
             "pool.no_locks",
             "code=LL-5005 reason=\"locks.mode is database-only: no Redis lock is held; "
             "fences and constraints alone keep the totals\"");
-    cli_progress_end();
-    return pool_run(&order);
+    if (cells.n > 1)
+        return run_cells(&order, &own, &cells);
+    base = own;
+    if (cells.n == 1)
+        cells_enter(&base, &cells.of[0], &own);
+    cells.n = 0;
+    return run_one(&order, &own);
 }
 
 const struct cli_verb verb_run = {
@@ -332,7 +273,8 @@ const struct cli_verb verb_run = {
     .example = "ledgerlock run -w 4 --once",
     .flags = flag_rows,
     .values = &flags,
-    .settings = "pool. locks. billing. gateway. http.",
+    .settings = "pool. locks. billing. gateway. http. cells.",
     .run = run,
+    .all_cells = true,
     .who = "members of ledgerlock_worker",
 };

@@ -1,6 +1,7 @@
 /* session: its connections, and the names of what it counts. */
 #include "worker/batch/session.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +58,19 @@ static int prepare_statements(struct session *s, struct err *e)
     return 0;
 }
 
+int session_check_cell(const struct config *c, struct pg *pg, struct err *e)
+{
+    int64_t cell = 0;
+
+    if (c->cell == CELL_NONE ||
+        pg_ask(pg, SQL_POOL_READ_CELL, NULL, 0, &cell, e) != 0 || cell == c->cell)
+        return (int)e->code;
+    return err_set(e, ERR_SCHEMA,
+                   "LL-3116 cells.urls names this database for cell %" PRId64
+                   ", but it is that of cell %" PRId64 ", by the numbers of its rows",
+                   c->cell, cell);
+}
+
 int session_connect(struct session *s, struct err *e)
 {
     char name[WORKER_NAME + 24];
@@ -78,7 +92,7 @@ int session_connect(struct session *s, struct err *e)
         .transaction_pooling = s->config->transaction_pooling,
     };
 
-    s->serves = s->holds = false;
+    s->serves = s->holds = s->has_place = false;
     s->clocks_ms = 0; /* it may be another server */
     /* A pooler would rename a session whenever it goes from one worker to another. */
     (void)snprintf(name, sizeof name, "ledgerlock worker%s%s",
@@ -87,7 +101,7 @@ int session_connect(struct session *s, struct err *e)
     if (pg_open(&s->pg, &options, e) != 0)
         return (int)e->code;
     if ((options.transaction_pooling && pg_begin(s->pg, e) != 0) ||
-        prepare_statements(s, e) != 0) {
+        prepare_statements(s, e) != 0 || session_check_cell(s->config, s->pg, e) != 0) {
         pg_close(s->pg);
         s->pg = NULL;
     }

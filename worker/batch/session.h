@@ -93,6 +93,7 @@ struct session {
     struct batch *batch;
     bool serves;             /* this worker serves the job (standby.c) */
     bool holds;              /* and its connection holds the lock of that */
+    bool has_place;          /* in its cell; without cells false (turn.c) */
     struct rlock *serving;   /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
     int64_t months_ms;       /* when no month was missing (months.c); 0: to be seen; */
@@ -124,6 +125,10 @@ static inline void session_count(struct session *s, enum pool_counter c, int64_t
 /* Opens the worker's PostgreSQL connection, every timeout shorter than the lease, every
  * statement that a batch needs prepared. */
 MUST_CHECK int session_connect(struct session *s, struct err *e);
+
+/* ERR_SCHEMA if the database is not that of the cell whose settings these are; 0
+ * without cells. */
+MUST_CHECK int session_check_cell(const struct config *c, struct pg *pg, struct err *e);
 
 /* Makes the worker's lock client (no I/O yet) if there is none; none when locks.mode is
  * database-only. */

@@ -40,6 +40,8 @@ bool children_open(struct pool *p)
     p->children = calloc(p->n, sizeof *p->children);
     if (p->shared == MAP_FAILED || p->children == NULL)
         return false;
+    p->shared->cells = p->order->cells;
+    p->shared->slot_ct = p->n;
     for (int job = 0; job < JOB_TYPE_CT; job++) {
         for (int64_t k = 0; k < workers_of(p, job); k++, i++) {
             p->shared->slots[i].job = job_types[job];
@@ -81,6 +83,22 @@ static pid_t fork_child(const struct pool *p, const char *title)
     return 0;
 }
 
+/* Of the worker in a slot: those of its cell. */
+static const struct config *config_of(const struct pool *p, size_t i)
+{
+    static struct config of_cell;
+    const struct slot *slot = &p->shared->slots[i];
+    const struct cells *cells = p->shared->cells.list;
+
+    if (cells->n == 0) {
+        log_context("worker=%zu job=%s", i, slot->job->name);
+        return p->order->config;
+    }
+    cells_enter(p->order->config, &cells->of[slot->cell], &of_cell);
+    log_context("worker=%zu job=%s cell=%" PRId64, i, slot->job->name, of_cell.cell);
+    return &of_cell;
+}
+
 static void start(struct pool *p, size_t i)
 {
     struct child *child = &p->children[i];
@@ -89,15 +107,17 @@ static void start(struct pool *p, size_t i)
     enum exit_code code;
     pid_t pid;
 
+    child->waits = !turn_choose(p->shared, i, clk_ms(), &child->start_at_ms);
+    if (child->waits)
+        return;
     slot->state = SLOT_STARTS;
     slot->back_ms = clk_ms();
     slot->incarnation++;
     (void)snprintf(title, sizeof title, "%s:%" PRId64, slot->job->name, slot->index);
     pid = fork_child(p, title);
     if (pid == 0) {
-        log_context("worker=%zu job=%s", i, slot->job->name);
         (void)sigprocmask(SIG_SETMASK, &p->before, NULL);
-        code = worker_run(p->order->config, p->order->now, p->order->once, p->shared,
+        code = worker_run(config_of(p, i), p->order->now, p->order->once, p->shared,
                           (int)i);
         (void)fflush(NULL);
         _exit((int)code);

@@ -12,7 +12,7 @@ int heartbeat_now(struct heartbeat *h, struct session *s, struct err *e)
 {
     const char *names[COUNTERS_MAX];
     size_t n = session_counter_names(s->job, names);
-    struct counters now = *s->counters;
+    struct counters now = *s->counters, here = now;
     char json[1024];
     const struct pg_param params[] = {
         pg_text(s->pool), pg_int8(s->slot),  pg_text(s->job->name),
@@ -20,7 +20,9 @@ int heartbeat_now(struct heartbeat *h, struct session *s, struct err *e)
     };
 
     h->written_ms = clk_ms();
-    (void)counters_json(&now, names, n, json, sizeof json);
+    for (int i = 0; i < COUNTERS_MAX; i++)
+        here.value[i] -= h->elsewhere->value[i];
+    (void)counters_json(&here, names, n, json, sizeof json);
     if (pg_exec(s->pg, SQL_POOL_REPORT_WORKER, params, 6, NULL, e) != 0) {
         log_debug("worker.report_failed", "err=%s", LOG_TEXT(e->msg));
         return (int)e->code;

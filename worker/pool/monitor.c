@@ -53,7 +53,7 @@ bool monitor_are_all_at(const struct pool *p, enum slot_state state)
     size_t alive = 0;
 
     for (size_t i = 0; i < p->n; i++) {
-        if (p->children[i].finished)
+        if (p->children[i].finished || p->children[i].waits)
             continue;
         if (p->children[i].pid == 0 || p->shared->slots[i].state < state)
             return false;
@@ -78,6 +78,25 @@ static void say_trouble(struct pool *p, const struct trouble *t)
         timeline_end(&p->shared->timeline, t->happened, TIMELINE_ANY, clk_ms());
         log_info(t->over, "seconds=%" PRId64, (clk_ms() - *said_ms) / 1000);
         *said_ms = 0;
+    }
+}
+
+/* Said once for each cell. */
+static void say_cells(struct pool *p)
+{
+    const struct cells *cells = p->shared->cells.list;
+
+    for (size_t i = 0; i < cells->n; i++) {
+        const struct cell_state *cell = &p->shared->cells.of[i];
+        int64_t *said_ms = &p->monitor.cell_said_ms[i], away_ms = cell->away_ms;
+
+        if (away_ms != 0 && *said_ms == 0)
+            log_warn("pool.cell_away", "code=LL-5106 cell=%" PRId64 " err=%s",
+                     cells->of[i].number, LOG_TEXT(cell->trouble));
+        if (away_ms == 0 && *said_ms != 0)
+            log_info("pool.cell_back", "cell=%" PRId64 " seconds=%" PRId64,
+                     cells->of[i].number, (clk_ms() - *said_ms) / 1000);
+        *said_ms = away_ms;
     }
 }
 
@@ -236,6 +255,7 @@ void monitor_tend(struct pool *p)
 {
     for (size_t i = 0; i < sizeof troubles / sizeof troubles[0]; i++)
         say_trouble(p, &troubles[i]);
+    say_cells(p);
     for (size_t i = 0; i < p->n; i++)
         watch_worker(p, i);
     say_progress(p);

@@ -6,10 +6,14 @@
 
 /* The orders that `run` was given. */
 struct pool_order {
-    struct config *config; /* replaced in place when a reload succeeds */
-    unsigned jobs;         /* bits of the registry */
-    const char *now;       /* NULL: the database's clock */
+    struct config *config;   /* replaced in place when a reload succeeds */
+    struct pool_cells cells; /* list and check; a list without cells: the database of
+                                config alone */
+    unsigned jobs;           /* bits of the registry */
+    const char *now;         /* NULL: the database's clock */
+    int64_t now_us;          /* the same as a number */
     bool once;
+    bool *was_told;             /* set when a signal told it to stop; may be NULL */
     int64_t to_do[JOB_TYPE_CT]; /* once: about how much the counters of each job will
                                    count, as it was read at the start; 0: not known */
     const struct companion *companion; /* used if companion_fd is not -1 */

@@ -128,6 +128,8 @@ static void on_exit_of(struct pool *p, size_t i, int status)
                      "code=LL-5014 slot=%zu pid=%ld %s=%d note=\"the pool ends; the "
                      "next one works its batch\"",
                      i, (long)pid, cause_of(status), number_of(status));
+    } else if (code == EXIT_OK && p->shared->slots[i].moves_on) {
+        child->start_at_ms = 0;
     } else if (code == EXIT_OK) { /* told by somebody else */
         child->start_at_ms = clk_ms() + TOLD_MS;
     } else {
@@ -161,6 +163,8 @@ static void on_stop(struct pool *p, int sig)
 {
     const char *name = sig == SIGINT ? "INT" : sig == SIGQUIT ? "QUIT" : "TERM";
 
+    if (p->order->was_told != NULL)
+        *p->order->was_told = true;
     if (!p->draining) {
         log_info("pool.draining", "signal=%s grace_ms=%" PRId64, name,
                  p->order->config->grace_ms);

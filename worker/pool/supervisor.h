@@ -16,6 +16,7 @@ struct child {
     pid_t pid;             /* 0: there is none */
     int64_t start_at_ms;   /* not before this */
     bool finished;         /* ended with 0: found nothing due, or drained */
+    bool waits;            /* until there is a cell to go to */
     bool replacing;        /* told to stop so that a new configuration can start */
     int64_t kill_at_ms;    /* 0: not told to stop */
     int64_t lost, batches; /* of its slot, as the monitor saw them last */
@@ -23,8 +24,9 @@ struct child {
 
 struct monitor {
     int64_t said_ms[SLOT_STATES]; /* when a state was said that is not over; 0: none */
-    long long commits;            /* of the pool, */
-    int64_t commit_ms;            /* and when they last were seen to rise */
+    int64_t cell_said_ms[CELLS_MAX]; /* since when one is away, as was said; 0: none */
+    long long commits;               /* of the pool, */
+    int64_t commit_ms;               /* and when they last were seen to rise */
     int64_t started_ms, progress_ms;
     struct counters progress[JOB_TYPE_CT]; /* totals when progress was last said */
 };

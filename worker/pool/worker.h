@@ -7,6 +7,7 @@
 #include "worker/batch/session.h"
 #include "worker/pool/progress.h"
 #include "worker/pool/timeline.h"
+#include "worker/pool/turn.h"
 
 /* How far a worker got with its last batch. */
 enum slot_state {
@@ -24,8 +25,11 @@ enum slot_state {
 /* Outlives the worker. Written by the supervisor before it starts one: */
 struct slot {
     const struct job_type *job;
-    int64_t index, workers; /* of those that work the job */
-    int64_t incarnation;    /* how often a worker was started here */
+    int64_t index, workers;               /* of those that work the job */
+    int64_t incarnation;                  /* how often a worker was started here */
+    size_t cell;                          /* of the pool's list; without cells 0 */
+    struct counters when_left[CELLS_MAX]; /* the counters, as it last left that cell, */
+    struct counters elsewhere[CELLS_MAX]; /* and what is of other cells in them */
 
     /* By the worker: */
     struct counters counters;
@@ -37,6 +41,7 @@ struct slot {
     volatile pid_t pid;            /* by the supervisor; 0: no worker is in the slot */
     char trouble[700];             /* why it got no further, */
     int64_t trouble_ms;            /* and when it last was so */
+    volatile bool moves_on;        /* it ended to let the next one serve another cell */
     char left[POOL_PROGRESS_LEFT]; /* run --once: the rows that it leaves, and why */
 };
 
@@ -48,6 +53,8 @@ struct shared {
     volatile int64_t tick_ms; /* when the supervisor last went round (clk_ms) */
     struct death_counts deaths;
     struct timeline timeline;
+    struct pool_cells cells;
+    size_t slot_ct;
     struct slot slots[];
 };
 
@@ -65,6 +72,7 @@ enum exit_code worker_run(const struct config *c,
 /* A worker's row in the table workers. */
 struct heartbeat {
     const char *host;
+    const struct counters *elsewhere; /* counted in other cells */
     int64_t written_ms;
     struct counters written;
 };
