@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/timestamp.h"
+#include "ops/audit/audit_merge.h"
 #include "ops/cli/cli.h"
 #include "ops/cli/json.h"
 #include "ops/cli/migrate.h"
@@ -129,11 +130,9 @@ static int tell_newer(struct pg *pg, struct err *e)
 
 /* After a wait no work may be left; without a wait a running pool may have a backlog.
  */
-static int audit(struct pg *pg, void *arg, struct err *e)
+static int gather(struct pg *pg, struct work *w, json_t **doc, struct err *e)
 {
-    struct work *w = arg;
     struct backlog backlog;
-    json_t *doc;
 
     if (values.wait != NULL) {
         if (wait_for_backlog(pg, w->wait_s, &backlog, e) != 0)
@@ -143,13 +142,54 @@ static int audit(struct pg *pg, void *arg, struct err *e)
     if (tell_newer(pg, e) != 0)
         return (int)e->code;
     w->order.second = open_second(w->config);
-    if (audit_gather(pg, &w->order, &doc, e) == 0) {
-        doc_show(doc, values.json, report_print);
-        w->is_broken = !json_is_true(json_object_get(doc, "ok"));
-        json_decref(doc);
-    }
+    (void)!audit_gather(pg, &w->order, doc, e);
     pg_close(w->order.second);
     return (int)e->code;
+}
+
+static void show(struct work *w, json_t *doc)
+{
+    doc_show(doc, values.json, report_print);
+    w->is_broken = !json_is_true(json_object_get(doc, "ok"));
+    json_decref(doc);
+}
+
+static int audit_one(struct pg *pg, void *arg, struct err *e)
+{
+    json_t *doc;
+    int code = gather(pg, arg, &doc, e);
+
+    if (code == 0)
+        show(arg, doc);
+    return code;
+}
+
+/* ---- cells ---- */
+
+static struct work work_of_cells; /* for gather_cell, in a process of each */
+
+static int gather_cell(const struct config *of_cell, json_t **doc, struct err *e)
+{
+    struct pg *pg = NULL;
+
+    work_of_cells.config = of_cell;
+    if (cli_open(of_cell, "audit", &pg, e) == 0)
+        (void)!gather(pg, &work_of_cells, doc, e);
+    pg_close(pg);
+    cli_name_role(of_cell, "audit", e);
+    return (int)e->code;
+}
+
+static enum exit_code audit_cells(const struct config *c, const struct cells *cells)
+{
+    struct err e = {0};
+    json_t *doc;
+
+    cli_progress("auditing %zu cells", cells->n);
+    if (audit_merge(c, cells, gather_cell, work_of_cells.order.lag_s, &doc, &e) != 0)
+        return cli_fail(&e);
+    show(&work_of_cells, doc);
+    return work_of_cells.is_broken ? EXIT_AUDIT : EXIT_OK;
 }
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
@@ -158,15 +198,24 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
                      .order = {.now = values.now,
                                .lag_s = values.wait != NULL ? 0 : LAG_DEFAULT_S,
                                .sealed = values.sealed}};
+    static struct cells cells;
+    struct config own = *c;
     struct err e = {0};
     enum exit_code code;
 
     (void)argc;
     (void)argv;
     if (read_duration("lag", values.lag, &w.order.lag_s, &e) != 0 ||
-        read_duration("wait", values.wait, &w.wait_s, &e) != 0)
+        read_duration("wait", values.wait, &w.wait_s, &e) != 0 ||
+        cells_read(c, &cells, &e) != 0)
         return cli_fail(&e);
-    code = cli_on_tables(c, "audit", audit, &w);
+    work_of_cells = w;
+    if (cells.n > 1)
+        return audit_cells(c, &cells);
+    if (cells.n == 1)
+        cells_enter(c, &cells.of[0], &own);
+    w.config = &own;
+    code = cli_on_tables(&own, "audit", audit_one, &w);
     return code == EXIT_OK && w.is_broken ? EXIT_AUDIT : code;
 }
 
@@ -178,4 +227,5 @@ const struct cli_verb verb_audit = {
     .flags = flags,
     .values = &values,
     .run = run,
+    .all_cells = true,
 };

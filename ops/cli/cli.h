@@ -60,8 +60,8 @@ extern const struct cli_program *cli_program;
 /* Every verb file defines one of these, or a pair; main.c of a program lists them. */
 extern const struct cli_verb verb_migrate, verb_seed, verb_import, verb_run, verb_audit,
     verb_report, verb_reconcile, verb_close_month, verb_status, verb_explain,
-    verb_doctor, verb_locks, verb_parked, verb_pause, verb_resume, verb_config,
-    verb_version, verb_help;
+    verb_doctor, verb_locks, verb_parked, verb_pause, verb_resume, verb_cells,
+    verb_move_stock, verb_config, verb_version, verb_help;
 
 /* True if the program has one verb, which is not named. */
 bool cli_is_single(void);

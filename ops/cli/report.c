@@ -78,7 +78,7 @@ static const struct row billing_rows[] = {
     {"waived", "waived"}, {"skipped", "skipped"}, {"written off", "written_off"}, {"declined, owed", "declined"},
     {"still to do", "still_to_do"}, {"charged twice", "charged_twice"}, {0}};
 static const struct row stock_rows[] = {
-    {"SKUs", "skus"}, {"units before", "before"}, {"returned", "returned"}, {"adjusted", "adjusted"}, {"sold", "sold"}, {"left", "left"}, {"held for cards", "held"}, {"oversold", "oversold"}, {0}};
+    {"SKUs", "skus"}, {"units before", "before"}, {"returned", "returned"}, {"adjusted", "adjusted"}, {"sold", "sold"}, {"left", "left"}, {"held for cards", "held"}, {"between cells", "under_way"}, {"oversold", "oversold"}, {0}};
 static const struct row order_rows[] = {
     {"orders in", "in"}, {"fulfilled", "fulfilled"}, {"rejected", "rejected"}, {NULL, "rejected_by_reason"},
     {"cancelled", "cancelled"}, {"pending", "pending"}, {"card is asked", "paying"}, {"parked", "parked"}, {0}};
@@ -147,6 +147,8 @@ static void print_section(const char *heading,
         const char *sum = doc_digits(of, row->key, digits, sizeof digits);
         json_t *value = json_object_get(of, row->key);
 
+        if (value == NULL)
+            continue;
         if (row->label == NULL)
             report_members("  ", value);
         else if (json_is_object(value))
@@ -202,6 +204,25 @@ static void print_invariant(const json_t *row)
         wrap_print(6, "", json_string_value(json_array_get(examples, i)));
 }
 
+/* Of an audit of several. */
+static void print_cells(json_t *cells)
+{
+    const char *number;
+    json_t *cell;
+
+    if (cells == NULL)
+        return;
+    report_heading("CELLS");
+    json_object_foreach(cells, number, cell)
+    {
+        (void)printf("  %-*s", NAME_WIDTH, number);
+        if (json_is_true(json_object_get(cell, "ok")))
+            paint(GREEN, "holds");
+        else
+            paint(RED, "BROKEN");
+    }
+}
+
 void report_print(const json_t *audit)
 {
     const json_t *rows = json_object_get(audit, "invariants");
@@ -217,6 +238,7 @@ void report_print(const json_t *audit)
         print_invariant(row);
         held += json_is_true(json_object_get(row, "holds"));
     }
+    print_cells(json_object_get(audit, "cells"));
     (void)snprintf(text, sizeof text, "audit: %zu of %zu invariants hold", held, n);
     (void)putchar('\n');
     paint(held == n ? GREEN : RED, text);

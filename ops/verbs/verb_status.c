@@ -8,11 +8,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "common/base/cells.h"
 #include "common/base/clock.h"
 #include "ops/cli/cli.h"
 #include "ops/cli/json.h"
 #include "ops/cli/view.h"
 #include "ops/verbs/status_text.h"
+#include "ops/verbs/verb_cells.h"
 #include "worker/jobs/job.h"
 
 enum { EACH_MS = 1000, STALE_MS = 12000 };
@@ -244,10 +246,21 @@ static int work(struct pg *pg, void *arg, struct err *e)
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
+    static struct cells cells;
+    static struct config own;
+    struct err e = {0};
+
     (void)argc;
     (void)argv;
-    reading.config = c;
-    return cli_on_tables(c, "status", work, &reading);
+    if (cells_read(c, &cells, &e) != 0)
+        return cli_fail(&e);
+    if (cells.n > 1)
+        return cells_show(c, values.json, values.watch);
+    own = *c;
+    if (cells.n == 1)
+        cells_enter(c, &cells.of[0], &own);
+    reading.config = &own;
+    return cli_on_tables(&own, "status", work, &reading);
 }
 
 const struct cli_verb verb_status = {
@@ -258,4 +271,5 @@ const struct cli_verb verb_status = {
     .flags = flags,
     .values = &values,
     .run = run,
+    .all_cells = true,
 };

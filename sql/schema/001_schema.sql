@@ -284,6 +284,7 @@ CREATE TABLE stock_entries (
   order_id        bigint CONSTRAINT return_has_an_order REFERENCES orders,
   sold_qty        bigint,
   before_qty      bigint,
+  cell            smallint CONSTRAINT cell_of_a_stock_entry CHECK (cell IS NULL OR (cell BETWEEN 0 AND 8191 AND kind = 'adjustment')),
   reason          text CONSTRAINT stock_entry_has_its_reason CHECK (reason ~ '[^[:space:]]' AND (reason IS NULL) = (kind = 'delivery')),
   at              timestamptz NOT NULL DEFAULT now(),
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,
@@ -293,6 +294,7 @@ CREATE TABLE stock_entries (
   CONSTRAINT stock_entry_not_ahead CHECK (isfinite(at) AND at <= recorded_at + interval '1 minute')
 );
 CREATE UNIQUE INDEX one_stock_entry_per_key ON stock_entries (sku_id, kind, idempotency_key) WHERE kind <> 'return';
+CREATE INDEX stock_entries_of_cells ON stock_entries (cell) WHERE cell IS NOT NULL;
 CREATE UNIQUE INDEX one_return_per_key ON stock_entries (user_id, idempotency_key) WHERE kind = 'return';
 CREATE UNIQUE INDEX one_return_after_the_other ON stock_entries (order_id, sku_id, before_qty) WHERE kind = 'return';
 COMMENT ON TABLE stock_entries IS 'Every change of stock that is not a sale.';
@@ -300,6 +302,8 @@ COMMENT ON COLUMN stock_entries.kind IS
   'delivery: units came from a supplier; adjustment: found (above zero), damaged, lost or counted otherwise; return: units of a fulfilled order came back.';
 COMMENT ON COLUMN stock_entries.idempotency_key IS
   'Once per SKU and kind; of a return once per user. The entry of wallet_entries with its user, kind and key is the money that it gave back.';
+COMMENT ON COLUMN stock_entries.cell IS
+  'The other cell, where units moved between cells: the entry with the same SKU and key there has the opposite quantity.';
 COMMENT ON COLUMN stock_entries.before_qty IS 'Units of this SKU of the order that came back earlier; sold_qty: all that were sold.';
 
 -- ---- payments: what is asked of a gateway, outside of this database ----

@@ -5,7 +5,7 @@
 DO $$
 BEGIN
   CREATE TEMPORARY TABLE seed_of (
-    seed bigint, at timestamptz, users bigint, subscriptions bigint, skus bigint, orders bigint, currency text,
+    base bigint, seed bigint, at timestamptz, users bigint, subscriptions bigint, skus bigint, orders bigint, currency text,
     cards bigint) ON COMMIT DROP;
   CREATE TEMPORARY TABLE seed_subscriptions (
     subscription_id bigint PRIMARY KEY, user_id bigint, plan text, amount_minor bigint, unit text, anchor_at timestamptz,

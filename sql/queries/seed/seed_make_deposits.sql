@@ -4,7 +4,7 @@ WITH due AS MATERIALIZED (
   SELECT user_id, sum(begun * amount_minor) AS minor, sum(begun) AS periods FROM pg_temp.seed_subscriptions GROUP BY user_id
 ), asked AS (
   SELECT l.user_id, sum(l.qty * s.unit_price_minor) AS minor
-    FROM pg_temp.seed_lines AS l JOIN stock AS s USING (sku_id) GROUP BY l.user_id
+    FROM pg_temp.seed_of AS w, pg_temp.seed_lines AS l, stock AS s WHERE s.sku_id = w.base + l.sku_id GROUP BY l.user_id
 ), made AS (
   INSERT INTO pg_temp.seed_users (user_id, deposit_minor)
   SELECT n, ceil(CASE WHEN pg_temp.draw(w.seed, n, 50, 100) < 5 THEN owed.minor * pg_temp.draw(w.seed, n, 51, 61) / 100

@@ -2,7 +2,7 @@
 -- begin of their names. $1 and $2 bigint: of the users above $1, up to $2. Columns: cards bigint. Locks: the rows of those users.
 -- Serves: the card of a user is that of the last event about it.
 WITH card AS MATERIALIZED (
-  SELECT n AS user_id, 'pm_seed_' || n AS method,
+  SELECT w.base + n AS user_id, 'pm_seed_' || n AS method,
          (ARRAY['cus_seed_', 'cus_declines_soft_', 'cus_declines_twice_then_pays_', 'cus_declines_hard_'])
            [width_bucket(pg_temp.draw(w.seed, n, 61, 100), ARRAY[0, 90, 94, 97]::bigint[])] || n AS customer
     FROM pg_temp.seed_of AS w, generate_series($1::bigint + 1, $2) AS n

@@ -4,7 +4,7 @@ WITH asked AS (
   SELECT sku_id, sum(qty)::bigint AS qty FROM pg_temp.seed_lines GROUP BY sku_id
 ), made AS (
   INSERT INTO stock (sku_id, sku, initial_qty, on_hand, unit_price_minor, currency)
-  SELECT n, 'SKU-' || lpad(n::text, greatest(length(n::text), 5), '0'), held.qty, held.qty, 199 + 50 * pg_temp.draw(w.seed, n, 40, 120), w.currency
+  SELECT w.base + n, 'SKU-' || lpad(n::text, greatest(length(n::text), 5), '0'), held.qty, held.qty, 199 + 50 * pg_temp.draw(w.seed, n, 40, 120), w.currency
     FROM pg_temp.seed_of AS w, generate_series(1, w.skus) AS n
     LEFT JOIN asked AS a ON a.sku_id = n,
          LATERAL (SELECT CASE WHEN n <= greatest(w.skus / 40, 1) THEN greatest(coalesce(a.qty, 0) / 10, 1)

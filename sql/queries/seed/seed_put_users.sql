@@ -2,7 +2,7 @@
 -- Serves: a balance is the sum of its entries of ledger.
 WITH made AS (
   INSERT INTO users (user_id, external_ref, balance_minor, currency)
-  SELECT u.user_id, 'user-' || lpad(u.user_id::text, greatest(length(u.user_id::text), 7), '0'), u.deposit_minor, w.currency
+  SELECT w.base + u.user_id, 'user-' || lpad(u.user_id::text, greatest(length(u.user_id::text), 7), '0'), u.deposit_minor, w.currency
     FROM pg_temp.seed_users AS u, pg_temp.seed_of AS w
    WHERE u.user_id > $1 AND u.user_id <= $2
    ORDER BY u.user_id

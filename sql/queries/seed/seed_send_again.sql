@@ -6,4 +6,4 @@ SELECT count(*), count(*) FILTER (WHERE again = order_id)
           FROM pg_temp.seed_of AS w, orders AS o,
                LATERAL (SELECT jsonb_agg(jsonb_build_object('sku', s.sku, 'qty', l.qty)) AS lines
                           FROM order_lines AS l JOIN stock AS s USING (sku_id) WHERE l.order_id = o.order_id) AS asked
-         WHERE o.order_id > $1 AND o.order_id <= $2 AND pg_temp.draw(w.seed, o.order_id, 13, 100) < 5 OFFSET 0) AS sent
+         WHERE o.order_id > w.base + $1 AND o.order_id <= w.base + $2 AND pg_temp.draw(w.seed, o.order_id - w.base, 13, 100) < 5 OFFSET 0) AS sent
