@@ -29,6 +29,15 @@ static int wrong(const struct config *c, const char *key, struct err *e)
     return config_refuse(c, key, e);
 }
 
+static bool has_url(const struct cells *cells, const char *url, size_t n)
+{
+    for (size_t i = 0; i < cells->n; i++) {
+        if (strlen(cells->of[i].url) == n && strncmp(cells->of[i].url, url, n) == 0)
+            return true;
+    }
+    return false;
+}
+
 static struct cell *find(struct cells *cells, int64_t number)
 {
     for (size_t i = 0; i < cells->n; i++) {
@@ -56,6 +65,11 @@ static int add(const struct config *c,
             (int)strcspn(word, "=" BLANKS), word, (int)CELL_MOST);
     else if (find(cells, number) != NULL)
         (void)err_set(e, ERR_CONFIG, "LL-2021 cells.urls: cell %" PRId64 " comes twice",
+                      number);
+    else if (has_url(cells, url + 1, (size_t)(word + (ptrdiff_t)n - url - 1)))
+        (void)err_set(e, ERR_CONFIG,
+                      "LL-2021 cells.urls: cell %" PRId64
+                      " has the database of another cell",
                       number);
     else if (cells->n == CELLS_MAX - 1)
         (void)err_set(e, ERR_CONFIG,

@@ -1,6 +1,6 @@
-/* cells: several databases that are worked as one. A cell has a number, the database
- * that holds its subscriptions, users, orders and its share of each SKU, and lock keys
- * of its own. Ids of a cell begin at its number * 2^40 + 1, so an id says its cell. */
+/* cells: several databases that are worked as one. A cell has a number, a database, and
+ * lock keys of its own. Its ids begin at the number * 2^40 + 1, so an id says its cell.
+ */
 #ifndef LEDGERLOCK_CELLS_H
 #define LEDGERLOCK_CELLS_H
 

@@ -173,8 +173,9 @@ static int gather_cell(const struct config *of_cell, json_t **doc, struct err *e
     struct pg *pg = NULL;
 
     work_of_cells.config = of_cell;
-    if (cli_open(of_cell, "audit", &pg, e) == 0)
-        (void)!gather(pg, &work_of_cells, doc, e);
+    if (cli_open(of_cell, "audit", &pg, e) == 0 &&
+        gather(pg, &work_of_cells, doc, e) == 0)
+        (void)!audit_count_foreign(of_cell, pg, *doc, e);
     pg_close(pg);
     cli_name_role(of_cell, "audit", e);
     return (int)e->code;

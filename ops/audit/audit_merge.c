@@ -125,6 +125,50 @@ static int add_invariants(json_t *sums, const json_t *of, int64_t cell, struct e
 
 /* ---- the whole ---- */
 
+int audit_count_foreign(const struct config *of_cell,
+                        struct pg *pg,
+                        json_t *doc,
+                        struct err *e)
+{
+    const struct pg_param cell = pg_int8(of_cell->cell);
+    int64_t n = 0;
+
+    if (pg_ask(pg, SQL_CELLS_COUNT_FOREIGN, &cell, 1, &n, e) != 0)
+        return (int)e->code;
+    return doc_put(doc, "foreign_ids", json_integer(n), e);
+}
+
+static int add_ids(json_t *doc,
+                   const struct cells *cells,
+                   const struct cell_answer *answers,
+                   struct err *e)
+{
+    json_t *examples = json_array();
+    long long all = 0;
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < cells->n; i++) {
+        long long n = doc_int(answers[i].doc, "foreign_ids");
+
+        all += n;
+        if (n > 0)
+            code = doc_append(
+                examples,
+                json_sprintf("cell %" PRId64 ": %lld rows", cells->of[i].number, n), e);
+    }
+    if (code == 0)
+        code = doc_append(
+            json_object_get(doc, "invariants"),
+            json_pack(
+                "{s:s,s:s,s:b,s:I,s:O}", "name", "ids_are_of_their_cell", "sentence",
+                "Users, subscriptions, orders and SKUs have numbers of "
+                "their cell, so no number is given out twice.",
+                "holds", all == 0, "violations", (json_int_t)all, "examples", examples),
+            e);
+    json_decref(examples);
+    return code;
+}
+
 static int
 add_cell(json_t *doc, const struct cell *cell, const json_t *of, struct err *e)
 {
@@ -190,6 +234,8 @@ int audit_merge(const struct config *c,
                     "cells", "invariants", "totals");
     for (size_t i = 0; i < cells->n && e->code == 0; i++)
         (void)!add_cell(doc, &cells->of[i], answers[i].doc, e);
+    if (e->code == 0)
+        (void)!add_ids(doc, cells, answers, e);
     cells_free(cells, answers);
     if (e->code == 0 && add_moves(doc, c, cells, lag_s, e) == 0)
         (void)!doc_put(doc, "ok", json_boolean(all_hold(doc)), e);

@@ -80,7 +80,7 @@ static pid_t start(const struct config *c,
     return pid;
 }
 
-/* What a killed process left is no answer. */
+/* A killed process left no answer, however much of it was written. */
 static void take(FILE *in, pid_t pid, struct cell_answer *a)
 {
     int status = -1;

@@ -15,7 +15,7 @@ MUST_CHECK int cells_each(const struct config *c,
 /* A document about a cell; *doc is the caller's, NULL on error. */
 typedef int cells_read_one(const struct config *of_cell, json_t **doc, struct err *e);
 
-/* What one cell answered. */
+/* The answer of a cell. */
 struct cell_answer {
     json_t *doc;  /* NULL: there is none, */
     struct err e; /* for this reason */

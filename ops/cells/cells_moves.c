@@ -135,8 +135,8 @@ read_side(struct ledger *l, struct pg *pg, int64_t cell, bool came, struct err *
     return code;
 }
 
-/* What comes is committed after what left: read in this order, both sides of a whole
- * move are seen, however many are made meanwhile. */
+/* The entry that comes is committed after the one that left: read in this order, both
+ * sides of a whole move are seen, however many are made meanwhile. */
 static int read_all(struct ledger *l, const struct config *c, bool came, struct err *e)
 {
     static struct config of_cell;

@@ -179,8 +179,8 @@ static int check_cells(const struct config *c, struct pool_order *order, struct 
     return away < cells->n ? 0 : (int)e->code;
 }
 
-/* Work until nothing is due: each cell has the whole pool. What failed in a cell counts
- * before what was left or parked in another. */
+/* Work until nothing is due: each cell has the whole pool. A failure in a cell counts
+ * before rows that were left or parked in another. */
 static enum exit_code run_each(struct pool_order *order, const struct config *c)
 {
     static const struct cells none;

@@ -14,11 +14,12 @@ worker/jobs       common/base common/pg common/lock
 worker/batch      common/base common/pg common/lock worker/jobs
 worker/pool       common/base common/pg common/lock worker/jobs worker/batch
 ops/cli           common/base common/pg common/lock worker/jobs worker/batch worker/pool
-ops/audit         common/base common/pg ops/cli
+ops/cells         common/base common/pg ops/cli
+ops/audit         common/base common/pg ops/cli ops/cells
 ops/import        common/base common/pg ops/cli
 ops/http          common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/audit
 ops/doctor        common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/http
-ops/verbs         common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/http ops/doctor
+ops/verbs         common/base common/pg common/lock worker/jobs worker/batch worker/pool ops/cli ops/cells ops/http ops/doctor
 ops               ops/cli
 TABLE
 
@@ -30,7 +31,7 @@ hiredis/   ^common/lock/([a-z_]*\.c|link\.h)$|^labs/bench/bare\.c$|^tests/testki
 openssl/   ^common/lock/tls\.c$
 libconfig  ^common/base/config_file\.c$
 curl/      ^worker/jobs/calls\.c$|^labs/(shop/cards|bench/calls|lab/cards_gateway)\.c$
-jansson    ^ops/(cli|verbs|audit|http|doctor)/|^worker/jobs/(gateway_stripe\.c|stripe_object\.[ch])$|^labs/
+jansson    ^ops/(cli|cells|verbs|audit|http|doctor)/|^worker/jobs/(gateway_stripe\.c|stripe_object\.[ch])$|^labs/
 microhttpd ^ops/http/|^labs/shop/page\.h$|^labs/gateway/http\.c$
 VENDORS
 

@@ -93,7 +93,7 @@ struct session {
     struct batch *batch;
     bool serves;             /* this worker serves the job (standby.c) */
     bool holds;              /* and its connection holds the lock of that */
-    bool has_place;          /* in its cell; without cells false (turn.c) */
+    bool has_place;          /* in its cell; without cells false (visit.c) */
     struct rlock *serving;   /* its key behind a transaction pooler */
     int64_t clocks_ms;       /* when clocks.c found the servers' right; 0: not yet */
     int64_t months_ms;       /* when no month was missing (months.c); 0: to be seen; */

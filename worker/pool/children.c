@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "worker/pool/supervisor.h"
+#include "worker/pool/visit.h"
 
 enum { AGAIN_MS = 1000 };
 
@@ -107,7 +108,7 @@ static void start(struct pool *p, size_t i)
     enum exit_code code;
     pid_t pid;
 
-    child->waits = !turn_choose(p->shared, i, clk_ms(), &child->start_at_ms);
+    child->waits = !visit_choose(p->shared, i, clk_ms(), &child->start_at_ms);
     if (child->waits)
         return;
     slot->state = SLOT_STARTS;

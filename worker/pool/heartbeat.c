@@ -1,10 +1,11 @@
-/* heartbeat: one row of the table workers. */
+/* heartbeat: the counters of a worker, as they changed. */
+#include "worker/pool/heartbeat.h"
+
 #include <string.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "worker/pool/worker.h"
 
 enum { CHANGED_MS = 1000 };
 

@@ -14,6 +14,7 @@
 #include "worker/pool/progress.h"
 #include "worker/pool/schedule.h"
 #include "worker/pool/servers.h"
+#include "worker/pool/visit.h"
 #include "worker/pool/worker_inside.h"
 
 /* ---- work ---- */
@@ -36,22 +37,22 @@ static void note_pause(struct worker *w, bool is_paused)
 static bool wants_to_leave(const struct worker *w)
 {
     return flights_under_way(&w->session) > 0 &&
-           turn_is_over(w->shared, (size_t)w->session.slot, w->entered_ms, false);
+           visit_is_over(w->shared, (size_t)w->session.slot, w->entered_ms, false);
 }
 
-static void note_turn(struct worker *w, const struct batch_outcome *out)
+static void note_visit(struct worker *w, const struct batch_outcome *out)
 {
     size_t slot = (size_t)w->session.slot;
     bool is_idle = batch_found_nothing(out) || out->is_paused;
 
-    turn_note_well(w->shared, slot);
+    visit_note_well(w->shared, slot);
     if (out->is_full)
-        turn_note_behind(w->shared, slot);
+        visit_note_behind(w->shared, slot);
     if (flights_under_way(&w->session) > 0 ||
-        !turn_is_over(w->shared, slot, w->entered_ms, is_idle))
+        !visit_is_over(w->shared, slot, w->entered_ms, is_idle))
         return;
     w->moves_on = true;
-    turn_leave(w->shared, slot, false);
+    visit_leave(w->shared, slot, false);
 }
 
 static int step(struct worker *w, struct err *e)
@@ -68,10 +69,10 @@ static int step(struct worker *w, struct err *e)
     code = worker_ready(w, e);
     *out = (struct batch_outcome){0};
     if (code == 0)
-        code = turn_take_place(w->shared, s, &has_place, e);
+        code = visit_take_place(w->shared, s, &has_place, e);
     if (!has_place) {
         w->moves_on = true;
-        turn_leave(w->shared, (size_t)s->slot, true);
+        visit_leave(w->shared, (size_t)s->slot, true);
     }
     if (code != 0 || !has_place || flights_open(s, e) != 0 || clocks_tend(s, e) != 0)
         return (int)e->code;
@@ -138,7 +139,7 @@ static enum exit_code live(struct worker *w)
             pool_progress_is_done(&w->progress, s, w->slot->left, &code))
             return code;
         ms = schedule_learn(&w->schedule, out, ms, clk_ms());
-        note_turn(w, out);
+        note_visit(w, out);
         rest(w, w->moves_on ? 0 : ms);
     }
     w->slot->moves_on = w->moves_on && !w->stopping;

@@ -5,8 +5,9 @@
 
 #include <signal.h>
 
+#include "worker/pool/heartbeat.h"
 #include "worker/pool/schedule.h"
-#include "worker/pool/worker.h"
+#include "worker/pool/shared.h"
 
 enum { FLIGHT_STEP_MS = 50 };
 

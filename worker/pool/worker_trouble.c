@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "worker/batch/flights.h"
 #include "worker/pool/servers.h"
+#include "worker/pool/visit.h"
 #include "worker/pool/worker_inside.h"
 
 enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500 };
@@ -118,7 +119,7 @@ static bool leaves_for(struct worker *w, const struct err *e)
     if (is_open && clk_ms() - w->well_ms <= s->config->lease_ms)
         return false;
     w->moves_on = w->is_away = true;
-    turn_note_away(w->shared, (size_t)s->slot, e->msg);
+    visit_note_away(w->shared, (size_t)s->slot, e->msg);
     return true;
 }
 

@@ -1,15 +1,14 @@
-/* turn: choice, places and the end of a visit. */
-#include "worker/pool/turn.h"
+/* visit: choice, places and the end of a visit. */
+#include "worker/pool/visit.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/clock.h"
-#include "worker/pool/worker.h"
 
 enum {
     LOOK_MS = 250,   /* a cell that nobody serves is looked into at most so often */
-    TURN_MS = 1000,  /* of a visit, while other cells wait */
+    VISIT_MS = 1000, /* of a visit, while other cells wait */
     FULL_MS = 1000,  /* until a place is asked for again */
     BEHIND_MS = 500, /* a full pull tells of more rows for so long */
     AWAY_BASE_MS = 250,
@@ -84,7 +83,7 @@ static size_t most_urgent(
     return best;
 }
 
-/* What was counted since the slot last was in the cell was counted elsewhere. */
+/* All that was counted since the slot last was in the cell was counted elsewhere. */
 static void enter(struct slot *slot, size_t cell)
 {
     if (slot->cell == cell && slot->incarnation > 0)
@@ -97,7 +96,7 @@ static void enter(struct slot *slot, size_t cell)
     slot->cell = cell;
 }
 
-bool turn_choose(struct shared *shared, size_t slot, int64_t now_ms, int64_t *at_ms)
+bool visit_choose(struct shared *shared, size_t slot, int64_t now_ms, int64_t *at_ms)
 {
     struct slot *of = &shared->slots[slot];
     size_t n = shared->cells.list->n, cell = of->cell;
@@ -114,7 +113,7 @@ bool turn_choose(struct shared *shared, size_t slot, int64_t now_ms, int64_t *at
     return true;
 }
 
-int turn_take_place(struct shared *shared, struct session *s, bool *has, struct err *e)
+int visit_take_place(struct shared *shared, struct session *s, bool *has, struct err *e)
 {
     const struct slot *slot = &shared->slots[s->slot];
     struct cell_state *cell = &shared->cells.of[slot->cell];
@@ -135,13 +134,13 @@ int turn_take_place(struct shared *shared, struct session *s, bool *has, struct 
     return 0;
 }
 
-bool turn_is_over(struct shared *shared, size_t slot, int64_t begun_ms, bool is_idle)
+bool visit_is_over(struct shared *shared, size_t slot, int64_t begun_ms, bool is_idle)
 {
     const struct slot *of = &shared->slots[slot];
     int64_t now_ms = clk_ms(), ignored, own;
     size_t other;
 
-    if (shared->cells.list->n < 2 || (!is_idle && now_ms - begun_ms < TURN_MS))
+    if (shared->cells.list->n < 2 || (!is_idle && now_ms - begun_ms < VISIT_MS))
         return false;
     other = most_urgent(shared, slot, of->cell, now_ms, &ignored);
     if (other == shared->cells.list->n)
@@ -153,7 +152,7 @@ bool turn_is_over(struct shared *shared, size_t slot, int64_t begun_ms, bool is_
     return own == 0 && now_ms - job_in(shared, other, of)->left_ms >= LOOK_MS;
 }
 
-void turn_leave(struct shared *shared, size_t slot, bool is_full)
+void visit_leave(struct shared *shared, size_t slot, bool is_full)
 {
     const struct slot *of = &shared->slots[slot];
     struct cell_job *job = job_in(shared, of->cell, of);
@@ -163,7 +162,7 @@ void turn_leave(struct shared *shared, size_t slot, bool is_full)
         job->again_ms = clk_ms() + FULL_MS;
 }
 
-void turn_note_behind(struct shared *shared, size_t slot)
+void visit_note_behind(struct shared *shared, size_t slot)
 {
     const struct slot *of = &shared->slots[slot];
 
@@ -171,7 +170,7 @@ void turn_note_behind(struct shared *shared, size_t slot)
         job_in(shared, of->cell, of)->behind_ms = clk_ms();
 }
 
-void turn_note_away(struct shared *shared, size_t slot, const char *why)
+void visit_note_away(struct shared *shared, size_t slot, const char *why)
 {
     const struct slot *of = &shared->slots[slot];
     struct cell_state *cell = &shared->cells.of[of->cell];
@@ -185,7 +184,7 @@ void turn_note_away(struct shared *shared, size_t slot, const char *why)
         clk_ms() + clk_backoff_ms(job->failures++, AWAY_BASE_MS, AWAY_CAP_MS);
 }
 
-void turn_note_well(struct shared *shared, size_t slot)
+void visit_note_well(struct shared *shared, size_t slot)
 {
     const struct slot *of = &shared->slots[slot];
 
