@@ -6,7 +6,7 @@ DECLARE
   v_due timestamptz := now();
 BEGIN
   PERFORM FROM users WHERE user_id = p_user_id FOR NO KEY UPDATE;
-  UPDATE payments SET state = CASE calls WHEN 0 THEN 'planned' ELSE 'unknown' END, due_at = v_due, worker = session_user,
+  UPDATE payments SET state = CASE calls WHEN 0 THEN 'planned' ELSE 'unknown' END, due_at = v_due, worker = session_user, text_hash = NULL,
                       calls = CASE calls WHEN 0 THEN 0 ELSE greatest(calls, 3) END -- payment_looks
    WHERE payment_id = p_payment_id AND user_id = p_user_id AND state = 'parked';
   RETURN FOUND;

@@ -328,6 +328,7 @@ CREATE TABLE payments (
   calls           integer NOT NULL DEFAULT 0 CONSTRAINT calls_of_state CHECK (calls > 0 OR state IN ('planned', 'void', 'parked')),
   first_sent_at   timestamptz CONSTRAINT sent_has_its_time CHECK ((first_sent_at IS NULL) = (calls = 0)),
   asked_at        timestamptz,
+  text_hash       bytea,
   due_at          timestamptz NOT NULL CONSTRAINT payment_due_is_finite CHECK (isfinite(due_at)),
   reference       text COLLATE "C" CONSTRAINT captured_has_its_reference CHECK (reference IS NOT NULL OR state <> 'captured'),
   reason          text,
@@ -355,6 +356,8 @@ COMMENT ON COLUMN payments.state IS
 COMMENT ON COLUMN payments.calls IS
   'Number of the last call. Above 3 they are look-ups (payment_looks); an attempt that only a look-up can decide is set to 3.';
 COMMENT ON COLUMN payments.asked_at IS 'When the gateway was last asked to carry it out; later calls look it up (payment_looks).';
+COMMENT ON COLUMN payments.text_hash IS
+  'Names the text of the request that was sent (text_hash): another one is never sent under the key of this attempt. null: none was sent, or a person gave the attempt back to be looked up.';
 COMMENT ON COLUMN payments.due_at IS
   'planned, unknown: when the gateway is asked next, by the clock of the database; sent: from when on the answer does not come any more.';
 COMMENT ON COLUMN payments.reference IS 'The gateway''s own id of the payment or refund.';

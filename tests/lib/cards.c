@@ -60,14 +60,29 @@ void cards_orders(int n, int qty, int there)
              qty, n);
 }
 
+#define DECIDED                                                                        \
+    "SELECT NOT EXISTS (SELECT FROM ledgerlock.payments WHERE state IN ('planned',"    \
+    " 'sent', 'unknown')) AND NOT EXISTS (SELECT FROM ledgerlock.subscriptions WHERE"  \
+    " state = 'paying' OR (state IN ('active', 'past_due') AND next_due_at <= now()))" \
+    " AND NOT EXISTS (SELECT FROM ledgerlock.orders WHERE state IN ('pending',"        \
+    " 'paying'))"
+
 void cards_decided(void)
 {
-    world_wait(
-        "SELECT NOT EXISTS (SELECT FROM ledgerlock.payments WHERE state IN"
-        " ('planned', 'sent', 'unknown')) AND NOT EXISTS (SELECT FROM"
-        " ledgerlock.subscriptions WHERE state = 'paying' OR (state IN ('active',"
-        " 'past_due') AND next_due_at <= now())) AND NOT EXISTS (SELECT FROM"
-        " ledgerlock.orders WHERE state IN ('pending', 'paying'))");
+    world_wait(DECIDED);
+}
+
+void cards_hurry(void)
+{
+    super_do("UPDATE ledgerlock.payments SET due_at = now() WHERE payment_id IN (SELECT"
+             " payment_id FROM ledgerlock.payments WHERE state = 'unknown' AND due_at >"
+             " now() FOR UPDATE SKIP LOCKED)");
+}
+
+void cards_decided_soon(void)
+{
+    FIXTURE_AWAIT((cards_hurry(), super_ask(DECIDED) != 0), "not decided: %s",
+                  world_show_log(&world.pool));
 }
 
 void cards_agree(long captures, long refunds)

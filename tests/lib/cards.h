@@ -40,6 +40,11 @@ void cards_orders(int n, int qty, int there);
 /* Until no attempt is open, and nothing is due. */
 void cards_decided(void);
 
+/* The clock goes on to the next call of what is unknown; all the time, until no attempt
+ * is open. */
+void cards_hurry(void);
+void cards_decided_soon(void);
+
 /* The gateway and the tables say the same, to the last cent, nothing was captured
  * twice, and the audit holds. */
 void cards_agree(long captures, long refunds);

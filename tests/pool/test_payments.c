@@ -61,6 +61,28 @@ CASE(stored_error_is_looked_up_at_once)
     cards_agree(5, 0);
 }
 
+/* Guarantee: A payment that was sent in one form of the gateway is neither sent nor
+ * looked up in another: it is parked, and what to do is said. */
+CASE(other_form_is_not_asked_under_the_same_key)
+{
+    fill(1, 1);
+    world_runs(0, "run --once --jobs billing");
+    gateway_behaves("drop_after=1");
+    pool_start("run --jobs payments");
+    world_wait("SELECT count(*) = 1 FROM ledgerlock.payments WHERE state = 'unknown'");
+    pool_stop();
+    gateway_behaves("drop_after=0");
+    cards_hurry();
+    fixture_env("LEDGERLOCK_GATEWAY_KIND", "stripe-charges");
+    world_says(8, "0 captured", "run --once --jobs payments");
+    world_says(0, "set gateway.kind back", "parked");
+    fixture_env("LEDGERLOCK_GATEWAY_KIND", "stripe");
+    world_is(1, "SELECT count(*) FROM release_rows('payments', ARRAY(SELECT payment_id"
+                " FROM payments))");
+    world_says(0, "1 captured", "run --once --jobs payments");
+    cards_agree(1, 0);
+}
+
 /* Guarantee: A gateway that asks for a pause (Retry-After) is asked again after it. */
 CASE(pause_that_the_gateway_asks_for_is_kept)
 {
@@ -141,7 +163,7 @@ CASE_ROWS(payments_are_made_once_after_a_kill, places)
     fixture_env("LL_TEST_POINT", order);
     fixture_env("LL_TEST_POINT_ONCE", once);
     pool_start("run --billing 1 --orders 1 --payments 1");
-    cards_decided();
+    cards_decided_soon();
     pool_logged(1, "event=pool.worker_died");
     cards_agree(40, 0);
     world_is(0, "SELECT on_hand + held FROM stock");

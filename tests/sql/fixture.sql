@@ -174,12 +174,12 @@ BEGIN
 END $$;
 
 -- Sends all attempts that are due under one token, which is told.
-CREATE FUNCTION t.send(p_now timestamptz DEFAULT now()) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE FUNCTION t.send(p_now timestamptz DEFAULT now(), p_form text DEFAULT 'form') RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
   v_token bigint := t.new_batch();
 BEGIN
   PERFORM claim_users(v_token, ARRAY(SELECT user_id FROM payments));
-  PERFORM send_payments(v_token, 'w', p_now, ARRAY(SELECT payment_id FROM payments), 30000);
+  PERFORM send_payments(v_token, 'w', p_now, ARRAY(SELECT payment_id FROM payments), 30000, p_form);
   RETURN v_token;
 END $$;
 

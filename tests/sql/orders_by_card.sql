@@ -113,7 +113,7 @@ BEGIN; SELECT t.test('order_is_taken_back_before_its_card_is_asked');
 SELECT t.order(1, 'A7', 'k1'), t.serve('2024-01-02Z');
 SELECT t.says('true', 'cancel_order(1, 1)', 'planned: it is');
 SELECT is(concat_ws('; ', :orders, :units, :attempts), 'cancelled; A10 held 0, B5 held 0; payment 1 void 0', 'free, and not asked for');
-SELECT is(sent, 0::bigint, 'also later') FROM send_payments(999999, 'w', NULL, '{71}', 1000);
+SELECT is(sent, 0::bigint, 'also later') FROM send_payments(999999, 'w', NULL, '{71}', 1000, 'form');
 SELECT t.sound('2024-01-02Z');
 ROLLBACK;
 

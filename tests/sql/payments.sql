@@ -150,6 +150,31 @@ ROLLBACK;
 
 -- ---- what keeps a second capture away ----
 
+-- Guarantee: Under the key of an attempt no other text is sent than the first time, by whatever version or form of the gateway: the
+-- attempt is parked, and what a person gives back is looked up.
+BEGIN; SELECT t.test('other_text_is_never_sent_under_a_key');
+:card
+SELECT t.answer(t.send(), 'unknown', '2024-01-01 09:00Z'), t.answer(t.send(), 'unknown', '2024-01-01 09:00Z');
+SELECT is(:attempts, '0 1 unknown 2', 'the same text is sent again');
+SELECT t.send(now(), 'another form');
+SELECT is(:attempts, '0 1 parked 2', 'another one is not');
+SELECT alike(reason, '%another text%gateway.kind%release%', 'and what to do is said') FROM payments;
+SELECT is(count(*), 1::bigint, 'also in the log of incidents') FROM lock_incidents WHERE resource = 'payment:1';
+SELECT count(*) FROM release_rows('payments', '{1}');
+SELECT t.send(now(), 'another form');
+SELECT is(state || ' ' || payment_looks(calls, first_sent_at), 'sent true', 'given back, it is looked up') FROM payments;
+ROLLBACK;
+
+-- Guarantee: A changed row of an attempt is not asked for under its key.
+BEGIN; SELECT t.test('changed_attempt_is_not_sent_again');
+:card
+SELECT t.answer(t.send(), 'unknown', '2024-01-01 09:00Z');
+ALTER TABLE payments DISABLE TRIGGER payments_stay_as_planned;
+UPDATE payments SET method = 'pm_2';
+SELECT t.send();
+SELECT is(:attempts, '0 1 parked 1', 'parked');
+ROLLBACK;
+
 -- Guarantee: A second attempt that may hold money for one period cannot be written.
 BEGIN; SELECT t.test('second_attempt_is_refused');
 :card
@@ -207,7 +232,7 @@ UPDATE users SET fence = :token + 1;
 SELECT is(t.answer(:token, 'captured', '2024-01-01 09:00Z'), '0 settled, 0 captured, 0 declined', 'not settled');
 UPDATE payments SET due_at = now();
 UPDATE users SET fence = 999999;
-SELECT is(sent, 0::bigint, 'nor sent') FROM send_payments(:token + 10, 'w', NULL, '{1}', 1000);
+SELECT is(sent, 0::bigint, 'nor sent') FROM send_payments(:token + 10, 'w', NULL, '{1}', 1000, 'form');
 ROLLBACK;
 
 -- ---- what clients do meanwhile ----
@@ -239,4 +264,4 @@ SELECT is(amount_minor, 300::bigint, 'of the next') FROM payments WHERE leg = 1;
 SELECT t.sound('2024-02-01Z');
 ROLLBACK;
 
-SELECT t.done(92);
+SELECT t.done(98);

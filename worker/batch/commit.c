@@ -70,6 +70,7 @@ int batch_apply(struct session *s, struct err *e)
         pg_tid_array(rows->places, rows->n),
         pg_int8_array(rows->owners, rows->n),
         pg_int8(job->setting != NULL ? job->setting(s->config) : 0),
+        pg_text(job->form != NULL ? job->form(s->config) : NULL),
     };
     struct pg_result *res;
     size_t at = 0;

@@ -65,10 +65,7 @@ int calls_open(struct calls **out, const struct config *c, struct err *e)
         return err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     }
     calls->config = c;
-    for (size_t i = 0; i < GATEWAY_FORM_CT; i++) {
-        if (strcmp(gateway_forms[i].kind, c->gateway_kind) == 0)
-            calls->form = &gateway_forms[i];
-    }
+    calls->form = gateway_form_of(c);
     if (gateway_key_open(&calls->key, c, e) != 0) {
         calls_close(calls);
         return (int)e->code;

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/config.h"
+
 enum {
     GATEWAY_KEY = 72,
     GATEWAY_ID = 256,
@@ -102,5 +104,8 @@ struct gateway_form {
 };
 
 extern const struct gateway_form gateway_forms[GATEWAY_FORM_CT];
+
+/* The form of gateway.kind. */
+const struct gateway_form *gateway_form_of(const struct config *c);
 
 #endif

@@ -84,11 +84,12 @@ struct job_type {
 
     /* Re-reads, decides and writes all effects of the batch in the open transaction.
      * The first apply_params of: $1 token, $2 worker, $3 now; in parallel $4 items, $5
-     * their places, $6 their owners; $7 the setting. One row: the counters in order,
-     * how many items are due again at once, how many rows carry the token. */
+     * their places, $6 their owners; $7 the setting, $8 the form. One row: the counters
+     * in order, how many items are due again at once, how many rows carry the token. */
     const struct sql_text *apply;
     size_t apply_params;
-    int64_t (*setting)(const struct config *c); /* may be NULL: 0 */
+    int64_t (*setting)(const struct config *c);  /* may be NULL: 0 */
+    const char *(*form)(const struct config *c); /* may be NULL: NULL */
 
     const struct job_calls *calls;  /* NULL: none */
     const struct sql_text *effects; /* $1 token, $2 items: how many carry the token */

@@ -1,5 +1,8 @@
 /* payments: attempts to take money from cards, and to give it back. A batch writes down
  * that they are sent; then the gateway is called, and what it answers is settled. */
+#include <stdio.h>
+#include <string.h>
+
 #include "worker/jobs/gateway.h"
 #include "worker/jobs/job.h"
 
@@ -22,6 +25,43 @@ static int64_t answer_limit_ms(const struct config *c)
     return c->gateway_timeout_ms + MARGIN_MS;
 }
 
+const struct gateway_form *gateway_form_of(const struct config *c)
+{
+    size_t i = 0;
+
+    while (i + 1 < GATEWAY_FORM_CT &&
+           strcmp(gateway_forms[i].kind, c->gateway_kind) != 0)
+        i++;
+    return &gateway_forms[i];
+}
+
+/* Path and text of a payment and of its refund, whose values have all printable
+ * characters: where names, their order or their encoding change, this text does. */
+static const char *sample(const struct config *c)
+{
+    static char text[2 * (GATEWAY_BODY + 64)];
+    const struct gateway_form *form = gateway_form_of(c);
+    struct gateway_request r = {.key = "key",
+                                .paid = "kind/1/2",
+                                .amount_minor = 1234567890,
+                                .currency = "USD",
+                                .method = "method",
+                                .names = form->names};
+    size_t n = 0;
+
+    for (char ch = ' '; ch <= '~'; ch++)
+        r.customer[ch - ' '] = ch;
+    for (int i = 0; i < 2; i++) {
+        char body[GATEWAY_BODY];
+
+        (void)form->write_body(&r, body);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s %s\n", form->path(&r),
+                              body);
+        (void)snprintf(r.of, sizeof r.of, "of");
+    }
+    return text;
+}
+
 static const struct job_calls calls = {
     .requests = SQL_PAYMENTS_READ_REQUESTS,
     .settle = SQL_PAYMENTS_SETTLE,
@@ -41,8 +81,9 @@ const struct job_type job_payments = {
     .pull = SQL_PAYMENTS_PULL_DUE,
     .pull_items = SQL_PAYMENTS_PULL_ITEMS,
     .apply = SQL_PAYMENTS_SEND_DUE,
-    .apply_params = 7,
+    .apply_params = 8,
     .setting = answer_limit_ms,
+    .form = sample,
     .calls = &calls,
     .feeding = SQL_PAYMENTS_COUNT_FEEDING,
     .effects = SQL_PAYMENTS_COUNT_EFFECTS,
