@@ -14,6 +14,7 @@ LL_LIB=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 LL_DIR="" LL_INITDB_PID="" LL_PG_PID="" LL_REDIS_PID=""
 LL_PG_SETTINGS="" # lines of postgresql.conf on top of ours
+LL_PG_ENV=()      # NAME=VALUE, of PostgreSQL's environment
 LL_USER="" # whom the servers run as when it is not the caller
 LL_REDIS_BIN=${LEDGERLOCK_REDIS_SERVER:-redis-server} # a program: another one than the machine's can be chosen
 LL_AT_END="" # a function to call when they have ended
@@ -134,7 +135,7 @@ ll_wait_ready() { # name, pid, log, command...
 
 ll_pg_start() {
   # A server that outlives a killed script would be a leftover: INT is PostgreSQL's fast shutdown.
-  ll_spawn INT "$(ll_user_options)" env -C "$LL_DIR" "$LL_PG_BIN/postgres" -D "$LL_PG_DATA" >"$LL_PG_LOG" 2>&1
+  ll_spawn INT "$(ll_user_options)" env -C "$LL_DIR" "${LL_PG_ENV[@]}" "$LL_PG_BIN/postgres" -D "$LL_PG_DATA" >"$LL_PG_LOG" 2>&1
   LL_PG_PID=$LL_PID
   ll_wait_ready PostgreSQL "$LL_PG_PID" "$LL_PG_LOG" ll_psql -d postgres -c 'SELECT 1'
 }
