@@ -188,6 +188,7 @@ INSERT INTO refusals VALUES
   ('stock_entries.stock_entry_kind_known', $$UPDATE stock_entries SET kind = 'theft' WHERE kind = 'adjustment'$$),
   ('stock_entries.qty_has_sign_of_kind', $$UPDATE stock_entries SET qty = 0 WHERE kind = 'adjustment'$$),
   ('stock_entries.qty_has_sign_of_kind', $$UPDATE stock_entries SET qty = -1 WHERE kind = 'return'$$),
+  ('stock_entries.cell_of_a_stock_entry', $$UPDATE stock_entries SET cell = 8192 WHERE kind = 'adjustment'$$),
   ('stock_entries.stock_entry_has_its_reason', $$UPDATE stock_entries SET reason = ' ' WHERE kind = 'adjustment'$$),
   ('stock_entries.stock_entry_has_its_reason', $$UPDATE stock_entries SET reason = NULL WHERE kind = 'return'$$),
   ('stock_entries.return_has_an_order', $$UPDATE stock_entries SET order_id = 99 WHERE kind = 'return'$$),
@@ -404,4 +405,4 @@ SELECT is(pg_temp.refused_by(format('INSERT INTO retry_schedules (pauses_s) VALU
   FROM unnest(ARRAY['{}', '{0}', '{86400,NULL}', '{86400,31622401}', '{1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1}']) AS pauses;
 ROLLBACK;
 
-SELECT t.done(261);
+SELECT t.done(262);

@@ -331,7 +331,7 @@ SELECT is(array_agg(what ORDER BY what), '{feed_base.base,lock_token.last,stock.
 SELECT is(string_agg(substr(what, length(of) + 2), ' ' ORDER BY what), words, 'refused, and found by no invariant: ' || t) FROM (VALUES
   ('users', 'external_ref'), ('stock', 'twice currency sku'), ('subscriptions', NULL), ('charges', 'tries'), ('order_lines', NULL),
   ('orders', 'reason recorded_at request_hash skus'), ('wallet_entries', 'at entry_id idempotency_key of_kind reason recorded_at worker'),
-  ('stock_entries', 'at entry_id idempotency_key kind recorded_at worker'), ('batches', 'batch_id feed_no ids periods recorded_at'),
+  ('stock_entries', 'at cell entry_id idempotency_key kind recorded_at worker'), ('batches', 'batch_id feed_no ids periods recorded_at'),
   ('subscription_terms', 'plan quantity recorded_at unit_minor')) AS v (t, words) LEFT JOIN by_table ON of = t AND invariant IS NULL AND refused IS NOT NULL GROUP BY t, words;
 SELECT ok(count(*) > 180, 'each column of each table was changed') FROM found;
 ROLLBACK;

@@ -58,6 +58,8 @@ SELECT t.sku(1, 'A', 7, 70), t.sku(2, 'C', 7, 70);
 SELECT t.says('5', $$adjust_stock('A', -2, 'broken', 'a')$$);
 SELECT t.says('5', $$adjust_stock('A', -2, 'broken', 'a')$$);
 SELECT t.says('LL001', $$adjust_stock('A', 2, 'broken', 'a')$$);
+SELECT t.says('LL001', $$adjust_stock('A', -2, 'broken', 'a', p_cell => 1)$$);
+SELECT t.says('LL002', $$adjust_stock('A', -1, 'to cell 8192', 'b', p_cell => 8192)$$);
 SELECT t.says('LL003', $$adjust_stock('A', -6, 'lost', 'b')$$);
 SELECT t.says('LL002', format('adjust_stock(%s)', arguments)) FROM (VALUES
   ($$'A', 0, 'lost', 'b'$$), ($$'B', 1, 'found', 'b'$$), ($$'A', 9223372036854775807, 'found', 'b'$$), ($$'A', -1, ' ', 'b'$$), ($$'A', -1, 'lost', NULL$$)) AS v (arguments);
@@ -109,4 +111,4 @@ SELECT t.says(cost, format('cost_of_units(1, 1, %s)', units)) FROM (VALUES
   ('90', '0, 1'), ('160', '1, 2'), ('390', '0, 5'), ('70', '4, 9')) AS v (cost, units);
 ROLLBACK;
 
-SELECT t.done(80);
+SELECT t.done(82);
