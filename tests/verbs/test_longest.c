@@ -51,12 +51,17 @@ static void write_text(const char *path, const char *text)
 
 static void fill_all(const char *role)
 {
-    char begin[1024], end[1024];
+    char begin[1000], end[1024];
 
     (void)snprintf(begin, sizeof begin,
                    "postgresql:///%s?host=%s&user=%s&fallback_application_name=",
                    f.database, postgres.dir, role);
     (void)fill("postgres.url", begin, 'a', "");
+    (void)snprintf(end, sizeof end, "0=%s", begin);
+    (void)fill("cells.urls", end, 'a', "");
+    (void)fill("cells.only", "0,0,0", '0', "");
+    for (size_t i = 1; i < 255; i += 2)
+        values[row_of("cells.only")][i] = ',';
     (void)fill("postgres.schema", "s", 'c', "");
     (void)fill("postgres.role_prefix", "r", 'r', "");
     (void)snprintf(begin, sizeof begin, "%s/", folder);
@@ -179,6 +184,8 @@ static void join_the_worker(void)
 CASE(longest_settings_are_used)
 {
     write_config("ledgerlock_owner");
+    fixture_env("LEDGERLOCK_CELLS_URLS", ""); /* postgres.url is used first */
+    fixture_env("LEDGERLOCK_CELLS_ONLY", "all");
     runs(&f, 0, "config check");
     runs(&f, 0, "config show");
     /* The postmaster reads its files in its own time. */
@@ -193,4 +200,8 @@ CASE(longest_settings_are_used)
     runs(&f, 0, "locks");
     runs(&f, 0, "report");
     runs(&f, 0, "explain subscription 1");
+    fixture_env("LEDGERLOCK_CELLS_URLS", NULL);
+    fixture_env("LEDGERLOCK_CELLS_ONLY", NULL);
+    runs(&f, 0, "run --once");
+    runs(&f, 0, "cells");
 }

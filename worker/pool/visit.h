@@ -1,7 +1,7 @@
 /* visit: which cell a worker serves, and until when. A worker process serves one cell.
- * That worker leaves between two batches, when another cell of the pool waits; the supervisor
- * starts the next worker of the slot at the cell that nobody of the pool serves for
- * longest. */
+ * That worker leaves between two batches, when another cell of the pool waits; the
+ * supervisor starts the next worker of the slot at the cell that nobody of the pool
+ * serves for longest. */
 #ifndef LEDGERLOCK_VISIT_H
 #define LEDGERLOCK_VISIT_H
 
