@@ -59,10 +59,10 @@ static int add(const struct config *c,
 
     if (number == CELL_NONE || *url != '=' || (size_t)(url - word) + 1 >= n)
         (void)err_set(
-            e, ERR_CONFIG,
-            "LL-2021 cells.urls: \"%.*s\" is no cell; write NUMBER=URL with a "
+            e, ERR_CONFIG, /* without the word: a password may stand in it */
+            "LL-2021 cells.urls: word %zu is no cell; write NUMBER=URL with a "
             "number from 0 to %d",
-            (int)strcspn(word, "=" BLANKS), word, (int)CELL_MOST);
+            cells->n + 1, (int)CELL_MOST);
     else if (find(cells, number) != NULL)
         (void)err_set(e, ERR_CONFIG, "LL-2021 cells.urls: cell %" PRId64 " comes twice",
                       number);

@@ -67,9 +67,9 @@ static int check_no_secret(const struct config *c, struct err *e)
             (void)err_set(
                 e, ERR_CONFIG,
                 "LL-2007 %s: no password may stand there; put it into a file of "
-                "mode 600, and name that in %.*spassword_file",
+                "mode 600, and name that in %s.password_file",
                 config_where(c, row, where, sizeof where),
-                (int)strlen(o->key) - (int)strlen("url"), o->key);
+                strncmp(o->key, "redis", 5) == 0 ? "redis" : "postgres");
             return config_refuse(c, o->key, e);
         }
     }

@@ -226,6 +226,10 @@ const char *config_mask(const char *urls, char *buf, size_t size)
                        p);
         n = mask_one(url, buf, n, size);
     }
+    if (p > urls && *p != '\0') { /* no list: a blank may stand in a password */
+        (void)snprintf(buf, size, "***");
+        return buf;
+    }
     n = mask_one(p, buf, n, size);
     buf[n] = '\0';
     return buf;

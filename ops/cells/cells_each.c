@@ -109,6 +109,7 @@ void cells_gather(const struct config *c,
     FILE *in[CELLS_MAX] = {NULL};
     pid_t pids[CELLS_MAX];
 
+    cli_progress_end(); /* its thread is not there in the children */
     for (size_t i = 0; i < cells->n; i++) {
         answers[i] = (struct cell_answer){0};
         pids[i] = start(c, &cells->of[i], read_one, &in[i]);

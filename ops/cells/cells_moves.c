@@ -34,10 +34,11 @@ int cells_move(struct pg *from,
                int64_t left[2],
                struct err *e)
 {
-    int code = put(to, move, true, &left[1], e);
+    bool is_up = move->from < move->to; /* two moves never wait for each other */
+    int code = put(is_up ? from : to, move, !is_up, &left[!is_up], e);
 
     if (code == 0)
-        code = put(from, move, false, &left[0], e);
+        code = put(is_up ? to : from, move, is_up, &left[is_up], e);
     if (code == 0 && pg_commit(from, e) != 0)
         code = err_wrap(e, "cell %" PRId64, move->from);
     if (code == 0 && pg_commit(to, e) != 0)
@@ -57,7 +58,7 @@ int cells_move(struct pg *from,
  * key, so that no two moves have the same. */
 struct ledger {
     const struct cells *cells;
-    json_t *came, *left; /* quantities */
+    json_t *before, *left, *came; /* quantities; of those that left with their age */
     int64_t lag_s, units, violations;
     json_t *examples;
 };
@@ -71,73 +72,54 @@ static bool is_listed(const struct cells *cells, int64_t number)
     return false;
 }
 
-static int note(struct ledger *l, const char *what, const char *detail, struct err *e)
+static int note(struct ledger *l, const char *what, json_t *detail, struct err *e)
 {
-    char text[700];
+    json_t *text = json_sprintf("%.*s: %s", (int)strcspn(what, "\1"), what,
+                                json_string_value(detail));
 
+    json_decref(detail);
     l->violations++;
-    if (json_array_size(l->examples) >= EXAMPLES)
-        return 0;
-    (void)snprintf(text, sizeof text, "%.*s: %s", (int)strcspn(what, "\1"), what,
-                   detail);
-    return doc_append(l->examples, doc_string(text), e);
+    if (json_array_size(l->examples) < EXAMPLES)
+        return doc_append(l->examples, text, e);
+    json_decref(text);
+    return 0;
 }
 
-/* A move that left and did not come is under way for a while, as between two commits.
- */
-static int
-leave(struct ledger *l, const char *what, int64_t qty, int64_t age_s, struct err *e)
+/* The entries of one side in a cell. */
+static int read_side(
+    json_t *into, const struct ledger *l, struct pg *pg, int64_t cell, struct err *e)
 {
-    const json_t *other = json_object_get(l->came, what);
-    char detail[160];
-
-    if (json_object_get(l->left, what) == NULL &&
-        doc_put(l->left, what, json_integer(qty), e) != 0)
-        return (int)e->code;
-    if (other != NULL && json_integer_value(other) == qty)
-        return 0;
-    if (other != NULL) {
-        (void)snprintf(detail, sizeof detail, "%" PRId64 " units left, %lld came", qty,
-                       json_integer_value(other));
-        return note(l, what, detail, e);
-    }
-    l->units += qty;
-    if (age_s < l->lag_s)
-        return 0;
-    (void)snprintf(detail, sizeof detail,
-                   "%" PRId64 " units left %" PRId64 " s ago and did not come; run "
-                   "move-stock again with this key",
-                   qty, age_s);
-    return note(l, what, detail, e);
-}
-
-static int
-read_side(struct ledger *l, struct pg *pg, int64_t cell, bool came, struct err *e)
-{
-    const struct pg_param param = pg_int8(came);
+    const struct pg_param param = pg_int8(into != l->left);
     struct pg_result *res;
     int code = pg_exec(pg, SQL_CELLS_LIST_MOVES, &param, 1, &res, e);
 
     for (size_t i = 0; code == 0 && i < pg_rows(res); i++) {
         int64_t other = pg_get_int8(res, i, 0), qty = pg_get_int8(res, i, 3);
-        char what[600];
+        const char *key = pg_get_text(res, i, 2);
+        json_t *what;
 
         if (!is_listed(l->cells, other))
             continue;
-        (void)snprintf(what, sizeof what,
-                       "from %" PRId64 " to %" PRId64 ", key %s, SKU %s\1%zu",
-                       came ? other : cell, came ? cell : other, pg_get_text(res, i, 2),
-                       pg_get_text(res, i, 1), strlen(pg_get_text(res, i, 2)));
-        code = came ? doc_put(l->came, what, json_integer(qty), e)
-                    : leave(l, what, qty, pg_get_int8(res, i, 4), e);
+        what =
+            json_sprintf("from %" PRId64 " to %" PRId64 ", key %s, SKU %s\1%zu",
+                         into != l->left ? other : cell, into != l->left ? cell : other,
+                         key, pg_get_text(res, i, 1), strlen(key));
+        code = what == NULL
+                   ? err_set(e, ERR_NOMEM, "LL-9001 out of memory")
+                   : doc_put(into, json_string_value(what),
+                             into == l->left
+                                 ? json_pack("[I,I]", (json_int_t)qty,
+                                             (json_int_t)pg_get_int8(res, i, 4))
+                                 : json_integer(qty),
+                             e);
+        json_decref(what);
     }
     pg_result_free(res);
     return code;
 }
 
-/* The entry that comes is committed after the one that left: read in this order, both
- * sides of a whole move are seen, however many are made meanwhile. */
-static int read_all(struct ledger *l, const struct config *c, bool came, struct err *e)
+static int
+read_all(json_t *into, const struct ledger *l, const struct config *c, struct err *e)
 {
     static struct config of_cell;
     int code = 0;
@@ -148,7 +130,7 @@ static int read_all(struct ledger *l, const struct config *c, bool came, struct 
         cells_enter(c, &l->cells->of[i], &of_cell);
         code = cli_connect(&of_cell, "audit", &pg, e);
         if (code == 0)
-            code = read_side(l, pg, of_cell.cell, came, e);
+            code = read_side(into, l, pg, of_cell.cell, e);
         if (code != 0)
             (void)err_wrap(e, "cell %" PRId64, of_cell.cell);
         pg_close(pg);
@@ -156,20 +138,55 @@ static int read_all(struct ledger *l, const struct config *c, bool came, struct 
     return code;
 }
 
-static int find_made_up(struct ledger *l, struct err *e)
+/* A move that left and did not come is under way for a while, as between two commits.
+ */
+static int
+check_left(struct ledger *l, const char *what, const json_t *left, struct err *e)
+{
+    int64_t qty = json_integer_value(json_array_get(left, 0));
+    int64_t age_s = json_integer_value(json_array_get(left, 1));
+    const json_t *came = json_object_get(l->came, what);
+
+    if (came != NULL && json_integer_value(came) != qty)
+        return note(l, what,
+                    json_sprintf("%" PRId64 " units left, %lld came", qty,
+                                 json_integer_value(came)),
+                    e);
+    if (came != NULL)
+        return 0;
+    l->units += qty;
+    if (age_s < l->lag_s)
+        return 0;
+    return note(
+        l, what,
+        json_sprintf("%" PRId64 " units left %" PRId64
+                     " s ago and did not come; run move-stock again with this key",
+                     qty, age_s),
+        e);
+}
+
+static int check_all(struct ledger *l, struct err *e)
 {
     const char *what;
-    json_t *qty;
+    json_t *of;
 
-    json_object_foreach(l->came, what, qty)
+    json_object_foreach(l->left, what, of)
+    {
+        if (check_left(l, what, of, e) != 0)
+            return (int)e->code;
+    }
+    json_object_foreach(l->before, what, of)
     {
         if (json_object_get(l->left, what) == NULL &&
-            note(l, what, "they came and never left", e) != 0)
+            note(l, what, json_string("they came and never left"), e) != 0)
             return (int)e->code;
     }
     return 0;
 }
 
+/* The entry that comes is committed after the one that left. So all that came before is
+ * to have left, and all that left is to have come by then, however many are made
+ * meanwhile. */
 int cells_compare_moves(const struct config *c,
                         const struct cells *cells,
                         int64_t lag_s,
@@ -178,14 +195,15 @@ int cells_compare_moves(const struct config *c,
                         struct err *e)
 {
     struct ledger l = {.cells = cells,
-                       .came = json_object(),
+                       .before = json_object(),
                        .left = json_object(),
+                       .came = json_object(),
                        .lag_s = lag_s,
                        .examples = json_array()};
 
     *invariant = NULL;
-    if (read_all(&l, c, true, e) == 0 && read_all(&l, c, false, e) == 0 &&
-        find_made_up(&l, e) == 0)
+    if (read_all(l.before, &l, c, e) == 0 && read_all(l.left, &l, c, e) == 0 &&
+        read_all(l.came, &l, c, e) == 0 && check_all(&l, e) == 0)
         *invariant = json_pack(
             "{s:s,s:s,s:b,s:I,s:O}", "name", "units_moved_arrive", "sentence",
             "Units that left a cell came to the other under the same key, within the lag, "
@@ -195,8 +213,9 @@ int cells_compare_moves(const struct config *c,
     if (e->code == 0 && *invariant == NULL)
         (void)err_set(e, ERR_NOMEM, "LL-9001 out of memory");
     *under_way = l.units;
-    json_decref(l.came);
+    json_decref(l.before);
     json_decref(l.left);
+    json_decref(l.came);
     json_decref(l.examples);
     return (int)e->code;
 }

@@ -17,9 +17,9 @@ struct cell_move {
 };
 
 /* Takes the units out of the one cell and puts them into the other, over a connection
- * to each: first the entry that comes, uncommitted, so that what the other cell refuses
- * takes nothing out; then what leaves is committed, then what comes. Again with the
- * same key it ends what was cut off, and moves nothing twice. left: on hand in both
+ * to each: both entries are written, so that whatever one cell refuses moves nothing;
+ * then the one that leaves is committed, then the one that comes. Again with the same
+ * key it ends a move that was cut off, and moves nothing twice. left: on hand in both
  * cells afterwards. ERR_UNKNOWN: run it again. */
 MUST_CHECK int cells_move(struct pg *from,
                           struct pg *to,
@@ -27,7 +27,7 @@ MUST_CHECK int cells_move(struct pg *from,
                           int64_t left[2],
                           struct err *e);
 
-/* Reads the moves of all cells, those that came first, and compares both sides. An
+/* Reads the moves of all cells and compares both sides. An
  * invariant as audit_gather has it; units on their way for less than lag_s break none.
  * *under_way: how many units left and have not come. Cells that are not in the list are
  * not asked, and moves with them not compared. */

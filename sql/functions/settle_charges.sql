@@ -34,12 +34,12 @@ BEGIN
   WITH moved_on AS (
     UPDATE subscriptions AS s
        SET next_period_no = s.next_period_no + (p.state = 'captured')::int,
-           state = CASE WHEN p.state = 'captured' THEN 'active' WHEN s.retries < cardinality(v_pauses) THEN 'past_due' ELSE 'unpaid' END,
+           state = CASE WHEN p.state = 'captured' THEN 'active' WHEN p.pause_s IS NULL THEN 'unpaid' ELSE 'past_due' END,
            next_due_at = CASE WHEN p.state = 'captured' THEN period_start(s.anchor_at, s.unit, s.every, p.leg + 1)
-                              WHEN s.retries < cardinality(v_pauses) THEN p_now + v_pauses[s.retries + 1] * interval '1 second'
-                              ELSE s.next_due_at END,
+                              ELSE coalesce(p_now + p.pause_s * interval '1 second', s.next_due_at) END,
            retries = CASE p.state WHEN 'captured' THEN 0 ELSE s.retries + 1 END
-      FROM (SELECT p.source, p.leg, p.state, p.amount_minor, p.reason, s.retries AS declines
+      FROM (SELECT p.source, p.leg, p.state, p.amount_minor, p.reason, s.retries AS declines,
+                   CASE WHEN NOT is_hard_decline(p.reason) THEN v_pauses[s.retries + 1] END AS pause_s -- null: no try follows
               FROM payments AS p JOIN subscriptions AS s ON s.subscription_id = p.source
              WHERE p.payment_id = ANY (v_ids)) AS p
      WHERE s.subscription_id = p.source AND s.state = 'paying' AND s.next_period_no = p.leg

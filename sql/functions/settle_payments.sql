@@ -1,7 +1,8 @@
 -- settle_payments(worker, now, ids, tokens, outcomes, references, reasons, pauses), in parallel arrays: what the gateway answered to
 -- calls that were sent with these tokens, in a transaction of its own; its effects carry the highest of them. An outcome is
 --   captured  the gateway has carried it out: the period is paid, the order is fulfilled, or the money is back on the card
---   declined  final for this attempt: the pauses of retry_schedules count as after a decline of the wallet, an order is rejected
+--   declined  final for this attempt: the pauses of retry_schedules count as after a decline of the wallet, but no try follows a hard
+--             decline (is_hard_decline); an order is rejected
 --   unknown   no answer that decides: the same call is made again after its pause (milliseconds)
 --   stored    the same, and the gateway says that it will answer so again: the next call looks it up
 --   later     the call was not carried out: the same, and an attempt that was never unknown is planned again

@@ -284,7 +284,7 @@ CREATE TABLE stock_entries (
   order_id        bigint CONSTRAINT return_has_an_order REFERENCES orders,
   sold_qty        bigint,
   before_qty      bigint,
-  cell            smallint CONSTRAINT cell_of_a_stock_entry CHECK (cell IS NULL OR (cell BETWEEN 0 AND 8191 AND kind = 'adjustment')),
+  cell            smallint CONSTRAINT cell_of_a_stock_entry CHECK (cell IS NULL OR cell >= 0 AND cell <= 8191 AND kind = 'adjustment'),
   reason          text CONSTRAINT stock_entry_has_its_reason CHECK (reason ~ '[^[:space:]]' AND (reason IS NULL) = (kind = 'delivery')),
   at              timestamptz NOT NULL DEFAULT now(),
   worker          text COLLATE "C" NOT NULL DEFAULT session_user,

@@ -100,6 +100,8 @@ CASE(run_once_works_every_cell)
  * it is worked again when its server is back, though the pool started without it. */
 CASE(server_that_is_away_stops_only_its_cell)
 {
+    unsigned said_ct;
+
     cells_seed(7);
     private_pg_kill(&cells_server[1]);
     starts(&cell[0], &pool, "run --billing 1 --orders 1");
@@ -108,15 +110,55 @@ CASE(server_that_is_away_stops_only_its_cell)
     private_pg_start(&cells_server[1]);
     await_all_worked(1);
     pool_log_wait(&pool, "event=pool.cell_back");
+    said_ct = pool_log_count(&pool, "event=pool.cell_away");
     private_pg_kill(&cells_server[1]);
     place_again(0);
     await_all_worked(0);
-    pool_log_wait(&pool, "event=pool.cell_away");
+    FIXTURE_AWAIT(pool_log_count(&pool, "event=pool.cell_away") > said_ct,
+                  "it is not said again that the cell is away");
     private_pg_start(&cells_server[1]);
     place_again(1);
     await_all_worked(1);
     end_pool(&pool);
     says(&cell[0], 0, "48 of 48 invariants hold", "audit");
+}
+
+/* Guarantee: A cell in which every batch meets an error keeps nobody from the others,
+ * and ends no pool. */
+CASE(error_in_a_cell_stops_only_that_cell)
+{
+    cells_seed(23);
+    fixture_exec(cell[0].url,
+                 "CREATE FUNCTION public.fail() RETURNS trigger LANGUAGE plpgsql AS "
+                 "'BEGIN RAISE EXCEPTION ''no'' USING ERRCODE = ''53100''; END';"
+                 "CREATE TRIGGER fail AFTER INSERT ON ledgerlock.batches FOR EACH ROW "
+                 "EXECUTE FUNCTION public.fail()");
+    starts(&cell[0], &pool, "run --billing 1 --orders 1 --give-up-ms 1000");
+    await_all_worked(1);
+    pool_log_wait(&pool, "event=pool.cell_away");
+    promise_true(left_in(0) > 0);
+    fixture_exec(cell[0].url, "DROP TRIGGER fail ON ledgerlock.batches; "
+                              "DROP FUNCTION public.fail()");
+    await_all_worked(0);
+    end_pool(&pool);
+    says(&cell[0], 0, "48 of 48 invariants hold", "audit");
+}
+
+/* Guarantee: A pool that is told to read its settings again replaces the workers of all
+ * cells. */
+CASE(settings_are_read_again)
+{
+    cells_seed(25);
+    starts(&cell[0], &pool, "run --billing 1 --orders 1");
+    for (int i = 0; i < CELLS; i++)
+        await_all_worked(i);
+    (void)kill(pool.pid, SIGHUP);
+    pool_log_wait(&pool, "event=pool.reloaded");
+    for (int i = 0; i < CELLS; i++) {
+        place_again(i);
+        await_all_worked(i);
+    }
+    end_pool(&pool);
 }
 
 /* Guarantee: The pool does not start while all cells are away. */
@@ -141,6 +183,9 @@ CASE(cells_of_a_dead_pool_go_to_another)
     FIXTURE_AWAIT(places_in(0) >= 2 && places_in(1) >= 2, "no place is taken");
     starts(&cell[0], &other, "run --billing 2 --orders 2");
     pool_log_wait(&other, "event=pool.started");
+    for (int i = 0; i < CELLS; i++)
+        promise_true(places_in(i) <=
+                     4); /* of billing 2; of orders 1, and its service */
     kill_pool(&pool);
     for (int i = 0; i < CELLS; i++) {
         place_again(i);

@@ -95,14 +95,16 @@ CASE(pause_that_the_gateway_asks_for_is_kept)
     cards_agree(1, 0);
 }
 
-/* Guarantee: A declined card is tried again on the schedule, and nothing is captured.
- */
-CASE(declined_cards_are_past_due)
+/* Guarantee: A declined card is tried again on the schedule, but not one that is declined
+ * for good, and nothing is captured. */
+CASE(declined_cards_are_past_due_or_unpaid)
 {
-    fill(2, 2);
-    world_do("SELECT pay_with(1, 'card', 'cus_declines_hard', 'pm_1')");
-    world_says(0, "1 card_declined", "run --once");
+    fill(3, 3);
+    world_do("SELECT pay_with(1, 'card', 'cus_declines_hard', 'pm_1'), "
+             "pay_with(2, 'card', 'cus_declines_soft', 'pm_1')");
+    world_says(0, "2 card_declined", "run --once");
     world_is(1, "SELECT count(*) FROM subscriptions WHERE state = 'past_due'");
+    world_is(1, "SELECT count(*) FROM subscriptions WHERE state = 'unpaid'");
     world_is(1, "SELECT count(*) FROM payments WHERE state = 'declined' AND reason ="
                 " 'stolen_card'");
     cards_agree(1, 0);

@@ -81,9 +81,10 @@ ROLLBACK;
 BEGIN; SELECT t.test('declined_card_follows_the_schedule');
 INSERT INTO retry_schedules (pauses_s) VALUES ('{3600}');
 :card
-SELECT is(t.answer(t.send(), 'declined', '2024-01-01 09:00Z', 'stolen_card'), '1 settled, 0 captured, 1 declined', 'declined');
+SELECT is(t.answer(t.send(), 'declined', '2024-01-01 09:00Z', 'insufficient_funds'), '1 settled, 0 captured, 1 declined', 'declined');
 SELECT is(concat_ws('; ', :stands, :periods, :attempts), 'past_due 0 1; 0 declined 1 100; 0 1 declined 1', 'past due');
-SELECT is(reason, 'stolen_card', 'the feed has the code') FROM decisions_since() WHERE decision = 'charge.declined';
+UPDATE feed_base SET base = base + 1;
+SELECT is(string_agg(reason, ','), 'insufficient_funds', 'the feed has the code') FROM decisions_since() WHERE decision = 'charge.declined';
 SELECT t.sound('2024-01-01 09:30Z');
 SELECT t.bill('2024-01-01 09:59Z');
 SELECT is(:attempts, '0 1 declined 1', 'no try before its time');
@@ -96,6 +97,20 @@ SELECT t.sound('2024-01-01 10:00Z');
 SELECT resume_subscription(1, 1, 'bill_all', now()), t.bill();
 SELECT t.answer(t.send(), 'captured');
 SELECT is(:periods, '0 paid 3 100', 'a later attempt pays it');
+ROLLBACK;
+
+-- Guarantee: A card that is declined for good is not tried again: the subscription is unpaid at once, until a person resumes it.
+BEGIN; SELECT t.test('hard_decline_is_not_tried_again');
+:card
+SELECT t.answer(t.send(), 'declined', '2024-01-01 09:00Z', 'stolen_card');
+SELECT is(concat_ws('; ', :stands, :periods), 'unpaid 0 1; 0 declined 1 100', 'no pause of the schedule');
+UPDATE feed_base SET base = base + 1;
+SELECT is(string_agg(concat_ws(' ', decision, reason, next_try_at), ','), 'charge.declined stolen_card', 'the feed says so') FROM decisions_since() WHERE decision = 'charge.declined';
+SELECT is(t.bill('2024-03-01Z'), '0 captured, 0 declined', 'and no try follows');
+SELECT t.sound('2024-03-01Z');
+SELECT pay_with(1, 'card', 'cus_1', 'pm_2'), resume_subscription(1, 1, 'bill_all', now()), t.bill();
+SELECT t.answer(t.send(), 'captured');
+SELECT is(:periods, '0 paid 2 100', 'another card pays it');
 ROLLBACK;
 
 -- Guarantee: Without an answer that decides, a payment stays unknown, and no other attempt is made.
@@ -116,6 +131,18 @@ BEGIN; SELECT t.test('stored_answer_is_looked_up');
 SELECT t.answer(t.send(), 'stored', '2024-01-01 09:00Z', 'HTTP 500');
 SELECT is(:attempts, '0 1 unknown 3', 'as after three calls');
 SELECT ok(payment_looks(calls + 1, first_sent_at), 'the next one looks it up') FROM payments;
+ROLLBACK;
+
+-- Guarantee: A payment that is unknown for longer than gateways are sure to remember its key is looked up, and not asked for.
+BEGIN; SELECT t.test('old_unknown_is_looked_up');
+:card
+SELECT t.answer(t.send(), 'unknown');
+SELECT ok(NOT payment_looks(calls + 1, first_sent_at), 'young: the same request again') FROM payments;
+UPDATE payments SET first_sent_at = now() - interval '21 hours', asked_at = now() - interval '21 hours';
+CREATE TEMPORARY TABLE before ON COMMIT DROP AS SELECT asked_at FROM payments;
+SELECT t.send();
+SELECT is(concat_ws(' ', state, calls, payment_looks(calls, first_sent_at), asked_at = (SELECT asked_at FROM before)), 'sent 2 t t', 'old: its second call looks it up')
+  FROM payments;
 ROLLBACK;
 
 -- A call that was not carried out leaves the attempt as it was planned.
@@ -264,4 +291,4 @@ SELECT is(amount_minor, 300::bigint, 'of the next') FROM payments WHERE leg = 1;
 SELECT t.sound('2024-02-01Z');
 ROLLBACK;
 
-SELECT t.done(98);
+SELECT t.done(106);

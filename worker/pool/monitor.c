@@ -53,9 +53,12 @@ bool monitor_are_all_at(const struct pool *p, enum slot_state state)
     size_t alive = 0;
 
     for (size_t i = 0; i < p->n; i++) {
+        const struct slot *slot = &p->shared->slots[i];
+        bool moves = p->children[i].pid == 0 && slot->moves_on; /* to another cell */
+
         if (p->children[i].finished || p->children[i].waits)
             continue;
-        if (p->children[i].pid == 0 || p->shared->slots[i].state < state)
+        if ((p->children[i].pid == 0 && !moves) || slot->state < state)
             return false;
         alive++;
     }
@@ -81,6 +84,20 @@ static void say_trouble(struct pool *p, const struct trouble *t)
     }
 }
 
+/* Since when some job cannot be worked there; 0: all can. */
+static int64_t away_since(const struct cell_state *cell)
+{
+    int64_t since_ms = 0;
+
+    for (int job = 0; job < JOB_TYPE_CT; job++) {
+        int64_t away_ms = cell->jobs[job].away_ms;
+
+        if (away_ms != 0 && (since_ms == 0 || away_ms < since_ms))
+            since_ms = away_ms;
+    }
+    return since_ms;
+}
+
 /* Said once for each cell. */
 static void say_cells(struct pool *p)
 {
@@ -88,7 +105,7 @@ static void say_cells(struct pool *p)
 
     for (size_t i = 0; i < cells->n; i++) {
         const struct cell_state *cell = &p->shared->cells.of[i];
-        int64_t *said_ms = &p->monitor.cell_said_ms[i], away_ms = cell->away_ms;
+        int64_t *said_ms = &p->monitor.cell_said_ms[i], away_ms = away_since(cell);
 
         if (away_ms != 0 && *said_ms == 0)
             log_warn("pool.cell_away", "code=LL-5106 cell=%" PRId64 " err=%s",
@@ -111,7 +128,8 @@ bool monitor_is_stuck(struct pool *p)
         m->commit_ms = clk_ms();
     }
     since_ms = since_ms > m->commit_ms ? since_ms : m->commit_ms;
-    if (slot == NULL || slot->trouble_ms < since_ms ||
+    if (slot == NULL || p->shared->cells.list->n > 0 || /* other cells may be well */
+        slot->trouble_ms < since_ms ||
         clk_ms() - since_ms < p->order->config->give_up_ms)
         return false;
     log_error("pool.giving_up",

@@ -27,14 +27,16 @@ struct cell_job {
     volatile int64_t left_ms;   /* when one last left; 0: none was there */
     volatile int64_t again_ms;  /* none goes there before */
     volatile int64_t behind_ms; /* when one last pulled as many rows as it may */
-    volatile unsigned failures; /* visits in a row without a connection */
+    volatile unsigned failures; /* visits in a row in which it could not be worked, */
+    volatile int64_t away_ms;   /* and since when (clk_ms); 0: it can */
+    volatile bool is_paused;    /* as was said */
 };
 
 struct cell_state {
     struct cell_job jobs[JOB_TYPE_CT];
-    volatile bool is_checked; /* its schema, rights and clocks were */
-    volatile int64_t away_ms; /* since when nobody can work there (clk_ms); 0: well */
-    char trouble[300];        /* and why */
+    volatile bool is_checked;   /* its schema, rights and clocks were */
+    volatile int64_t months_ms; /* when no month was missing (clk_ms); 0: to be seen */
+    char trouble[300];          /* why some job could not be worked, the last time */
 };
 
 /* Of the whole pool, in the memory that its processes share. */

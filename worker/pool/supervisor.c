@@ -217,7 +217,7 @@ static void replace_next(struct pool *p)
             next = next < p->n ? next : i;
             if (child->kill_at_ms != 0)
                 return;
-        } else if (!child->finished &&
+        } else if (!child->finished && !child->waits && !p->shared->slots[i].moves_on &&
                    (child->pid == 0 || p->shared->slots[i].state < SLOT_CONNECTED)) {
             return;
         }

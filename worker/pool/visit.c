@@ -8,7 +8,8 @@
 
 enum {
     LOOK_MS = 250,   /* a cell that nobody serves is looked into at most so often */
-    VISIT_MS = 1000, /* of a visit, while other cells wait */
+    VISIT_MS = 1000, /* of a visit, while other cells wait; */
+    IDLE_MS = 100,   /* of one without work, at least */
     FULL_MS = 1000,  /* until a place is asked for again */
     BEHIND_MS = 500, /* a full pull tells of more rows for so long */
     AWAY_BASE_MS = 250,
@@ -28,6 +29,18 @@ static struct cell_job *
 job_in(struct shared *shared, size_t cell, const struct slot *of)
 {
     return &shared->cells.of[cell].jobs[row_of(of->job)];
+}
+
+struct cell_job *visit_job(struct shared *shared, size_t slot)
+{
+    const struct slot *of = &shared->slots[slot];
+
+    return job_in(shared, of->cell, of);
+}
+
+int64_t visit_rest_ms(const struct shared *shared, int64_t ms)
+{
+    return shared->cells.list->n > 1 && ms > LOOK_MS ? LOOK_MS : ms;
 }
 
 /* How many other workers of the job serve the cell. */
@@ -103,10 +116,13 @@ bool visit_choose(struct shared *shared, size_t slot, int64_t now_ms, int64_t *a
 
     if (n == 0)
         return true;
-    if (!inflight_is_set(&of->inflight))
-        cell = most_urgent(shared, slot, n, now_ms, at_ms);
-    else
+    bool is_bound = inflight_is_set(&of->inflight) ||
+                    (of->incarnation > 0 && !of->moves_on); /* it died there */
+
+    if (is_bound)
         *at_ms = job_in(shared, cell, of)->again_ms;
+    else
+        cell = most_urgent(shared, slot, n, now_ms, at_ms);
     if (cell == n || job_in(shared, cell, of)->again_ms > now_ms)
         return false;
     enter(of, cell);
@@ -140,7 +156,8 @@ bool visit_is_over(struct shared *shared, size_t slot, int64_t begun_ms, bool is
     int64_t now_ms = clk_ms(), ignored, own;
     size_t other;
 
-    if (shared->cells.list->n < 2 || (!is_idle && now_ms - begun_ms < VISIT_MS))
+    if (shared->cells.list->n < 2 ||
+        now_ms - begun_ms < (int64_t)(is_idle ? IDLE_MS : VISIT_MS))
         return false;
     other = most_urgent(shared, slot, of->cell, now_ms, &ignored);
     if (other == shared->cells.list->n)
@@ -177,19 +194,19 @@ void visit_note_away(struct shared *shared, size_t slot, const char *why)
     struct cell_job *job = job_in(shared, of->cell, of);
 
     (void)snprintf(cell->trouble, sizeof cell->trouble, "%.299s", why);
-    if (cell->away_ms == 0)
-        cell->away_ms = clk_ms();
+    if (job->away_ms == 0)
+        job->away_ms = clk_ms();
     job->left_ms = clk_ms();
+    if (job->again_ms > clk_ms())
+        return; /* another worker has just met the same */
     job->again_ms =
         clk_ms() + clk_backoff_ms(job->failures++, AWAY_BASE_MS, AWAY_CAP_MS);
 }
 
 void visit_note_well(struct shared *shared, size_t slot)
 {
-    const struct slot *of = &shared->slots[slot];
-
     if (shared->cells.list->n == 0)
         return;
-    shared->cells.of[of->cell].away_ms = 0;
-    job_in(shared, of->cell, of)->failures = 0;
+    visit_job(shared, slot)->away_ms = 0;
+    visit_job(shared, slot)->failures = 0;
 }

@@ -24,6 +24,12 @@ bool visit_is_over(struct shared *shared, size_t slot, int64_t begun_ms, bool is
 /* Before a worker leaves a cell in which it could work, or had no place (is_full). */
 void visit_leave(struct shared *shared, size_t slot, bool is_full);
 
+/* The job of the slot in its cell; without cells in the first. */
+struct cell_job *visit_job(struct shared *shared, size_t slot);
+
+/* A pause, not longer than until the cell is to be left. */
+int64_t visit_rest_ms(const struct shared *shared, int64_t ms);
+
 /* A worker pulled as many rows as it may. */
 void visit_note_behind(struct shared *shared, size_t slot);
 

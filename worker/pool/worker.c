@@ -19,14 +19,16 @@
 
 /* ---- work ---- */
 
-/* Told by the first worker of the job, once for all of them. */
+/* Told by the first worker of the job, once for all of them; of a cell, by any. */
 static void note_pause(struct worker *w, bool is_paused)
 {
     const struct session *s = &w->session;
+    struct cell_job *job = visit_job(w->shared, (size_t)s->slot);
 
-    if (w->slot->index != 0 || is_paused == w->is_paused)
+    if ((w->slot->index != 0 && w->shared->cells.list->n == 0) ||
+        is_paused == job->is_paused)
         return;
-    w->is_paused = is_paused;
+    job->is_paused = is_paused;
     if (is_paused)
         log_info("pool.paused", "note=\"ledgerlock resume %s\"", s->job->name);
     else
@@ -48,7 +50,8 @@ static void note_visit(struct worker *w, const struct batch_outcome *out)
     visit_note_well(w->shared, slot);
     if (out->is_full)
         visit_note_behind(w->shared, slot);
-    if (flights_under_way(&w->session) > 0 ||
+    is_idle = is_idle && w->session.job->calls == NULL; /* its limits are of a second */
+    if (flights_under_way(&w->session) > 0 || flights_are_sick(&w->session) ||
         !visit_is_over(w->shared, slot, w->entered_ms, is_idle))
         return;
     w->moves_on = true;
@@ -140,7 +143,7 @@ static enum exit_code live(struct worker *w)
             return code;
         ms = schedule_learn(&w->schedule, out, ms, clk_ms());
         note_visit(w, out);
-        rest(w, w->moves_on ? 0 : ms);
+        rest(w, w->moves_on ? 0 : visit_rest_ms(w->shared, ms));
     }
     w->slot->moves_on = w->moves_on && !w->stopping;
     return EXIT_OK;
@@ -161,6 +164,7 @@ static void finish(struct worker *w)
         e = (struct err){0};
     }
     flights_give_up(s);
+    w->shared->cells.of[w->slot->cell].months_ms = s->months_ms;
 
     if (s->attempt.in_doubt && (w->is_away || worker_ready(w, &e) != 0))
         log_warn("commit.unsettled",
@@ -195,7 +199,9 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     s->deaths = &shared->deaths;
     s->commits = &shared->commits;
     w->well_ms = clk_ms();
-    s->months_ms = s->slot == 0 ? 0 : w->well_ms;
+    s->months_ms = shared->cells.list->n > 0 ? shared->cells.of[slot->cell].months_ms
+                   : s->slot == 0            ? 0
+                                             : w->well_ms;
     w->progress = (struct pool_progress){.commits = *s->commits, .at_ms = w->well_ms};
     (void)snprintf(s->pool, sizeof s->pool, "%s", shared->name);
     (void)snprintf(s->name, sizeof s->name, "%s.%d.%" PRId64, shared->name, s->slot,

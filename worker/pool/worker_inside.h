@@ -18,11 +18,11 @@ struct worker {
     struct slot *slot;
     sigset_t stops;
     bool stopping;
-    bool is_paused; /* the job was, when its rows were last asked for */
     struct shared *shared;
     int64_t entered_ms; /* its cell */
     bool moves_on;      /* another cell waits, or this one cannot be worked */
     bool is_away;       /* its server is, or refuses */
+    bool is_proved;     /* this connection takes writes */
     int64_t begun_ms;   /* of the last step, and then of its batch */
     int64_t well_ms;    /* when it last could work, or had nothing to do */
     struct pool_progress progress;

@@ -80,10 +80,12 @@ int worker_ready(struct worker *w, struct err *e)
 
     if (servers_reconnect(s, e) != 0)
         return (int)e->code;
-    if (w->slot->state < SLOT_CONNECTED) {
+    if (w->slot->state < SLOT_CONNECTED || !w->is_proved) {
         if (prove_writes(w, e) != 0)
             return (int)e->code;
-        w->slot->state = SLOT_CONNECTED;
+        w->is_proved = true;
+        if (w->slot->state < SLOT_CONNECTED)
+            w->slot->state = SLOT_CONNECTED;
     }
     if (servers_reopen_locks(s, e) != 0)
         return (int)e->code;
@@ -103,23 +105,38 @@ static bool is_fault(struct worker *w, const struct err *e)
     return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
 }
 
-/* A cell that cannot be worked is left to others at once; what is under way there gets
- * a lease's time to be known. */
+/* True if nobody can work in the cell now, whatever the row. */
+static bool is_closed(const struct worker *w, const struct err *e)
+{
+    const struct session *s = &w->session;
+
+    if (!w->shared->cells.of[w->slot->cell].is_checked || servers_are_away(s, e))
+        return true;
+    return servers_refuse(e) && !e->is_in_trigger && !s->batch->out.is_refused;
+}
+
+/* A cell that nobody can work is left at once; one in which this worker cannot, when
+ * another waits, or after a lease, so that another pool gets its place. Whatever is
+ * under way there has a lease's time to be known. */
 static bool leaves_for(struct worker *w, const struct err *e)
 {
     struct session *s = &w->session;
-    bool is_open =
-        s->attempt.in_doubt || flights_under_way(s) > 0 || inflight_is_set(s->inflight);
+    size_t slot = (size_t)s->slot;
+    bool is_late = clk_ms() - w->well_ms > s->config->lease_ms;
+    bool is_open = s->attempt.in_doubt || flights_under_way(s) > 0 ||
+                   s->unwritten_ct > 0 || inflight_is_set(s->inflight);
 
-    if (w->shared->cells.list->n == 0)
+    if (w->shared->cells.list->n == 0 || (is_open && !is_late))
         return false;
-    if (w->shared->cells.of[w->slot->cell].is_checked && !servers_are_away(s, e) &&
-        !servers_refuse(e))
+    w->is_away = is_closed(w, e);
+    if (!w->is_away && !is_late &&
+        (e->code == ERR_REDIS || !visit_is_over(w->shared, slot, w->entered_ms, false)))
         return false;
-    if (is_open && clk_ms() - w->well_ms <= s->config->lease_ms)
-        return false;
-    w->moves_on = w->is_away = true;
-    visit_note_away(w->shared, (size_t)s->slot, e->msg);
+    w->moves_on = true;
+    if (e->code == ERR_REDIS && !w->is_away)
+        visit_leave(w->shared, slot, true);
+    else
+        visit_note_away(w->shared, slot, e->msg);
     return true;
 }
 
