@@ -95,8 +95,8 @@ CASE(pause_that_the_gateway_asks_for_is_kept)
     cards_agree(1, 0);
 }
 
-/* Guarantee: A declined card is tried again on the schedule, but not one that is declined
- * for good, and nothing is captured. */
+/* Guarantee: A declined card is tried again on the schedule, but not one that is
+ * declined for good, and nothing is captured. */
 CASE(declined_cards_are_past_due_or_unpaid)
 {
     fill(3, 3);

@@ -116,7 +116,7 @@ static bool is_closed(const struct worker *w, const struct err *e)
 }
 
 /* A cell that nobody can work is left at once; one in which this worker cannot, when
- * another waits, or after a lease, so that another pool gets its place. Whatever is
+ * another waits, or after a lease, so that another pool gets its place. Work that is
  * under way there has a lease's time to be known. */
 static bool leaves_for(struct worker *w, const struct err *e)
 {
