@@ -12,13 +12,15 @@
 
 /* PostgreSQL's clock against ours, and --now against it: a wrong year would be charged.
  */
-static int check_postgres_clock(const struct session *s,
+static int check_postgres_clock(const struct config *c,
+                                struct pg *pg,
                                 const struct pool_order *order,
                                 struct err *e)
 {
+    const struct session s = {.config = c, .pg = pg};
     int64_t server_us;
 
-    if (clocks_check_postgres(s, &server_us, e) != 0)
+    if (clocks_check_postgres(&s, &server_us, e) != 0)
         return (int)e->code;
     return order->now != NULL ? cli_check_now(order->now, order->now_us, server_us, e)
                               : 0;
@@ -79,71 +81,13 @@ static void forget_workers(struct pg *pg)
 
 /* Before a worker needs them; the first worker goes on, beside its batches. A failure
  * is no error: the server may be read-only now, and a worker makes what it needs. */
-static void make_months(const struct config *c, const struct pool_order *order)
+static void make_months(struct pg *pg, const struct pool_order *order)
 {
     struct err e = {0};
-    struct pg *pg;
 
-    if (cli_connect(c, "run", &pg, &e) == 0) {
-        cli_progress("making the months of what is due");
-        (void)!months_begin(pg, order->now, &e);
-    }
-    if (e.code != 0)
+    cli_progress("making the months of what is due");
+    if (months_begin(pg, order->now, &e) != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
-    pg_close(pg);
-}
-
-/* A statement could not be prepared: reports a role without rights, or a schema that is
- * missing, older or of other roles. */
-static void explain(const struct config *c, struct err *e)
-{
-    struct err why = {0};
-    struct pg *pg;
-
-    if (cli_connect(c, "run", &pg, &why) == 0 &&
-        (migrate_check_prefix(pg, &why) != 0 || rights_check(pg, &why) != 0 ||
-         migrate_check(pg, &why) != 0))
-        *e = why;
-    pg_close(pg);
-}
-
-/* Checks both servers once, so that what is wrong is said here and not by every
- * worker. */
-static int preflight(const struct config *c,
-                     const struct job_type *job,
-                     const struct pool_order *order,
-                     struct err *e)
-{
-    struct session s = {.config = c, .job = job, .name = "preflight"};
-    int code;
-
-    cli_progress("connecting to PostgreSQL");
-    code = session_connect(&s, e);
-    if (code == ERR_CONN || code == ERR_TIMEOUT || code == ERR_DENIED)
-        return cli_name_server(c, e);
-    if (code == ERR_SCHEMA)
-        explain(c, e);
-    code = (int)e->code;
-    if (code == 0)
-        code = migrate_check_prefix(s.pg, e);
-    if (code == 0)
-        code = migrate_check_database(s.pg, true, e);
-    if (code == 0)
-        code = rights_check(s.pg, e);
-    if (code == 0)
-        code = migrate_check(s.pg, e);
-    if (code == 0)
-        code = check_durability(c, s.pg, e);
-    if (code == 0)
-        code = check_postgres_clock(&s, order, e);
-    if (code == 0)
-        make_months(c, order);
-    if (code == 0)
-        forget_workers(s.pg);
-    if (code == 0)
-        code = check_redis(&s, e);
-    session_close(&s);
-    return code;
 }
 
 static int count_to_do(struct pg *pg, struct pool_order *order, struct err *e)
@@ -170,29 +114,55 @@ static void tell_newer(struct pg *pg)
         log_warn("pool.schema_newer", "code=LL-3115 expansion=%s", LOG_TEXT(newer));
 }
 
-/* On a connection whose statements may take longer than those of a batch. */
-static int
-check_objects(const struct config *c, struct pool_order *order, struct err *e)
+/* On the connection of the verb, whose statements may take longer than those of a
+ * batch. */
+static int check_tables(const struct config *c,
+                        struct pg *pg,
+                        struct pool_order *order,
+                        struct err *e)
 {
-    struct pg *pg;
+    if (migrate_check_prefix(pg, e) != 0 || migrate_check_database(pg, true, e) != 0 ||
+        rights_check(pg, e) != 0 || migrate_check(pg, e) != 0 ||
+        session_check_cell(c, pg, e) != 0 || check_durability(c, pg, e) != 0 ||
+        check_postgres_clock(c, pg, order, e) != 0)
+        return (int)e->code;
+    make_months(pg, order);
+    forget_workers(pg);
+    cli_progress("comparing the schema with that of the program");
+    if (migrate_check_objects(pg, e) != 0)
+        return (int)e->code;
+    tell_newer(pg);
+    return count_to_do(pg, order, e);
+}
 
-    if (cli_connect(c, "run", &pg, e) == 0) {
-        cli_progress("comparing the schema with that of the program");
-        if (migrate_check_objects(pg, e) == 0) {
-            tell_newer(pg);
-            (void)!count_to_do(pg, order, e);
-        }
+/* As the workers of each job open it, so that what is wrong is said here and not by
+ * every worker; Redis with the first. */
+static int
+check_sessions(const struct config *c, const struct pool_order *order, struct err *e)
+{
+    bool is_first = true;
+
+    for (int job = 0; e->code == 0 && job < JOB_TYPE_CT; job++) {
+        struct session s = {.config = c, .job = job_types[job], .name = "preflight"};
+
+        if ((order->jobs & 1u << job) == 0)
+            continue;
+        if (session_connect(&s, e) == 0 && is_first)
+            (void)!check_redis(&s, e);
+        else if (e->code == ERR_CONN || e->code == ERR_TIMEOUT || e->code == ERR_DENIED)
+            (void)cli_name_server(c, e);
+        is_first = false;
+        session_close(&s);
     }
-    pg_close(pg);
     return (int)e->code;
 }
 
 int run_check_database(const struct config *c, struct pool_order *order, struct err *e)
 {
-    for (int job = 0; job < JOB_TYPE_CT; job++) {
-        if ((order->jobs & 1u << job) != 0 &&
-            preflight(c, job_types[job], order, e) != 0)
-            return (int)e->code;
-    }
-    return check_objects(c, order, e);
+    struct pg *pg = NULL;
+
+    if (cli_connect(c, "run", &pg, e) == 0)
+        (void)!check_tables(c, pg, order, e);
+    pg_close(pg);
+    return e->code == 0 ? check_sessions(c, order, e) : (int)e->code;
 }
