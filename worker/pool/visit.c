@@ -113,12 +113,11 @@ bool visit_choose(struct shared *shared, size_t slot, int64_t now_ms, int64_t *a
 {
     struct slot *of = &shared->slots[slot];
     size_t n = shared->cells.list->n, cell = of->cell;
-
-    if (n == 0)
-        return true;
     bool is_bound = inflight_is_set(&of->inflight) ||
                     (of->incarnation > 0 && !of->moves_on); /* it died there */
 
+    if (n == 0)
+        return true;
     if (is_bound)
         *at_ms = job_in(shared, cell, of)->again_ms;
     else
