@@ -80,14 +80,20 @@ static void forget_workers(struct pg *pg)
 }
 
 /* Before a worker needs them; the first worker goes on, beside its batches. A failure
- * is no error: the server may be read-only now, and a worker makes what it needs. */
-static void make_months(struct pg *pg, const struct pool_order *order)
+ * is no error: the server may be read-only now, and a worker makes what it needs. Such
+ * an answer ends its connection, so this one is of the months alone. */
+static void make_months(const struct config *c, const struct pool_order *order)
 {
     struct err e = {0};
+    struct pg *pg;
 
-    cli_progress("making the months of what is due");
-    if (months_begin(pg, order->now, &e) != 0)
+    if (cli_connect(c, "run", &pg, &e) == 0) {
+        cli_progress("making the months of what is due");
+        (void)!months_begin(pg, order->now, &e);
+    }
+    if (e.code != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));
+    pg_close(pg);
 }
 
 static int count_to_do(struct pg *pg, struct pool_order *order, struct err *e)
@@ -126,13 +132,14 @@ static int check_tables(const struct config *c,
         session_check_cell(c, pg, e) != 0 || check_durability(c, pg, e) != 0 ||
         check_postgres_clock(c, pg, order, e) != 0)
         return (int)e->code;
-    make_months(pg, order);
-    forget_workers(pg);
+    make_months(c, order);
     cli_progress("comparing the schema with that of the program");
     if (migrate_check_objects(pg, e) != 0)
         return (int)e->code;
     tell_newer(pg);
-    return count_to_do(pg, order, e);
+    if (count_to_do(pg, order, e) == 0)
+        forget_workers(pg); /* last: a server that is read-only ends the connection */
+    return (int)e->code;
 }
 
 /* As the workers of each job open it, so that what is wrong is said here and not by
