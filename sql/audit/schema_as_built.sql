@@ -44,7 +44,7 @@ actual AS (
    WHERE o.relkind = 'v'
    UNION ALL
   SELECT 'trigger ' || o.relname || '.' || g.tgname,
-         pg_get_triggerdef(g.oid, true) || CASE g.tgenabled WHEN 'O' THEN '' WHEN 'A' THEN ' ALWAYS' WHEN 'R' THEN ' REPLICA' ELSE ' DISABLED' END,
+         replace(pg_get_triggerdef(g.oid, true), ' REFERENCING NEW TABLE AS made FOR EACH STATEMENT', ' FOR EACH ROW') || CASE g.tgenabled WHEN 'O' THEN '' WHEN 'A' THEN ' ALWAYS' WHEN 'R' THEN ' REPLICA' ELSE ' DISABLED' END,
          CASE WHEN g.tgtype & 3 = 3 THEN o.relname END -- before each row
     FROM ours AS o JOIN pg_trigger AS g ON g.tgrelid = o.oid
    WHERE NOT g.tgisinternal

@@ -22,143 +22,138 @@ CREATE OR REPLACE FUNCTION apply_charges(
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 #variable_conflict use_column
 DECLARE
-  v_pauses  bigint[];
-  v_feed_no bigint := next_feed_no();
-  v_decided bigint;
-  v_written bigint;
+  v_now      timestamptz := coalesce(p_now, now());
+  v_long_ago timestamptz := v_now - p_catch_up_max * interval '1 day'; -- no period is shorter than a day
+  v_pauses   bigint[];
+  v_last     integer; -- the number of tries after the first
+  -- Each subscription as it was read, and what it becomes. A deferred period has no outcome.
+  v_ids bigint[]; v_places tid[]; v_versions xid[]; v_periods bigint[]; v_retries int[]; v_starts timestamptz[]; v_ends timestamptz[];
+  v_users bigint[]; v_wallets tid[]; v_balances bigint[]; v_amounts bigint[]; v_outcomes text[]; v_states text[]; v_dues timestamptz[];
+  v_tried bigint[]; v_tried_periods bigint[]; v_declined_before boolean;
+  v_payers bigint; v_decided bigint; v_written bigint; v_rows bigint; -- how many rows of all tables
 BEGIN
-  PERFORM check_batch($1, $3);
+  PERFORM check_batch(p_token, p_now);
   IF (p_catch_up_max BETWEEN 1 AND 1000000) IS NOT TRUE THEN
     RAISE EXCEPTION 'catch_up_max is %, not 1 to 1000000', p_catch_up_max USING ERRCODE = 'LL002';
   END IF;
-  SELECT pauses_s INTO STRICT v_pauses FROM retry_schedules ORDER BY schedule_id DESC LIMIT 1;
-WITH clock AS (
-  SELECT coalesce($3::timestamptz, now()) AS now, coalesce($3::timestamptz, now()) - $7::bigint * interval '1 day' AS long_ago
-), due AS (
-  SELECT asked.place, s.version, s.subscription_id, s.user_id, s.price_minor AS amount_minor,
-         s.next_period_no AS period_no,
-         s.next_due_at, s.retries, w.wallet, w.balance_minor, w.by_card AND s.price_minor > 0 AS by_card,
-         period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
-         period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
-         s.cancel_at
-    FROM unnest($4::bigint[], $5::tid[], $6::bigint[]) AS asked (id, place, user_id)
-   CROSS JOIN LATERAL (SELECT *, xmin AS version,
-                              CASE WHEN trial_periods > next_period_no THEN 0
-                                   WHEN terms_from_no <= next_period_no -- null: its terms never changed; as terms_of
-                                   THEN (SELECT coalesce((array_agg(t.quantity ORDER BY t.terms_id DESC) FILTER (WHERE t.quantity > 0))[1], 1)
-                                                * coalesce((array_agg(t.unit_minor ORDER BY t.terms_id DESC) FILTER (WHERE t.unit_minor >= 0))[1], amount_minor)
-                                           FROM subscription_terms AS t
-                                          WHERE t.subscription_id = asked.id AND t.from_period <= next_period_no)
-                                   ELSE amount_minor END AS price_minor
-                         FROM subscriptions
-                        WHERE subscription_id = asked.id AND user_id = asked.user_id
-                          AND ctid = asked.place
-                       OFFSET 0) AS s -- OFFSET 0: read by place, also in a plan that was made while the table was empty
-   CROSS JOIN LATERAL (SELECT ctid AS wallet, balance_minor, card_customer IS NOT NULL AS by_card FROM users
-                        WHERE user_id = asked.user_id AND fence <= $1
-                       OFFSET 0) AS w
-   WHERE s.state IN ('active', 'past_due')
-     AND s.next_due_at <= (SELECT now FROM clock)
-     AND (s.next_due_at > (SELECT long_ago FROM clock) -- no period is shorter than a day
-          OR check_catch_up(s.subscription_id, s.anchor_at, s.unit, s.every, s.next_period_no,
-                                       least((SELECT now FROM clock), s.cancel_at), $7::bigint))
-), judged AS (
-  SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over, amount_minor > balance_minor AND NOT by_card AS is_dear FROM due
-), summed AS (
-  SELECT *, balance_minor - sum(CASE WHEN over OR is_dear OR by_card THEN 0 ELSE amount_minor END)
-                              OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
-    FROM judged
-), decided AS MATERIALIZED ( -- only the columns that the effects need: every row is copied
-  SELECT place, version, subscription_id, user_id, wallet, balance_minor, amount_minor, period_no, retries,
-         starts, ends, over,
-         NOT over AND NOT is_dear AND NOT by_card AND rest >= 0 AS captured,
-         NOT over AND NOT by_card AND (is_dear OR (rest < 0 AND rest + amount_minor >= 0)) AS declined,
-         NOT over AND by_card AS planned,
-         over OR is_dear OR by_card OR rest + amount_minor >= 0 AS is_decided
-    FROM summed
-), first_try AS (
-  INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end,
-                                  amount_minor, state, tries, fence, worker, charged_at)
-  SELECT subscription_id, period_no, user_id, starts, ends, amount_minor,
-         CASE WHEN captured THEN 'captured' ELSE 'declined' END, 1, $1, $2::text, (SELECT now FROM clock)
-    FROM decided
-   WHERE (captured OR declined) AND retries = 0
-  RETURNING 1
-), later_try AS (
-  SELECT charge_again(array_agg(subscription_id), array_agg(period_no), array_agg(starts),
-                                 array_agg(CASE WHEN captured THEN 'captured' ELSE 'declined' END),
-                                 array_agg(retries + 1), $1, $2::text, (SELECT now FROM clock)) AS n
-    FROM decided
-   WHERE (captured OR declined) AND retries > 0
-  HAVING count(*) > 0
-), by_card AS (
-  SELECT plan_payments('charge', array_agg(subscription_id), array_agg(period_no), array_agg(starts), array_agg(amount_minor),
-                       $1, $2::text, (SELECT now FROM clock)) AS n
-    FROM decided
-   WHERE planned
-  HAVING count(*) > 0
-), moved_on AS (
+  SELECT pauses_s, cardinality(pauses_s) INTO STRICT v_pauses, v_last FROM retry_schedules ORDER BY schedule_id DESC LIMIT 1;
+  WITH due AS (
+    SELECT asked.place, s.version, s.subscription_id, s.user_id, s.price_minor AS amount_minor, s.next_period_no AS period_no,
+           s.next_due_at, s.retries, w.wallet, w.balance_minor, w.by_card AND s.price_minor > 0 AS by_card,
+           period_start(s.anchor_at, s.unit, s.every, s.next_period_no) AS starts,
+           period_start(s.anchor_at, s.unit, s.every, s.next_period_no + 1) AS ends,
+           s.cancel_at
+      FROM unnest(p_ids, p_places, p_payers) AS asked (id, place, user_id)
+     CROSS JOIN LATERAL (SELECT *, xmin AS version,
+                                CASE WHEN trial_periods > next_period_no THEN 0
+                                     WHEN terms_from_no <= next_period_no -- null: its terms never changed; as terms_of
+                                     THEN (SELECT coalesce((array_agg(t.quantity ORDER BY t.terms_id DESC) FILTER (WHERE t.quantity > 0))[1], 1)
+                                                  * coalesce((array_agg(t.unit_minor ORDER BY t.terms_id DESC) FILTER (WHERE t.unit_minor >= 0))[1], amount_minor)
+                                             FROM subscription_terms AS t
+                                            WHERE t.subscription_id = asked.id AND t.from_period <= next_period_no)
+                                     ELSE amount_minor END AS price_minor
+                           FROM subscriptions
+                          WHERE subscription_id = asked.id AND user_id = asked.user_id
+                            AND ctid = asked.place
+                         OFFSET 0) AS s -- OFFSET 0: read by place, also in a plan that was made while the table was empty
+     CROSS JOIN LATERAL (SELECT ctid AS wallet, balance_minor, card_customer IS NOT NULL AS by_card FROM users
+                          WHERE user_id = asked.user_id AND fence <= p_token
+                         OFFSET 0) AS w
+     WHERE s.state IN ('active', 'past_due')
+       AND s.next_due_at <= v_now
+       AND (s.next_due_at > v_long_ago
+            OR check_catch_up(s.subscription_id, s.anchor_at, s.unit, s.every, s.next_period_no, least(v_now, s.cancel_at), p_catch_up_max))
+  ), judged AS (
+    SELECT *, cancel_at IS NOT NULL AND starts >= cancel_at AS over, amount_minor > balance_minor AND NOT by_card AS is_dear FROM due
+  ), summed AS (
+    SELECT *, balance_minor - sum(CASE WHEN over OR is_dear OR by_card THEN 0 ELSE amount_minor END)
+                                OVER (PARTITION BY user_id ORDER BY next_due_at, subscription_id) AS rest
+      FROM judged
+  ), decided AS (
+    SELECT *, CASE WHEN over THEN 'cancelled' WHEN by_card THEN 'planned' WHEN is_dear THEN 'declined' WHEN rest >= 0 THEN 'captured'
+                   WHEN rest + amount_minor >= 0 THEN 'declined' END AS outcome
+      FROM summed
+  )
+  SELECT array_agg(subscription_id), array_agg(place), array_agg(version), array_agg(period_no), array_agg(retries), array_agg(starts), array_agg(ends),
+         array_agg(user_id), array_agg(wallet), array_agg(balance_minor), array_agg(amount_minor), array_agg(outcome),
+         array_agg(CASE outcome WHEN 'captured' THEN 'active' WHEN 'cancelled' THEN 'cancelled' WHEN 'planned' THEN 'paying'
+                        ELSE CASE WHEN retries < v_last THEN 'past_due' ELSE 'unpaid' END END),
+         array_agg(CASE WHEN outcome = 'captured' THEN ends
+                        WHEN outcome = 'declined' AND retries < v_last THEN v_now + v_pauses[retries + 1] * interval '1 second'
+                        ELSE next_due_at END),
+         array_agg(subscription_id) FILTER (WHERE outcome IN ('captured', 'declined')),
+         array_agg(period_no) FILTER (WHERE outcome IN ('captured', 'declined')),
+         coalesce(bool_or(retries > 0), false),
+         count(*) FILTER (WHERE outcome = 'captured'), count(*) FILTER (WHERE outcome = 'declined'), count(*) FILTER (WHERE outcome = 'planned'),
+         count(*) FILTER (WHERE outcome = 'cancelled'), count(*) FILTER (WHERE outcome IS NULL),
+         count(*) FILTER (WHERE outcome IS NULL OR (outcome = 'captured' AND ends <= v_now)),
+         count(DISTINCT user_id) FILTER (WHERE outcome = 'captured'),
+         count(outcome) + count(*) FILTER (WHERE outcome IN ('captured', 'declined', 'planned'))
+           + count(*) FILTER (WHERE outcome IN ('cancelled', 'declined') OR (outcome = 'captured' AND retries > 0))
+    INTO v_ids, v_places, v_versions, v_periods, v_retries, v_starts, v_ends, v_users, v_wallets, v_balances, v_amounts, v_outcomes,
+         v_states, v_dues, v_tried, v_tried_periods, v_declined_before,
+         captured, declined, planned, cancelled, deferred, due_again, v_payers, v_decided
+    FROM decided;
+  effects := captured + declined + planned;
+  v_decided := v_decided + v_payers + (captured + declined > 0)::int;
+
+  INSERT INTO charges (subscription_id, period_no, user_id, period_start, period_end, amount_minor, state, tries, fence, worker, charged_at)
+  SELECT id, period_no, user_id, starts, ends, amount, outcome, 1, p_token, p_worker, v_now
+    FROM unnest(v_ids, v_periods, v_users, v_starts, v_ends, v_amounts, v_outcomes, v_retries)
+         AS d (id, period_no, user_id, starts, ends, amount, outcome, retries)
+   WHERE retries = 0 AND outcome IN ('captured', 'declined');
+  GET DIAGNOSTICS v_written = ROW_COUNT;
+  IF v_declined_before THEN
+    SELECT coalesce(charge_again(array_agg(id), array_agg(period_no), array_agg(starts), array_agg(outcome), array_agg(retries + 1),
+                                 p_token, p_worker, v_now), 0) INTO v_rows
+      FROM unnest(v_ids, v_periods, v_starts, v_outcomes, v_retries) AS d (id, period_no, starts, outcome, retries)
+     WHERE retries > 0 AND outcome IN ('captured', 'declined');
+    v_written := v_written + v_rows;
+  END IF;
+  IF planned > 0 THEN
+    SELECT plan_payments('charge', array_agg(id), array_agg(period_no), array_agg(starts), array_agg(amount), p_token, p_worker, v_now) INTO v_rows
+      FROM unnest(v_ids, v_periods, v_starts, v_amounts, v_outcomes) AS d (id, period_no, starts, amount, outcome)
+     WHERE outcome = 'planned';
+    v_written := v_written + v_rows;
+  END IF;
   UPDATE subscriptions AS s
-     SET next_period_no = s.next_period_no + d.captured::int,
-         state = CASE WHEN d.captured THEN 'active'
-                      WHEN d.over THEN 'cancelled'
-                      WHEN d.planned THEN 'paying'
-                      WHEN s.retries < cardinality(v_pauses) THEN 'past_due'
-                      ELSE 'unpaid' END,
-         next_due_at = CASE WHEN d.captured THEN d.ends
-                            WHEN d.declined AND s.retries < cardinality(v_pauses)
-                              THEN (SELECT now FROM clock) + v_pauses[s.retries + 1] * interval '1 second'
-                            ELSE s.next_due_at END,
-         retries = CASE WHEN d.captured THEN 0 WHEN d.declined THEN s.retries + 1 ELSE s.retries END
-    FROM decided AS d
-   WHERE d.is_decided AND s.subscription_id = d.subscription_id
-     AND s.next_period_no = d.period_no AND s.retries = d.retries -- as it was read, also for a caller without the claim
-     AND s.ctid = d.place AND s.xmin = d.version
-  RETURNING s.subscription_id, s.user_id, s.state, s.next_period_no, s.retries, s.next_due_at, s.cancel_at, d.amount_minor,
-            d.captured, d.declined, d.planned, d.retries AS declines
-), journaled AS ( -- a period that is captured at its first try has no event
-  INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at,
-                      cancel_at, user_id, try_no, amount_minor, token, worker, at)
-  SELECT subscription_id, CASE WHEN captured THEN 'captured' WHEN declined THEN 'declined' ELSE 'cancelled' END,
-         state, next_period_no, retries, next_due_at, cancel_at, user_id,
-         CASE WHEN captured OR declined THEN declines + 1 END, CASE WHEN captured OR declined THEN amount_minor END,
-         $1, $2::text, (SELECT now FROM clock)
-    FROM moved_on
-   WHERE NOT planned AND (NOT captured OR declines > 0)
-  RETURNING 1
-), paid AS (
+     SET next_period_no = s.next_period_no + (d.outcome = 'captured')::int, state = d.state, next_due_at = d.due,
+         retries = CASE d.outcome WHEN 'captured' THEN 0 WHEN 'declined' THEN s.retries + 1 ELSE s.retries END
+    FROM unnest(v_ids, v_places, v_versions, v_periods, v_retries, v_outcomes, v_states, v_dues)
+         AS d (id, place, version, period_no, retries, outcome, state, due)
+   WHERE d.outcome IS NOT NULL AND s.ctid = d.place AND s.xmin = d.version
+     AND s.subscription_id IS NOT DISTINCT FROM d.id -- not =: by place, also in a plan that was made while the table was empty
+     AND s.next_period_no = d.period_no AND s.retries = d.retries; -- as it was read, also for a caller without the claim
+  GET DIAGNOSTICS v_rows = ROW_COUNT;
+  v_written := v_written + v_rows;
+  IF v_declined_before OR declined + cancelled > 0 THEN -- a period that is captured at its first try has no event
+    INSERT INTO events (subscription_id, event, state, next_period_no, retries, next_due_at,
+                        cancel_at, user_id, try_no, amount_minor, token, worker, at)
+    SELECT s.subscription_id, d.outcome, s.state, s.next_period_no, s.retries, s.next_due_at, s.cancel_at, s.user_id,
+           CASE WHEN d.outcome <> 'cancelled' THEN d.retries + 1 END, CASE WHEN d.outcome <> 'cancelled' THEN d.amount END,
+           p_token, p_worker, v_now
+      FROM unnest(v_ids, v_outcomes, v_retries, v_amounts) AS d (id, outcome, retries, amount)
+      JOIN subscriptions AS s ON s.subscription_id = d.id
+     WHERE d.outcome IN ('declined', 'cancelled') OR (d.outcome = 'captured' AND d.retries > 0);
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    v_written := v_written + v_rows;
+  END IF;
   UPDATE users AS u
-     SET balance_minor = u.balance_minor - p.amount_minor, fence = $1
-    FROM (SELECT user_id, wallet, balance_minor, sum(amount_minor)::bigint AS amount_minor
-            FROM decided WHERE captured GROUP BY user_id, wallet, balance_minor) AS p
-   WHERE u.user_id = p.user_id AND u.fence <= $1
-     AND u.ctid = p.wallet
-     AND u.balance_minor = p.balance_minor -- as it was read, also for a caller that has not claimed the user
-  RETURNING 1
-), batch AS (
-  INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no)
-  SELECT 'billing', $1, $2::text, (SELECT now FROM clock), count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
-         array_agg(subscription_id), array_agg(period_no), v_feed_no
-    FROM decided
-   WHERE captured OR declined
-  HAVING count(*) > 0
-  RETURNING 1
-), written AS (
-  SELECT (SELECT count(*) FROM first_try) + (SELECT coalesce(sum(n), 0)::bigint FROM later_try)
-       + (SELECT coalesce(sum(n), 0)::bigint FROM by_card) + (SELECT count(*) FROM moved_on)
-       + (SELECT count(*) FROM paid) + (SELECT count(*) FROM journaled)
-       + (SELECT count(*) FROM batch) AS n
-)
-SELECT count(*) FILTER (WHERE captured), count(*) FILTER (WHERE declined),
-       count(*) FILTER (WHERE planned), count(*) FILTER (WHERE over), count(*) FILTER (WHERE NOT is_decided),
-       count(*) FILTER (WHERE NOT is_decided OR (captured AND ends <= (SELECT now FROM clock))),
-       count(*) FILTER (WHERE captured OR declined OR planned),
-       count(*) FILTER (WHERE captured OR declined OR planned) + (count(*) FILTER (WHERE captured OR declined) > 0)::int + count(*) FILTER (WHERE is_decided)
-         + count(DISTINCT user_id) FILTER (WHERE captured)
-         + count(*) FILTER (WHERE is_decided AND NOT planned AND NOT (captured AND retries = 0)),
-       (SELECT n FROM written)
-  INTO captured, declined, planned, cancelled, deferred, due_again, effects, v_decided, v_written
-  FROM decided;
+     SET balance_minor = u.balance_minor - p.amount, fence = p_token
+    FROM (SELECT id, place, balance, sum(amount)::bigint AS amount
+            FROM unnest(v_users, v_wallets, v_balances, v_amounts, v_outcomes) AS d (id, place, balance, amount, outcome)
+           WHERE outcome = 'captured' GROUP BY id, place, balance) AS p
+   WHERE u.user_id = p.id AND u.fence <= p_token
+     AND u.ctid = p.place
+     AND u.balance_minor = p.balance; -- as it was read, also for a caller that has not claimed the user
+  GET DIAGNOSTICS v_rows = ROW_COUNT;
+  v_written := v_written + v_rows;
+  IF captured + declined > 0 THEN
+    INSERT INTO batches (job, token, worker, at, done, refused, ids, periods, feed_no)
+    VALUES ('billing', p_token, p_worker, v_now, captured, declined, v_tried, v_tried_periods, next_feed_no());
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    v_written := v_written + v_rows;
+  END IF;
   IF v_decided <> v_written THEN
     RAISE EXCEPTION 'decided and written differ: % and %', v_decided, v_written USING ERRCODE = 'internal_error';
   END IF;

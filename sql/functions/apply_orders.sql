@@ -25,8 +25,10 @@ DECLARE
   -- The wallets and the stock: what was read, and what is left.
   v_wallets bigint[]; v_wallet_places tid[]; v_balance bigint[]; v_money bigint[]; v_is_payer boolean[]; v_by_card boolean[];
   v_skus bigint[]; v_names text[]; v_stock_places tid[]; v_free bigint[]; v_units bigint[]; v_held bigint[];
-  v_is_fulfilled boolean[]; v_is_held boolean[]; v_missing text[]; v_shorts text[]; -- SKUs that are short: of the order at hand, and of each as text
-  v_orders int; v_lines int; v_first int; v_next int := 1; v_done int := 0; v_holds int := 0;
+  v_is_fulfilled boolean[]; v_is_held boolean[];
+  -- SKUs that are short: v_shorts[v_short_from[i] : v_short_to[i]] of order i; null: none.
+  v_shorts text[] := '{}'; v_short_from int[]; v_short_to int[];
+  v_orders int; v_lines int; v_first int; v_next int := 1; v_shorts_before int; v_done int := 0; v_holds int := 0;
   v_decided bigint; v_written bigint; v_rows bigint; -- how many rows of all tables
 BEGIN
   PERFORM check_batch(p_token, p_now);
@@ -74,19 +76,21 @@ BEGIN
   v_held := array_fill(0::bigint, ARRAY[coalesce(cardinality(v_skus), 0)]);
   v_is_fulfilled := array_fill(false, ARRAY[v_orders]);
   v_is_held := v_is_fulfilled;
-  v_shorts := array_fill(NULL::text, ARRAY[v_orders]);
+  v_short_from := array_fill(NULL::int, ARRAY[v_orders]);
+  v_short_to := v_short_from;
   v_is_payer := array_fill(false, ARRAY[coalesce(cardinality(v_wallets), 0)]);
   FOR i IN 1 .. v_orders LOOP
     v_first := v_next;
-    v_missing := '{}';
+    v_shorts_before := cardinality(v_shorts);
     WHILE v_next <= v_lines AND v_order_of[v_next] = i LOOP
       IF v_units[v_shelf_of[v_next]] < v_qty[v_next] THEN
-        v_missing := v_missing || v_names[v_shelf_of[v_next]];
+        v_shorts := v_shorts || v_names[v_shelf_of[v_next]];
       END IF;
       v_next := v_next + 1;
     END LOOP;
-    IF v_missing <> '{}' THEN
-      v_shorts[i] := v_missing::text;
+    IF cardinality(v_shorts) > v_shorts_before THEN
+      v_short_from[i] := v_shorts_before + 1;
+      v_short_to[i] := cardinality(v_shorts);
       CONTINUE;
     END IF;
     IF v_by_card[v_wallet_of[i]] AND v_totals[i] > 0 THEN
@@ -109,9 +113,10 @@ BEGIN
 
   UPDATE orders AS o
      SET state = CASE WHEN d.is_fulfilled THEN 'fulfilled' WHEN d.is_held THEN 'paying' ELSE 'rejected' END,
-         reason = CASE WHEN d.short IS NOT NULL THEN 'out_of_stock' WHEN NOT d.is_fulfilled AND NOT d.is_held THEN 'insufficient_funds' END,
-         skus = d.short::text[], decided_at = CASE WHEN NOT d.is_held THEN v_now END, fence = p_token, by_card = d.is_held
-    FROM unnest(v_ids, v_places, v_is_fulfilled, v_is_held, v_shorts) AS d (id, place, is_fulfilled, is_held, short)
+         reason = CASE WHEN d.short_to IS NOT NULL THEN 'out_of_stock' WHEN NOT d.is_fulfilled AND NOT d.is_held THEN 'insufficient_funds' END,
+         skus = CASE WHEN d.short_to IS NOT NULL THEN v_shorts[d.short_from : d.short_to] END, decided_at = CASE WHEN NOT d.is_held THEN v_now END, fence = p_token, by_card = d.is_held
+    FROM unnest(v_ids, v_places, v_is_fulfilled, v_is_held, v_short_from, v_short_to)
+         AS d (id, place, is_fulfilled, is_held, short_from, short_to)
    WHERE o.order_id = d.id
      AND o.ctid = d.place
      AND o.state = 'pending';
@@ -138,10 +143,12 @@ BEGIN
                                 FROM unnest(v_ids, v_is_held) AS d (id, is_held) JOIN orders ON order_id = d.id WHERE d.is_held);
     v_ids := ARRAY(SELECT id FROM unnest(v_ids, v_is_held) AS d (id, is_held) WHERE NOT is_held);
   END IF;
-  INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no)
-  SELECT 'orders', p_token, p_worker, v_now, v_done, v_orders - v_holds - v_done, v_ids, next_feed_no() WHERE v_orders > 0;
-  GET DIAGNOSTICS v_rows = ROW_COUNT;
-  v_written := v_written + v_rows;
+  IF v_orders > 0 THEN
+    INSERT INTO batches (job, token, worker, at, done, refused, ids, feed_no)
+    VALUES ('orders', p_token, p_worker, v_now, v_done, v_orders - v_holds - v_done, v_ids, next_feed_no());
+    GET DIAGNOSTICS v_rows = ROW_COUNT;
+    v_written := v_written + v_rows;
+  END IF;
 
   SELECT v_orders + (v_orders > 0)::int + v_holds
                   + (SELECT count(*) FROM unnest(v_free, v_units) AS s (before, rest) WHERE rest < before)

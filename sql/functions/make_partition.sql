@@ -5,10 +5,11 @@ CREATE OR REPLACE FUNCTION make_partition(p_table text, p_month date)
 RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
   v_name text := p_table || to_char(p_month, '_YYYY_MM');
+  v_keys text := (SELECT string_agg(format(', CONSTRAINT %I %s', conname || to_char(p_month, '_YYYY_MM'), pg_get_constraintdef(oid)), '')
+                    FROM pg_constraint WHERE conrelid = p_table::regclass AND contype IN ('p', 'u'));
   v_role text;
-  v_key  record;
 BEGIN
-  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', v_name, p_table);
+  EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL EXCLUDING INDEXES%s)', v_name, p_table, v_keys);
   FOR v_role IN SELECT DISTINCT CASE a.grantee WHEN 0 THEN 'PUBLIC' ELSE a.grantee::regrole::text END
                   FROM pg_class AS c, aclexplode(c.relacl) AS a
                  WHERE c.oid = v_name::regclass AND a.grantee <> c.relowner LOOP
@@ -18,11 +19,6 @@ BEGIN
                  p_table || '_are_never_emptied', v_name);
   EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', p_table, v_name,
                  p_month::timestamp AT TIME ZONE 'UTC', (p_month + interval '1 month') AT TIME ZONE 'UTC');
-  FOR v_key IN SELECT c.conname AS old_name, p.conname || to_char(p_month, '_YYYY_MM') AS new_name
-                 FROM pg_constraint AS c JOIN pg_constraint AS p ON p.oid = c.conparentid
-                WHERE c.conrelid = v_name::regclass AND c.contype IN ('p', 'u') LOOP
-    EXECUTE format('ALTER TABLE %I RENAME CONSTRAINT %I TO %I', v_name, v_key.old_name, v_key.new_name);
-  END LOOP;
 END $$;
 COMMENT ON FUNCTION make_partition IS 'Makes the partition of one table for one month.';
 REVOKE ALL ON FUNCTION make_partition FROM PUBLIC;

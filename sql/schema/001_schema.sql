@@ -686,9 +686,21 @@ COMMENT ON COLUMN events.repair IS
 
 -- ---- rows that triggers write: none of them is on the path of a charge or of a pending order ----
 
+-- For each statement, so that a million rows are one call, and for each row in a distributed schema: Citus has no transition tables.
 CREATE FUNCTION keep_subscriptions() RETURNS trigger LANGUAGE plpgsql
 SECURITY DEFINER SET search_path FROM CURRENT AS $$
 BEGIN
+  IF TG_LEVEL = 'ROW' THEN
+    IF NEW.state <> 'cancelled' AND NEW.next_due_at < first_open() THEN
+      RAISE EXCEPTION 'a subscription cannot be due in a month that is closed' USING ERRCODE = 'LL004';
+    END IF;
+    INSERT INTO contracts (user_id, plan, anchor_at, subscription_id) VALUES (NEW.user_id, NEW.plan, NEW.anchor_at, NEW.subscription_id);
+    IF NEW.state <> 'active' OR NEW.retries > 0 OR NEW.cancel_at IS NOT NULL THEN
+      INSERT INTO events (event, subscription_id, user_id, state, next_period_no, retries, next_due_at, cancel_at)
+      VALUES ('made', NEW.subscription_id, NEW.user_id, NEW.state, NEW.next_period_no, NEW.retries, NEW.next_due_at, NEW.cancel_at);
+    END IF;
+    RETURN NULL;
+  END IF;
   IF EXISTS (SELECT FROM made WHERE next_due_at < (SELECT first_open()) AND state <> 'cancelled') THEN
     RAISE EXCEPTION 'a subscription cannot be due in a month that is closed' USING ERRCODE = 'LL004';
   END IF;

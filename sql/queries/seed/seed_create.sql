@@ -4,6 +4,7 @@
 -- draw: a number from 0, below the last argument, for row n; p_what is the number of the choice that is made.
 DO $$
 BEGIN
+  PERFORM set_config('citus.enable_ddl_propagation', 'off', true); -- a node makes objects of this session for itself
   CREATE TEMPORARY TABLE seed_of (
     base bigint, seed bigint, at timestamptz, users bigint, subscriptions bigint, skus bigint, orders bigint, currency text,
     cards bigint) ON COMMIT DROP;
