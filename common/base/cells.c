@@ -99,6 +99,32 @@ static int read_urls(const struct config *c, struct cells *cells, struct err *e)
     return 0;
 }
 
+/* The same database, and a schema for each. */
+static int read_found(const struct config *c, struct cells *cells, struct err *e)
+{
+    const char *p = c->cells_found;
+
+    if (c->cells_urls[0] != '\0') {
+        (void)err_set(e, ERR_CONFIG,
+                      "LL-2028 cells are listed in cells.urls or found in cells.citus: "
+                      "one of the two is to be empty");
+        return wrong(c, "cells.citus", e);
+    }
+    for (; *p != '\0'; p += *p == ',') {
+        struct cell *cell = &cells->of[cells->n];
+
+        if (cells->n++ == CELLS_MAX - 1) {
+            (void)err_set(e, ERR_CONFIG,
+                          "LL-2021 cells.citus: a pool serves at most %d cells",
+                          (int)CELLS_MAX - 1);
+            return wrong(c, "cells.citus", e);
+        }
+        cell->number = number_at(p, &p);
+        (void)snprintf(cell->url, sizeof cell->url, "%s", c->cells_citus);
+    }
+    return 0;
+}
+
 /* Of all cells those that are named, as "1,3". */
 static int choose(const struct config *c, struct cells *cells, struct err *e)
 {
@@ -115,7 +141,7 @@ static int choose(const struct config *c, struct cells *cells, struct err *e)
         if (cell == NULL || (*end != ',' && *end != '\0')) {
             (void)err_set(e, ERR_CONFIG,
                           "LL-2022 cells.only: \"%s\" is no list of cells that "
-                          "cells.urls has; write all, or numbers as 1,3",
+                          "there are; write all, or numbers as 1,3",
                           c->cells_only);
             return wrong(c, "cells.only", e);
         }
@@ -135,7 +161,9 @@ static int choose(const struct config *c, struct cells *cells, struct err *e)
 int cells_read(const struct config *c, struct cells *out, struct err *e)
 {
     out->n = 0;
-    if (read_urls(c, out, e) != 0 || choose(c, out, e) != 0)
+    if ((c->cells_citus[0] != '\0' ? read_found(c, out, e) : read_urls(c, out, e)) !=
+            0 ||
+        choose(c, out, e) != 0)
         return (int)e->code;
     if (out->n > 0 && strchr(c->lock_prefix, '{') != NULL) {
         (void)err_set(e, ERR_CONFIG,
@@ -161,6 +189,10 @@ void cells_enter(const struct config *c, const struct cell *cell, struct config 
     (void)snprintf(of->postgres_url, sizeof of->postgres_url, "%s", cell->url);
     (void)snprintf(of->lock_prefix, sizeof of->lock_prefix,
                    "%.64s{%d}:", c->lock_prefix, (int)cell->number);
+    of->is_distributed = c->cells_citus[0] != '\0';
+    if (of->is_distributed)
+        (void)snprintf(of->postgres_schema, sizeof of->postgres_schema, "%.58s_%d",
+                       c->postgres_schema, (int)cell->number);
 }
 
 int cells_enter_one(struct config *c, struct err *e)

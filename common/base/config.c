@@ -51,9 +51,12 @@ const struct config_option config_options[] = {
     {"cells.urls", ROW_TEXT(cells_urls), "", 0, 1023, NULL,
      "LEDGERLOCK_CELLS_URLS", "cells-urls", 0, OPTION_SECRET,
      "databases that are worked as one, as \"1=URL 2=URL\": cells and their numbers; empty: postgres.url alone"},
+    {"cells.citus", ROW_TEXT(cells_citus), "", 0, 1023, NULL,
+     "LEDGERLOCK_CELLS_CITUS", "cells-citus", 0, OPTION_SECRET,
+     "database of a Citus coordinator, whose distributed schemas are the cells; empty: none"},
     {"cells.only", ROW_TEXT(cells_only), "all", 1, 255, NULL,
      "LEDGERLOCK_CELLS_ONLY", "cells", 0, 0,
-     "cells of cells.urls that this call is about, as 1,3; all: each of them"},
+     "cells that this call is about, as 1,3; all: each of them"},
     {"redis.url", ROW_TEXT(redis_url), "redis://127.0.0.1:6379", 1, 1023, NULL,
      "LEDGERLOCK_REDIS_URL", "redis-url", 0, OPTION_SECRET,
      "Redis: redis://[user[:password]@]host[:port][/db], rediss://, unix:///path, "

@@ -25,14 +25,15 @@ struct config {
                                                  "transaction" */
     char postgres_durability[CONFIG_TEXT];    /* "required" or "any" */
     char cells_urls[CONFIG_TEXT];             /* cells.urls: "1=URL 2=URL"; "": none */
-    char cells_only[CONFIG_TEXT];             /* cells.only: "all" or "1,3" */
-    char redis_url[CONFIG_TEXT];              /* redis.url:
-                                                 redis://[user[:password]@]host[:port][/db],
-                                                 unix:///path, or several */
-    char redis_password_file[CONFIG_TEXT];    /* redis.password_file */
-    char redis_tls_ca[CONFIG_TEXT];           /* redis.tls_ca */
-    int64_t redis_replicas;                   /* redis.replicas: 0 .. 100 */
-    int64_t redis_max_lease_ms;               /* redis.max_lease_ms: of a quorum */
+    char cells_citus[CONFIG_TEXT]; /* cells.citus: URL of a coordinator; "": none */
+    char cells_only[CONFIG_TEXT];  /* cells.only: "all" or "1,3" */
+    char redis_url[CONFIG_TEXT];   /* redis.url:
+                                      redis://[user[:password]@]host[:port][/db],
+                                      unix:///path, or several */
+    char redis_password_file[CONFIG_TEXT]; /* redis.password_file */
+    char redis_tls_ca[CONFIG_TEXT];        /* redis.tls_ca */
+    int64_t redis_replicas;                /* redis.replicas: 0 .. 100 */
+    int64_t redis_max_lease_ms;            /* redis.max_lease_ms: of a quorum */
     char lock_mode[CONFIG_TEXT];   /* locks.mode: "redis" or "database-only" (no Redis
                                       lock is held, in words) */
     char lock_prefix[CONFIG_TEXT]; /* locks.prefix, default "lock:" */
@@ -80,6 +81,9 @@ struct config {
     char log_format[CONFIG_TEXT];  /* log.format: auto, logfmt, human */
 
     int64_t cell; /* whose settings these are (cells_enter); CELL_NONE: of no cell */
+    bool is_distributed;           /* the cell is a schema of a Citus cluster */
+    char cells_found[CONFIG_TEXT]; /* numbers of the cells of cells.citus, as "1,3"
+                                      (cli_find_cells) */
 
     /* derived by config_check, not options of their own */
     bool is_quorum;           /* redis.url names several servers */

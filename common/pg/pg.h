@@ -35,6 +35,9 @@ struct pg_options {
                         one will do: the plan is kept when the tables have grown. No
                         index-only scan: it copies all that matches on a page to return
                         one entry */
+    bool at_home;    /* the schema is one of a Citus cluster: the session is of the node
+                        that has its tables, wherever the URL leads */
+    const char *host, *port;  /* instead of those of the URL; NULL: those */
     bool transaction_pooling; /* a pooler gives us another session for every
                                  transaction: nothing is left in one */
 };

@@ -92,11 +92,19 @@ static int connect_to(struct pg *pg,
 
 int pg_connect(struct pg **out, const struct pg_options *o, struct err *e)
 {
-    const char *keys[] = {
-        "dbname",           "application_name", "client_encoding", "keepalives_idle",
-        "tcp_user_timeout", "connect_timeout",  "password",        NULL};
+    const char *keys[] = {"dbname",
+                          "application_name",
+                          "client_encoding",
+                          "keepalives_idle",
+                          "tcp_user_timeout",
+                          "connect_timeout",
+                          "password",
+                          "host",
+                          "port",
+                          NULL};
     char limit[LIMIT];
-    const char *values[] = {o->url, o->name, "UTF8", "10", "10000", limit, NULL, NULL};
+    const char *values[] = {o->url, o->name, "UTF8",  "10",    "10000",
+                            limit,  NULL,    o->host, o->port, NULL};
     const char *file = o->password_file != NULL && o->password_file[0] != '\0'
                            ? o->password_file
                            : NULL;

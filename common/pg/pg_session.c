@@ -1,11 +1,12 @@
 /* pg_session: settings of a session or of each of its transactions; detection of
- * connection poolers. */
+ * connection poolers; the way to the node that has the tables. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/pg/pg_private.h"
 
-enum { PROBES = 5, PROBE_MS = 1000 };
+enum { PROBES = 5, PROBE_MS = 1000, PG_HOST = 256, PG_PORT = 24 };
 
 static const char unknown_pooler[] =
     "a pooler in transaction mode stands before PostgreSQL, so sessions do not last: "
@@ -83,10 +84,14 @@ write_settings(const struct pg *pg, const struct pg_options *o, char text[PG_SET
                           "%s client_min_messages TO warning; %s jit TO off",
                           set, pg->schema, set, set);
     if (o->plans_once)
+        n +=
+            (size_t)snprintf(text + n, PG_SETTINGS - n,
+                             "; %s enable_seqscan TO off; %s enable_indexonlyscan TO "
+                             "off; %s plan_cache_mode TO %s",
+                             set, set, set, o->at_home ? "auto" : "force_generic_plan");
+    if (o->at_home) /* all that a statement of a function reads is on this node */
         (void)snprintf(text + n, PG_SETTINGS - n,
-                       "; %s enable_seqscan TO off; %s enable_indexonlyscan TO off; "
-                       "%s plan_cache_mode TO force_generic_plan",
-                       set, set, set);
+                       "; %s citus.allow_nested_distributed_execution TO on", set);
 }
 
 /* ---- poolers ---- */
@@ -160,7 +165,9 @@ static int begin_session(struct pg *pg, const struct pg_options *o, struct err *
     return pg_exec_first(pg, text, NULL, e);
 }
 
-int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
+/* ---- open ---- */
+
+static int open_here(struct pg **out, const struct pg_options *o, struct err *e)
 {
     if (pg_connect(out, o, e) != 0)
         return (int)e->code;
@@ -169,4 +176,36 @@ int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
         *out = NULL;
     }
     return (int)e->code;
+}
+
+/* The node of the tables; host is "" if that is this one, or if there are none yet. */
+static int
+read_home(struct pg *pg, char host[PG_HOST], char port[PG_PORT], struct err *e)
+{
+    struct pg_result *res;
+
+    host[0] = '\0';
+    if (pg_exec_first(pg, (const char *)SQL_CELLS_FIND_HOME->text, &res, e) != 0)
+        return (int)e->code;
+    if (pg_rows(res) > 0) {
+        (void)snprintf(host, PG_HOST, "%s", pg_get_text(res, 0, 0));
+        (void)snprintf(port, PG_PORT, "%" PRId64, pg_get_int8(res, 0, 1));
+    }
+    pg_result_free(res);
+    return 0;
+}
+
+int pg_open(struct pg **out, const struct pg_options *o, struct err *e)
+{
+    char host[PG_HOST], port[PG_PORT];
+    struct pg_options home = *o;
+
+    if (open_here(out, o, e) != 0 || !o->at_home ||
+        (read_home(*out, host, port, e) == 0 && host[0] == '\0'))
+        return (int)e->code;
+    pg_close(*out);
+    *out = NULL;
+    home.host = host;
+    home.port = port;
+    return e->code != 0 ? (int)e->code : open_here(out, &home, e);
 }

@@ -174,6 +174,7 @@ int cli_connect_within(const struct config *c,
         .lock_ms = limits->lock_ms,
         .schema = c->postgres_schema,
         .role_prefix = c->postgres_role_prefix,
+        .at_home = c->is_distributed,
         .transaction_pooling = c->transaction_pooling,
     };
 

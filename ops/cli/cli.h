@@ -42,6 +42,7 @@ struct cli_verb {
     const char *words; /* what the first of them may be, for completion; or NULL */
     bool without_config; /* runs on defaults, without file and environment */
     bool all_cells; /* reads the list of cells itself; false: is about one database */
+    bool offline;   /* asks no server, so does not look for the cells of a cluster */
 };
 
 /* A program: its verbs in the order of the help. A program with a single verb does not
@@ -138,6 +139,9 @@ MUST_CHECK int cli_connect_within(const struct config *c,
                                   const struct cli_limits *limits,
                                   struct pg **out,
                                   struct err *e);
+
+/* Fills cells_found from the catalogue of cells.citus; "" without. */
+MUST_CHECK int cli_find_cells(struct config *c, struct err *e);
 
 /* Puts postgres.url before the message of a connection that failed, without its
  * password; returns the class. */

@@ -41,7 +41,10 @@ static int load_cells(const struct cli_parsed *p, struct config *c, struct err *
 {
     static struct cells cells;
 
-    if (cells_read(c, &cells, e) != 0)
+    if (p->verb->offline && c->cells_citus[0] != '\0' && c->cells_urls[0] == '\0')
+        return 0;
+    if ((!p->verb->offline && cli_find_cells(c, e) != 0) ||
+        cells_read(c, &cells, e) != 0)
         return (int)e->code;
     for (size_t i = 0; i < cells.n; i++) {
         if (pg_check_url(cells.of[i].url, e) != 0)
@@ -63,6 +66,8 @@ static int load(const struct cli_parsed *p, struct config *c, struct err *e)
         return (int)e->code;
     if (pg_check_url(c->postgres_url, e) != 0)
         return config_refuse(c, "postgres.url", e);
+    if (c->cells_citus[0] != '\0' && pg_check_url(c->cells_citus, e) != 0)
+        return config_refuse(c, "cells.citus", e);
     return load_cells(p, c, e);
 }
 

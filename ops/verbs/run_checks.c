@@ -89,7 +89,7 @@ static void make_months(const struct config *c, const struct pool_order *order)
 
     if (cli_connect(c, "run", &pg, &e) == 0) {
         cli_progress("making the months of what is due");
-        (void)!months_begin(pg, order->now, &e);
+        (void)!months_begin(pg, order->now, c->is_distributed, &e);
     }
     if (e.code != 0)
         log_warn("pool.months_not_made", "code=LL-5004 err=%s", LOG_TEXT(e.msg));

@@ -13,6 +13,7 @@
 #include "ops/cli/json.h"
 #include "ops/cli/migrate.h"
 #include "ops/cli/view.h"
+#include "ops/verbs/cells_change.h"
 #include "worker/batch/session.h"
 #include "worker/jobs/job.h"
 
@@ -20,11 +21,14 @@ enum { EACH_MS = 1000, URL_SHOWN = 40 };
 
 static struct values {
     bool json;
+    bool online;
 } values;
 
 static const struct cli_flag flags[] = {
     {"json", CLI_BOOL, offsetof(struct values, json), 0, 0,
      "print one JSON document instead of the table"},
+    {"online", CLI_BOOL, offsetof(struct values, online), 0, 0,
+     "move: let others write while the rows are copied, by logical replication"},
     {0},
 };
 
@@ -33,15 +37,19 @@ static const struct cli_flag flags[] = {
 /* The document of `status`, with the size of the schema. */
 static int read_cell(const struct config *of_cell, json_t **doc, struct err *e)
 {
+    struct pg_result *res = NULL;
     struct pg *pg = NULL;
-    int64_t bytes = 0;
 
     *doc = NULL;
     if (view_connect(of_cell, "cells", &pg, e) == 0 && migrate_check(pg, e) == 0 &&
         session_check_cell(of_cell, pg, e) == 0 &&
         view_read_tables(pg, NULL, doc, e) == 0 &&
-        pg_ask(pg, SQL_CELLS_READ_SIZE, NULL, 0, &bytes, e) == 0)
-        (void)!doc_put(*doc, "bytes", json_integer(bytes), e);
+        pg_exec(pg, of_cell->is_distributed ? SQL_CELLS_READ_NODE : SQL_CELLS_READ_SIZE,
+                NULL, 0, &res, e) == 0 &&
+        doc_put(*doc, "bytes", json_integer(pg_get_int8(res, 0, 0)), e) == 0 &&
+        of_cell->is_distributed)
+        (void)!doc_put(*doc, "node", doc_string(pg_get_text(res, 0, 1)), e);
+    pg_result_free(res);
     pg_close(pg);
     cli_name_role(of_cell, "cells", e);
     return (int)e->code;
@@ -119,11 +127,12 @@ static void print_row(const char *number, const json_t *cell)
         return;
     }
     print_size(doc_int(cell, "bytes"), size);
-    (void)printf("%-5s %-8s %12s %8s %8s %8lld %12s  %.*s\n", number,
-                 view_verdict(cell, json_object_get(cell, "audit"), false),
-                 digits_of(b.due, due), age_text(b.oldest_ms, lag),
-                 digits_of(b.parked, parked), (long long)b.workers, size, URL_SHOWN,
-                 doc_text(cell, "url"));
+    (void)printf(
+        "%-5s %-8s %12s %8s %8s %8lld %12s  %.*s\n", number,
+        view_verdict(cell, json_object_get(cell, "audit"), false),
+        digits_of(b.due, due), age_text(b.oldest_ms, lag), digits_of(b.parked, parked),
+        (long long)b.workers, size, URL_SHOWN,
+        doc_text(cell, json_object_get(cell, "node") != NULL ? "node" : "url"));
 }
 
 static void print(const json_t *doc)
@@ -148,8 +157,10 @@ enum exit_code cells_show(const struct config *c, bool as_json, bool again)
     if (cells_read(c, &cells, &e) != 0)
         return cli_fail(&e);
     if (cells.n == 0) {
-        (void)err_set(&e, ERR_CONFIG,
-                      "LL-2027 there are no cells: name their databases in cells.urls");
+        (void)err_set(
+            &e, ERR_CONFIG,
+            "LL-2027 there are no cells: name their databases in cells.urls, or "
+            "make them by `ledgerlock cells add 1` in a cluster (cells.citus)");
         return cli_fail(&e);
     }
     do {
@@ -167,19 +178,32 @@ enum exit_code cells_show(const struct config *c, bool as_json, bool again)
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    (void)argc;
-    (void)argv;
-    return cells_show(c, values.json, false);
+    struct err e = {0};
+
+    if (argc == 0)
+        return cells_show(c, values.json, false);
+    if (argc == 2 && strcmp(argv[0], "add") == 0)
+        (void)!cells_add(c, argv[1], &e);
+    else if (argc == 3 && strcmp(argv[0], "move") == 0)
+        (void)!cells_move_to(c, argv[1], argv[2], values.online, &e);
+    else
+        (void)err_set(&e, ERR_INVALID,
+                      "LL-1027 write cells, cells add NUMBER, or cells move NUMBER "
+                      "HOST:PORT");
+    return e.code == 0 ? EXIT_OK : cli_fail(&e);
 }
 
 const struct cli_verb verb_cells = {
     .name = "cells",
-    .who = "members of ledgerlock_reader",
+    .use = "[add NUMBER | move NUMBER HOST:PORT]",
+    .who = "members of ledgerlock_reader; add and move: the owner of the schema",
     .sentence = "lists the cells: verdict, rows due, lag, size and database of each",
     .example = "ledgerlock cells --json",
     .flags = flags,
     .values = &values,
     .settings = "cells.",
     .run = run,
+    .max_words = 3,
+    .words = "add move",
     .all_cells = true,
 };

@@ -16,6 +16,7 @@ const struct cli_verb verb_config = {
     .max_words = 1,
     .words = "check show sample",
     .all_cells = true,
+    .offline = true,
 };
 
 /* ---- sample ---- */

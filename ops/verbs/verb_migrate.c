@@ -1,5 +1,6 @@
 /* migrate: compares the embedded texts with the table schema_migrations, and applies
  * the missing ones, each in one transaction with its record. */
+#include "ops/verbs/verb_migrate.h"
 #include "ops/cli/migrate.h"
 
 #include <stdio.h>
@@ -257,13 +258,34 @@ migrate(const struct config *c, struct pg *pg, struct done *done, struct err *e)
     return make_months(pg, &done->months, e);
 }
 
-static int migrate_one(const struct config *c, struct err *e)
+/* Makes the schema a cell of the cluster, and on its node what Citus does not hand on.
+ */
+static int distribute(const struct config *c, struct pg *coordinator, struct err *e)
 {
+    struct pg *home = NULL;
+
+    cli_progress("distributing the schema");
+    if (pg_exec(coordinator, SQL_CELLS_DISTRIBUTE, NULL, 0, NULL, e) != 0 ||
+        cli_connect(c, "migrate", &home, e) != 0)
+        return (int)e->code;
+    if (pg_exec(home, SQL_CELLS_KEEP_HERE, NULL, 0, NULL, e) == 0 &&
+        start_identities(home, c->cell, e) == 0 && migrate_give_rights(home, e) == 0)
+        (void)!migrate_check_objects(home, e);
+    pg_close(home);
+    return (int)e->code;
+}
+
+int migrate_one(const struct config *c, struct err *e)
+{
+    static struct config at_coordinator;
     struct done done = {.begun_ms = clk_ms()};
     struct pg *pg;
 
-    if (cli_connect(c, "migrate", &pg, e) == 0)
-        (void)!migrate(c, pg, &done, e);
+    at_coordinator = *c;
+    at_coordinator.is_distributed = false;
+    if (cli_connect(&at_coordinator, "migrate", &pg, e) == 0 &&
+        migrate(c, pg, &done, e) == 0 && c->is_distributed && !values.dry_run)
+        (void)!distribute(c, pg, e);
     cli_progress_end();
     pg_close(pg);
     cli_name_role(c, "migrate", e);
@@ -279,12 +301,12 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
 
     (void)argc;
     (void)argv;
-    if (c->cells_urls[0] == '\0')
+    if (c->cells_urls[0] == '\0' && c->cells_citus[0] == '\0')
         code = migrate_one(c, &e);
     else if (values.cell != CELL_NONE)
         code = err_set(&e, ERR_INVALID,
-                       "LL-1023 cells.urls says which cell a database is: leave out "
-                       "--cell, or name one by --cells");
+                       "LL-1023 the list of cells says which cell a database is: leave "
+                       "out --cell, or name one by --cells");
     else
         code = cells_each(c, migrate_one, &e);
     return code == 0 ? EXIT_OK : cli_fail(&e);

@@ -5,6 +5,7 @@
 -- base rises first, so numbers rise for ever. No row that is visible has an id from the end of the snapshot on but one of the
 -- transaction itself. All is read in one statement, of one snapshot, and the base is only changed as it was read: else a
 -- second rise would pass the numbers of transactions that are open.
+-- In a Citus cluster these are transactions of the node that has the tables (check_home).
 CREATE OR REPLACE FUNCTION next_feed_no()
 RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
@@ -13,6 +14,7 @@ DECLARE
   v_newest bigint;
   v_end    bigint;
 BEGIN
+  PERFORM check_home();
   SELECT base, feed_newest(), base + greatest(pg_snapshot_xmax(pg_current_snapshot())::text::bigint, v_xid + 1)
     INTO STRICT v_base, v_newest, v_end FROM feed_base WHERE one;
   IF v_newest >= v_end THEN

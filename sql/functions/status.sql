@@ -1,8 +1,19 @@
 -- status(now): what a person wants to see of the tables, in one reading; the newest sales and charges are those before `now` (null: the
 -- clock). The backlog and the parked rows of each job are the job's own. A counter of a worker that is no number is left out. Reads without locks; check_newest and newest_sales bound what they read.
 CREATE OR REPLACE FUNCTION status(p_now timestamptz DEFAULT NULL)
-RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
-  SELECT jsonb_build_object(
+RETURNS jsonb LANGUAGE plpgsql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
+DECLARE -- in a statement of its own, since Citus joins no views of the server with tables of a cell
+  v_waits jsonb := (SELECT coalesce(jsonb_agg(to_jsonb(w) ORDER BY w.waits_ms DESC, w.pid), '[]')
+    FROM (SELECT w.application_name, coalesce(h.application_name, '') AS holder, coalesce(h.state, '') AS state, w.pid,
+                 coalesce(h.pid, 0) AS holder_pid,
+                 coalesce(extract(epoch FROM clock_timestamp() - w.state_change) * 1000, 0)::bigint AS waits_ms
+            FROM pg_stat_activity AS w
+            CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS b (pid)
+            LEFT JOIN pg_stat_activity AS h ON h.pid = b.pid
+           WHERE w.datname = current_database() AND w.wait_event_type = 'Lock'
+           ORDER BY w.state_change, w.pid LIMIT 32) AS w);
+BEGIN
+  RETURN jsonb_build_object(
     'now', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'),
     'database', (SELECT current_schema() || ' of ' || current_database() || '@' || system_identifier FROM pg_control_system()),
     'newest', (SELECT jsonb_agg(to_jsonb(n)) FROM check_newest(p_now, 20) AS n),
@@ -10,15 +21,7 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'U
     'audit', (SELECT jsonb_build_object('invariants', invariants, 'broken', broken, 'took_ms', took_ms,
                        'age_ms', (extract(epoch FROM clock_timestamp() - ended_at) * 1000)::bigint)
                 FROM audits ORDER BY audit_id DESC LIMIT 1),
-    'waits', (SELECT coalesce(jsonb_agg(to_jsonb(w) ORDER BY w.waits_ms DESC, w.pid), '[]')
-                FROM (SELECT w.application_name, coalesce(h.application_name, '') AS holder, coalesce(h.state, '') AS state, w.pid,
-                             coalesce(h.pid, 0) AS holder_pid,
-                             coalesce(extract(epoch FROM clock_timestamp() - w.state_change) * 1000, 0)::bigint AS waits_ms
-                        FROM pg_stat_activity AS w
-                        CROSS JOIN LATERAL unnest(pg_blocking_pids(w.pid)) AS b (pid)
-                        LEFT JOIN pg_stat_activity AS h ON h.pid = b.pid
-                       WHERE w.datname = current_database() AND w.wait_event_type = 'Lock'
-                       ORDER BY w.state_change, w.pid LIMIT 32) AS w),
+    'waits', v_waits,
     'paused', (SELECT coalesce(jsonb_agg(jsonb_build_object('job', job, 'since', to_char(since, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'),
                                                             'by', paused_by, 'reason', reason) ORDER BY job), '[]')
                  FROM paused_jobs),
@@ -39,7 +42,7 @@ RETURNS jsonb LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'U
                                  WHERE jsonb_typeof(c.value) = 'number' GROUP BY w.job, c.key) AS one
                          GROUP BY job) AS j),
     'working', (SELECT coalesce(jsonb_object_agg(j.job, j.n), '{}') FROM (SELECT job, count(*) AS n FROM live_workers GROUP BY job) AS j));
-$$;
+END $$;
 COMMENT ON FUNCTION status IS
   'What the program shows of the tables: verdict of the newest rows, last audit, stock, waits, pauses, incidents, workers and the sums of their counters. Errors: none of its own.';
 REVOKE ALL ON FUNCTION status FROM PUBLIC;

@@ -57,6 +57,21 @@ CASE(verb_about_one_database_wants_one_cell)
     says(&cell[0], 2, "LL-2026", "run --http 0");
 }
 
+/* Guarantee: A wrong word of `cells`, a list beside a cluster, and a cluster that
+ * cannot be asked are told. */
+CASE(words_of_cells_are_checked)
+{
+    says(&cell[0], 2, "LL-1027", "cells remove 3");
+    says(&cell[0], 2, "LL-1026", "cells add 3");
+    fixture_env("LEDGERLOCK_CELLS_CITUS", "postgresql:///shop?host=/nowhere");
+    says(&cell[0], 3, "LL-2028", "config check");
+    fixture_env("LEDGERLOCK_CELLS_URLS", NULL);
+    runs(&cell[0], 0, "config check");
+    says(&cell[0], 4, "cells.citus", "cells");
+    shows("LL-3003");
+    fixture_env("LEDGERLOCK_CELLS_CITUS", NULL);
+}
+
 /* ---- status, list, audit ---- */
 
 /* Guarantee: Status and the list show each cell, also beside one that is away, which

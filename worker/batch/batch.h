@@ -218,8 +218,10 @@ MUST_CHECK int park_items(
 void parked_count(struct session *s);
 
 /* Makes the months of that time (NULL: the database's clock) and the two to come, and
- * for two seconds those of old rows. */
-MUST_CHECK int months_begin(struct pg *pg, const char *now, struct err *e);
+ * for two seconds those of old rows; all of them in a Citus cluster, whose coordinator
+ * may take longer for one than a statement of a worker lasts. */
+MUST_CHECK int
+months_begin(struct pg *pg, const char *now, bool is_distributed, struct err *e);
 
 /* Makes some of the missing months at the start of the pool's first worker and once an
  * hour, and then until none is missing. A failure is said and is no error: there are

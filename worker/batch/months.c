@@ -25,11 +25,11 @@ keep(struct pg *pg, const char *now, int64_t ms, int64_t *made, struct err *e)
     return 0;
 }
 
-int months_begin(struct pg *pg, const char *now, struct err *e)
+int months_begin(struct pg *pg, const char *now, bool is_distributed, struct err *e)
 {
     int64_t made = 0;
 
-    return keep(pg, now, START_MS, &made, e);
+    return keep(pg, now, is_distributed ? HOUR_MS : START_MS, &made, e);
 }
 
 /* A few; that they cannot be made is said once, until some are or none is missing. */

@@ -89,6 +89,7 @@ int session_connect(struct session *s, struct err *e)
         .schema = s->config->postgres_schema,
         .role_prefix = s->config->postgres_role_prefix,
         .plans_once = true,
+        .at_home = s->config->is_distributed,
         .transaction_pooling = s->config->transaction_pooling,
     };
 
