@@ -175,6 +175,8 @@ int cli_connect_within(const struct config *c,
         .schema = c->postgres_schema,
         .role_prefix = c->postgres_role_prefix,
         .at_home = c->is_distributed,
+        .host = limits->host,
+        .port = limits->port,
         .transaction_pooling = c->transaction_pooling,
     };
 

@@ -41,8 +41,9 @@ struct cli_verb {
     int max_words;     /* most words that are not flags */
     const char *words; /* what the first of them may be, for completion; or NULL */
     bool without_config; /* runs on defaults, without file and environment */
-    bool all_cells; /* reads the list of cells itself; false: is about one database */
-    bool offline;   /* asks no server, so does not look for the cells of a cluster */
+    bool all_cells;   /* reads the list of cells itself; false: is about one database */
+    bool makes_cells; /* of a cluster that may have none */
+    bool offline;     /* asks no server, so does not look for the cells of a cluster */
 };
 
 /* A program: its verbs in the order of the help. A program with a single verb does not
@@ -129,9 +130,11 @@ enum exit_code cli_usage(const char *verb, const char *fmt, ...)
 MUST_CHECK int
 cli_connect(const struct config *c, const char *verb, struct pg **out, struct err *e);
 
-/* The same with other limits, in milliseconds, as pg_options has them. */
+/* The same with other limits, in milliseconds, and to another server than the URL says,
+ * as pg_options has them. */
 struct cli_limits {
     int64_t answer_ms, statement_ms, lock_ms;
+    const char *host, *port;
 };
 
 MUST_CHECK int cli_connect_within(const struct config *c,

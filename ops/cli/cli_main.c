@@ -46,6 +46,13 @@ static int load_cells(const struct cli_parsed *p, struct config *c, struct err *
     if ((!p->verb->offline && cli_find_cells(c, e) != 0) ||
         cells_read(c, &cells, e) != 0)
         return (int)e->code;
+    if (c->cells_citus[0] != '\0' && cells.n == 0 && !p->verb->makes_cells) {
+        (void)err_set(e, ERR_CONFIG,
+                      "LL-2027 the cluster of cells.citus has no cell \"%s_1\" or the "
+                      "like (postgres.schema): make it by `ledgerlock cells add 1`",
+                      c->postgres_schema);
+        return config_refuse(c, "cells.citus", e);
+    }
     for (size_t i = 0; i < cells.n; i++) {
         if (pg_check_url(cells.of[i].url, e) != 0)
             return config_refuse(c, "cells.urls", e);

@@ -51,8 +51,9 @@ int cells_add(const struct config *c, const char *number, struct err *e)
 struct move {
     const struct config *of_cell;
     char host[HOST];
+    char port_text[16];
     int64_t port;
-    struct pg *coordinator, *from, *to;
+    struct pg *coordinator, *to;
 };
 
 static int read_node(struct move *m, const char *node, struct err *e)
@@ -69,69 +70,69 @@ static int read_node(struct move *m, const char *node, struct err *e)
             "nodeport FROM pg_dist_node",
             node);
     (void)snprintf(m->host, sizeof m->host, "%.*s", (int)(colon - node), node);
+    (void)snprintf(m->port_text, sizeof m->port_text, "%" PRId64, m->port);
     return 0;
 }
 
-/* To the node itself: the catalogue still has the other one. */
-static int connect_to(struct move *m, struct err *e)
+static int check_listed(const struct config *c, int64_t cell, struct err *e)
 {
-    static struct config there;
-    int n;
+    static struct cells cells;
 
-    there = *m->of_cell;
-    there.is_distributed = false;
-    n = snprintf(there.postgres_url, sizeof there.postgres_url,
-                 "%s%shost=%s&port=%" PRId64, m->of_cell->postgres_url,
-                 strchr(m->of_cell->postgres_url, '?') != NULL ? "&" : "?", m->host,
-                 m->port);
-    return n >= (int)sizeof there.postgres_url
-               ? err_set(e, ERR_CONFIG, "LL-2029 cells.citus is too long a URL")
-               : cli_connect(&there, "cells", &m->to, e);
-}
-
-static int connect_all(struct move *m, struct err *e)
-{
-    static struct config at_coordinator;
-    const struct cli_limits limits = {.answer_ms = MOVE_MS};
-
-    at_coordinator = *m->of_cell;
-    at_coordinator.is_distributed = false;
-    if (cli_connect_within(&at_coordinator, "cells", &limits, &m->coordinator, e) !=
-            0 ||
-        cli_connect(m->of_cell, "cells", &m->from, e) != 0 || connect_to(m, e) != 0)
+    if (cells_read(c, &cells, e) != 0)
         return (int)e->code;
-    if (pg_exec(m->from, SQL_CELLS_KEEP_HERE, NULL, 0, NULL, e) != 0 ||
-        pg_exec(m->to, SQL_CELLS_KEEP_HERE, NULL, 0, NULL, e) != 0)
-        return (int)e->code;
-    return 0;
-}
-
-/* Once the rows are there and nobody writes: the node goes on with the numbers. */
-static int take_over(struct move *m, struct err *e)
-{
-    struct pg_result *res = NULL;
-
-    if (pg_exec(m->from, SQL_CELLS_READ_NUMBERS, NULL, 0, &res, e) == 0) {
-        const struct pg_param params[] = {pg_int8(m->of_cell->cell),
-                                          pg_text(pg_get_text(res, 0, 0))};
-
-        (void)!pg_exec(m->to, SQL_CELLS_CONTINUE_NUMBERS, params, 2, NULL, e);
+    for (size_t i = 0; i < cells.n; i++) {
+        if (cells.of[i].number == cell)
+            return 0;
     }
-    pg_result_free(res);
-    return e->code != 0 ? (int)e->code : migrate_give_rights(m->to, e);
+    return err_set(e, ERR_INVALID, "LL-2022 there is no cell %" PRId64, cell);
 }
 
+static int check_node(struct move *m, struct err *e)
+{
+    const struct pg_param node[] = {pg_text(m->host), pg_int8(m->port)};
+    int64_t is_it = 0;
+
+    if (pg_ask(m->to, SQL_CELLS_CHECK_NODE, node, 2, &is_it, e) == 0 && is_it == 0)
+        (void)err_set(e, ERR_REFUSED,
+                      "LL-3117 the server at %s:%" PRId64
+                      " is not that node of the cluster, by its own catalogue",
+                      m->host, m->port);
+    return (int)e->code;
+}
+
+/* To the coordinator and the node: the catalogue still has the cell elsewhere. */
+static int connect_both(struct move *m, struct err *e)
+{
+    static struct config here;
+    const struct cli_limits wait = {.answer_ms = MOVE_MS};
+    const struct cli_limits there = {
+        .answer_ms = MOVE_MS, .host = m->host, .port = m->port_text};
+
+    here = *m->of_cell;
+    here.is_distributed = false;
+    if (cli_connect_within(&here, "cells", &wait, &m->coordinator, e) != 0 ||
+        cli_connect_within(&here, "cells", &there, &m->to, e) != 0 ||
+        check_node(m, e) != 0)
+        return (int)e->code;
+    return pg_exec(m->to, SQL_CELLS_KEEP_HERE, NULL, 0, NULL, e);
+}
+
+/* Once the rows are there and nobody writes, the node goes on with the numbers. Another
+ * move waits for the lock, and moves from where this one ended. */
 static int move_rows(struct move *m, const char *mode, struct err *e)
 {
     const struct pg_param node[] = {pg_text(m->host), pg_int8(m->port), pg_text(mode)};
+    const struct pg_param cell = pg_int8(m->of_cell->cell);
 
     cli_progress("moving cell %" PRId64 " to %s:%" PRId64, m->of_cell->cell, m->host,
                  m->port);
     if (pg_begin(m->coordinator, e) != 0 ||
+        pg_exec(m->coordinator, SQL_MIGRATE_LOCK, NULL, 0, NULL, e) != 0 ||
         pg_exec(m->coordinator, SQL_CELLS_MOVE, node, 3, NULL, e) != 0 ||
-        take_over(m, e) != 0 || pg_commit(m->coordinator, e) != 0)
+        pg_exec(m->to, SQL_CELLS_CONTINUE_NUMBERS, &cell, 1, NULL, e) != 0 ||
+        migrate_give_rights(m->to, e) != 0 || pg_commit(m->coordinator, e) != 0)
         return (int)e->code;
-    return pg_exec(m->from, SQL_CELLS_END_NUMBERS, NULL, 0, NULL, e);
+    return migrate_end_numbers(m->coordinator, e);
 }
 
 int cells_move_to(const struct config *c,
@@ -143,12 +144,11 @@ int cells_move_to(const struct config *c,
     static struct config of_cell;
     struct move m = {.of_cell = &of_cell};
 
-    if (enter(c, number, &of_cell, e) == 0 && read_node(&m, node, e) == 0 &&
-        connect_all(&m, e) == 0)
+    if (enter(c, number, &of_cell, e) == 0 && check_listed(c, of_cell.cell, e) == 0 &&
+        read_node(&m, node, e) == 0 && connect_both(&m, e) == 0)
         (void)!move_rows(&m, is_online ? "force_logical" : "block_writes", e);
     cli_progress_end();
     pg_close(m.coordinator);
-    pg_close(m.from);
     pg_close(m.to);
     cli_name_role(&of_cell, "cells", e);
     if (e->code == 0)

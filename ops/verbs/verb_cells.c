@@ -206,4 +206,5 @@ const struct cli_verb verb_cells = {
     .max_words = 3,
     .words = "add move",
     .all_cells = true,
+    .makes_cells = true,
 };

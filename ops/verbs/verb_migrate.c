@@ -258,6 +258,21 @@ migrate(const struct config *c, struct pg *pg, struct done *done, struct err *e)
     return make_months(pg, &done->months, e);
 }
 
+int migrate_end_numbers(struct pg *coordinator, struct err *e)
+{
+    struct pg_result *res = NULL;
+
+    if (pg_exec(coordinator, SQL_CELLS_END_NUMBERS, NULL, 0, &res, e) == 0 &&
+        pg_get_text(res, 0, 0)[0] != '\0')
+        (void)err_set(
+            e, ERR_CONN,
+            "LL-3118 nodes of the cluster could not be told where the cell is, "
+            "run it again: %s",
+            pg_get_text(res, 0, 0));
+    pg_result_free(res);
+    return (int)e->code;
+}
+
 /* Makes the schema a cell of the cluster, and on its node what Citus does not hand on.
  */
 static int distribute(const struct config *c, struct pg *coordinator, struct err *e)
@@ -269,8 +284,9 @@ static int distribute(const struct config *c, struct pg *coordinator, struct err
         cli_connect(c, "migrate", &home, e) != 0)
         return (int)e->code;
     if (pg_exec(home, SQL_CELLS_KEEP_HERE, NULL, 0, NULL, e) == 0 &&
-        start_identities(home, c->cell, e) == 0 && migrate_give_rights(home, e) == 0)
-        (void)!migrate_check_objects(home, e);
+        start_identities(home, c->cell, e) == 0 && migrate_give_rights(home, e) == 0 &&
+        migrate_check_objects(home, e) == 0)
+        (void)!migrate_end_numbers(coordinator, e);
     pg_close(home);
     return (int)e->code;
 }

@@ -26,12 +26,10 @@ BEGIN
     RAISE EXCEPTION 'order % is %', p_order_id, v_state
       USING ERRCODE = 'LL003', HINT = CASE v_state WHEN 'fulfilled' THEN 'Its units can be returned: return_units.' ELSE '' END;
   END IF;
-  v_feed_no := next_feed_no();
-  WITH given AS (
-    UPDATE orders SET state = 'cancelled' WHERE order_id = p_order_id RETURNING *
-  )
+  UPDATE orders SET state = 'cancelled' WHERE order_id = p_order_id;
+  v_feed_no := next_feed_no(); -- after a write: check_home
   INSERT INTO events (order_id, event, state, user_id, worker, feed_no)
-  SELECT order_id, 'cancelled', state, user_id, session_user, v_feed_no FROM given;
+  VALUES (p_order_id, 'cancelled', 'cancelled', p_user_id, session_user, v_feed_no);
   RETURN true;
 END $$;
 COMMENT ON FUNCTION cancel_order IS

@@ -13,23 +13,22 @@ LANGUAGE plpgsql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_since  timestamptz := coalesce(p_now, now()) - interval '5 minutes';
   v_page   bigint := current_setting('block_size')::bigint;
-  v_size   text := CASE WHEN to_regclass('pg_catalog.pg_dist_partition') IS NULL THEN 'pg_relation_size' ELSE 'citus_relation_size' END;
   v_sealed text[] := ARRAY(SELECT DISTINCT to_char(month, 'YYYY_MM') FROM seals);
-  v_pages  bigint;
+  v_pages  bigint := (relation_bytes('stock') + relation_bytes('orders') + relation_bytes('order_lines')) / v_page;
   v_part   record;
   v_newest bigint; v_again bigint; v_some bigint[];
   v_payers bigint[];
   v_wrong  bigint := 0;
 BEGIN
-  EXECUTE format('SELECT (%1$s(''stock'') + %1$s(''orders'') + %1$s(''order_lines'')) / $1', v_size) INTO v_pages USING v_page;
   charges := 0; skus := 0; oversold := -1; charged_twice := 0;
   SELECT coalesce(array_agg(o.user_id), '{}') INTO v_payers
     FROM (SELECT unnest(ids[1:20]) AS order_id FROM (SELECT ids, periods, at FROM batches ORDER BY batch_id DESC LIMIT p_pages) AS last
            WHERE periods IS NULL AND at > v_since LIMIT 20) AS decided
     JOIN orders AS o USING (order_id);
-  FOR v_part IN EXECUTE format(
-    'SELECT c.oid::regclass AS part, %s(c.oid) / $1 AS pages FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
-      WHERE i.inhparent = ''charges''::regclass AND right(c.relname, 7) <> ALL ($2)', v_size) USING v_page, v_sealed LOOP
+  FOR v_part IN
+    SELECT c.oid::regclass AS part, relation_bytes(c.oid) / v_page AS pages
+      FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid
+     WHERE i.inhparent = 'charges'::regclass AND right(c.relname, 7) <> ALL (v_sealed) LOOP
     EXECUTE format(
       'WITH newest AS MATERIALIZED (
          SELECT subscription_id, period_no, user_id, charged_at FROM %1$s WHERE charged_at > $1 AND ctid >= $2)

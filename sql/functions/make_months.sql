@@ -3,7 +3,7 @@
 -- A partition is made beside its table and attached, so that nobody who writes is blocked; another make_months waits.
 -- On a node of a Citus cluster the coordinator makes them, in a transaction of its own.
 CREATE OR REPLACE FUNCTION make_months(p_from timestamptz, p_to timestamptz)
-RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' SET timezone = 'UTC' AS $$
+RETURNS integer LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '2s' SET timezone = 'UTC' SET datestyle = 'ISO, MDY' AS $$
 DECLARE
   v_month date;
   v_made  integer := 0;
@@ -25,6 +25,7 @@ BEGIN
       END IF;
       RETURN v_told.result::integer;
     END IF;
+    PERFORM set_config('citus.enable_unsafe_triggers', 'on', true); -- a partition has one of its own
   END IF;
   LOCK TABLE months IN SHARE ROW EXCLUSIVE MODE; -- which no client can take, unlike an advisory lock
   FOR v_month IN SELECT m::date FROM generate_series(date_trunc('month', p_from), p_to, interval '1 month') AS m

@@ -201,6 +201,58 @@ CASE(session_at_the_old_node_is_refused)
     assert_int_equal(ask(1, "SELECT max(user_id) >> 40 FROM users"), 1);
 }
 
+/* Guarantee: Numbers of rows never go back, however often a cell moves, and by whom. */
+CASE(numbers_go_on_behind_those_that_were_given)
+{
+    static const char one[] = "INSERT INTO users (currency) VALUES ('USD')",
+                      newest[] = "SELECT max(user_id) FROM users";
+    int64_t before;
+    char state[6];
+
+    add(1);
+    for (int i = 0; i < 3; i++) {
+        before = ask(1, newest);
+        if (i < 2)
+            runs(&cluster, 0, "cells move 1 %s", node(1, false));
+        runs(&cluster, 0, "cells move 1 %s", node(1, i == 2));
+        fixture_exec(at_home(1), one);
+        assert_true(ask(1, newest) > before);
+    }
+    before = ask(1, newest);
+    fixture_exec(
+        coordinator(),
+        "SELECT citus_schema_move('" SCHEMA
+        "_1'::regnamespace, nodename, nodeport, 'block_writes') FROM pg_dist_node "
+        "WHERE shouldhaveshards AND (nodename, nodeport) NOT IN (SELECT nodename, "
+        "nodeport FROM citus_shards WHERE table_name = '" SCHEMA
+        "_1.users'::regclass) LIMIT 1");
+    assert_string_equal(fixture_sqlstate(at_home(1), one, state), "2200H");
+    runs(&cluster, 0, "migrate");
+    fixture_exec(at_home(1), one);
+    assert_true(ask(1, newest) > before && ask(1, newest) >> 40 == 1);
+}
+
+/* Guarantee: A client that sets nothing calls the functions at the node of the cell,
+ * and is refused at the coordinator. */
+CASE(client_calls_the_functions_at_the_node)
+{
+    char cancel[100];
+
+    add(1);
+    fixture_query_text(
+        at_home(1),
+        "SELECT format('SELECT cancel_order(%s, %s)', user_id, order_id) "
+        "FROM orders WHERE state = 'pending' LIMIT 1",
+        cancel, sizeof cancel);
+    fixture_exec(at_home(1), cancel);
+    fixture_exec(at_home(1), "SELECT count(*) FROM decisions_since(NULL, 100)");
+    assert_int_equal(
+        fixture_query_int8(at_home(1),
+                           "SELECT count(*) FROM orders WHERE state = 'cancelled'"),
+        1);
+    runs(&cluster, 0, "status --cells 1");
+}
+
 /* Guarantee: Months that a cell needs are made by the coordinator, also for a pool that
  * runs. */
 CASE(months_of_a_cell_are_made_by_the_coordinator)

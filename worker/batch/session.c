@@ -66,7 +66,7 @@ int session_check_cell(const struct config *c, struct pg *pg, struct err *e)
         pg_ask(pg, SQL_POOL_READ_CELL, NULL, 0, &cell, e) != 0 || cell == c->cell)
         return (int)e->code;
     return err_set(e, ERR_SCHEMA,
-                   "LL-3116 cells.urls names this database for cell %" PRId64
+                   "LL-3116 the list names this database for cell %" PRId64
                    ", but it is that of cell %" PRId64 ", by the numbers of its rows",
                    c->cell, cell);
 }

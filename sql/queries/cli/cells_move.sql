@@ -1,4 +1,7 @@
 -- Moves this schema to another node of the Citus cluster, in the transaction of the caller, which holds back all that write to it to
 -- its end. $1 text, $2 int8: host and port of the node, as Citus knows it. $3 text: block_writes, or force_logical.
 -- Column: one, void as text.
-SELECT citus_schema_move(current_schema()::regnamespace, $1::text, $2::bigint::integer, $3::citus.shard_transfer_mode)::text
+SELECT citus_schema_move(schemaid, $1::text, $2::bigint::integer, $3::citus.shard_transfer_mode)::text
+  FROM pg_dist_schema
+ WHERE schemaid = current_schema()::regnamespace
+   AND EXISTS (SELECT FROM citus_shards WHERE table_name = 'users'::regclass AND (nodename, nodeport) <> ($1::text, $2::bigint::integer))
