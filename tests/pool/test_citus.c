@@ -7,6 +7,8 @@
 
 #define SCHEMA "ledgerlock_test"
 
+enum { CALL = 100 };
+
 static struct fixture cluster; /* its url is of the coordinator */
 static struct fixture_child pool;
 
@@ -127,6 +129,16 @@ static void place_again(int cell)
         "|| gen_random_uuid()) FROM users");
 }
 
+/* A call that takes a pending order of cell 1 back. */
+static void name_cancel(char call[CALL])
+{
+    fixture_query_text(
+        at_home(1),
+        "SELECT format('SELECT cancel_order(%s, %s)', user_id, order_id) "
+        "FROM orders WHERE state = 'pending' LIMIT 1",
+        call, CALL);
+}
+
 /* ---- cases ---- */
 
 /* Guarantee: Cells of a Citus cluster are found in its catalogue, worked on their
@@ -181,14 +193,10 @@ CASE(cell_that_moves_while_it_is_worked_is_exact)
 CASE(session_at_the_old_node_is_refused)
 {
     PGconn *old;
-    char cancel[100];
+    char cancel[CALL];
 
     add(1);
-    fixture_query_text(
-        at_home(1),
-        "SELECT format('SELECT cancel_order(%s, %s)', user_id, order_id) "
-        "FROM orders WHERE state = 'pending' LIMIT 1",
-        cancel, sizeof cancel);
+    name_cancel(cancel);
     old = session_open(at_home(1));
     session_do(old, "SET search_path = " SCHEMA "_1");
     session_do(old, "SELECT count(*) FROM users");
@@ -236,14 +244,10 @@ CASE(numbers_go_on_behind_those_that_were_given)
  * and is refused at the coordinator. */
 CASE(client_calls_the_functions_at_the_node)
 {
-    char cancel[100];
+    char cancel[CALL];
 
     add(1);
-    fixture_query_text(
-        at_home(1),
-        "SELECT format('SELECT cancel_order(%s, %s)', user_id, order_id) "
-        "FROM orders WHERE state = 'pending' LIMIT 1",
-        cancel, sizeof cancel);
+    name_cancel(cancel);
     fixture_exec(at_home(1), cancel);
     fixture_exec(at_home(1), "SELECT count(*) FROM decisions_since(NULL, 100)");
     assert_int_equal(
