@@ -2,6 +2,7 @@
  * the workers share says, and the tables. Times are milliseconds since 1970, or ages in
  * milliseconds. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -72,6 +73,11 @@ static void put_last_trouble(json_t *worker, const struct http *h, size_t i)
                               json_integer(at_ms == 0 ? -1 : clk_ms() - at_ms));
 }
 
+static json_t *cell_number(const struct reading *r)
+{
+    return r->config.cell != CELL_NONE ? json_integer(r->config.cell) : json_null();
+}
+
 static json_t *worker_document(const struct http *h, size_t i)
 {
     const struct slot *slot = &h->order->shared->slots[i];
@@ -89,6 +95,9 @@ static json_t *worker_document(const struct http *h, size_t i)
 
     if (worker == NULL)
         return NULL;
+    if (slot->cell < h->reading_ct)
+        (void)json_object_set_new(worker, "cell",
+                                  cell_number(&h->readings[slot->cell]));
     put_keys(worker, slot, shown ? key_count(f) : 0);
     put_last_trouble(worker, h, i);
     (void)json_object_set_new(worker, "trouble", doc_string(health_trouble(h, i)));
@@ -216,41 +225,89 @@ static json_t *timeline_document(const struct http *h, int64_t unix_ms)
     return events;
 }
 
-/* ---- all of it ---- */
+/* ---- databases ---- */
 
-json_t *document_audit(const struct http *h)
+json_t *document_audit(const struct reading *r)
 {
-    json_t *audit = json_is_object(h->audit) ? json_copy(h->audit) : NULL;
+    json_t *audit = json_is_object(r->audit) ? json_copy(r->audit) : NULL;
 
     if (audit == NULL)
         return json_null();
     (void)json_object_set_new(
         audit, "age_ms",
-        json_integer(doc_int(audit, "age_ms") + clk_ms() - h->tables_ms));
+        json_integer(doc_int(audit, "age_ms") + clk_ms() - r->tables_ms));
     return audit;
 }
+
+static json_t *database_document(const struct reading *r)
+{
+    json_t *audit = document_audit(r);
+    const char *verdict =
+        view_verdict(r->tables, audit, r->trouble[0] != '\0' || !health_is_read(r));
+
+    return json_pack("{s:o,s:s,s:O?,s:I,s:I,s:o,s:o,s:o}", "cell", cell_number(r),
+                     "verdict", verdict, "tables", r->tables, "tables_age_ms",
+                     (json_int_t)(r->tables_ms != 0 ? clk_ms() - r->tables_ms : -1),
+                     "stale_ms", (json_int_t)r->stale_ms, "trouble",
+                     doc_string(r->trouble), "audit_trouble",
+                     doc_string(r->audit_trouble), "audit", audit);
+}
+
+static json_t *databases_document(const struct http *h)
+{
+    json_t *databases = json_array();
+
+    for (size_t i = 0; i < h->reading_ct; i++)
+        (void)json_array_append_new(databases, database_document(&h->readings[i]));
+    return databases;
+}
+
+/* The worst of them. */
+static const char *verdict_of(const json_t *databases)
+{
+    const char *worst = "good";
+
+    for (size_t i = 0; i < json_array_size(databases); i++) {
+        const char *verdict = doc_text(json_array_get(databases, i), "verdict");
+
+        if (strcmp(verdict, "bad") == 0 || strcmp(worst, "bad") != 0)
+            worst = strcmp(verdict, "good") == 0 ? worst : verdict;
+    }
+    return worst;
+}
+
+/* ---- all of it ---- */
 
 char *document_compose(const struct http *h, size_t *length)
 {
     const struct shared *shared = h->order->shared;
-    json_t *audit = document_audit(h);
+    json_t *databases = databases_document(h);
     int64_t now_ms = view_now_ms();
-    const char *verdict =
-        view_verdict(h->tables, audit, h->trouble[0] != '\0' || !health_is_read(h));
     json_t *doc = json_pack(
-        "{s:s,s:s,s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:O?,s:I,s:I,s:o,s:o,s:o,s:o}", "version",
-        LEDGERLOCK_VERSION, "pool", shared->name, "host", shared->host, "at_ms",
-        (json_int_t)now_ms, "verdict", verdict, "workers", workers_document(h),
-        "counters", counters_document(h), "busy", waits_document(h), "timeline",
-        timeline_document(h, now_ms), "tables", h->tables, "tables_age_ms",
-        (json_int_t)(h->tables_ms != 0 ? clk_ms() - h->tables_ms : -1), "stale_ms",
-        (json_int_t)h->stale_ms, "trouble", doc_string(h->trouble), "redis_trouble",
-        doc_string(h->redis_trouble), "audit_trouble", doc_string(h->audit_trouble),
-        "audit", audit);
+        "{s:s,s:s,s:s,s:I,s:s,s:o,s:o,s:o,s:o,s:o,s:o}", "version", LEDGERLOCK_VERSION,
+        "pool", shared->name, "host", shared->host, "at_ms", (json_int_t)now_ms,
+        "verdict", verdict_of(databases), "databases", databases, "workers",
+        workers_document(h), "counters", counters_document(h), "busy",
+        waits_document(h), "timeline", timeline_document(h, now_ms), "redis_trouble",
+        doc_string(h->redis_trouble));
     char *text;
 
     text = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
     *length = text != NULL ? strlen(text) : 0;
     json_decref(doc);
     return text;
+}
+
+void document_publish(struct http *h)
+{
+    size_t length;
+    char *document = document_compose(h, &length);
+
+    if (document == NULL)
+        return;
+    free(h->document);
+    h->document = document;
+    h->length = length;
+    h->version++;
+    events_wake(h);
 }

@@ -3,12 +3,14 @@
  * lock now and then, with a connection of its own; another one reads the tables.
  * Nothing that was seen long ago is taken for well: the supervisor, each worker and
  * both threads leave the time when they last came round. */
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "common/base/age.h"
 #include "common/base/clock.h"
 #include "ops/http/http.h"
 #include "worker/batch/batch.h"
+#include "worker/pool/visit.h"
 
 enum { SILENT_MS = 10000 }; /* the supervisor goes round five times a second */
 
@@ -78,6 +80,22 @@ const char *health_trouble(const struct http *h, size_t i)
 
 /* ---- can it work? ---- */
 
+/* Workers of cells leave one that they cannot work for another: such trouble is of the
+ * cell, and the pool can work while it works any. */
+static bool is_of_its_cell(const struct http *h, unsigned health)
+{
+    const struct shared *shared = h->order->shared;
+    bool works_one = false;
+
+    if (h->reading_ct < 2 || health == SLOT_STARTS || health == SLOT_REDIS_DOWN ||
+        health == SLOT_REDIS_WAITS || health == HEALTH_SILENT)
+        return false;
+    for (size_t i = 0; i < h->reading_ct; i++)
+        works_one = works_one || (shared->cells.of[i].is_checked &&
+                                  visit_away_since(&shared->cells.of[i]) == 0);
+    return works_one;
+}
+
 static bool are_workers_ready(const struct http *h, FILE *out)
 {
     bool are_all = true;
@@ -86,7 +104,7 @@ static bool are_workers_ready(const struct http *h, FILE *out)
         unsigned health = health_of(h, i);
         const char *trouble = health_trouble(h, i);
 
-        if (health_is_well(health))
+        if (health_is_well(health) || is_of_its_cell(h, health))
             continue;
         are_all = false;
         (void)fprintf(out, "worker %zu of %s: %s%s%s\n", i,
@@ -118,26 +136,39 @@ static bool is_redis_there(const struct http *h, FILE *out)
     return health_has_redis(h);
 }
 
-bool health_is_read(const struct http *h)
+bool health_is_read(const struct reading *r)
 {
-    return h->tables_ms != 0 ? clk_ms() - h->tables_ms <= h->stale_ms
-                             : clk_ms() - h->begun_ms <= SILENT_MS;
+    return r->tables_ms != 0 ? clk_ms() - r->tables_ms <= r->stale_ms
+                             : clk_ms() - r->http->begun_ms <= SILENT_MS;
 }
 
-static bool are_tables_read(const struct http *h, FILE *out)
+static void say_unread(const struct reading *r, FILE *out)
 {
-    const char *before = h->trouble[0] != '\0' ? ": " : "";
+    const char *before = r->trouble[0] != '\0' ? ": " : "";
     char ago[AGE_TEXT];
 
-    if (h->is_cut)
-        (void)fprintf(out, "PostgreSQL does not answer: %s\n", h->trouble);
-    else if (!health_is_read(h) && h->tables_ms == 0)
+    if (r->config.cell != CELL_NONE)
+        (void)fprintf(out, "cell %" PRId64 ": ", r->config.cell);
+    if (r->is_cut)
+        (void)fprintf(out, "PostgreSQL does not answer: %s\n", r->trouble);
+    else if (r->tables_ms == 0)
         (void)fprintf(out, "the tables have not been read yet%s%s\n", before,
-                      h->trouble);
-    else if (!health_is_read(h))
+                      r->trouble);
+    else
         (void)fprintf(out, "the tables were last read %s ago%s%s\n",
-                      age_text(clk_ms() - h->tables_ms, ago), before, h->trouble);
-    return !h->is_cut && health_is_read(h);
+                      age_text(clk_ms() - r->tables_ms, ago), before, r->trouble);
+}
+
+/* Of one database; a cell that cannot be read stops no other. */
+static bool are_tables_read(const struct http *h, FILE *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < h->reading_ct; i++)
+        n += !h->readings[i].is_cut && health_is_read(&h->readings[i]);
+    for (size_t i = 0; n == 0 && i < h->reading_ct; i++)
+        say_unread(&h->readings[i], out);
+    return n > 0;
 }
 
 /* Each says what is wrong with it. */

@@ -211,21 +211,14 @@ run_cells(struct pool_order *order, struct config *c, const struct cells *cells)
 {
     struct err e = {0};
 
-    if (c->http_listen[0] != '\0') {
-        (void)err_set(&e, ERR_CONFIG,
-                      "LL-2026 http.listen: a page shows one database; give it to a "
-                      "pool of one cell (--cells %" PRId64 ")",
-                      cells->of[0].number);
-        (void)config_refuse(c, "http.listen", &e);
-        return cli_fail(&e);
-    }
     order->cells.list = cells;
     if (order->once)
         return run_each(order, c);
     order->reload = cli_reload;
     run_of = order;
     order->cells.check = check_cell;
-    if (check_cells(c, order, &e) != 0)
+    if (check_cells(c, order, &e) != 0 ||
+        order->companion->open(c, &order->companion_fd, &e) != 0)
         return cli_fail(&e);
     cli_progress_end();
     return pool_run(order);

@@ -5,6 +5,7 @@
                               the timeline of it, a server that is lost, the keyboard, both schemes of colours, the page without JavaScript. Exit code 1 names what is wrong,
                               77 that no browser is here.
     browse.py URL --workers N checks that the page of N workers shows each in a row of its own that can be read.
+    browse.py URL --cells     checks that the page of two cells shows each, both together, and the chosen one.
     browse.py URL --chaos     of the demonstration: freezes a worker by its button: sees the fault, the recovery, and the two sides;
                               with a file behind it stores a picture there.
     browse.py URL --red       checks that one charged twice, one oversold and one wrong total are shown as bad.
@@ -29,7 +30,7 @@ except ImportError:
     sys.exit(77)
 
 BROWSER, DRIVER = "/usr/bin/chromium", "/usr/bin/chromedriver"
-TABLES = ("jobs", "worker-rows", "timeline", "stock", "waits", "incidents", "parked")
+TABLES = ("cells", "jobs", "worker-rows", "timeline", "stock", "waits", "incidents", "parked")
 WAIT_S = 120
 READ = """
 const text = (id) => document.getElementById(id).textContent.trim();
@@ -282,6 +283,26 @@ def check_crowd(url, workers):
     print(f"page: a browser has read {workers} workers")
 
 
+def check_cells(url):
+    with tempfile.TemporaryDirectory() as profile:
+        browser = open_browser(profile)
+        try:
+            page = Page(browser, url)
+            seen = page.wait("the cells are not there", lambda s: [row[:2] for row in s["cells"]] == [["cell 1", "good"], ["cell 2", "good"]] and
+                             s["verdict"] == "good" and len(s["stock"][0]) > 1)
+            check({row[0].split(":")[0] for row in seen["stock"]} == {"cell 1", "cell 2"}, "a SKU does not name its cell", seen)
+            check(all(" in cell " in row[1] for row in seen["worker-rows"]), "a worker does not name its cell", seen)
+            browser.find_element("link text", "cell 2").send_keys(Keys.ENTER)
+            one = page.wait("the chosen cell is not alone", lambda s: len(s["stock"][0]) > 1 and ":" not in s["stock"][0][0])
+            check(one["newest"].split(", read")[0] != seen["newest"].split(", read")[0], "its figures are those of all", one)
+            browser.find_element("link text", "all").send_keys(Keys.ENTER)
+            page.wait("all do not come back", lambda s: s["stock"][0][0].startswith("cell "))
+            check_errors(page)
+        finally:
+            browser.quit()
+    print("page: a browser has read two cells")
+
+
 def check_red(url):
     with tempfile.TemporaryDirectory() as profile:
         browser = open_browser(profile)
@@ -392,6 +413,8 @@ def main():
         check_chaos(*sys.argv[1:2], *sys.argv[3:])
     elif sys.argv[2] == "--red":
         check_red(sys.argv[1])
+    elif sys.argv[2] == "--cells":
+        check_cells(sys.argv[1])
     elif sys.argv[2] == "--ready":
         print_ready(sys.argv[1], int(sys.argv[3]))
     elif sys.argv[2] == "--workers":

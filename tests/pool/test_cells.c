@@ -1,5 +1,6 @@
 /* cells: databases on two servers of their own, worked by a pool. */
 #include "tests/lib/cells_world.h"
+#include "tests/lib/page.h"
 #include "tests/lib/pool_world.h"
 
 static struct fixture_child pool, other;
@@ -193,4 +194,49 @@ CASE(cells_of_a_dead_pool_go_to_another)
     }
     end_pool(&other);
     says(&cell[0], 0, "48 of 48 invariants hold", "audit");
+}
+
+/* ---- the page ---- */
+
+/* Guarantee: The page and the metrics show each cell of the pool, also one whose server
+ * is away; the pool stays ready as long as it can work any. */
+CASE(page_shows_each_cell)
+{
+    page_port = fixture_free_port();
+    cells_seed(27);
+    starts(&cell[0], &pool,
+           "run --billing 1 --orders 1 --http %d --http-audit-every-s 1", page_port);
+    for (int i = 0; i < CELLS; i++)
+        await_all_worked(i);
+    PAGE_AWAIT("/state", "\"cell\":1,\"verdict\":\"good\"",
+               "\"cell\":2,\"verdict\":\"good\"", "\"broken\":[]");
+    PAGE_AWAIT("/metrics", "\nledgerlock_backlog_rows{cell=\"1\",job=\"orders\"} 0\n",
+               "\nledgerlock_audit_broken_invariants{cell=\"2\"} 0\n",
+               "\nledgerlock_pg_up{cell=\"2\"} 1\n");
+    private_pg_kill(&cells_server[1]);
+    PAGE_AWAIT("/metrics", "\nledgerlock_pg_up{cell=\"1\"} 1\n",
+               "\nledgerlock_pg_up{cell=\"2\"} 0\n");
+    PAGE_AWAIT("/state", "\"cell\":2,\"verdict\":\"unknown\"");
+    pool_log_wait(&pool, "event=pool.cell_away");
+    page_is(200, "/readyz");
+    private_pg_kill(&cells_server[0]);
+    page_await(503, "/readyz", "cell 2: PostgreSQL does not answer");
+    for (int i = 0; i < CELLS; i++)
+        private_pg_start(&cells_server[i]);
+    page_await(200, "/readyz", "ok");
+    end_pool(&pool);
+}
+
+/* Guarantee: A browser shows each cell of a pool, all of them together, and the one
+ * that the reader chooses. */
+CASE(browser_shows_each_cell)
+{
+    page_port = fixture_free_port();
+    cells_seed(29);
+    starts(&cell[0], &pool,
+           "run --billing 1 --orders 1 --http %d --http-audit-every-s 1", page_port);
+    for (int i = 0; i < CELLS; i++)
+        await_all_worked(i);
+    http_browse(page_port, "--cells");
+    end_pool(&pool);
 }

@@ -10,6 +10,7 @@ enum { WORKERS = 2, LEASE_MS = 10000 };
 static struct config config = {.lease_ms = LEASE_MS};
 static struct shared *shared;
 static struct companion_order order = {.config = &config, .slot_ct = WORKERS};
+static struct reading reading;
 static struct http h;
 static json_t *doc;
 
@@ -25,7 +26,9 @@ static void open_pool(void)
         shared->slots[i].state = SLOT_WORKS;
         shared->slots[i].back_ms = clk_ms();
     }
-    h = (struct http){.order = &order, .begun_ms = clk_ms()};
+    reading = (struct reading){.http = &h, .config.cell = CELL_NONE};
+    h = (struct http){
+        .order = &order, .begun_ms = clk_ms(), .readings = &reading, .reading_ct = 1};
 }
 
 static void close_pool(void)

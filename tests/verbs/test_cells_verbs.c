@@ -54,7 +54,6 @@ CASE(verb_about_one_database_wants_one_cell)
     says(&cell[0], 3, "LL-2023", "run");
     fixture_env("LEDGERLOCK_LOCKS_PREFIX", NULL);
     says(&cell[0], 2, "LL-2024", "run --pooling transaction");
-    says(&cell[0], 2, "LL-2026", "run --http 0");
 }
 
 /* Guarantee: A wrong word of `cells`, a list beside a cluster, and a cluster that

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "worker/batch/session.h"
 #include "worker/pool/supervisor.h"
+#include "worker/pool/visit.h"
 
 enum { PROGRESS_MS = 5000 };
 
@@ -84,20 +85,6 @@ static void say_trouble(struct pool *p, const struct trouble *t)
     }
 }
 
-/* Since when some job cannot be worked there; 0: all can. */
-static int64_t away_since(const struct cell_state *cell)
-{
-    int64_t since_ms = 0;
-
-    for (int job = 0; job < JOB_TYPE_CT; job++) {
-        int64_t away_ms = cell->jobs[job].away_ms;
-
-        if (away_ms != 0 && (since_ms == 0 || away_ms < since_ms))
-            since_ms = away_ms;
-    }
-    return since_ms;
-}
-
 /* Said once for each cell. */
 static void say_cells(struct pool *p)
 {
@@ -105,7 +92,8 @@ static void say_cells(struct pool *p)
 
     for (size_t i = 0; i < cells->n; i++) {
         const struct cell_state *cell = &p->shared->cells.of[i];
-        int64_t *said_ms = &p->monitor.cell_said_ms[i], away_ms = away_since(cell);
+        int64_t *said_ms = &p->monitor.cell_said_ms[i],
+                away_ms = visit_away_since(cell);
 
         if (away_ms != 0 && *said_ms == 0)
             log_warn("pool.cell_away", "code=LL-5106 cell=%" PRId64 " err=%s",

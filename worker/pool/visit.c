@@ -209,3 +209,16 @@ void visit_note_well(struct shared *shared, size_t slot)
     visit_job(shared, slot)->away_ms = 0;
     visit_job(shared, slot)->failures = 0;
 }
+
+int64_t visit_away_since(const struct cell_state *cell)
+{
+    int64_t since_ms = 0;
+
+    for (int job = 0; job < JOB_TYPE_CT; job++) {
+        int64_t away_ms = cell->jobs[job].away_ms;
+
+        if (away_ms != 0 && (since_ms == 0 || away_ms < since_ms))
+            since_ms = away_ms;
+    }
+    return since_ms;
+}

@@ -37,4 +37,7 @@ void visit_note_behind(struct shared *shared, size_t slot);
 void visit_note_away(struct shared *shared, size_t slot, const char *why);
 void visit_note_well(struct shared *shared, size_t slot);
 
+/* Since when some job cannot be worked there (clk_ms); 0: all can. */
+int64_t visit_away_since(const struct cell_state *cell);
+
 #endif
