@@ -24,6 +24,19 @@ CASE(page_that_is_killed_comes_back_and_costs_no_work)
     pool_logged(0, "event=pool.worker_died");
 }
 
+/* Guarantee: A pool that is told to read its settings again shows its page by the new
+ * ones. */
+CASE(page_has_the_settings_of_a_reload)
+{
+    pid_t first = pool_page();
+
+    assert_int_equal(kill(world.pool.pid, SIGHUP), 0);
+    pool_log_wait(&world.pool, "event=pool.reloaded");
+    FIXTURE_AWAIT(!pool_is_alive(first), "the page goes on with its old settings");
+    page_await(200, "/livez", "");
+    pool_logged(0, "_died");
+}
+
 static bool is_ignored(pid_t pid, int sig)
 {
     const char *mask = strstr(pool_proc(pid, "status"), "SigIgn:");

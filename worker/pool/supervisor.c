@@ -202,6 +202,8 @@ static void on_reload(struct pool *p)
         p->children[i].replacing = p->children[i].pid != 0;
         p->children[i].finished = false;
     }
+    if (p->companion.pid != 0) /* another one comes, with the new settings */
+        (void)kill(p->companion.pid, SIGTERM);
     log_info("pool.reloaded", "workers=%zu", p->n);
 }
 
