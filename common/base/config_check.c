@@ -93,11 +93,14 @@ static bool begins_with(const char *text, const char *const *beginnings)
 static int check_redis(struct config *c, struct err *e)
 {
     static const char *const servers[] = {"redis://", "rediss://", "unix://", NULL};
-    static const char *const guides[] = {"redis+sentinel://", "rediss+sentinel://",
-                                         "redis+cluster://", "rediss+cluster://", NULL};
+    static const char *const sentinels[] = {"redis+sentinel://", "rediss+sentinel://",
+                                            NULL};
+    static const char *const clusters[] = {"redis+cluster://", "rediss+cluster://",
+                                           NULL};
     bool is_server = begins_with(c->redis_url, servers);
 
-    if (!is_server && !begins_with(c->redis_url, guides))
+    c->is_redis_cluster = begins_with(c->redis_url, clusters);
+    if (!is_server && !c->is_redis_cluster && !begins_with(c->redis_url, sentinels))
         return wrong(c, "redis.url",
                      "start with redis://, rediss://, unix:///, redis+sentinel:// or "
                      "redis+cluster://",

@@ -105,11 +105,14 @@ static bool is_fault(struct worker *w, const struct err *e)
     return pool_progress_age_ms(&w->progress) > w->session.config->lease_ms;
 }
 
-/* True if nobody can work in the cell now, whatever the row. */
+/* True if nobody can work in the cell now, whatever the row. In a Redis Cluster a cell
+ * has its keys on one primary, and others have theirs elsewhere. */
 static bool is_closed(const struct worker *w, const struct err *e)
 {
     const struct session *s = &w->session;
 
+    if (e->code == ERR_REDIS && s->config->is_redis_cluster)
+        return true;
     if (!w->shared->cells.of[w->slot->cell].is_checked || servers_are_away(s, e))
         return true;
     return servers_refuse(e) && !e->is_in_trigger && !s->batch->out.is_refused;
