@@ -71,10 +71,10 @@ static int add(const struct config *c,
                       "LL-2021 cells.urls: cell %" PRId64
                       " has the database of another cell",
                       number);
-    else if (cells->n == CELLS_MAX - 1)
+    else if (cells->n == CELLS_MAX)
         (void)err_set(e, ERR_CONFIG,
                       "LL-2021 cells.urls: a pool serves at most %d cells",
-                      (int)CELLS_MAX - 1);
+                      (int)CELLS_MAX);
     if (e->code != 0)
         return wrong(c, "cells.urls", e);
     cell->number = number;
@@ -99,16 +99,7 @@ static int read_urls(const struct config *c, struct cells *cells, struct err *e)
     return 0;
 }
 
-static bool is_named(const char *only, int64_t number)
-{
-    bool is_it = strcmp(only, "all") == 0;
-
-    for (const char *p = only; !is_it && *p != '\0'; p += *p != '\0')
-        is_it = number_at(p, &p) == number;
-    return is_it;
-}
-
-/* The same database, and a schema for each; of more than fit those that are named. */
+/* The same database, and a schema for each. */
 static int read_found(const struct config *c, struct cells *cells, struct err *e)
 {
     const char *p = c->cells_found;
@@ -122,16 +113,15 @@ static int read_found(const struct config *c, struct cells *cells, struct err *e
     for (; *p != '\0'; p += *p == ',') {
         struct cell *cell = &cells->of[cells->n];
 
-        cell->number = number_at(p, &p);
-        if (!is_named(c->cells_only, cell->number))
-            continue;
-        if (cells->n++ == CELLS_MAX - 1) {
+        if (cells->n == CELLS_MAX) {
             (void)err_set(e, ERR_CONFIG,
                           "LL-2021 cells.citus: a call is about at most %d cells: name "
                           "them by --cells",
-                          (int)CELLS_MAX - 1);
+                          (int)CELLS_MAX);
             return wrong(c, "cells.citus", e);
         }
+        cells->n++;
+        cell->number = number_at(p, &p);
         (void)snprintf(cell->url, sizeof cell->url, "%s", c->cells_citus);
     }
     return 0;

@@ -7,7 +7,7 @@
 
 #include "common/base/config.h"
 
-enum { CELLS_MAX = 32, CELL_MOST = 8191 };
+enum { CELLS_MAX = 128, CELL_MOST = 8191 };
 
 struct cell {
     int64_t number;

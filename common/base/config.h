@@ -82,11 +82,12 @@ struct config {
 
     int64_t cell; /* whose settings these are (cells_enter); CELL_NONE: of no cell */
     bool is_distributed;           /* the cell is a schema of a Citus cluster */
-    char cells_found[CONFIG_TEXT]; /* numbers of the cells of cells.citus, as "1,3"
-                                      (cli_find_cells) */
+    char cells_found[CONFIG_TEXT]; /* numbers of those of cells.citus that are asked
+                                      for, as "1,3" (cli_find_cells) */
 
     /* derived by config_check, not options of their own */
     bool is_quorum;           /* redis.url names several servers */
+    bool is_redis_cluster;
     bool transaction_pooling; /* postgres.pooling is transaction */
     bool any_order;           /* pool.orders.order is any */
 

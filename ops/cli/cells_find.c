@@ -9,7 +9,8 @@ int cli_find_cells(struct config *c, struct err *e)
 {
     static struct config coordinator;
     const struct cli_limits limits = {.answer_ms = ANSWER_MS};
-    const struct pg_param param = pg_text(c->postgres_schema);
+    const struct pg_param params[] = {pg_text(c->postgres_schema),
+                                      pg_text(c->cells_only)};
     struct pg_result *res = NULL;
     struct pg *pg = NULL;
 
@@ -20,7 +21,7 @@ int cli_find_cells(struct config *c, struct err *e)
     (void)snprintf(coordinator.postgres_url, sizeof coordinator.postgres_url, "%s",
                    c->cells_citus);
     if (cli_connect_within(&coordinator, "cells", &limits, &pg, e) == 0 &&
-        pg_exec(pg, SQL_CELLS_LIST_FOUND, &param, 1, &res, e) == 0)
+        pg_exec(pg, SQL_CELLS_LIST_FOUND, params, 2, &res, e) == 0)
         (void)snprintf(c->cells_found, sizeof c->cells_found, "%s",
                        pg_get_text(res, 0, 0));
     pg_result_free(res);
