@@ -16,6 +16,8 @@ enum {
     FREE_WORKERS = 4,
     GIVE_UP_MS = 300,
     FREE_MS = 60000,
+    MEET_MS = 5000,
+    LOOK_MS = 5,
     RECONNECT_MS = 10000,
     CRASH_MS = 60000
 };
@@ -221,26 +223,58 @@ static void take_counts(struct lab *l, int64_t to[LAB_COUNTS])
     memset(l->met, 0, sizeof l->met);
 }
 
-/* Four workers over the items from `first` on until nothing is due or nothing moves. */
-static void work_off(struct lab *l, int64_t first, int64_t give_up_ms)
+/* Sends four workers to the items from `first` on, until nothing is due or nothing
+ * moves. */
+static void send(struct lab *l, int64_t first, int64_t give_up_ms, enum lab_point stop)
 {
-    const struct lab_task t = {
-        .first = first, .last = LAB_FREE_LAST, .give_up_ms = give_up_ms};
+    struct lab_task t = {.first = first,
+                         .last = LAB_FREE_LAST,
+                         .give_up_ms = give_up_ms,
+                         .stop_at = stop};
 
-    for (size_t i = 0; i < FREE_WORKERS; i++)
+    for (size_t i = 0; i < FREE_WORKERS; i++, t.stop_at = LAB_NOWHERE)
         lab_actor_start(l, &l->seats[i], &t);
+}
+
+static void wait_for_all(struct lab *l)
+{
     for (size_t i = 0; i < FREE_WORKERS; i++) {
-        (void)waitpid(l->seats[i].pid, NULL, 0);
+        if (l->seats[i].pid > 0)
+            (void)waitpid(l->seats[i].pid, NULL, 0);
         l->seats[i].pid = 0;
     }
 }
 
+/* Another worker has met the first one, or has nothing left to do. */
+static bool has_met(struct lab *l)
+{
+    bool are_over = true, have_met = false;
+
+    for (int i = 1; i < FREE_WORKERS; i++) {
+        const atomic_llong *count = l->seats[i].count;
+
+        are_over = are_over && lab_is_over(l, i);
+        have_met = have_met || atomic_load(&count[LAB_AWAY]) > 0 ||
+                   atomic_load(&count[LAB_REFUSED]) > 0 ||
+                   atomic_load(&count[LAB_LATE]) > 0;
+    }
+    return have_met || are_over || lab_waits_inside(l);
+}
+
+/* Workers left to themselves, but that the first of them keeps its first item until
+ * another one comes to it: on a slow machine they would not meet. */
 static void free_run(struct lab *l)
 {
     struct lab_free_run *f = &l->result->free_run;
+    bool lets_in = lab_is(l->strategy, LAB_LETS_IN);
     int64_t start = clk_us();
 
-    work_off(l, LAB_FREE_FIRST, FREE_MS);
+    send(l, LAB_FREE_FIRST, FREE_MS, lets_in ? LAB_NOWHERE : LAB_AFTER_LOCK);
+    for (int left_ms = MEET_MS; !lets_in && left_ms > 0 && !has_met(l);
+         left_ms -= LOOK_MS)
+        clk_pause_ms(LOOK_MS);
+    lab_let_go(l, 0, LAB_NOWHERE);
+    wait_for_all(l);
     f->us = clk_us() - start;
     f->periods = (int64_t)LAB_PERIODS * (LAB_FREE_LAST - LAB_FREE_FIRST + 1);
     take_counts(l, f->count);
@@ -258,7 +292,8 @@ static void play_actors(struct lab *l)
     l->lease_ms = LAB_LONG_MS; /* a slow machine is none of the faults */
     read_figures(l, &forced);
     free_run(l);
-    work_off(l, 1, give_up_ms);
+    send(l, 1, give_up_ms, LAB_NOWHERE);
+    wait_for_all(l);
     read_figures(l, &r->figures);
     r->forced = forced.twice;
     r->figures.stuck = lab_stuck_keys(&l->servers);

@@ -68,7 +68,7 @@ void lab_finish(struct lab *l, int seat)
     lab_until_over(l, seat);
 }
 
-static bool waits_inside(struct lab *l)
+bool lab_waits_inside(struct lab *l)
 {
     int64_t blocked = 0;
 
@@ -83,7 +83,7 @@ static bool waits_inside(struct lab *l)
 static void visit(struct lab *l, int seat, int64_t item)
 {
     send_to(l, seat, item, LAB_NOWHERE);
-    LAB_UNTIL(lab_is_over(l, seat) || waits_inside(l),
+    LAB_UNTIL(lab_is_over(l, seat) || lab_waits_inside(l),
               "an actor neither waits nor ends");
 }
 

@@ -19,6 +19,9 @@ void lab_until_stopped(struct lab *l, int seat);
 void lab_let_go(struct lab *l, int seat, enum lab_point next);
 void lab_finish(struct lab *l, int seat);
 
+/* Some actor waits inside its lock, which is counted. */
+bool lab_waits_inside(struct lab *l);
+
 /* Until the lease of an item has run out by itself; a key that is renewed is given
  * twice its lease, one without end none. */
 void lab_outwait(struct lab *l, int64_t item);

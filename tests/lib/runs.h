@@ -11,6 +11,9 @@
 /* The output of the latest run. */
 extern struct fixture_output said;
 
+/* Asserts that stderr had at most lines of progress, which come every ten seconds. */
+void said_no_complaint(void);
+
 /* Runs the program with these words, parted by blanks; those in '...' are one word.
  * Asserts the exit code. */
 void runs(const struct fixture *f, int code, const char *words, ...)

@@ -237,7 +237,7 @@ CASE(pooler_of_transactions_may_have_one_session)
     fixture_env("LEDGERLOCK_POSTGRES_POOLING", "transaction");
     pgbouncer_url(&bouncer, &f, "ledgerlock_worker", f.url, sizeof f.url);
     (void)count_added();
-    assert_string_equal(said.err, "");
+    said_no_complaint();
     pgbouncer_close(&bouncer);
 }
 
@@ -254,7 +254,7 @@ CASE(standby_is_audited_like_its_primary, .alone = true)
                    standby.dir);
     assert_int_equal(1, fixture_query_int8(f.url, "SELECT pg_is_in_recovery()::int"));
     (void)count_added();
-    assert_string_equal(said.err, "");
+    said_no_complaint();
     private_pg_close(&standby);
     private_pg_close(&primary);
 }
