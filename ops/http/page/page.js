@@ -112,13 +112,21 @@ function link(text, to) {
   return node;
 }
 
+// Links keep their place and the focus while the figures change.
+function showLinks(cells) {
+  const nav = $("cell-links"), names = cells.map((d) => "cell " + d.cell), before = [...nav.children].slice(1).map((a) => a.textContent);
+  if (names.join() !== before.join()) nav.replaceChildren(link("all", "#"), ...cells.map((d, i) => link(names[i], "#" + d.cell)));
+  for (const a of nav.children) a.toggleAttribute("aria-current", a.hash === location.hash);
+}
+
 function showCells(doc) {
   const cells = doc.databases.filter((d) => d.cell !== null);
   $("cells-part").hidden = cells.length === 0;
+  showLinks(cells);
   fill("cells", cells.map((d) => {
     const jobs = d.tables ? Object.values(d.tables.jobs) : [], sum = (key) => number(jobs.reduce((n, job) => n + job[key], 0));
     const oldest = Math.max(-1, ...jobs.filter((job) => job.due > 0).map((job) => job.oldest_due_ms));
-    return [link("cell " + d.cell, "#" + d.cell), [d.verdict + (d.trouble ? ": " + d.trouble : ""), d.verdict === "good" ? "good" : "bad"],
+    return ["cell " + d.cell, [d.verdict + (d.trouble ? ": " + d.trouble : ""), d.verdict === "good" ? "good" : "bad"],
       [d.tables ? sum("due") : "–", "n"], [oldest < 0 ? "–" : age(oldest), "n"], [d.tables ? sum("parked") : "–", "n"],
       [number(doc.workers.filter((w) => w.cell === d.cell && w.pid).length), "n"], [d.tables ? age(d.tables_age_ms) : "–", "n"]];
   }), "none");
