@@ -11,10 +11,11 @@
 -- Attempts for charges and others are settled in different calls, since a transaction has one row of batches (one_batch_per_transaction).
 -- Users, then SKUs, are locked in key order, but none that another session has: the attempts of those are not settled here, nor those of
 -- a user whose fence is above the token. Nor is an attempt that another batch has sent again: its answer is the same, since the key is.
--- Returns the ids that are settled, now or before, or that another batch has, and how many captured, declined and given back.
+-- Returns the ids that are settled, now or before, or that another batch has, how many captured, declined and given back, and of how many the
+-- period or order is due for its job now: the next period, or the same again after a void attempt.
 CREATE OR REPLACE FUNCTION settle_payments(
   p_worker text, p_now timestamptz, p_ids bigint[], p_tokens bigint[], p_outcomes text[], p_references text[], p_reasons text[],
-  p_pauses_ms bigint[], OUT settled bigint[], OUT captured bigint, OUT declined bigint, OUT refunded bigint)
+  p_pauses_ms bigint[], OUT settled bigint[], OUT captured bigint, OUT declined bigint, OUT refunded bigint, OUT due_again bigint)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
   v_token bigint := (SELECT max(t) FROM unnest(p_tokens) AS t);
@@ -73,9 +74,13 @@ BEGIN
    WHERE NOT (p.state = 'sent' AND p.fence = a.token);
   IF v_charges THEN
     PERFORM settle_charges(v_ids, v_token, p_worker, v_now);
+    SELECT count(*) INTO due_again
+      FROM payments AS p JOIN subscriptions AS s ON s.subscription_id = p.source
+     WHERE p.payment_id = ANY (v_ids) AND p.kind = 'charge' AND s.state IN ('active', 'past_due') AND s.next_due_at <= v_now;
   END IF;
   IF v_others THEN
     PERFORM settle_orders(v_ids, v_token, p_worker, v_now);
+    SELECT count(*) INTO due_again FROM payments WHERE payment_id = ANY (v_ids) AND kind = 'payment' AND state = 'void';
     PERFORM plan_refund(source, attempt_no + 1) FROM payments WHERE payment_id = ANY (v_ids) AND kind = 'refund' AND state = 'void';
   END IF;
 END $$;

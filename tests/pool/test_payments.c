@@ -38,6 +38,20 @@ CASE(run_once_catches_up_by_card)
     cards_agree(8, 0);
 }
 
+/* Guarantee: A period that is due when a card has paid the one before is planned at
+ * once, and waits for no poll. */
+CASE(next_period_is_planned_when_the_one_before_is_paid)
+{
+    fixture_env("LEDGERLOCK_POOL_BILLING_POLL_MS", "60000");
+    cards_users(1, 1);
+    world_do(
+        "SELECT subscribe(1, 'days', 7, 'USD', 'day', 1, now() - interval '9 days',"
+        " 0, 'k')");
+    pool_start("run --billing 1");
+    cards_decided();
+    cards_agree(10, 0);
+}
+
 /* Guarantee: Each period is captured once, whatever the gateway answers or does not. */
 CASE_ROWS(each_period_is_captured_once_by_a_gateway_that, cards_faults, .every = 5)
 {

@@ -251,6 +251,17 @@ SELECT is(count(*), 2::bigint, 'a charge each') FROM charges;
 SELECT t.sound('2024-01-01 09:00Z');
 ROLLBACK;
 
+-- Guarantee: An answer tells of how many periods billing may go on at once.
+BEGIN; SELECT t.test('answer_tells_how_many_are_due');
+:card
+SELECT t.send() AS token \gset
+SELECT is(due_again, 0::bigint, 'the next is not due') FROM settle_payments('w', '2024-01-31 23:00Z', '{1}', ARRAY[:token], '{captured}', '{pi_1}', '{NULL}', '{0}');
+SELECT t.bill('2024-02-01Z'), t.send() AS token \gset
+SELECT is(due_again, 1::bigint, 'the same again') FROM settle_payments('w', '2024-02-01Z', '{2}', ARRAY[:token], '{void}', '{NULL}', '{NULL}', '{0}');
+SELECT t.bill('2024-02-01Z'), t.send() AS token \gset
+SELECT is(due_again, 1::bigint, 'the next is due') FROM settle_payments('w', '2024-03-01Z', '{3}', ARRAY[:token], '{captured}', '{pi_3}', '{NULL}', '{0}');
+ROLLBACK;
+
 -- Guarantee: A batch whose users carry a newer fence sends nothing and settles nothing.
 BEGIN; SELECT t.test('newer_fence_keeps_an_older_batch_out');
 :card
@@ -291,4 +302,4 @@ SELECT is(amount_minor, 300::bigint, 'of the next') FROM payments WHERE leg = 1;
 SELECT t.sound('2024-02-01Z');
 ROLLBACK;
 
-SELECT t.done(106);
+SELECT t.done(109);

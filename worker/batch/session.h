@@ -100,6 +100,7 @@ struct session {
     bool months_fail;        /* the last try to make some did */
     struct busy busy;        /* keys that were busy, or are left out for a while */
     struct flights *flights; /* calls of the job; NULL: it makes none */
+    bool feeds_others; /* since answers were settled, rows of other jobs are due */
     struct attempt attempt;
     bool is_early; /* no lock, though a majority of the servers is there: they started
                       too lately */

@@ -131,7 +131,7 @@ static int settle(
     struct session *s, bool charges, size_t most, struct pg_result **res, struct err *e)
 {
     static struct settling t;
-    size_t n = fill(&t, s->flights, charges, most);
+    size_t n = fill(&t, s->flights, charges, most), i = 1;
     const struct pg_param params[] = {
         pg_text(s->name),        pg_text(s->now),
         pg_int8_array(t.ids, n), pg_int8_array(t.tokens, n),
@@ -146,8 +146,9 @@ static int settle(
     if (pg_exec(s->pg, s->job->calls->settle, params, 8, res, e) != 0)
         return (int)e->code;
     session_reach(s, HOOK_AFTER_SETTLE);
-    for (size_t i = 1; s->job->counters[i].name != NULL; i++)
+    for (; s->job->counters[i].name != NULL; i++)
         s->counters->value[COUNT_JOB + i] += pg_get_int8(*res, 0, i);
+    s->feeds_others = s->feeds_others || pg_get_int8(*res, 0, i) > 0;
     atomic_fetch_add(s->commits, 1);
     return 0;
 }

@@ -46,7 +46,8 @@ struct job_calls {
                                       of their batches, $5 outcomes (gateway_word), $6
                                       references, $7 reasons, $8 milliseconds until the
                                       next call. The row has items that are settled,
-                                      then the counters of answers from the second on */
+                                      then the counters of answers from the second on,
+                                      then of how many other jobs may do more now */
     const struct sql_text *take_over; /* $1 slot, $2 worker: the calls of those who died
                                          in the slot are due */
 };

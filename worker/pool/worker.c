@@ -68,6 +68,7 @@ static int step(struct worker *w, struct err *e)
     int code;
 
     w->begun_ms = w->slot->back_ms = clk_ms();
+    w->is_woken = false;
     s->is_early = false; /* each try finds out anew what Redis is */
     code = worker_ready(w, e);
     *out = (struct batch_outcome){0};
@@ -98,7 +99,8 @@ static int step(struct worker *w, struct err *e)
     return 0;
 }
 
-/* Until the next pull, or until the server is away; a long one is no silence. */
+/* Until the next pull, which a wake-up brings on, or until the server is away; a long
+ * one is no silence. */
 static void rest(struct worker *w, int64_t ms)
 {
     int64_t until_ms = clk_ms() + ms, beat_ms;
@@ -107,7 +109,7 @@ static void rest(struct worker *w, int64_t ms)
         beat_ms = heartbeat_due_ms(&w->heartbeat);
         worker_pause_ms(w, (beat_ms < until_ms ? beat_ms : until_ms) - clk_ms());
         worker_beat(w);
-    } while (!w->stopping && clk_ms() < until_ms &&
+    } while (!w->stopping && !w->is_woken && clk_ms() < until_ms &&
              w->slot->state != SLOT_POSTGRES_DOWN);
 }
 
@@ -218,9 +220,10 @@ static void begin(struct worker *w, struct shared *shared, bool once)
         .once = once,
     };
     schedule_start(&w->schedule);
-    (void)sigemptyset(&w->stops);
-    (void)sigaddset(&w->stops, SIGTERM);
-    (void)sigprocmask(SIG_BLOCK, &w->stops, NULL);
+    (void)sigemptyset(&w->signals);
+    (void)sigaddset(&w->signals, SIGTERM);
+    (void)sigaddset(&w->signals, WORKER_WAKE);
+    (void)sigprocmask(SIG_BLOCK, &w->signals, NULL);
 }
 
 enum exit_code worker_run(

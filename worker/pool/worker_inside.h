@@ -9,15 +9,20 @@
 #include "worker/pool/schedule.h"
 #include "worker/pool/shared.h"
 
-enum { FLIGHT_STEP_MS = 50 };
+enum {
+    FLIGHT_STEP_MS = 50,
+    WORKER_WAKE = SIGURG /* rows of its job are due; a process without a worker in it
+                            ignores the signal */
+};
 
 struct worker {
     struct session session;
     struct schedule schedule;
     struct heartbeat heartbeat;
     struct slot *slot;
-    sigset_t stops;
+    sigset_t signals; /* that pauses hear: TERM, WORKER_WAKE */
     bool stopping;
+    bool is_woken; /* since its last step began */
     struct shared *shared;
     int64_t entered_ms; /* its cell */
     bool moves_on;      /* another cell waits, or this one cannot be worked */
@@ -28,9 +33,9 @@ struct worker {
     struct pool_progress progress;
 };
 
-/* Pauses, but not past a signal to stop, which no pause at all hears, too. Calls that
- * are under way go on meanwhile; where they left no room for more, the pause ends when
- * there is some. */
+/* Pauses, but not past a signal to stop or to wake up, which no pause at all hears,
+ * too. Calls that are under way go on meanwhile; where they left no room for more, the
+ * pause ends when there is some. */
 void worker_pause_ms(struct worker *w, int64_t least_ms);
 
 /* A usable connection, and nothing of before that is open. */

@@ -13,12 +13,26 @@ enum { RETRY_BASE_MS = 50, RETRY_CAP_MS = 500 };
 
 /* ---- pauses ---- */
 
-static void wait_for_stop(struct worker *w, int64_t ms)
+static void wait_for_signal(struct worker *w, int64_t ms)
 {
     const struct timespec ts = {(time_t)(ms / 1000), (long)(ms % 1000) * 1000000L};
+    int sig = w->stopping ? 0 : sigtimedwait(&w->signals, NULL, &ts);
 
-    if (!w->stopping && sigtimedwait(&w->stops, NULL, &ts) > 0)
-        w->stopping = true;
+    w->stopping = w->stopping || sig == SIGTERM;
+    w->is_woken = w->is_woken || sig == WORKER_WAKE;
+}
+
+/* The workers of other jobs of this pool in the cell. */
+static void wake_others(struct worker *w)
+{
+    w->session.feeds_others = false;
+    for (size_t i = 0; i < w->shared->slot_ct; i++) {
+        const struct slot *other = &w->shared->slots[i];
+        pid_t pid = other->pid;
+
+        if (pid != 0 && other->job != w->slot->job && other->cell == w->slot->cell)
+            (void)kill(pid, WORKER_WAKE);
+    }
 }
 
 void worker_pause_ms(struct worker *w, int64_t least_ms)
@@ -32,11 +46,13 @@ void worker_pause_ms(struct worker *w, int64_t least_ms)
         int64_t left_ms = end_ms - clk_ms();
 
         flights_step(s, left_ms < FLIGHT_STEP_MS ? left_ms : FLIGHT_STEP_MS);
-        wait_for_stop(w, 0);
-        if (clk_ms() >= end_ms || (was_full && flights_room(s) > 0))
+        if (s->feeds_others)
+            wake_others(w);
+        wait_for_signal(w, 0);
+        if (w->is_woken || clk_ms() >= end_ms || (was_full && flights_room(s) > 0))
             return;
     }
-    wait_for_stop(w, end_ms - clk_ms() > 0 ? end_ms - clk_ms() : 0);
+    wait_for_signal(w, end_ms - clk_ms() > 0 ? end_ms - clk_ms() : 0);
 }
 
 /* ---- servers ---- */
