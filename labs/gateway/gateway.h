@@ -143,8 +143,8 @@ struct call {
 
 extern int64_t calls_received, calls_replayed, calls_in_flight;
 
-/* Tells the port. */
-bool http_start(const char *address, unsigned *port, char *why);
+/* Tells the port. tls: PATH, of PATH.crt and PATH.key; NULL: no TLS. */
+bool http_start(const char *address, unsigned *port, const char *tls, char *why);
 void http_serve(int wait_ms);     /* what has come, or comes within this time */
 void http_resume(struct call *c); /* to be answered by the next http_serve */
 void http_stop(void);

@@ -14,6 +14,7 @@ enum {
     CONNECTIONS = 60000,
     BACKLOG = 4096,
     BODY_MAX = 65536,
+    PEM_MAX = 65536,
     DAY_S = 86400,
     SLOTS = 65536
 };
@@ -268,19 +269,44 @@ static void completed(void *cls,
 
 /* ---- the server ---- */
 
-bool http_start(const char *address, unsigned *port, char *why)
+/* The text of a file; NULL: there is none. The server keeps it. */
+static char *read_pem(const char *path, const char *suffix)
 {
+    char name[256], *text = calloc(1, PEM_MAX);
+    FILE *file;
+
+    (void)snprintf(name, sizeof name, "%s%s", path, suffix);
+    file = fopen(name, "re");
+    if (file == NULL || text == NULL || fread(text, 1, PEM_MAX - 1, file) == 0) {
+        free(text);
+        text = NULL;
+    }
+    if (file != NULL)
+        (void)fclose(file);
+    return text;
+}
+
+bool http_start(const char *address, unsigned *port, const char *tls, char *why)
+{
+    struct MHD_OptionItem secrets[] = {{MHD_OPTION_HTTPS_MEM_CERT, 0, NULL},
+                                       {MHD_OPTION_HTTPS_MEM_KEY, 0, NULL},
+                                       {MHD_OPTION_END, 0, NULL}};
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)*port)};
 
     (void)snprintf(why, WHY_SIZE, "cannot listen on %.64s:%u", address, *port);
     if (inet_pton(AF_INET, address, &in.sin_addr) != 1)
         return false;
+    if (tls != NULL) {
+        secrets[0].ptr_value = read_pem(tls, ".crt");
+        secrets[1].ptr_value = read_pem(tls, ".key");
+    }
     server = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, NULL,
-        MHD_OPTION_SOCK_ADDR, &in, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U,
-        MHD_OPTION_LISTEN_BACKLOG_SIZE, (unsigned)BACKLOG, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned)CONNECTIONS, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
-        MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (tls != NULL ? MHD_USE_TLS : 0U), 0,
+        NULL, NULL, handle, NULL, MHD_OPTION_SOCK_ADDR, &in,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1U, MHD_OPTION_LISTEN_BACKLOG_SIZE,
+        (unsigned)BACKLOG, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS,
+        MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_ARRAY,
+        tls != NULL ? secrets : secrets + 2, MHD_OPTION_END);
     if (server == NULL)
         return false;
     *port = MHD_get_daemon_info(server, MHD_DAEMON_INFO_BIND_PORT)->port;

@@ -11,17 +11,19 @@ enum { EXIT_USAGE = 2 };
 
 static char address[64] = "127.0.0.1";
 static unsigned port = 12111;
+static const char *tls; /* NULL: none */
 static volatile sig_atomic_t is_stopped;
 
 static const char help[] =
     "Usage: ledgerlock_gateway --journal FILE [--listen ADDRESS:PORT] [--api-key KEY] [--seed N]\n"
-    "                          [--fault NAME=VALUE]...\n"
+    "                          [--tls PATH] [--fault NAME=VALUE]...\n"
     "\n"
     "A stand-in payment gateway in the form of Stripe v1, for tests. No card is charged.\n"
     "\n"
     "  --journal   what was charged is kept in this file; a restart reads it\n"
     "  --listen    where it listens (127.0.0.1:12111); port 0: a free one, which is printed\n"
     "  --api-key   the only key that is let in; else any that begins with sk_test_\n"
+    "  --tls       speaks TLS, by the certificate PATH.crt and its key PATH.key\n"
     "  --seed      from which all faults and latencies are drawn (1)\n"
     "  --fault     a fault with a rate from 0 to 1, or next:N for the next N calls; or a number\n"
     "\n"
@@ -93,6 +95,8 @@ static void set(const char *option, char *value, const char **journal)
         if (strncmp(value, "sk_test_", 8) != 0)
             usage(option, "a key begins with sk_test_");
         api_key = value;
+    } else if (strcmp(option, "--tls") == 0) {
+        tls = value;
     } else if (strcmp(option, "--seed") == 0) {
         if (!read_number(value, UINT64_MAX, &seed))
             usage(option, "a whole number is expected");
@@ -128,11 +132,12 @@ int main(int argc, char **argv)
         files.rlim_cur = files.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &files);
     }
-    if (!journal_open(journal, why) || !http_start(address, &port, why)) {
+    if (!journal_open(journal, why) || !http_start(address, &port, tls, why)) {
         (void)fprintf(stderr, "ledgerlock_gateway: %s\n", why);
         return 1;
     }
-    (void)printf("listening on http://%s:%u\n", address, port);
+    (void)printf("listening on http%s://%s:%u\n", tls != NULL ? "s" : "", address,
+                 port);
     (void)fflush(stdout);
     loop_run(&is_stopped);
     return 0;

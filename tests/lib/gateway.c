@@ -2,9 +2,11 @@
 #define _POSIX_C_SOURCE 200809L /* popen, mkdtemp */
 #include "tests/lib/gateway.h"
 
+#include <inttypes.h>
 #include <time.h>
 
 #include "tests/lib/fixture.h"
+#include "tests/testkit/clock_shim.h"
 
 static char dir[128];
 char gateway_said[GATEWAY_SAID];
@@ -54,7 +56,7 @@ void gateway_start(const char *options)
 
 void gateway_start_as(const char *command)
 {
-    char line[128] = "";
+    char line[128] = "", url[64];
     int fds[2];
 
     assert_int_equal(pipe(fds), 0);
@@ -70,9 +72,9 @@ void gateway_start_as(const char *command)
     for (size_t n = 0; n < sizeof line - 1 && strchr(line, '\n') == NULL; n++)
         assert_int_equal(read(fds[0], line + n, 1), 1);
     (void)close(fds[0]);
-    assert_int_equal(sscanf(line, "listening on http://127.0.0.1:%d", &port), 1);
-    (void)snprintf(line, sizeof line, "http://127.0.0.1:%d", port);
-    (void)setenv("U", line, 1);
+    assert_int_equal(sscanf(line, "listening on %63s", url), 1);
+    assert_int_equal(sscanf(strrchr(url, ':'), ":%d", &port), 1);
+    (void)setenv("U", url, 1);
 }
 
 void gateway_again(const char *options)
@@ -81,6 +83,18 @@ void gateway_again(const char *options)
 
     (void)snprintf(more, sizeof more, "--listen 127.0.0.1:%d %s", port, options);
     gateway_start(more);
+}
+
+void gateway_again_at(int64_t ms)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%" PRId64, ms);
+    (void)setenv(CLOCK_SHIM_WALL_MS, text, 1);
+    (void)setenv("LD_PRELOAD", CLOCK_SHIM, 1);
+    gateway_again("");
+    (void)unsetenv("LD_PRELOAD");
+    (void)unsetenv(CLOCK_SHIM_WALL_MS);
 }
 
 int gateway_stop(int signal_number)

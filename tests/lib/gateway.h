@@ -18,7 +18,9 @@ void gateway_shows(const char *part);
 void gateway_start(const char *options);
 /* The same where the last one listened. */
 void gateway_again(const char *options);
-/* A command for a shell: its first line is "listening on http://127.0.0.1:PORT". */
+/* There, with a clock that is so far ahead. */
+void gateway_again_at(int64_t ms);
+/* A command for a shell: its first line is "listening on URL". */
 void gateway_start_as(const char *command);
 /* The exit code, or -1 after a signal. */
 int gateway_stop(int signal_number);

@@ -75,6 +75,23 @@ CASE(stored_error_is_looked_up_at_once)
     cards_agree(5, 0);
 }
 
+static const struct {
+    const char *name;
+    int64_t ms;
+} clocks[] = {{"almost_a_day_behind", -86000000}, {"a_day_ahead", 86400000}};
+
+/* Guarantee: A payment is found at a gateway whose clock is a day off, and is captured
+ * once. */
+CASE_ROWS(payment_is_looked_up_where_the_clock_is, clocks)
+{
+    (void)gateway_stop(SIGKILL);
+    gateway_again_at(row->ms);
+    gateway_behaves("fail_after=next:5");
+    fill(5, 5);
+    world_says(0, "10 sent, 5 captured", "run --once --payments 1");
+    cards_agree(5, 0);
+}
+
 /* Guarantee: A payment that was sent in one form of the gateway is neither sent nor
  * looked up in another: it is parked, and what to do is said. */
 CASE(other_form_is_not_asked_under_the_same_key)
