@@ -7,11 +7,6 @@
 #include "common/base/money.h"
 #include "ops/cli/cli.h"
 
-void orphan_tell(int64_t ct)
-{
-    cli_progress_of(ct, 0);
-}
-
 static size_t find(const struct pg_result *res, const char *reference)
 {
     size_t i = 0;
@@ -54,7 +49,7 @@ static int refund(struct pg *pg,
     (void)snprintf(r.paid, sizeof r.paid, "%s", paid);
     pg_result_free(key);
     if (r.amount_minor > 0) {
-        if (asks_once(calls, &r, orphan_tell, &answer, e) != 0)
+        if (asks_once(calls, &r, NULL, &answer, e) != 0)
             return (int)e->code;
         if (answer.outcome != GATEWAY_CAPTURED)
             return err_set(e, ERR_GATEWAY,

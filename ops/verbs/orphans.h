@@ -2,6 +2,7 @@
 #ifndef LEDGERLOCK_ORPHANS_H
 #define LEDGERLOCK_ORPHANS_H
 
+#include "common/base/digits.h"
 #include "common/pg/pg.h"
 #include "worker/jobs/asks.h"
 
@@ -19,8 +20,6 @@ enum {
     COLUMNS = 13
 };
 
-enum { DIGITS = 64 };
-
 /* Of the entry of `res`, rows of reconcile_compare, that has this reference.
  * ERR_INVALID: the entry is none to give back, or to adopt. */
 int orphan_refund(struct pg *pg,
@@ -32,8 +31,5 @@ int orphan_adopt(struct pg *pg,
                  const struct pg_result *res,
                  const char *reference,
                  struct err *e);
-
-/* Progress of a call: so many entries are read. */
-void orphan_tell(int64_t ct);
 
 #endif

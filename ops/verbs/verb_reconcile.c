@@ -44,6 +44,11 @@ struct work {
 
 /* ---- a list of both sides ---- */
 
+static void tell(int64_t ct)
+{
+    cli_progress_of(ct, 0);
+}
+
 static int gather(struct pg *pg, struct work *w, struct pg_result **res, struct err *e)
 {
     const struct pg_param begin = pg_text(values.since);
@@ -61,7 +66,7 @@ static int gather(struct pg *pg, struct work *w, struct pg_result **res, struct 
     pg_result_free(*res);
     *res = NULL;
     cli_progress("reading what the gateway has, entries");
-    if (asks_all(w->calls, &w->list, orphan_tell, e) == 0) {
+    if (asks_all(w->calls, &w->list, tell, e) == 0) {
         const struct pg_param params[] = {
             pg_text(w->since), pg_text(asked_before),
             pg_text(w->list.text != NULL ? w->list.text : ""),

@@ -2,16 +2,7 @@
 -- (payment, refund), reference, of_reference (of a refund: the payment), key and paid (as the gateway was told: payment_key), customer,
 -- state (captured, or a word of the gateway), amount in minor units, currency. The list goes back to a day before `since`; an attempt whose first
 -- call is older is not missed. Nor is one that was asked for at `asked before` or later, since the list may be older.
--- A row for each entry of either side, by class:
---   matched           captured here and there, of one amount and currency
---   open              an attempt that is not decided here
---   returned          an orphan or a duplicate that was given back (refund_orphan)
---   foreign           of another application: neither its key nor what it pays is of this database
---   differs           captured here, and there of another amount, currency or state
---   orphan            captured there, and here is no attempt for it, or one that is declined or void
---   duplicate         the same, of something that was captured there more than once
---   here_only         captured here, and absent there
---   refund_one_sided  money went back by one side alone
+-- A row for each entry of either side, by class (docs/cards.md).
 -- loose_minor is what of an orphan or a duplicate is to be given back at the gateway. No row is returned where neither side has money.
 -- An entry is the attempt with its reference, or one without a reference that has its key. A key of an attempt whose row is lost is found
 -- among the first 16 of what it pays. The planner takes a list for a hundred rows: without enable_nestloop it compares no list with another

@@ -4,7 +4,8 @@
 
 #include "worker/jobs/calls.h"
 
-/* Called now and then with the entries so far. */
+/* Called now and then with the entries so far; may be NULL for a request without a
+ * list. */
 typedef void asks_tell_fn(int64_t ct);
 
 /* Brings a request to its answer. ERR_NOMEM: it was not sent. */

@@ -103,11 +103,6 @@ void calls_close(struct calls *calls)
     free(calls);
 }
 
-size_t calls_under_way(const struct calls *calls)
-{
-    return calls->under_way;
-}
-
 /* An answer without an end is none. */
 static size_t keep(char *bytes, size_t size, size_t n, void *arg)
 {

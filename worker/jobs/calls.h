@@ -22,8 +22,6 @@ MUST_CHECK int calls_open(struct calls **out, const struct config *c, struct err
 /* Ends what is under way; accepts NULL. */
 void calls_close(struct calls *calls);
 
-size_t calls_under_way(const struct calls *calls);
-
 /* Begins a call; tag is given back with its answer. ERR_NOMEM: it was not sent. */
 MUST_CHECK int calls_begin(struct calls *calls,
                            const struct gateway_request *request,
