@@ -20,9 +20,9 @@ US = datetime.timedelta(microseconds=1)
 OPEN, SET_ASIDE = 0, 3  # states of subscriptions and orders
 
 
-def read_tables(url, now, first):
+def read_tables(url, schema, now, first):
     """The tables of tables.sql, rows with names; a null is 0."""
-    words = ["psql", "-Xqt", "-A", "-F,", "-v", "ON_ERROR_STOP=1", "-v", f"now={now}", "-d", url,
+    words = ["psql", "-Xqt", "-A", "-F,", "-v", "ON_ERROR_STOP=1", "-v", f"now={now}", "-v", f"schema={schema}", "-d", url,
              "-f", os.path.join(os.path.dirname(__file__), "tables.sql")]
     done = subprocess.run(words + (["-v", f"first={first}"] if first else []), capture_output=True, text=True, check=False)
     if done.returncode != 0:
@@ -131,6 +131,7 @@ def rules_of_tables(t, set_aside):
 def parse():
     p = argparse.ArgumentParser(description="Compares the final tables with the lines that workers of a test build wrote.")
     p.add_argument("--postgres", required=True, metavar="URL")
+    p.add_argument("--schema", default="ledgerlock", metavar="NAME", help="that has the tables")
     p.add_argument("--history", metavar="FOLDER", help="of the lines (LL_TEST_HISTORY)")
     p.add_argument("--gateway", metavar="FILE", help="its journal")
     p.add_argument("--now", default="now", metavar="TIME", help="the instant that the pool was given as --now")
@@ -150,7 +151,7 @@ def parse():
 
 def main():
     order = parse()
-    t = read_tables(order.postgres, order.now, order.first)
+    t = read_tables(order.postgres, order.schema, order.now, order.first)
     rules_of_tables(t, order.set_aside)
     print(f"tables: {len(t.charges)} charges, {len(t.orders)} orders, {len(t.subs)} subscriptions")
     if order.gateway is not None:

@@ -1,6 +1,6 @@
 -- The final rows, as whole numbers, in one snapshot; nothing is decided here but the sums of orders. No view is read.
--- psql reads this: each line \echo names a table and its columns. :'now' is the instant, :first what is done before.
-SET search_path = ledgerlock;
+-- psql reads this: each line \echo names a table and its columns. :'now' is the instant, :schema has the tables, :first is done before.
+SET search_path = :"schema";
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 \if :{?first}
 SET ledgerlock.repair = on; -- also what the triggers refuse

@@ -1,20 +1,21 @@
 #!/usr/bin/env bash
 # Cells of a Citus cluster: run.sh BUILD-FOLDER
 # The cluster is that of LL_TEST_CITUS_URL, or a coordinator and two nodes of this script's own on loopback, where the extension is
-# installed for the newest PostgreSQL of this machine. The cluster ends with the script.
+# installed for the newest PostgreSQL of this machine. The cluster ends with the script; LL_TEST_CITUS_CTL lets a test stop a node of it,
+# and is pg_ctl of the node that listens at $PORT.
 set -euo pipefail
 LL_ROOT=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=scripts/lib/servers.sh
 . "$LL_ROOT/scripts/lib/servers.sh"
 
-NODES=(coordinator node1 node2)
+PORTS=() # of the coordinator and both nodes, whose folders have these names
 PIDS=()
 
-start_node() { # name, port
+start_node() { # port
   LL_PG_DATA=$LL_DIR/$1 LL_PG_LOG=$LL_DIR/$1.log LL_PG_DIR=127.0.0.1
   LL_PG_SETTINGS="listen_addresses = '127.0.0.1'
 unix_socket_directories = '$LL_DIR'
-port = $2
+port = $1
 shared_preload_libraries = 'citus'
 citus.node_conninfo = 'sslmode=prefer'
 wal_level = logical
@@ -22,7 +23,7 @@ max_worker_processes = 64
 max_replication_slots = 20
 max_wal_senders = 20
 max_prepared_transactions = 200"
-  export PGPORT=$2
+  export PGPORT=$1
   ll_pg_init
   ll_pg_start
   PIDS+=("$LL_PG_PID")
@@ -30,24 +31,30 @@ max_prepared_transactions = 200"
   ll_psql -d shop -c 'CREATE EXTENSION citus'
 }
 
+control() { # port, words for pg_ctl
+  # shellcheck disable=SC2046 # the options are words
+  setpriv $(ll_user_options) -- "$LL_PG_BIN/pg_ctl" -D "$LL_DIR/$1" "${@:2}" >/dev/null
+}
+
+# A node that a test has started again is no child of this script.
 end_nodes() {
-  local pid
+  local port pid
+  for port in "${PORTS[@]}"; do control "$port" -m fast -w stop || true; done
   for pid in "${PIDS[@]}"; do ll_end_server PostgreSQL INT "$pid"; done
 }
 
 start_cluster() {
-  local name port=$((20000 + $$ % 20000))
+  local first=$((20000 + $$ % 20000)) port
+  PORTS=("$first" $((first + 1)) $((first + 2)))
   # shellcheck disable=SC2034 # servers.sh reads it
   LL_AT_END=end_nodes
-  for name in "${NODES[@]}"; do
-    start_node "$name" "$port"
-    port=$((port + 1))
-  done
-  port=$((port - 3))
-  PGPORT=$port ll_psql -d shop -c "SELECT citus_set_coordinator_host('127.0.0.1', $port)" \
-    -c "SELECT citus_add_node('127.0.0.1', $((port + 1)))" -c "SELECT citus_add_node('127.0.0.1', $((port + 2)))" >/dev/null
+  for port in "${PORTS[@]}"; do start_node "$port"; done
+  PGPORT=$first ll_psql -d shop -c "SELECT citus_set_coordinator_host('127.0.0.1', $first)" \
+    -c "SELECT citus_add_node('127.0.0.1', ${PORTS[1]})" -c "SELECT citus_add_node('127.0.0.1', ${PORTS[2]})" >/dev/null
   unset PGPORT
-  export LL_TEST_CITUS_URL=postgresql://postgres@127.0.0.1:$port/shop
+  export LL_TEST_CITUS_URL=postgresql://postgres@127.0.0.1:$first/shop
+  LL_TEST_CITUS_CTL="setpriv $(ll_user_options) -- $LL_PG_BIN/pg_ctl -D $LL_DIR/\$PORT -l $LL_DIR/\$PORT.log -w"
+  export LL_TEST_CITUS_CTL
 }
 
 [ $# = 1 ] || { echo "usage: run.sh BUILD-FOLDER" >&2 && exit 2; }
@@ -61,4 +68,14 @@ if [ -z "${LL_TEST_CITUS_URL:-}" ]; then
   cd "$LL_DIR"
   start_cluster
 fi
-"$build/pool_tests" test_citus
+code=77 # nothing ran
+for file in test_citus test_citus_load; do
+  one=0
+  "$build/pool_tests" "$file" || one=$?
+  case $one in
+    0) [ "$code" != 77 ] || code=0 ;;
+    77) ;;
+    *) code=$one ;;
+  esac
+done
+exit "$code"
