@@ -38,13 +38,18 @@ static bool has_url(const struct cells *cells, const char *url, size_t n)
     return false;
 }
 
-static struct cell *find(struct cells *cells, int64_t number)
+static const struct cell *find(const struct cells *cells, int64_t number)
 {
     for (size_t i = 0; i < cells->n; i++) {
         if (cells->of[i].number == number)
             return &cells->of[i];
     }
     return NULL;
+}
+
+bool cells_have(const struct cells *cells, int64_t number)
+{
+    return find(cells, number) != NULL;
 }
 
 static int add(const struct config *c,

@@ -26,6 +26,9 @@ struct cells {
  * has a hash tag of its own. */
 MUST_CHECK int cells_read(const struct config *c, struct cells *out, struct err *e);
 
+/* True if it is one of them. */
+bool cells_have(const struct cells *cells, int64_t number);
+
 /* The settings of a cell: its database or schema, and lock keys of one hash tag. */
 void cells_enter(const struct config *c, const struct cell *cell, struct config *of);
 

@@ -80,11 +80,9 @@ static int check_listed(const struct config *c, int64_t cell, struct err *e)
 
     if (cells_read(c, &cells, e) != 0)
         return (int)e->code;
-    for (size_t i = 0; i < cells.n; i++) {
-        if (cells.of[i].number == cell)
-            return 0;
-    }
-    return err_set(e, ERR_INVALID, "LL-2022 there is no cell %" PRId64, cell);
+    return cells_have(&cells, cell)
+               ? 0
+               : err_set(e, ERR_INVALID, "LL-2022 there is no cell %" PRId64, cell);
 }
 
 static int check_node(struct move *m, struct err *e)

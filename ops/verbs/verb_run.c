@@ -121,10 +121,20 @@ static int check_settings(struct config *c, struct pool_order *order, struct err
 
 /* ---- one database ---- */
 
-/* A pool of the one cell that is named is a pool of its database. */
+/* A pool of the one cell that is named, or that there was, is a pool of its database.
+ */
 static int reload_one(struct config *fresh, struct err *e)
 {
-    return cli_reload(fresh, e) != 0 ? (int)e->code : cells_enter_one(fresh, e);
+    static struct cells now;
+
+    if (cli_reload(fresh, e) != 0 || cells_read(fresh, &now, e) != 0)
+        return (int)e->code;
+    if (now.n > 1)
+        return err_set(e, ERR_REFUSED,
+                       "LL-2029 there are %zu cells by now, and the pool began with "
+                       "one: start it again, or name that one by --cells",
+                       now.n);
+    return cells_enter_one(fresh, e);
 }
 
 static enum exit_code run_one(struct pool_order *order, struct config *c)
@@ -141,7 +151,8 @@ static enum exit_code run_one(struct pool_order *order, struct config *c)
 
 /* ---- cells ---- */
 
-static const struct pool_order *run_of; /* for check_cell, which workers call */
+static struct cells served;             /* of a pool of several cells */
+static const struct pool_order *run_of; /* for what the pool calls */
 
 /* By the worker that comes first to a cell which could not be reached at the start. */
 static int check_cell(const struct config *c, struct err *e)
@@ -152,6 +163,29 @@ static int check_cell(const struct config *c, struct err *e)
 
     cli_progress_end();
     return code;
+}
+
+/* Cells that the cluster got since the start come behind the others, whose places in
+ * the list the workers know. */
+static int reload_cells(struct config *fresh, struct err *e)
+{
+    static struct cells now;
+
+    if (cli_reload(fresh, e) != 0 || cells_read(fresh, &now, e) != 0 ||
+        config_needs_restart(run_of->config, fresh) != NULL)
+        return (int)e->code;
+    for (size_t i = 0; i < served.n; i++) {
+        if (!cells_have(&now, served.of[i].number))
+            return err_set(e, ERR_REFUSED,
+                           "LL-2029 there is no cell %" PRId64
+                           " any more, and the pool began with it: start it again",
+                           served.of[i].number);
+    }
+    for (size_t i = 0; i < now.n; i++) {
+        if (!cells_have(&served, now.of[i].number))
+            served.of[served.n++] = now.of[i];
+    }
+    return 0;
 }
 
 /* A server that is away stops its own cell alone; what a person has to mend stops the
@@ -206,15 +240,14 @@ static enum exit_code run_each(struct pool_order *order, const struct config *c)
     return worst;
 }
 
-static enum exit_code
-run_cells(struct pool_order *order, struct config *c, const struct cells *cells)
+static enum exit_code run_cells(struct pool_order *order, struct config *c)
 {
     struct err e = {0};
 
-    order->cells.list = cells;
+    order->cells.list = &served;
     if (order->once)
         return run_each(order, c);
-    order->reload = cli_reload;
+    order->reload = reload_cells;
     run_of = order;
     order->cells.check = check_cell;
     if (check_cells(c, order, &e) != 0 ||
@@ -226,10 +259,9 @@ run_cells(struct pool_order *order, struct config *c, const struct cells *cells)
 
 static enum exit_code run(const struct config *c, int argc, char **argv)
 {
-    static struct cells cells;
     struct config own = *c, base = *c;
     struct pool_order order = {.config = &own,
-                               .cells.list = &cells,
+                               .cells.list = &served,
                                .once = flags.once,
                                .reload = reload_one,
                                .companion = &companion_http,
@@ -243,19 +275,19 @@ static enum exit_code run(const struct config *c, int argc, char **argv)
         return cli_fail(&e);
     }
     if (fix_now(&order, &e) != 0 || check_settings(&own, &order, &e) != 0 ||
-        cells_read(&own, &cells, &e) != 0)
+        cells_read(&own, &served, &e) != 0)
         return cli_fail(&e);
     if (strcmp(own.lock_mode, "database-only") == 0)
         log_warn(
             "pool.no_locks",
             "code=LL-5005 reason=\"locks.mode is database-only: no Redis lock is held; "
             "fences and constraints alone keep the totals\"");
-    if (cells.n > 1)
-        return run_cells(&order, &own, &cells);
+    if (served.n > 1)
+        return run_cells(&order, &own);
     base = own;
-    if (cells.n == 1)
-        cells_enter(&base, &cells.of[0], &own);
-    cells.n = 0;
+    if (served.n == 1)
+        cells_enter(&base, &served.of[0], &own);
+    served.n = 0;
     return run_one(&order, &own);
 }
 

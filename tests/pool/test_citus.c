@@ -126,3 +126,38 @@ CASE(months_of_a_cell_are_made_by_the_coordinator)
         citus_ask(1, "SELECT count(*) FROM months WHERE month = '2011-05-01'"), 1);
     says(&cluster, 0, "46 of 46 invariants hold", "audit --wait 0s");
 }
+
+/* Guarantee: A pool that is told to read its settings again works a cell that its Citus
+ * cluster got meanwhile, and follows one that has moved. */
+CASE(reload_finds_the_cell_that_was_added)
+{
+    citus_add_fresh(1);
+    citus_add_fresh(2);
+    starts(&cluster, &citus_pool[0], "run --billing 1 --orders 1");
+    citus_await_worked(1);
+    citus_await_worked(2);
+    citus_add_fresh(3);
+    runs(&cluster, 0, "cells move 1 %s", citus_node(1, false));
+    (void)kill(citus_pool[0].pid, SIGHUP);
+    pool_log_wait(&citus_pool[0], "event=pool.reloaded");
+    citus_await_worked(3);
+    fixture_exec(citus_home(1),
+                 "SELECT place_order(user_id, 'again', '[{\"sku\": \"SKU-00012\", "
+                 "\"qty\": 1}]') FROM users");
+    citus_await_worked(1);
+    citus_end_pool(0);
+    says(&cluster, 0, "48 of 48 invariants hold", "audit --wait 0s");
+}
+
+/* Guarantee: A pool that began with the one cell of a Citus cluster says that it is to
+ * be started again when there are more. */
+CASE(reload_of_a_pool_of_one_cell_asks_for_a_restart)
+{
+    citus_add_fresh(1);
+    starts(&cluster, &citus_pool[0], "run --billing 1 --orders 1");
+    citus_await_worked(1);
+    citus_add_fresh(2);
+    (void)kill(citus_pool[0].pid, SIGHUP);
+    pool_log_wait(&citus_pool[0], "LL-2029 there are 2 cells by now");
+    citus_end_pool(0);
+}
