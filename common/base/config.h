@@ -86,7 +86,7 @@ struct config {
                                       for, as "1,3" (cli_find_cells) */
 
     /* derived by config_check, not options of their own */
-    bool is_quorum;           /* redis.url names several servers */
+    bool is_quorum; /* redis.url names several servers */
     bool is_redis_cluster;
     bool transaction_pooling; /* postgres.pooling is transaction */
     bool any_order;           /* pool.orders.order is any */

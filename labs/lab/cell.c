@@ -225,7 +225,8 @@ static void take_counts(struct lab *l, int64_t to[LAB_COUNTS])
 
 /* Sends four workers to the items from `first` on, until nothing is due or nothing
  * moves. */
-static void send(struct lab *l, int64_t first, int64_t give_up_ms, enum lab_point stop)
+static void
+send_all(struct lab *l, int64_t first, int64_t give_up_ms, enum lab_point stop)
 {
     struct lab_task t = {.first = first,
                          .last = LAB_FREE_LAST,
@@ -269,7 +270,7 @@ static void free_run(struct lab *l)
     bool lets_in = lab_is(l->strategy, LAB_LETS_IN);
     int64_t start = clk_us();
 
-    send(l, LAB_FREE_FIRST, FREE_MS, lets_in ? LAB_NOWHERE : LAB_AFTER_LOCK);
+    send_all(l, LAB_FREE_FIRST, FREE_MS, lets_in ? LAB_NOWHERE : LAB_AFTER_LOCK);
     for (int left_ms = MEET_MS; !lets_in && left_ms > 0 && !has_met(l);
          left_ms -= LOOK_MS)
         clk_pause_ms(LOOK_MS);
@@ -292,7 +293,7 @@ static void play_actors(struct lab *l)
     l->lease_ms = LAB_LONG_MS; /* a slow machine is none of the faults */
     read_figures(l, &forced);
     free_run(l);
-    send(l, 1, give_up_ms, LAB_NOWHERE);
+    send_all(l, 1, give_up_ms, LAB_NOWHERE);
     wait_for_all(l);
     read_figures(l, &r->figures);
     r->forced = forced.twice;

@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail=0
 
-grep -ohE '"ledgerlock_[a-z_]+' ops/http/metrics.c | tr -d '"' | sort -u >"$work/have"
+grep -ohE '"ledgerlock_[a-z_]+' ops/http/metrics*.c | tr -d '"' | sort -u >"$work/have"
 [ "$(wc -l <"$work/have")" -ge 20 ] || { echo "metrics: the names were not found" && exit 1; }
 names() { grep -ohE 'ledgerlock_[a-z_]+' "$@" | sed -E 's/_(b[u]cket|sum|count)$//' | sort -u; }
 
