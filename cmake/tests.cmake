@@ -93,7 +93,7 @@ if(BUILD_TESTING)
     set_property(TEST ${test} APPEND PROPERTY LABELS later)
   endforeach()
   # A part of its own, by tests/citus/run.sh: a Citus cluster is not everywhere.
-  set_property(TEST pool.test_citus pool.test_citus_load APPEND PROPERTY LABELS later citus)
+  set_property(TEST pool.test_citus pool.test_citus_roles pool.test_citus_load APPEND PROPERTY LABELS later citus)
   # Also left to it: what has a size, ten times as large.
   foreach(test liveness_rate parked)
     add_test(NAME pool.test_${test}_full COMMAND pool_tests test_${test})

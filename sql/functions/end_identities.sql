@@ -9,10 +9,11 @@ BEGIN
     RETURN;
   END IF;
   PERFORM set_config('citus.enable_ddl_propagation', 'off', true);
-  FOR v_col IN SELECT s.seqrelid::regclass AS seq, coalesce(pg_sequence_last_value(s.seqrelid), s.seqstart) AS last
+  FOR v_col IN SELECT s.seqrelid::regclass AS seq, s.seqmax, coalesce(pg_sequence_last_value(s.seqrelid), s.seqstart) AS last
                  FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attidentity <> ''
                  JOIN pg_sequence AS s ON s.seqrelid = pg_get_serial_sequence(c.oid::regclass::text, a.attname)::regclass
-                WHERE c.relnamespace = current_schema()::regnamespace AND s.seqmax > coalesce(pg_sequence_last_value(s.seqrelid), s.seqstart) LOOP
+                WHERE c.relnamespace = current_schema()::regnamespace LOOP
+    CONTINUE WHEN v_col.seqmax <= v_col.last; -- not above: last numbers of others' sequences may be hidden from us
     PERFORM setval(v_col.seq, v_col.last);
     EXECUTE format('ALTER SEQUENCE %s MINVALUE 1 MAXVALUE %s', v_col.seq, v_col.last);
   END LOOP;

@@ -68,8 +68,9 @@ if [ -z "${LL_TEST_CITUS_URL:-}" ]; then
   cd "$LL_DIR"
   start_cluster
 fi
+export LL_TEST_SOURCE=$LL_ROOT
 code=77 # nothing ran
-for file in test_citus test_citus_load; do
+for file in test_citus test_citus_roles test_citus_load; do
   one=0
   "$build/pool_tests" "$file" || one=$?
   case $one in

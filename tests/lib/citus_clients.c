@@ -9,7 +9,6 @@ enum { EACH = 2, CLIENTS = CITUS_CELLS * EACH, PAUSE_MS = 50 };
 
 static struct clients {
     int n;
-    pid_t pids[CLIENTS];
     char anchor[64]; /* of what they subscribe to: one period is due */
     volatile bool is_over;
 
@@ -19,6 +18,8 @@ static struct clients {
         volatile int64_t asked_ms, stood_ms;
     } of[CLIENTS];
 } * clients;
+
+static pid_t pids[CLIENTS]; /* not shared: in a child its own is 0 */
 
 static int cell_of(int i)
 {
@@ -123,7 +124,7 @@ void citus_clients_start(int n)
     clients->n = n * EACH;
     fixture_query_text(cluster.url, "SELECT now() - interval '20 hours'",
                        clients->anchor, sizeof clients->anchor);
-    crowd_start(clients->pids, clients->n, work, NULL);
+    crowd_start(pids, clients->n, work, NULL);
 }
 
 void citus_clients_go_on(int cell, int64_t times)
@@ -142,7 +143,7 @@ void citus_clients_end(void)
     char sql[200];
 
     clients->is_over = true;
-    crowd_join(clients->pids, clients->n);
+    crowd_join(pids, clients->n);
     for (int i = 0; i < clients->n; i++) {
         for (int t = 0; t < 3; t++) {
             (void)snprintf(
@@ -160,8 +161,8 @@ void citus_clients_kill(void)
     if (clients == NULL)
         return;
     for (int i = 0; i < clients->n; i++) {
-        (void)kill(clients->pids[i], SIGKILL);
-        (void)fixture_reap(clients->pids[i], 60);
+        (void)kill(pids[i], SIGKILL);
+        (void)fixture_reap(pids[i], 60);
     }
     clients = NULL;
 }

@@ -6,6 +6,8 @@
 struct fixture cluster;
 struct fixture_child citus_pool[CITUS_POOLS];
 
+static char stopped[280]; /* a node, HOST:PORT */
+
 static const char *coordinator(void)
 {
     return getenv("LL_TEST_CITUS_URL");
@@ -55,6 +57,8 @@ void citus_close(void)
     citus_clients_kill();
     for (int i = 0; i < CITUS_POOLS; i++)
         citus_kill_pool(i);
+    if (stopped[0] != '\0')
+        citus_start_node(stopped);
     if (coordinator() != NULL)
         drop_cells();
 }
@@ -165,10 +169,12 @@ static void control(const char *node, const char *verb)
 
 void citus_stop_node(const char *node)
 {
+    (void)snprintf(stopped, sizeof stopped, "%s", node);
     control(node, "-m immediate stop");
 }
 
 void citus_start_node(const char *node)
 {
     control(node, "start");
+    stopped[0] = '\0';
 }
