@@ -9,6 +9,8 @@ DECLARE
   v_locks jsonb;
   v_user  bigint;   -- of the row, if it is due
   v_skus  bigint[]; -- that it needs then
+  v_names text[];   -- of these rows,
+  v_xmax  xid[];    -- who locked each; a statement about a distributed schema joins that with no view of the server
 BEGIN
   IF p_kind = 'order' THEN
     SELECT jsonb_agg(jsonb_strip_nulls(to_jsonb(l))) INTO v_life FROM life_of_order(p_id) AS l;
@@ -26,10 +28,10 @@ BEGIN
   IF v_waits IS NULL THEN
     RETURN NULL;
   END IF;
+  SELECT array_agg('user:' || user_id), array_agg(xmax) INTO v_names, v_xmax FROM users WHERE user_id = v_user;
+  SELECT v_names || array_agg('sku:' || sku_id), v_xmax || array_agg(xmax) INTO v_names, v_xmax FROM stock WHERE sku_id = ANY (v_skus);
   WITH locked AS (
-    SELECT 'user:' || user_id AS name, xmax AS locker FROM users WHERE user_id = v_user
-    UNION ALL
-    SELECT 'sku:' || sku_id, xmax FROM stock WHERE sku_id = ANY (v_skus)
+    SELECT name, locker FROM unnest(v_names, v_xmax) AS l (name, locker)
   ), locker AS (
     SELECT name, locker AS xid FROM locked
     UNION ALL

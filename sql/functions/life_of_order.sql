@@ -17,10 +17,10 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
                           WHERE job IN ('orders', 'payments') AND periods IS NULL AND token = o.fence AND o.fence > 0
                           ORDER BY abs(extract(epoch FROM at - o.decided_at)), batch_id LIMIT 1) AS b ON true
      WHERE o.decided_at IS NOT NULL
-  ), told (at, nth, what, detail, amount_minor, token, worker) AS (
-    SELECT recorded_at, 0, 'placed',
-           format('user %s, key %s, from %s on', user_id, idempotency_key, to_char(placed_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
-           total_minor, NULL::bigint, NULL
+  ), told AS (
+    SELECT recorded_at AS at, 0 AS nth, 'placed' AS what,
+           format('user %s, key %s, from %s on', user_id, idempotency_key, to_char(placed_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')) AS detail,
+           total_minor AS amount_minor, NULL::bigint AS token, NULL AS worker
       FROM o
     UNION ALL
     SELECT o.recorded_at, 1, 'line', format('%s of %s, each', l.qty, coalesce(l.sku, 'SKU ' || l.sku_id)), l.unit_price_minor, NULL, NULL

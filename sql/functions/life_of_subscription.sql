@@ -19,11 +19,12 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET timezone = 'UTC' AS $$
       FROM batches
      WHERE job IN ('billing', 'payments') AND token IN (SELECT fence FROM charge)
      GROUP BY token, worker
-  ), told (at, nth, what, detail, amount_minor, token, worker) AS (
-    SELECT c.recorded_at, 0, 'made',
+  ), told AS (
+    SELECT c.recorded_at AS at, 0 AS nth, 'made' AS what,
            format('user %s, plan %s, every %s %s from %s', s.user_id, s.plan, s.every, s.unit, to_char(s.anchor_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
-           || CASE WHEN s.trial_periods > 0 THEN format(', %s periods free', s.trial_periods) ELSE '' END,
-           s.amount_minor, NULL::bigint, (SELECT worker FROM event AS e WHERE e.event IN ('subscribed', 'made') ORDER BY event_id LIMIT 1)
+           || CASE WHEN s.trial_periods > 0 THEN format(', %s periods free', s.trial_periods) ELSE '' END AS detail,
+           s.amount_minor, NULL::bigint AS token,
+           (SELECT worker FROM event AS e WHERE e.event IN ('subscribed', 'made') ORDER BY event_id LIMIT 1) AS worker
       FROM s, contracts AS c
      WHERE (c.user_id, c.plan, c.anchor_at) = (s.user_id, s.plan, s.anchor_at)
     UNION ALL

@@ -45,7 +45,7 @@ LANGUAGE sql STABLE SET search_path FROM CURRENT SET enable_nestloop = off AS $$
       LEFT JOIN (SELECT of_reference AS reference, sum(there_minor)::bigint AS minor FROM listed WHERE kind = 'refund' AND is_there GROUP BY of_reference) AS g
                 USING (reference)
      WHERE b.kind = 'payment'
-  ), ours (reference) AS ( -- the payments that money may go back from
+  ), ours AS ( -- the payments that money may go back from
     SELECT reference FROM taken WHERE is_ours
      UNION
     SELECT p.reference FROM payments AS p WHERE p.kind <> 'refund' AND p.reference IN (SELECT of_reference FROM listed)

@@ -33,7 +33,7 @@ BEGIN
     END IF;
     RETURN v_id;
   END IF;
-  LOCK TABLE subscriptions IN ROW EXCLUSIVE MODE; -- as the INSERT: close-month waits for it, or its trigger sees that it closed
+  UPDATE subscriptions SET retries = retries WHERE false; -- locks the table as the INSERT: close-month waits for it, or its trigger sees that it closed
   PERFORM check_time('the anchor of a subscription', p_anchor_at, interval '24 hours', interval '1 year');
   IF v_user.closed_at IS NOT NULL THEN
     RAISE EXCEPTION 'the account of user % is closed', p_user_id USING ERRCODE = 'LL003';

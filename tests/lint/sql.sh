@@ -59,6 +59,10 @@ found=$(grep -n 'RENAME CONSTRAINT' sql/functions/*.sql || true)
 [ -z "$found" ] || say "a constraint gets another name: $found"
 found=$(grep -nE '\bSET [a-z_]+ = .*(now|clock_timestamp|random)\(\)|ELSE now\(\) END' sql/functions/*.sql | grep -v ' interval ' || true)
 [ -z "$found" ] || say "a volatile function in an UPDATE: $found"
+found=$(grep -nE '(\), |WITH )[a-z_]+ \([a-z_, ]+\) AS (MATERIALIZED )?\(' sql/functions/*.sql || true)
+[ -z "$found" ] || say "a CTE with a list of columns: $found"
+found=$(grep -n 'LOCK TABLE' sql/functions/*.sql | grep -v '/make_months.sql:' || true)
+[ -z "$found" ] || say "a LOCK, for which every node of a cluster has to be there: UPDATE ... WHERE false locks as a write does: $found"
 tables=$(sed -nE 's/^CREATE (TABLE|VIEW) ([a-z_]+).*/\2/p' sql/schema/*.sql | paste -sd '|')
 found=$(grep -nE "[( ]p_[a-z_]+ ($tables)[,)]" sql/functions/*.sql || true)
 [ -z "$found" ] || say "a row type as an argument: $found"
