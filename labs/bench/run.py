@@ -5,7 +5,7 @@ import sys
 import tools
 
 # By mode its parts, the first of which is meant when none is named, and the file of each.
-MODES = {"compare": {"": "compare"}, "limits": {"": "limits"}, "size": {"": "size"}, "cards": {"": "cards"},
+MODES = {"compare": {"": "compare"}, "limits": {"": "limits"}, "size": {"": "size"}, "cards": {"": "cards"}, "cells": {"": "cells"},
          "pressure": {"disturbed": "disturbed", "beside": "beside", "idle": "idle", "watched": "watched"}}
 
 
