@@ -33,7 +33,7 @@ max_prepared_transactions = 200"
 
 control() { # port, words for pg_ctl
   # shellcheck disable=SC2046 # the options are words
-  setpriv $(ll_user_options) -- "$LL_PG_BIN/pg_ctl" -D "$LL_DIR/$1" "${@:2}" >/dev/null
+  setpriv $(ll_user_options) -- "$LL_PG_BIN/pg_ctl" -D "$LL_DIR/$1" "${@:2}" >/dev/null 2>&1
 }
 
 # A node that a test has started again is no child of this script.
@@ -53,7 +53,7 @@ start_cluster() {
     -c "SELECT citus_add_node('127.0.0.1', ${PORTS[1]})" -c "SELECT citus_add_node('127.0.0.1', ${PORTS[2]})" >/dev/null
   unset PGPORT
   export LL_TEST_CITUS_URL=postgresql://postgres@127.0.0.1:$first/shop
-  LL_TEST_CITUS_CTL="setpriv $(ll_user_options) -- $LL_PG_BIN/pg_ctl -D $LL_DIR/\$PORT -l $LL_DIR/\$PORT.log -w"
+  LL_TEST_CITUS_CTL="setpriv $(ll_user_options) -- $LL_PG_BIN/pg_ctl -D $LL_DIR/\$PORT -l $LL_DIR/again.log -w"
   export LL_TEST_CITUS_CTL
 }
 
