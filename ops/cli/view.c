@@ -31,6 +31,14 @@ int view_connect(const struct config *c, const char *of, struct pg **pg, struct 
     return cli_connect_within(c, of, &limits, pg, e);
 }
 
+void view_drop(struct pg **pg, const struct err *e)
+{
+    if (e->code == 0 || e->code == ERR_CONFLICT || e->code == ERR_TIMEOUT)
+        return;
+    pg_close(*pg);
+    *pg = NULL;
+}
+
 int64_t view_pause_ms(int rest, bool is_first, int64_t took_ms)
 {
     int64_t rest_ms = is_first ? 0 : rest * took_ms;

@@ -15,6 +15,10 @@
 MUST_CHECK int
 view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e);
 
+/* After a reading: closes a connection that may be of the wrong node, since the cell has
+ * moved; it is kept after a timeout. */
+void view_drop(struct pg **pg, const struct err *e);
+
 /* For how many times as long as a reading took the tables are left alone; less while
  * somebody watches: `status --watch`, and the page of the demonstration. */
 enum { VIEW_REST = 50, VIEW_REST_WATCHED = 5 };

@@ -50,6 +50,7 @@ static int64_t read_tables(struct reading *r, struct pg **pg)
         (void)!view_read_tables(*pg, h->order->now, &tables, &e);
     pause_ms = view_pause_ms(VIEW_REST, is_first,
                              e.code != ERR_CONFLICT ? clk_ms() - begun_ms : 0);
+    view_drop(pg, &e);
     (void)pthread_mutex_lock(&h->mutex);
     if (e.code == 0) {
         json_decref(r->tables);

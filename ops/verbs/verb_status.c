@@ -174,6 +174,7 @@ static void *read_again_and_again(void *arg)
             note_trouble(r, e.msg);
         else
             (void)!read_tables(pg, r, &e);
+        view_drop(&pg, &e);
         if (e.code == ERR_CONFLICT || e.code == ERR_CONN)
             begun_ms = clk_ms(); /* that has cost nobody anything */
         clk_pause_ms(view_pause_ms(VIEW_REST_WATCHED, is_first, clk_ms() - begun_ms));

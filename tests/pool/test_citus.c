@@ -1,6 +1,7 @@
 /* citus: cells that are schemas of a Citus cluster, by LL_TEST_CITUS_URL, a superuser's
  * at its coordinator. */
 #include "tests/lib/citus_world.h"
+#include "tests/lib/page.h"
 #include "tests/lib/pool_world.h"
 #include "tests/lib/session.h"
 
@@ -159,5 +160,21 @@ CASE(reload_of_a_pool_of_one_cell_asks_for_a_restart)
     citus_add_fresh(2);
     (void)kill(citus_pool[0].pid, SIGHUP);
     pool_log_wait(&citus_pool[0], "LL-2029 there are 2 cells by now");
+    citus_end_pool(0);
+}
+
+/* Guarantee: The page of a pool shows a cell that has moved as it is at its new home.
+ */
+CASE(page_follows_a_cell_that_moves)
+{
+    citus_add_fresh(1);
+    citus_add_fresh(2);
+    page_port = fixture_free_port();
+    starts(&cluster, &citus_pool[0], "run --billing 1 --orders 1 --http %d", page_port);
+    PAGE_AWAIT("/state", "\"cell\":1,\"verdict\":\"good\"",
+               "\"cell\":2,\"verdict\":\"good\"");
+    runs(&cluster, 0, "cells move 1 %s", citus_node(1, false));
+    runs(&cluster, 0, "pause billing --reason moved --cells 1");
+    PAGE_AWAIT("/state", "\"cell\":1,\"verdict\":\"good\"", "\"reason\":\"moved\"");
     citus_end_pool(0);
 }
