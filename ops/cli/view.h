@@ -15,8 +15,8 @@
 MUST_CHECK int
 view_connect(const struct config *c, const char *of, struct pg **pg, struct err *e);
 
-/* After a reading: closes a connection that may be of the wrong node, since the cell has
- * moved; it is kept after a timeout. */
+/* After a reading: closes a connection that may be of the wrong node, since the cell
+ * has moved; it is kept after a timeout. */
 void view_drop(struct pg **pg, const struct err *e);
 
 /* For how many times as long as a reading took the tables are left alone; less while
