@@ -7,7 +7,7 @@ import time
 
 import tools
 
-LOOK_S = 0.1
+LOOK_S = 0.5
 SKUS = 10
 LAG_OF_ANY = "73000d"  # no row is late
 MOST = 1.1  # of the CPU of a charge with one cell

@@ -62,12 +62,14 @@ struct slot {
     struct measures measures;
     struct inflight inflight;
     volatile enum slot_state state;
-    volatile int64_t works_ms;     /* when the state last became SLOT_WORKS (clk_ms) */
-    volatile int64_t back_ms;      /* it comes round again by then (clk_ms) */
-    volatile pid_t pid;            /* by the supervisor; 0: no worker is in the slot */
-    char trouble[700];             /* why it got no further, */
-    int64_t trouble_ms;            /* and when it last was so */
-    volatile bool moves_on;        /* it ended to let the next one serve another cell */
+    volatile int64_t works_ms;   /* when the state last became SLOT_WORKS (clk_ms) */
+    volatile int64_t back_ms;    /* it comes round again by then (clk_ms) */
+    volatile pid_t pid;          /* by the supervisor; 0: no worker is in the slot */
+    char trouble[700];           /* why it got no further, */
+    int64_t trouble_ms;          /* and when it last was so */
+    volatile bool moves_on;      /* it ended to let the next one serve another cell */
+    volatile int64_t opening_ms; /* from its start to the end of its first batch; 0: no
+                                    batch has ended */
     char left[POOL_PROGRESS_LEFT]; /* run --once: the rows that it leaves, and why */
 };
 

@@ -8,8 +8,11 @@
 
 enum {
     LOOK_MS = 250,   /* a cell that nobody serves is looked into at most so often */
-    VISIT_MS = 1000, /* of a visit, while other cells wait; */
-    IDLE_MS = 100,   /* of one without work, at least */
+    VISIT_MS = 1000, /* of a visit, while other cells wait, at least; */
+    VISIT_CAP_MS = 10000,
+    IDLE_MS = 100, /* of one without work, at least */
+    IDLE_CAP_MS = 1000,
+    WORTH = 20,      /* a visit lasts so many times as long as its first batch took */
     FULL_MS = 1000,  /* until a place is asked for again */
     BEHIND_MS = 500, /* a full pull tells of more rows for so long */
     AWAY_BASE_MS = 250,
@@ -149,14 +152,24 @@ int visit_take_place(struct shared *shared, struct session *s, bool *has, struct
     return 0;
 }
 
+/* A new process, session and plans cost the CPU of thousands of charges. */
+static int64_t visit_ms(const struct slot *of, bool is_idle)
+{
+    int64_t least_ms = is_idle ? IDLE_MS : VISIT_MS;
+    int64_t cap_ms = is_idle ? IDLE_CAP_MS : VISIT_CAP_MS;
+    int64_t ms = WORTH * of->opening_ms;
+
+    ms = ms < cap_ms ? ms : cap_ms;
+    return ms > least_ms ? ms : least_ms;
+}
+
 bool visit_is_over(struct shared *shared, size_t slot, int64_t begun_ms, bool is_idle)
 {
     const struct slot *of = &shared->slots[slot];
     int64_t now_ms = clk_ms(), ignored, own;
     size_t other;
 
-    if (shared->cells.list->n < 2 ||
-        now_ms - begun_ms < (int64_t)(is_idle ? IDLE_MS : VISIT_MS))
+    if (shared->cells.list->n < 2 || now_ms - begun_ms < visit_ms(of, is_idle))
         return false;
     other = most_urgent(shared, slot, of->cell, now_ms, &ignored);
     if (other == shared->cells.list->n)

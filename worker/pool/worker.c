@@ -93,6 +93,8 @@ static int step(struct worker *w, struct err *e)
     out->makes_months = out->makes_months || makes_months;
     note_pause(w, out->is_paused);
     worker_note_success(w, out);
+    if (w->slot->opening_ms == 0)
+        w->slot->opening_ms = clk_ms() - w->entered_ms + 1;
     pool_progress_note(&w->progress, s,
                        out->worked > 0 || out->makes_months ||
                            (!out->is_standby && batch_found_nothing(out)));
@@ -193,6 +195,7 @@ static void begin(struct worker *w, struct shared *shared, bool once)
     w->shared = shared;
     w->slot->moves_on = false;
     w->entered_ms = clk_ms();
+    slot->opening_ms = 0;
     s->job = slot->job;
     s->incarnation = slot->incarnation;
     s->counters = &slot->counters;
