@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/cells.h"
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/registry.h"
 #include "common/base/timestamp.h"
@@ -188,6 +189,21 @@ static int reload_cells(struct config *fresh, struct err *e)
     return 0;
 }
 
+/* The pool says so, and when it is back. */
+static void note_away(struct pool_order *order,
+                      size_t cell,
+                      const struct config *c,
+                      const struct err *e)
+{
+    struct cell_state *of = &order->cells.of[cell];
+
+    (void)snprintf(of->trouble, sizeof of->trouble, "%.299s", e->msg);
+    for (int job = 0; job < JOB_TYPE_CT; job++) {
+        if ((order->jobs & 1u << job) != 0 && pool_workers(c, job) > 0)
+            of->jobs[job].away_ms = clk_ms();
+    }
+}
+
 /* A server that is away stops its own cell alone; what a person has to mend stops the
  * start. */
 static int check_cells(const struct config *c, struct pool_order *order, struct err *e)
@@ -203,8 +219,7 @@ static int check_cells(const struct config *c, struct pool_order *order, struct 
         if (e->code != 0)
             (void)err_wrap(e, "cell %" PRId64, cells->of[i].number);
         if (e->code == ERR_CONN || e->code == ERR_TIMEOUT) {
-            log_warn("pool.cell_away", "code=LL-5106 cell=%" PRId64 " err=%s",
-                     cells->of[i].number, LOG_TEXT(e->msg));
+            note_away(order, i, c, e);
             away++;
         } else if (e->code != 0) {
             return (int)e->code;
